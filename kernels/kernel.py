@@ -1,0 +1,145 @@
+"""``Kernel``: a PTX text, the entry to launch, and the parameters it takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import ptx_header
+from .errors import KernelError
+from .nvrtc import BUILD_OPTIONS, compile_cuda
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel, as both the simulator and the device get it.
+
+    Attributes:
+        ptx: The PTX text; the very bytes that are executed.
+        entry: The entry's (mangled) name in the PTX.
+        params: The entry's parameters, in order.
+        name: The entry as the user wrote it, for reports.
+        build: ``device``, ``source``, or ``ptx`` if it came as PTX.
+        sources: CUDA sources by the path that the PTX's ``.file`` lines give.
+        origin: How to compile it again in another build, if it came from CUDA C++.
+    """
+
+    ptx: str = field(repr=False)
+    entry: str
+    params: tuple[ptx_header.Param, ...]
+    name: str
+    build: str = "ptx"
+    sources: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    origin: Origin | None = field(default=None, repr=False, compare=False)
+
+    @functools.cached_property
+    def sha256(self) -> str:
+        """SHA-256 of the PTX text's bytes, in hex."""
+        return hashlib.sha256(self.ptx.encode()).hexdigest()
+
+    @classmethod
+    def from_cuda(
+        cls,
+        source: str | os.PathLike[str],
+        entry: str,
+        arch: str = "compute_90",
+        options: Sequence[str] = (),
+        build: str = "device",
+    ) -> Kernel:
+        """Compile CUDA C++ with NVRTC.
+
+        Args:
+            source: Path of a ``.cu`` file, or CUDA C++ text (anything with a line break
+                or a brace in it).
+            entry: The kernel as C++ writes it: ``tiled<16>``, ``ns::kernel``.
+            arch: A virtual architecture (``compute_90``); PTX is made, no machine code.
+            options: Further NVRTC options, such as ``-DTILE=16`` or ``--use_fast_math``.
+            build: ``device`` is what a GPU would run; ``source`` is unoptimised (``-G``).
+
+        Raises:
+            FileNotFoundError: No such file.
+            KernelError: An unknown build, or NVRTC's log (``CompileError``).
+        """
+        if build not in BUILD_OPTIONS:
+            raise KernelError(f"unknown build {build!r}; there are: {', '.join(BUILD_OPTIONS)}")
+        origin = Origin(str(source), entry, arch, tuple(options))
+        text, path = _read(origin.source, (".cu", ".cuh", ".cpp"))
+        name = str(path) if path else "kernel.cu"
+        directory = path.parent.resolve() if path else Path.cwd()
+        flags = [f"-arch={arch}", *BUILD_OPTIONS[build], *options]
+        ptx, lowered = compile_cuda(text, name, entry, flags, directory)
+        return dataclasses.replace(
+            cls.from_ptx(ptx, lowered),
+            name=entry,
+            build=build,
+            sources={os.path.abspath(name): text},
+            origin=origin,
+        )
+
+    @classmethod
+    def from_ptx(cls, source: str | os.PathLike[str], entry: str | None = None) -> Kernel:
+        """Take PTX as any compiler wrote it.
+
+        Args:
+            source: Path of a ``.ptx`` file, or PTX text.
+            entry: The entry's name; may be left out where there is only one.
+
+        Raises:
+            FileNotFoundError: No such file.
+            KernelError: No such entry, or not PTX.
+        """
+        text, path = _read(str(source), (".ptx",))
+        try:
+            found = {entry.name: entry for entry in ptx_header.entries(text)}
+        except ValueError as error:
+            raise KernelError(str(error)) from None
+        if not found:
+            where = f"{path}: " if path else ""
+            raise KernelError(f"{where}no .entry in this text; is it PTX?")
+        if entry is None and len(found) == 1:
+            entry = next(iter(found))
+        if entry not in found:
+            wanted = f"no entry {entry!r}" if entry else "which entry?"
+            raise KernelError(f"{wanted} there are: {', '.join(found)}")
+        return cls(text, entry, found[entry].params, entry)
+
+    def rebuild(self, build: str) -> Kernel:
+        """The same kernel in another build; needs CUDA C++ to start from.
+
+        Raises:
+            KernelError: The kernel came as PTX.
+        """
+        if self.origin is None:
+            raise KernelError(f"{self.name} came as PTX: there is no source to build again")
+        o = self.origin
+        return Kernel.from_cuda(o.source, o.entry, o.arch, o.options, build)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What ``Kernel.from_cuda`` was called with."""
+
+    source: str
+    entry: str
+    arch: str
+    options: tuple[str, ...]
+
+
+def _read(source: str, suffixes: tuple[str, ...]) -> tuple[str, Path | None]:
+    """The text and, if ``source`` is a path, the path."""
+    if "\n" in source or "{" in source:
+        return source, None
+    path = Path(source)
+    if not path.exists() and path.suffix not in suffixes:
+        raise FileNotFoundError(f"no file {source!r} (expected a {suffixes[0]} file or its text)")
+    try:
+        return path.read_text(encoding="utf-8", errors="replace"), path
+    except FileNotFoundError:
+        raise FileNotFoundError(f"no file {source!r}") from None
+    except OSError as error:
+        raise KernelError(f"cannot read {source!r}: {error.strerror}") from None

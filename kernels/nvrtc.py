@@ -1,0 +1,204 @@
+"""CUDA C++ to PTX through NVRTC, with a cache on disk. Needs no GPU."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from .errors import CompileError
+
+BUILD_OPTIONS = {
+    "device": ("-lineinfo",),
+    "source": ("-G",),
+}
+"""What each build adds to the command line: what the GPU runs, and the unoptimised source."""
+
+_TOOLKIT_WHEELS = ("nvidia-cuda-runtime", "nvidia-cuda-crt", "nvidia-cuda-cccl")
+_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
+
+
+def compile_cuda(
+    source: str, name: str, entry: str, options: Sequence[str], directory: Path
+) -> tuple[str, str]:
+    """Compile CUDA C++ to PTX.
+
+    Args:
+        source: The CUDA C++ text.
+        name: What NVRTC calls the file in messages and ``.file`` lines.
+        entry: The kernel as C++ writes it, such as ``tiled<16>``; a plain name
+            is looked up as it stands first, for ``extern "C"`` kernels.
+        options: NVRTC options, all of them.
+        directory: Where ``#include "..."`` looks first.
+
+    Returns:
+        The PTX text and the lowered (mangled) entry name.
+
+    Raises:
+        CompileError: NVRTC is missing, the source has an error, or the entry
+            names nothing; the message is NVRTC's log.
+    """
+    nvrtc = _nvrtc()
+    includes = [f"-I{directory}", *(f"-I{path}" for path in _toolkit_includes())]
+    arguments = [*options, *includes]
+    cached = _cache_path(source, name, entry, options, directory)
+    if cached and cached.is_file():
+        try:
+            stored = json.loads(cached.read_text())
+            return stored["ptx"], stored["entry"]
+        except (ValueError, KeyError):
+            pass  # a torn or foreign file: compile again and overwrite it
+    ptx, lowered = _compile(nvrtc, source, name, entry, arguments)
+    if cached:
+        _store(cached, {"ptx": ptx, "entry": lowered})
+    return ptx, lowered
+
+
+def _nvrtc() -> Any:
+    try:
+        from cuda.bindings import nvrtc
+
+        nvrtc.nvrtcVersion()
+    except (ImportError, RuntimeError) as error:
+        raise CompileError(
+            "NVRTC is not available here, so CUDA C++ cannot be compiled "
+            f"({str(error).splitlines()[0]}). Install the wheels cuda-python and "
+            "nvidia-cuda-nvrtc==13.0.* (Linux and Windows), or give a .ptx file."
+        ) from None
+    return nvrtc
+
+
+def _compile(
+    nvrtc: Any, source: str, name: str, entry: str, arguments: Sequence[str]
+) -> tuple[str, str]:
+    def call(function: Any, *args: Any) -> Any:
+        status, *values = function(*args)
+        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            raise CompileError(f"{function.__name__} failed: {status.name}")
+        return values[0] if values else None
+
+    def text(size: Any, read: Any) -> str:
+        buffer = b" " * call(size, program)
+        call(read, program, buffer)
+        return buffer.rstrip(b"\0").decode(errors="replace")
+
+    program = call(nvrtc.nvrtcCreateProgram, source.encode(), name.encode(), 0, [], [])
+    try:
+        call(nvrtc.nvrtcAddNameExpression, program, entry.encode())
+        encoded = [argument.encode() for argument in arguments]
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
+        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            log = text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).strip()
+            raise CompileError(_explain(log or status.name, source, entry))
+        lowered = call(nvrtc.nvrtcGetLoweredName, program, entry.encode()).decode()
+        return text(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX), lowered
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _explain(log: str, source: str, entry: str) -> str:
+    """NVRTC's log; for an entry that names nothing, what there is instead."""
+    if "NVRTC_NAME_EXPRESSION" in log or "__nv_name_map" in log or "name expression" in log:
+        names = kernel_names(source)
+        listed = ", ".join(names) if names else "none"
+        return f"no kernel {entry!r} in this source; its __global__ functions: {listed}"
+    lines = [
+        line
+        for line in log.splitlines()
+        if line.strip() and "errors detected in the compilation" not in line
+    ]
+    return "\n".join(lines)
+
+
+def kernel_names(source: str) -> list[str]:
+    """The ``__global__`` functions a source declares, templates with ``<...>``."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.S)
+    pattern = re.compile(
+        r"(template\s*<[^;{]*?>\s*)?(?:(?:extern\s+\"C\"|static|inline)\s*)*"
+        r"__global__\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(?:static\s+|inline\s+)*void\s+"
+        r"(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\("
+    )
+    return list(dict.fromkeys(m[2] + ("<...>" if m[1] else "") for m in pattern.finditer(text)))
+
+
+@functools.cache
+def _toolkit_includes() -> tuple[Path, ...]:
+    """Include folders of the CUDA header wheels that are installed."""
+    found: dict[Path, None] = {}
+    for wheel in _TOOLKIT_WHEELS:
+        try:
+            files = metadata.files(wheel) or []
+        except metadata.PackageNotFoundError:
+            continue
+        for file in files:
+            parts = file.parts
+            if "include" in parts:
+                root = Path(*parts[: parts.index("include") + 1])
+                found[Path(str(metadata.distribution(wheel).locate_file(root)))] = None
+                found[Path(str(metadata.distribution(wheel).locate_file(root / "cccl")))] = None
+                break
+    return tuple(path for path in found if path.is_dir())
+
+
+@functools.cache
+def nvrtc_version() -> str:
+    """The NVRTC release in use, such as ``13.0.88`` (or ``13.0`` if not from a wheel)."""
+    try:
+        return metadata.version("nvidia-cuda-nvrtc")
+    except metadata.PackageNotFoundError:
+        _, major, minor = _nvrtc().nvrtcVersion()
+        return f"{major}.{minor}"
+
+
+def _cache_path(
+    source: str, name: str, entry: str, options: Sequence[str], directory: Path
+) -> Path | None:
+    """Where the PTX of this very compilation is kept; ``None`` switches the cache off."""
+    root = os.environ.get("TILESCOPE_CACHE", "")
+    if root == "off":
+        return None
+    base = Path(root) if root else Path.home() / ".cache" / "tilescope"
+    key = hashlib.sha256()
+    parts = [nvrtc_version(), os.path.abspath(name), entry, *options, source]
+    for part in [*parts, *_included_texts(source, directory, options)]:
+        key.update(part.encode() + b"\0")
+    return base / f"{key.hexdigest()}.json"
+
+
+def _included_texts(source: str, directory: Path, options: Sequence[str]) -> list[str]:
+    """Texts of the user's own headers, followed through their includes."""
+    folders = [directory, *(Path(option[2:]) for option in options if option.startswith("-I"))]
+    texts: list[str] = []
+    seen: set[Path] = set()
+    waiting = [(source, directory)]
+    while waiting:
+        text, here = waiting.pop()
+        for name in _INCLUDE.findall(text):
+            for folder in (here, *folders):
+                path = (folder / name).resolve()
+                if path.is_file() and path not in seen:
+                    seen.add(path)
+                    texts.append(path.read_text(errors="replace"))
+                    waiting.append((texts[-1], path.parent))
+                    break
+    return texts
+
+
+def _store(path: Path, content: dict[str, str]) -> None:
+    """Write through a temporary file, so that a reader never sees half of it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            "w", dir=path.parent, suffix=".tmp", delete=False
+        ) as handle:
+            json.dump(content, handle)
+        os.replace(handle.name, path)
+    except OSError:
+        pass  # a read-only home folder: the next run compiles again

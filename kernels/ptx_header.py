@@ -1,0 +1,102 @@
+"""What a PTX text says from outside its function bodies: entries and parameters.
+
+The simulator's parser reads bodies; this reads only what a launch needs to know,
+so that ``device`` can launch a kernel that the simulator could not execute.
+Source of the grammar: PTX ISA, "Kernel and Function Directives" and
+"Parameter State Space".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+TYPE_SIZES = {
+    "b8": 1, "u8": 1, "s8": 1,
+    "b16": 2, "u16": 2, "s16": 2, "f16": 2, "bf16": 2,
+    "b32": 4, "u32": 4, "s32": 4, "f32": 4, "f16x2": 4, "bf16x2": 4,
+    "b64": 8, "u64": 8, "s64": 8, "f64": 8,
+    "b128": 16,
+}  # fmt: skip
+"""Size in bytes of every fundamental PTX type that memory can hold."""
+
+
+@dataclass(frozen=True)
+class Param:
+    """One ``.param`` of an entry.
+
+    Attributes:
+        name: The PTX name, such as ``saxpy_param_0``.
+        type: The PTX element type without its dot, such as ``u64`` or ``b8``.
+        count: Number of elements; more than one is a struct or array by value.
+        align: Alignment in bytes.
+        offset: Byte offset in the parameter buffer.
+    """
+
+    name: str
+    type: str
+    count: int
+    align: int
+    offset: int
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return TYPE_SIZES[self.type] * self.count
+
+    @property
+    def is_struct(self) -> bool:
+        """Whether the parameter is an aggregate passed by value."""
+        return self.count > 1 or self.type == "b128"
+
+    def __str__(self) -> str:
+        extent = f"[{self.count}]" if self.is_struct else ""
+        return f"{self.name} (.{self.type}{extent})"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One ``.entry`` of a PTX module: its name and parameters in order."""
+
+    name: str
+    params: tuple[Param, ...]
+
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_ENTRY = re.compile(r"\.entry\s+([\w$%]+)\s*(\(([^)]*)\))?")
+_PARAM = re.compile(
+    r"\.param\b(?P<attributes>.*?)\.(?P<type>[bsuf]\w*|pred)\s+"
+    r"(?P<pointer>\.ptr\b[^,]*?\s)?(?P<name>[\w$%]+)\s*(?P<extent>\[\s*\d*\s*\])?\s*$",
+    re.S,
+)
+_ALIGN = re.compile(r"\.align\s+(\d+)")
+
+
+def strip_comments(text: str) -> str:
+    """The text with comments blanked; line numbers stay as they are."""
+    return _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
+
+
+def entries(text: str) -> list[Entry]:
+    """Every entry of a PTX text, in the order they stand.
+
+    Raises:
+        ValueError: A parameter declaration that cannot be read.
+    """
+    return [Entry(m[1], _params(m[3] or "")) for m in _ENTRY.finditer(strip_comments(text))]
+
+
+def _params(text: str) -> tuple[Param, ...]:
+    params: list[Param] = []
+    offset = 0
+    for declaration in filter(None, (part.strip() for part in text.split(","))):
+        m = _PARAM.match(declaration)
+        if not m or m["type"] not in TYPE_SIZES:
+            raise ValueError(f"cannot read the parameter declaration {declaration!r}")
+        count = int(m["extent"].strip("[] \t\n") or 0) if m["extent"] else 1
+        stated = _ALIGN.search(m["attributes"])
+        align = int(stated[1]) if stated else TYPE_SIZES[m["type"]]
+        offset = -(-offset // align) * align
+        params.append(Param(m["name"], m["type"], count, align, offset))
+        offset += params[-1].nbytes
+    return tuple(params)

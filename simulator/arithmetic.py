@@ -1,0 +1,291 @@
+"""IEEE 754 arithmetic that NumPy does not have: correctly rounded fma, directed rounding.
+
+All functions take arrays (or NumPy scalars) that broadcast, never raise, and give
+the GPU's canonical NaN. They run inside ``np.errstate(all="ignore")``.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+Array = Any
+
+NAN32 = np.uint32(0x7FFFFFFF).view(np.float32)
+NAN64 = np.uint64(0xFFF8000000000000).view(np.float64)
+_HALF_WAY = np.int64(-(2**63))  # bit 28 alone, after a shift by 35
+_LOW = np.int64(35)
+
+
+def canonical(x: Array) -> Array:
+    """Every NaN replaced by the one the GPU writes (0x7fffffff in single precision)."""
+    nan = NAN32 if x.dtype == np.float32 else NAN64
+    # The maximum is a NaN if any element is: one cheap pass (0.05 ns a lane) in the usual case.
+    top = np.maximum.reduce(x, axis=None)
+    if top == top:
+        return x
+    return np.where(np.isnan(x), nan, x)
+
+
+def fma_f32(a: Array, b: Array, c: Array) -> Array:
+    """``a * b + c`` in single precision, rounded once, to nearest even.
+
+    The product of two float32 is exact in float64; the float64 sum is rounded, and
+    rounding it again to float32 errs only where that sum is exactly half way between
+    two float32 numbers, or where the result is subnormal (its half-way bit is elsewhere,
+    and the cast signals underflow if it was not exact).
+
+    Measured on 32k lanes, one core: multiply 0.54, add 0.35, cast 0.12, half-way test
+    0.10 + 0.10, NaN test 0.07 ns a lane.
+    """
+    p = np.multiply(a, b, dtype=np.float64)
+    s = np.add(p, c, out=p) if p.ndim and p.shape == np.broadcast_shapes(p.shape, c.shape) else p + c
+    try:
+        with np.errstate(under="raise"):
+            r = s.astype(np.float32)
+    except FloatingPointError:
+        return _round_sum(a, b, c)
+    bits = s.view(np.int64)
+    low = np.left_shift(bits, _LOW, out=bits) if bits.ndim else np.left_shift(bits, _LOW)
+    if np.minimum.reduce(low, axis=None) == _HALF_WAY:
+        return _round_sum(a, b, c)
+    return canonical(r)
+
+
+def _two_sum(x: Array, y: Array) -> tuple[Array, Array]:
+    """The rounded sum and its exact error (Knuth)."""
+    s = x + y
+    v = s - x
+    return s, (x - (s - v)) + (y - v)
+
+
+def _round_sum(a: Array, b: Array, c: Array) -> Array:
+    """The same through round-to-odd, which a second rounding cannot spoil."""
+    p = np.multiply(a, b, dtype=np.float64)
+    return canonical(to_odd(p, c.astype(np.float64)).astype(np.float32))
+
+
+def to_odd(x: Array, y: Array) -> Array:
+    """The float64 sum rounded to odd: where inexact, of the two neighbours the odd one."""
+    s, e = _two_sum(x, y)
+    bits = np.asarray(s).view(np.int64)
+    inexact = (e != 0) & np.isfinite(s) & np.isfinite(e)
+    even = (bits & 1) == 0
+    # Step towards the exact value: up in magnitude if the error has the sum's sign.
+    step = np.where((e > 0) == (s > 0), np.int64(1), np.int64(-1))
+    return np.where(inexact & even, bits + step, bits).view(np.float64)[()]
+
+
+def directed_f32(operation: str, mode: str, *args: Array) -> Array:
+    """add, sub, mul, fma, div, rcp or sqrt in single precision, rounded ``rz``, ``rm`` or ``rp``.
+
+    Args:
+        operation: The PTX opcode.
+        mode: ``rz`` towards zero, ``rm`` down, ``rp`` up.
+        args: float32 operands.
+    """
+    wide = [a.astype(np.float64) for a in args]
+    if operation in ("add", "sub", "mul", "fma"):
+        x = wide[0] * wide[1] if operation in ("mul", "fma") else wide[0]
+        y = {"add": lambda: wide[1], "sub": lambda: -wide[1], "fma": lambda: wide[2]}.get(
+            operation, lambda: np.float64(0)
+        )()
+        exact = x if operation == "mul" else to_odd(x, y)
+    elif operation == "sqrt":
+        exact = np.sqrt(wide[0])
+        exact = _nudge(exact, wide[0] - exact * exact, _root_residual(wide[0], exact))
+    else:
+        numerator, divisor = (np.float64(1), wide[0]) if operation == "rcp" else wide
+        exact = numerator / divisor
+        residual = np.sign(_exact_residual(numerator, exact, divisor)) * np.sign(divisor)
+        exact = _nudge(exact, residual, residual)
+    result = narrow(exact, mode)
+    if operation in ("add", "sub", "fma"):  # an exact zero sum is -0 when rounding down
+        zero = (exact == 0) & (np.signbit(x) != np.signbit(y))
+        result = np.where(zero, np.float32(-0.0 if mode == "rm" else 0.0), result)
+    return canonical(np.asarray(result, np.float32)[()])
+
+
+def _root_residual(x: Array, root: Array) -> Array:
+    return _exact_residual(x, root, root)
+
+
+def _exact_residual(x: Array, q: Array, y: Array) -> Array:
+    """The sign of ``x - q*y``, exact: by Dekker's product."""
+    high = q * y
+    low = _product_error(q, y, high)
+    return (x - high) - low
+
+
+def _nudge(value: Array, _: Array, residual: Array) -> Array:
+    """Make an inexact float64 odd, so that a directed narrowing sees on which side it lies."""
+    bits = np.asarray(value).view(np.int64)
+    inexact = (residual != 0) & np.isfinite(residual) & np.isfinite(value) & (value != 0)
+    even = (bits & 1) == 0
+    step = np.where((residual > 0) == (value > 0), np.int64(1), np.int64(-1))
+    return np.where(inexact & even, bits + step, bits).view(np.float64)[()]
+
+
+def narrow(x: Array, mode: str) -> Array:
+    """float64 to float32 with ``rn``, ``rz``, ``rm`` or ``rp``; overflow as IEEE says."""
+    r = x.astype(np.float32)
+    if mode == "rn":
+        return r
+    back = r.astype(np.float64)
+    below, above = np.nextafter(r, np.float32(-np.inf)), np.nextafter(r, np.float32(np.inf))
+    too_high = (back > x) & {"rz": x > 0, "rm": np.bool_(True), "rp": np.bool_(False)}[mode]
+    too_low = (back < x) & {"rz": x < 0, "rp": np.bool_(True), "rm": np.bool_(False)}[mode]
+    return np.where(too_high, below, np.where(too_low, above, r))[()]
+
+
+# -- double precision -----------------------------------------------------------
+
+_SPLIT = np.float64(2**27 + 1)
+
+
+def _product_error(a: Array, b: Array, product: Array) -> Array:
+    """``a * b - product``, exact while nothing over- or underflows (Dekker, Veltkamp)."""
+    t = a * _SPLIT
+    ah = t - (t - a)
+    al = a - ah
+    t = b * _SPLIT
+    bh = t - (t - b)
+    bl = b - bh
+    return ((ah * bh - product) + ah * bl + al * bh) + al * bl
+
+
+def fma_f64(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
+    """``a * b + c`` in double precision, rounded once.
+
+    Error-free product, then the sum of three through round-to-odd (Boldo and
+    Melquiond, "Emulation of FMA and correctly rounded sums"). Lanes whose exponents
+    could over- or underflow on the way go through exact rational arithmetic.
+    """
+    product = a * b
+    low = _product_error(a, b, product)
+    t, t_error = _two_sum(c, low)
+    high, high_error = _two_sum(product, t)
+    if mode == "rn":
+        result = high + to_odd(t_error, high_error)
+    else:
+        result = high
+    limits = (np.float64(2.0**-480), np.float64(2.0**480))
+    safe = np.bool_(mode == "rn")
+    for x in (a, b):
+        m = np.abs(x)
+        safe = safe & (m > limits[0]) & (m < limits[1])
+    m = np.abs(c)
+    safe = safe & (((m > np.float64(2.0**-900)) & (m < np.float64(2.0**960))) | (m == 0))
+    # A result near the bottom of the range is rounded elsewhere.
+    safe = safe & (np.abs(result) > np.float64(2.0**-960))
+    if np.all(safe):
+        return result
+    special = ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c))
+    out = np.where(special, product + c, result)
+    rest = np.broadcast_to(~safe & ~special, out.shape)
+    if np.any(rest):
+        out = np.array(out)
+        operands = [np.broadcast_to(x, out.shape)[rest] for x in (a, b, c)]
+        out[rest] = [
+            _exact_fma(*triple, mode) for triple in zip(*(o.tolist() for o in operands), strict=True)
+        ]
+    return canonical(out if out.ndim else out[()])
+
+
+def _exact_fma(a: float, b: float, c: float, mode: str) -> float:
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if exact == 0:
+        product_negative = (np.signbit(a) != np.signbit(b)) and True
+        if (a == 0 or b == 0) and c == 0 and product_negative == np.signbit(c):
+            return -0.0 if product_negative else 0.0
+        return -0.0 if mode == "rm" else 0.0
+    return round_fraction(exact, mode)
+
+
+def round_fraction(x: Fraction, mode: str = "rn", digits: int = 53, lowest: int = -1074) -> float:
+    """An exact rational rounded to a binary format.
+
+    Args:
+        x: Not zero.
+        mode: ``rn``, ``rz``, ``rm`` or ``rp``.
+        digits: Significand bits of the format.
+        lowest: Exponent of its smallest subnormal.
+    """
+    negative, m = x < 0, abs(x)
+    exponent = m.numerator.bit_length() - m.denominator.bit_length()
+    if Fraction(2) ** exponent > m:
+        exponent -= 1
+    unit = max(exponent - digits + 1, lowest)
+    scaled = m / Fraction(2) ** unit
+    whole, rest = divmod(scaled.numerator, scaled.denominator)
+    twice = 2 * rest
+    up = {
+        "rn": twice > scaled.denominator or (twice == scaled.denominator and whole & 1 == 1),
+        "rz": False,
+        "rm": negative and rest > 0,
+        "rp": not negative and rest > 0,
+    }[mode]
+    whole += up
+    top = {53: 1023, 24: 127, 11: 15}[digits]
+    if whole.bit_length() + unit > top + 1:
+        largest = float((Fraction(2) ** digits - 1) * Fraction(2) ** (top + 1 - digits))
+        infinite = mode == "rn" or (mode == "rm" and negative) or (mode == "rp" and not negative)
+        value = float("inf") if infinite else largest
+    else:
+        value = float(Fraction(whole) * Fraction(2) ** unit)
+    return -value if negative else value
+
+
+def directed_f64(operation: str, mode: str, *args: Array) -> Array:
+    """add, sub, mul, div, rcp or sqrt in double precision with ``rz``, ``rm`` or ``rp``.
+
+    Rare in practice, so it goes lane by lane through exact rational arithmetic.
+    """
+    plain = {
+        "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
+        "rcp": lambda x: 1.0 / x, "sqrt": np.sqrt,
+    }[operation]  # fmt: skip
+    nearest = np.array(np.broadcast_arrays(plain(*args))[0])
+    flat = [np.broadcast_to(x, nearest.shape).reshape(-1).tolist() for x in args]
+    out = nearest.reshape(-1)
+    for i, values in enumerate(zip(*flat, strict=True)):
+        if all(np.isfinite(values)):
+            out[i] = _directed(operation, mode, values, float(out[i]))
+    return canonical(nearest if nearest.ndim else nearest[()])
+
+
+def _directed(operation: str, mode: str, values: tuple[float, ...], nearest: float) -> float:
+    x = [Fraction(v) for v in values]
+    if operation in ("div", "rcp"):
+        numerator, divisor = (Fraction(1), x[0]) if operation == "rcp" else (x[0], x[1])
+        if divisor == 0 or numerator == 0:
+            return nearest
+        return round_fraction(numerator / divisor, mode)
+    if operation == "sqrt":
+        if nearest != nearest or nearest == 0:
+            return nearest
+        square = Fraction(nearest) ** 2
+        if square > x[0] and mode in ("rz", "rm"):
+            return float(np.nextafter(nearest, 0.0))
+        if square < x[0] and mode == "rp":
+            return float(np.nextafter(nearest, np.inf))
+        return nearest
+    exact = {"add": lambda: x[0] + x[1], "sub": lambda: x[0] - x[1], "mul": lambda: x[0] * x[1]}[
+        operation
+    ]()
+    if exact != 0:
+        return round_fraction(exact, mode)
+    if operation == "mul":
+        return nearest
+    second = -values[1] if operation == "sub" else values[1]
+    if np.signbit(values[0]) == np.signbit(second):
+        return nearest
+    return -0.0 if mode == "rm" else 0.0
+
+
+def flush(x: Array) -> Array:
+    """Subnormal float32 to zero of the same sign (``.ftz``)."""
+    tiny = np.abs(x) < np.float32(2.0**-126)
+    return np.where(tiny, np.copysign(np.float32(0), x), x)

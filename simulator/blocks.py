@@ -1,0 +1,258 @@
+"""Basic blocks of a program and which registers live across them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .errors import PtxError
+from .instructions import TABLE, Row
+from .module import Address, Function, Instruction, Module, Operand, Pair, Reg, Symbol, Vector
+
+EXIT = -1
+"""The block number that stands for "this thread is done"."""
+
+
+@dataclass
+class Block:
+    """A run of instructions with one entry, ended by at most one that moves lanes elsewhere.
+
+    Attributes:
+        number: Its place in the program; lanes at the lowest number run first.
+        function: The function it belongs to.
+        body: The instructions before the end.
+        end: The last instruction if it is control flow or a barrier, else ``None``.
+        follow: Number of the block after it (``EXIT`` for none).
+        targets: Numbers of the blocks that ``end`` may jump to.
+        uses: Registers read before written; ``defs``: surely written.
+        live_out: Registers that some path from the end still reads.
+    """
+
+    number: int
+    function: Function
+    body: list[Instruction] = field(default_factory=list)
+    end: Instruction | None = None
+    follow: int = EXIT
+    targets: tuple[int, ...] = ()
+    uses: set[str] = field(default_factory=set)
+    defs: set[str] = field(default_factory=set)
+    written: set[str] = field(default_factory=set)
+    live_in: set[str] = field(default_factory=set)
+    live_out: set[str] = field(default_factory=set)
+
+    @property
+    def instructions(self) -> list[Instruction]:
+        """All of them, the end included."""
+        return [*self.body, self.end] if self.end else self.body
+
+
+def row_of(ins: Instruction) -> Row:
+    """The instruction's row.
+
+    Raises:
+        PtxError: There is none; names opcode, PTX line and CUDA line.
+    """
+    found = TABLE.get(ins.opcode)
+    if found is None:
+        raise unsupported(ins)
+    return found
+
+
+def unsupported(ins: Instruction, why: str = "") -> PtxError:
+    """The error for an instruction or a variant that the table does not have."""
+    where = f"PTX line {ins.line}"
+    if ins.location:
+        where += f", {ins.location.file}:{ins.location.line}"
+    reason = f" ({why})" if why else ""
+    return PtxError(f"the simulator does not execute {ins.name!r} yet{reason}: {where}")
+
+
+def is_warp_barrier(ins: Instruction) -> bool:
+    """``bar.warp.sync``: waits for lanes of the warp, not for the block."""
+    return ins.opcode in ("bar", "barrier") and ins.has("warp")
+
+
+def reachable(module: Module, entry: str) -> list[Function]:
+    """The entry and every function it calls, callees first.
+
+    Raises:
+        PtxError: A call to a function without a body, or recursion.
+    """
+    order: list[Function] = []
+    state: dict[str, int] = {}
+
+    def visit(name: str, caller: Instruction | None) -> None:
+        if state.get(name) == 2:
+            return
+        if state.get(name) == 1:
+            raise PtxError(f"the function {name!r} calls itself: recursion is not supported")
+        function = module.functions.get(name)
+        if function is None:
+            line = f" (PTX line {caller.line})" if caller else ""
+            raise PtxError(f"the function {name!r} has no body in this PTX{line}")
+        state[name] = 1
+        for ins in function.body:
+            if ins.opcode == "call" and ins.targets[0] not in INTRINSIC_CALLS:
+                visit(ins.targets[0], ins)
+        state[name] = 2
+        order.append(function)
+
+    visit(entry, None)
+    return order
+
+
+INTRINSIC_CALLS = frozenset({"__assertfail", "vprintf"})
+"""System functions that PTX calls without a body; the machine plays them."""
+
+_ENDS = ("branch", "call", "exit", "barrier", "trap")
+
+
+def split(function: Function, first: int) -> list[Block]:
+    """The function's basic blocks, numbered from ``first``.
+
+    A warp-synchronous instruction starts a block, so that the machine can hold
+    lanes in front of it.
+    """
+    labels: dict[int, list[str]] = {}
+    for name, at in function.labels.items():
+        labels.setdefault(at, []).append(name)
+    blocks: list[Block] = []
+    starts: dict[str, int] = {}
+    current: Block | None = None
+    for i, ins in enumerate(function.body):
+        kind = row_of(ins).kind
+        gate = kind == "warp-sync" or is_warp_barrier(ins)
+        if current is None or i in labels or (gate and current.body):
+            current = Block(first + len(blocks), function)
+            blocks.append(current)
+        for name in labels.get(i, ()):
+            starts[name] = current.number
+        if kind in _ENDS and not is_warp_barrier(ins):
+            current.end = ins
+            current = None
+        else:
+            current.body.append(ins)
+    after = first + len(blocks)
+    for name in labels.get(len(function.body), ()):
+        starts[name] = after
+    if not blocks or any(n == after for n in starts.values()) or _falls_off(blocks[-1]):
+        blocks.append(Block(after, function, end=_implicit_return(function)))
+    for block in blocks:
+        last = block.number - first == len(blocks) - 1
+        block.follow = EXIT if last else block.number + 1
+        if block.end and row_of(block.end).kind == "branch":
+            missing = [t for t in block.end.targets if t not in starts]
+            if missing or not block.end.targets:
+                name = missing[0] if missing else "?"
+                raise PtxError(f"PTX line {block.end.line}: no label {name!r} in {function.name}")
+            block.targets = tuple(starts[t] for t in block.end.targets)
+    return blocks
+
+
+def _falls_off(block: Block) -> bool:
+    end = block.end
+    return end is None or end.guard is not None or row_of(end).kind in ("call", "barrier")
+
+
+def _implicit_return(function: Function) -> Instruction:
+    line = function.body[-1].line if function.body else 0
+    location = function.body[-1].location if function.body else None
+    return Instruction("ret", (), (), None, line, location)
+
+
+def successors(block: Block) -> list[int]:
+    """Numbers of the blocks that may run next in the same function."""
+    end = block.end
+    if end is None:
+        return [block.follow]
+    kind = row_of(end).kind
+    if kind == "branch":
+        falls = end.guard is not None
+        return [*block.targets, *([block.follow] if falls else [])]
+    if kind in ("exit", "trap"):
+        return [block.follow] if end.guard is not None else []
+    return [block.follow]
+
+
+def _registers(operand: Operand | None) -> list[str]:
+    if isinstance(operand, Reg):
+        return [operand.name]
+    if isinstance(operand, Vector):
+        return [name for item in operand.items for name in _registers(item)]
+    if isinstance(operand, Pair):
+        return _registers(operand.first) + _registers(operand.second)
+    if isinstance(operand, Address) and isinstance(operand.base, Reg):
+        return [operand.base.name]
+    return []
+
+
+def param_name(ins: Instruction) -> str | None:
+    """The ``.param`` variable that a ``ld.param``/``st.param`` names directly."""
+    if ins.opcode in ("ld", "st") and ins.has("param"):
+        address = ins.operands[1 if ins.opcode == "ld" else 0]
+        if isinstance(address, Address) and isinstance(address.base, Symbol):
+            return address.base.name
+    return None
+
+
+def reads_and_writes(ins: Instruction) -> tuple[list[str], list[str]]:
+    """Registers that an instruction reads and writes (carry flag and parameters included)."""
+    kind = row_of(ins).kind
+    reads: list[str] = []
+    writes: list[str] = []
+    if ins.guard:
+        reads.append(ins.guard.name)
+    if ins.opcode == "call":
+        reads += [operand.name for operand in ins.operands if isinstance(operand, Symbol)]
+        writes += ins.results
+        return reads, writes
+    operands = list(ins.operands)
+    named = param_name(ins)
+    if kind == "store":
+        reads += [n for operand in operands for n in _registers(operand)]
+        if named:
+            writes.append(named)
+        return reads, writes
+    if kind in ("branch", "exit", "trap", "barrier", "nothing") or ins.opcode == "red":
+        if ins.opcode in ("bar", "barrier") and ins.has("red"):
+            writes += _registers(operands.pop(0))
+        reads += [n for operand in operands for n in _registers(operand)]
+        return reads, writes
+    writes += _registers(operands[0]) if operands else []
+    reads += [n for operand in operands[1:] for n in _registers(operand)]
+    if named:
+        reads.append(named)
+    if ins.opcode in ("addc", "subc", "madc"):
+        reads.append(CARRY)
+    if ins.has("cc"):
+        writes.append(CARRY)
+    return reads, writes
+
+
+CARRY = "%CC"
+"""The condition-code register of extended-precision arithmetic."""
+
+
+def find_live(blocks: list[Block]) -> None:
+    """Fill in ``uses``, ``defs``, ``written``, ``live_in`` and ``live_out`` of one function."""
+    by_number = {block.number: block for block in blocks}
+    for block in blocks:
+        for ins in block.instructions:
+            reads, writes = reads_and_writes(ins)
+            block.uses |= set(reads) - block.defs
+            block.written |= set(writes)
+            if ins.guard is None:
+                block.defs |= set(writes)
+            else:  # lanes that the guard turns off keep the old value
+                block.uses |= set(writes) - block.defs
+        block.live_in = set(block.uses)
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(blocks):
+            for number in successors(block):
+                if number in by_number:
+                    block.live_out |= by_number[number].live_in
+            live_in = block.uses | (block.live_out - block.defs)
+            if live_in != block.live_in:
+                block.live_in = live_in
+                changed = True

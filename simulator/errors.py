@@ -1,0 +1,15 @@
+"""Errors of the simulator that a user can act on."""
+
+from __future__ import annotations
+
+
+class SimulatorError(Exception):
+    """A launch that cannot be simulated."""
+
+
+class PtxError(SimulatorError):
+    """PTX that cannot be parsed, or an instruction that has no row in the table."""
+
+
+class LaunchError(SimulatorError, ValueError):
+    """A launch that no GPU would accept: its shape, its shared memory, its arguments."""

@@ -1,0 +1,10 @@
+"""The instruction table, one module a family; importing this package fills it."""
+
+from . import bits, compare, control, convert, floating, integer, warp
+from .integer import carry_op
+from .table import DTYPES, TABLE, Op, Row, Unsupported
+
+__all__ = [
+    "DTYPES", "TABLE", "Op", "Row", "Unsupported", "bits", "carry_op", "compare", "control",
+    "convert", "floating", "integer", "warp",
+]  # fmt: skip

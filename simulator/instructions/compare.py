@@ -1,0 +1,139 @@
+"""Comparison, selection and moves (PTX ISA, "Comparison and Selection Instructions")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import arithmetic as ieee
+from ..module import Instruction, Pair
+from .table import DTYPES, Op, Unsupported, row, scalar_type, signed, unsigned, width
+
+SECTION = "Comparison and Selection Instructions"
+
+_ORDERED: dict[str, Any] = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
+    "gt": np.greater, "ge": np.greater_equal,
+    "lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal,
+}  # fmt: skip
+
+
+def comparison(ins: Instruction, kind: str) -> tuple[Callable[[Any, Any], Any], str]:
+    """The compare function and the carrier type of its operands."""
+    name = next((m for m in ins.modifiers if m in _ORDERED or m in _UNORDERED), None)
+    if name is None:
+        raise Unsupported("no comparison operator")
+    if kind in ("f32", "f64", "f16"):
+        fn = _float_comparison(name)
+        if ins.has("ftz"):
+            return (lambda a, b: fn(ieee.flush(a), ieee.flush(b))), kind
+        return fn, kind
+    if name not in _ORDERED:
+        raise Unsupported(f".{name} on integers")
+    if name in ("lo", "ls", "hi", "hs"):
+        kind = unsigned(kind)
+    elif name in ("eq", "ne"):
+        kind = signed(kind)
+    return _ORDERED[name], kind
+
+
+def _float_comparison(name: str) -> Callable[[Any, Any], Any]:
+    if name == "ne":  # false on NaN in PTX; NumPy's is true
+        return lambda a, b: (a < b) | (a > b)
+    return _ORDERED.get(name) or _UNORDERED[name]
+
+
+_UNORDERED: dict[str, Callable[[Any, Any], Any]] = {
+    "equ": lambda a, b: ~((a < b) | (a > b)),
+    "neu": np.not_equal,
+    "ltu": lambda a, b: ~(a >= b),
+    "leu": lambda a, b: ~(a > b),
+    "gtu": lambda a, b: ~(a <= b),
+    "geu": lambda a, b: ~(a < b),
+    "num": lambda a, b: ~(np.isnan(a) | np.isnan(b)),
+    "nan": lambda a, b: np.isnan(a) | np.isnan(b),
+}
+
+_COMBINE: dict[str, Any] = {
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "xor": np.logical_xor,
+}
+
+
+@row("setp", section=SECTION)
+def set_predicate(ins: Instruction) -> Op:
+    """Compare; with a boolean operator, combined with ``c``; ``p|q``: q is the complement's."""
+    fn, kind = comparison(ins, scalar_type(ins))
+    combine = next((_COMBINE[m] for m in ins.modifiers if m in _COMBINE), None)
+    pair = isinstance(ins.operands[0], Pair)
+
+    def apply(a: Any, b: Any, *c: Any) -> Any:
+        p = fn(a, b)
+        if combine:
+            q = combine(~p, c[0])
+            p = combine(p, c[0])
+            return (p, q) if pair else p
+        return (p, ~p) if pair else p
+
+    inputs = (kind, kind) + (("pred",) if combine else ())
+    simple = not combine and not pair
+    return Op(fn if simple else apply, inputs, ("pred", "pred") if pair else ("pred",))
+
+
+@row("set", section=SECTION)
+def set_value(ins: Instruction) -> Op:
+    """Compare into a number: all ones or 1.0 where true."""
+    target, source = ins.types[0], ins.types[1]
+    fn, kind = comparison(ins, source)
+    combine = next((_COMBINE[m] for m in ins.modifiers if m in _COMBINE), None)
+    true = np.float32(1) if target == "f32" else DTYPES[target].type(2**32 - 1 if target == "u32" else -1)
+
+    def apply(a: Any, b: Any, *c: Any) -> Any:
+        p = fn(a, b)
+        if combine:
+            p = combine(p, c[0])
+        return np.where(p, true, true.dtype.type(0))
+
+    return Op(apply, (kind, kind) + (("pred",) if combine else ()), (target,))
+
+
+@row("selp", section=SECTION)
+def select(ins: Instruction) -> Op:
+    """``a`` where the predicate holds, else ``b``."""
+    kind = _bits_or_float(scalar_type(ins))
+    return Op(lambda a, b, p: choose(p, a, b), (kind, kind, "pred"), (kind,))
+
+
+@row("slct", section=SECTION)
+def select_by_sign(ins: Instruction) -> Op:
+    """``a`` where ``c >= 0``, else ``b`` (also for NaN)."""
+    kind, by = _bits_or_float(ins.types[0]), ins.types[1]
+    zero = DTYPES[by].type(0)
+
+    def apply(a: Any, b: Any, c: Any) -> Any:
+        if ins.has("ftz"):
+            c = ieee.flush(c)
+        return choose(c >= zero, a, b)
+
+    return Op(apply, (kind, kind, by), (kind,))
+
+
+def choose(mask: Any, a: Any, b: Any) -> Any:
+    """``np.where`` that keeps a uniform choice uniform."""
+    if mask.ndim == 0:
+        return a if mask else b
+    return np.where(mask, a, b)
+
+
+def _bits_or_float(kind: str) -> str:
+    return kind if kind in ("f32", "f64", "pred") else f"b{width(kind)}"
+
+
+@row("mov", section="Data Movement and Conversion Instructions")
+def move(ins: Instruction) -> Op:
+    """A copy; packing and unpacking of ``{a, b}`` is the compiler's."""
+    kind = _bits_or_float(scalar_type(ins))
+    return Op(lambda a: a, (kind,), (kind,))

@@ -1,0 +1,217 @@
+"""Floating-point arithmetic (PTX ISA, "Floating Point Instructions").
+
+Integer rows of the same opcode call in here by type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import arithmetic as ieee
+from ..module import Instruction
+from .table import DTYPES, Op, Unsupported, row, scalar_type
+
+SECTION = "Floating Point Instructions"
+_ROUNDINGS = ("rn", "rz", "rm", "rp")
+
+
+def _rounding(ins: Instruction) -> str:
+    return next((m for m in ins.modifiers if m in _ROUNDINGS), "rn")
+
+
+def _float_type(ins: Instruction, *more: str) -> str:
+    kind = scalar_type(ins)
+    if kind not in ("f32", "f64", *more):
+        raise Unsupported(f"type .{kind}")
+    return kind
+
+
+def _finished(ins: Instruction, fn: Callable[..., Any]) -> Callable[..., Any]:
+    """``fn`` with ``.ftz`` around it and ``.sat`` after it."""
+    ftz, sat = ins.has("ftz"), ins.has("sat")
+    if not ftz and not sat:
+        return fn
+
+    def apply(*args: Any) -> Any:
+        if ftz:
+            args = tuple(ieee.flush(a) for a in args)
+        result = fn(*args)
+        if ftz:
+            result = ieee.flush(result)
+        if sat:  # NaN becomes +0
+            one, zero = result.dtype.type(1), result.dtype.type(0)
+            result = np.where(result > zero, np.minimum(result, one), zero)
+        return result
+
+    return apply
+
+
+_NEAREST: dict[str, Callable[..., Any]] = {
+    "add": lambda a, b: ieee.canonical(np.add(a, b)),
+    "sub": lambda a, b: ieee.canonical(np.subtract(a, b)),
+    "mul": lambda a, b: ieee.canonical(np.multiply(a, b)),
+    "div": lambda a, b: ieee.canonical(np.divide(a, b)),
+    "rcp": lambda a: ieee.canonical(np.divide(a.dtype.type(1), a)),
+    "sqrt": lambda a: ieee.canonical(np.sqrt(a)),
+}
+
+
+def _rounded(ins: Instruction, operation: str) -> Callable[..., Any]:
+    """One of the basic operations with the instruction's rounding."""
+    mode = _rounding(ins)
+    if mode == "rn":
+        return _NEAREST[operation]
+    directed = ieee.directed_f32 if scalar_type(ins) == "f32" else ieee.directed_f64
+    return lambda *args: directed(operation, mode, *args)
+
+
+def add_sub(ins: Instruction) -> Op:
+    """``d = a ± b``."""
+    kind = _float_type(ins)
+    count = f"add_{kind}"
+    return Op(_finished(ins, _rounded(ins, ins.opcode)), (kind, kind), (kind,), count, 1)
+
+
+def mul(ins: Instruction) -> Op:
+    """``d = a * b``."""
+    kind = _float_type(ins)
+    return Op(_finished(ins, _rounded(ins, "mul")), (kind, kind), (kind,), f"mul_{kind}", 1)
+
+
+@row("fma", section=SECTION)
+def fma(ins: Instruction) -> Op:
+    """``d = a * b + c``, rounded once. ``mad.f32`` and ``mad.f64`` are the same."""
+    kind = _float_type(ins)
+    mode = _rounding(ins)
+    fn: Callable[..., Any]
+    if kind == "f64":
+        fn = ieee.fma_f64 if mode == "rn" else lambda a, b, c: ieee.fma_f64(a, b, c, mode)
+    elif mode == "rn":
+        fn = ieee.fma_f32
+    else:
+        fn = lambda a, b, c: ieee.directed_f32("fma", mode, a, b, c)  # noqa: E731
+    return Op(_finished(ins, fn), (kind,) * 3, (kind,), f"fma_{kind}", 2)
+
+
+def div(ins: Instruction) -> Op:
+    """``d = a / b``; ``.approx`` and ``.full`` promise an error bound only."""
+    kind = _float_type(ins)
+    loose = ins.has("approx", "full")
+    return Op(
+        _finished(ins, _rounded(ins, "div")), (kind, kind), (kind,), None, 1, approximate=loose
+    )
+
+
+@row("rcp", "sqrt", section=SECTION)
+def rcp_sqrt(ins: Instruction) -> Op:
+    """Reciprocal and square root, IEEE or ``.approx``."""
+    kind = _float_type(ins)
+    fn = _finished(ins, _rounded(ins, ins.opcode))
+    return Op(fn, (kind,), (kind,), None, 1, approximate=ins.has("approx"))
+
+
+_APPROXIMATE: dict[str, Callable[[Any], Any]] = {
+    "rsqrt": lambda x: 1.0 / np.sqrt(x),
+    "ex2": np.exp2,
+    "lg2": np.log2,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tanh": np.tanh,
+}
+
+
+@row("rsqrt", "ex2", "lg2", "sin", "cos", "tanh", section=SECTION)
+def transcendental(ins: Instruction) -> Op:
+    """The special-function unit's approximations, here in float64 and rounded once."""
+    kind = _float_type(ins)
+    if kind == "f64" and ins.opcode != "rsqrt":
+        raise Unsupported("type .f64")
+    exact = _APPROXIMATE[ins.opcode]
+    dtype = DTYPES[kind]
+
+    def apply(a: Any) -> Any:
+        return ieee.canonical(exact(a.astype(np.float64)).astype(dtype))
+
+    return Op(_finished(ins, apply), (kind,), (kind,), None, 1, approximate=True)
+
+
+def sign_bit(ins: Instruction) -> Op:
+    """``abs`` and ``neg``: the sign bit alone, NaN payloads kept."""
+    kind = scalar_type(ins)
+    if kind not in ("f32", "f64", "f16", "f16x2", "bf16", "bf16x2"):
+        raise Unsupported(f"type .{kind}")
+    carrier = {"f32": "b32", "f64": "b64"}.get(kind, f"b{DTYPES[kind].itemsize * 8}")
+    dtype = DTYPES[carrier]
+    bits = dtype.itemsize * 8
+    sign = 1 << (bits - 1)
+    if kind.endswith("x2"):
+        sign |= 1 << 15
+    mask = dtype.type(sign - (1 << bits) if sign >> (bits - 1) else sign)
+    if ins.opcode == "abs":
+        fn: Callable[[Any], Any] = lambda a: a & ~mask  # noqa: E731
+    else:
+        fn = lambda a: a ^ mask  # noqa: E731
+    if kind == "f32" and ins.has("ftz"):
+        bitwise = fn
+        fn = lambda a: bitwise(ieee.flush(a.view(np.float32)).view(np.int32))  # noqa: E731
+    return Op(fn, (carrier,), (carrier,))
+
+
+@row("copysign", section=SECTION)
+def copy_sign(ins: Instruction) -> Op:
+    """The sign of ``a`` on the magnitude of ``b``."""
+    kind = _float_type(ins)
+    return Op(lambda a, b: np.copysign(b, a), (kind, kind), (kind,))
+
+
+def min_max(ins: Instruction) -> Op:
+    """NaN gives way to a number (unless ``.NaN``); -0 is less than +0."""
+    kind = _float_type(ins)
+    if ins.has("abs"):
+        raise Unsupported(".xorsign.abs")
+    lesser = ins.opcode == "min"
+    pick: Any = np.fmin if lesser else np.fmax
+    word = np.int32 if kind == "f32" else np.int64
+    join: Any = np.bitwise_or if lesser else np.bitwise_and
+    propagate = ins.has("NaN")
+
+    def apply(a: Any, b: Any) -> Any:
+        result = pick(a, b)
+        # Of two equal operands the bits differ in the sign of zero only.
+        equal = a == b
+        if np.any(equal):
+            bits = np.asarray(join(a.view(word), b.view(word))).view(result.dtype)
+            result = np.where(equal, bits, result)
+        if propagate:
+            result = np.where(np.isnan(a) | np.isnan(b), result.dtype.type(np.nan), result)
+        return ieee.canonical(np.asarray(result)[()])
+
+    arity = len(ins.operands) - 1
+    if arity == 3:
+        two = apply
+        return Op(
+            _finished(ins, lambda a, b, c: two(two(a, b), c)), (kind, kind, kind), (kind,)
+        )
+    return Op(_finished(ins, apply), (kind, kind), (kind,))
+
+
+@row("testp", section=SECTION)
+def test_property(ins: Instruction) -> Op:
+    """finite, infinite, number, notanumber, normal or subnormal."""
+    kind = _float_type(ins)
+    smallest = np.finfo(DTYPES[kind]).smallest_normal
+    tests: dict[str, Callable[[Any], Any]] = {
+        "finite": np.isfinite,
+        "infinite": np.isinf,
+        "number": lambda a: ~np.isnan(a),
+        "notanumber": np.isnan,
+        "normal": lambda a: np.isfinite(a) & (np.abs(a) >= smallest),
+        "subnormal": lambda a: (np.abs(a) < smallest) & (a != 0),
+    }
+    name = next((m for m in ins.modifiers if m in tests), None)
+    if name is None:
+        raise Unsupported("no property to test")
+    return Op(tests[name], (kind,), ("pred",))

@@ -1,0 +1,136 @@
+"""The instruction table: one row says all there is to know of an opcode.
+
+A row is a builder: it gets the parsed instruction and returns an ``Op``, the
+NumPy function with the types it takes and gives. Control flow, memory and
+barriers are rows too, of a ``kind`` that the compiler knows how to place; their
+meaning stands in ``machine`` and ``memory``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..module import Instruction
+
+DTYPES: dict[str, Any] = {
+    "pred": np.dtype(np.bool_),
+    "s8": np.dtype(np.int8), "u8": np.dtype(np.uint8), "b8": np.dtype(np.int8),
+    "s16": np.dtype(np.int16), "u16": np.dtype(np.uint16), "b16": np.dtype(np.int16),
+    "s32": np.dtype(np.int32), "u32": np.dtype(np.uint32), "b32": np.dtype(np.int32),
+    "s64": np.dtype(np.int64), "u64": np.dtype(np.uint64), "b64": np.dtype(np.int64),
+    "f16": np.dtype(np.float16), "bf16": np.dtype(np.int16),
+    "f16x2": np.dtype(np.int32), "bf16x2": np.dtype(np.int32),
+    "f32": np.dtype(np.float32), "f64": np.dtype(np.float64),
+}  # fmt: skip
+"""The NumPy dtype that carries a value of each PTX type."""
+
+
+@dataclass(frozen=True)
+class Op:
+    """What one instruction does to values.
+
+    Attributes:
+        fn: Takes arrays (or NumPy scalars) of the ``inputs`` types that broadcast to
+            each other, gives one array of the ``outputs`` type (a tuple if several).
+            It never raises and is defined for every bit pattern.
+        inputs: PTX type of each source operand.
+        outputs: PTX type of each destination operand.
+        count: Name of the counter it adds one to per thread (``fma_f32`` ...), if any.
+        flops: Floating-point operations a thread.
+        warp: ``fn`` looks across lanes: it gets the warp view as its first argument.
+        approximate: PTX promises an error bound only, not the bits.
+    """
+
+    fn: Callable[..., Any]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    count: str | None = None
+    flops: int = 0
+    warp: bool = False
+    approximate: bool = False
+
+
+class Unsupported(Exception):
+    """Raised by a builder for a variant of its opcode that it does not have."""
+
+
+Builder = Callable[[Instruction], Op]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One opcode.
+
+    Attributes:
+        opcode: Its name without modifiers.
+        kind: ``value`` (has a builder), ``load``, ``store``, ``atomic``, ``branch``,
+            ``call``, ``exit``, ``barrier``, ``warp-sync`` (has a builder and waits for
+            the lanes its mask names), ``nothing``, ``trap``.
+        section: Where the PTX ISA defines it.
+        build: The builder of a ``value`` or ``warp-sync`` row.
+    """
+
+    opcode: str
+    kind: str
+    section: str
+    build: Builder | None = None
+
+
+TABLE: dict[str, Row] = {}
+"""Every opcode the simulator executes."""
+
+
+def row(*opcodes: str, section: str, kind: str = "value") -> Callable[[Builder], Builder]:
+    """Register a builder under its opcodes."""
+
+    def register(build: Builder) -> Builder:
+        for opcode in opcodes:
+            TABLE[opcode] = Row(opcode, kind, section, build)
+        return build
+
+    return register
+
+
+def plain(*opcodes: str, section: str, kind: str) -> None:
+    """Register opcodes that need no builder."""
+    for opcode in opcodes:
+        TABLE[opcode] = Row(opcode, kind, section)
+
+
+def scalar_type(ins: Instruction, index: int = -1) -> str:
+    """The instruction's type suffix (the last one unless said otherwise)."""
+    types = ins.types
+    if not types:
+        raise Unsupported("no type")
+    return types[index]
+
+
+def width(kind: str) -> int:
+    """Bits of a PTX type."""
+    return int(DTYPES[kind].itemsize) * 8
+
+
+def require(ins: Instruction, *allowed: str) -> str:
+    """The type suffix if it is one of ``allowed``."""
+    kind = scalar_type(ins)
+    if kind not in allowed:
+        raise Unsupported(f"type .{kind}")
+    return kind
+
+
+def signed(kind: str) -> str:
+    """The signed type of the same width: where sign does not matter, views are saved."""
+    return f"s{width(kind)}"
+
+
+def unsigned(kind: str) -> str:
+    """The unsigned type of the same width."""
+    return f"u{width(kind)}"
+
+
+INTEGERS = ("s16", "u16", "s32", "u32", "s64", "u64")
+BITS = ("b16", "b32", "b64")

@@ -1,0 +1,599 @@
+"""PTX text to ``Module``: as NVRTC (both builds), Numba and Triton write it.
+
+Source of the grammar: PTX ISA, chapters "Syntax" and "Directives".
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import NamedTuple
+
+import numpy as np
+
+from kernels.ptx_header import TYPE_SIZES, Param, strip_comments
+
+from .errors import PtxError
+from .module import (
+    TYPES,
+    Address,
+    Function,
+    Imm,
+    Instruction,
+    Location,
+    Module,
+    Operand,
+    Pair,
+    Reg,
+    Special,
+    Symbol,
+    Variable,
+    Vector,
+)
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<string>"(?:[^"\\]|\\.)*")
+    | (?P<real>0[fF][0-9a-fA-F]{8}\b|0[dD][0-9a-fA-F]{16}\b|\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)
+    | (?P<int>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?)
+    | (?P<word>[.%$@]?[A-Za-z_$%][\w$]*(?:(?:\.|::)\w+)*)
+    | (?P<punct>[-+*/{}()\[\];:,|!<>=@~&^?])
+    )""",
+    re.X,
+)
+_SPACES = {".shared", ".global", ".const", ".local", ".param", ".tex"}
+_LINKAGE = {".visible", ".extern", ".weak", ".common", ".noreturn"}
+_SPECIAL = re.compile(
+    r"%(?:(?:tid|ntid|ctaid|nctaid|clusterid|nclusterid|cluster_ctaid|cluster_nctaid)\.[xyzw]"
+    r"|cluster_ctarank|cluster_nctarank|is_explicit_cluster|laneid|warpid|nwarpid|smid|nsmid|gridid"
+    r"|lanemask_(?:eq|le|lt|ge|gt)|clock(?:_hi|64)?|globaltimer(?:_lo|_hi)?|pm\d+|envreg\d+"
+    r"|total_smem_size|aggr_smem_size|dynamic_smem_size|current_graph_exec)$"
+)
+
+
+class Token(NamedTuple):
+    """One token: its kind, text and PTX line."""
+
+    kind: str
+    text: str
+    line: int
+
+
+def parse(text: str) -> Module:
+    """Parse a PTX text.
+
+    Raises:
+        PtxError: Naming the PTX line.
+    """
+    return _Parser(text).module()
+
+
+def _tokens(text: str) -> list[Token]:
+    text = strip_comments(text)
+    tokens: list[Token] = []
+    position, line, counted = 0, 1, 0
+    match = _TOKEN.match
+    while True:
+        m = match(text, position)
+        if not m or not m.lastgroup:
+            rest = text[position:].lstrip()
+            if rest:
+                line += text.count("\n", counted, len(text) - len(rest))
+                raise PtxError(f"PTX line {line}: cannot read {rest.split()[0][:40]!r}")
+            return tokens
+        start = m.start(m.lastgroup)
+        line += text.count("\n", counted, start)
+        counted = start
+        tokens.append(Token(m.lastgroup, m[m.lastgroup], line))
+        position = m.end()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.tokens = _tokens(text)
+        self.tokens.append(Token("end", "", self.tokens[-1].line if self.tokens else 1))
+        self.at = 0
+        self.result = Module()
+        self.files = {
+            int(m[1]): m[2] for m in re.finditer(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, re.M)
+        }
+        self.location: Location | None = None
+        self.scopes: list[dict[str, str]] = []
+        self.scope_count = 0
+        self.pending_labels: list[str] = []
+        self.branch_targets: dict[str, tuple[str, ...]] = {}
+        self.current = Function("", False, (), ())
+
+    # -- tokens ---------------------------------------------------------------
+
+    @property
+    def peek(self) -> str:
+        return self.tokens[self.at].text
+
+    def next(self) -> Token:
+        token = self.tokens[self.at]
+        if token.kind == "end":
+            raise PtxError(f"PTX line {token.line}: the text ends too early")
+        self.at += 1
+        return token
+
+    def accept(self, text: str) -> bool:
+        if self.tokens[self.at].text == text and self.tokens[self.at].kind != "string":
+            self.at += 1
+            return True
+        return False
+
+    def expect(self, text: str) -> None:
+        if not self.accept(text):
+            self.fail(f"expected {text!r}, found {self.peek!r}")
+
+    def fail(self, message: str) -> None:
+        raise PtxError(f"PTX line {self.tokens[self.at].line}: {message}")
+
+    def integer(self) -> int:
+        sign = -1 if self.accept("-") else 1
+        if sign == 1:
+            self.accept("+")
+        token = self.next()
+        if token.kind != "int":
+            raise PtxError(f"PTX line {token.line}: expected a number, found {token.text!r}")
+        return sign * _integer(token.text)
+
+    def rest_of_line(self) -> list[Token]:
+        line, first = self.tokens[self.at - 1].line, self.at
+        while self.tokens[self.at].line == line and self.tokens[self.at].kind != "end":
+            self.at += 1
+        return self.tokens[first : self.at]
+
+    def skip_braces(self) -> None:
+        self.expect("{")
+        depth = 1
+        while depth:
+            text = self.next().text
+            depth += (text == "{") - (text == "}")
+
+    # -- module level ---------------------------------------------------------
+
+    def module(self) -> Module:
+        linkage: set[str] = set()
+        while self.tokens[self.at].kind != "end":
+            text = self.peek
+            if text in _LINKAGE:
+                linkage.add(self.next().text)
+                continue
+            if text in (".entry", ".func"):
+                self.function()
+            elif text in _SPACES:
+                for variable in self.variables(".extern" in linkage):
+                    self.result.variables[variable.name] = variable
+            else:
+                self.directive()
+            linkage.clear()
+        return self.result
+
+    def directive(self) -> None:
+        token = self.next()
+        if token.text == ".version":
+            self.result.version = self.next().text
+        elif token.text == ".target":
+            self.result.target = " ".join(t.text for t in self.rest_of_line())
+        elif token.text in (".address_size", ".file"):
+            self.rest_of_line()
+        elif token.text.startswith(".section"):
+            while self.peek != "{":
+                self.next()
+            self.skip_braces()
+        elif token.text in (".pragma", ".alias"):
+            while not self.accept(";"):
+                self.next()
+        elif token.text != ";":
+            raise PtxError(f"PTX line {token.line}: cannot read {token.text!r} here")
+
+    def variables(self, external: bool = False) -> list[Variable]:
+        """``.space [.align N] .type name[dims] [= init] {, name...} ;``"""
+        space = self.next().text.lstrip(".")
+        align, kind, vector = 0, "", 1
+        while self.peek.startswith("."):
+            attribute = self.next().text[1:]
+            if attribute == "align":
+                align = self.integer()
+            elif attribute in TYPES:
+                kind = attribute
+            elif attribute in ("v2", "v4"):
+                vector = int(attribute[1])
+            elif attribute == "attribute":
+                self.expect("(")
+                while not self.accept(")"):
+                    self.next()
+            elif attribute in ("texref", "samplerref", "surfref"):
+                self.fail("textures and surfaces are not supported")
+        if kind not in TYPE_SIZES:
+            self.fail(f"a variable needs a type, found {self.peek!r}")
+        found: list[Variable] = []
+        while True:
+            name = self.next().text
+            dims: list[int] = [vector] if vector > 1 else []
+            extents: list[int] = []
+            while self.accept("["):
+                extents.append(0 if self.peek == "]" else self.integer())
+                self.expect("]")
+            init: tuple[int | Symbol, ...] = ()
+            if self.accept("="):
+                init = tuple(self.initialiser(kind))
+            shape = tuple(extents + dims)
+            if shape and shape[0] == 0 and init:
+                shape = (len(init), *shape[1:])
+            variable = Variable(
+                name, space, kind, shape, align or TYPE_SIZES[kind] * vector, init, external
+            )
+            found.append(variable)
+            if self.accept(","):
+                continue
+            self.expect(";")
+            return found
+
+    def initialiser(self, kind: str) -> list[int | Symbol]:
+        if self.accept("{"):
+            values: list[int | Symbol] = []
+            while not self.accept("}"):
+                values += self.initialiser(kind)
+                self.accept(",")
+            return values
+        token = self.tokens[self.at]
+        if token.kind == "word":
+            self.next()
+            if token.text == "generic":
+                self.expect("(")
+                symbol = self.next().text
+                self.expect(")")
+            else:
+                symbol = token.text
+            offset = self.integer() if self.peek in ("+", "-") else 0
+            return [Symbol(symbol, offset)]
+        imm = self.constant()
+        if kind in ("f32", "f64") and imm.kind != kind:
+            imm = float_constant(imm, kind)
+        return [imm.value]
+
+    # -- functions ------------------------------------------------------------
+
+    def function(self) -> None:
+        is_entry = self.next().text == ".entry"
+        results = self.param_list() if not is_entry and self.peek == "(" else ()
+        name = self.next().text
+        params = self.param_list() if self.peek == "(" else ()
+        function = Function(name, is_entry, params, results)
+        while self.peek not in ("{", ";"):
+            word = self.next().text
+            if word in (".maxntid", ".reqntid"):
+                extents = [self.integer()]
+                while self.accept(","):
+                    extents.append(self.integer())
+                if word == ".maxntid":
+                    function.max_threads = tuple(extents)
+                else:
+                    function.required_threads = tuple(extents)
+            elif word == ".pragma":
+                while not self.accept(";"):
+                    self.next()
+        if self.accept(";"):
+            return
+        self.location = None
+        self.current = function
+        self.expect("{")
+        self.scopes = [{}]
+        self.pending_labels = []
+        self.block(function, outer=True)
+        for label in self.pending_labels:
+            function.labels[label] = len(function.body)
+        self.result.functions[name] = function
+
+    def param_list(self) -> tuple[Param, ...]:
+        self.expect("(")
+        params: list[Param] = []
+        offset = 0
+        while not self.accept(")"):
+            kind, align = "", 0
+            while self.peek.startswith("."):
+                word = self.next().text[1:]
+                if word == "align":
+                    align = self.integer()
+                elif word in TYPES:
+                    kind = word
+            name = self.next().text
+            count = 1
+            if self.accept("["):
+                count = 0 if self.peek == "]" else self.integer()
+                self.expect("]")
+            if kind not in TYPE_SIZES:
+                self.fail(f"parameter {name!r} has no type")
+            align = align or TYPE_SIZES[kind]
+            offset = -(-offset // align) * align
+            params.append(Param(name, kind, count, align, offset))
+            offset += params[-1].nbytes
+            self.accept(",")
+        return tuple(params)
+
+    def block(self, function: Function, outer: bool = False) -> None:
+        while not self.accept("}"):
+            token = self.tokens[self.at]
+            if token.kind == "end":
+                self.fail("the text ends inside a function")
+            text = token.text
+            if text == "{":
+                self.next()
+                self.scopes.append({})
+                self.block(function)
+                self.scopes.pop()
+            elif text == ".reg":
+                self.register_declaration(function)
+            elif text in _SPACES:
+                for variable in self.variables():
+                    variable.name = self.declare(variable.name)
+                    function.variables[variable.name] = variable
+            elif text == ".loc":
+                self.next()
+                self.loc(function)
+            elif text == ".pragma":
+                while not self.accept(";"):
+                    self.next()
+            elif text.startswith("."):
+                self.directive()
+            elif self.tokens[self.at + 1].text == ":" and token.kind == "word":
+                self.at += 2
+                label = self.declare(text)
+                if self.peek == ".branchtargets":
+                    self.next()
+                    names = [self.next().text]
+                    while self.accept(","):
+                        names.append(self.next().text)
+                    self.expect(";")
+                    self.branch_targets[label] = tuple(names)
+                elif self.peek == ".callprototype":
+                    while not self.accept(";"):
+                        self.next()
+                else:
+                    self.pending_labels.append(label)
+            elif text == ";":
+                self.next()
+            else:
+                self.instruction(function)
+
+    def declare(self, name: str) -> str:
+        """A name that is unique in the function: nested scopes may repeat one."""
+        if len(self.scopes) <= 1:
+            return name
+        self.scope_count += 1
+        unique = f"{name}#{self.scope_count}"
+        self.scopes[-1][name] = unique
+        return unique
+
+    def resolve(self, name: str) -> str:
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        return name
+
+    def register_declaration(self, function: Function) -> None:
+        self.next()
+        kind = self.next().text[1:]
+        vector = 1
+        if kind in ("v2", "v4"):
+            vector, kind = int(kind[1]), self.next().text[1:]
+        if kind not in TYPES or vector > 1:
+            self.fail(f"cannot declare registers of type {kind!r}")
+        while True:
+            name = self.next().text
+            if self.accept("<"):
+                count = self.integer()
+                self.expect(">")
+                if count > 1_000_000:
+                    self.fail(f"{count} registers")
+                for i in range(count):
+                    function.registers[self.declare(f"{name}{i}")] = kind
+            else:
+                function.registers[self.declare(name)] = kind
+            if not self.accept(","):
+                break
+        self.expect(";")
+
+    def loc(self, function: Function) -> None:
+        words = [t.text for t in self.rest_of_line()]
+        numbers = [w for w in words if w.isdigit()]
+        if len(numbers) < 2:
+            self.fail(".loc needs a file and a line")
+        file, line = int(numbers[0]), int(numbers[1])
+        inlined = None
+        if "inlined_at" in words:
+            i = words.index("inlined_at")
+            try:
+                call_file, call_line, column = (int(w) for w in words[i + 1 : i + 4])
+            except ValueError:
+                self.fail("inlined_at needs a file, a line and a column")
+            inlined = self.inlined_parent(call_file, call_line, column)
+        column = int(words[2]) if len(words) > 2 and words[2].isdigit() else 0
+        name = self.files.get(file, f"file {file}")
+        if line == 0:  # compiler-made code: keep the last real line
+            return
+        self.location = Location(name, line, column, inlined)
+        if function.location is None:
+            function.location = self.location
+
+    def inlined_parent(self, file: int, line: int, column: int) -> Location:
+        """The call site; its own inlining is the chain last seen for that line."""
+        name = self.files.get(file, f"file {file}")
+        here = self.location
+        while here:
+            if here.file == name and here.line == line:
+                return here
+            here = here.inlined_at
+        return Location(name, line, column)
+
+    # -- instructions ---------------------------------------------------------
+
+    def instruction(self, function: Function) -> None:
+        guard = None
+        token = self.tokens[self.at]
+        if token.text.startswith("@"):
+            self.next()
+            word = token.text[1:]
+            negated = False
+            if not word:
+                negated = self.accept("!")
+                word = self.next().text
+            guard = Reg(self.resolve(word), negated)
+        token = self.next()
+        if token.kind != "word":
+            raise PtxError(f"PTX line {token.line}: expected an instruction, found {token.text!r}")
+        opcode, *modifiers = token.text.split(".")
+        while self.tokens[self.at].kind == "word" and self.peek.startswith("."):
+            modifiers += self.next().text[1:].split(".")
+        made = Instruction(opcode, tuple(modifiers), (), guard, token.line, self.location)
+        if opcode == "call":
+            self.call(made)
+        else:
+            made.operands = tuple(self.operands())
+        if opcode == "bra" and made.operands:
+            made.targets, made.operands = (self.label(made.operands[0]),), ()
+        elif opcode == "brx" and len(made.operands) == 2:
+            table = self.branch_targets.get(self.label(made.operands[1]), ())
+            made.targets, made.operands = table, made.operands[:1]
+        for label in self.pending_labels:
+            function.labels[label] = len(function.body)
+        self.pending_labels = []
+        function.body.append(made)
+
+    def label(self, operand: Operand | None) -> str:
+        if not isinstance(operand, Symbol):
+            self.fail("a branch needs a label")
+        return operand.name  # type: ignore[union-attr]
+
+    def call(self, made: Instruction) -> None:
+        if self.accept("("):
+            made.results = self.names(")")
+            self.expect(",")
+        target = self.next().text
+        if target.startswith("%"):
+            self.fail("indirect calls are not supported")
+        made.targets = (self.resolve(target),)
+        arguments: tuple[str, ...] = ()
+        if self.accept(","):
+            self.expect("(")
+            arguments = self.names(")")
+            while self.accept(","):
+                self.next()
+        self.expect(";")
+        made.operands = tuple(Symbol(name) for name in arguments)
+
+    def names(self, end: str) -> tuple[str, ...]:
+        found: list[str] = []
+        while not self.accept(end):
+            found.append(self.resolve(self.next().text))
+            self.accept(",")
+        return tuple(found)
+
+    def operands(self) -> list[Operand | None]:
+        found: list[Operand | None] = []
+        if self.accept(";"):
+            return found
+        while True:
+            found.append(self.operand())
+            if self.accept(";"):
+                return found
+            self.expect(",")
+
+    def operand(self) -> Operand | None:
+        first = self.single()
+        if self.accept("|"):
+            return Pair(first, self.single())
+        return first
+
+    def single(self) -> Operand | None:
+        token = self.tokens[self.at]
+        if self.accept("{"):
+            items: list[Operand | None] = []
+            while not self.accept("}"):
+                items.append(self.single())
+                self.accept(",")
+            return Vector(tuple(items))
+        if self.accept("["):
+            return self.address()
+        if self.accept("!"):
+            return Reg(self.resolve(self.next().text), True)
+        if token.text in ("-", "+") or token.kind in ("int", "real"):
+            return self.constant()
+        if token.kind != "word":
+            self.fail(f"expected an operand, found {token.text!r}")
+        self.next()
+        if token.text == "_":
+            return None
+        if _SPECIAL.match(token.text):
+            return Special(token.text)
+        if token.text in ("WARP_SZ",):
+            return Imm("int", 32)
+        name = self.resolve(token.text)
+        if token.text.startswith("%") or self.is_register(name):
+            return Reg(name)
+        offset = self.integer() if self.peek in ("+", "-") else 0
+        return Symbol(name, offset)
+
+    def is_register(self, name: str) -> bool:
+        """Registers of inline assembly need no percent sign; only a variable has an address."""
+        return name in self.current.registers
+
+    def address(self) -> Address:
+        token = self.tokens[self.at]
+        base: Reg | Symbol | Imm
+        if token.kind == "word":
+            self.next()
+            name = self.resolve(token.text)
+            known = token.text.startswith("%") or self.is_register(name)
+            base = Reg(name) if known else Symbol(name)
+        else:
+            base = Imm("int", self.integer())
+        offset = 0
+        while not self.accept("]"):
+            if self.peek not in ("+", "-"):
+                self.fail(f"cannot read the address at {self.peek!r}")
+            if self.peek == "+" and self.tokens[self.at + 1].text == "-":
+                self.next()
+            offset += self.integer()
+        return Address(base, offset)
+
+    def constant(self) -> Imm:
+        negative = self.accept("-")
+        if not negative:
+            self.accept("+")
+        token = self.next()
+        if token.kind == "int":
+            value = _integer(token.text)
+            return Imm("int", -value if negative else value)
+        if token.kind != "real":
+            raise PtxError(f"PTX line {token.line}: expected a constant, found {token.text!r}")
+        text = token.text.lower()
+        if text.startswith("0f"):
+            return Imm("f32", int(text[2:], 16) ^ (0x80000000 if negative else 0))
+        if text.startswith("0d"):
+            return Imm("f64", int(text[2:], 16) ^ (1 << 63 if negative else 0))
+        value64 = -float(text) if negative else float(text)
+        return Imm("f64", struct.unpack("<Q", struct.pack("<d", value64))[0])
+
+
+def _integer(text: str) -> int:
+    text = text.rstrip("U")
+    if len(text) > 1 and text[0] == "0" and text[1].isdigit():
+        return int(text, 8)
+    return int(text, 0)
+
+
+def float_constant(imm: Imm, kind: str) -> Imm:
+    """A constant converted to another floating type."""
+    if imm.kind == "int":
+        value = float(imm.value)
+    elif imm.kind == "f32":
+        value = float(np.uint32(imm.value).view(np.float32))
+    else:
+        value = float(np.uint64(imm.value).view(np.float64))
+    if kind == "f32":
+        return Imm(kind, int(np.float32(value).view(np.uint32)))
+    return Imm(kind, int(np.float64(value).view(np.uint64)))

@@ -1,0 +1,83 @@
+"""A memory access as it stands in the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .instructions import DTYPES, Unsupported
+from .module import Function, Instruction
+
+SPACES = ("global", "shared", "local", "const", "param")
+ATOMICS = ("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas")
+
+
+@dataclass(eq=False)
+class Site:
+    """One load, store or atomic instruction.
+
+    Attributes:
+        number: Its place among the program's accesses.
+        kind: ``load``, ``store`` or ``atomic``.
+        space: The state space, or ``generic`` if only the address tells.
+        type: PTX type of one element.
+        count: Elements a thread: 1, 2, 4 or 8.
+        operation: ``add`` ... ``cas`` of an atomic.
+        returns: Whether an atomic's old value is asked for.
+        block: The basic block it stands in.
+        counted: Whether it is traffic (passing a struct to a function is not).
+        offset: Constant part of the address in bytes.
+        variable: Name of the variable, where the instruction names one.
+    """
+
+    number: int
+    instruction: Instruction
+    function: str
+    kind: str
+    space: str
+    type: str
+    count: int
+    block: int
+    operation: str = ""
+    returns: bool = False
+    counted: bool = True
+    offset: int = 0
+    variable: str = ""
+
+    @property
+    def size(self) -> int:
+        """Bytes of one element."""
+        return int(DTYPES[self.type].itemsize)
+
+    @property
+    def width(self) -> int:
+        """Bytes a thread accesses."""
+        return self.size * self.count
+
+
+def make_site(ins: Instruction, number: int, kind: str, function: Function, block: int) -> Site:
+    """The site of a memory instruction.
+
+    Raises:
+        Unsupported: A form that the memories do not have.
+    """
+    words = [m.split("::")[0] for m in ins.modifiers]
+    if any(m.startswith("shared::cluster") for m in ins.modifiers):
+        raise Unsupported("shared memory of another block")
+    space = next((w for w in words if w in SPACES), "generic")
+    counted = True
+    if space == "param":
+        space, counted = ("global" if function.is_entry else "local"), False
+    count = next((int(w[1:]) for w in words if w in ("v2", "v4", "v8")), 1)
+    if not ins.types or ins.types[-1] not in DTYPES or ins.types[-1] == "pred":
+        raise Unsupported("no memory type")
+    operation = ""
+    if kind == "atomic":
+        operation = next((w for w in words if w in ATOMICS), "")
+        if not operation or count > 1:
+            raise Unsupported("this atomic operation")
+        if ins.types[-1] in ("f16", "f16x2", "bf16", "bf16x2") and operation != "exch":
+            raise Unsupported(f"an atomic on .{ins.types[-1]}")
+    return Site(
+        number, ins, function.name, kind, space, ins.types[-1], count, block,
+        operation, ins.opcode == "atom", counted,
+    )  # fmt: skip
