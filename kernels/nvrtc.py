@@ -128,6 +128,18 @@ def kernel_names(source: str) -> list[str]:
     return list(dict.fromkeys(m[2] + ("<...>" if m[1] else "") for m in pattern.finditer(text)))
 
 
+def parameter_names(sources: dict[str, str], entry: str) -> list[str]:
+    """The names a kernel's parameters have in its CUDA source; empty where not found."""
+    name = re.escape(re.sub(r"<.*", "", entry, flags=re.S).strip().split("::")[-1])
+    for source in sources.values():
+        text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.S)
+        found = re.search(rf"__global__[^;{{}}]*?\b{name}\s*\(([^)]*)\)", text)
+        if found and found[1].strip():
+            names = [re.findall(r"\w+", part.split("=")[0]) for part in found[1].split(",")]
+            return [words[-1] if words else "" for words in names]
+    return []
+
+
 @functools.cache
 def _toolkit_includes() -> tuple[Path, ...]:
     """Include folders of the CUDA header wheels that are installed."""

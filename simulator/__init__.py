@@ -1,0 +1,12 @@
+"""The CPU simulator: PTX in, results, counters and hazards out."""
+
+from .counters import Traffic
+from .errors import LaunchError, PtxError, SimulatorError
+from .hazard import Hazard, Source
+from .launch import CHECKS, launch
+from .run import Counters, Line, Run
+
+__all__ = [
+    "CHECKS", "Counters", "Hazard", "LaunchError", "Line", "PtxError", "Run",
+    "SimulatorError", "Source", "Traffic", "launch",
+]  # fmt: skip

@@ -100,6 +100,23 @@ class CompiledBlock:
         return "\n".join(lines) + "\n"
 
 
+@dataclass(frozen=True)
+class Arithmetic:
+    """A floating-point instruction that counts.
+
+    Attributes:
+        count: The counter it adds to, if any; ``flops``: operations a thread.
+        block: The block it stands in; its threads are the block's unless it is guarded.
+        tally: Number of its own thread count, for a guarded instruction.
+    """
+
+    instruction: Instruction
+    count: str | None
+    flops: int
+    block: int
+    tally: int | None
+
+
 @dataclass
 class Program:
     """A compiled kernel, independent of any launch.
@@ -122,7 +139,7 @@ class Program:
     sites: list[Site] = field(default_factory=list)
     constants: dict[str, Any] = field(default_factory=dict)
     params: list[tuple[str, str, int]] = field(default_factory=list)
-    tallies: list[Instruction] = field(default_factory=list)
+    arithmetic: list[Arithmetic] = field(default_factory=list)
     approximate: bool = False
 
     @functools.cached_property
@@ -344,7 +361,7 @@ class _BlockCompiler:
             carrier = "s64" if operand.name in _WIDE_SPECIALS else "s32"
             return self.cast(f'S["{operand.name}"]', carrier, kind)
         if isinstance(operand, Symbol):
-            address = self.owner.layout.address(self.function, operand.name) + operand.offset
+            address = self.symbol(operand.name) + operand.offset
             if want.itemsize < 4:
                 raise Unsupported("an address in a narrow register")
             value = np.int64(address).astype(f"i{want.itemsize}").view(want)
@@ -433,9 +450,8 @@ class _BlockCompiler:
         else:
             expression = f"{self.owner.callable(op.fn)}({', '.join(arguments)})"
         self.owner.result.approximate |= op.approximate
-        if op.count and guard:
-            self.owner.result.tallies.append(ins)
-            self.emit(f"tally({len(self.owner.result.tallies) - 1}, both(M, {guard}))")
+        if op.flops:
+            self.count(ins, op, guard)
         if len(destinations) > 1:
             names = [self.fresh() for _ in destinations]
             self.emit(f"{', '.join(names)} = {expression}")
@@ -443,6 +459,14 @@ class _BlockCompiler:
                 self.write(destination, name, kind, guard)
         else:
             self.write(destinations[0], expression, op.outputs[0], guard)
+
+    def count(self, ins: Instruction, op: Op, guard: str) -> None:
+        counted = self.owner.result.arithmetic
+        tally = None
+        if guard:
+            tally = len(counted)
+            self.emit(f"tally({tally}, both(M, {guard}))")
+        counted.append(Arithmetic(ins, op.count, op.flops, self.block.number, tally))
 
     def op(self, ins: Instruction) -> Op:
         if ins.has("cc") or ins.opcode in ("addc", "subc", "madc"):
@@ -564,6 +588,11 @@ class _BlockCompiler:
                 self.write(ins.operands[0], name, site.type, guard)
         assert outer is self.lines
 
+    def symbol(self, name: str) -> int:
+        """A variable's address; a call's parameters stand for the callee's."""
+        owner, name = self.owner.aliases[self.function.name].get(name, (self.function.name, name))
+        return self.owner.layout.address(self.owner.module.functions[owner], name)
+
     def base(self, address: Address, site: Site) -> str:
         """The address's variable part; its constant part goes into the site."""
         site.offset = address.offset
@@ -575,7 +604,7 @@ class _BlockCompiler:
                 return f"{name}.view(t_u32).astype(t_s64)"
             raise Unsupported("an address in a register of another type")
         if isinstance(address.base, Symbol):
-            start = self.owner.layout.address(self.function, address.base.name)
+            start = self.symbol(address.base.name)
             site.variable = address.base.name
             return self.owner.constant(np.int64(start))
         return self.owner.constant(np.int64(address.base.value))

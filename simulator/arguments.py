@@ -1,0 +1,189 @@
+"""A launch's shape and arguments, checked and converted as CUDA would."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kernels import Kernel, Param
+
+from .errors import LaunchError
+from .instructions import DTYPES
+from .layout import array_address
+from .memory import Allocation
+
+MAX_THREADS = 1024
+MAX_BLOCK = (1024, 1024, 64)
+MAX_GRID = (2**31 - 1, 65535, 65535)
+MAX_SHARED = 232_448
+"""Limits of compute capability 9.0 (CUDA C++ Programming Guide, "Technical Specifications")."""
+
+Dim3 = tuple[int, int, int]
+
+
+def dim3(value: Any, name: str) -> Dim3:
+    """One to three positive numbers, x first, filled up with ones.
+
+    Raises:
+        LaunchError: Anything else.
+    """
+    items = (value,) if isinstance(value, (int, np.integer)) else value
+    try:
+        numbers = tuple(int(n) for n in items)
+        exact = all(int(n) == n for n in items)
+    except (TypeError, ValueError):
+        raise LaunchError(f"{name} must be one to three whole numbers, not {value!r}") from None
+    if not exact or not 1 <= len(numbers) <= 3 or min(numbers) < 1:
+        raise LaunchError(f"{name} must be one to three positive whole numbers, not {value!r}")
+    x, y, z = (*numbers, 1, 1)[:3]
+    return x, y, z
+
+
+def check_shape(grid: Dim3, block: Dim3) -> None:
+    """Hold a launch to what a GPU accepts.
+
+    Raises:
+        LaunchError: It would not.
+    """
+    threads = block[0] * block[1] * block[2]
+    if threads > MAX_THREADS:
+        raise LaunchError(f"{threads} threads in a block of {_times(block)}; a GPU allows {MAX_THREADS}")
+    for limits, shape, name in ((MAX_BLOCK, block, "block"), (MAX_GRID, grid, "grid")):
+        for axis, most, n in zip("xyz", limits, shape, strict=True):
+            if n > most:
+                raise LaunchError(f"{name} of {_times(shape)}: {axis} may be {most} at most")
+
+
+def _times(shape: Dim3) -> str:
+    return "x".join(str(n) for n in shape)
+
+
+@dataclass
+class Arguments:
+    """Converted arguments.
+
+    Attributes:
+        allocations: A global array for each NumPy array, by number.
+        buffer: The parameter buffer's bytes.
+        arrays: The user's arrays, to be written back, with their allocation's number.
+    """
+
+    allocations: dict[int, Allocation] = field(default_factory=dict)
+    buffer: bytearray = field(default_factory=bytearray)
+    arrays: list[tuple[Any, int]] = field(default_factory=list)
+
+    def write_back(self) -> None:
+        """Copy the arrays' final content into the user's arrays."""
+        for array, number in self.arrays:
+            if array.flags.writeable:
+                allocation = self.allocations[number]
+                content = allocation.buffer[: allocation.nbytes]
+                array[...] = content.view(array.dtype).reshape(array.shape)
+
+
+def convert(kernel: Kernel, args: Sequence[Any], names: Sequence[str] = ()) -> Arguments:
+    """Check arguments against the kernel's parameters and lay them out.
+
+    Args:
+        kernel: Its parameters say what is wanted.
+        args: As ``simulator.launch`` takes them.
+        names: The parameters' names in the source, where known.
+
+    Raises:
+        TypeError: A wrong count or kind; names the parameter.
+        ValueError: A value that does not fit; names the parameter.
+    """
+    params = kernel.params
+    if len(args) != len(params):
+        listed = ", ".join(str(p) for p in params) or "none"
+        raise TypeError(f"{kernel.name} takes {len(params)} arguments, not {len(args)}: {listed}")
+    made = Arguments()
+    for i, (param, arg) in enumerate(zip(params, args, strict=True)):
+        label = names[i] if i < len(names) else f"argument {i}"
+        made.buffer = made.buffer.ljust(param.offset, b"\0")
+        if isinstance(arg, np.ndarray):
+            made.buffer += _pointer(made, param, arg, label).to_bytes(8, "little")
+        else:
+            made.buffer += scalar_bytes(param, arg, label)
+    return made
+
+
+def _pointer(made: Arguments, param: Param, array: Any, label: str) -> int:
+    if param.is_struct or param.type not in ("u64", "s64", "b64"):
+        raise TypeError(f"{label} is {param.type} by value ({param.name}); it cannot be an array")
+    if array.dtype.hasobject:
+        raise TypeError(f"{label}: an array of Python objects cannot be given to a kernel")
+    for other, number in made.arrays:
+        if other is array or _same(other, array):
+            return array_address(number)
+        if np.may_share_memory(other, array) and np.shares_memory(other, array):
+            raise ValueError(f"{label} overlaps another array; give the kernel one array and an offset")
+    number = len(made.arrays)
+    content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    made.allocations[number] = Allocation(number, content, label, bool(array.flags.writeable))
+    made.arrays.append((array, number))
+    return array_address(number)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return (
+        a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
+        and a.shape == b.shape
+        and a.strides == b.strides
+        and a.dtype == b.dtype
+        and a.size > 0
+    )
+
+
+def scalar_bytes(param: Param, arg: Any, label: str) -> bytes:
+    """A by-value argument as the parameter's bytes, little-endian.
+
+    Raises:
+        TypeError: It is of another kind; ``ValueError``: it does not fit.
+    """
+    if param.is_struct:
+        if not isinstance(arg, (np.void, np.ndarray, bytes)):
+            raise TypeError(
+                f"{label} is a struct of {param.nbytes} bytes ({param.name}); "
+                f"give a NumPy structured scalar, not {type(arg).__name__}"
+            )
+        content = bytes(arg) if isinstance(arg, bytes) else arg.tobytes()
+        if len(content) != param.nbytes:
+            raise ValueError(f"{label} is a struct of {param.nbytes} bytes, not {len(content)}")
+        return content
+    dtype = DTYPES[param.type]
+    if isinstance(arg, np.void):
+        content = arg.tobytes()
+        if len(content) != param.nbytes:
+            raise ValueError(f"{label} ({param.type}) takes {param.nbytes} bytes, not {len(content)}")
+        return content
+    if isinstance(arg, (bool, np.bool_)):
+        arg = int(arg)
+    if arg is None and dtype.itemsize == 8:
+        arg = 0
+    if dtype.kind == "f":
+        return _float_bytes(dtype, arg, label, param)
+    if isinstance(arg, np.floating) and arg.dtype.itemsize == dtype.itemsize and param.type[0] == "b":
+        return arg.tobytes()
+    if not isinstance(arg, (int, np.integer)):
+        raise TypeError(f"{label} is {param.type}; cannot convert {type(arg).__name__} {arg!r}")
+    bits = dtype.itemsize * 8
+    value = int(arg)
+    # NVRTC writes .u32 for int and unsigned alike: both ranges are taken.
+    if not -(1 << (bits - 1)) <= value < (1 << bits):
+        raise ValueError(f"{label} is {param.type}; {value} does not fit in {bits} bits")
+    return (value & ((1 << bits) - 1)).to_bytes(dtype.itemsize, "little")
+
+
+def _float_bytes(dtype: Any, arg: Any, label: str, param: Param) -> bytes:
+    if isinstance(arg, np.complexfloating) or not isinstance(arg, (int, float, np.number)):
+        raise TypeError(f"{label} is {param.type}; cannot convert {type(arg).__name__} {arg!r}")
+    with np.errstate(over="ignore"):
+        value = dtype.type(arg)
+    if np.isinf(value) and not np.isinf(float(arg)):
+        raise ValueError(f"{label} is {param.type}; {arg!r} is out of its range")
+    content: bytes = value.tobytes()
+    return content

@@ -1,0 +1,196 @@
+"""``launch``: run a kernel's PTX on NumPy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from kernels import Kernel
+from kernels.nvrtc import parameter_names
+
+from . import schedule as schedules
+from .access import Access, Memories
+from .arguments import MAX_SHARED, Dim3, check_shape, convert, dim3
+from .compiler import Program, compile_ptx
+from .counters import TrafficCounter
+from .errors import LaunchError
+from .geometry import Geometry, WarpView
+from .instructions import DTYPES
+from .layout import ARRAY_BITS, PARAMETERS, variable_bytes
+from .machine import Machine, Stuck
+from .memory import Allocation
+from .report import Findings
+from .run import Run
+from .sources import Sources
+from .specials import special_registers
+from .tally import Tally, collect
+
+CHECKS = ("memory", "barriers")
+"""What ``checks`` may name."""
+
+_LANES = 1 << 16
+_SHARED_BYTES = 64 << 20
+_LOCAL_BYTES = 256 << 20
+"""A batch is this many lanes at most: registers stay in the cache (measured best between
+2**15 and 2**16), and memory stays bounded whatever the grid."""
+
+Progress = Callable[[int, int], None]
+
+
+def launch(
+    kernel: Kernel,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    args: Sequence[Any],
+    shared_bytes: int = 0,
+    schedule: str | int = "lockstep",
+    checks: str | Collection[str] = "all",
+    progress: Progress | None = None,
+) -> Run:
+    """Run a kernel and count what it does.
+
+    Args:
+        kernel: What to run; the PTX text it holds is executed.
+        grid: Blocks, one to three numbers, x first.
+        block: Threads of a block, likewise.
+        args: NumPy arrays are pointers, copied in and written back in place (a
+            non-writeable one is read-only memory to the kernel); Python numbers and
+            NumPy scalars are passed by value; a NumPy structured scalar is a struct.
+        shared_bytes: Dynamic shared memory of a block.
+        schedule: ``lockstep``, ``warps``, ``reverse``, or a seed for a random one.
+        checks: ``all``, ``none``, or names out of ``simulator.CHECKS``.
+        progress: Called now and then with blocks done and blocks in all.
+
+    Raises:
+        PtxError: The PTX cannot be parsed, or has an instruction without a row.
+        LaunchError: A shape, shared memory size, schedule or check that cannot be.
+        TypeError: A wrong count or kind of arguments; names the parameter.
+        ValueError: An argument that does not fit; names the parameter.
+    """
+    began = time.perf_counter()
+    grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
+    check_shape(grid3, block3)
+    chosen = _checks(checks)
+    order = schedules.make(schedule)
+    program = compile_ptx(kernel.ptx, kernel.entry)
+    total_shared = _shared(program, shared_bytes)
+    _directives(program, block3)
+    names = parameter_names(kernel.sources, kernel.name)
+    arguments = convert(kernel, args, names)
+    _variables(program, arguments.allocations)
+    parameters = np.frombuffer(bytes(arguments.buffer), np.uint8)
+    arguments.allocations[PARAMETERS] = Allocation(PARAMETERS, parameters, "parameters", False)
+
+    findings = Findings(Sources(kernel), program.layout)
+    memories = Memories(
+        program.layout, arguments.allocations, total_shared,
+        findings.add, findings.memory, "memory" in chosen,
+    )  # fmt: skip
+    traffic = TrafficCounter(len(program.sites))
+    memories.observers.append(traffic)
+    tally = Tally(program)
+    accesses = [Access(site, memories) for site in program.sites]
+    space = dict(program.constants)
+    space |= {f"x{a.site.number}": getattr(a, a.site.kind) for a in accesses}
+    space |= _parameter_constants(program, bytes(arguments.buffer))
+    specials: dict[str, Any] = {}
+    space |= {"S": specials, "tally": tally.add, "ALL": None}
+    machine = Machine(program, space, order, findings.barrier_released, findings.event)
+
+    total = grid3[0] * grid3[1] * grid3[2]
+    with np.errstate(all="ignore"):
+        for numbers in _batches(total, block3, total_shared, program.layout.local_bytes):
+            geometry = Geometry(grid3, block3, numbers)
+            for access in accesses:
+                access.forget()
+            memories.start(geometry)
+            traffic.start(geometry)
+            tally.start(geometry)
+            findings.start(geometry)
+            specials.clear()
+            specials.update(special_registers(geometry, total_shared, shared_bytes))
+            space["W"] = lambda mask, geometry=geometry: WarpView(geometry, mask)
+            try:
+                machine.run(geometry)
+            except Stuck as stuck:
+                findings.stuck(stuck.waiting, machine.alive)
+            if progress:
+                progress(int(numbers[-1]) + 1, total)
+    arguments.write_back()
+    counters, lines = collect(program, machine, traffic, tally, findings.sources)
+    return Run(
+        kernel.name, kernel.entry, kernel.build, kernel.sha256, grid3, block3, total_shared,
+        str(schedule), counters, lines, findings.sorted(), tuple(c for c in CHECKS if c in chosen),
+        time.perf_counter() - began, program.approximate,
+    )  # fmt: skip
+
+
+def _checks(checks: str | Collection[str]) -> set[str]:
+    if checks == "all":
+        return set(CHECKS)
+    if checks == "none":
+        return set()
+    wanted = {checks} if isinstance(checks, str) else set(checks)
+    unknown = wanted - set(CHECKS)
+    if unknown:
+        raise LaunchError(f"unknown check {sorted(unknown)[0]!r}; there are: {', '.join(CHECKS)}")
+    return wanted
+
+
+def _shared(program: Program, dynamic: int) -> int:
+    if dynamic < 0:
+        raise LaunchError(f"shared_bytes cannot be negative: {dynamic}")
+    layout = program.layout
+    total = layout.dynamic_offset + dynamic if dynamic else layout.shared_bytes
+    if total > MAX_SHARED:
+        raise LaunchError(
+            f"{total:,} bytes of shared memory in a block; a GPU of compute capability 9.0 "
+            f"allows {MAX_SHARED:,}"
+        )
+    return total
+
+
+def _directives(program: Program, block: Dim3) -> None:
+    threads = block[0] * block[1] * block[2]
+    most, required = program.entry.max_threads, program.entry.required_threads
+    if most and threads > int(np.prod(most)):
+        raise LaunchError(
+            f"{threads} threads in a block, but the kernel is compiled for {int(np.prod(most))} "
+            "at most (.maxntid, __launch_bounds__)"
+        )
+    if required and (*required, 1, 1)[:3] != block:
+        raise LaunchError(f"the kernel requires a block of {required} (.reqntid), not {block}")
+
+
+def _variables(program: Program, allocations: dict[int, Allocation]) -> None:
+    """Module variables, with their initial content."""
+    placed = program.layout.placed
+    addresses = {name: p.address for (scope, name), p in placed.items() if not scope}
+    for (_, name), p in placed.items():
+        variable = p.variable
+        if variable.space in ("global", "const"):
+            number = (p.address >> ARRAY_BITS) - 1
+            content = np.frombuffer(variable_bytes(program.layout, variable, addresses), np.uint8)
+            allocations[number] = Allocation(number, content, name, variable.space == "global")
+
+
+def _parameter_constants(program: Program, buffer: bytes) -> dict[str, Any]:
+    return {
+        name: np.frombuffer(buffer, DTYPES[kind], 1, offset)[0]
+        for name, kind, offset in program.params
+    }
+
+
+def _batches(total: int, block: Dim3, shared: int, local: int) -> Any:
+    """The grid's blocks, some at a time."""
+    threads = block[0] * block[1] * block[2]
+    size = min(total, max(1, _LANES // threads))
+    if shared:
+        size = min(size, max(1, _SHARED_BYTES // shared))
+    if local:
+        size = min(size, max(1, _LOCAL_BYTES // (local * threads)))
+    for first in range(0, total, size):
+        yield np.arange(first, min(first + size, total), dtype=np.int64)

@@ -1,0 +1,431 @@
+"""The lockstep machine: runs a batch of blocks, and decides which lanes go next.
+
+Lanes stand at a basic block. The machine takes a group of lanes that stand at the
+same one, runs it, and sees where they go; the lowest block goes first, which brings
+branches together again. A barrier holds lanes until their block's others have come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .blocks import EXIT
+from .compiler import CompiledBlock, Program
+from .geometry import Geometry
+from .schedule import Schedule
+
+_FAIR = 64
+"""After so many steps that did not bring all lanes together, the group that has waited
+longest goes: a lane that spins cannot starve the one it waits for."""
+
+
+@dataclass
+class Waiting:
+    """Lanes held by a block barrier."""
+
+    block: CompiledBlock
+    mask: Any
+    number: Any
+    count: Any
+    predicate: Any
+
+
+class Stuck(Exception):
+    """No lane can go on; the lanes that wait, by barrier."""
+
+    def __init__(self, waiting: list[Waiting]) -> None:
+        super().__init__("deadlock")
+        self.waiting = waiting
+
+
+class Machine:
+    """Runs one program, batch after batch.
+
+    Args:
+        program: What to run.
+        names: The free names of generated code: sites, parameters, constants.
+        schedule: Which lanes go next.
+        on_barrier: Called when a barrier lets lanes go: the barriers' blocks, the lanes.
+        on_event: Called for ``trap`` and ``assert``: kind, block, lanes.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        names: dict[str, Any],
+        schedule: Schedule,
+        on_barrier: Callable[[list[Waiting], Any], None],
+        on_event: Callable[[str, CompiledBlock, Any], None],
+    ) -> None:
+        self.program, self.names, self.schedule = program, names, schedule
+        self.on_barrier, self.on_event = on_barrier, on_event
+        count = len(program.blocks)
+        self.thread_runs = np.zeros(count, np.int64)
+        self.warp_runs = np.zeros(count, np.int64)
+        self.divergent_branches = 0
+        self.barrier_warps = 0
+        self._functions: dict[tuple[int, bool], Callable[..., Any]] = {}
+        self._active: dict[int, tuple[Any, tuple[int, int]]] = {}
+
+    def run(self, geometry: Geometry) -> None:
+        """Run a batch until every lane is done.
+
+        Raises:
+            Stuck: Lanes wait for something that cannot come.
+        """
+        self.geometry = geometry
+        self.registers = list(self.program.registers)
+        self.alive: Any = None
+        self.finished = False
+        self.groups: dict[int, Any] = {self.program.start: None}
+        self.waiting: list[Waiting] = []
+        self.parked: dict[int, Any] = {}
+        self.arrived: dict[int, Any] = {}
+        self.ages: dict[int, int] = {}
+        self.step = 0
+        self._active = {}
+        self.schedule.start(geometry)
+        while not self.finished:
+            if not self.groups and not self._release():
+                if not self.parked:
+                    waiting, self.waiting = self.waiting, []
+                    raise Stuck(waiting)
+                self._force_parked()
+            self._advance()
+
+    # -- choosing ---------------------------------------------------------------
+
+    def _advance(self) -> None:
+        """Take a group of lanes and run it until it splits, waits or ends."""
+        alone = len(self.groups) == 1 and not self.waiting and not self.parked
+        number, mask, whole = self.schedule.pick(self.groups, self._oldest())
+        self.ages[number] = self.step
+        if whole:
+            del self.groups[number]
+            if alone:
+                mask = self.alive
+        else:
+            alone = False
+        self.step += 1
+        if not alone and self.step % _FAIR == 0:
+            self._release()
+        while True:
+            block = self.program.blocks[number]
+            if block.gate is not None and not (alone and mask is self.alive):
+                mask = self._through_gate(block, mask)
+                if mask is None:
+                    return
+            threads, warps = self._count(mask)
+            self.thread_runs[number] += threads
+            self.warp_runs[number] += warps
+            key = (number, not alone)
+            function = self._functions.get(key)
+            if function is None:
+                function = self.program.function(number, not alone, self.names)
+                self._functions[key] = function
+            out = function(self.registers, mask)
+            following = self._leave(block, out, mask, alone)
+            if following is None:
+                return
+            if not alone:
+                self._join(following, mask)
+                return
+            number = following
+
+    def _oldest(self) -> int | None:
+        """The group that has waited longest, when it is its turn."""
+        if self.step % _FAIR or len(self.groups) < 2:
+            return None
+        return min(self.groups, key=lambda n: self.ages.get(n, -1))
+
+    def _count(self, mask: Any) -> tuple[int, int]:
+        key = id(mask)
+        known = self._active.get(key)
+        if known is not None and known[0] is mask:
+            return known[1]
+        if len(self._active) > 64:
+            self._active.clear()
+        counts = self.geometry.active(mask)
+        self._active[key] = (mask, counts)
+        return counts
+
+    def _join(self, number: int, mask: Any) -> None:
+        """Put lanes at a block; those that stand there already are joined."""
+        if number == EXIT:
+            self._exit(mask)
+        elif number in self.groups:
+            here = self.groups[number]
+            self.groups[number] = None if mask is None or here is None else here | mask
+        else:
+            self.groups[number] = mask
+
+    # -- leaving a block ----------------------------------------------------------
+
+    def _leave(self, block: CompiledBlock, out: Any, mask: Any, alone: bool) -> int | None:
+        """Where all the lanes go, or ``None`` if they were sent to several places."""
+        kind = block.kind
+        if kind == "goto":
+            targets = block.block.targets
+            return targets[0] if targets else block.block.follow
+        if kind == "branch":
+            return self._branch(block, out, mask)
+        if kind == "barrier":
+            return self._barrier(block, out, mask, alone)
+        if kind == "call":
+            follow = np.int32(block.block.follow)
+            index = block.return_register
+            old = self.registers[index]
+            self.registers[index] = follow if alone else np.where(mask, follow, old)
+            return block.call_entry
+        return self._rare(block, out, mask)
+
+    def _split(self, predicate: Any, mask: Any) -> tuple[Any, Any]:
+        """The lanes for which a predicate holds, and the others; ``None`` for nobody."""
+        if predicate.ndim == 0:
+            return (mask, False) if predicate else (False, mask)
+        yes = predicate if mask is None else mask & predicate
+        if not yes.any():
+            return False, mask
+        no = ~predicate if mask is None else mask & ~predicate
+        if not no.any():
+            return mask, False
+        return yes, no
+
+    def _branch(self, block: CompiledBlock, predicate: Any, mask: Any) -> int | None:
+        yes, no = self._split(predicate, mask)
+        if no is False:
+            return block.block.targets[0]
+        if yes is False:
+            return block.block.follow
+        self._note_divergence(yes, mask)
+        self._join(block.block.follow, no)
+        self._join(block.block.targets[0], yes)
+        return None
+
+    def _note_divergence(self, yes: Any, mask: Any) -> None:
+        """Count warps of which some lanes branch and some do not."""
+        _, total = self._count(mask)
+        _, taking = self.geometry.active(yes)
+        rest = ~yes if mask is None else mask & ~yes
+        _, leaving = self.geometry.active(rest)
+        self.divergent_branches += taking + leaving - total
+
+    def _rare(self, block: CompiledBlock, out: Any, mask: Any) -> int | None:
+        kind = block.kind
+        if kind == "switch":
+            return self._switch(block, out, mask)
+        if kind == "return":
+            return self._return(block, out, mask)
+        # exit, trap, assert: perhaps under a guard
+        gone, staying = self._split(np.bool_(True) if out is None else out, mask)
+        if gone is False:
+            return block.block.follow
+        if kind in ("trap", "assert"):
+            self.on_event(kind, block, gone)
+        self._exit(gone)
+        if staying is not False:
+            self._join(block.block.follow, staying)
+        return None
+
+    def _switch(self, block: CompiledBlock, index: Any, mask: Any) -> int | None:
+        targets = block.block.targets
+        if index.ndim == 0:
+            return targets[min(max(int(index), 0), len(targets) - 1)]
+        index = np.clip(index, 0, len(targets) - 1)
+        for i, target in enumerate(targets):
+            lanes = (index == i) if mask is None else mask & (index == i)
+            if lanes.any():
+                self._join(target, lanes)
+        return None
+
+    def _return(self, block: CompiledBlock, guard: Any, mask: Any) -> int | None:
+        leaving, staying = self._split(np.bool_(True) if guard is None else guard, mask)
+        if leaving is False:
+            return block.block.follow
+        where = self.registers[block.return_register]
+        if staying is False and where.ndim == 0:
+            return int(where)
+        for number in np.unique(where).tolist():
+            lanes = where == number
+            lanes = lanes if leaving is None else leaving & lanes
+            if np.any(lanes):
+                self._join(number, lanes)
+        if staying is not False:
+            self._join(block.block.follow, staying)
+        return None
+
+    def _exit(self, mask: Any) -> None:
+        if mask is None or (not self.groups and not self.waiting and not self.parked):
+            # Either every lane ends, or the ones that were left (others come in later joins).
+            self.alive = np.zeros((1, 1, 1, 1), bool) if mask is None else self._without(mask)
+        else:
+            self.alive = self._without(mask)
+        self.finished = not self.alive.any()
+
+    def _without(self, mask: Any) -> Any:
+        return ~mask if self.alive is None else self.alive & ~mask
+
+    # -- warp-synchronous instructions ----------------------------------------------
+
+    def _through_gate(self, block: CompiledBlock, mask: Any) -> Any:
+        """Of the lanes that came to a warp-synchronous instruction, those that may run it."""
+        here = self.parked.pop(block.number, None)
+        if here is not None:
+            mask = here if mask is None else mask | here
+        if block.gate == "ALL":
+            return mask if mask is not None else self._all()
+        g = self.geometry
+        named = eval(block.gate, self.names | {"R": self.registers})
+        lanes = g.warp_bits(np.bool_(True) if mask is None else mask)
+        living = g.existing if self.alive is None else g.warp_bits(self.alive)
+        missing = g.spread(living & ~lanes) & named
+        ready = missing == 0
+        if mask is not None:
+            ready = ready & mask
+        if ready.all():
+            return self._all() if mask is None else mask
+        late = ~ready if mask is None else mask & ~ready
+        if late.any():
+            self.parked[block.number] = late
+        return ready if ready.any() else None
+
+    def _all(self) -> Any:
+        return np.ones((1, 1, 1, 1), bool)
+
+    def _force_parked(self) -> None:
+        """Nothing else can run: the lanes that are missing never come."""
+        number = min(self.parked)
+        mask = self.parked.pop(number)
+        self.on_event("bad-mask", self.program.blocks[number], mask)
+        self.groups[number] = mask
+        block = self.program.blocks[number]
+        gate, block.gate = block.gate, None
+        try:
+            self._advance()
+        finally:
+            block.gate = gate
+
+    # -- barriers -------------------------------------------------------------------
+
+    def _barrier(self, block: CompiledBlock, out: Any, mask: Any, alone: bool) -> int | None:
+        guard, number, count, predicate = out
+        if guard is not None:
+            coming, passing = self._split(guard, mask)
+            if passing is not False:
+                self._join(block.block.follow, passing)
+            if coming is False:
+                return None
+            mask, alone = coming, False
+        if "arrive" in block.block.end.modifiers:  # type: ignore[union-attr]
+            self._arrive(number, mask)
+            return block.block.follow
+        wait = Waiting(block, mask, number, count, predicate)
+        if alone and number.ndim == 0 and count.ndim == 0 and not count:
+            self._let_go([wait], mask)
+            return block.block.follow
+        self.waiting.append(wait)
+        return None
+
+    def _arrive(self, number: Any, mask: Any) -> None:
+        """``bar.arrive``: counted, not held. Warps count as 32 threads."""
+        key = int(np.asarray(number).reshape(-1)[0])
+        self.arrived[key] = self.arrived.get(key, 0) + self._warps_of(mask) * 32
+
+    def _warps_of(self, mask: Any) -> Any:
+        """How many warps of each block have a lane in the mask, ``(blocks,)``."""
+        bits = self.geometry.warp_bits(np.bool_(True) if mask is None else mask)
+        return np.broadcast_to((bits != 0).sum(axis=0), (self.geometry.columns,))
+
+    def _release(self) -> bool:
+        """Let go of every block whose threads have all come; whether there was one."""
+        if not self.waiting:
+            return False
+        g = self.geometry
+        if (
+            len(self.waiting) == 1
+            and not self.groups
+            and not self.parked
+            and not np.any(self.waiting[0].count)
+            and self.waiting[0].number.ndim == 0
+            and self._covers(self.waiting[0].mask)
+        ):
+            wait = self.waiting.pop()
+            self._let_go([wait], wait.mask)
+            self._join(wait.block.block.follow, wait.mask)
+            return True
+        whole = np.ones(g.shape, bool)
+        alive = whole if self.alive is None else np.broadcast_to(self.alive, g.shape)
+        released = False
+        numbers: set[int] = set()
+        for wait in self.waiting:
+            numbers |= set(np.unique(wait.number).tolist())
+        for number in sorted(numbers):
+            members: list[tuple[Waiting, Any]] = []
+            union = np.zeros(g.shape, bool)
+            wanted = np.zeros(g.columns, np.int64)
+            for wait in self.waiting:
+                lanes = (wait.number == number) & (whole if wait.mask is None else wait.mask)
+                lanes = np.broadcast_to(lanes, g.shape)
+                if lanes.any():
+                    members.append((wait, lanes))
+                    union |= lanes
+                    count = np.where(lanes, wait.count, 0)
+                    wanted = np.maximum(wanted, count.reshape(g.threads, -1).max(axis=0))
+            present = union.any(axis=(0, 1, 2))
+            every = (union | ~alive).all(axis=(0, 1, 2))
+            counted = self._warps_of(union) * 32 + self.arrived.get(number, 0)
+            done = present & np.where(wanted > 0, counted >= wanted, every)
+            if not done.any():
+                continue
+            released = True
+            if number in self.arrived:
+                self.arrived[number] = np.where(done, 0, self.arrived[number])
+            go: list[Waiting] = []
+            for wait, lanes in members:
+                leaving = lanes & done
+                if not leaving.any():
+                    continue
+                go.append(Waiting(wait.block, leaving, wait.number, wait.count, wait.predicate))
+                rest = (whole if wait.mask is None else wait.mask) & ~leaving
+                wait.mask = rest
+            self._let_go(go, union & done)
+            for wait in go:
+                self._join(wait.block.block.follow, wait.mask)
+        self.waiting = [w for w in self.waiting if w.mask is None or w.mask.any()]
+        return released
+
+    def _covers(self, mask: Any) -> bool:
+        if mask is None:
+            return True
+        alive = np.bool_(True) if self.alive is None else self.alive
+        return bool((mask | ~alive).all())
+
+    def _let_go(self, waits: list[Waiting], lanes: Any) -> None:
+        self.barrier_warps += self._count(lanes)[1]
+        for wait in waits:
+            if wait.block.reduction:
+                self._reduce(wait, waits, lanes)
+        self.on_barrier(waits, lanes)
+
+    def _reduce(self, wait: Waiting, waits: list[Waiting], lanes: Any) -> None:
+        """``bar.red``: a reduction over all threads that came, given to each."""
+        g = self.geometry
+        operation, index = wait.block.reduction  # type: ignore[misc]
+        true = np.zeros(g.shape, bool)
+        for other in waits:
+            mask = np.bool_(True) if other.mask is None else other.mask
+            true |= np.broadcast_to(other.predicate & mask, g.shape)
+        on = np.broadcast_to(np.bool_(True) if lanes is None else lanes, g.shape)
+        result: Any
+        if operation == "popc":
+            result = (true & on).sum(axis=(0, 1, 2), dtype=np.int32)
+        elif operation == "or":
+            result = (true & on).any(axis=(0, 1, 2))
+        else:
+            result = (true | ~on).all(axis=(0, 1, 2))
+        mine = np.bool_(True) if wait.mask is None else wait.mask
+        self.registers[index] = np.where(mine, result.reshape(1, 1, 1, -1), self.registers[index])
