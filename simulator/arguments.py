@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,8 +12,6 @@ from kernels import Kernel, Param
 
 from .errors import LaunchError
 from .instructions import DTYPES
-from .layout import array_address
-from .memory import Allocation
 
 MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
@@ -63,25 +61,37 @@ def _times(shape: Dim3) -> str:
 
 @dataclass
 class Arguments:
-    """Converted arguments.
+    """Checked arguments, for either machine.
 
     Attributes:
-        allocations: A global array for each NumPy array, by number.
-        buffer: The parameter buffer's bytes.
-        arrays: The user's arrays, to be written back, with their allocation's number.
+        arrays: The user's arrays, each once; a pointer is an index into them.
+        labels: What to call each array in reports.
+        values: For each parameter the index of its array, or its bytes.
     """
 
-    allocations: dict[int, Allocation] = field(default_factory=dict)
-    buffer: bytearray = field(default_factory=bytearray)
-    arrays: list[tuple[Any, int]] = field(default_factory=list)
+    params: tuple[Param, ...]
+    arrays: list[Any] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    values: list[int | bytes] = field(default_factory=list)
 
-    def write_back(self) -> None:
-        """Copy the arrays' final content into the user's arrays."""
-        for array, number in self.arrays:
-            if array.flags.writeable:
-                allocation = self.allocations[number]
-                content = allocation.buffer[: allocation.nbytes]
-                array[...] = content.view(array.dtype).reshape(array.shape)
+    def parameter_buffer(self, address: Callable[[int], int]) -> bytes:
+        """The parameter buffer's bytes, given where each array stands."""
+        buffer = bytearray()
+        for param, value in zip(self.params, self.values, strict=True):
+            buffer = buffer.ljust(param.offset, b"\0")
+            buffer += value if isinstance(value, bytes) else address(value).to_bytes(8, "little")
+        return bytes(buffer)
+
+
+def content(array: Any) -> Any:
+    """An array's bytes in C order, flat uint8."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def write_back(array: Any, raw: Any) -> None:
+    """Replace an array's content by the bytes that a launch left; read-only ones stay."""
+    if array.flags.writeable:
+        array[...] = raw.view(array.dtype).reshape(array.shape)
 
 
 def convert(kernel: Kernel, args: Sequence[Any], names: Sequence[str] = ()) -> Arguments:
@@ -100,14 +110,13 @@ def convert(kernel: Kernel, args: Sequence[Any], names: Sequence[str] = ()) -> A
     if len(args) != len(params):
         listed = ", ".join(str(p) for p in params) or "none"
         raise TypeError(f"{kernel.name} takes {len(params)} arguments, not {len(args)}: {listed}")
-    made = Arguments()
+    made = Arguments(params)
     for i, (param, arg) in enumerate(zip(params, args, strict=True)):
         label = names[i] if i < len(names) else f"argument {i}"
-        made.buffer = made.buffer.ljust(param.offset, b"\0")
-        if isinstance(arg, np.ndarray):
-            made.buffer += _pointer(made, param, arg, label).to_bytes(8, "little")
-        else:
-            made.buffer += scalar_bytes(param, arg, label)
+        pointer = isinstance(arg, np.ndarray)
+        made.values.append(
+            _pointer(made, param, arg, label) if pointer else scalar_bytes(param, arg, label)
+        )
     return made
 
 
@@ -116,16 +125,14 @@ def _pointer(made: Arguments, param: Param, array: Any, label: str) -> int:
         raise TypeError(f"{label} is {param.type} by value ({param.name}); it cannot be an array")
     if array.dtype.hasobject:
         raise TypeError(f"{label}: an array of Python objects cannot be given to a kernel")
-    for other, number in made.arrays:
+    for number, other in enumerate(made.arrays):
         if other is array or _same(other, array):
-            return array_address(number)
+            return number
         if np.may_share_memory(other, array) and np.shares_memory(other, array):
             raise ValueError(f"{label} overlaps another array; give the kernel one array and an offset")
-    number = len(made.arrays)
-    content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    made.allocations[number] = Allocation(number, content, label, bool(array.flags.writeable))
-    made.arrays.append((array, number))
-    return array_address(number)
+    made.arrays.append(array)
+    made.labels.append(label)
+    return len(made.arrays) - 1
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -150,16 +157,16 @@ def scalar_bytes(param: Param, arg: Any, label: str) -> bytes:
                 f"{label} is a struct of {param.nbytes} bytes ({param.name}); "
                 f"give a NumPy structured scalar, not {type(arg).__name__}"
             )
-        content = bytes(arg) if isinstance(arg, bytes) else arg.tobytes()
-        if len(content) != param.nbytes:
-            raise ValueError(f"{label} is a struct of {param.nbytes} bytes, not {len(content)}")
-        return content
+        raw = bytes(arg) if isinstance(arg, bytes) else arg.tobytes()
+        if len(raw) != param.nbytes:
+            raise ValueError(f"{label} is a struct of {param.nbytes} bytes, not {len(raw)}")
+        return raw
     dtype = DTYPES[param.type]
     if isinstance(arg, np.void):
-        content = arg.tobytes()
-        if len(content) != param.nbytes:
-            raise ValueError(f"{label} ({param.type}) takes {param.nbytes} bytes, not {len(content)}")
-        return content
+        raw = arg.tobytes()
+        if len(raw) != param.nbytes:
+            raise ValueError(f"{label} ({param.type}) takes {param.nbytes} bytes, not {len(raw)}")
+        return raw
     if isinstance(arg, (bool, np.bool_)):
         arg = int(arg)
     if arg is None and dtype.itemsize == 8:
@@ -185,5 +192,5 @@ def _float_bytes(dtype: Any, arg: Any, label: str, param: Param) -> bytes:
         value = dtype.type(arg)
     if np.isinf(value) and not np.isinf(float(arg)):
         raise ValueError(f"{label} is {param.type}; {arg!r} is out of its range")
-    content: bytes = value.tobytes()
-    return content
+    raw: bytes = value.tobytes()
+    return raw

@@ -13,13 +13,22 @@ from kernels.nvrtc import parameter_names
 
 from . import schedule as schedules
 from .access import Access, Memories
-from .arguments import MAX_SHARED, Dim3, check_shape, convert, dim3
+from .arguments import (
+    MAX_SHARED,
+    Arguments,
+    Dim3,
+    check_shape,
+    content,
+    convert,
+    dim3,
+    write_back,
+)
 from .compiler import Program, compile_ptx
 from .counters import TrafficCounter
 from .errors import LaunchError
 from .geometry import Geometry, WarpView
 from .instructions import DTYPES
-from .layout import ARRAY_BITS, PARAMETERS, variable_bytes
+from .layout import ARRAY_BITS, PARAMETERS, array_address, variable_bytes
 from .machine import Machine, Stuck
 from .memory import Allocation
 from .report import Findings
@@ -80,13 +89,12 @@ def launch(
     _directives(program, block3)
     names = parameter_names(kernel.sources, kernel.name)
     arguments = convert(kernel, args, names)
-    _variables(program, arguments.allocations)
-    parameters = np.frombuffer(bytes(arguments.buffer), np.uint8)
-    arguments.allocations[PARAMETERS] = Allocation(PARAMETERS, parameters, "parameters", False)
+    buffer = arguments.parameter_buffer(array_address)
+    allocations = _allocations(program, arguments, buffer)
 
     findings = Findings(Sources(kernel), program.layout)
     memories = Memories(
-        program.layout, arguments.allocations, total_shared,
+        program.layout, allocations, total_shared,
         findings.add, findings.memory, "memory" in chosen,
     )  # fmt: skip
     traffic = TrafficCounter(len(program.sites))
@@ -95,7 +103,7 @@ def launch(
     accesses = [Access(site, memories) for site in program.sites]
     space = dict(program.constants)
     space |= {f"x{a.site.number}": getattr(a, a.site.kind) for a in accesses}
-    space |= _parameter_constants(program, bytes(arguments.buffer))
+    space |= _parameter_constants(program, buffer)
     specials: dict[str, Any] = {}
     space |= {"S": specials, "tally": tally.add, "ALL": None}
     machine = Machine(program, space, order, findings.barrier_released, findings.event)
@@ -119,7 +127,8 @@ def launch(
                 findings.stuck(stuck.waiting, machine.alive)
             if progress:
                 progress(int(numbers[-1]) + 1, total)
-    arguments.write_back()
+    for number, array in enumerate(arguments.arrays):
+        write_back(array, allocations[number].content())
     counters, lines = collect(program, machine, traffic, tally, findings.sources)
     return Run(
         kernel.name, kernel.entry, kernel.build, kernel.sha256, grid3, block3, total_shared,
@@ -165,16 +174,23 @@ def _directives(program: Program, block: Dim3) -> None:
         raise LaunchError(f"the kernel requires a block of {required} (.reqntid), not {block}")
 
 
-def _variables(program: Program, allocations: dict[int, Allocation]) -> None:
-    """Module variables, with their initial content."""
+def _allocations(program: Program, arguments: Arguments, buffer: bytes) -> dict[int, Allocation]:
+    """Global memory: the argument arrays, the parameters, the module's variables."""
+    made = {
+        number: Allocation(number, content(array), label, bool(array.flags.writeable))
+        for number, (array, label) in enumerate(zip(arguments.arrays, arguments.labels, strict=True))
+    }
+    parameters = np.frombuffer(buffer, np.uint8)
+    made[PARAMETERS] = Allocation(PARAMETERS, parameters, "parameters", False)
     placed = program.layout.placed
     addresses = {name: p.address for (scope, name), p in placed.items() if not scope}
     for (_, name), p in placed.items():
         variable = p.variable
         if variable.space in ("global", "const"):
             number = (p.address >> ARRAY_BITS) - 1
-            content = np.frombuffer(variable_bytes(program.layout, variable, addresses), np.uint8)
-            allocations[number] = Allocation(number, content, name, variable.space == "global")
+            initial = np.frombuffer(variable_bytes(program.layout, variable, addresses), np.uint8)
+            made[number] = Allocation(number, initial, name, variable.space == "global")
+    return made
 
 
 def _parameter_constants(program: Program, buffer: bytes) -> dict[str, Any]:

@@ -37,6 +37,10 @@ class Allocation:
         self.buffer[: self.nbytes] = content
         self._views: dict[tuple[str, int], Any] = {}
 
+    def content(self) -> Any:
+        """The array's bytes, without the padding."""
+        return self.buffer[: self.nbytes]
+
     def view(self, kind: str, count: int) -> Any:
         """The buffer as elements, or as vectors of ``count`` elements."""
         key = (kind, count)

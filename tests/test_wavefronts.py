@@ -1,0 +1,34 @@
+"""Bank conflicts: the rule against patterns measured on an H200."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simulator.counters import wavefronts
+
+MEASURED = json.loads((Path(__file__).parent / "ground_truth" / "banks.json").read_text())
+WIDTHS = {"f4": 16, "f2": 8, "f1": 4, "s1": 2}
+
+
+@pytest.mark.parametrize("kernel", sorted({m["kernel"] for m in MEASURED}))
+def test_every_measured_pattern(kernel: str) -> None:
+    operation, element = kernel.split("_")
+    width = WIDTHS[element]
+    cases = [m for m in MEASURED if m["kernel"] == kernel]
+    assert cases
+    for case in cases:
+        index = np.array([case["index"]], np.int64)
+        lanes = np.where(index < 0, np.int64(2**62), index * width)
+        found = wavefronts(lanes, width, operation == "ld")
+        assert found == (case["wavefronts"], case["bank_conflicts"]), case
+
+
+def test_requests_add_up() -> None:
+    index = np.array([m["index"] for m in MEASURED if m["kernel"] == "ld_f4"], np.int64)
+    lanes = np.where(index < 0, np.int64(2**62), index * 16)
+    total = sum(m["wavefronts"] for m in MEASURED if m["kernel"] == "ld_f4")
+    assert wavefronts(lanes, 16, True)[0] == total
