@@ -15,6 +15,7 @@ take what they need from this one description::
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
 import pkgutil
@@ -27,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from .errors import KernelError
 from .kernel import Kernel
 
 Size = tuple[int, ...]
@@ -205,8 +207,7 @@ class LibraryKernel:
     def _check_size(self, size: Size) -> None:
         if len(size) != len(self.axes):
             raise ValueError(
-                f"{self.name} takes {len(self.axes)} sizes ({'x'.join(self.axes)}), "
-                f"not {len(size)}"
+                f"{self.name} takes {len(self.axes)} sizes ({'x'.join(self.axes)}), not {len(size)}"
             )
         for axis, number in zip(self.axes, size, strict=True):
             if number < 1:
@@ -236,9 +237,14 @@ def get(name: str) -> LibraryKernel:
     """The kernel of that name.
 
     Raises:
-        KeyError: There is none.
+        KernelError: There is none; the message names the nearest.
     """
-    return _all()[name]
+    found = _all().get(name)
+    if found is None:
+        near = difflib.get_close_matches(name, names(), n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else "tilescope list shows them all"
+        raise KernelError(f"no kernel {name!r} in the library; {hint}")
+    return found
 
 
 def _agreement(name: str, actual: Any, expected: Expected) -> Agreement:

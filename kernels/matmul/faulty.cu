@@ -3,7 +3,8 @@
 // All of these compile, and the first two often give correct numbers: in this launch, on this
 // GPU, today. Nothing but a barrier orders one warp of a block with another. Where one is
 // missing, a reader can be faster than the writer it depends on, or a writer faster than the
-// reader whose data it replaces.
+// reader whose data it replaces. The third kernel goes wrong at ragged edges, and there alone.
+// Run them under other schedules (tilescope run ... --schedule warps) to see it happen.
 //
 // A is M x K, B is K x N, C is M x N, all row-major.
 
