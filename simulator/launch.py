@@ -40,7 +40,7 @@ from .tally import Tally, collect
 CHECKS = ("memory", "barriers")
 """What ``checks`` may name."""
 
-_LANES = 1 << 16
+LANES = 1 << 16
 _SHARED_BYTES = 64 << 20
 _LOCAL_BYTES = 256 << 20
 """A batch is this many lanes at most: registers stay in the cache (measured best between
@@ -203,7 +203,7 @@ def _parameter_constants(program: Program, buffer: bytes) -> dict[str, Any]:
 def _batches(total: int, block: Dim3, shared: int, local: int) -> Any:
     """The grid's blocks, some at a time."""
     threads = block[0] * block[1] * block[2]
-    size = min(total, max(1, _LANES // threads))
+    size = min(total, max(1, LANES // threads))
     if shared:
         size = min(size, max(1, _SHARED_BYTES // shared))
     if local:

@@ -1,0 +1,1 @@
+"""``python -m benchmarks``: how fast the simulator is, beside what NumPy itself allows."""

@@ -1,0 +1,106 @@
+"""All 100 launches measured on an H200: output hashes and every counter, to the unit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+
+FOLDER = Path(__file__).parent / "ground_truth"
+CASES: list[dict[str, Any]] = json.loads((FOLDER / "h200.json").read_text())
+
+METRICS = {
+    "global_load.requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld",
+    "global_store.requests": "l1tex__t_requests_pipe_lsu_mem_global_op_st",
+    "global_load.sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld",
+    "global_store.sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st",
+    "global_load.distinct_bytes": "smsp__sass_data_bytes_mem_global_op_ld",
+    "global_store.distinct_bytes": "smsp__sass_data_bytes_mem_global_op_st",
+    "shared_load.distinct_bytes": "smsp__sass_data_bytes_mem_shared_op_ld",
+    "shared_store.distinct_bytes": "smsp__sass_data_bytes_mem_shared_op_st",
+    "shared_load.requests": "smsp__inst_executed_op_shared_ld",
+    "shared_store.requests": "smsp__inst_executed_op_shared_st",
+    "shared_load.wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld",
+    "shared_store.wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st",
+    "shared_load.bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld",
+    "shared_store.bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st",
+    "fma_f32": "smsp__sass_thread_inst_executed_op_ffma_pred_on",
+    "add_f32": "smsp__sass_thread_inst_executed_op_fadd_pred_on",
+    "mul_f32": "smsp__sass_thread_inst_executed_op_fmul_pred_on",
+}
+"""Our counters and the Nsight Compute metric each one equals."""
+
+NOISE = {
+    ("tiled8:256x256x256", "shared_store.wavefronts"): 131072,
+    ("tiled8:256x256x256", "shared_store.bank_conflicts"): 0,
+}
+"""Readings that the measurement's README calls noise, with the figure it calls true."""
+
+
+def arguments(case: dict[str, Any]) -> tuple[list[Any], Any]:
+    """Arguments and output array, as the measurement's README says."""
+    rng = np.random.default_rng(7)
+    if case["set"] == "matmul":
+        m, n, k = case["dims"]
+        a = rng.standard_normal((m, k), dtype=np.float32)
+        b = rng.standard_normal((k, n), dtype=np.float32)
+        c = np.zeros((m, n), np.float32)
+        return [a, b, c, m, n, k], c
+    name, _, lanes = case["dtype"].partition("x")
+    count = case["n"] * int(lanes or 1)
+    if name.startswith("float"):
+        source = rng.standard_normal(count).astype(name)
+    else:
+        source = rng.integers(-100, 100, count).astype(name)
+    out = np.zeros_like(source)
+    return [source, out, case["n"]], out
+
+
+def counter(run: simulator.Run, path: str) -> int:
+    value: Any = run.counters
+    for name in path.split("."):
+        value = getattr(value, name)
+    return int(value)
+
+
+@pytest.fixture(scope="module")
+def score() -> Any:
+    counts = {"hashes": [0, 0], "counters": [0, 0]}
+    yield counts
+    print()
+    for name, (good, total) in counts.items():
+        print(f"ground truth: {good}/{total} {name} equal the H200's")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_launch(case: dict[str, Any], score: dict[str, list[int]]) -> None:
+    kernel = Kernel.from_cuda(FOLDER / case["file"], case["kernel"])
+    args, out = arguments(case)
+    run = simulator.launch(kernel, case["grid"], case["block"], args)
+    if "missing" not in case["kernel"]:  # a racy kernel's output depends on timing
+        good = hashlib.sha256(out.tobytes()).hexdigest()[:16] == case["O0"]["sha256_16"]
+        score["hashes"][0] += good
+        score["hashes"][1] += 1
+        assert good, "the output's bits differ from the H200's"
+        assert run.hazards == []
+    wrong = {}
+    for ours, theirs in METRICS.items():
+        wanted = NOISE.get((case["name"], ours), case["O0"]["counters"][theirs])
+        found = counter(run, ours)
+        score["counters"][0] += found == wanted
+        score["counters"][1] += 1
+        if found != wanted:
+            wrong[ours] = (found, wanted)
+    assert not wrong
+
+
+def test_the_set_is_whole() -> None:
+    assert len(CASES) == 100
+    assert sum("missing" not in case["kernel"] for case in CASES) == 94
