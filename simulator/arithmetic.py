@@ -48,9 +48,15 @@ def fma_f32(a: Array, b: Array, c: Array) -> Array:
     except FloatingPointError:
         return _round_sum(a, b, c)
     bits = s.view(np.int64)
-    low = np.left_shift(bits, _LOW, out=bits) if bits.ndim else np.left_shift(bits, _LOW)
+    if not bits.ndim:
+        if np.left_shift(bits, _LOW) == _HALF_WAY:
+            return _round_sum(a, b, c)
+        return canonical(r)
+    low = np.left_shift(bits, _LOW, out=bits)
     if np.minimum.reduce(low, axis=None) == _HALF_WAY:
-        return _round_sum(a, b, c)
+        # Some 3 % of calls on random data come here, for a lane or two: mend just those.
+        lanes = np.nonzero(low == _HALF_WAY)
+        r[lanes] = _round_sum(*(np.broadcast_to(x, r.shape)[lanes] for x in (a, b, c)))
     return canonical(r)
 
 

@@ -68,6 +68,9 @@ class Traffic:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
+_FIGURES = len(fields(Traffic))
+
+
 class TrafficCounter:
     """Observer that counts every access, per site.
 
@@ -77,7 +80,7 @@ class TrafficCounter:
 
     def __init__(self, sites: int) -> None:
         slots = sites * len(COUNTED_SPACES)
-        self._totals = np.zeros((slots, len(fields(Traffic))), np.int64)
+        self._totals = np.zeros((slots, _FIGURES), np.int64)
         self._last: list[Any] = [None] * slots
         self._pending = [0] * slots
         self.known: dict[Any, Any] = {}
@@ -133,7 +136,7 @@ class TrafficCounter:
         g = self._shape
         if mask is not None and mask.ndim == 0:
             if not mask:
-                return np.zeros(len(fields(Traffic)), np.int64)
+                return np.zeros(_FIGURES, np.int64)
             mask = None
         if address.ndim == 0:
             address = address.reshape(1, 1, 1, 1)
@@ -151,11 +154,11 @@ class TrafficCounter:
         starts = (first.reshape(-1) + np.int64(site.offset)) & np.int64(unit - 1)
         if mask is not None and mask.shape[3] > 1:
             return self._masked(site, space, relative, starts, mask)
-        total = np.zeros(len(fields(Traffic)), np.int64)
-        where, counts = np.unique(starts, return_counts=True)
+        total = np.zeros(_FIGURES, np.int64)
         times = g.columns // len(starts)
-        for start, count in zip(where.tolist(), counts.tolist(), strict=True):
-            total += self._pattern(site, space, relative, mask, start) * (count * times)
+        counts = np.bincount(starts)
+        for start in np.flatnonzero(counts).tolist():
+            total += self._pattern(site, space, relative, mask, start) * (int(counts[start]) * times)
         return total
 
     def _interleaved(self, site: Site, address: Any) -> Any:
@@ -192,7 +195,7 @@ class TrafficCounter:
         table = np.ascontiguousarray(np.concatenate([signature, starts[:, None]], axis=1))
         keys = table.view(np.dtype((np.void, table.shape[1]))).reshape(-1)
         _, samples, counts = np.unique(keys, return_index=True, return_counts=True)
-        total = np.zeros(len(fields(Traffic)), np.int64)
+        total = np.zeros(_FIGURES, np.int64)
         for column, count in zip(samples.tolist(), counts.tolist(), strict=True):
             one = np.ascontiguousarray(rows[:, column]).reshape(*g.shape[:3], 1)
             total += self._pattern(site, space, relative, one, int(starts[column])) * count
@@ -200,7 +203,7 @@ class TrafficCounter:
 
     def _columns(self, site: Site, space: str, address: Any, mask: Any) -> Any:
         """No common pattern: judge every warp by itself."""
-        total = np.zeros(len(fields(Traffic)), np.int64)
+        total = np.zeros(_FIGURES, np.int64)
         g = self._shape
         width = max(1, (1 << 18) // g.threads)
         rows = g.factored(address + np.int64(site.offset))
