@@ -40,9 +40,13 @@ def collect(
     )
     lines: dict[tuple[str, int], Line] = {}
 
+    paths: dict[str, str] = {}
+
     def targets(ins: Instruction) -> tuple[Counters, Counters]:
         location = ins.location
-        key = (short_path(location.file), location.line) if location else ("PTX", ins.line)
+        if location and location.file not in paths:
+            paths[location.file] = short_path(location.file)
+        key = (paths[location.file], location.line) if location else ("PTX", ins.line)
         if key not in lines:
             lines[key] = Line(*key, sources.code(location) if location else ins.name)
         return total, lines[key].counters
