@@ -1,0 +1,104 @@
+"""``tilescope run``: launch a kernel on the simulator and report its traffic."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kernels import library
+
+from ..failure import UserError
+from ..options import launch_options, target_options
+from ..outcome import Outcome, execute
+from ..target import Request, resolve
+from ..text.comparison import comparison, ratios
+from ..text.lines import by_line
+from ..text.report import report
+
+
+@click.command("run", context_settings={"ignore_unknown_options": True})
+@target_options
+@launch_options
+@click.option("--compare", "other", metavar="OTHER", help="A library kernel to put beside it.")
+@click.option("--by-line", is_flag=True, help="The traffic of every source line.")
+@click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only; the exit code tells.")
+@click.pass_context
+def run_command(
+    ctx: click.Context,
+    request: Request,
+    schedule: str | int,
+    checks: str | Collection[str],
+    other: str | None,
+    by_line: bool,
+    json_file: str | None,
+    quiet: bool,
+) -> None:
+    """Run a kernel and report its memory traffic.
+
+    TARGET is a kernel of the library, a .cu file or a .ptx file. For a file, ENTRY is the
+    kernel as C++ writes it ('tiled<16>'; in PTX its name there), followed by its arguments:
+
+    \b
+      f32[64,64]=normal    an array: f16 f32 f64, i8 to i64, u8 to u64;
+                           zeros (if left out), ones, normal, uniform, arange,
+                           a number, or @file.npy
+      64  1.5  -3  u8:3    a number, of the parameter's type or of its own
+
+    \b
+    Examples:
+      tilescope run matmul_tiled --size 256x256x256 --tile 16
+      tilescope run matmul_naive --size 256 --compare matmul_tiled
+      tilescope run matmul_transposed --size 64 --by-line
+      tilescope run my.cu 'tiled<16>' --grid 4,4 --block 16,16 \\
+          f32[64,64]=normal f32[64,64]=normal f32[64,64] 64 64 64
+      tilescope run kernel.ptx scale --grid 4 --block 256 f32[1000]=ones -3
+      tilescope run matmul_naive --json - --quiet
+
+    Exit code 0: nothing wrong; 1: a hazard or a wrong result; 2: it could not run.
+    """
+    outcomes = [execute(resolve(request), schedule, checks, quiet)]
+    if other is not None:
+        outcomes.append(execute(resolve(_beside(request, other)), schedule, checks, quiet))
+    if json_file is not None:
+        _write(json_file, outcomes)
+    if quiet:
+        for outcome in outcomes:
+            for hazard in outcome.run.hazards:
+                click.echo(str(hazard), err=True)
+    elif json_file != "-":
+        click.echo(_text(outcomes, by_line))
+    ctx.exit(int(any(outcome.failed for outcome in outcomes)))
+
+
+def _beside(request: Request, other: str) -> Request:
+    """The same request for another kernel, which keeps its own tile if it lacks this one."""
+    first, second = library.get(request.target), library.get(other)
+    if first.axes != second.axes:
+        raise UserError(f"{other} has other sizes than {request.target}: they do not compare")
+    tile = request.tile if request.tile in second.tiles else None
+    return dataclasses.replace(request, target=other, tile=tile)
+
+
+def _text(outcomes: list[Outcome], lines: bool) -> str:
+    parts = [comparison(*outcomes)] if len(outcomes) == 2 else [report(outcomes[0])]
+    if lines:
+        parts += [f"{by_line(outcome.run)}" for outcome in outcomes]
+    return "\n\n".join(parts)
+
+
+def _write(file: str, outcomes: list[Outcome]) -> None:
+    content: dict[str, Any] = outcomes[0].to_dict()
+    if len(outcomes) == 2:
+        content["compare"] = outcomes[1].to_dict()
+        content["ratios"] = ratios(*outcomes)
+    text = json.dumps(content, indent=2)
+    if file == "-":
+        click.echo(text)
+    else:
+        Path(file).write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,101 @@
+"""Options that every command shares which takes a kernel and launches it."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from .failure import UserError
+from .target import Request
+from .words import is_argument
+
+_TARGET = (
+    click.argument("target"),
+    click.argument("words", nargs=-1, metavar="[ENTRY] [ARGUMENT]..."),
+    click.option("--size", metavar="MxNxK", help="Size for a library kernel, as in 70x50x90."),
+    click.option("--tile", type=int, help="Tile of a library kernel."),
+    click.option("--grid", metavar="X[,Y[,Z]]", help="Blocks, for a kernel of your own."),
+    click.option("--block", metavar="X[,Y[,Z]]", help="Threads of a block, likewise."),
+    click.option("--shared", type=int, default=0, metavar="BYTES", help="Dynamic shared memory."),
+    click.option("--seed", type=int, default=0, show_default=True, help="For random inputs."),
+    click.option("--arch", default="compute_90", show_default=True, help="Virtual architecture."),
+    click.option(
+        "--build",
+        type=click.Choice(["device", "source"]),
+        default="device",
+        show_default=True,
+        help="What a GPU would run, or the source unoptimised.",
+    ),
+    click.option("-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro."),
+    click.option("--option", "nvrtc", multiple=True, metavar="OPTION", help="Another for NVRTC."),
+)
+_LAUNCH = (
+    click.option(
+        "--schedule",
+        default="lockstep",
+        show_default=True,
+        metavar="NAME",
+        help="lockstep, warps, reverse, or a number: a random one.",
+    ),
+    click.option(
+        "--checks",
+        default="all",
+        show_default=True,
+        metavar="NAMES",
+        help="all, none, or names with commas between.",
+    ),
+)
+
+
+def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add a target and its options to a command, which gets them as ``request``."""
+
+    @functools.wraps(function)
+    def command(
+        target: str, words: tuple[str, ...], defines: tuple[str, ...], nvrtc: tuple[str, ...],
+        size: str | None, tile: int | None, grid: str | None, block: str | None,
+        shared: int, seed: int, arch: str, build: str, **rest: Any,
+    ) -> Any:  # fmt: skip
+        _refuse_options(words)
+        if seed < 0:
+            raise UserError(f"--seed must not be negative: {seed}")
+        options = (*(f"-D{define}" for define in defines), *nvrtc)
+        request = Request(
+            target, words, size, tile, grid, block, shared, seed, arch, build, options
+        )
+        return function(request=request, **rest)
+
+    return _decorated(command, _TARGET)
+
+
+def launch_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what ``simulator.launch`` can be told: ``schedule`` and ``checks``, as it takes them."""
+
+    @functools.wraps(function)
+    def command(schedule: str, checks: str, **rest: Any) -> Any:
+        order = int(schedule) if schedule.lstrip("-").isdigit() else schedule
+        chosen = checks if checks in ("all", "none") else tuple(checks.split(","))
+        return function(schedule=order, checks=chosen, **rest)
+
+    return _decorated(command, _LAUNCH)
+
+
+def _refuse_options(words: tuple[str, ...]) -> None:
+    """Tell a mistyped option, which click passes on as if it were a negative number."""
+    for word in words:
+        if word.startswith("-") and not is_argument(word):
+            command = click.get_current_context().command
+            known = [name for parameter in command.params for name in parameter.opts]
+            near = difflib.get_close_matches(word.split("=")[0], known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "see tilescope run --help"
+            raise UserError(f"no such option {word}; {hint}")
+
+
+def _decorated(command: Callable[..., Any], options: tuple[Any, ...]) -> Callable[..., Any]:
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -1,0 +1,155 @@
+"""From what a command line names to a kernel with a launch that can be run."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels import Kernel, KernelError, library
+from kernels.nvrtc import kernel_names, parameter_names
+from simulator.arguments import convert
+
+from .failure import UserError
+from .words import is_argument, parse_arguments
+
+_CUDA = (".cu", ".cuh", ".cpp", ".cc", ".cxx")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asked for, before any of it was looked at."""
+
+    target: str
+    words: tuple[str, ...] = ()
+    size: str | None = None
+    tile: int | None = None
+    grid: str | None = None
+    block: str | None = None
+    shared: int = 0
+    seed: int = 0
+    arch: str = "compute_90"
+    build: str = "device"
+    options: tuple[str, ...] = ()
+
+
+@dataclass
+class Target:
+    """A kernel and its launch.
+
+    Attributes:
+        name: What the report calls it.
+        kernel: What to run.
+        entry: Its library description, if it is a library kernel.
+        size, tile: Of a library kernel, as they were settled.
+        expected: What the outputs should become; ``None`` where there is no reference.
+        launch: Of a library kernel; holds the outputs.
+    """
+
+    name: str
+    kernel: Kernel
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    args: list[Any]
+    shared_bytes: int = 0
+    entry: library.LibraryKernel | None = None
+    size: library.Size = ()
+    tile: int = 0
+    launch: library.Launch | None = field(default=None, repr=False)
+    expected: Mapping[str, library.Expected] | None = field(default=None, repr=False)
+
+
+def resolve(request: Request) -> Target:
+    """Compile what was asked for and make its arguments.
+
+    Raises:
+        UserError: The request does not make a launch.
+        KernelError: The kernel cannot be had.
+        FileNotFoundError: No such file.
+    """
+    target = _from_file(request) if _is_file(request.target) else _from_library(request)
+    names = parameter_names(target.kernel.sources, target.kernel.name)
+    try:
+        convert(target.kernel, target.args, names)
+    except (TypeError, ValueError) as error:
+        raise UserError(str(error)) from None
+    return target
+
+
+def _is_file(target: str) -> bool:
+    return target.endswith((*_CUDA, ".ptx")) or os.sep in target or Path(target).is_file()
+
+
+def _from_library(request: Request) -> Target:
+    entry = library.get(request.target)
+    if request.words:
+        raise UserError(
+            f"{entry.name} makes its own arguments; {request.words[0]!r} is one too many "
+            "(choose --size and --tile)"
+        )
+    if request.grid or request.block or request.shared:
+        raise UserError(f"{entry.name} sets its own launch shape; choose --size and --tile")
+    try:
+        size = entry.default_size if request.size is None else entry.parse_size(request.size)
+        tile = entry.check_tile(request.tile)
+        launch = entry.launch(size, tile, np.random.default_rng(request.seed))
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    kernel = entry.kernel(tile, request.arch, request.options, request.build)
+    return Target(
+        entry.name, kernel, launch.grid, launch.block, launch.args, launch.shared_bytes,
+        entry, size, tile, launch, launch.expected(),
+    )  # fmt: skip
+
+
+def _from_file(request: Request) -> Target:
+    if request.size is not None or request.tile is not None:
+        raise UserError("--size and --tile belong to library kernels; a file takes --grid, --block")
+    words = list(request.words)
+    named = words.pop(0) if words and not is_argument(words[0]) else None
+    if request.target.endswith(".ptx"):
+        kernel = Kernel.from_ptx(Path(request.target), named)
+    else:
+        entry = named or _only_kernel(request.target)
+        kernel = Kernel.from_cuda(
+            Path(request.target), entry, request.arch, request.options, request.build
+        )
+    if request.grid is None or request.block is None:
+        missing = "--grid" if request.grid is None else "--block"
+        raise UserError(f"{missing} is missing: say how many blocks and threads, as in --grid 4,4")
+    args = parse_arguments(words, np.random.default_rng(request.seed))
+    grid, block = _shape("grid", request.grid), _shape("block", request.block)
+    return Target(kernel.name, kernel, grid, block, args, request.shared)
+
+
+def _only_kernel(file: str) -> str:
+    """The entry to take where none was named."""
+    try:
+        found = kernel_names(Path(file).read_text(encoding="utf-8", errors="replace"))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"no file {file!r}") from None
+    if len(found) == 1 and "<" not in found[0]:
+        return found[0]
+    if not found:
+        raise KernelError(f"{file} has no __global__ function")
+    raise KernelError(f"which kernel of {file}? there are: {', '.join(found)}")
+
+
+def _shape(name: str, text: str) -> tuple[int, ...]:
+    if not re.fullmatch(r"\d+([,x]\d+){0,2}", text):
+        raise UserError(f"--{name} {text!r}: one to three whole numbers, x first, as in 4,4")
+    return tuple(int(number) for number in re.split("[,x]", text))
+
+
+def settled(target: Target) -> str:
+    """Size and tile of a library kernel."""
+    if target.entry is None:
+        return ""
+    sizes = "x".join(str(number) for number in target.size)
+    tile = f", tile {target.tile}" if target.entry.tiles else ""
+    return f"{'x'.join(target.entry.axes)} = {sizes}{tile}"

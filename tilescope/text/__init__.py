@@ -1,0 +1,1 @@
+"""Reports as plain text of 80 columns."""

@@ -1,0 +1,108 @@
+"""Two runs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from simulator import Counters
+from simulator.run import TRAFFIC
+
+from ..outcome import Outcome
+from ..target import settled
+from .layout import human_bytes, percent, shape, table
+from .report import hazards, results
+
+Figure = tuple[str, float | None, float | None, Callable[[float], str]]
+"""A name, both values, and how to write them."""
+
+
+def comparison(first: Outcome, second: Outcome) -> str:
+    """Both runs' figures in two columns, with ratios."""
+    names = _short(first.target.name, second.target.name)
+    widths = (22, *(max(19, len(name) + 2) for name in names), 12)
+    head = ("", *names, "ratio")
+    launch = [
+        ("grid", *(shape(o.run.grid) for o in (first, second)), ""),
+        ("block", *(shape(o.run.block) for o in (first, second)), ""),
+    ]
+    text = [f"{first.target.name} against {second.target.name}", _sizes(first, second), ""]
+    text += table(head, launch, widths)
+    for group in _groups(first, second):
+        rows = [_row(figure) for figure in group if figure[1] or figure[2]]
+        if rows:
+            text += ["", *table(rows[0], rows[1:], widths)]
+    text.append("")
+    text.append("ratio: the first over the second")
+    for outcome in (first, second):
+        text += ["", outcome.target.name, *results(outcome), *hazards(outcome)]
+    return "\n".join(text)
+
+
+def ratios(first: Outcome, second: Outcome) -> dict[str, float | None]:
+    """The same ratios for JSON; ``None`` where there is nothing to divide by."""
+    return {
+        name.replace(" ", "_"): a / b if a is not None and b else None
+        for group in _groups(first, second)
+        for name, a, b, _ in group
+    }
+
+
+def _sizes(first: Outcome, second: Outcome) -> str:
+    a, b = settled(first.target), settled(second.target)
+    return a if a == b else f"{a} against {b}"
+
+
+def _short(first: str, second: str) -> tuple[str, str]:
+    """Names without the family that both share."""
+    family = first.partition("_")[0] + "_"
+    if not second.startswith(family):
+        return first, second
+    return first.removeprefix(family), second.removeprefix(family)
+
+
+def _row(figure: Figure) -> tuple[str, str, str, str]:
+    name, a, b, write = figure
+    ratio = f"{a / b:,.2f}x" if a and b else "-"
+    return name, "-" if a is None else write(a), "-" if b is None else write(b), ratio
+
+
+def _groups(first: Outcome, second: Outcome) -> Iterable[list[Figure]]:
+    a, b = first.run.counters, second.run.counters
+    for kind in TRAFFIC:
+        name = kind.replace("_", " ")
+        x, y = getattr(a, kind), getattr(b, kind)
+        group: list[Figure] = [
+            (f"{name} requests", x.requests, y.requests, _whole),
+            (f"{name} accesses", x.accesses, y.accesses, _whole),
+            (f"{name} bytes", x.bytes, y.bytes, human_bytes),
+        ]
+        if kind.startswith(("global", "local")):
+            group.append((f"{name} sectors", x.sectors, y.sectors, _whole))
+            each = [t.sectors_per_request if t.requests else None for t in (x, y)]
+            group.append(("  sectors a request", each[0], each[1], _two))
+            share = [t.coalescing if t.requests else None for t in (x, y)]
+            group.append(("  coalescing", share[0], share[1], percent))
+        elif kind.startswith("shared"):
+            group.append((f"{name} wavefronts", x.wavefronts, y.wavefronts, _whole))
+            group.append((f"{name} conflicts", x.bank_conflicts, y.bank_conflicts, _whole))
+        yield group
+    yield [*_work(a, b), ("seconds simulated", first.run.seconds, second.run.seconds, _two)]
+
+
+def _work(a: Counters, b: Counters) -> list[Figure]:
+    return [
+        ("FLOPs", a.flops, b.flops, _whole),
+        ("FLOP per byte", a.intensity, b.intensity, _two),
+        ("FLOP per sector byte", a.sector_intensity, b.sector_intensity, _two),
+        ("lanes on", a.lane_utilisation, b.lane_utilisation, percent),
+        ("divergent branches", a.divergent_branches, b.divergent_branches, _whole),
+        ("warp instructions", a.warp_instructions, b.warp_instructions, _whole),
+    ]
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _two(value: float) -> str:
+    return f"{value:,.2f}"

@@ -1,0 +1,151 @@
+"""The report of one run."""
+
+from __future__ import annotations
+
+from simulator import CHECKS, Counters, Traffic
+from simulator.run import TRAFFIC
+
+from ..outcome import Outcome
+from ..target import settled
+from .layout import human_bytes, human_count, percent, shape, table
+from .lines import busiest
+
+_COLUMNS = (16, 16, 16, 16)
+
+
+def report(outcome: Outcome) -> str:
+    """All of it, without a line break at the end."""
+    counters = outcome.run.counters
+    parts = [
+        heading(outcome),
+        _memory(counters),
+        _sectors(counters),
+        _banks(counters),
+        _arithmetic(counters),
+        busiest(outcome.run),
+        "\n".join([*results(outcome), *hazards(outcome), _speed(outcome)]),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def heading(outcome: Outcome) -> str:
+    """What ran, and in which shape."""
+    run, target = outcome.run, outcome.target
+    lines = [target.name]
+    if target.entry is not None:
+        lines[0] += f": {target.entry.summary}"
+        lines.append(f"{run.kernel}, {settled(target)}")
+    blocks = run.grid[0] * run.grid[1] * run.grid[2]
+    threads = run.block[0] * run.block[1] * run.block[2]
+    launch = f"grid {shape(run.grid)}, block {shape(run.block)}: {blocks * threads:,} threads"
+    if run.shared_bytes:
+        launch += f"; {human_bytes(run.shared_bytes)} of shared memory a block"
+    lines.append(launch)
+    if run.build == "source":
+        lines.append("source build (NVRTC -G, unoptimised): a GPU usually runs the device build")
+    if run.schedule != "lockstep":
+        lines.append(f"schedule {run.schedule}")
+    return "\n".join(lines)
+
+
+def used(counters: Counters, spaces: tuple[str, ...]) -> list[tuple[str, Traffic]]:
+    """The kinds of access to these spaces that happened, with a readable name."""
+    return [
+        (name.replace("_", " "), getattr(counters, name))
+        for name in TRAFFIC
+        if name.startswith(spaces) and getattr(counters, name).requests
+    ]
+
+
+def _memory(counters: Counters) -> str:
+    rows = [
+        (name, f"{t.requests:,}", f"{t.accesses:,}", human_bytes(t.bytes))
+        for name, t in used(counters, ("",))
+    ]
+    if not rows:
+        return "no access to memory"
+    return "\n".join(table(("memory", "warp requests", "accesses", "bytes"), rows, _COLUMNS))
+
+
+def _sectors(counters: Counters) -> str:
+    rows = [
+        (name, f"{t.sectors:,}", f"{t.sectors_per_request:.2f}", percent(t.coalescing))
+        for name, t in used(counters, ("global", "local"))
+    ]
+    head = ("32-byte sectors", "sectors", "a request", "coalescing")
+    return "\n".join(table(head, rows, _COLUMNS)) if rows else ""
+
+
+def _banks(counters: Counters) -> str:
+    rows = [
+        (name, f"{t.wavefronts:,}", f"{t.wavefronts / t.requests:.2f}", f"{t.bank_conflicts:,}")
+        for name, t in used(counters, ("shared",))
+    ]
+    head = ("shared banks", "wavefronts", "a request", "conflicts")
+    return "\n".join(table(head, rows, _COLUMNS)) if rows else ""
+
+
+def _arithmetic(counters: Counters) -> str:
+    rows: list[tuple[str, str, str]] = []
+    if counters.flops:
+        kinds = [
+            f"{getattr(counters, f'{kind}_{width}'):,} {kind}{'' if width == 'f32' else ' f64'}"
+            for width in ("f32", "f64")
+            for kind in ("fma", "add", "mul")
+            if getattr(counters, f"{kind}_{width}")
+        ]
+        note = f"{', '.join(kinds)}; an fma is two" if len(kinds) < 4 else "an fma is two"
+        rows.append(("FLOPs", f"{counters.flops:,}", note))
+    if counters.flops and counters.intensity is not None:
+        rows.append(("intensity", f"{counters.intensity:.2f}", "FLOP per global byte asked for"))
+    if counters.flops and counters.sector_intensity is not None:
+        rows.append(("", f"{counters.sector_intensity:.2f}", "FLOP per byte of global sectors"))
+    if counters.lane_utilisation is not None:
+        rows.append(("lanes on", percent(counters.lane_utilisation), "of a warp's 32, on average"))
+    if counters.divergent_branches:
+        rows.append(
+            ("divergence", f"{counters.divergent_branches:,}", "branches that split a warp")
+        )
+    return "\n".join(f"{name:<16}{value:>16}  {note}" for name, value, note in rows)
+
+
+def results(outcome: Outcome) -> list[str]:
+    """Whether the outputs are right."""
+    if not outcome.agreements:
+        return ["result: not checked, there is no reference"]
+    lines = []
+    for a in outcome.agreements:
+        if a.within:
+            lines.append(
+                f"result: {a.name} is within its error bound; largest error {a.max_error:.2g}, "
+                f"{percent(a.used)} of the bound"
+            )
+        else:
+            lines.append(
+                f"result: {a.name} is WRONG in {a.wrong:,} of {a.elements:,} elements; "
+                f"largest error {a.max_error:.2g}"
+            )
+    entry = outcome.target.entry
+    if entry is not None and entry.racy and all(a.within for a in outcome.agreements):
+        lines.append("        by luck: this kernel has a race, and another schedule may differ")
+    if outcome.run.approximate:
+        lines.append("        (an instruction ran whose last bits PTX leaves open)")
+    return lines
+
+
+def hazards(outcome: Outcome) -> list[str]:
+    """What was found, and what was looked for."""
+    run = outcome.run
+    if run.hazards:
+        return [str(hazard) for hazard in run.hazards]
+    if not run.checked:
+        return ["hazards: not checked"]
+    missing = [check for check in CHECKS if check not in run.checked]
+    left = f"; not checked: {', '.join(missing)}" if missing else ""
+    return [f"hazards: none found (checked: {', '.join(run.checked)}{left})"]
+
+
+def _speed(outcome: Outcome) -> str:
+    run = outcome.run
+    rate = run.counters.thread_instructions / run.seconds if run.seconds else 0.0
+    return f"time: {run.seconds:.2f} s, {human_count(rate)} thread instructions a second"

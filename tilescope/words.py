@@ -1,0 +1,130 @@
+"""Kernel arguments as words of a command line: ``f32[64,64]=normal``, ``64``, ``u8:3``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .failure import UserError
+
+TYPES = {
+    "f16": np.float16, "f32": np.float32, "f64": np.float64,
+    "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
+    "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
+}  # fmt: skip
+"""Element types by the name a word gives them."""
+INITS = ("zeros", "ones", "normal", "uniform", "arange", "a number", "@file.npy")
+"""What an array can start with."""
+
+_ARRAY = re.compile(r"(\w+)\[([^\]]*)\](?:=(.*))?", re.S)
+_TYPED = re.compile(r"([a-z]\d+):(.*)", re.S)
+_INTEGER = re.compile(r"[+-]?(0x[0-9a-f]+|0b[01]+|\d+)", re.I)
+
+
+def is_argument(word: str) -> bool:
+    """Whether a word can only be an argument, and not the name of a kernel."""
+    return bool(_ARRAY.fullmatch(word) or _TYPED.fullmatch(word)) or _number(word) is not None
+
+
+def parse_arguments(words: Sequence[str], rng: np.random.Generator) -> list[Any]:
+    """Arrays and scalars for ``simulator.launch``; random ones in the order of the words.
+
+    Raises:
+        UserError: A word that is neither, or a value that its type cannot hold.
+    """
+    return [_argument(word, rng) for word in words]
+
+
+def _argument(word: str, rng: np.random.Generator) -> Any:
+    if found := _ARRAY.fullmatch(word):
+        name, extents, init = found.groups()
+        return _array(word, _type(word, name), _shape(word, extents), init or "zeros", rng)
+    if found := _TYPED.fullmatch(word):
+        return _fit(word, _type(word, found[1]), found[2])[()]
+    number = _number(word)
+    if number is None:
+        raise UserError(
+            f"argument {word!r} is neither an array, as in f32[64,64]=normal, nor a number, "
+            "as in 64, 1.5 or u8:3"
+        )
+    return number
+
+
+def _type(word: str, name: str) -> type[Any]:
+    if name not in TYPES:
+        raise UserError(f"argument {word!r}: no type {name!r}; there are: {', '.join(TYPES)}")
+    return TYPES[name]
+
+
+def _shape(word: str, extents: str) -> tuple[int, ...]:
+    parts = extents.split(",")
+    if not all(re.fullmatch(r"\s*\d+\s*", part) for part in parts):
+        raise UserError(f"argument {word!r}: the shape must be whole numbers, as in [64,64]")
+    return tuple(int(part) for part in parts)
+
+
+def _array(
+    word: str, dtype: type[Any], shape: tuple[int, ...], init: str, rng: np.random.Generator
+) -> Any:
+    kind = np.dtype(dtype).kind
+    try:
+        if init.startswith("@"):
+            return _load(word, dtype, shape, init[1:])
+        if init == "normal":
+            if kind != "f":
+                raise UserError(f"argument {word!r}: normal numbers need a floating-point type")
+            return rng.standard_normal(shape).astype(dtype)
+        if init == "uniform":
+            if kind == "f":
+                return rng.random(shape).astype(dtype)
+            limits = np.iinfo(dtype)
+            return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+        if init == "arange":
+            return np.arange(int(np.prod(shape))).astype(dtype).reshape(shape)
+        if init in ("zeros", "ones"):
+            return np.full(shape, int(init == "ones"), dtype)
+        return np.full(shape, _fit(word, dtype, init))
+    except (ValueError, MemoryError):
+        raise UserError(f"argument {word!r}: an array of that shape does not fit") from None
+
+
+def _load(word: str, dtype: type[Any], shape: tuple[int, ...], file: str) -> Any:
+    try:
+        loaded = np.load(file, allow_pickle=False)
+    except OSError as error:
+        raise UserError(f"argument {word!r}: {error.strerror or 'not a .npy file'}") from None
+    except (ValueError, EOFError):
+        raise UserError(f"argument {word!r}: not a .npy file of numbers") from None
+    if not isinstance(loaded, np.ndarray):
+        raise UserError(f"argument {word!r}: an .npz file holds several arrays; give a .npy file")
+    if loaded.shape != shape or loaded.dtype != dtype:
+        raise UserError(f"argument {word!r}: the file holds {loaded.dtype} {list(loaded.shape)}")
+    return np.array(loaded)
+
+
+def _number(text: str) -> int | float | None:
+    if _INTEGER.fullmatch(text):
+        return int(text, 0) if not text.lstrip("+-").isdigit() else int(text)
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _fit(word: str, dtype: type[Any], text: str) -> Any:
+    """A number as an array of no dimensions of its type, or an error if it does not fit."""
+    number = _number(text)
+    if number is None:
+        raise UserError(
+            f"argument {word!r}: {text!r} is neither a number nor one of {', '.join(INITS)}"
+        )
+    if np.dtype(dtype).kind == "f":
+        with np.errstate(over="ignore"):
+            return np.asarray(number, dtype)
+    limits = np.iinfo(dtype)
+    if not isinstance(number, int) or not limits.min <= number <= limits.max:
+        raise UserError(f"argument {word!r}: {text} does not fit in {np.dtype(dtype).name}")
+    return np.asarray(number, dtype)
