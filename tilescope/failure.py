@@ -25,11 +25,11 @@ class UserError(Exception):
 class CommandGroup(click.Group):
     """Commands whose errors are told in one line."""
 
-    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> NoReturn:
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run a command line and leave with its exit code."""
-        del standalone_mode  # click's own way of reporting errors is not used
+        extra["standalone_mode"] = False  # errors come here, not to click's own report
         try:
-            code = super().main(*args, standalone_mode=False, **extra)
+            code = super().main(*args, **extra)
         except click.exceptions.NoArgsIsHelpError as error:
             error.show()
             sys.exit(CANNOT_RUN)

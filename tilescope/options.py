@@ -30,8 +30,12 @@ _TARGET = (
         show_default=True,
         help="What a GPU would run, or the source unoptimised.",
     ),
-    click.option("-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro."),
-    click.option("--option", "nvrtc", multiple=True, metavar="OPTION", help="Another for NVRTC."),
+    click.option(
+        "-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro for NVRTC."
+    ),
+    click.option(
+        "--option", "nvrtc", multiple=True, metavar="OPTION", help="Any other NVRTC option."
+    ),
 )
 _LAUNCH = (
     click.option(

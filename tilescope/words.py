@@ -87,7 +87,7 @@ def _array(
         if init in ("zeros", "ones"):
             return np.full(shape, int(init == "ones"), dtype)
         return np.full(shape, _fit(word, dtype, init))
-    except (ValueError, MemoryError):
+    except (ValueError, OverflowError, MemoryError):
         raise UserError(f"argument {word!r}: an array of that shape does not fit") from None
 
 

@@ -18,7 +18,7 @@ from ..outcome import Outcome, execute
 from ..target import Request, resolve
 from ..text.comparison import comparison, ratios
 from ..text.lines import by_line
-from ..text.report import report
+from ..text.report import report, wrong
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True})
@@ -69,8 +69,8 @@ def run_command(
         _write(json_file, outcomes)
     if quiet:
         for outcome in outcomes:
-            for hazard in outcome.run.hazards:
-                click.echo(str(hazard), err=True)
+            for line in wrong(outcome):
+                click.echo(line, err=True)
     elif json_file != "-":
         click.echo(_text(outcomes, by_line))
     ctx.exit(int(any(outcome.failed for outcome in outcomes)))
@@ -88,7 +88,7 @@ def _beside(request: Request, other: str) -> Request:
 def _text(outcomes: list[Outcome], lines: bool) -> str:
     parts = [comparison(*outcomes)] if len(outcomes) == 2 else [report(outcomes[0])]
     if lines:
-        parts += [f"{by_line(outcome.run)}" for outcome in outcomes]
+        parts += [by_line(outcome.run) for outcome in outcomes]
     return "\n\n".join(parts)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from kernels.library import Agreement
 from simulator import CHECKS, Counters, Traffic
-from simulator.run import TRAFFIC
+from simulator.run import ARITHMETIC, TRAFFIC
 
 from ..outcome import Outcome
 from ..target import settled
@@ -88,14 +89,10 @@ def _banks(counters: Counters) -> str:
 def _arithmetic(counters: Counters) -> str:
     rows: list[tuple[str, str, str]] = []
     if counters.flops:
-        kinds = [
-            f"{getattr(counters, f'{kind}_{width}'):,} {kind}{'' if width == 'f32' else ' f64'}"
-            for width in ("f32", "f64")
-            for kind in ("fma", "add", "mul")
-            if getattr(counters, f"{kind}_{width}")
-        ]
-        note = f"{', '.join(kinds)}; an fma is two" if len(kinds) < 4 else "an fma is two"
-        rows.append(("FLOPs", f"{counters.flops:,}", note))
+        rows.append(("FLOPs", f"{counters.flops:,}", "an fma is two"))
+    for kind in ARITHMETIC:
+        if count := getattr(counters, kind):
+            rows.append((f"  {kind.replace('_', ' ')}", f"{count:,}", ""))
     if counters.flops and counters.intensity is not None:
         rows.append(("intensity", f"{counters.intensity:.2f}", "FLOP per global byte asked for"))
     if counters.flops and counters.sector_intensity is not None:
@@ -103,34 +100,37 @@ def _arithmetic(counters: Counters) -> str:
     if counters.lane_utilisation is not None:
         rows.append(("lanes on", percent(counters.lane_utilisation), "of a warp's 32, on average"))
     if counters.divergent_branches:
-        rows.append(
-            ("divergence", f"{counters.divergent_branches:,}", "branches that split a warp")
-        )
-    return "\n".join(f"{name:<16}{value:>16}  {note}" for name, value, note in rows)
+        count = f"{counters.divergent_branches:,}"
+        rows.append(("divergence", count, "branches that split a warp"))
+    return "\n".join(f"{name:<16}{value:>16}  {note}".rstrip() for name, value, note in rows)
 
 
 def results(outcome: Outcome) -> list[str]:
     """Whether the outputs are right."""
     if not outcome.agreements:
         return ["result: not checked, there is no reference"]
-    lines = []
-    for a in outcome.agreements:
-        if a.within:
-            lines.append(
-                f"result: {a.name} is within its error bound; largest error {a.max_error:.2g}, "
-                f"{percent(a.used)} of the bound"
-            )
-        else:
-            lines.append(
-                f"result: {a.name} is WRONG in {a.wrong:,} of {a.elements:,} elements; "
-                f"largest error {a.max_error:.2g}"
-            )
+    lines = [_result(agreement) for agreement in outcome.agreements]
     entry = outcome.target.entry
     if entry is not None and entry.racy and all(a.within for a in outcome.agreements):
         lines.append("        by luck: this kernel has a race, and another schedule may differ")
     if outcome.run.approximate:
         lines.append("        (an instruction ran whose last bits PTX leaves open)")
     return lines
+
+
+def wrong(outcome: Outcome) -> list[str]:
+    """Only what makes the run fail, or may."""
+    bad = [_result(agreement) for agreement in outcome.agreements if not agreement.within]
+    return bad + [str(hazard) for hazard in outcome.run.hazards]
+
+
+def _result(agreement: Agreement) -> str:
+    name, error = agreement.name, f"largest error {agreement.max_error:.2g}"
+    if agreement.within:
+        share = percent(agreement.used)
+        return f"result: {name} is within its error bound; {error}, {share} of the bound"
+    count = f"{agreement.wrong:,} of {agreement.elements:,} elements"
+    return f"result: {name} is WRONG in {count}; {error}"
 
 
 def hazards(outcome: Outcome) -> list[str]:
