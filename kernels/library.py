@@ -206,9 +206,8 @@ class LibraryKernel:
 
     def _check_size(self, size: Size) -> None:
         if len(size) != len(self.axes):
-            raise ValueError(
-                f"{self.name} takes {len(self.axes)} sizes ({'x'.join(self.axes)}), not {len(size)}"
-            )
+            shape = "x".join(self.axes)
+            raise ValueError(f"{self.name} takes a size as in {shape}, not {len(size)} numbers")
         for axis, number in zip(self.axes, size, strict=True):
             if number < 1:
                 raise ValueError(f"{self.name}: {axis} must be 1 or more, not {number}")

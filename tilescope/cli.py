@@ -9,7 +9,9 @@ from .commands.run import run_command
 from .failure import CommandGroup
 
 
-@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    "tilescope", cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]}
+)
 def main() -> None:
     """Run CUDA kernels without a GPU and count their memory traffic.
 
@@ -18,7 +20,7 @@ def main() -> None:
       tilescope list
       tilescope run matmul_tiled --size 256x256x256 --tile 16
       tilescope run matmul_naive --size 256 --compare matmul_tiled
-      tilescope run my.cu 'scale<float>' --grid 4 --block 256 f32[1000]=normal 1000
+      tilescope run my.cu 'fill<float>' --grid 4 --block 256 f32[1000] 1.5
 
     \b
     Exit codes:

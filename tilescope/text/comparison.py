@@ -9,17 +9,19 @@ from simulator.run import TRAFFIC
 
 from ..outcome import Outcome
 from ..target import settled
-from .layout import human_bytes, percent, shape, table
+from .layout import WIDTH, clip, human_bytes, percent, shape, table
 from .report import hazards, results
 
 Figure = tuple[str, float | None, float | None, Callable[[float], str]]
 """A name, both values, and how to write them."""
+_LABEL = 24
 
 
 def comparison(first: Outcome, second: Outcome) -> str:
     """Both runs' figures in two columns, with ratios."""
     names = _short(first.target.name, second.target.name)
-    widths = (22, *(max(19, len(name) + 2) for name in names), 12)
+    columns = [max(19, len(name) + 2) for name in names]
+    widths = (_LABEL, *columns, min(12, WIDTH - _LABEL - sum(columns)))
     head = ("", *names, "ratio")
     launch = [
         ("grid", *(shape(o.run.grid) for o in (first, second)), ""),
@@ -56,8 +58,8 @@ def _short(first: str, second: str) -> tuple[str, str]:
     """Names without the family that both share."""
     family = first.partition("_")[0] + "_"
     if not second.startswith(family):
-        return first, second
-    return first.removeprefix(family), second.removeprefix(family)
+        family = ""
+    return clip(first.removeprefix(family), 22), clip(second.removeprefix(family), 22)
 
 
 def _row(figure: Figure) -> tuple[str, str, str, str]:

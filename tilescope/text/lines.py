@@ -28,7 +28,7 @@ def busiest(run: Run) -> str:
     code = WIDTH - sum(widths) - 2
     for i, line in enumerate(lines[:_SHOWN], start=1):
         text[i] = f"{text[i]:<{sum(widths)}}  {clip(line.code, code)}".rstrip()
-    title = ["busiest lines by warp instructions" + _file(run)]
+    title = [clip("busiest lines by warp instructions" + _file(run), WIDTH)]
     shares = "share of: warp instructions"
     if 1 in kept:
         shares += ", global sectors"
@@ -41,7 +41,7 @@ def busiest(run: Run) -> str:
 
 def by_line(run: Run) -> str:
     """Every line with its code, and below it what it did."""
-    text = ["traffic of each line" + _file(run)]
+    text = [clip("traffic of each line" + _file(run), WIDTH)]
     for line in run.lines:
         counters = line.counters
         place = _place(line, run) if line.line else "no line"
@@ -61,9 +61,9 @@ def _traffic(counters: Counters) -> list[str]:
 
     text = []
     for name, t in used(counters, ("",)):
-        row = f"       {name:<13} {t.requests:>14,} requests  {human_bytes(t.bytes):>10}"
+        row = f"       {name:<13}{t.requests:>13,} requests  {human_bytes(t.bytes):>10}"
         if t.sectors:
-            row += f"  {t.sectors_per_request:.2f} sectors a request"
+            row += f"  {t.sectors_per_request:.2f} sectors each"
         if t.wavefronts:
             row += f"  {t.wavefronts / t.requests:.2f} wavefronts each"
         text.append(row)

@@ -38,7 +38,8 @@ def heading(outcome: Outcome) -> str:
         lines.append(f"{run.kernel}, {settled(target)}")
     blocks = run.grid[0] * run.grid[1] * run.grid[2]
     threads = run.block[0] * run.block[1] * run.block[2]
-    launch = f"grid {shape(run.grid)}, block {shape(run.block)}: {blocks * threads:,} threads"
+    total = f"{blocks * threads:,} thread{'s' if blocks * threads > 1 else ''}"
+    launch = f"grid {shape(run.grid)}, block {shape(run.block)}: {total}"
     if run.shared_bytes:
         launch += f"; {human_bytes(run.shared_bytes)} of shared memory a block"
     lines.append(launch)

@@ -1,0 +1,396 @@
+"""The command line: reports, arguments, exit codes, and errors in one line."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import simulator
+from kernels import library
+from tilescope import progress
+from tilescope.cli import main
+from tilescope.failure import UserError
+from tilescope.text import layout
+from tilescope.words import parse_arguments
+
+SCALE = """\
+template <typename T>
+__global__ void scale(T* x, T by, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        x[i] *= by;
+}
+__global__ void reach(float* x, int offset) {
+    x[threadIdx.x + offset] = 1.0f;
+}
+"""
+SCALE_ARGS = ("--grid", "2", "--block", "32", "f32[50]=arange", "-1.5", "50")
+
+
+def tilescope(*words: Any) -> Result:
+    """Run a command line in this process."""
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture
+def scale(tmp_path: Path) -> Path:
+    """A user's own file with two kernels."""
+    file = tmp_path / "scale.cu"
+    file.write_text(SCALE)
+    return file
+
+
+def error_of(*words: Any) -> str:
+    """What a command line that cannot run says: on stderr alone, and never a traceback."""
+    result = tilescope(*words)
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ")
+    return result.stderr.removeprefix("error: ").rstrip("\n")
+
+
+# -- reports ----------------------------------------------------------------------------
+
+
+def test_list_names_every_kernel_on_a_line_of_its_own() -> None:
+    result = tilescope("list")
+    assert result.exit_code == 0
+    assert [line.split()[0] for line in result.stdout.splitlines()] == library.names()
+
+
+def test_report_of_a_library_kernel() -> None:
+    result = tilescope("run", "matmul_tiled", "--size", "256x256x256", "--tile", 16)
+    assert result.exit_code == 0
+    for row in (
+        "tiled<16>, MxNxK = 256x256x256, tile 16",
+        "grid 16x16, block 16x16: 65,536 threads; 2.00 KiB of shared memory a block",
+        "global load               65,536       2,097,152        8.00 MiB",
+        "global load              262,144            4.00          100.0%",
+        "shared load            1,048,576            1.00               0",
+        "FLOPs                 33,554,432  an fma is two",
+        "3.88  FLOP per global byte asked for",
+        "busiest lines by warp instructions, kernels/matmul/tiled.cu",
+        "sum += As[y][k] * Bs[k][x];",
+        "result: C is within its error bound",
+        "hazards: none found (checked: ",
+    ):
+        assert row in result.stdout
+    assert "atomic" not in result.stdout and "local" not in result.stdout
+
+
+@pytest.mark.parametrize("name", library.names())
+def test_reports_fit_80_columns(name: str) -> None:
+    for extra in (["--by-line"], ["--compare", "matmul_missing_second_barrier"]):
+        result = tilescope("run", name, "--size", 64, *extra)
+        assert result.exit_code == 0
+        assert [line for line in result.stdout.splitlines() if len(line) > 80] == []
+    assert result.stdout.isascii()
+
+
+def test_comparison() -> None:
+    result = tilescope("run", "matmul_naive", "--size", 64, "--compare", "matmul_tiled")
+    assert result.exit_code == 0
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert ["naive", "tiled", "ratio"] in rows
+    assert ["global", "load", "accesses", "524,288", "32,768", "16.00x"] in rows
+    assert ["shared", "load", "requests", "0", "16,384", "-"] in rows
+    assert result.stdout.count("within its error bound") == 2
+
+
+def test_a_compared_kernel_keeps_its_own_tile_where_it_lacks_the_other() -> None:
+    result = tilescope(
+        "run", "matmul_tiled", "--size", 64, "--tile", 8, "--compare", "matmul_register_tiled"
+    )
+    assert "tile 8 against MxNxK = 64x64x64, tile 64" in result.stdout
+
+
+def test_by_line_shows_what_each_line_did() -> None:
+    result = tilescope("run", "matmul_transposed", "--size", 64, "--by-line")
+    lines = result.stdout.splitlines()
+    at = next(i for i, line in enumerate(lines) if "Bs[x][y] = " in line and line.startswith("  "))
+    shared = next(line for line in lines[at:] if "shared store" in line)
+    assert shared.endswith("32.00 wavefronts each")
+
+
+def test_what_was_not_checked_is_not_called_clean(scale: Path) -> None:
+    result = tilescope("run", scale, "scale<float>", *SCALE_ARGS, "--checks", "none")
+    assert "hazards: not checked" in result.stdout
+    assert "result: not checked" in result.stdout
+    partly = tilescope("run", scale, "scale<float>", *SCALE_ARGS, "--checks", "memory")
+    assert "none found (checked: memory; not checked: barriers" in partly.stdout
+
+
+def test_the_source_build_says_so() -> None:
+    assert (
+        "source build" in tilescope("run", "matmul_naive", "--size", 8, "--build", "source").stdout
+    )
+
+
+# -- a user's own kernel ----------------------------------------------------------------
+
+
+def test_cuda_file_with_negative_numbers(scale: Path) -> None:
+    result = tilescope("run", scale, "scale<float>", *SCALE_ARGS)
+    assert result.exit_code == 0
+    assert "x[i] *= by;" in result.stdout
+    assert ["mul", "f32", "50"] in [line.split() for line in result.stdout.splitlines()]
+
+
+def test_ptx_file(tmp_path: Path) -> None:
+    file = tmp_path / "naive.ptx"
+    kernel = library.get("matmul_naive").kernel()
+    file.write_text(kernel.ptx)
+    shape = ("--grid", "2,2", "--block", "8x8")
+    arguments = ("f32[16,16]=normal", "f32[16,16]=normal", "f32[16,16]", 16, 16, 16)
+    result = tilescope("run", file, kernel.entry, *shape, *arguments)
+    assert result.exit_code == 0
+    assert ["fma", "f32", "4,096"] in [line.split() for line in result.stdout.splitlines()]
+    assert kernel.entry in error_of("run", file, "nope", *shape, *arguments)
+
+
+def test_the_only_kernel_need_not_be_named(tmp_path: Path) -> None:
+    file = tmp_path / "one.cu"
+    file.write_text("__global__ void one(float* x) { x[threadIdx.x] = N; }\n")
+    result = tilescope("run", file, "-D", "N=3", "--grid", 1, "--block", 8, "f32[8]")
+    assert result.exit_code == 0, result.stderr
+
+
+def test_a_hazard_is_reported_and_fails_the_run(scale: Path) -> None:
+    words = ("run", scale, "reach", "--grid", 1, "--block", 32, "f32[32]", 8)
+    result = tilescope(*words)
+    assert result.exit_code == 1
+    assert "error: write out of bounds: x[32]" in result.stdout
+    assert "scale.cu:8" in result.stdout
+    quiet = tilescope(*words, "--quiet")
+    assert quiet.exit_code == 1 and quiet.stdout == ""
+    assert "error: write out of bounds: x[32]" in quiet.stderr
+
+
+def test_a_wrong_result_fails_the_run() -> None:
+    words = ("run", "matmul_missing_first_barrier", "--size", 64, "--schedule", "warps")
+    result = tilescope(*words)
+    assert result.exit_code == 1
+    assert "C is WRONG in 4,096 of 4,096 elements" in result.stdout
+    assert "C is WRONG" in tilescope(*words, "-q").stderr
+
+
+# -- JSON -------------------------------------------------------------------------------
+
+
+def test_json_is_the_runs_own_layout(tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    result = tilescope("run", "matmul_tiled", "--size", 32, "--json", file, "--quiet")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    content = json.loads(file.read_text())
+    launch = library.get("matmul_tiled").launch((32, 32, 32))
+    run = simulator.launch(
+        library.get("matmul_tiled").kernel(), launch.grid, launch.block, launch.args
+    )
+    for key, value in json.loads(json.dumps(run.to_dict())).items():
+        assert key == "seconds" or content[key] == value
+    assert content["size"] == [32, 32, 32] and content["tile"] == 16
+    assert content["result"]["checked"] is True
+    assert content["result"]["outputs"][0]["within"] is True
+
+
+def test_json_on_stdout_stands_alone() -> None:
+    result = tilescope(
+        "run", "matmul_naive", "--size", 32, "--compare", "matmul_tiled", "--json", "-"
+    )
+    content = json.loads(result.stdout)
+    assert content["compare"]["name"] == "matmul_tiled"
+    assert content["ratios"]["global_load_accesses"] == 16.0
+    assert content["ratios"]["shared_load_requests"] == 0.0
+    assert content["ratios"]["local_load_requests"] is None
+
+
+# -- what cannot run --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("matmul_tield",), "did you mean matmul_tiled"),
+        (("nowhere.cu",), "no file 'nowhere.cu'"),
+        (("nowhere.ptx",), "no file 'nowhere.ptx'"),
+        (("matmul_tiled", "--size", "3x3"), "takes a size as in MxNxK, not 2 numbers"),
+        (("matmul_tiled", "--size", "big"), "size 'big' is not whole numbers"),
+        (("matmul_tiled", "--size", "9000000"), "not enough memory"),
+        (("matmul_tiled", "--tile", "7"), "there are: 8, 16, 32"),
+        (("matmul_tiled", "--tile", "x"), "'x' is not a valid integer"),
+        (("matmul_tiled_exact", "--size", "20"), "multiple of 16"),
+        (("matmul_tiled", "--sise", "20"), "no such option --sise; did you mean --size?"),
+        (("matmul_tiled", "--grid", "2"), "sets its own launch shape"),
+        (("matmul_tiled", "12"), "makes its own arguments"),
+        (("matmul_tiled", "--compare", "other"), "no kernel 'other'"),
+        (("matmul_tiled", "--checks", "luck"), "unknown check 'luck'"),
+        (("matmul_tiled", "--schedule", "luck"), "unknown schedule 'luck'"),
+        (("matmul_tiled", "--seed", "-1"), "--seed must not be negative"),
+        (("matmul_tiled", "--build", "both"), "'both' is not one of"),
+        (("matmul_tiled", "--arch", "compute_1"), "invalid value for --gpu-architecture"),
+        (("matmul_tiled", "--json", "no/such/folder/x"), "no/such/folder/x: No such file"),
+        ((), "missing argument"),
+    ],
+)
+def test_bad_command_lines(words: tuple[str, ...], message: str) -> None:
+    said = error_of("run", *words)
+    assert message in said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (SCALE_ARGS, "which kernel of"),
+        (("nope", *SCALE_ARGS), "its __global__ functions: scale<...>, reach"),
+        (("reach", "--grid", 1, "--block", 1, "f32[8]"), "takes 2 arguments, not 1"),
+        (("reach", "--grid", 1, "--block", 1, "f32[8]", 1.5), "offset is u32"),
+        (("reach", "--grid", 1, "--block", 1025, "f32[8]", 0), "1025 threads in a block"),
+        (("reach", "--grid", 1, "--block", 1, "--shared", 300000, "f32[8]", 0), "shared memory"),
+        (("reach", "--grid", 1, "f32[8]", 0), "--block is missing"),
+        (("reach", "--grid", "1;2", "--block", 1, "f32[8]", 0), "--grid '1;2'"),
+        (("reach", "--grid", 0, "--block", 1, "f32[8]", 0), "positive"),
+        (("reach", "--size", 8), "belong to library kernels"),
+    ],
+)
+def test_bad_launches_of_a_file(scale: Path, words: tuple[Any, ...], message: str) -> None:
+    said = error_of("run", scale, *words)
+    assert message in said
+    assert "\n" not in said
+
+
+def test_a_compile_error_points_at_the_users_line(tmp_path: Path) -> None:
+    file = tmp_path / "bad.cu"
+    file.write_text("__global__ void bad(float* x) {\n    x[0] = oops;\n}\n")
+    said = error_of("run", file, "bad", "--grid", 1, "--block", 1, "f32[1]")
+    assert "bad.cu(2)" in said and '"oops" is undefined' in said
+
+
+def test_unknown_command() -> None:
+    assert "no such command 'frobnicate'" in error_of("frobnicate")
+
+
+# -- argument words ---------------------------------------------------------------------
+
+
+def parse(*words: str) -> list[Any]:
+    return parse_arguments(words, np.random.default_rng(0))
+
+
+def test_array_words(tmp_path: Path) -> None:
+    zeros, ones, ramp, sevens = parse("f32[2,3]", "u8[4]=ones", "i16[2,2]=arange", "f16[2]=-7.5")
+    assert zeros.dtype == np.float32 and zeros.shape == (2, 3) and not zeros.any()
+    assert ones.dtype == np.uint8 and ones.tolist() == [1, 1, 1, 1]
+    assert ramp.tolist() == [[0, 1], [2, 3]] and ramp.dtype == np.int16
+    assert sevens.tolist() == [-7.5, -7.5] and sevens.dtype == np.float16
+    normal, uniform, whole = parse("f64[1000]=normal", "f32[1000]=uniform", "u8[1000]=uniform")
+    assert abs(normal.mean()) < 0.2 and uniform.min() >= 0 and uniform.max() < 1
+    assert whole.max() == 255 and whole.min() == 0
+    file = tmp_path / "a.npy"
+    np.save(file, np.arange(6, dtype=np.int32).reshape(2, 3))
+    (loaded,) = parse(f"i32[2,3]=@{file}")
+    assert loaded.tolist() == [[0, 1, 2], [3, 4, 5]] and loaded.flags.writeable
+    with pytest.raises(UserError, match=r"holds int32 \[2, 3\]"):
+        parse(f"i32[6]=@{file}")
+
+
+def test_scalar_words() -> None:
+    values = parse("64", "-3", "0x10", "1.5", "-1e-3", "u8:3", "f32:2", "f16:-inf")
+    assert values == [64, -3, 16, 1.5, -1e-3, 3, 2.0, -np.inf]
+    assert [type(v) for v in values[:5]] == [int, int, int, float, float]
+    assert [v.dtype.name for v in values[5:]] == ["uint8", "float32", "float16"]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "word", "f33[4]", "f33:4", "f32[]", "f32[4", "f32[-4]", "f32[4]=oops", "u8[4]=300",
+        "u8:-1", "i32:1.5", "i32[4]=normal", "f32[4]=@nowhere.npy", "f32[99999999,99999999,9]",
+        "f32[4]=@" + __file__,
+    ],
+)  # fmt: skip
+def test_bad_words(word: str) -> None:
+    with pytest.raises(UserError, match="argument") as caught:
+        parse(word)
+    assert word in str(caught.value)
+
+
+# -- people and pipes -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["list", "--help"]])
+def test_help_has_examples_and_fits(words: list[str]) -> None:
+    result = tilescope(*words)
+    assert result.exit_code == 0
+    assert "Example" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(simulator, "launch", stop)
+    result = tilescope("run", "matmul_tiled")
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert "interrupted" in result.stderr
+
+
+def test_module_in_a_process_of_its_own() -> None:
+    command = [sys.executable, "-m", "tilescope", "run", "matmul_tiled", "--size", "5x3x7"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "5x3x7" in done.stdout
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    command = [sys.executable, "-m", "tilescope", "run", "matmul_tiled", "--by-line"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert child.stdout and child.stderr
+    child.stdout.close()  # long before the child has anything to say
+    said = child.stderr.read()
+    child.stderr.close()
+    assert (child.wait(), said) == (141, b"")
+
+
+class Terminal(io.StringIO):
+    """A stderr that somebody watches."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_only_where_somebody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shown(stream: io.StringIO, patience: float) -> str:
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setattr(progress, "PATIENCE", patience)
+        with progress.ProgressBar("kernel") as bar:
+            bar(1, 4)
+            bar(4, 4)
+        return stream.getvalue()
+
+    assert "blocks" in shown(Terminal(), 0.0)
+    assert shown(Terminal(), 60.0) == ""
+    assert shown(io.StringIO(), 0.0) == ""
+
+
+def test_numbers_as_people_read_them() -> None:
+    sizes = [layout.human_bytes(n) for n in (0, 1023, 1024, 1536, 8 << 20, 3 << 40)]
+    assert sizes == ["0 B", "1023 B", "1.00 KiB", "1.50 KiB", "8.00 MiB", "3.00 TiB"]
+    assert [layout.percent(x) for x in (0.0, 0.5, 0.99999, 1)] == [
+        "0.0%",
+        "50.0%",
+        "99.9%",
+        "100.0%",
+    ]
+    assert layout.human_count(690.4e6) == "690 million"
+    assert layout.shape((16, 1, 1)) == "16" and layout.shape((4, 1, 2)) == "4x1x2"

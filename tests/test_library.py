@@ -1,0 +1,241 @@
+"""Every library kernel computes what its reference says, and counts what the posts claim."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kernels
+import simulator
+from kernels import KernelError, library
+from kernels.library import Expected, Launch, LibraryKernel
+from kernels.matmul import product
+
+RAGGED = [(64, 48, 32), (70, 50, 90), (1, 1, 1), (5, 33, 17), (100, 3, 65)]
+SIZES = {
+    "matmul_naive_square": [(1, 1, 1), (37, 37, 37), (64, 64, 64)],
+    "matmul_tiled_exact": [(16, 16, 16), (64, 64, 64)],
+    "matmul_vectorised": [(64, 48, 32), (70, 52, 92), (1, 4, 4), (33, 4, 36)],
+    "matmul_tiled_wrong_guard": [(64, 32, 50), (32, 64, 1)],
+}
+CASES = [
+    (name, tile, build)
+    for name in library.names()
+    for tile in library.get(name).tiles or (None,)
+    for build in ("device", "source")
+]
+
+
+def run(
+    name: str,
+    size: tuple[int, ...],
+    tile: int | None = None,
+    build: str = "device",
+    **options: Any,
+) -> tuple[simulator.Run, bool]:
+    """A run of a library kernel, and whether its outputs were right."""
+    entry = library.get(name)
+    launch = entry.launch(size, tile)
+    expected = launch.expected()
+    kernel = entry.kernel(tile, build=build)
+    result = simulator.launch(kernel, launch.grid, launch.block, launch.args, **options)
+    return result, all(output.within for output in launch.compare(expected))
+
+
+@pytest.mark.parametrize(("name", "tile", "build"), CASES)
+def test_equals_the_reference(name: str, tile: int | None, build: str) -> None:
+    for size in SIZES.get(name, RAGGED):
+        result, right = run(name, size, tile, build)
+        assert right, size
+        assert result.hazards == [], size
+        assert result.build == build
+
+
+@pytest.mark.parametrize("name", [n for n in library.names() if library.get(n).racy])
+def test_a_racy_kernel_goes_wrong_in_some_schedule(name: str) -> None:
+    assert run(name, (64, 64, 64), schedule="lockstep")[1]
+    assert not run(name, (64, 64, 64), schedule="warps")[1]
+    assert run(library.get(name).twin, (64, 64, 64), schedule="warps")[1]
+
+
+@pytest.mark.parametrize("size", [(70, 64, 64), (64, 70, 64)])
+def test_the_wrong_guard_goes_wrong_at_an_edge(size: tuple[int, ...]) -> None:
+    assert not run("matmul_tiled_wrong_guard", size)[1]
+    assert run("matmul_tiled", size)[1]
+
+
+def test_every_source_belongs_to_a_kernel() -> None:
+    root = Path(kernels.__file__).parent
+    assert {library.get(name).path for name in library.names()} == set(root.glob("*/*.cu"))
+
+
+# -- the posts' claims ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("m, n, k", [(64, 64, 64), (70, 50, 90), (5, 33, 17)])
+def test_naive_loads_2mnk(m: int, n: int, k: int) -> None:
+    for name in ("matmul_naive", "matmul_naive_strided"):
+        counters = run(name, (m, n, k))[0].counters
+        assert counters.global_load.accesses == 2 * m * n * k
+        assert counters.global_store.accesses == m * n
+        assert counters.flops == 2 * m * n * k
+
+
+@pytest.mark.parametrize("tile", [8, 16, 32])
+@pytest.mark.parametrize("m, n, k", [(64, 64, 64), (70, 50, 90), (5, 33, 17)])
+def test_tiled_loads_each_matrix_once_for_each_block_across(
+    m: int, n: int, k: int, tile: int
+) -> None:
+    blocks_x, blocks_y, phases = (math.ceil(size / tile) for size in (n, m, k))
+    for name in ("matmul_tiled", "matmul_double_buffered", "matmul_padded"):
+        result = run(name, (m, n, k), tile)[0]
+        loads = result.counters.global_load.accesses
+        assert loads == m * k * blocks_x + k * n * blocks_y
+        threads = blocks_x * blocks_y * tile * tile
+        assert result.counters.shared_load.accesses == threads * phases * 2 * tile
+        assert result.counters.shared_store.accesses == threads * phases * 2
+
+
+@pytest.mark.parametrize("tile", [8, 16, 32])
+def test_tiling_saves_a_factor_of_tile(tile: int) -> None:
+    result = run("matmul_tiled", (128, 64, 96), tile)[0]
+    naive = run("matmul_naive", (128, 64, 96), tile)[0]
+    loads = result.counters.global_load
+    assert naive.counters.global_load.accesses == tile * loads.accesses
+    assert result.counters.flops / loads.bytes == tile / 4
+    assert naive.counters.flops / naive.counters.global_load.bytes == 0.25
+    assert result.shared_bytes == 2 * tile * tile * 4
+
+
+@pytest.mark.parametrize("tile, loads, flops", [(16, 512, 8192), (32, 2048, 65536)])
+def test_one_phase_of_a_block(tile: int, loads: int, flops: int) -> None:
+    counters = run("matmul_tiled", (tile, tile, tile), tile)[0].counters
+    assert (counters.global_load.accesses, counters.flops) == (loads, flops)
+
+
+def test_a_tile_of_64_does_not_fit_a_block() -> None:
+    entry = library.get("matmul_tiled")
+    launch = entry.launch((64, 64, 64))
+    with pytest.raises(simulator.LaunchError, match="4096 threads"):
+        simulator.launch(entry.kernel(), (1, 1), (64, 64), launch.args)
+
+
+def test_naive_is_coalesced_along_columns_and_not_along_rows() -> None:
+    along = run("matmul_naive", (64, 64, 64), 32)[0].counters
+    down = run("matmul_naive_strided", (64, 64, 64), 32)[0].counters
+    # A warp's A is one element (1 sector) and its B 32 neighbours (4); or 32 rows and 1.
+    assert along.global_load.sectors_per_request == (1 + 4) / 2
+    assert down.global_load.sectors_per_request == (32 + 1) / 2
+    assert along.global_store.coalescing == 1.0
+    assert down.global_store.sectors_per_request == 32
+
+
+def test_padding_removes_the_bank_conflicts() -> None:
+    plain = run("matmul_transposed", (64, 64, 64), 32)[0].counters
+    padded = run("matmul_padded", (64, 64, 64), 32)[0].counters
+    # Half of the requests, those to B's tile, take 32 wavefronts.
+    assert plain.shared_load.bank_conflicts == 31 * plain.shared_load.requests // 2
+    assert plain.shared_store.bank_conflicts == 31 * plain.shared_store.requests // 2
+    assert padded.shared_load.requests == plain.shared_load.requests
+    assert padded.bank_conflicts == 0
+
+
+def test_vectors_take_a_quarter_of_the_requests() -> None:
+    tiled = run("matmul_tiled", (64, 64, 64), 32)[0].counters
+    vectors = run("matmul_vectorised", (64, 64, 64), 32)[0].counters
+    assert vectors.global_load.bytes == tiled.global_load.bytes
+    assert 4 * vectors.global_load.requests == tiled.global_load.requests
+    assert 4 * vectors.global_store.requests == tiled.global_store.requests
+
+
+@pytest.mark.parametrize("tile", [64, 128])
+def test_registers_save_shared_loads(tile: int) -> None:
+    counters = run("matmul_register_tiled", (128, 128, 32), tile)[0].counters
+    outputs = (tile // 16) ** 2
+    vectors = 2 * tile // 16 // 4
+    assert counters.shared_load.accesses * outputs == vectors * 128 * 128 * 32
+
+
+def test_double_buffering_halves_the_barriers() -> None:
+    twice = run("matmul_tiled", (64, 64, 64))[0].counters.barriers
+    assert run("matmul_double_buffered", (64, 64, 64))[0].counters.barriers * 2 == twice
+
+
+# -- the description --------------------------------------------------------------------
+
+
+def test_sizes() -> None:
+    entry = library.get("matmul_tiled")
+    assert entry.parse_size("70x50x90") == (70, 50, 90)
+    assert entry.parse_size("64") == (64, 64, 64)
+    for wrong in ("", "x", "3x", "3x4", "1x2x3x4", "-3", "1.5", "0", "3x0x4", "ax1x1"):
+        with pytest.raises(ValueError):
+            entry.parse_size(wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "message"),
+    [
+        ("matmul_naive_square", (3, 4, 3), "M = N = K, not 3x4x3"),
+        ("matmul_tiled_exact", (24, 24, 24), "multiple of 16, not 24"),
+        ("matmul_vectorised", (8, 6, 8), "N must be a multiple of 4, not 6"),
+        ("matmul_vectorised", (8, 8, 6), "K must be a multiple of 4, not 6"),
+    ],
+)
+def test_restrictions_are_named(name: str, size: tuple[int, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        library.get(name).launch(size)
+
+
+def test_unknown_names_and_tiles() -> None:
+    with pytest.raises(KernelError, match="did you mean matmul_tiled"):
+        library.get("matmul_tield")
+    with pytest.raises(ValueError, match="no tile of 7; there are: 8, 16, 32"):
+        library.get("matmul_tiled").launch(tile=7)
+    with pytest.raises(ValueError, match="no tile to choose"):
+        library.get("matmul_tiled_exact").launch(tile=8)
+
+
+def test_inputs_follow_the_generator() -> None:
+    entry = library.get("matmul_tiled")
+    first, again, other = (entry.launch(rng=np.random.default_rng(seed)) for seed in (1, 1, 2))
+    assert np.array_equal(first.args[0], again.args[0])
+    assert not np.array_equal(first.args[0], other.args[0])
+
+
+def test_the_comparison_sees_every_kind_of_wrong() -> None:
+    values = np.array([1.0, np.nan, np.inf, 0.0])
+    launch = Launch((1,), (1,), [values.astype(np.float32)], {"x": 0}, lambda args: {})
+
+    def within(value: Any, bound: float = 0.0) -> bool:
+        return launch.compare({"x": Expected(np.array(value), np.full(4, bound))})[0].within
+
+    assert within(values)
+    assert not within([1.0, 0.0, np.inf, 0.0], 1.0)
+    assert not within([1.0, np.nan, -np.inf, 0.0], 1.0)
+    assert not within([1.0, np.nan, 5.0, 0.0], 1.0)
+    assert within([1.5, np.nan, np.inf, 0.25], 0.5)
+    assert not within([1.5, np.nan, np.inf, 0.25], 0.4)
+
+
+def test_the_bound_is_tight_enough_to_see_a_missing_term() -> None:
+    a, b = (np.random.default_rng(0).standard_normal((64, 64), np.float32) for _ in range(2))
+    expected = product([a, b])["C"]
+    short = a[:, :-1].astype(np.float64) @ b[:-1].astype(np.float64)
+    assert (np.abs(short - expected.value) > expected.bound).mean() > 0.99
+
+
+def test_a_kernel_without_sizes_in_threes() -> None:
+    """Other families have other axes; nothing here knows of matrices."""
+    entry = LibraryKernel(
+        "scan", "a scan", "scan/scan.cu", "scan", ("N",), (1024,),
+        lambda size, tile, rng: Launch((size[0],), (1,), [], {}, lambda args: {}),
+    )  # fmt: skip
+    assert entry.parse_size("77") == (77,)
+    assert entry.launch((5,)).grid == (5,)
+    with pytest.raises(ValueError, match="takes a size as in N, not 2 numbers"):
+        entry.parse_size("7x7")
