@@ -62,10 +62,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[i
 
 
 def display_path(file: str) -> str:
-    """A path from the working folder, or from where the library is installed."""
-    for root in (Path.cwd(), Path(kernels.__file__).resolve().parent.parent):
-        try:
-            return str(Path(os.path.abspath(file)).relative_to(root))
-        except ValueError:
-            continue
+    """A path below the working folder from there; a library source from ``kernels/``."""
+    path, library = Path(os.path.abspath(file)), Path(kernels.__file__).resolve().parent
+    for folder, root in ((library, library.parent), (Path.cwd(), Path.cwd())):
+        if path.is_relative_to(folder):
+            return str(path.relative_to(root))
     return file
