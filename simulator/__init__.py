@@ -2,11 +2,11 @@
 
 from .counters import Traffic
 from .errors import LaunchError, PtxError, SimulatorError
-from .hazard import Hazard, Source
+from .hazard import Cure, Hazard, Involved, Source
 from .launch import CHECKS, launch
 from .run import Counters, Line, Run
 
 __all__ = [
-    "CHECKS", "Counters", "Hazard", "LaunchError", "Line", "PtxError", "Run",
+    "CHECKS", "Counters", "Cure", "Hazard", "Involved", "LaunchError", "Line", "PtxError", "Run",
     "SimulatorError", "Source", "Traffic", "launch",
 ]  # fmt: skip

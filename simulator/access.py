@@ -10,7 +10,6 @@ import numpy as np
 from . import atomics
 from .compiler import WINDOWS
 from .geometry import Geometry
-from .hazard import Hazard
 from .instructions import DTYPES
 from .layout import ARRAY_BITS, Layout
 from .memory import Allocation, ColumnIndex, ColumnMemory, GlobalIndex, MixedIndex
@@ -19,11 +18,17 @@ from .site import Site
 _SHARED, _LOCAL = WINDOWS["shared"], WINDOWS["local"]
 
 
+Event = tuple[str, Any, Any, Any]
+"""Space, address, mask, and the memory."""
+
+
 class AccessObserver(Protocol):
     """Sees every access, in bulk."""
 
-    def access(self, site: Site, space: str, address: Any, mask: Any, repeated: bool) -> None:
-        """One execution of a memory instruction.
+    def access(
+        self, site: Site, space: str, address: Any, mask: Any, repeated: bool, home: Any, values: Any
+    ) -> None:
+        """One execution of a memory instruction, told before it happens.
 
         Args:
             site: The instruction.
@@ -32,6 +37,8 @@ class AccessObserver(Protocol):
                 to the geometry's shape.
             mask: The lanes that access; ``None`` is all of them.
             repeated: Address and mask are the very objects of this site's last event.
+            home: The ``Allocation`` or ``ColumnMemory`` accessed.
+            values: What a store writes, one array an element; else ``None``.
         """
 
 
@@ -40,7 +47,7 @@ class Memories:
 
     Attributes:
         allocations: Global arrays by number.
-        report: Called with each hazard.
+        report: Called with each bad access (``Findings.memory``); ``None``: not checked.
     """
 
     def __init__(
@@ -48,12 +55,10 @@ class Memories:
         layout: Layout,
         allocations: dict[int, Allocation],
         shared_bytes: int,
-        report: Callable[[Hazard], None],
-        describe: Callable[..., Hazard],
-        checked: bool,
+        report: Callable[..., None] | None,
     ) -> None:
         self.layout, self.allocations, self.shared_bytes = layout, allocations, shared_bytes
-        self.report, self.describe, self.checked = report, describe, checked
+        self.report = report
         self.observers: list[AccessObserver] = []
         self.geometry: Geometry
         self.shared: ColumnMemory
@@ -67,8 +72,8 @@ class Memories:
 
     # -- address to index -------------------------------------------------------
 
-    def resolve(self, site: Site, base: Any, mask: Any) -> tuple[Any, list[tuple[str, Any, Any]]]:
-        """The index of an access, and its events: (space, address, mask)."""
+    def resolve(self, site: Site, base: Any, mask: Any) -> tuple[Any, list[Event]]:
+        """The index of an access, and its events."""
         low, high, bits = _extent(base, None)
         found = self._whole(site, base, mask, low, high, bits)
         if found is None and mask is not None:
@@ -79,7 +84,7 @@ class Memories:
         if found is None:
             return self._piecewise(site, base, mask)
         index, space, address = found
-        return index, [(space, address, mask)]
+        return index, [(space, address, mask, _home(index))]
 
     def _whole(
         self, site: Site, base: Any, mask: Any, low: int, high: int, bits: int
@@ -114,13 +119,13 @@ class Memories:
 
     def _piecewise(
         self, site: Site, base: Any, mask: Any
-    ) -> tuple[MixedIndex, list[tuple[str, Any, Any]]]:
+    ) -> tuple[MixedIndex, list[Event]]:
         """Lanes in different arrays or spaces, and those that are nowhere: hazards."""
         shape = self.geometry.shape
         address = np.broadcast_to(base + np.int64(site.offset), shape)
         left = np.ones(shape, bool) if mask is None else np.broadcast_to(mask, shape).copy()
         parts: list[tuple[Any, Any]] = []
-        events: list[tuple[str, Any, Any]] = []
+        events: list[Event] = []
         aligned = (address & np.int64(site.width - 1)) == 0
         for name, start, end, make in self._places(site, address, left):
             inside = left & (address >= start) & (address <= end - site.width)
@@ -128,7 +133,7 @@ class Memories:
             if good.any():
                 index, space, local = make(address)
                 parts.append((good, index))
-                events.append((space, local - np.int64(site.offset), good))
+                events.append((space, local - np.int64(site.offset), good, _home(index)))
             bad = inside & ~aligned
             if bad.any():
                 self._report("misaligned", site, address - start, bad, name)
@@ -188,15 +193,16 @@ class Memories:
             self._report("out-of-bounds", site, address, lanes, "")
 
     def _report(self, kind: str, site: Site, relative: Any, lanes: Any, name: str) -> None:
-        if not self.checked:
+        if self.report is None:
             return
         first = np.unravel_index(int(np.argmax(lanes)), lanes.shape)
         thread, block = self.geometry.thread_at(tuple(int(i) for i in first))
-        self.report(
-            self.describe(
-                kind, site, int(relative[first]), name, thread, block, int(np.count_nonzero(lanes))
-            )
-        )
+        count = int(np.count_nonzero(lanes))
+        self.report(kind, site, int(relative[first]), name, thread, block, count)
+
+
+def _home(index: Any) -> Any:
+    return index.allocation if isinstance(index, GlobalIndex) else index.memory
 
 
 def _extent(base: Any, mask: Any) -> tuple[int, int, int]:
@@ -232,10 +238,10 @@ class Access:
         self.base: Any = None
         self.mask: Any = None
         self.index: Any = None
-        self.events: list[tuple[str, Any, Any]] = []
+        self.events: list[Event] = []
         self.whole = False
 
-    def _look(self, base: Any, mask: Any) -> None:
+    def _look(self, base: Any, mask: Any, values: Any = None) -> None:
         # Registers are never changed in place: the same object is the same address.
         repeated = base is self.base and mask is self.mask
         if not repeated:
@@ -244,8 +250,8 @@ class Access:
             self.whole = len(self.events) == 1
         repeated = repeated and self.whole
         for observer in self.memories.observers:
-            for space, address, lanes in self.events:
-                observer.access(self.site, space, address, lanes, repeated)
+            for space, address, lanes, home in self.events:
+                observer.access(self.site, space, address, lanes, repeated, home, values)
 
     def load(self, base: Any, mask: Any) -> tuple[Any, ...]:
         """The loaded elements; lanes that are off get anything."""
@@ -255,7 +261,7 @@ class Access:
 
     def store(self, base: Any, mask: Any, *values: Any) -> None:
         """Write; lanes that are off write nothing."""
-        self._look(base, mask)
+        self._look(base, mask, values)
         self.index.store(values, mask)
 
     def atomic(self, base: Any, mask: Any, *values: Any) -> Any:

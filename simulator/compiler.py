@@ -80,6 +80,7 @@ class CompiledBlock:
     writes: list[tuple[int, str]]
     returns: str
     gate: str | None = None
+    warp_barrier: bool = False
     call_entry: int = EXIT
     return_register: int = -1
     reduction: tuple[str, int] | None = None
@@ -328,7 +329,11 @@ class _BlockCompiler:
         for index, name in self.written.items():
             if name not in private or name in self.block.live_out:
                 writes.append((index, self.locals[index]))
-        return CompiledBlock(self.block, kind, self.lines, writes, returns, gate, **extra)
+        first = self.block.body[0] if self.block.body else None
+        warp_barrier = first is not None and is_warp_barrier(first)
+        return CompiledBlock(
+            self.block, kind, self.lines, writes, returns, gate, warp_barrier, **extra
+        )
 
     # -- values ---------------------------------------------------------------
 
@@ -418,6 +423,8 @@ class _BlockCompiler:
 
     def instruction(self, ins: Instruction) -> None:
         kind = row_of(ins).kind
+        if ins.opcode in ("membar", "fence") and not ins.has("cta"):
+            self.emit(f"fence({self.mask(ins)})")
         if kind == "nothing" or is_warp_barrier(ins):
             return
         if kind in ("load", "store", "atomic"):
@@ -467,6 +474,10 @@ class _BlockCompiler:
             tally = len(counted)
             self.emit(f"tally({tally}, both(M, {guard}))")
         counted.append(Arithmetic(ins, op.count, op.flops, self.block.number, tally))
+
+    def mask(self, ins: Instruction) -> str:
+        """Expression of the lanes that execute an instruction."""
+        return f"both(M, {self.predicate(ins.guard)})" if ins.guard else "M"
 
     def op(self, ins: Instruction) -> Op:
         if ins.has("cc") or ins.opcode in ("addc", "subc", "madc"):

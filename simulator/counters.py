@@ -105,7 +105,9 @@ class TrafficCounter:
                 self._totals[slot] += self._last[slot] * times
                 self._pending[slot] = 0
 
-    def access(self, site: Site, space: str, address: Any, mask: Any, repeated: bool) -> None:
+    def access(
+        self, site: Site, space: str, address: Any, mask: Any, repeated: bool, home: Any, values: Any
+    ) -> None:
         """See ``AccessObserver``."""
         if not site.counted:
             return

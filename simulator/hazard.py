@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+Triple = tuple[int, int, int]
+
 SEVERITIES = {
     "raw-race": "error", "war-race": "error", "waw-race": "error",
     "barrier-divergence": "error", "deadlock": "error",
@@ -27,6 +29,53 @@ class Source:
         return f"{self.file}:{self.line}" if self.line else self.file
 
 
+@dataclass(frozen=True)
+class Involved:
+    """One instruction that takes part in a hazard, and an example of who executed it.
+
+    Attributes:
+        role: ``read``, ``write``, ``atomic``, ``waits``, ``missing`` ...
+        instruction: Its PTX opcode; ``ptx_line`` its line in the PTX text.
+        thread: An example thread, x first, and its ``block``.
+    """
+
+    role: str
+    source: Source
+    instruction: str
+    ptx_line: int
+    thread: Triple | None = None
+    block: Triple | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "role": self.role,
+            "file": self.source.file,
+            "line": self.source.line,
+            "code": self.source.code,
+            "instruction": self.instruction,
+            "ptx_line": self.ptx_line,
+            "thread": self.thread,
+            "block": self.block,
+        }
+
+
+@dataclass(frozen=True)
+class Cure:
+    """A barrier that removes the hazard, proved by a run with it.
+
+    Attributes:
+        source: The source line after which it goes.
+        ptx_line: The PTX line before which it was inserted.
+    """
+
+    source: Source
+    ptx_line: int
+
+    def __str__(self) -> str:
+        return f"__syncthreads() after line {self.source.line}: verified, 0 hazards left"
+
+
 @dataclass
 class Hazard:
     """One finding.
@@ -36,12 +85,13 @@ class Hazard:
         message: The finding in a sentence.
         severity: ``error`` or ``warning``.
         space: State space, or ``""``.
-        variable: Array or variable name, if known.
-        element: Index of the element (by the access's element size), if known.
-        sources: The source lines involved, the offending one first.
-        instructions: PTX text of the instructions involved.
-        thread: An example thread ``(x, y, z)`` and its ``block``.
-        count: How many thread accesses did it.
+        variable: Array or variable name, if known; ``also``: others with the same finding.
+        element: Index of an example element (by the access's element size), if known.
+        involved: The instructions that take part.
+        count: How often: thread accesses, or pairs of threads of a race.
+        notes: What else a reader wants to know, a line each.
+        cure: A verified cure, where one was looked for and found.
+        builds: In which builds it was seen, where several were checked.
     """
 
     kind: str
@@ -50,25 +100,50 @@ class Hazard:
     space: str = ""
     variable: str = ""
     element: int | None = None
-    sources: tuple[Source, ...] = ()
-    instructions: tuple[str, ...] = ()
-    thread: tuple[int, int, int] | None = None
-    block: tuple[int, int, int] | None = None
+    involved: tuple[Involved, ...] = ()
     count: int = 1
-    details: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    cure: Cure | None = None
+    builds: tuple[str, ...] = field(default=())
 
     @property
     def lines(self) -> tuple[int, ...]:
         """The source line numbers involved."""
-        return tuple(s.line for s in self.sources if s.line)
+        return tuple(i.source.line for i in self.involved if i.source.line)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The source lines involved."""
+        return tuple(i.source for i in self.involved)
+
+    @property
+    def thread(self) -> Triple | None:
+        """An example thread, x first."""
+        return self.involved[0].thread if self.involved else None
+
+    @property
+    def block(self) -> Triple | None:
+        """The example thread's block, x first."""
+        return self.involved[0].block if self.involved else None
 
     def __str__(self) -> str:
         text = [f"{self.severity}: {self.message}"]
-        for source, ptx in zip(self.sources, self.instructions, strict=False):
-            text.append(f"  {source}  {source.code or ptx}".rstrip())
-        if self.thread is not None:
-            who = f"  thread {_triple(self.thread)} of block {_triple(self.block or (0, 0, 0))}"
-            text.append(who + (f"; {self.count:,} accesses in all" if self.count > 1 else ""))
+        roles = max((len(i.role) for i in self.involved), default=0)
+        places = max((len(str(i.source)) for i in self.involved), default=0)
+        block = None
+        for item in self.involved:
+            code = item.source.code or item.instruction
+            text.append(f"  {item.role:<{roles}}  {item.source!s:<{places}}  {code}".rstrip())
+            if item.thread is not None:
+                who = f"thread {_triple(item.thread)}"
+                if item.block is not None and item.block != block:
+                    who += f" of block {_triple(item.block)}"
+                    block = item.block
+                text.append(f"  {'':<{roles}}  {who}")
+        text += [f"  {note}" for note in self.notes]
+        if self.cure:
+            text.append(f"  cure  {self.cure}")
         return "\n".join(text)
 
     def to_dict(self) -> dict[str, Any]:
@@ -79,14 +154,19 @@ class Hazard:
             "message": self.message,
             "space": self.space,
             "variable": self.variable,
+            "also": list(self.also),
             "element": self.element,
-            "sources": [{"file": s.file, "line": s.line, "code": s.code} for s in self.sources],
-            "instructions": list(self.instructions),
-            "thread": self.thread,
-            "block": self.block,
+            "involved": [item.to_dict() for item in self.involved],
             "count": self.count,
+            "notes": list(self.notes),
+            "cure": (
+                {"file": self.cure.source.file, "after_line": self.cure.source.line}
+                if self.cure
+                else None
+            ),
+            "builds": list(self.builds),
         }
 
 
-def _triple(t: tuple[int, int, int]) -> str:
+def _triple(t: Triple) -> str:
     return f"({t[0]},{t[1]},{t[2]})"

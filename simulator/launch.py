@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -31,13 +32,16 @@ from .instructions import DTYPES
 from .layout import ARRAY_BITS, PARAMETERS, array_address, variable_bytes
 from .machine import Machine, Stuck
 from .memory import Allocation
+from .observers import Checks, LocalCheck
+from .races import LookCloser, RaceCheck
 from .report import Findings
 from .run import Run
+from .schedule import Schedule
 from .sources import Sources
 from .specials import special_registers
 from .tally import Tally, collect
 
-CHECKS = ("memory", "barriers")
+CHECKS = ("races", "barriers", "memory", "uninitialised")
 """What ``checks`` may name."""
 
 LANES = 1 << 16
@@ -92,49 +96,99 @@ def launch(
     buffer = arguments.parameter_buffer(array_address)
     allocations = _allocations(program, arguments, buffer)
 
-    findings = Findings(Sources(kernel), program.layout)
-    memories = Memories(
-        program.layout, allocations, total_shared,
-        findings.add, findings.memory, "memory" in chosen,
-    )  # fmt: skip
-    traffic = TrafficCounter(len(program.sites))
-    memories.observers.append(traffic)
-    tally = Tally(program)
-    accesses = [Access(site, memories) for site in program.sites]
-    space = dict(program.constants)
-    space |= {f"x{a.site.number}": getattr(a, a.site.kind) for a in accesses}
-    space |= _parameter_constants(program, buffer)
-    specials: dict[str, Any] = {}
-    space |= {"S": specials, "tally": tally.add, "ALL": None}
-    machine = Machine(program, space, order, findings.barrier_released, findings.event)
-
-    total = grid3[0] * grid3[1] * grid3[2]
-    with np.errstate(all="ignore"):
-        for numbers in _batches(total, block3, total_shared, program.layout.local_bytes):
-            geometry = Geometry(grid3, block3, numbers)
-            for access in accesses:
-                access.forget()
-            memories.start(geometry)
-            traffic.start(geometry)
-            tally.start(geometry)
-            findings.start(geometry)
-            specials.clear()
-            specials.update(special_registers(geometry, total_shared, shared_bytes))
-            space["W"] = lambda mask, geometry=geometry: WarpView(geometry, mask)
-            try:
-                machine.run(geometry)
-            except Stuck as stuck:
-                findings.stuck(stuck.waiting, machine.alive)
-            if progress:
-                progress(int(numbers[-1]) + 1, total)
+    closer: set[int] = set()
+    while True:
+        allocations = _allocations(program, arguments, buffer)
+        job = _Job(program, kernel, allocations, buffer, grid3, block3, total_shared, shared_bytes)
+        try:
+            job.run(order, chosen, closer, progress)
+            break
+        except LookCloser as suspicion:
+            closer.add(suspicion.number)
+            order = schedules.make(schedule)
     for number, array in enumerate(arguments.arrays):
         write_back(array, allocations[number].content())
-    counters, lines = collect(program, machine, traffic, tally, findings.sources)
+    counters, lines = collect(program, job.machine, job.traffic, job.tally, job.findings.sources)
     return Run(
         kernel.name, kernel.entry, kernel.build, kernel.sha256, grid3, block3, total_shared,
-        str(schedule), counters, lines, findings.sorted(), tuple(c for c in CHECKS if c in chosen),
+        str(schedule), counters, lines, job.findings.hazards(), tuple(c for c in CHECKS if c in chosen),
         time.perf_counter() - began, program.approximate,
     )  # fmt: skip
+
+
+class _Job:
+    """One attempt at a launch: fresh memory, counters and checks."""
+
+    def __init__(
+        self, program: Program, kernel: Kernel, allocations: dict[int, Allocation], buffer: bytes,
+        grid: Dim3, block: Dim3, shared: int, dynamic: int,
+    ) -> None:  # fmt: skip
+        self.program, self.buffer, self.allocations = program, buffer, allocations
+        self.grid, self.block, self.shared, self.dynamic = grid, block, shared, dynamic
+        self.traffic, self.tally = TrafficCounter(len(program.sites)), Tally(program)
+        self.findings = Findings(Sources(kernel), program.layout, program.sites, grid, block)
+
+    def run(
+        self, order: Schedule, chosen: set[str], closer: set[int], progress: Progress | None
+    ) -> None:
+        """Run all batches.
+
+        Raises:
+            LookCloser: A check needs the table of one more array, from the start.
+        """
+        program, findings = self.program, self.findings
+        layout = program.layout
+        report = findings.memory if "memory" in chosen else None
+        memories = Memories(layout, self.allocations, self.shared, report)
+        memories.observers.append(self.traffic)
+        races, local = self._checks(chosen, closer)
+        memories.observers += [check for check in (races, local) if check]
+        checks = Checks(findings, races, "barriers" in chosen)
+        accesses = [Access(site, memories) for site in program.sites]
+        specials: dict[str, Any] = {}
+        space = dict(program.constants)
+        space |= {f"x{a.site.number}": getattr(a, a.site.kind) for a in accesses}
+        space |= _parameter_constants(program, self.buffer)
+        space |= {"S": specials, "tally": self.tally.add, "fence": checks.fence, "ALL": None}
+        self.machine = machine = Machine(program, space, order, checks)
+        total = self.grid[0] * self.grid[1] * self.grid[2]
+        with np.errstate(all="ignore"):
+            for numbers in _batches(total, self.block, self.shared, layout.local_bytes):
+                geometry = Geometry(self.grid, self.block, numbers)
+                for access in accesses:
+                    access.forget()
+                for part in (memories, self.traffic, self.tally, findings, races):
+                    if part:
+                        part.start(geometry)
+                if local:
+                    local.start(geometry, layout.local_bytes)
+                specials.clear()
+                specials.update(special_registers(geometry, self.shared, self.dynamic))
+                space["W"] = functools.partial(WarpView, geometry)
+                try:
+                    machine.run(geometry)
+                except Stuck as stuck:
+                    findings.stuck(stuck.waiting, machine.alive)
+                if races:
+                    races.finish()
+                if progress:
+                    progress(int(numbers[-1]) + 1, total)
+
+    def _checks(
+        self, chosen: set[str], closer: set[int]
+    ) -> tuple[RaceCheck | None, LocalCheck | None]:
+        granule = min([4, *(site.size for site in self.program.sites)])
+        races = local = None
+        if chosen & {"races", "uninitialised"}:
+            findings = self.findings
+            races = RaceCheck(
+                closer, granule, self.shared, findings.race,
+                functools.partial(findings.uninitialised, "shared"),
+                "races" in chosen, "uninitialised" in chosen,
+            )  # fmt: skip
+        if "uninitialised" in chosen and self.program.layout.local_bytes:
+            local = LocalCheck(self.findings, granule)
+        return races, local
 
 
 def _checks(checks: str | Collection[str]) -> set[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -42,6 +42,22 @@ class Stuck(Exception):
         self.waiting = waiting
 
 
+class Listener(Protocol):
+    """What the machine tells while it runs."""
+
+    def barrier(self, waits: list[Waiting], lanes: Any, alive: Any) -> None:
+        """A block barrier lets lanes go that waited at ``waits``."""
+
+    def arrive(self, lanes: Any, number: int) -> None:
+        """Lanes pass ``bar.arrive``."""
+
+    def warp_sync(self, lanes: Any) -> None:
+        """Lanes pass ``bar.warp.sync``, each warp's members together."""
+
+    def event(self, kind: str, block: CompiledBlock, lanes: Any) -> None:
+        """``trap``, ``assert``, or ``bad-mask``."""
+
+
 class Machine:
     """Runs one program, batch after batch.
 
@@ -49,8 +65,7 @@ class Machine:
         program: What to run.
         names: The free names of generated code: sites, parameters, constants.
         schedule: Which lanes go next.
-        on_barrier: Called when a barrier lets lanes go: the barriers' blocks, the lanes.
-        on_event: Called for ``trap`` and ``assert``: kind, block, lanes.
+        listener: Told of barriers and of what goes wrong.
     """
 
     def __init__(
@@ -58,11 +73,10 @@ class Machine:
         program: Program,
         names: dict[str, Any],
         schedule: Schedule,
-        on_barrier: Callable[[list[Waiting], Any], None],
-        on_event: Callable[[str, CompiledBlock, Any], None],
+        listener: Listener,
     ) -> None:
         self.program, self.names, self.schedule = program, names, schedule
-        self.on_barrier, self.on_event = on_barrier, on_event
+        self.listener = listener
         count = len(program.blocks)
         self.thread_runs = np.zeros(count, np.int64)
         self.warp_runs = np.zeros(count, np.int64)
@@ -119,6 +133,8 @@ class Machine:
                 mask = self._through_gate(block, mask)
                 if mask is None:
                     return
+            if block.warp_barrier:
+                self.listener.warp_sync(mask)
             threads, warps = self._count(mask)
             self.thread_runs[number] += threads
             self.warp_runs[number] += warps
@@ -225,7 +241,7 @@ class Machine:
         if gone is False:
             return block.block.follow
         if kind in ("trap", "assert"):
-            self.on_event(kind, block, gone)
+            self.listener.event(kind, block, gone)
         self._exit(gone)
         if staying is not False:
             self._join(block.block.follow, staying)
@@ -259,11 +275,7 @@ class Machine:
         return None
 
     def _exit(self, mask: Any) -> None:
-        if mask is None or (not self.groups and not self.waiting and not self.parked):
-            # Either every lane ends, or the ones that were left (others come in later joins).
-            self.alive = np.zeros((1, 1, 1, 1), bool) if mask is None else self._without(mask)
-        else:
-            self.alive = self._without(mask)
+        self.alive = np.zeros((1, 1, 1, 1), bool) if mask is None else self._without(mask)
         self.finished = not self.alive.any()
 
     def _without(self, mask: Any) -> Any:
@@ -300,7 +312,7 @@ class Machine:
         """Nothing else can run: the lanes that are missing never come."""
         number = min(self.parked)
         mask = self.parked.pop(number)
-        self.on_event("bad-mask", self.program.blocks[number], mask)
+        self.listener.event("bad-mask", self.program.blocks[number], mask)
         self.groups[number] = mask
         block = self.program.blocks[number]
         gate, block.gate = block.gate, None
@@ -334,6 +346,7 @@ class Machine:
         """``bar.arrive``: counted, not held. Warps count as 32 threads."""
         key = int(np.asarray(number).reshape(-1)[0])
         self.arrived[key] = self.arrived.get(key, 0) + self._warps_of(mask) * 32
+        self.listener.arrive(mask, key)
 
     def _warps_of(self, mask: Any) -> Any:
         """How many warps of each block have a lane in the mask, ``(blocks,)``."""
@@ -409,7 +422,7 @@ class Machine:
         for wait in waits:
             if wait.block.reduction:
                 self._reduce(wait, waits, lanes)
-        self.on_barrier(waits, lanes)
+        self.listener.barrier(waits, lanes, self.alive)
 
     def _reduce(self, wait: Waiting, waits: list[Waiting], lanes: Any) -> None:
         """``bar.red``: a reduction over all threads that came, given to each."""

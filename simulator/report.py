@@ -2,73 +2,121 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .compiler import CompiledBlock
-from .geometry import Geometry
-from .hazard import SEVERITIES, Hazard
+from .geometry import WARP, Geometry
+from .hazard import SEVERITIES, Hazard, Involved, Triple
 from .layout import Layout
 from .machine import Waiting
 from .module import Instruction
+from .names import variable_name
+from .races import Race
 from .site import Site
 from .sources import Sources
 
 _VERBS = {"load": "read", "store": "write", "atomic": "atomic access"}
+_ROLES = {"load": "read", "store": "write", "atomic": "atomic"}
+_RACES = {
+    "raw": "RAW race on {0} (read of what {1} may not have written yet)",
+    "war": "WAR race on {0} (write over what {1} may not have read yet)",
+    "waw": "WAW race on {0} (write over what {1} may have written)",
+}
+_WHO = {"lane": "another lane of the warp", "warp": "another warp", "block": "another block"}
+
+
+@dataclass
+class _RaceGroup:
+    """Races that make one hazard: same kind, lines and reach."""
+
+    race: Race
+    thread: int
+    block: int
+    other: int
+    severity: str
+    reach: str
+    name: str
+    element: int
+    earlier: Site
+    pairs: int = 0
+    places: set[int] = field(default_factory=set)
+    blocks: set[int] = field(default_factory=set)
+    same_value: bool = False
 
 
 class Findings:
     """Collects hazards; the same finding at the same instruction is one hazard with a count."""
 
-    def __init__(self, sources: Sources, layout: Layout) -> None:
-        self.sources, self.layout = sources, layout
-        self.found: dict[tuple[str, int, str], Hazard] = {}
+    def __init__(
+        self, sources: Sources, layout: Layout, sites: list[Site], grid: Triple, block: Triple
+    ) -> None:
+        self.sources, self.layout, self.sites = sources, layout, sites
+        self.grid, self.shape = grid, block
+        self.found: dict[Any, Hazard] = {}
+        self.races: dict[Any, _RaceGroup] = {}
         self.geometry: Geometry
 
     def start(self, geometry: Geometry) -> None:
         """A new batch begins."""
         self.geometry = geometry
 
-    def add(self, hazard: Hazard) -> None:
-        """Keep a hazard, or add to the count of the one already known."""
-        key = (hazard.kind, hazard.details.get("instruction", 0), hazard.variable)
+    def hazards(self) -> list[Hazard]:
+        """Errors first, then in order of discovery; races on several variables joined."""
+        made = [self._race_hazard(group) for group in self.races.values()]
+        joined: dict[Any, Hazard] = {}
+        for hazard in made:
+            key = (hazard.kind, hazard.severity, hazard.space, hazard.message.split("(")[1])
+            lines = {item.source for item in hazard.involved}
+            same = next(
+                (h for k, h in joined.items() if k[:4] == key and lines & set(h.sources)), None
+            )
+            if same is None:
+                joined[(*key, len(joined))] = hazard
+                continue
+            same.count += hazard.count
+            if hazard.variable != same.variable and hazard.variable not in same.also:
+                same.also = (*same.also, hazard.variable)
+        everything = [*self.found.values(), *joined.values()]
+        for hazard in joined.values():
+            also = f"; also on {', '.join(hazard.also)}" if hazard.also else ""
+            head, *rest = hazard.notes
+            hazard.notes = (f"{hazard.count:,} pairs of threads in {head}{also}", *rest)
+        return sorted(everything, key=lambda h: h.severity != "error")
+
+    def involved(
+        self, role: str, ins: Instruction, thread: Triple | None = None, block: Triple | None = None
+    ) -> Involved:
+        """An instruction's part in a hazard."""
+        return Involved(role, self.sources.of(ins), ins.name, ins.line, thread, block)
+
+    def _add(
+        self, kind: str, message: str, role: str, ins: Instruction | None, count: int,
+        thread: Triple | None = None, block: Triple | None = None, **more: Any,
+    ) -> None:  # fmt: skip
+        key = (kind, ins.line if ins else 0, more.get("variable", ""))
         if key in self.found:
-            self.found[key].count += hazard.count
-        else:
-            self.found[key] = hazard
-
-    def sorted(self) -> list[Hazard]:
-        """Errors first, then in order of discovery."""
-        return sorted(self.found.values(), key=lambda h: h.severity != "error")
-
-    def _make(self, kind: str, message: str, ins: Instruction | None, **more: Any) -> Hazard:
-        sources = (self.sources.of(ins),) if ins else ()
-        names = (ins.name,) if ins else ()
-        return Hazard(
-            kind, message, SEVERITIES[kind], sources=sources, instructions=names,
-            details={"instruction": ins.line if ins else 0}, **more,
-        )  # fmt: skip
+            self.found[key].count += count
+            return
+        involved = (self.involved(role, ins, thread, block),) if ins else ()
+        severity = more.pop("severity", SEVERITIES[kind])
+        self.found[key] = Hazard(kind, message, severity, involved=involved, count=count, **more)
 
     # -- memory -------------------------------------------------------------------
 
     def memory(
-        self,
-        kind: str,
-        site: Site,
-        relative: int,
-        name: str,
-        thread: tuple[int, int, int],
-        block: tuple[int, int, int],
-        count: int,
-    ) -> Hazard:
+        self, kind: str, site: Site, relative: int, name: str,
+        thread: Triple, block: Triple, count: int,
+    ) -> None:  # fmt: skip
         """A bad access; ``relative`` is the byte offset from the start of ``name``."""
         verb = _VERBS[site.kind]
         space = site.space if site.space != "generic" else "global"
         element = relative // site.size if relative % site.size == 0 else None
         place = f"{name}[{element}]" if element is not None else f"{name} at byte {relative}"
         if name.endswith(" memory"):
-            space = name.split()[0]
+            space, element = name.split()[0], None
             place = f"byte {relative} of {name}"
         if kind == "misaligned":
             message = f"misaligned {verb} of {place}: not a multiple of {site.width} bytes"
@@ -81,34 +129,154 @@ class Findings:
                 message += " (a null pointer?)"
         else:
             message = f"{verb} out of bounds: {place}"
-        return self._make(
-            kind, message, site.instruction, space=space, variable=name, element=element,
-            thread=thread, block=block, count=count,
+        self._add(
+            kind, message, _ROLES[site.kind], site.instruction, count, thread, block,
+            space=space, variable=name, element=element,
+        )  # fmt: skip
+
+    def uninitialised(
+        self, space: str, site: Site, address: Any, thread: Any, column: Any
+    ) -> None:
+        """Reads of shared or local memory that nothing wrote; one element each."""
+        name, element = self._place(space, int(address[0]), site)
+        g = self.geometry
+        self._add(
+            "uninitialised", f"read of {space} {name}[{element}] that nothing wrote",
+            "read", site.instruction, len(thread),
+            self._thread(int(thread[0])), g.block_at(int(column[0])),
+            space=space, variable=name, element=element,
+        )  # fmt: skip
+
+    def _place(self, space: str, address: int, site: Site) -> tuple[str, int]:
+        """Variable name and element of a shared or local address."""
+        find = self.layout.shared_variable if space == "shared" else self.layout.local_variable
+        placed = find(address)
+        if placed is None:
+            return f"{space} memory", address // site.size
+        name = variable_name(placed.variable.name)
+        return name, (address - placed.address) // site.size
+
+    def _thread(self, number: int) -> Triple:
+        x, y, _ = self.shape
+        return number % x, number // x % y, number // (x * y)
+
+    def _block(self, number: int) -> Triple:
+        x, y, _ = self.grid
+        return number % x, number // x % y, number // (x * y)
+
+    # -- races ----------------------------------------------------------------------
+
+    def race(self, race: Race) -> None:
+        """Racing pairs of two instructions."""
+        c = race.conflict
+        earlier_block, later_block = c.earlier // race.threads, c.later // race.threads
+        earlier, later = c.earlier % race.threads, c.later % race.threads
+        same_block = earlier_block == later_block
+        same_warp = same_block & (earlier // WARP == later // WARP)
+        reach = np.where(same_warp, 0, np.where(same_block, 1, 2))
+        same_value = np.zeros(len(c.place), bool) if race.same_value is None else race.same_value
+        mild = same_warp | same_value
+        for site in np.unique(c.earlier_site).tolist():
+            for how in (0, 1, 2):
+                for warning in (False, True):
+                    pick = (c.earlier_site == site) & (reach == how) & (mild == warning)
+                    if pick.any():
+                        self._race_group(race, self.sites[site], np.flatnonzero(pick), how, warning)
+
+    def _race_group(self, race: Race, earlier: Site, pick: Any, how: int, warning: bool) -> None:
+        c, first = race.conflict, int(pick[0])
+        reach = ("lane", "warp", "block")[how]
+        one, two = self._line(earlier), self._line(race.site)
+        place = int(c.place[first])
+        if race.space == "shared":
+            address = place // self.geometry.columns * race.granule
+            name, element = self._place("shared", address, race.site)
+        else:
+            assert race.allocation is not None
+            name, element = race.allocation.name, place * race.granule // race.site.size
+        severity = "warning" if warning else "error"
+        key = (c.kind, race.space, name, one, two, reach, severity)
+        group = self.races.get(key)
+        if group is None:
+            group = self.races[key] = _RaceGroup(
+                race, int(c.later[first]) % race.threads, int(c.later[first]) // race.threads,
+                int(c.earlier[first]), severity, reach, name, element, earlier,
+            )  # fmt: skip
+            same = race.same_value
+            group.same_value = how != 0 and warning and same is not None
+        group.pairs += len(pick)
+        if len(group.places) < 100_000:
+            group.places.update((c.place[pick]).tolist())
+            group.blocks.update((c.later[pick] // race.threads).tolist())
+
+    def _line(self, site: Site) -> Any:
+        location = site.instruction.location
+        return (location.file, location.line) if location else site.instruction.line
+
+    def _race_hazard(self, group: _RaceGroup) -> Hazard:
+        race = group.race
+        message = _RACES[race.conflict.kind].format(f"{race.space} {group.name}", _WHO[group.reach])
+        earlier_block = self._block(group.other // race.threads)
+        earlier = self.involved(
+            _ROLES[group.earlier.kind], group.earlier.instruction,
+            self._thread(group.other % race.threads), earlier_block,
+        )  # fmt: skip
+        later = self.involved(
+            _ROLES[race.site.kind], race.site.instruction,
+            self._thread(group.thread), self._block(group.block),
+        )  # fmt: skip
+        blocks = len(group.blocks)
+        notes = [f"{blocks:,} block{'s' if blocks != 1 else ''}"]
+        if group.same_value:
+            notes.append("every write leaves the same value")
+        elif group.reach == "lane":
+            notes.append("lanes of a warp need __syncwarp() between them")
+        elif group.reach == "block":
+            notes.append("no barrier orders two blocks of one launch: use atomics or two launches")
+        return Hazard(
+            f"{race.conflict.kind}-race", message, group.severity, race.space, group.name,
+            group.element, (earlier, later), group.pairs, tuple(notes),
         )  # fmt: skip
 
     # -- control --------------------------------------------------------------------
 
-    def barrier_released(self, waits: list[Waiting], lanes: Any) -> None:
-        """A barrier let lanes go; threads that stood at different ones are a hazard."""
-        if len({wait.block.number for wait in waits}) > 1:
-            first, second = waits[0].block.block.end, waits[1].block.block.end
-            hazard = self._make(
-                "barrier-divergence", "threads of a block wait at different barriers", first,
-                **self._example(waits[0].mask),
+    def divergence(self, waits: list[Waiting], lanes: Any, alive: Any) -> None:
+        """A barrier let lanes go; see whether all threads of the block stood at it."""
+        if len(waits) > 1 and len({wait.block.number for wait in waits}) > 1:
+            ends = [wait.block.block.end for wait in waits]
+            thread, block, _ = self._example(waits[0].mask)
+            self._add(
+                "barrier-divergence", "threads of a block wait at different barriers", "waits",
+                ends[0], 1, thread, block,
             )  # fmt: skip
-            if first and second:
-                hazard.sources = (self.sources.of(first), self.sources.of(second))
-                hazard.instructions = (first.name, second.name)
-            self.add(hazard)
+            hazard = self.found["barrier-divergence", ends[0].line if ends[0] else 0, ""]
+            if len(hazard.involved) < 2 and ends[1]:
+                thread, block, _ = self._example(waits[1].mask)
+                hazard.involved += (self.involved("waits", ends[1], thread, block),)
+        elif alive is not None:
+            self._after_exit(waits[0], lanes, alive)
+
+    def _after_exit(self, wait: Waiting, lanes: Any, alive: Any) -> None:
+        """Threads of a block that waits have exited already: allowed, but fragile."""
+        if "aligned" in wait.block.block.end.modifiers:  # type: ignore[union-attr]
+            return
+        g = self.geometry
+        here = np.broadcast_to(np.bool_(True) if lanes is None else lanes, g.shape)
+        gone = ~np.broadcast_to(alive, g.shape) & here.any(axis=(0, 1, 2))
+        if gone.any():
+            thread, block, count = self._example(gone)
+            self._add(
+                "barrier-divergence", "a barrier after some threads of the block have exited",
+                "exited", wait.block.block.end, count, thread, block, severity="warning",
+            )  # fmt: skip
 
     def stuck(self, waiting: list[Waiting], alive: Any) -> None:
         """Some threads wait at a barrier that the others never reach."""
         for wait in waiting:
-            self.add(
-                self._make(
-                    "deadlock", "threads wait at a barrier that others never reach",
-                    wait.block.block.end, **self._example(wait.mask),
-                )
+            thread, block, count = self._example(wait.mask)
+            self._add(
+                "deadlock", "threads wait at a barrier that others never reach", "waits",
+                wait.block.block.end, count, thread, block,
             )  # fmt: skip
 
     def event(self, kind: str, block: CompiledBlock, lanes: Any) -> None:
@@ -119,13 +287,14 @@ class Findings:
             "assert": "an assertion failed",
             "bad-mask": "a member mask names lanes that never come to this instruction",
         }[kind]
-        self.add(self._make(kind, text, ins, **self._example(lanes)))
+        thread, where, count = self._example(lanes)
+        self._add(kind, text, "at", ins, count, thread, where)
 
-    def _example(self, lanes: Any) -> dict[str, Any]:
+    def _example(self, lanes: Any) -> tuple[Triple | None, Triple | None, int]:
         g = self.geometry
         full = np.broadcast_to(np.bool_(True) if lanes is None else lanes, g.shape)
         if not full.any():
-            return {}
+            return None, None, 0
         first = np.unravel_index(int(np.argmax(full)), full.shape)
         thread, block = g.thread_at(tuple(int(i) for i in first))
-        return {"thread": thread, "block": block, "count": int(np.count_nonzero(full))}
+        return thread, block, int(np.count_nonzero(full))

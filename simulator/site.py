@@ -44,6 +44,20 @@ class Site:
     variable: str = ""
 
     @property
+    def strong(self) -> bool:
+        """Whether accesses like this one do not race with each other.
+
+        (PTX ISA, "Memory Consistency Model": strong operations; ``volatile`` in shared
+        memory is left out, because it is how warp-synchronous code is written.)
+        """
+        if self.kind == "atomic":
+            return True
+        words = {"relaxed", "acquire", "release", "acq_rel", "mmio"}
+        if self.space != "shared":
+            words.add("volatile")
+        return not words.isdisjoint(self.instruction.modifiers)
+
+    @property
     def size(self) -> int:
         """Bytes of one element."""
         return int(DTYPES[self.type].itemsize)

@@ -1,0 +1,17 @@
+"""C++ names out of mangled ones, as far as reports need them."""
+
+from __future__ import annotations
+
+import re
+
+
+def variable_name(symbol: str) -> str:
+    """``As`` out of ``_ZZ5tiledILi16EEvPKfE2As``; other symbols stay as they are."""
+    if not symbol.startswith("_Z"):
+        return symbol.split("#")[0]
+    for m in reversed(list(re.finditer(r"(\d+)(?=[A-Za-z_])", symbol))):
+        length = int(m[1])
+        name = symbol[m.end() : m.end() + length]
+        if len(name) == length and re.fullmatch(r"[A-Za-z_]\w*", name):
+            return name
+    return symbol

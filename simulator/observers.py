@@ -1,0 +1,100 @@
+"""The checks of a launch, wired to what the machine and the memories tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .geometry import Geometry
+from .machine import Waiting
+from .memory import ColumnMemory
+from .races import RaceCheck
+from .report import Findings
+from .site import Site
+
+
+class Checks:
+    """Listens to the machine, and hands on to the checks that are on."""
+
+    def __init__(self, findings: Findings, races: RaceCheck | None, barriers: bool) -> None:
+        self.findings, self.races, self.barriers = findings, races, barriers
+
+    def barrier(self, waits: list[Waiting], lanes: Any, alive: Any) -> None:
+        """See ``machine.Listener``."""
+        if self.races:
+            self.races.barrier(lanes, alive)
+        if self.barriers:
+            self.findings.divergence(waits, lanes, alive)
+
+    def arrive(self, lanes: Any, number: int) -> None:
+        """See ``machine.Listener``."""
+        if self.races:
+            self.races.arrive(lanes, number)
+
+    def warp_sync(self, lanes: Any) -> None:
+        """See ``machine.Listener``."""
+        if self.races:
+            self.races.warp_sync(lanes)
+
+    def event(self, kind: str, block: Any, lanes: Any) -> None:
+        """See ``machine.Listener``."""
+        self.findings.event(kind, block, lanes)
+
+    def fence(self, lanes: Any) -> None:
+        """A memory fence of device scope or wider."""
+        if self.races:
+            self.races.fence(lanes)
+
+
+class LocalCheck:
+    """Observer: reads of local memory that nothing wrote."""
+
+    def __init__(self, findings: Findings, granule: int) -> None:
+        self.findings, self.granule = findings, granule
+
+    def start(self, geometry: Geometry, nbytes: int) -> None:
+        """A new batch begins: nothing is written."""
+        self.geometry = geometry
+        count = -(-nbytes // self.granule)
+        self.whole = np.zeros(count, bool)
+        self.lanes: dict[int, Any] = {}
+
+    def access(
+        self, site: Site, space: str, address: Any, mask: Any, repeated: bool, home: Any, values: Any
+    ) -> None:
+        """See ``AccessObserver``."""
+        if space != "local":
+            return
+        assert isinstance(home, ColumnMemory)
+        full = np.broadcast_to(address, self.geometry.shape) if address.ndim else None
+        rows = [int(address)] if full is None else np.unique(address).tolist()
+        for row in rows:
+            lanes = mask
+            if full is not None and len(rows) > 1:
+                here = full == row
+                lanes = here if mask is None else here & mask
+            first = (row + site.offset) // self.granule
+            for granule in range(first, first + max(1, site.width // self.granule)):
+                if site.kind == "load":
+                    self._read(site, granule, lanes)
+                else:
+                    self._write(granule, lanes)
+
+    def _write(self, granule: int, lanes: Any) -> None:
+        if lanes is None:
+            self.whole[granule] = True
+        elif not self.whole[granule]:
+            known = self.lanes.get(granule)
+            self.lanes[granule] = lanes if known is None else known | lanes
+
+    def _read(self, site: Site, granule: int, lanes: Any) -> None:
+        if not 0 <= granule < len(self.whole) or self.whole[granule]:
+            return
+        known = self.lanes.get(granule, np.bool_(False))
+        missing = np.broadcast_to(~known if lanes is None else lanes & ~known, self.geometry.shape)
+        if missing.any():
+            g = self.geometry
+            thread, column = np.nonzero(missing.reshape(g.threads, g.columns))
+            address = np.full(len(thread), granule * self.granule)
+            self.findings.uninitialised("local", site, address, thread, column)

@@ -1,0 +1,151 @@
+"""What happens before what: the times up to which threads have seen each other's work.
+
+Every event of a launch has a time. An access by another thread is ordered before the
+present one if it is not later than what the present thread has synchronised with:
+through block barriers (kept per pair of warps, transitively), through ``bar.warp.sync``
+(per pair of lanes), and between blocks through a fence, a strong access to a location
+that one releases and the other acquires, and barriers on either side.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .geometry import WARP, Geometry
+
+
+class Order:
+    """The order within the blocks of one batch."""
+
+    def __init__(self, geometry: Geometry) -> None:
+        g = self.geometry = geometry
+        # Up to when every thread of a block has seen all others.
+        self.block_time = np.zeros(g.columns, np.int64)
+        self._pairs: Any = None  # (warps, warps, blocks): [mine, other]
+        self._warp_time = np.zeros((g.warps, g.columns), np.int64)
+        self._lanes: Any = None  # (threads, 32, blocks): [mine, other lane]
+        self._arrived: dict[int, Any] = {}
+
+    def barrier(self, lanes: Any, alive: Any, now: int) -> Any:
+        """A block barrier let lanes go; gives the blocks of which every thread did, or ``None``."""
+        g = self.geometry
+        if lanes is None or lanes is alive:
+            self.block_time[:] = now
+            return None
+        full = g.full(lanes)
+        living = np.bool_(True) if alive is None else g.full(alive)
+        whole = (full | ~living).all(axis=0) & full.any(axis=0)
+        self.block_time[whole] = now
+        rest = full.any(axis=0) & ~whole
+        if rest.any():
+            self._partial(full & rest, now)
+        return whole
+
+    def arrive(self, lanes: Any, number: int, now: int) -> None:
+        """``bar.arrive``: what these warps did is seen by those who wait there next."""
+        g = self.geometry
+        bits = g.warp_bits(np.bool_(True) if lanes is None else lanes) != 0
+        seen = np.broadcast_to(bits, (g.warps, g.columns))
+        self._arrived[number] = self._arrived.get(number, False) | seen
+
+    def _partial(self, full: Any, now: int) -> None:
+        """Some warps of a block met (named or counted barriers, or divergence)."""
+        g = self.geometry
+        pairs = self._all_pairs()
+        bits = np.broadcast_to(g.warp_bits(full.reshape(g.shape)) != 0, (g.warps, g.columns))
+        givers = bits.copy()
+        for seen in self._arrived.values():
+            givers |= seen & bits.any(axis=0)
+        self._arrived = {}
+        own = np.where(np.eye(g.warps, dtype=bool)[:, :, None], now, pairs)
+        known = np.where(givers[:, None, :], own, 0).max(axis=0)
+        self._pairs = np.where(bits[:, None, :], np.maximum(pairs, known[None]), pairs)
+
+    def _all_pairs(self) -> Any:
+        if self._pairs is None:
+            g = self.geometry
+            self._pairs = np.zeros((g.warps, g.warps, g.columns), np.int64)
+        return self._pairs
+
+    def warp_sync(self, lanes: Any, now: int) -> None:
+        """``bar.warp.sync`` let lanes go, all members of each warp together."""
+        g = self.geometry
+        on = np.bool_(True) if lanes is None else lanes
+        bits = np.broadcast_to(g.warp_bits(on), (g.warps, g.columns))
+        whole = bits == g.existing
+        self._warp_time[whole] = now
+        partial = ~whole & (bits != 0)
+        if partial.any():
+            if self._lanes is None:
+                self._lanes = np.zeros((g.threads, WARP, g.columns), np.int64)
+            members = g.full(on) & np.repeat(partial, WARP, axis=0)[: g.threads]
+            for lane in range(WARP):
+                has = ((bits >> np.uint32(lane)) & np.uint32(1)).astype(bool)
+                both = members & np.repeat(has, WARP, axis=0)[: g.threads]
+                self._lanes[:, lane][both] = now
+
+    def ordered(self, time: Any, other: Any, mine: Any, column: Any) -> Any:
+        """Whether accesses at ``time`` by threads ``other`` come before ``mine`` (same block)."""
+        seen = self.block_time[column]
+        mine_warp, other_warp = mine // WARP, other // WARP
+        if self._pairs is not None:
+            seen = np.maximum(seen, self._pairs[mine_warp, other_warp, column])
+        same = mine_warp == other_warp
+        seen = np.where(same, np.maximum(seen, self._warp_time[mine_warp, column]), seen)
+        if self._lanes is not None:
+            met = self._lanes[mine, other % WARP, column]
+            seen = np.where(same, np.maximum(seen, met), seen)
+        return time <= seen
+
+
+class Releases:
+    """Synchronisation between blocks: who released a location, and who acquired it after.
+
+    A thread's strong write (atomic, ``volatile``, ``.release``) to a location releases
+    what it did before its last fence, and what its block's barriers had brought to it;
+    a strong read of that location later acquires. (PTX ISA, "Memory Consistency Model";
+    the fence after an acquiring read is not asked for, since a barrier usually follows.)
+    """
+
+    def __init__(self) -> None:
+        self.fences: dict[int, int] = {}  # thread -> time of its last fence
+        self._released: dict[int, list[tuple[int, int, int, int, int]]] = {}
+        self._acquired: dict[int, list[tuple[int, int, int]]] = {}
+
+    def fence(self, threads: Any, now: int) -> None:
+        """Fences of some (global) threads."""
+        self.fences.update(dict.fromkeys(threads.tolist(), now))
+
+    def release(self, places: Any, threads: Any, block_of: Any, barrier: Any, now: int) -> None:
+        """Strong writes: (location, thread, block, time of the block's last barrier)."""
+        rows = zip(places.tolist(), threads.tolist(), block_of.tolist(), barrier.tolist(), strict=True)
+        for place, thread, block, met in rows:
+            fenced = self.fences.get(thread, 0)
+            if fenced:
+                self._released.setdefault(block, []).append((place, thread, fenced, met, now))
+
+    def acquire(self, places: Any, threads: Any, block_of: Any, now: int) -> None:
+        """Strong reads by threads of blocks."""
+        for place, thread, block in zip(places.tolist(), threads.tolist(), block_of.tolist(), strict=True):
+            self._acquired.setdefault(block, []).append((place, thread, now))
+
+    def ordered(
+        self, time: int, thread: int, block: int, mine: int, my_block: int, my_barrier: int
+    ) -> bool:
+        """Whether another block's access comes before one of ``mine``, now."""
+        sources = [
+            (place, when)
+            for place, releaser, fenced, met, when in self._released.get(block, ())
+            if (releaser == thread and time < fenced) or (time <= met and met < fenced)
+        ]
+        if not sources:
+            return False
+        first: dict[int, int] = {}
+        for place, when in sources:
+            first[place] = min(when, first.get(place, when))
+        return any(
+            place in first and when > first[place] and (reader == mine or my_barrier > when)
+            for place, reader, when in self._acquired.get(my_block, ())
+        )

@@ -1,0 +1,427 @@
+"""Race detection: which accesses no barrier, warp barrier or release puts in order.
+
+Cheap where nothing is wrong. Shared memory is judged once for each *interval* (what is
+accessed between two barriers), and intervals that repeat are remembered; a global array
+costs a look only when it is written, unless it is read as well. Where a quick look finds
+something suspicious it raises ``LookCloser``, and the launch starts again with the
+``Shadow`` table on for that array, which tells who raced with whom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .geometry import Geometry
+from .memory import Allocation
+from .order import Order, Releases
+from .shadow import Conflict, Shadow
+from .site import Site
+
+SHARED = -1
+"""The number under which ``LookCloser`` names shared memory."""
+
+
+class LookCloser(Exception):
+    """The quick look cannot rule a hazard out; run again with this array's table on."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@dataclass
+class Race:
+    """Racing accesses of two instructions, as they are found."""
+
+    conflict: Conflict
+    site: Site
+    space: str
+    allocation: Allocation | None
+    threads: int
+    granule: int
+    same_value: Any
+    columns: Any
+    start: int
+
+
+@dataclass
+class Lanes:
+    """The lanes of an access: thread of the block, column and byte address, 1-D each."""
+
+    thread: Any
+    column: Any
+    address: Any
+    pick: Any = field(repr=False, default=None)
+
+
+def lanes_of(g: Geometry, site: Site, address: Any, mask: Any, columns: int) -> Lanes:
+    """Flatten an access; ``columns`` is 1 where all blocks do the same."""
+    rows = np.broadcast_to(g.factored(address), (g.threads, columns))
+    if mask is None:
+        thread = np.repeat(np.arange(g.threads), columns)
+        column = np.tile(np.arange(columns), g.threads)
+        flat = rows.reshape(-1)
+        pick: Any = slice(None)
+    else:
+        on = np.broadcast_to(g.factored(mask), (g.threads, columns))
+        thread, column = np.nonzero(on)
+        flat = rows[thread, column]
+        pick = thread * columns + column
+    return Lanes(thread, column, flat + np.int64(site.offset), pick)
+
+
+def width_of(*values: Any) -> int:
+    """Number of block columns that a set of addresses and masks distinguish."""
+    return max(v.shape[3] if v is not None and v.ndim else 1 for v in values)
+
+
+class RaceCheck:
+    """Observer of accesses, barriers and fences.
+
+    Args:
+        closer: Arrays (and ``SHARED``) whose table is on.
+        granule: Bytes of a location: 4, or the narrowest access of the program.
+        found: Called with each batch of conflicts.
+        uninitialised: Called with reads of shared memory that nothing wrote.
+    """
+
+    def __init__(
+        self,
+        closer: set[int],
+        granule: int,
+        shared_bytes: int,
+        found: Callable[[Race], None],
+        uninitialised: Callable[[Site, Any, Any, Any], None],
+        races: bool,
+        initialised: bool,
+    ) -> None:
+        self.closer, self.granule, self.shared_bytes = closer, granule, shared_bytes
+        self.found, self.uninitialised = found, uninitialised
+        self.races, self.initialised = races, initialised
+        self.now = 0
+        self.releases = Releases()
+        self.shadows: dict[int, Shadow] = {}
+        self.touched: dict[int, Any] = {}
+        self.read: set[int] = set()
+        self.intervals = Intervals(self)
+
+    def start(self, geometry: Geometry) -> None:
+        """A new batch begins."""
+        self.geometry = geometry
+        self.order = Order(geometry)
+        self.shared_shadow: Shadow | None = None
+        if SHARED in self.closer and self.shared_bytes:
+            places = -(-self.shared_bytes // self.granule) * geometry.columns
+            self.shared_shadow = Shadow(places)
+            self.written = np.zeros(places, bool)
+        self.intervals.start(geometry)
+
+    def finish(self) -> None:
+        """The batch is done."""
+        if self.shared_shadow is None:
+            self.intervals.close()
+
+    # -- events -------------------------------------------------------------------
+
+    def access(
+        self, site: Site, space: str, address: Any, mask: Any, repeated: bool, home: Any, values: Any
+    ) -> None:
+        """See ``AccessObserver``; ``home`` is the memory, ``values`` what a store writes."""
+        if not site.counted:
+            return
+        self.now += 1
+        if space == "shared":
+            if self.shared_shadow is None:
+                self.intervals.add(site, address, mask)
+            else:
+                self._shared(site, address, mask, home, values)
+        elif space == "global" and self.races:
+            self._global(site, address, mask, repeated, home, values)
+
+    def barrier(self, lanes: Any, alive: Any) -> None:
+        """A block barrier let lanes go."""
+        self.now += 1
+        partial = self.order.barrier(lanes, alive, self.now)
+        if self.shared_shadow is None:
+            if partial is None or bool(partial.all()):
+                self.intervals.close()
+            elif self.shared_bytes:
+                raise LookCloser(SHARED)
+
+    def arrive(self, lanes: Any, number: int) -> None:
+        """``bar.arrive``."""
+        self.now += 1
+        self.order.arrive(lanes, number, self.now)
+        if self.shared_bytes and self.shared_shadow is None:
+            raise LookCloser(SHARED)
+
+    def warp_sync(self, lanes: Any) -> None:
+        """``bar.warp.sync``."""
+        self.now += 1
+        self.order.warp_sync(lanes, self.now)
+        if self.shared_shadow is None:
+            self.intervals.add(None, None, lanes)
+
+    def fence(self, lanes: Any) -> None:
+        """``membar`` or ``fence`` at device scope or wider."""
+        self.now += 1
+        g = self.geometry
+        on = np.broadcast_to(np.bool_(True) if lanes is None else lanes, g.shape)
+        thread, column = np.nonzero(on.reshape(g.threads, g.columns))
+        self.releases.fence(g.blocks[column] * g.threads + thread, self.now)
+
+    # -- shared memory, with the table ------------------------------------------------
+
+    def _shared(self, site: Site, address: Any, mask: Any, home: Any, values: Any) -> None:
+        g, shadow = self.geometry, self.shared_shadow
+        assert shadow is not None
+        lanes = lanes_of(g, site, address, mask, g.columns)
+        thread = g.blocks[lanes.column] * g.threads + lanes.thread
+        for part in range(max(1, site.width // self.granule)):
+            place = (lanes.address // self.granule + part) * g.columns + lanes.column
+            if self.initialised and site.kind != "store":
+                missing = ~self.written[place]
+                if missing.any():
+                    at = np.flatnonzero(missing)
+                    self.uninitialised(site, lanes.address[at], lanes.thread[at], lanes.column[at])
+            if site.kind != "load":
+                self.written[place] = True
+            if self.races:
+                self._look_up(shadow, site, lanes, place, thread, home, values, "shared", part)
+
+    def _look_up(
+        self, shadow: Shadow, site: Site, lanes: Lanes, place: Any, thread: Any,
+        home: Any, values: Any, space: str, part: int,
+    ) -> None:  # fmt: skip
+        g = self.geometry
+
+        def ordered(time: Any, earlier: Any, which: Any) -> Any:
+            block, other = np.divmod(earlier, g.threads)
+            column = lanes.column[which]
+            mine = lanes.thread[which]
+            same = block == g.blocks[column]
+            out = np.zeros(len(time), bool)
+            out[same] = self.order.ordered(time[same], other[same], mine[same], column[same])
+            for i in np.flatnonzero(~same).tolist():
+                my_block = int(g.blocks[column[i]])
+                out[i] = self.releases.ordered(
+                    int(time[i]), int(earlier[i]), int(block[i]),
+                    my_block * g.threads + int(mine[i]), my_block, int(self.order.block_time[column[i]]),
+                )  # fmt: skip
+            return out
+
+        write = site.kind != "load"
+        for conflict in shadow.access(
+            place, thread, write, site.strong, site.number, self.now, ordered
+        ):
+            same_value = None
+            if conflict.kind == "waw" and values is not None:
+                same_value = self._same_value(conflict, site, lanes, home, values, part)
+            allocation = home if isinstance(home, Allocation) else None
+            self.found(
+                Race(
+                    conflict, site, space, allocation, g.threads, self.granule, same_value,
+                    lanes.column[conflict.lane], part,
+                )
+            )  # fmt: skip
+
+    def _same_value(
+        self, conflict: Conflict, site: Site, lanes: Lanes, home: Any, values: Any, part: int
+    ) -> Any:
+        """Whether both writes of a pair leave the same bits."""
+        g = self.geometry
+        element = part * self.granule // site.size
+        value = np.broadcast_to(values[min(element, len(values) - 1)], g.shape)
+        mine = value.reshape(g.threads, g.columns)[
+            lanes.thread[conflict.lane], lanes.column[conflict.lane]
+        ]
+        bits = np.ascontiguousarray(mine).view(f"u{mine.dtype.itemsize}")
+        if conflict.same_instruction:
+            other = conflict.earlier % g.threads
+            theirs = value.reshape(g.threads, g.columns)[other, lanes.column[conflict.lane]]
+            return bits == np.ascontiguousarray(theirs).view(bits.dtype)
+        address = lanes.address[conflict.lane] + element * site.size
+        if isinstance(home, Allocation):
+            stored = home.view(site.type, 1)[(address - home.base) // site.size]
+        else:
+            raw = home.flat.view(np.uint8)
+            start = (address // 4 * home.count + lanes.column[conflict.lane]) * 4 + address % 4
+            picked = [
+                raw[start + (i if i < 4 else i - 4 + 4 * home.count)] for i in range(site.size)
+            ]
+            stored = np.stack(picked, axis=-1).copy().view(bits.dtype)[..., 0]
+        return bits == np.ascontiguousarray(stored).view(bits.dtype)
+
+    # -- global memory ---------------------------------------------------------------
+
+    def _global(
+        self, site: Site, address: Any, mask: Any, repeated: bool, home: Allocation, values: Any
+    ) -> None:
+        number = home.number
+        if number not in self.closer:
+            if site.kind == "load" and not site.strong:
+                if number not in self.read:
+                    self.read.add(number)
+                    if number in self.touched:
+                        raise LookCloser(number)
+                return
+            if number in self.read or site.strong:
+                raise LookCloser(number)
+            self._first_touch(site, address, mask, repeated, home)
+            return
+        g = self.geometry
+        lanes = lanes_of(g, site, address, mask, g.columns)
+        thread = g.blocks[lanes.column] * g.threads + lanes.thread
+        shadow = self.shadows.get(number)
+        if shadow is None:
+            shadow = self.shadows[number] = Shadow(len(home.buffer) // self.granule)
+        places = (lanes.address - home.base) // self.granule
+        for part in range(max(1, site.width // self.granule)):
+            if site.strong and site.kind != "store":
+                self.releases.acquire(lanes.address, thread, g.blocks[lanes.column], self.now)
+            self._look_up(shadow, site, lanes, places + part, thread, home, values, "global", part)
+            if site.strong and site.kind != "load":
+                met = self.order.block_time[lanes.column]
+                self.releases.release(lanes.address, thread, g.blocks[lanes.column], met, self.now)
+
+    def _first_touch(
+        self, site: Site, address: Any, mask: Any, repeated: bool, home: Allocation
+    ) -> None:
+        """A write to an array that is only written: is each location written once?"""
+        if repeated:
+            raise LookCloser(home.number)
+        g = self.geometry
+        lanes = lanes_of(g, site, address, mask, g.columns)
+        touched = self.touched.get(home.number)
+        if touched is None:
+            touched = self.touched[home.number] = np.zeros(len(home.buffer) // self.granule, bool)
+        places = (lanes.address - home.base) // self.granule
+        if not _all_different(places, len(touched)):
+            raise LookCloser(home.number)
+        for part in range(max(1, site.width // self.granule)):
+            where = places + part
+            if touched[where].any():
+                raise LookCloser(home.number)
+            touched[where] = True
+
+
+def _all_different(places: Any, size: int) -> bool:
+    if len(places) < 2:
+        return True
+    if (np.diff(places) > 0).all():
+        return True
+    mark = np.empty(size, np.int32)
+    number = np.arange(len(places), dtype=np.int32)
+    mark[places] = number
+    return bool((mark[places] == number).all())
+
+
+class Intervals:
+    """Shared memory without the table: what happens between two barriers, judged once.
+
+    Which locations have been written so far is a state; a state and an interval lead to
+    the next state, or to suspicion. The steps are remembered across batches.
+    """
+
+    def __init__(self, owner: RaceCheck) -> None:
+        self.owner = owner
+        self.steps: dict[Any, int] = {}
+        self.states: list[Any] = [None]
+        self.tokens: dict[int, tuple[Any, Any]] = {}
+
+    def start(self, geometry: Geometry) -> None:
+        """A new batch begins: nothing is written."""
+        self.geometry = geometry
+        self.state = 0
+        self.pending: list[tuple[Site | None, Any, Any]] = []
+        self.tokens = {}
+
+    def add(self, site: Site | None, address: Any, mask: Any) -> None:
+        """An access, or (no site) a warp barrier."""
+        self.pending.append((site, address, mask))
+
+    def close(self) -> None:
+        """A barrier: judge what has happened since the last one."""
+        pending = self.pending
+        if not pending:
+            return
+        self.pending = []
+        key = (
+            self.state,
+            self.geometry.columns if self._wide(pending) > 1 else 1,
+            tuple([(s.number if s else -1, self._token(a), self._token(m)) for s, a, m in pending]),
+        )
+        following = self.steps.get(key)
+        if following is None:
+            following = self.steps[key] = self._judge(pending)
+        self.state = following
+
+    def _wide(self, pending: list[tuple[Site | None, Any, Any]]) -> int:
+        return max(width_of(a, m) for _, a, m in pending)
+
+    def _token(self, value: Any) -> Any:
+        """Something small that is equal for equal arrays."""
+        if value is None:
+            return None
+        known = self.tokens.get(id(value))
+        if known is not None and known[0] is value:
+            return known[1]
+        token = (value.shape, value.tobytes()) if value.ndim else value.item()
+        if value.ndim:
+            token = hash(token)
+        if len(self.tokens) > 4096:
+            self.tokens = {}
+        self.tokens[id(value)] = (value, token)
+        return token
+
+    def _judge(self, pending: list[tuple[Site | None, Any, Any]]) -> int:
+        owner, g = self.owner, self.geometry
+        before = self.states[self.state]
+        columns = g.columns if self._wide(pending) > 1 else 1
+        if before is not None:
+            columns = max(columns, before.shape[1])
+        one = Geometry(g.grid, g.block, g.blocks[:columns])
+        granules = -(-owner.shared_bytes // owner.granule)
+        shadow, order = Shadow(granules * columns), Order(one)
+        written = np.zeros((granules, columns), bool)
+        if before is not None:
+            written |= before
+        flat = written.reshape(-1)
+        now = 0
+        for site, address, mask in pending:
+            now += 1
+            if site is None:
+                order.warp_sync(mask, now)
+                continue
+            lanes = lanes_of(one, site, address, mask, columns)
+            self._check(site, lanes, columns, shadow, order, flat, now)
+        if before is not None and np.array_equal(np.broadcast_to(before, written.shape), written):
+            return self.state
+        self.states.append(written)
+        return len(self.states) - 1
+
+    def _check(
+        self, site: Site, lanes: Lanes, columns: int, shadow: Shadow, order: Order, written: Any, now: int
+    ) -> None:
+        owner = self.owner
+        thread = lanes.column * self.geometry.threads + lanes.thread
+        threads = self.geometry.threads
+
+        def ordered(time: Any, earlier: Any, which: Any) -> Any:
+            mine = lanes.thread[which]
+            return order.ordered(time, earlier % threads, mine, lanes.column[which])
+
+        for part in range(max(1, site.width // owner.granule)):
+            place = (lanes.address // owner.granule + part) * columns + lanes.column
+            if owner.initialised and site.kind != "store" and not written[place].all():
+                raise LookCloser(SHARED)
+            if site.kind != "load":
+                written[place] = True
+            if owner.races and shadow.access(
+                place, thread, site.kind != "load", site.strong, site.number, now, ordered
+            ):
+                raise LookCloser(SHARED)
