@@ -112,7 +112,7 @@ def _explain(log: str, source: str, entry: str) -> str:
     lines = [
         line
         for line in log.splitlines()
-        if line.strip() and "errors detected in the compilation" not in line
+        if line.strip() and not re.match(r"\d+ errors? detected in the compilation", line)
     ]
     return "\n".join(lines)
 

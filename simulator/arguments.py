@@ -16,6 +16,7 @@ from .instructions import DTYPES
 MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
+MAX_STATIC_SHARED = 49_152
 MAX_SHARED = 232_448
 """Limits of compute capability 9.0 (CUDA C++ Programming Guide, "Technical Specifications")."""
 
@@ -152,7 +153,7 @@ def scalar_bytes(param: Param, arg: Any, label: str) -> bytes:
         TypeError: It is of another kind; ``ValueError``: it does not fit.
     """
     if param.is_struct:
-        if not isinstance(arg, (np.void, np.ndarray, bytes)):
+        if not isinstance(arg, (np.generic, bytes)):  # cuda_fp16.h's __half is a struct, too
             raise TypeError(
                 f"{label} is a struct of {param.nbytes} bytes ({param.name}); "
                 f"give a NumPy structured scalar, not {type(arg).__name__}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass, field
 from typing import Any
 
 Triple = tuple[int, int, int]
+_COLUMNS = 80
 
 SEVERITIES = {
     "raw-race": "error", "war-race": "error", "waw-race": "error",
@@ -128,20 +130,22 @@ class Hazard:
         return self.involved[0].block if self.involved else None
 
     def __str__(self) -> str:
-        text = [f"{self.severity}: {self.message}"]
+        text = textwrap.wrap(f"{self.severity}: {self.message}", _COLUMNS, subsequent_indent="  ")
         roles = max((len(i.role) for i in self.involved), default=0)
         places = max((len(str(i.source)) for i in self.involved), default=0)
         block = None
         for item in self.involved:
             code = item.source.code or item.instruction
-            text.append(f"  {item.role:<{roles}}  {item.source!s:<{places}}  {code}".rstrip())
+            line = f"  {item.role:<{roles}}  {item.source!s:<{places}}  {code}".rstrip()
+            text.append(line if len(line) <= _COLUMNS else line[: _COLUMNS - 3] + "...")
             if item.thread is not None:
                 who = f"thread {_triple(item.thread)}"
                 if item.block is not None and item.block != block:
                     who += f" of block {_triple(item.block)}"
                     block = item.block
                 text.append(f"  {'':<{roles}}  {who}")
-        text += [f"  {note}" for note in self.notes]
+        for note in self.notes:
+            text += textwrap.wrap(note, _COLUMNS, initial_indent="  ", subsequent_indent="    ")
         if self.cure:
             text.append(f"  cure  {self.cure}")
         return "\n".join(text)

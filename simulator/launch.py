@@ -16,6 +16,7 @@ from . import schedule as schedules
 from .access import Access, Memories
 from .arguments import (
     MAX_SHARED,
+    MAX_STATIC_SHARED,
     Arguments,
     Dim3,
     check_shape,
@@ -208,6 +209,11 @@ def _shared(program: Program, dynamic: int) -> int:
         raise LaunchError(f"shared_bytes cannot be negative: {dynamic}")
     layout = program.layout
     total = layout.dynamic_offset + dynamic if dynamic else layout.shared_bytes
+    if layout.shared_bytes > MAX_STATIC_SHARED:
+        raise LaunchError(
+            f"{layout.shared_bytes:,} bytes of static shared memory in a block; a GPU allows "
+            f"{MAX_STATIC_SHARED:,}, and more only as dynamic shared memory"
+        )
     if total > MAX_SHARED:
         raise LaunchError(
             f"{total:,} bytes of shared memory in a block; a GPU of compute capability 9.0 "

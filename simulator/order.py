@@ -118,17 +118,18 @@ class Releases:
         """Fences of some (global) threads."""
         self.fences.update(dict.fromkeys(threads.tolist(), now))
 
-    def release(self, places: Any, threads: Any, block_of: Any, barrier: Any, now: int) -> None:
-        """Strong writes: (location, thread, block, time of the block's last barrier)."""
-        rows = zip(places.tolist(), threads.tolist(), block_of.tolist(), barrier.tolist(), strict=True)
-        for place, thread, block, met in rows:
+    def release(self, places: Any, threads: Any, block_of: Any, barrier: Any, times: Any) -> None:
+        """Strong writes: (location, thread, block, time of the block's last barrier, time)."""
+        columns = (places, threads, block_of, barrier, times)
+        for place, thread, block, met, now in zip(*(c.tolist() for c in columns), strict=True):
             fenced = self.fences.get(thread, 0)
             if fenced:
                 self._released.setdefault(block, []).append((place, thread, fenced, met, now))
 
-    def acquire(self, places: Any, threads: Any, block_of: Any, now: int) -> None:
+    def acquire(self, places: Any, threads: Any, block_of: Any, times: Any) -> None:
         """Strong reads by threads of blocks."""
-        for place, thread, block in zip(places.tolist(), threads.tolist(), block_of.tolist(), strict=True):
+        columns = (places, threads, block_of, times)
+        for place, thread, block, now in zip(*(c.tolist() for c in columns), strict=True):
             self._acquired.setdefault(block, []).append((place, thread, now))
 
     def ordered(

@@ -21,6 +21,9 @@ from .order import Order, Releases
 from .shadow import Conflict, Shadow
 from .site import Site
 
+_LONG = 50_000
+"""Accesses between two barriers that are kept to be judged together."""
+
 SHARED = -1
 """The number under which ``LookCloser`` names shared memory."""
 
@@ -280,13 +283,21 @@ class RaceCheck:
         if shadow is None:
             shadow = self.shadows[number] = Shadow(len(home.buffer) // self.granule)
         places = (lanes.address - home.base) // self.granule
-        for part in range(max(1, site.width // self.granule)):
-            if site.strong and site.kind != "store":
-                self.releases.acquire(lanes.address, thread, g.blocks[lanes.column], self.now)
-            self._look_up(shadow, site, lanes, places + part, thread, home, values, "global", part)
-            if site.strong and site.kind != "load":
+        if site.strong:
+            # One instruction's lanes take turns: block by block, threads ascending.
+            turn = np.empty(len(thread), np.int64)
+            turn[np.lexsort((lanes.thread, lanes.column))] = np.arange(len(thread))
+            times = self.now + turn
+            blocks = g.blocks[lanes.column]
+            if site.kind != "store":
+                self.releases.acquire(lanes.address, thread, blocks, times)
+            if site.kind != "load":
                 met = self.order.block_time[lanes.column]
-                self.releases.release(lanes.address, thread, g.blocks[lanes.column], met, self.now)
+                self.releases.release(lanes.address, thread, blocks, met, times)
+        for part in range(max(1, site.width // self.granule)):
+            self._look_up(shadow, site, lanes, places + part, thread, home, values, "global", part)
+        if site.strong:
+            self.now += len(thread)
 
     def _first_touch(
         self, site: Site, address: Any, mask: Any, repeated: bool, home: Allocation
@@ -343,6 +354,8 @@ class Intervals:
     def add(self, site: Site | None, address: Any, mask: Any) -> None:
         """An access, or (no site) a warp barrier."""
         self.pending.append((site, address, mask))
+        if len(self.pending) > _LONG:
+            raise LookCloser(SHARED)
 
     def close(self) -> None:
         """A barrier: judge what has happened since the last one."""

@@ -229,6 +229,8 @@ class Findings:
         notes = [f"{blocks:,} block{'s' if blocks != 1 else ''}"]
         if group.same_value:
             notes.append("every write leaves the same value")
+        elif race.conflict.same_instruction:
+            notes.append("lanes of one instruction: which of them wins is not defined")
         elif group.reach == "lane":
             notes.append("lanes of a warp need __syncwarp() between them")
         elif group.reach == "block":
