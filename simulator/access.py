@@ -70,6 +70,11 @@ class Memories:
         self.shared = ColumnMemory("shared", self.shared_bytes, (1, 1, 1, geometry.columns))
         self.local = ColumnMemory("local", self.layout.local_bytes, geometry.shape)
 
+    def state(self) -> list[Any]:
+        """Everything the kernel can change."""
+        arrays = [a.buffer for a in self.allocations.values() if a.writable]
+        return [*arrays, self.shared.words, self.local.words]
+
     # -- address to index -------------------------------------------------------
 
     def resolve(self, site: Site, base: Any, mask: Any) -> tuple[Any, list[Event]]:

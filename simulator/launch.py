@@ -35,6 +35,7 @@ from .machine import Machine, Stuck
 from .memory import Allocation
 from .observers import Checks, LocalCheck
 from .races import LookCloser, RaceCheck
+from .reach import depends_on_data
 from .report import Findings
 from .run import Run
 from .schedule import Schedule
@@ -51,6 +52,9 @@ _LOCAL_BYTES = 256 << 20
 """A batch is this many lanes at most: registers stay in the cache (measured best between
 2**15 and 2**16), and memory stays bounded whatever the grid."""
 
+_TOGETHER = 1 << 22
+"""Lanes of a grid that may run as one batch, where its blocks wait for each other."""
+
 Progress = Callable[[int, int], None]
 
 
@@ -63,6 +67,7 @@ def launch(
     schedule: str | int = "lockstep",
     checks: str | Collection[str] = "all",
     progress: Progress | None = None,
+    step_limit: int = 50_000_000,
 ) -> Run:
     """Run a kernel and count what it does.
 
@@ -77,6 +82,8 @@ def launch(
         schedule: ``lockstep``, ``warps``, ``reverse``, or a seed for a random one.
         checks: ``all``, ``none``, or names out of ``simulator.CHECKS``.
         progress: Called now and then with blocks done and blocks in all.
+        step_limit: Basic blocks that a batch of blocks may run before it is given up as
+            endless (a loop that changes nothing is found long before).
 
     Raises:
         PtxError: The PTX cannot be parsed, or has an instruction without a row.
@@ -88,7 +95,7 @@ def launch(
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     check_shape(grid3, block3)
     chosen = _checks(checks)
-    order = schedules.make(schedule)
+    schedules.make(schedule)
     program = compile_ptx(kernel.ptx, kernel.entry)
     total_shared = _shared(program, shared_bytes)
     _directives(program, block3)
@@ -98,23 +105,32 @@ def launch(
     allocations = _allocations(program, arguments, buffer)
 
     closer: set[int] = set()
+    together = False
     while True:
         allocations = _allocations(program, arguments, buffer)
         job = _Job(program, kernel, allocations, buffer, grid3, block3, total_shared, shared_bytes)
+        order = schedules.make(schedule)
         try:
-            job.run(order, chosen, closer, progress)
+            job.run(order, chosen, closer, progress, step_limit, together)
             break
         except LookCloser as suspicion:
             closer.add(suspicion.number)
-            order = schedules.make(schedule)
+        except BlocksWait:
+            together = True
     for number, array in enumerate(arguments.arrays):
         write_back(array, allocations[number].content())
     counters, lines = collect(program, job.machine, job.traffic, job.tally, job.findings.sources)
+    steered = depends_on_data(program, lambda site: set(job.traffic.traffic(site)))
     return Run(
         kernel.name, kernel.entry, kernel.build, kernel.sha256, grid3, block3, total_shared,
         str(schedule), counters, lines, job.findings.hazards(), tuple(c for c in CHECKS if c in chosen),
         time.perf_counter() - began, program.approximate,
+        Sources(kernel).of(steered) if steered else None,
     )  # fmt: skip
+
+
+class BlocksWait(Exception):
+    """Blocks spin for others that are not in their batch: all have to run together."""
 
 
 class _Job:
@@ -130,12 +146,14 @@ class _Job:
         self.findings = Findings(Sources(kernel), program.layout, program.sites, grid, block)
 
     def run(
-        self, order: Schedule, chosen: set[str], closer: set[int], progress: Progress | None
-    ) -> None:
+        self, order: Schedule, chosen: set[str], closer: set[int], progress: Progress | None,
+        step_limit: int, together: bool,
+    ) -> None:  # fmt: skip
         """Run all batches.
 
         Raises:
             LookCloser: A check needs the table of one more array, from the start.
+            BlocksWait: The batch spins for ever; with all blocks in one it might not.
         """
         program, findings = self.program, self.findings
         layout = program.layout
@@ -151,10 +169,10 @@ class _Job:
         space |= {f"x{a.site.number}": getattr(a, a.site.kind) for a in accesses}
         space |= _parameter_constants(program, self.buffer)
         space |= {"S": specials, "tally": self.tally.add, "fence": checks.fence, "ALL": None}
-        self.machine = machine = Machine(program, space, order, checks)
+        self.machine = machine = Machine(program, space, order, checks, memories.state, step_limit)
         total = self.grid[0] * self.grid[1] * self.grid[2]
         with np.errstate(all="ignore"):
-            for numbers in _batches(total, self.block, self.shared, layout.local_bytes):
+            for numbers in _batches(total, self.block, self.shared, layout.local_bytes, together):
                 geometry = Geometry(self.grid, self.block, numbers)
                 for access in accesses:
                     access.forget()
@@ -169,7 +187,10 @@ class _Job:
                 try:
                     machine.run(geometry)
                 except Stuck as stuck:
-                    findings.stuck(stuck.waiting, machine.alive)
+                    small = total * self.machine.geometry.threads <= _TOGETHER
+                    if stuck.why == "repeats" and len(numbers) < total and small:
+                        raise BlocksWait from None
+                    findings.stuck(stuck, program.blocks)
                 if races:
                     races.finish()
                 if progress:
@@ -260,8 +281,11 @@ def _parameter_constants(program: Program, buffer: bytes) -> dict[str, Any]:
     }
 
 
-def _batches(total: int, block: Dim3, shared: int, local: int) -> Any:
+def _batches(total: int, block: Dim3, shared: int, local: int, together: bool) -> Any:
     """The grid's blocks, some at a time."""
+    if together:
+        yield np.arange(total, dtype=np.int64)
+        return
     threads = block[0] * block[1] * block[2]
     size = min(total, max(1, LANES // threads))
     if shared:

@@ -35,11 +35,17 @@ class Waiting:
 
 
 class Stuck(Exception):
-    """No lane can go on; the lanes that wait, by barrier."""
+    """No lane can go on: the lanes that wait at barriers, or that spin without end.
 
-    def __init__(self, waiting: list[Waiting]) -> None:
-        super().__init__("deadlock")
-        self.waiting = waiting
+    Attributes:
+        waiting: Lanes held by block barriers.
+        spinning: Lanes by block number that loop for ever (or past the step limit).
+        why: ``waits``, ``repeats`` (the machine's whole state has come back) or ``limit``.
+    """
+
+    def __init__(self, why: str, waiting: list[Waiting], spinning: dict[int, Any]) -> None:
+        super().__init__(why)
+        self.why, self.waiting, self.spinning = why, waiting, spinning
 
 
 class Listener(Protocol):
@@ -58,6 +64,63 @@ class Listener(Protocol):
         """``trap``, ``assert``, or ``bad-mask``."""
 
 
+_FIRST_LOOK = 1 << 13
+
+
+class Endless:
+    """Finds loops without end: the machine is deterministic, so a state that returns stays.
+
+    From time to time the whole state is kept, less and less often; while one is kept, it
+    is compared whenever the same block comes up, some dozens of times.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.next_look = _FIRST_LOOK
+        self.next_keep = _FIRST_LOOK
+        self.kept: Any = None
+        self.compared = 0
+
+    def look(self, number: int, mask: Any) -> None:
+        """Called before a block runs, from ``next_look`` on.
+
+        Raises:
+            Stuck: The state has been here before, or the step limit is reached.
+        """
+        machine = self.machine
+        if machine.step >= machine.step_limit:
+            raise Stuck("limit", machine.waiting, {**machine.groups, number: mask})
+        if machine.step >= self.next_keep:
+            self.next_keep = min(machine.step * 2, machine.step_limit)
+            self.compared = 0
+            self.kept = (number, mask, [np.copy(part) for part in self._state()])
+        elif self.kept is not None and number == self.kept[0]:
+            self.compared += 1
+            if self._same(mask):
+                raise Stuck("repeats", machine.waiting, {**machine.groups, number: mask})
+        watching = self.kept is not None and self.compared < 64
+        self.next_look = machine.step + 1 if watching else self.next_keep
+
+    def _state(self) -> list[Any]:
+        machine = self.machine
+        masks = [m for m in (*machine.groups.values(), *machine.parked.values()) if m is not None]
+        masks += [w.mask for w in machine.waiting if w.mask is not None]
+        keys = np.array([*machine.groups, -1, *machine.parked], np.int64)
+        return [keys, *machine.registers, *masks, *machine.memory_state()]
+
+    def _same(self, mask: Any) -> bool:
+        _, kept_mask, kept = self.kept
+        now = self._state()
+        if len(now) != len(kept) or (mask is None) != (kept_mask is None):
+            return False
+        if mask is not None and not np.array_equal(mask, kept_mask):
+            return False
+        return all(
+            a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+            for a, b in zip(map(np.asarray, now), kept, strict=True)
+        )
+
+
 class Machine:
     """Runs one program, batch after batch.
 
@@ -66,6 +129,8 @@ class Machine:
         names: The free names of generated code: sites, parameters, constants.
         schedule: Which lanes go next.
         listener: Told of barriers and of what goes wrong.
+        memory_state: Gives the arrays of all memory, to see whether anything still changes.
+        step_limit: Basic blocks a batch may run before it is given up.
     """
 
     def __init__(
@@ -74,9 +139,12 @@ class Machine:
         names: dict[str, Any],
         schedule: Schedule,
         listener: Listener,
+        memory_state: Callable[[], list[Any]],
+        step_limit: int,
     ) -> None:
         self.program, self.names, self.schedule = program, names, schedule
         self.listener = listener
+        self.memory_state, self.step_limit = memory_state, step_limit
         count = len(program.blocks)
         self.thread_runs = np.zeros(count, np.int64)
         self.warp_runs = np.zeros(count, np.int64)
@@ -102,14 +170,15 @@ class Machine:
         self.ages: dict[int, int] = {}
         self.step = 0
         self._active = {}
+        self.endless = Endless(self)
         self.schedule.start(geometry)
         while not self.finished:
             if not self.groups and not self._release():
                 if not self.parked:
-                    waiting, self.waiting = self.waiting, []
-                    raise Stuck(waiting)
+                    raise Stuck("waits", self.waiting, {})
                 self._force_parked()
-            self._advance()
+            else:
+                self._advance()
 
     # -- choosing ---------------------------------------------------------------
 
@@ -124,10 +193,12 @@ class Machine:
                 mask = self.alive
         else:
             alone = False
-        self.step += 1
         if not alone and self.step % _FAIR == 0:
             self._release()
         while True:
+            self.step += 1
+            if self.step >= self.endless.next_look:
+                self.endless.look(number, mask)
             block = self.program.blocks[number]
             if block.gate is not None and not (alone and mask is self.alive):
                 mask = self._through_gate(block, mask)

@@ -11,7 +11,7 @@ from .compiler import CompiledBlock
 from .geometry import WARP, Geometry
 from .hazard import SEVERITIES, Hazard, Involved, Triple
 from .layout import Layout
-from .machine import Waiting
+from .machine import Stuck, Waiting
 from .module import Instruction
 from .names import variable_name
 from .races import Race
@@ -272,14 +272,23 @@ class Findings:
                 "exited", wait.block.block.end, count, thread, block, severity="warning",
             )  # fmt: skip
 
-    def stuck(self, waiting: list[Waiting], alive: Any) -> None:
-        """Some threads wait at a barrier that the others never reach."""
-        for wait in waiting:
+    def stuck(self, stuck: Stuck, blocks: list[CompiledBlock]) -> None:
+        """Some threads wait at a barrier that the others never reach, or loop without end."""
+        for wait in stuck.waiting:
             thread, block, count = self._example(wait.mask)
             self._add(
                 "deadlock", "threads wait at a barrier that others never reach", "waits",
                 wait.block.block.end, count, thread, block,
             )  # fmt: skip
+        text = {
+            "repeats": "threads loop for ever: nothing changes any more",
+            "limit": "threads were still running at the step limit",
+        }.get(stuck.why, "")
+        for number, mask in stuck.spinning.items():
+            thread, block, count = self._example(mask)
+            instructions = blocks[number].block.instructions
+            ins = instructions[0] if instructions else None
+            self._add("deadlock", text, "loops", ins, count, thread, block)
 
     def event(self, kind: str, block: CompiledBlock, lanes: Any) -> None:
         """``trap``, a failed ``assert``, or a warp instruction that waits in vain."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .counters import Traffic
-from .hazard import Hazard
+from .hazard import Hazard, Source
 
 SCHEMA = 1
 """Version of ``Run.to_dict``'s layout; it changes when a key changes its meaning."""
@@ -147,6 +147,8 @@ class Run:
         checked: Names of the checks that ran.
         seconds: Wall-clock time of the simulation.
         approximate: Whether an instruction ran whose bits PTX does not promise.
+        data_dependence: The line that makes addresses, branches or barriers depend on what
+            an array holds; ``None`` if there is none.
     """
 
     kernel: str
@@ -163,6 +165,12 @@ class Run:
     checked: tuple[str, ...]
     seconds: float
     approximate: bool
+    data_dependence: Source | None = None
+
+    @property
+    def holds_for_all_data(self) -> bool:
+        """Whether the findings hold for every content of the arrays at this launch shape."""
+        return self.data_dependence is None
 
     def by_line(self) -> list[Line]:
         """Counters per source line, in the order of the source."""
@@ -183,6 +191,8 @@ class Run:
             "checks": list(self.checked),
             "seconds": self.seconds,
             "approximate": self.approximate,
+            "holds_for_all_data": self.holds_for_all_data,
+            "data_dependence": str(self.data_dependence) if self.data_dependence else None,
             "counters": self.counters.to_dict(),
             "lines": [line.to_dict() for line in self.lines],
             "hazards": [hazard.to_dict() for hazard in self.hazards],
