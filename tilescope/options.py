@@ -26,8 +26,6 @@ _TARGET = (
     click.option(
         "--build",
         type=click.Choice(["device", "source"]),
-        default="device",
-        show_default=True,
         help="What a GPU would run, or the source unoptimised.",
     ),
     click.option(
@@ -62,7 +60,7 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def command(
         target: str, words: tuple[str, ...], defines: tuple[str, ...], nvrtc: tuple[str, ...],
         size: str | None, tile: int | None, grid: str | None, block: str | None,
-        shared: int, seed: int, arch: str, build: str, **rest: Any,
+        shared: int, seed: int, arch: str, build: str | None, **rest: Any,
     ) -> Any:  # fmt: skip
         _refuse_options(words)
         if seed < 0:
@@ -92,10 +90,10 @@ def _refuse_options(words: tuple[str, ...]) -> None:
     """Tell a mistyped option, which click passes on as if it were a negative number."""
     for word in words:
         if word.startswith("-") and not is_argument(word):
-            command = click.get_current_context().command
-            known = [name for parameter in command.params for name in parameter.opts]
+            context = click.get_current_context()
+            known = [name for parameter in context.command.params for name in parameter.opts]
             near = difflib.get_close_matches(word.split("=")[0], known, n=1)
-            hint = f"did you mean {near[0]}?" if near else "see tilescope run --help"
+            hint = f"did you mean {near[0]}?" if near else f"see {context.command_path} --help"
             raise UserError(f"no such option {word}; {hint}")
 
 

@@ -17,10 +17,10 @@ PATIENCE = 2.0
 class ProgressBar:
     """Counts blocks; shown only after ``PATIENCE``, and only on a terminal."""
 
-    def __init__(self, name: str, quiet: bool = False) -> None:
+    def __init__(self, name: str, quiet: bool = False, began: float | None = None) -> None:
         self._name = name
         self._wanted = not quiet and sys.stderr.isatty()
-        self._began = time.monotonic()
+        self._began = time.monotonic() if began is None else began
         self._bar: Progress | None = None
         self._task = TaskID(0)
 

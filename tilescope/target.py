@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ class Request:
     shared: int = 0
     seed: int = 0
     arch: str = "compute_90"
-    build: str = "device"
+    build: str | None = None
     options: tuple[str, ...] = ()
 
 
@@ -100,7 +100,7 @@ def _from_library(request: Request) -> Target:
         launch = entry.launch(size, tile, np.random.default_rng(request.seed))
     except ValueError as error:
         raise UserError(str(error)) from None
-    kernel = entry.kernel(tile, request.arch, request.options, request.build)
+    kernel = entry.kernel(tile, request.arch, request.options, request.build or "device")
     return Target(
         entry.name, kernel, launch.grid, launch.block, launch.args, launch.shared_bytes,
         entry, size, tile, launch, launch.expected(),
@@ -113,11 +113,13 @@ def _from_file(request: Request) -> Target:
     words = list(request.words)
     named = words.pop(0) if words and not is_argument(words[0]) else None
     if request.target.endswith(".ptx"):
+        if request.build is not None:
+            raise UserError(f"{request.target} is PTX: there is no build to choose")
         kernel = Kernel.from_ptx(Path(request.target), named)
     else:
         entry = named or _only_kernel(request.target)
         kernel = Kernel.from_cuda(
-            Path(request.target), entry, request.arch, request.options, request.build
+            Path(request.target), entry, request.arch, request.options, request.build or "device"
         )
     if request.grid is None or request.block is None:
         missing = "--grid" if request.grid is None else "--block"
@@ -144,6 +146,18 @@ def _shape(name: str, text: str) -> tuple[int, ...]:
     if not re.fullmatch(r"\d+([,x]\d+){0,2}", text):
         raise UserError(f"--{name} {text!r}: one to three whole numbers, x first, as in 4,4")
     return tuple(int(number) for number in re.split("[,x]", text))
+
+
+def fresh(args: Sequence[Any]) -> list[Any]:
+    """Arguments for one more launch, which writes into its arrays: each array is a copy."""
+    copies = []
+    for value in args:
+        if isinstance(value, np.ndarray):
+            writeable = value.flags.writeable
+            value = value.copy()
+            value.flags.writeable = writeable
+        copies.append(value)
+    return copies
 
 
 def settled(target: Target) -> str:

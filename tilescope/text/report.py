@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from kernels.library import Agreement
 from simulator import CHECKS, Counters, Traffic
 from simulator.run import ARITHMETIC, TRAFFIC
 
 from ..outcome import Outcome
 from ..target import settled
-from .layout import human_bytes, human_count, percent, shape, table
+from .layout import WIDTH, human_bytes, human_count, percent, shape, table
 from .lines import busiest
 
 _COLUMNS = (16, 16, 16, 16)
@@ -143,7 +145,8 @@ def hazards(outcome: Outcome) -> list[str]:
         return ["hazards: not checked"]
     missing = [check for check in CHECKS if check not in run.checked]
     left = f"; not checked: {', '.join(missing)}" if missing else ""
-    return [f"hazards: none found (checked: {', '.join(run.checked)}{left})"]
+    text = f"hazards: none found (checked: {', '.join(run.checked)}{left})"
+    return textwrap.wrap(text, WIDTH, subsequent_indent="  ")
 
 
 def _speed(outcome: Outcome) -> str:
