@@ -85,8 +85,8 @@ def _compile(
         return values[0] if values else None
 
     def text(size: Any, read: Any) -> str:
-        buffer = b" " * call(size, program)
-        call(read, program, buffer)
+        buffer = bytes(call(size, program))
+        call(read, program, buffer)  # the binding writes into the object's memory
         return buffer.rstrip(b"\0").decode(errors="replace")
 
     program = call(nvrtc.nvrtcCreateProgram, source.encode(), name.encode(), 0, [], [])

@@ -137,7 +137,7 @@ def _pointer(made: Arguments, param: Param, array: Any, label: str) -> int:
 
 
 def _same(a: Any, b: Any) -> bool:
-    return (
+    return bool(
         a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
         and a.shape == b.shape
         and a.strides == b.strides
@@ -161,13 +161,13 @@ def scalar_bytes(param: Param, arg: Any, label: str) -> bytes:
         raw = bytes(arg) if isinstance(arg, bytes) else arg.tobytes()
         if len(raw) != param.nbytes:
             raise ValueError(f"{label} is a struct of {param.nbytes} bytes, not {len(raw)}")
-        return raw
+        return bytes(raw)
     dtype = DTYPES[param.type]
     if isinstance(arg, np.void):
         raw = arg.tobytes()
         if len(raw) != param.nbytes:
             raise ValueError(f"{label} ({param.type}) takes {param.nbytes} bytes, not {len(raw)}")
-        return raw
+        return bytes(raw)
     if isinstance(arg, (bool, np.bool_)):
         arg = int(arg)
     if arg is None and dtype.itemsize == 8:
@@ -175,7 +175,7 @@ def scalar_bytes(param: Param, arg: Any, label: str) -> bytes:
     if dtype.kind == "f":
         return _float_bytes(dtype, arg, label, param)
     if isinstance(arg, np.floating) and arg.dtype.itemsize == dtype.itemsize and param.type[0] == "b":
-        return arg.tobytes()
+        return bytes(arg.tobytes())
     if not isinstance(arg, (int, np.integer)):
         raise TypeError(f"{label} is {param.type}; cannot convert {type(arg).__name__} {arg!r}")
     bits = dtype.itemsize * 8
@@ -193,5 +193,4 @@ def _float_bytes(dtype: Any, arg: Any, label: str, param: Param) -> bytes:
         value = dtype.type(arg)
     if np.isinf(value) and not np.isinf(float(arg)):
         raise ValueError(f"{label} is {param.type}; {arg!r} is out of its range")
-    raw: bytes = value.tobytes()
-    return raw
+    return bytes(value.tobytes())

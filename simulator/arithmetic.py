@@ -29,6 +29,31 @@ def canonical(x: Array) -> Array:
     return np.where(np.isnan(x), nan, x)
 
 
+def quiet(x: Array) -> Array:
+    """Every NaN with its quiet bit set, otherwise as it is."""
+    word = np.uint32 if x.dtype == np.float32 else np.uint64
+    bit = word(1 << (22 if x.dtype == np.float32 else 51))
+    nan = np.isnan(x)
+    if not np.any(nan):
+        return x
+    return np.where(nan, (x.view(word) | bit).view(x.dtype), x)
+
+
+def propagate(result: Array, *operands: Array) -> Array:
+    """A double precision result whose NaNs are the first NaN among some operands, made quiet.
+
+    Operands come in the order in which the hardware looks at them (measured on an H200);
+    where none of them is NaN the result is the GPU's default NaN.
+    """
+    nan = np.isnan(result)
+    if not np.any(nan):
+        return result
+    chosen: Array = NAN64
+    for x in reversed(operands):
+        chosen = np.where(np.isnan(x), quiet(x), chosen)
+    return np.where(nan, chosen, result)
+
+
 def fma_f32(a: Array, b: Array, c: Array) -> Array:
     """``a * b + c`` in single precision, rounded once, to nearest even.
 
@@ -95,9 +120,7 @@ def directed_f32(operation: str, mode: str, *args: Array) -> Array:
     wide = [a.astype(np.float64) for a in args]
     if operation in ("add", "sub", "mul", "fma"):
         x = wide[0] * wide[1] if operation in ("mul", "fma") else wide[0]
-        y = {"add": lambda: wide[1], "sub": lambda: -wide[1], "fma": lambda: wide[2]}.get(
-            operation, lambda: np.float64(0)
-        )()
+        y = {"add": wide[-1], "sub": -wide[-1], "fma": wide[-1], "mul": np.float64(0)}[operation]
         exact = x if operation == "mul" else to_odd(x, y)
     elif operation == "sqrt":
         exact = np.sqrt(wide[0])
@@ -195,7 +218,8 @@ def fma_f64(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
         out = np.array(out)
         operands = [np.broadcast_to(x, out.shape)[rest] for x in (a, b, c)]
         out[rest] = [
-            _exact_fma(*triple, mode) for triple in zip(*(o.tolist() for o in operands), strict=True)
+            _exact_fma(x, y, z, mode)
+            for x, y, z in zip(*(o.tolist() for o in operands), strict=True)
         ]
     return canonical(out if out.ndim else out[()])
 
@@ -249,7 +273,7 @@ def directed_f64(operation: str, mode: str, *args: Array) -> Array:
 
     Rare in practice, so it goes lane by lane through exact rational arithmetic.
     """
-    plain = {
+    plain: Any = {
         "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
         "rcp": lambda x: 1.0 / x, "sqrt": np.sqrt,
     }[operation]  # fmt: skip
@@ -278,9 +302,7 @@ def _directed(operation: str, mode: str, values: tuple[float, ...], nearest: flo
         if square < x[0] and mode == "rp":
             return float(np.nextafter(nearest, np.inf))
         return nearest
-    exact = {"add": lambda: x[0] + x[1], "sub": lambda: x[0] - x[1], "mul": lambda: x[0] * x[1]}[
-        operation
-    ]()
+    exact = {"add": x[0] + x[1], "sub": x[0] - x[1], "mul": x[0] * x[1]}[operation]
     if exact != 0:
         return round_fraction(exact, mode)
     if operation == "mul":

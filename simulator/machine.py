@@ -359,7 +359,7 @@ class Machine:
         here = self.parked.pop(block.number, None)
         if here is not None:
             mask = here if mask is None else mask | here
-        if block.gate == "ALL":
+        if block.gate is None or block.gate == "ALL":
             return mask if mask is not None else self._all()
         g = self.geometry
         named = eval(block.gate, self.names | {"R": self.registers})

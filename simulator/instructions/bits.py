@@ -15,7 +15,6 @@ from .table import (
     require,
     row,
     scalar_type,
-    signed,
     unsigned,
     width,
 )
@@ -177,14 +176,22 @@ def bit_reverse(ins: Instruction) -> Op:
     return Op(apply, (kind,), (kind,))
 
 
+def _field(x: Any, bits: int) -> Any:
+    """A bit position or length: 32-bit forms take the low byte, 64-bit ones all of the word.
+
+    PTX ISA says the low byte for both; an H200 clamps the whole word in the 64-bit forms.
+    """
+    return x & np.uint32(255) if bits == 32 else np.minimum(x, np.uint32(255))
+
+
 @row("bfe", section=INTEGER)
 def bit_field_extract(ins: Instruction) -> Op:
-    """``c & 255`` bits of ``a`` from bit ``b & 255``, zero- or sign-filled."""
+    """``c`` bits of ``a`` from bit ``b``, zero- or sign-filled."""
     kind = require(ins, "u32", "s32", "u64", "s64")
     bits, dtype = width(kind), DTYPES[kind]
 
     def apply(a: Any, b: Any, c: Any) -> Any:
-        position, length = b & 255, c & 255
+        position, length = _field(b, bits), _field(c, bits)
         if kind.startswith("u"):
             field = np.where(position < bits, a >> np.minimum(position, bits - 1).astype(dtype), dtype.type(0))
             ones = np.where(
@@ -206,12 +213,12 @@ def bit_field_extract(ins: Instruction) -> Op:
 
 @row("bfi", section=INTEGER)
 def bit_field_insert(ins: Instruction) -> Op:
-    """The low ``d & 255`` bits of ``a`` into ``b`` at bit ``c & 255``."""
+    """The low ``d`` bits of ``a`` into ``b`` at bit ``c``."""
     kind = unsigned(require(ins, "b32", "b64"))
     bits, dtype = width(kind), DTYPES[kind]
 
     def apply(a: Any, b: Any, c: Any, d: Any) -> Any:
-        position, length = c & 255, d & 255
+        position, length = _field(c, bits), _field(d, bits)
         ones = np.where(
             length < bits,
             (dtype.type(1) << np.minimum(length, bits - 1).astype(dtype)) - dtype.type(1),
@@ -279,7 +286,7 @@ def permute(ins: Instruction) -> Op:
 
     def apply(a: Any, b: Any, c: Any) -> Any:
         pair = (b.astype(np.uint64) << np.uint64(32)) | a.astype(np.uint64)
-        result = np.uint32(0)
+        result: Any = np.uint32(0)
         for i in range(4):
             if mode:
                 at = np.array([p[i] for p in modes[mode]], np.uint32)[c & 3]
@@ -303,7 +310,7 @@ def extend(ins: Instruction) -> Op:
     def apply(a: Any, b: Any) -> Any:
         n = (b & 31) if ins.has("wrap") else np.minimum(b, 32)
         up = (32 - n).astype(np.int64)
-        moved = (a.astype(np.int64) << (up + 32))
+        moved = a.astype(np.int64) << (up + 32)
         if kind == "u32":
             back = (moved.view(np.uint64) >> np.minimum(up + 32, 63).astype(np.uint64)).view(np.int64)
         else:
@@ -311,6 +318,3 @@ def extend(ins: Instruction) -> Op:
         return np.where(n == 0, np.int64(0), back).astype(DTYPES[kind])
 
     return Op(apply, (kind, "u32"), (kind,))
-
-
-__all__ = ["highest_bit", "signed"]

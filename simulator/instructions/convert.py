@@ -106,7 +106,7 @@ def _narrow(x: Any, target: str, mode: str) -> Any:
 
 
 def _float_to_integer(ins: Instruction, target: str, source: str) -> Callable[[Any], Any]:
-    """Out of range clamps (to 32 bits at least on the way); NaN gives 0, or for 64 bits 2**63."""
+    """Out of range clamps; NaN gives 0, or the top bit alone where either side has 64 bits."""
     mode = next((m for m in ins.modifiers if m in _TO_INTEGER), None)
     if mode is None:
         raise Unsupported("no integer rounding")
@@ -114,8 +114,8 @@ def _float_to_integer(ins: Instruction, target: str, source: str) -> Callable[[A
     dtype = DTYPES[target]
     low, high = _limits(target)
     nan = dtype.type(0)
-    if width(target) == 64:
-        nan = dtype.type(-(2**63) if target == "s64" else 2**63)
+    if width(target) == 64 or source == "f64":  # measured on an H200
+        nan = np.dtype(f"u{dtype.itemsize}").type(1 << (width(target) - 1)).view(dtype)
 
     def apply(a: Any) -> Any:
         x = ieee.flush(a) if ins.has("ftz") else a
@@ -148,7 +148,11 @@ def _float_to_float(ins: Instruction, target: str, source: str) -> Callable[[Any
         if ftz and target == "f32":
             result = ieee.flush(result)
         result = _saturate(ins, result)
-        return ieee.canonical(np.asarray(result)[()]) if target != "f16" else _half_nan(result)
+        if target == "f16":
+            return _half_nan(result)
+        if "f64" in (target, source):  # NaN keeps its sign and what fits of its payload
+            return ieee.quiet(result)
+        return ieee.canonical(np.asarray(result)[()])
 
     return apply
 

@@ -29,9 +29,19 @@ def _float_type(ins: Instruction, *more: str) -> str:
     return kind
 
 
+_NAN_ORDER = {
+    "add": (1, 0), "sub": (1, 0), "mul": (1, 0), "min": (1, 0), "max": (1, 0),
+    "fma": (1, 2, 0), "mad": (1, 2, 0), "div": (0, 1), "rcp": (0,), "sqrt": (0,), "rsqrt": (0,),
+}  # fmt: skip
+"""In which order a double precision instruction looks for a NaN to pass on (H200)."""
+
+
 def _finished(ins: Instruction, fn: Callable[..., Any]) -> Callable[..., Any]:
-    """``fn`` with ``.ftz`` around it and ``.sat`` after it."""
+    """``fn`` with ``.ftz`` around it and ``.sat`` after it, or f64's NaN passed on."""
     ftz, sat = ins.has("ftz"), ins.has("sat")
+    if scalar_type(ins) == "f64" and ins.opcode in _NAN_ORDER:
+        order = _NAN_ORDER[ins.opcode]
+        return lambda *args: ieee.propagate(fn(*args), *(args[i] for i in order))
     if not ftz and not sat:
         return fn
 
@@ -68,6 +78,29 @@ def _rounded(ins: Instruction, operation: str) -> Callable[..., Any]:
     return lambda *args: directed(operation, mode, *args)
 
 
+def _flush_when_tiny(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """``.ftz`` of a product or fma: tiny is what lies below 2**-126 at 24 bits of precision.
+
+    So (1 - 2**-24) * 2**-126, which a subnormal result could not hold and would round up
+    to 2**-126, is flushed; 2**-126 - 2**-252 is not (measured on an H200).
+    """
+    smallest = np.float32(2.0**-126)
+    tiny = np.float64((1 - 2.0**-25) * 2.0**-126)
+
+    def apply(*args: Any) -> Any:
+        result = fn(*args)
+        edge = np.abs(result) == smallest
+        if not np.any(edge):
+            return result
+        exact = args[0].astype(np.float64) * args[1].astype(np.float64)
+        if len(args) == 3:
+            exact = ieee.to_odd(exact, args[2].astype(np.float64))
+        flushed = edge & (np.abs(exact) < tiny)
+        return np.where(flushed, np.copysign(np.float32(0), result), result)
+
+    return apply
+
+
 def add_sub(ins: Instruction) -> Op:
     """``d = a ± b``."""
     kind = _float_type(ins)
@@ -78,7 +111,10 @@ def add_sub(ins: Instruction) -> Op:
 def mul(ins: Instruction) -> Op:
     """``d = a * b``."""
     kind = _float_type(ins)
-    return Op(_finished(ins, _rounded(ins, "mul")), (kind, kind), (kind,), f"mul_{kind}", 1)
+    fn = _rounded(ins, "mul")
+    if ins.has("ftz"):
+        fn = _flush_when_tiny(fn)
+    return Op(_finished(ins, fn), (kind, kind), (kind,), f"mul_{kind}", 1)
 
 
 @row("fma", section=SECTION)
@@ -93,6 +129,8 @@ def fma(ins: Instruction) -> Op:
         fn = ieee.fma_f32
     else:
         fn = lambda a, b, c: ieee.directed_f32("fma", mode, a, b, c)  # noqa: E731
+    if ins.has("ftz"):
+        fn = _flush_when_tiny(fn)
     return Op(_finished(ins, fn), (kind,) * 3, (kind,), f"fma_{kind}", 2)
 
 
@@ -139,25 +177,29 @@ def transcendental(ins: Instruction) -> Op:
 
 
 def sign_bit(ins: Instruction) -> Op:
-    """``abs`` and ``neg``: the sign bit alone, NaN payloads kept."""
+    """``abs`` and ``neg``: the sign bit; of NaN f32 gives the canonical one, f64 the quiet one."""
     kind = scalar_type(ins)
     if kind not in ("f32", "f64", "f16", "f16x2", "bf16", "bf16x2"):
         raise Unsupported(f"type .{kind}")
-    carrier = {"f32": "b32", "f64": "b64"}.get(kind, f"b{DTYPES[kind].itemsize * 8}")
+    if kind in ("f32", "f64"):
+        change: Any = np.abs if ins.opcode == "abs" else np.negative
+        nan = ieee.canonical if kind == "f32" else None
+
+        def apply(a: Any) -> Any:
+            result = change(a)
+            return nan(result) if nan else np.where(np.isnan(a), ieee.quiet(a), result)
+
+        return Op(_finished(ins, apply), (kind,), (kind,))
+    carrier = f"b{DTYPES[kind].itemsize * 8}"
     dtype = DTYPES[carrier]
     bits = dtype.itemsize * 8
     sign = 1 << (bits - 1)
     if kind.endswith("x2"):
         sign |= 1 << 15
-    mask = dtype.type(sign - (1 << bits) if sign >> (bits - 1) else sign)
+    mask = dtype.type(sign - (1 << bits))
     if ins.opcode == "abs":
-        fn: Callable[[Any], Any] = lambda a: a & ~mask  # noqa: E731
-    else:
-        fn = lambda a: a ^ mask  # noqa: E731
-    if kind == "f32" and ins.has("ftz"):
-        bitwise = fn
-        fn = lambda a: bitwise(ieee.flush(a.view(np.float32)).view(np.int32))  # noqa: E731
-    return Op(fn, (carrier,), (carrier,))
+        return Op(lambda a: a & ~mask, (carrier,), (carrier,))
+    return Op(lambda a: a ^ mask, (carrier,), (carrier,))
 
 
 @row("copysign", section=SECTION)
@@ -208,7 +250,7 @@ def test_property(ins: Instruction) -> Op:
         "infinite": np.isinf,
         "number": lambda a: ~np.isnan(a),
         "notanumber": np.isnan,
-        "normal": lambda a: np.isfinite(a) & (np.abs(a) >= smallest),
+        "normal": lambda a: np.isfinite(a) & ((np.abs(a) >= smallest) | (a == 0)),
         "subnormal": lambda a: (np.abs(a) < smallest) & (a != 0),
     }
     name = next((m for m in ins.modifiers if m in tests), None)

@@ -118,8 +118,11 @@ def _product_24(ins: Instruction) -> tuple[Any, str]:
     wide = DTYPES[_WIDER[kind]]
     # The operands' low 24 bits, as signed or unsigned 24-bit numbers.
     shift = wide.type(40)
-    narrow = lambda a: (a.astype(wide) << shift) >> shift  # noqa: E731
     high = wide.type(16 if ins.has("hi") else 0)
+
+    def narrow(a: Any) -> Any:
+        return (a.astype(wide) << shift) >> shift
+
     return (lambda a, b: ((narrow(a) * narrow(b)) >> high).astype(DTYPES[kind])), kind
 
 
@@ -155,26 +158,29 @@ def div(ins: Instruction) -> Op:
 
 @row("rem", section=SECTION)
 def rem(ins: Instruction) -> Op:
-    """``a - (a / b) * b``; by zero gives ``a``."""
+    """``a - (a / b) * b``; by zero gives all ones (measured on an H200)."""
     kind = require(ins, *INTEGERS)
-    if kind.startswith("u"):
-        return Op(_unsigned_rem, (kind, kind), (kind,))
+    ones = _ones(kind)
 
-    def apply(a: Any, b: Any) -> Any:
+    def unsigned_rest(a: Any, b: Any) -> Any:
+        if b.ndim == 0 and b:
+            return np.remainder(a, b)
+        return np.where(b == 0, ones, np.remainder(a, np.where(b == 0, np.ones_like(b), b)))
+
+    def signed_rest(a: Any, b: Any) -> Any:
         safe = np.where((b == 0) | (b == -1), np.ones_like(b), b)
-        return np.where(b == 0, a, np.where(b == -1, np.zeros_like(a), np.fmod(a, safe)))
+        return np.where(b == 0, ones, np.where(b == -1, np.zeros_like(a), np.fmod(a, safe)))
 
-    return Op(apply, (kind, kind), (kind,))
+    return Op(unsigned_rest if kind.startswith("u") else signed_rest, (kind, kind), (kind,))
 
 
-def _unsigned_rem(a: Any, b: Any) -> Any:
-    if b.ndim == 0 and b:
-        return np.remainder(a, b)
-    return np.where(b == 0, a, np.remainder(a, np.where(b == 0, np.ones_like(b), b)))
+def _ones(kind: str) -> Any:
+    """All bits one."""
+    return DTYPES[kind].type(-1) if kind.startswith("s") else DTYPES[kind].type(2 ** width(kind) - 1)
 
 
 def _divide(kind: str) -> Any:
-    ones = DTYPES[kind].type(-1) if kind.startswith("s") else DTYPES[kind].type(2 ** width(kind) - 1)
+    ones = _ones(kind)
 
     def unsigned_quotient(a: Any, b: Any) -> Any:
         if b.ndim == 0 and b:

@@ -1,0 +1,228 @@
+"""Faulty on purpose: one kernel for each kind of hazard, and its twin without the fault.
+
+Each is a template of one ``bool``: ``faulty_shared_raw`` is ``shared_raw<false>``, which
+commits the fault, and ``faulty_shared_raw_fixed`` is ``shared_raw<true>``, which does not.
+The size is the number of blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..library import Expected, Launch, LibraryKernel, Size
+
+Model = Callable[[Any, int], Any]
+"""From the input and the width of a block to the output of the twin."""
+
+
+def _mirrored(values: Any, width: int) -> Any:
+    return values.reshape(-1, width)[:, ::-1].reshape(-1)
+
+
+def _same(values: Any, width: int) -> Any:
+    return values
+
+
+def _second_warp(values: Any, width: int) -> Any:
+    return np.tile(values.reshape(-1, 2, 32)[:, 1:], (1, 2, 1)).reshape(-1)
+
+
+def _elsewhere(values: Any, width: int) -> Any:
+    signed = values.reshape(-1, 2, 32) * np.array([[1], [-1]])
+    return _mirrored(signed, width)
+
+
+def _first_of_half(values: Any, width: int) -> Any:
+    lanes = values.reshape(-1, 32).copy()
+    lanes[:, :16] = lanes[:, :1]
+    return lanes.reshape(-1)
+
+
+def _plus_one_in_half(values: Any, width: int) -> Any:
+    lanes = np.zeros_like(values).reshape(-1, 32)
+    lanes[:, :16] = values.reshape(-1, 32)[:, :16] + 1
+    return lanes.reshape(-1)
+
+
+def _without_tail(values: Any, width: int) -> Any:
+    rows = np.zeros_like(values).reshape(-1, width)
+    rows[:, :48] = values.reshape(-1, width)[:, 47::-1]
+    return rows.reshape(-1)
+
+
+def _consumed(values: Any, width: int) -> Any:
+    rows = np.zeros_like(values).reshape(-1, 2, 32)
+    rows[:, 1] = values.reshape(-1, 2, 32)[:, 0]
+    return rows.reshape(-1)
+
+
+def _first_is_one(values: Any, width: int) -> Any:
+    return (np.arange(len(values)) == 0).astype(np.int64)
+
+
+def _first_is_sum(values: Any, width: int) -> Any:
+    return _first_is_one(values, width) * values.sum()
+
+
+def _pair(
+    name: str,
+    source: str,
+    summary: str,
+    model: Model,
+    extra: str = "",
+    width: int = 64,
+    racy: bool = False,
+    without_input: bool = False,
+) -> tuple[LibraryKernel, LibraryKernel]:
+    """The kernel and its twin.
+
+    Args:
+        name: The template; ``source``: its file; ``summary``: what is wrong.
+        model: What the twin writes.
+        extra: Further arguments, a word each: ``work``, ``flag``, ``tickets``: arrays;
+            ``n``: elements of a ragged array; ``null``: no array.
+        width: Threads of a block.
+        racy: Whether the output depends on the schedule.
+        without_input: The first argument is the output, and the input is in ``work``.
+    """
+
+    def build(size: Size, tile: int, rng: np.random.Generator) -> Launch:
+        (blocks,) = size
+        count = blocks * width - (14 if extra == "n" else 0)
+        values = rng.integers(0, 1000, count, dtype=np.int32)
+        work = values.copy() if without_input else np.zeros(blocks * width, np.int32)
+        makers: dict[str, Callable[[], Any]] = {
+            "work": lambda: work,
+            "flag": lambda: np.zeros(1, np.int32),
+            "tickets": lambda: np.zeros(1, np.uint32),
+            "n": lambda: count,
+            "null": lambda: None,
+        }
+        given = values.copy()
+        given.flags.writeable = False
+        out = np.zeros(count, np.int32)
+        first = [out] if without_input else [given, out]
+        args = [*first, *(makers[word]() for word in extra.split())]
+
+        def reference(args: Sequence[Any]) -> Mapping[str, Expected]:
+            return {"out": Expected(model(values.astype(np.int64), width), np.float64(0))}
+
+        return Launch((blocks,), (width,), args, {"out": len(first) - 1}, reference)
+
+    path = f"faulty/{source}.cu"
+    full = f"faulty_{name}"
+    return (
+        LibraryKernel(
+            full, f"faulty: {summary}", path, f"{name}<false>", ("blocks",), (2,), build,
+            racy=racy, twin=f"{full}_fixed",
+        ),
+        LibraryKernel(
+            f"{full}_fixed", f"without the fault of {name}", path, f"{name}<true>",
+            ("blocks",), (2,), build,
+        ),
+    )  # fmt: skip
+
+
+def _plus_one_mirrored(values: Any, width: int) -> Any:
+    return _mirrored(values, width) + 1
+
+
+def _ones(values: Any, width: int) -> Any:
+    return np.ones_like(values)
+
+
+def _odd_of_pair(values: Any, width: int) -> Any:
+    return np.repeat(values[1::2], 2)
+
+
+def _mirrored_warps(values: Any, width: int) -> Any:
+    return _mirrored(values, 32)
+
+
+def _mirrored_pairs(values: Any, width: int) -> Any:
+    return _mirrored(values, 64)
+
+
+def _other_order(values: Any, width: int) -> Any:
+    return values[::-1]
+
+
+def _differences(values: Any, width: int) -> Any:
+    return np.diff(values, prepend=values[:1])
+
+
+def _next(values: Any, width: int) -> Any:
+    return np.roll(values.reshape(-1, width), -1, axis=1).reshape(-1)
+
+
+def _sum_of_pair(values: Any, width: int) -> Any:
+    return np.repeat(values.reshape(-1, 2).sum(axis=1), 2)
+
+
+def _zero(values: Any, width: int) -> Any:
+    return np.zeros_like(values)
+
+
+_PAIRS = (
+    _pair("shared_raw", "shared_races", "reads before another warp has written", _mirrored,
+          racy=True),
+    _pair("shared_war", "shared_races", "writes before another warp has read",
+          _plus_one_mirrored, racy=True),
+    _pair("shared_waw", "shared_races", "two warps write the same words", _second_warp,
+          racy=True),
+    _pair("shared_same_value", "shared_races", "all write one value to one word", _ones),
+    _pair("global_raw", "global_races", "reads before another warp has written", _mirrored,
+          "work", racy=True),
+    _pair("global_war", "global_races", "writes before another warp has read",
+          _plus_one_mirrored, "work", racy=True),
+    _pair("global_waw", "global_races", "two warps write the same words", _second_warp,
+          racy=True),
+    _pair("blocks_raw", "global_races", "reads what another block writes", _mirrored,
+          "work", racy=True),
+    _pair("blocks_war", "global_races", "writes what another block reads", _other_order,
+          "work", racy=True, without_input=True),
+    _pair("blocks_waw", "global_races", "all blocks write the same words", _same, racy=True),
+    _pair("blocks_same_value", "global_races", "all blocks write one value to one word",
+          _first_is_one),
+    _pair("last_block", "global_races", "the last block's sum lacks a fence", _first_is_sum,
+          "work tickets", racy=True),
+    _pair("lanes_raw", "warp_races", "reads before another lane has written", _mirrored,
+          width=32, racy=True),
+    _pair("lanes_war", "warp_races", "writes before another lane has read",
+          _plus_one_mirrored, width=32, racy=True),
+    _pair("lanes_waw", "warp_races", "two lanes write the same word", _odd_of_pair, width=32,
+          racy=True),
+    _pair("half_warp_sync", "warp_races", "a warp barrier of half of the lanes", _mirrored,
+          width=32, racy=True),
+    _pair("warp_sync_for_block", "warp_races", "a warp barrier between two warps",
+          _mirrored_warps, racy=True),
+    _pair("barrier_skipped", "barriers", "a barrier that a warp never comes to", _same),
+    _pair("barrier_elsewhere", "barriers", "warps wait at different barriers", _elsewhere),
+    _pair("barrier_after_exit", "barriers", "a barrier after some threads left",
+          _without_tail),
+    _pair("barrier_count", "barriers", "waits for more threads than there are", _mirrored),
+    _pair("named_barrier", "barriers", "a named barrier of too few threads", _mirrored_pairs,
+          width=128, racy=True),
+    _pair("producer_consumer", "barriers", "the consumer does not wait", _consumed, racy=True),
+    _pair("endless_wait", "barriers", "waits for a flag that nobody sets", _same, "flag"),
+    _pair("shuffle_mask", "barriers", "the mask names lanes that do not come",
+          _first_of_half),
+    _pair("warp_sync_mask", "barriers", "the mask names lanes that do not come",
+          _plus_one_in_half),
+    _pair("no_guard", "memory", "writes behind the end of an array", _same, "n"),
+    _pair("neighbour", "memory", "reads in front of an array", _differences),
+    _pair("past_shared", "memory", "reads behind shared memory", _next),
+    _pair("misaligned", "memory", "a vector at an odd element", _sum_of_pair),
+    _pair("read_only", "memory", "writes to a constant array", _same),
+    _pair("null_pointer", "memory", "reads through a null pointer", _same, "null"),
+    _pair("wrong_space", "memory", "a global address used as a shared one", _same),
+    _pair("uninitialised_shared", "memory", "reads shared memory never written", _mirrored),
+    _pair("uninitialised_local", "memory", "reads an own array's unset element", _zero),
+    _pair("assertion", "memory", "an assertion fails", _same),
+    _pair("trap", "memory", "executes a trap", _same),
+)  # fmt: skip
+
+KERNELS = tuple(kernel for pair in _PAIRS for kernel in pair)
