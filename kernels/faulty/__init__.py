@@ -67,6 +67,54 @@ def _first_is_sum(values: Any, width: int) -> Any:
     return _first_is_one(values, width) * values.sum()
 
 
+def _plus_one_mirrored(values: Any, width: int) -> Any:
+    return _mirrored(values, width) + 1
+
+
+def _ones(values: Any, width: int) -> Any:
+    return np.ones_like(values)
+
+
+def _odd_of_pair(values: Any, width: int) -> Any:
+    return np.repeat(values[1::2], 2)
+
+
+def _mirrored_warps(values: Any, width: int) -> Any:
+    return _mirrored(values, 32)
+
+
+def _mirrored_pairs(values: Any, width: int) -> Any:
+    return _mirrored(values, 64)
+
+
+def _other_order(values: Any, width: int) -> Any:
+    return values[::-1]
+
+
+def _differences(values: Any, width: int) -> Any:
+    return np.diff(values, prepend=values[:1])
+
+
+def _next(values: Any, width: int) -> Any:
+    return np.roll(values.reshape(-1, width), -1, axis=1).reshape(-1)
+
+
+def _sum_of_pair(values: Any, width: int) -> Any:
+    return np.repeat(values.reshape(-1, 2).sum(axis=1), 2)
+
+
+def _sums(values: Any, width: int) -> Any:
+    return np.repeat(values.reshape(-1, width).sum(axis=1), width)
+
+
+def _three(values: Any, width: int) -> Any:
+    return np.convolve(values, np.ones(3, np.int64), "same")
+
+
+def _zero(values: Any, width: int) -> Any:
+    return np.zeros_like(values)
+
+
 def _pair(
     name: str,
     source: str,
@@ -80,7 +128,9 @@ def _pair(
     """The kernel and its twin.
 
     Args:
-        name: The template; ``source``: its file; ``summary``: what is wrong.
+        name: The template.
+        source: Its file.
+        summary: What is wrong with it.
         model: What the twin writes.
         extra: Further arguments, a word each: ``work``, ``flag``, ``tickets``: arrays;
             ``n``: elements of a ragged array; ``null``: no array.
@@ -126,46 +176,6 @@ def _pair(
     )  # fmt: skip
 
 
-def _plus_one_mirrored(values: Any, width: int) -> Any:
-    return _mirrored(values, width) + 1
-
-
-def _ones(values: Any, width: int) -> Any:
-    return np.ones_like(values)
-
-
-def _odd_of_pair(values: Any, width: int) -> Any:
-    return np.repeat(values[1::2], 2)
-
-
-def _mirrored_warps(values: Any, width: int) -> Any:
-    return _mirrored(values, 32)
-
-
-def _mirrored_pairs(values: Any, width: int) -> Any:
-    return _mirrored(values, 64)
-
-
-def _other_order(values: Any, width: int) -> Any:
-    return values[::-1]
-
-
-def _differences(values: Any, width: int) -> Any:
-    return np.diff(values, prepend=values[:1])
-
-
-def _next(values: Any, width: int) -> Any:
-    return np.roll(values.reshape(-1, width), -1, axis=1).reshape(-1)
-
-
-def _sum_of_pair(values: Any, width: int) -> Any:
-    return np.repeat(values.reshape(-1, 2).sum(axis=1), 2)
-
-
-def _zero(values: Any, width: int) -> Any:
-    return np.zeros_like(values)
-
-
 _PAIRS = (
     _pair("shared_raw", "shared_races", "reads before another warp has written", _mirrored,
           racy=True),
@@ -201,6 +211,8 @@ _PAIRS = (
           _mirrored_warps, racy=True),
     _pair("barrier_skipped", "barriers", "a barrier that a warp never comes to", _same),
     _pair("barrier_elsewhere", "barriers", "warps wait at different barriers", _elsewhere),
+    _pair("barrier_rounds", "barriers", "lanes meet a barrier in different rounds",
+          _mirrored),
     _pair("barrier_after_exit", "barriers", "a barrier after some threads left",
           _without_tail),
     _pair("barrier_count", "barriers", "waits for more threads than there are", _mirrored),
@@ -212,13 +224,17 @@ _PAIRS = (
           _first_of_half),
     _pair("warp_sync_mask", "barriers", "the mask names lanes that do not come",
           _plus_one_in_half),
+    _pair("missing_in_reduction", "missing", "a reduction without its inner barrier", _sums,
+          racy=True),
+    _pair("missing_in_stencil", "missing", "a stencil without its barrier", _three,
+          racy=True),
     _pair("no_guard", "memory", "writes behind the end of an array", _same, "n"),
     _pair("neighbour", "memory", "reads in front of an array", _differences),
     _pair("past_shared", "memory", "reads behind shared memory", _next),
     _pair("misaligned", "memory", "a vector at an odd element", _sum_of_pair),
     _pair("read_only", "memory", "writes to a constant array", _same),
     _pair("null_pointer", "memory", "reads through a null pointer", _same, "null"),
-    _pair("wrong_space", "memory", "a global address used as a shared one", _same),
+    _pair("wrong_space", "memory", "a shared address used as a global one", _same),
     _pair("uninitialised_shared", "memory", "reads shared memory never written", _mirrored),
     _pair("uninitialised_local", "memory", "reads an own array's unset element", _zero),
     _pair("assertion", "memory", "an assertion fails", _same),

@@ -38,6 +38,19 @@ __global__ void barrier_elsewhere(const int* in, int* out) {
     out[i] = tile[WIDTH - 1 - t];
 }
 
+// All come to the barrier in the end, but the lanes of a warp in different rounds.
+template <bool RIGHT>
+__global__ void barrier_rounds(const int* in, int* out) {
+    __shared__ int tile[WIDTH];
+    int t = threadIdx.x;
+    int i = blockIdx.x * WIDTH + t;
+    tile[t] = in[i];
+#pragma unroll 1
+    for (int k = 0; k < 2; ++k)
+        if (k == (RIGHT ? 0 : t % 2)) __syncthreads();  // <-
+    out[i] = tile[WIDTH - 1 - t];
+}
+
 // Threads that have left are not waited for: this works, until somebody needs them.
 template <bool RIGHT>
 __global__ void barrier_after_exit(const int* in, int* out) {

@@ -31,13 +31,15 @@ __global__ void past_shared(const int* in, int* out) {
     out[i] = tile[RIGHT ? (t + 1) % WIDTH : t + 1];  // <-
 }
 
-// A vector of two must stand at a multiple of its 8 bytes.
+// An access of 8 bytes must stand at a multiple of 8.
 template <bool RIGHT>
 __global__ void misaligned(const int* in, int* out) {
     int i = blockIdx.x * WIDTH + threadIdx.x;
-    const int2* pairs = reinterpret_cast<const int2*>(in + (RIGHT ? 0 : 1));
-    int2 pair = pairs[i / 2];  // <-
-    out[i] = pair.x + pair.y;
+    int n = gridDim.x * WIDTH;
+    int first = RIGHT ? i / 2 * 2 : i;
+    if (first + 1 >= n) first = n - 2;
+    long long both = *reinterpret_cast<const long long*>(in + first);  // <-
+    out[i] = static_cast<int>(both) + static_cast<int>(both >> 32);
 }
 
 // A cast does not make a constant array writable.
@@ -59,18 +61,16 @@ __global__ void null_pointer(const int* in, int* out, const int* maybe) {
     out[i] = value;
 }
 
-// An address of global memory, used as one of shared memory.
+// An address of shared memory, used as one of global memory.
 template <bool RIGHT>
 __global__ void wrong_space(const int* in, int* out) {
     __shared__ int tile[WIDTH];
     int t = threadIdx.x;
     int i = blockIdx.x * WIDTH + t;
     tile[t] = in[i];
-    const int* place = RIGHT ? tile + t : in + i;
-    unsigned int address;  // cut down to the 32 bits that shared addresses have
-    asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(address) : "l"(place));
+    const int* place = RIGHT ? in + i : tile + t;
     int value;
-    asm volatile("ld.shared.s32 %0, [%1];" : "=r"(value) : "r"(address));  // <-
+    asm volatile("ld.global.s32 %0, [%1];" : "=r"(value) : "l"(place));  // <-
     out[i] = value;
 }
 
