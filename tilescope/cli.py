@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from .commands.barriers import barriers_command
+from .commands.check import check_command
 from .commands.list import list_command
 from .commands.run import run_command
 from .failure import CommandGroup
@@ -13,13 +15,15 @@ from .failure import CommandGroup
     "tilescope", cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]}
 )
 def main() -> None:
-    """Run CUDA kernels without a GPU and count their memory traffic.
+    """Run CUDA kernels without a GPU: count their memory traffic, find their hazards.
 
     \b
     Examples:
       tilescope list
       tilescope run matmul_tiled --size 256x256x256 --tile 16
       tilescope run matmul_naive --size 256 --compare matmul_tiled
+      tilescope check matmul_missing_first_barrier --size 64
+      tilescope barriers matmul_tiled --size 64
       tilescope run my.cu 'fill<float>' --grid 4 --block 256 f32[1000] 1.5
 
     \b
@@ -27,8 +31,10 @@ def main() -> None:
       0  it ran, and nothing is wrong
       1  it ran, and an error was found: a hazard, or a wrong result
       2  it could not run: the line that starts with "error:" says why
-    """
+    """  # noqa: D301 - click reads \b
 
 
 main.add_command(run_command)
+main.add_command(check_command)
+main.add_command(barriers_command)
 main.add_command(list_command)

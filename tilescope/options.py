@@ -35,21 +35,19 @@ _TARGET = (
         "--option", "nvrtc", multiple=True, metavar="OPTION", help="Any other NVRTC option."
     ),
 )
-_LAUNCH = (
-    click.option(
-        "--schedule",
-        default="lockstep",
-        show_default=True,
-        metavar="NAME",
-        help="lockstep, warps, reverse, or a number: a random one.",
-    ),
-    click.option(
-        "--checks",
-        default="all",
-        show_default=True,
-        metavar="NAMES",
-        help="all, none, or names with commas between.",
-    ),
+_SCHEDULE = click.option(
+    "--schedule",
+    default="lockstep",
+    show_default=True,
+    metavar="NAME",
+    help="lockstep, warps, reverse, or a number: a random one.",
+)
+_CHECKS = click.option(
+    "--checks",
+    default="all",
+    show_default=True,
+    metavar="NAMES",
+    help="all, none, or names with commas between.",
 )
 
 
@@ -74,16 +72,26 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return _decorated(command, _TARGET)
 
 
+def schedule_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``schedule``, as ``simulator.launch`` takes it."""
+
+    @functools.wraps(function)
+    def command(schedule: str, **rest: Any) -> Any:
+        order = int(schedule) if schedule.lstrip("-").isdigit() else schedule
+        return function(schedule=order, **rest)
+
+    return _decorated(command, (_SCHEDULE,))
+
+
 def launch_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add what ``simulator.launch`` can be told: ``schedule`` and ``checks``, as it takes them."""
 
     @functools.wraps(function)
-    def command(schedule: str, checks: str, **rest: Any) -> Any:
-        order = int(schedule) if schedule.lstrip("-").isdigit() else schedule
+    def command(checks: str, **rest: Any) -> Any:
         chosen = checks if checks in ("all", "none") else tuple(checks.split(","))
-        return function(schedule=order, checks=chosen, **rest)
+        return function(checks=chosen, **rest)
 
-    return _decorated(command, _LAUNCH)
+    return schedule_option(_decorated(command, (_CHECKS,)))
 
 
 def _refuse_options(words: tuple[str, ...]) -> None:

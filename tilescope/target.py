@@ -49,6 +49,7 @@ class Target:
         size, tile: Of a library kernel, as they were settled.
         expected: What the outputs should become; ``None`` where there is no reference.
         launch: Of a library kernel; holds the outputs.
+        file: The file that was named, if one was.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Target:
     tile: int = 0
     launch: library.Launch | None = field(default=None, repr=False)
     expected: Mapping[str, library.Expected] | None = field(default=None, repr=False)
+    file: str = ""
 
 
 def resolve(request: Request) -> Target:
@@ -126,7 +128,9 @@ def _from_file(request: Request) -> Target:
         raise UserError(f"{missing} is missing: say how many blocks and threads, as in --grid 4,4")
     args = parse_arguments(words, np.random.default_rng(request.seed))
     grid, block = _shape("grid", request.grid), _shape("block", request.block)
-    return Target(kernel.name, kernel, grid, block, args, request.shared)
+    return Target(
+        kernel.name, kernel, grid, block, args, request.shared, file=request.target
+    )  # fmt: skip
 
 
 def _only_kernel(file: str) -> str:

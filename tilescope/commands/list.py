@@ -15,7 +15,7 @@ def list_command() -> None:
     Example:
       tilescope list
       tilescope run matmul_padded --size 128      # then run one
-    """
+    """  # noqa: D301 - click reads \b
     kernels = [library.get(name) for name in library.names()]
     width = max(len(kernel.name) for kernel in kernels)
     for kernel in kernels:

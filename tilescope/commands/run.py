@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Collection
-from pathlib import Path
 from typing import Any
 
 import click
@@ -15,6 +13,7 @@ from kernels import library
 from ..failure import UserError
 from ..options import launch_options, target_options
 from ..outcome import Outcome, execute
+from ..output import write_json
 from ..target import Request, resolve
 from ..text.comparison import comparison, ratios
 from ..text.lines import by_line
@@ -61,7 +60,7 @@ def run_command(
       tilescope run matmul_naive --json - --quiet
 
     Exit code 0: nothing wrong; 1: a hazard or a wrong result; 2: it could not run.
-    """
+    """  # noqa: D301 - click reads \b
     outcomes = [execute(resolve(request), schedule, checks, quiet)]
     if other is not None:
         outcomes.append(execute(resolve(_beside(request, other)), schedule, checks, quiet))
@@ -97,8 +96,4 @@ def _write(file: str, outcomes: list[Outcome]) -> None:
     if len(outcomes) == 2:
         content["compare"] = outcomes[1].to_dict()
         content["ratios"] = ratios(*outcomes)
-    text = json.dumps(content, indent=2)
-    if file == "-":
-        click.echo(text)
-    else:
-        Path(file).write_text(text + "\n", encoding="utf-8")
+    write_json(file, content)

@@ -1,0 +1,102 @@
+"""One list of hazards from the runs of a kernel's builds."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from simulator import Hazard, Run
+
+SOURCE_ONLY = "only in the source build: the optimiser removed it here; another compiler may not"
+DEVICE_ONLY = "only in the device build"
+
+
+def merge(runs: Sequence[Run]) -> list[Hazard]:
+    """The hazards of all runs, each finding once, with ``builds`` set; errors first.
+
+    Two hazards are one finding if kind, severity, space and roles agree, variables and source
+    lines meet, and a race has the same reach (warp, block). Where the builds' cures differ, a
+    note says so.
+    """
+    merged = _collapsed(runs[0])
+    for run in runs[1:]:
+        open_places = set(range(len(merged)))
+        left: list[Hazard] = []
+        for hazard in _collapsed(run):  # exact matches first: an overlap is the second choice
+            place = next((i for i in open_places if same_finding(merged[i], hazard)), None)
+            if place is None:
+                left.append(hazard)
+            else:
+                open_places.remove(place)
+                merged[place] = _joined(merged[place], hazard, run.build)
+        for hazard in left:
+            place = next((i for i in sorted(open_places) if _meets(merged[i], hazard)), None)
+            if place is None:
+                merged.append(hazard)
+            else:
+                open_places.remove(place)
+                merged[place] = _joined(merged[place], hazard, run.build)
+    if len(runs) > 1:
+        merged = [_with_note(hazard) for hazard in merged]
+    return sorted(merged, key=lambda h: h.severity != "error")
+
+
+def _collapsed(run: Run) -> list[Hazard]:
+    """A run's hazards; copies of one source line that unrolling made count as one."""
+    found: list[Hazard] = []
+    for hazard in run.hazards:
+        place = next((i for i, other in enumerate(found) if same_finding(other, hazard)), None)
+        if place is None:
+            found.append(dataclasses.replace(hazard, builds=(run.build,)))
+        else:
+            first = found[place]
+            found[place] = dataclasses.replace(
+                first, count=first.count + hazard.count, cure=first.cure or hazard.cure
+            )
+    return found
+
+
+def _family(hazard: Hazard) -> tuple[Any, ...]:
+    """What must agree; of a race's message the part in parentheses, which tells its reach."""
+    reach = hazard.message.partition("(")[2] if hazard.kind.endswith("-race") else ""
+    return hazard.kind, hazard.severity, hazard.space, reach, tuple(i.role for i in hazard.involved)
+
+
+def _variables(hazard: Hazard) -> set[str]:
+    return {hazard.variable, *hazard.also}
+
+
+def _lines(hazard: Hazard) -> set[tuple[str, int]]:
+    return {(source.file, source.line) for source in hazard.sources}
+
+
+def same_finding(a: Hazard, b: Hazard) -> bool:
+    """Whether two hazards say the same of the same variables and source lines."""
+    return _family(a) == _family(b) and _variables(a) == _variables(b) and _lines(a) == _lines(b)
+
+
+def _meets(a: Hazard, b: Hazard) -> bool:
+    return (
+        _family(a) == _family(b)
+        and bool(_variables(a) & _variables(b))
+        and bool(_lines(a) & _lines(b))
+    )
+
+
+def _joined(a: Hazard, b: Hazard, build: str) -> Hazard:
+    """The first build's finding; it tells where the builds differ on the cure."""
+    notes = a.notes
+    cure = a.cure or b.cure
+    if cure and (a.cure is None or b.cure is None or a.cure.source.line != b.cure.source.line):
+        proved = a.builds[0] if a.cure else build
+        notes = (*notes, f"a cure was proved for the {proved} build alone")
+        if a.cure and b.cure:
+            notes = (*a.notes, f"cure in the {build} build: {b.cure}")
+    return dataclasses.replace(a, builds=(*a.builds, build), notes=notes, cure=cure)
+
+
+def _with_note(hazard: Hazard) -> Hazard:
+    """A hazard of one build alone says so."""
+    note = {"source": SOURCE_ONLY, "device": DEVICE_ONLY}.get("".join(hazard.builds))
+    return dataclasses.replace(hazard, notes=(*hazard.notes, note)) if note else hazard

@@ -1,0 +1,158 @@
+"""Check a target: run its builds, look for cures, and put the findings together."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import simulator
+from kernels import Kernel
+from simulator import CHECKS, Hazard, Run
+from simulator.cures import find_cures
+
+from .builds import merge
+from .policy import Policy, apply
+from .progress import ProgressBar
+from .target import Target, fresh
+
+SCHEMA = 1
+"""Version of ``Verdict.to_dict``'s layout; it changes when a key changes its meaning."""
+
+
+@dataclass
+class Verdict:
+    """What checking found.
+
+    Attributes:
+        runs: One a build.
+        hazards: Of all builds, each finding once, errors first.
+        left_out: How many hazards the policy left out.
+    """
+
+    target: Target
+    runs: list[Run]
+    hazards: list[Hazard]
+    left_out: int = 0
+
+    @property
+    def errors(self) -> int:
+        """How many of the hazards are errors."""
+        return sum(hazard.severity == "error" for hazard in self.hazards)
+
+    @property
+    def warnings(self) -> int:
+        """How many of the hazards are warnings."""
+        return len(self.hazards) - self.errors
+
+    @property
+    def checked(self) -> tuple[str, ...]:
+        """Names of the checks that ran."""
+        return self.runs[0].checked
+
+    @property
+    def builds(self) -> tuple[str, ...]:
+        """Which builds ran."""
+        return tuple(run.build for run in self.runs)
+
+    def fails(self, on: str) -> bool:
+        """Whether something at least as severe as ``on`` was found."""
+        return bool(self.errors or (on == "warning" and self.warnings))
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready; ``schema`` says which layout."""
+        run, target = self.runs[0], self.target
+        return {
+            "schema": SCHEMA,
+            "name": target.name,
+            "kernel": run.kernel,
+            "size": list(target.size),
+            "tile": target.tile or None,
+            "grid": list(run.grid),
+            "block": list(run.block),
+            "shared_bytes": run.shared_bytes,
+            "schedule": run.schedule,
+            "checks": list(self.checked),
+            "not_checked": [check for check in CHECKS if check not in self.checked],
+            "errors": self.errors,
+            "warnings": self.warnings,
+            "left_out": self.left_out,
+            "builds": [
+                {
+                    "build": run.build,
+                    "sha256": run.sha256,
+                    "seconds": run.seconds,
+                    "hazards": len(run.hazards),
+                    "holds_for_all_data": run.holds_for_all_data,
+                    "data_dependence": str(run.data_dependence) if run.data_dependence else None,
+                }
+                for run in self.runs
+            ],
+            "hazards": [hazard.to_dict() for hazard in self.hazards],
+        }
+
+
+@dataclass
+class Checker:
+    """Launches a target as often as it takes, always on the inputs it came with.
+
+    Attributes:
+        schedule, checks: As ``simulator.launch`` takes them.
+        policy: How severe the disputed hazards are.
+        quiet: No progress bar.
+    """
+
+    target: Target
+    schedule: str | int = "lockstep"
+    checks: str | Collection[str] = "all"
+    policy: Policy = field(default_factory=Policy)
+    quiet: bool = False
+    began: float = field(default_factory=time.monotonic)
+
+    def check(self, builds: Collection[str], cures: bool = True) -> Verdict:
+        """Run some builds, and look for cures of what is found.
+
+        Raises:
+            KernelError: A build that cannot be had.
+            SimulatorError: It cannot be launched.
+        """
+        runs, left_out = [], 0
+        for kernel in self.kernels(builds):
+            run = self.launch(kernel, self.checks)
+            run.hazards, ignored = apply(self.policy, run.hazards)
+            left_out = max(left_out, ignored)
+            if cures:
+                find_cures(kernel, run, self.rerun)
+            runs.append(run)
+        return Verdict(self.target, runs, merge(runs), left_out)
+
+    def kernels(self, builds: Collection[str]) -> list[Kernel]:
+        """The target's kernel in some builds; PTX is as it is."""
+        own = self.target.kernel
+        if own.origin is None:
+            return [own]
+        return [own if build == own.build else own.rebuild(build) for build in builds]
+
+    def launch(self, kernel: Kernel, checks: str | Collection[str]) -> Run:
+        """One run on fresh copies of the arguments."""
+        return self.observe(kernel, checks, self.schedule)[0]
+
+    def observe(
+        self, kernel: Kernel, checks: str | Collection[str], schedule: str | int
+    ) -> tuple[Run, list[Any]]:
+        """One run, and what it made of the arguments."""
+        target, args = self.target, fresh(self.target.args)
+        with ProgressBar(target.name, self.quiet, self.began) as progress:
+            run = simulator.launch(
+                kernel, target.grid, target.block, args,
+                shared_bytes=target.shared_bytes, schedule=schedule, checks=checks,
+                progress=progress,
+            )  # fmt: skip
+        return run, args
+
+    def rerun(self, kernel: Kernel) -> Run:
+        """Run an edited kernel with all checks on, judged by the same policy."""
+        run = self.launch(kernel, "all")
+        return dataclasses.replace(run, hazards=apply(self.policy, run.hazards)[0])

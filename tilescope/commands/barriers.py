@@ -1,0 +1,79 @@
+"""``tilescope barriers``: what each barrier of a kernel is there for."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import click
+
+from simulator import Run
+from simulator.cures import BarrierVerdict, judge_barriers
+
+from ..builds import same_finding
+from ..checker import Checker
+from ..options import schedule_option, target_options
+from ..output import write_json
+from ..target import Request, resolve
+from ..text.barriers import barriers
+
+
+@click.command("barriers", context_settings={"ignore_unknown_options": True})
+@target_options
+@schedule_option
+@click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
+def barriers_command(request: Request, schedule: str | int, json_file: str | None) -> None:
+    """Take out each barrier in turn, and say what goes wrong.
+
+    A barrier is "needed" if hazards appear without it that are not there with it. That
+    is said of this launch: another size or block may need a barrier that this one does
+    not. Looks at the device build, or at the one that --build picks.
+
+    TARGET, ENTRY and ARGUMENTs are those of tilescope run.
+
+    \b
+    Examples:
+      tilescope barriers matmul_tiled --size 64
+      tilescope barriers my.cu reduce --grid 4 --block 256 f32[1024]=normal f32[4]
+
+    Exit code 0: every barrier was judged; 2: it could not run.
+    """  # noqa: D301 - click reads \\b
+    checker = Checker(resolve(request), schedule)
+    kernel = checker.target.kernel
+    run = checker.rerun(kernel)
+    verdicts = [_beyond(verdict, run) for verdict in judge_barriers(kernel, checker.rerun)]
+    if json_file is not None:
+        write_json(json_file, _content(checker, run, verdicts))
+    if json_file != "-":
+        click.echo(barriers(checker.target.name, run, verdicts))
+
+
+def _beyond(verdict: BarrierVerdict, run: Run) -> BarrierVerdict:
+    """The verdict without the hazards that are there anyway, errors first."""
+    new = [h for h in verdict.hazards if not any(same_finding(h, old) for old in run.hazards)]
+    new.sort(key=lambda hazard: hazard.severity != "error")
+    return dataclasses.replace(verdict, needed=bool(new), hazards=tuple(new))
+
+
+def _content(checker: Checker, run: Run, verdicts: list[BarrierVerdict]) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "name": checker.target.name,
+        "kernel": run.kernel,
+        "build": run.build,
+        "grid": list(run.grid),
+        "block": list(run.block),
+        "schedule": run.schedule,
+        "hazards": [hazard.to_dict() for hazard in run.hazards],
+        "barriers": [
+            {
+                "file": verdict.source.file,
+                "line": verdict.source.line,
+                "code": verdict.source.code,
+                "copies": verdict.copies,
+                "needed": verdict.needed,
+                "hazards": [hazard.to_dict() for hazard in verdict.hazards],
+            }
+            for verdict in verdicts
+        ],
+    }

@@ -1,0 +1,127 @@
+"""``tilescope check``: find hazards, name their lines, prove their cures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import click
+
+from ..checker import Checker, Verdict
+from ..demonstrate import Difference, demonstrate
+from ..failure import UserError
+from ..options import launch_options, target_options
+from ..output import write_json
+from ..policy import CHOICES, Policy
+from ..sarif import sarif
+from ..target import Request, resolve
+from ..text.demonstration import demonstration
+from ..text.findings import findings
+
+_MOST = 20
+
+
+def _policy(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(
+        name, type=click.Choice(CHOICES), default="warning", show_default=True, help=text
+    )
+
+
+@click.command("check", context_settings={"ignore_unknown_options": True})
+@target_options
+@launch_options
+@_policy("--equal-writes", "Races that write the same value.")
+@_policy("--warp-synchronous", "Races between lanes of one warp.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning"]),
+    default="error",
+    show_default=True,
+    help="What makes the exit code 1.",
+)
+@click.option("--no-cure", is_flag=True, help="Do not look for barriers that cure a race.")
+@click.option("--demonstrate", "show", is_flag=True, help="Find a schedule that shows the race.")
+@click.option(
+    "--max",
+    "most",
+    type=click.IntRange(0),
+    default=_MOST,
+    show_default=True,
+    metavar="N",
+    help="Hazards to print; 0: all.",
+)
+@click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
+@click.option("--sarif", "sarif_file", metavar="FILE", help="Write SARIF 2.1.0, likewise.")
+@click.option("-q", "--quiet", is_flag=True, help="Print hazards only, on stderr.")
+@click.pass_context
+def check_command(
+    ctx: click.Context,
+    request: Request,
+    schedule: str | int,
+    checks: str | Collection[str],
+    equal_writes: str,
+    warp_synchronous: str,
+    fail_on: str,
+    no_cure: bool,
+    show: bool,
+    most: int,
+    json_file: str | None,
+    sarif_file: str | None,
+    quiet: bool,
+) -> None:
+    """Look for races, wrong barriers and bad memory accesses.
+
+    Runs both builds of a CUDA source, what a GPU would run and the unoptimised source
+    (--build picks one), reports each hazard with its lines, and tries barriers that
+    remove a race: a cure is named only if a run with it had no error left.
+
+    TARGET, ENTRY and ARGUMENTs are those of tilescope run.
+
+    \b
+    Examples:
+      tilescope check matmul_missing_first_barrier --size 64
+      tilescope check matmul_missing_first_barrier --size 64 --demonstrate
+      tilescope check matmul_tiled --size 70x50x90 --fail-on warning
+      tilescope check my.cu 'tiled<16>' --grid 4,4 --block 16,16 \\
+          f32[64,64]=normal f32[64,64]=normal f32[64,64] 64 64 64
+      tilescope check my.cu fill --grid 4 --block 256 f32[1000] --sarif out.sarif
+
+    Exit code 0: clean; 1: an error was found (or, with --fail-on warning, a warning);
+    2: it could not run.
+    """  # noqa: D301 - click reads \b
+    if checks == "none":
+        raise UserError("--checks none leaves nothing to check")
+    if json_file == "-" and sarif_file == "-":
+        raise UserError("--json - and --sarif - cannot both have standard output")
+    policy = Policy(equal_writes, warp_synchronous)
+    checker = Checker(resolve(request), schedule, checks, policy, quiet)
+    builds = (request.build,) if request.build else ("device", "source")
+    verdict = checker.check(builds, cures=not no_cure)
+    difference = _demonstrate(checker, builds) if show else None
+    if json_file is not None:
+        shown = {"demonstration": difference.to_dict() if difference else None} if show else {}
+        write_json(json_file, verdict.to_dict() | shown)
+    if sarif_file is not None:
+        write_json(sarif_file, sarif(verdict))
+    if quiet:
+        for hazard in verdict.hazards:
+            click.echo(str(hazard), err=True)
+    elif "-" not in (json_file, sarif_file):
+        click.echo(_text(verdict, most, show, difference))
+    ctx.exit(int(verdict.fails(fail_on)))
+
+
+def _demonstrate(checker: Checker, builds: Collection[str]) -> Difference | None:
+    """The first build that shows a difference."""
+    for kernel in checker.kernels(builds):
+        if difference := demonstrate(checker, kernel):
+            return difference
+    return None
+
+
+def _text(verdict: Verdict, most: int, show: bool, difference: Difference | None) -> str:
+    text = findings(verdict, most)
+    if show:
+        racy = any(hazard.kind.endswith("-race") for hazard in verdict.hazards)
+        text += "\n\n" + demonstration(difference, racy)
+    return text

@@ -1,0 +1,113 @@
+"""Show a race's effect: two schedules under which a kernel computes different bits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kernels import Kernel
+from kernels.nvrtc import parameter_names
+
+from .checker import Checker
+
+SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", *range(32))
+"""What is tried, in this order; the first is what the others are held against."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where outputs differ.
+
+    Attributes:
+        array: The parameter's name; ``index``: of the first element that differs.
+        first, second: Schedules (``first`` may be ``reference``); ``values``: the element
+            under each.
+        reference: What the element should be, if there is a reference.
+        count: How many of the array's ``elements`` differ.
+        build: The build that ran.
+    """
+
+    array: str
+    index: tuple[int, ...]
+    first: str
+    second: str
+    values: tuple[str, str]
+    reference: str | None
+    count: int
+    elements: int
+    build: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in self.__dict__.items()
+        }
+
+
+def demonstrate(checker: Checker, kernel: Kernel) -> Difference | None:
+    """The first schedule whose outputs differ from lockstep's, or from the reference."""
+    base = checker.observe(kernel, "none", SCHEDULES[0])[1]
+    for schedule in SCHEDULES[1:]:
+        args = checker.observe(kernel, "none", schedule)[1]
+        for place, (one, other) in enumerate(zip(base, args, strict=True)):
+            if isinstance(one, np.ndarray) and (wrong := _bits_differ(one, other)).any():
+                names = (str(SCHEDULES[0]), _name(schedule))
+                return _difference(checker, kernel, place, wrong, names, one, other)
+    return _against_reference(checker, kernel, base)
+
+
+def _against_reference(checker: Checker, kernel: Kernel, args: list[Any]) -> Difference | None:
+    """All schedules agree: they may agree on a wrong result."""
+    target = checker.target
+    if target.launch is None or target.expected is None:
+        return None
+    for name, place in target.launch.outputs.items():
+        expected = target.expected[name]
+        value, bound = np.broadcast_arrays(expected.value, expected.bound)
+        got = np.asarray(args[place], np.float64)
+        with np.errstate(invalid="ignore"):
+            right = (got == value) | (np.isnan(got) & np.isnan(value)) | (abs(got - value) <= bound)
+        if not right.all():
+            names = ("reference", "every schedule")
+            wanted = value.astype(args[place].dtype)
+            return _difference(checker, kernel, place, ~right, names, wanted, args[place])
+    return None
+
+
+def _name(schedule: str | int) -> str:
+    return schedule if isinstance(schedule, str) else f"seed {schedule}"
+
+
+def _bits_differ(one: Any, other: Any) -> Any:
+    """Which elements differ in a bit; NaNs are compared by their bits."""
+    raw = [np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in (one, other)]
+    apart = (raw[0] != raw[1]).reshape(one.size, one.itemsize).any(axis=1)
+    return apart.reshape(one.shape)
+
+
+def _difference(
+    checker: Checker, kernel: Kernel, place: int, wrong: Any, names: tuple[str, str],
+    one: Any, other: Any,
+) -> Difference:  # fmt: skip
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+    labels = parameter_names(kernel.sources, kernel.name)
+    label = labels[place] if place < len(labels) else f"argument {place}"
+    return Difference(
+        label, index, *names, (str(one[index]), str(other[index])),
+        _wanted(checker, place, index), int(wrong.sum()), int(wrong.size), kernel.build,
+    )  # fmt: skip
+
+
+def _wanted(checker: Checker, place: int, index: tuple[int, ...]) -> str | None:
+    target = checker.target
+    if target.launch is None or target.expected is None:
+        return None
+    for name, at in target.launch.outputs.items():
+        if at == place:
+            array = target.args[place]
+            value = np.broadcast_to(target.expected[name].value, array.shape)[index]
+            return str(array.dtype.type(value))
+    return None

@@ -1,0 +1,47 @@
+"""What people disagree on: races that write equal values, and warp-synchronous code."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from simulator import Hazard
+
+CHOICES = ("error", "warning", "ignore")
+"""What a policy may say."""
+
+_EQUAL_WRITES = "every write leaves the same value"
+_WITHIN_WARP = "another lane of the warp"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How severe the disputed hazards are; each is one of ``CHOICES``.
+
+    Attributes:
+        equal_writes: Writes of different threads to one place that all leave the same value.
+        warp_synchronous: Races between lanes of one warp, which older GPUs ran in step.
+    """
+
+    equal_writes: str = "warning"
+    warp_synchronous: str = "warning"
+
+    def severity(self, hazard: Hazard) -> str:
+        """The hazard's severity under this policy, or ``ignore``."""
+        if hazard.kind == "waw-race" and _EQUAL_WRITES in hazard.notes:
+            return self.equal_writes
+        if hazard.kind.endswith("-race") and _WITHIN_WARP in hazard.message:
+            return self.warp_synchronous
+        return hazard.severity
+
+
+def apply(policy: Policy, hazards: Iterable[Hazard]) -> tuple[list[Hazard], int]:
+    """Hazards as the policy sees them, errors first, and how many it leaves out."""
+    judged = [(hazard, policy.severity(hazard)) for hazard in hazards]
+    kept = [
+        dataclasses.replace(hazard, severity=severity)
+        for hazard, severity in judged
+        if severity != "ignore"
+    ]
+    return sorted(kept, key=lambda h: h.severity != "error"), len(judged) - len(kept)

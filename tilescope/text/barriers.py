@@ -1,0 +1,48 @@
+"""Each barrier with what goes wrong without it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from simulator import Hazard, Run
+from simulator.cures import BarrierVerdict
+
+from .findings import count, wrapped
+from .layout import WIDTH, clip, shape
+
+
+def barriers(name: str, run: Run, verdicts: Sequence[BarrierVerdict]) -> str:
+    """A header, and two lines or more for each barrier."""
+    build = "" if run.build == "ptx" else f" ({run.build} build)"
+    which = f"{name}, grid {shape(run.grid)}, block {shape(run.block)}{build}"
+    if not verdicts:
+        return wrapped(f"no barrier in {which}")
+    parts = [wrapped(f"{count(len(verdicts), 'barrier')} in {which}")]
+    if run.hazards:
+        there = count(len(run.hazards), "hazard")
+        parts.append(wrapped(f"{there} with all barriers in place: not counted below"))
+    parts += [_verdict(verdict) for verdict in verdicts]
+    if not all(verdict.needed for verdict in verdicts):
+        parts.append("another size or block shape may need what this launch does not")
+    return "\n\n".join(parts)
+
+
+def _verdict(verdict: BarrierVerdict) -> str:
+    copies = f", {verdict.copies} copies in the PTX" if verdict.copies > 1 else ""
+    head = clip(f"{verdict.source}  {verdict.source.code}{copies}", WIDTH)
+    if not verdict.needed:
+        return f"{head}\n  no hazard in this launch without it"
+    more = len(verdict.hazards) - 1
+    text = f"needed: {_line(verdict.hazards[0])}"
+    if more:
+        text += f" (and {count(more, 'more hazard')})"
+    return "\n".join([head, *textwrap.wrap(text, WIDTH, initial_indent="  ",
+                                           subsequent_indent="    ")])  # fmt: skip
+
+
+def _line(hazard: Hazard) -> str:
+    """A hazard and its places in one sentence."""
+    places = list(dict.fromkeys(str(source) for source in hazard.sources))
+    mild = "warning: " if hazard.severity == "warning" else ""
+    return mild + hazard.message + (f", {' and '.join(places)}" if places else "")

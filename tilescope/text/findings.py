@@ -1,0 +1,83 @@
+"""The report of a check."""
+
+from __future__ import annotations
+
+import textwrap
+
+from simulator import CHECKS
+
+from ..checker import Verdict
+from .layout import WIDTH, shape
+
+
+def findings(verdict: Verdict, most: int) -> str:
+    """Header, hazards (``most`` of them; 0: all) and what was looked at."""
+    shown = verdict.hazards[:most] if most else verdict.hazards
+    parts = [header(verdict), *(str(hazard) for hazard in shown)]
+    hidden = len(verdict.hazards) - len(shown)
+    if hidden:
+        parts.append(f"(and {hidden} more: --max 0 shows all)")
+    parts.append("\n".join(footer(verdict)))
+    return "\n\n".join(parts)
+
+
+def header(verdict: Verdict) -> str:
+    """``1 error in NAME, grid 4x4, block 16x16 (all checks ran)``."""
+    run = verdict.runs[0]
+    found = [count(verdict.errors, "error")] if verdict.errors else []
+    found += [count(verdict.warnings, "warning")] if verdict.warnings else []
+    text = f"{', '.join(found) or 'no hazards'} in {verdict.target.name}, {launch(verdict)}"
+    missing = [check for check in CHECKS if check not in run.checked]
+    if missing:
+        text += f" (checked: {', '.join(run.checked)}; not checked: {', '.join(missing)})"
+    else:
+        text += " (all checks ran)"
+    return wrapped(text)
+
+
+def launch(verdict: Verdict) -> str:
+    """The launch shape."""
+    run = verdict.runs[0]
+    return f"grid {shape(run.grid)}, block {shape(run.block)}"
+
+
+def footer(verdict: Verdict) -> list[str]:
+    """What was looked at, and how far a clean verdict reaches."""
+    run = verdict.runs[0]
+    lines = []
+    if not verdict.hazards:
+        lines.append(wrapped(f"checked: {', '.join(run.checked)}"))
+    which = " and ".join(verdict.builds)
+    built = "the PTX as given" if which == "ptx" else f"{which} build"
+    lines.append(f"on: {built}{'s' if len(verdict.builds) > 1 else ''}; schedule {run.schedule}")
+    if verdict.left_out:
+        lines.append(f"left out by the policy chosen: {count(verdict.left_out, 'hazard')}")
+    if not verdict.errors:
+        lines += reach(verdict)
+    return lines
+
+
+def reach(verdict: Verdict) -> list[str]:
+    """Whether the verdict holds for other contents of the arrays too."""
+    steered = [run.data_dependence for run in verdict.runs if run.data_dependence]
+    if not steered:
+        return ["reach: every content of the arrays, at this launch shape"]
+    place = steered[0]
+    text = f"reach: these inputs alone; what arrays hold steers the kernel at {place}"
+    return [wrapped(text), *code(place.code)]
+
+
+def code(text: str) -> list[str]:
+    """A line of code, indented and cut to the width."""
+    clipped = text if len(text) <= WIDTH - 4 else text[: WIDTH - 7] + "..."
+    return [f"    {clipped}"] if text else []
+
+
+def count(number: int, noun: str) -> str:
+    """``1 error``, ``2 errors``."""
+    return f"{number:,} {noun}{'s' if number != 1 else ''}"
+
+
+def wrapped(text: str) -> str:
+    """The text in lines of 80 columns."""
+    return "\n".join(textwrap.wrap(text, WIDTH, subsequent_indent="  "))
