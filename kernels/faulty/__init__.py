@@ -104,7 +104,9 @@ def _sum_of_pair(values: Any, width: int) -> Any:
 
 
 def _sums(values: Any, width: int) -> Any:
-    return np.repeat(values.reshape(-1, width).sum(axis=1), width)
+    rows = np.zeros_like(values).reshape(-1, width)
+    rows[:, 0] = values.reshape(-1, width).sum(axis=1)
+    return rows.reshape(-1)
 
 
 def _three(values: Any, width: int) -> Any:
@@ -225,7 +227,7 @@ _PAIRS = (
     _pair("warp_sync_mask", "barriers", "the mask names lanes that do not come",
           _plus_one_in_half),
     _pair("missing_in_reduction", "missing", "a reduction without its inner barrier", _sums,
-          racy=True),
+          width=128, racy=True),
     _pair("missing_in_stencil", "missing", "a stencil without its barrier", _three,
           racy=True),
     _pair("no_guard", "memory", "writes behind the end of an array", _same, "n"),

@@ -6,18 +6,16 @@ const int WIDTH = 64;
 // The sum of a block's elements by halving: each round needs all sums of the round before.
 template <bool RIGHT>
 __global__ void missing_in_reduction(const int* in, int* out) {
-    __shared__ int sums[WIDTH];
+    __shared__ int sums[2 * WIDTH];
     int t = threadIdx.x;
-    int i = blockIdx.x * WIDTH + t;
+    int i = blockIdx.x * 2 * WIDTH + t;
     sums[t] = in[i];
     __syncthreads();
-    for (int half = WIDTH / 2; half > 0; half /= 2) {
-        int other = t < half ? sums[t + half] : 0;  // <-
+    for (int half = WIDTH; half > 0; half /= 2) {
+        if (t < half) sums[t] += sums[t + half];  // <-
         if (RIGHT) __syncthreads();
-        sums[t] += other;  // <-
-        __syncthreads();
     }
-    out[i] = sums[0];
+    if (t == 0) out[i] = sums[0];
 }
 
 // Each output is the sum of three neighbours, which other warps have loaded.

@@ -1,0 +1,40 @@
+"""How often each byte occurs, by atomics in global memory or in a copy a block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..library import Expected, Launch, LibraryKernel, Size
+
+_WIDTH = 256
+
+
+def counts(args: Sequence[Any]) -> Mapping[str, Expected]:
+    """What the bins held before, and the counts; exact."""
+    found = np.bincount(args[0], minlength=256).astype(np.float64)
+    return {"bins": Expected(args[1] + found, np.float64(0))}
+
+
+def _launch(size: Size, rng: np.random.Generator, elements: int) -> Launch:
+    """Bytes as texts have them: some are frequent; a thread takes ``elements`` of them."""
+    (n,) = size
+    values = np.clip(rng.normal(100, 20, n), 0, 255).astype(np.uint8)
+    args = [values, np.zeros(256, np.uint32), n]
+    return Launch((-(-n // (_WIDTH * elements)),), (_WIDTH,), args, {"bins": 1}, counts)
+
+
+_SOURCE, _AXES, _SIZE = "histogram/histogram.cu", ("N",), (1 << 16,)
+
+KERNELS = (
+    LibraryKernel(
+        "histogram_global", "atomics in global memory", _SOURCE, "global_atomics", _AXES,
+        _SIZE, lambda size, tile, rng: _launch(size, rng, 1),
+    ),
+    LibraryKernel(
+        "histogram_shared", "a copy a block in shared memory", _SOURCE, "privatised", _AXES,
+        _SIZE, lambda size, tile, rng: _launch(size, rng, 8),
+    ),
+)  # fmt: skip

@@ -1,0 +1,41 @@
+"""Inclusive prefix sums of int32 within blocks of 256 elements, by two algorithms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..library import Expected, Launch, LibraryKernel, Size
+
+_WIDTH = 256
+
+
+def block_prefix_sums(args: Sequence[Any]) -> Mapping[str, Expected]:
+    """Prefix sums within each block, modulo 2**32 as integers of CUDA wrap; exact."""
+    values = np.asarray(args[0], np.int64)
+    rows = np.zeros(-(-len(values) // _WIDTH) * _WIDTH, np.int64)
+    rows[: len(values)] = values
+    sums = rows.reshape(-1, _WIDTH).cumsum(axis=1).reshape(-1)[: len(values)]
+    return {"out": Expected(sums.astype(np.int32).astype(np.float64), np.float64(0))}
+
+
+def _launch(size: Size, rng: np.random.Generator, threads: int) -> Launch:
+    (n,) = size
+    args = [rng.integers(-1000, 1000, n, dtype=np.int32), np.zeros(n, np.int32), n]
+    return Launch((-(-n // _WIDTH),), (threads,), args, {"out": 1}, block_prefix_sums)
+
+
+_SOURCE, _AXES, _SIZE = "scan/scan.cu", ("N",), (1 << 15,)
+
+KERNELS = (
+    LibraryKernel(
+        "scan_hillis_steele", "doubling distances, two buffers", _SOURCE, "hillis_steele",
+        _AXES, _SIZE, lambda size, tile, rng: _launch(size, rng, 256),
+    ),
+    LibraryKernel(
+        "scan_blelloch", "a tree up and down: fewer additions", _SOURCE, "blelloch", _AXES,
+        _SIZE, lambda size, tile, rng: _launch(size, rng, 128),
+    ),
+)  # fmt: skip
