@@ -21,6 +21,9 @@ BUILD_OPTIONS = {
 }
 """What each build adds to the command line: what the GPU runs, and the unoptimised source."""
 
+_OWN_HEADERS = Path(__file__).parent / "include"
+"""Stand-ins for the C library headers that device code likes to include; looked at last."""
+
 _TOOLKIT_WHEELS = ("nvidia-cuda-runtime", "nvidia-cuda-crt", "nvidia-cuda-cccl")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
 
@@ -46,7 +49,7 @@ def compile_cuda(
             names nothing; the message is NVRTC's log.
     """
     nvrtc = _nvrtc()
-    includes = [f"-I{directory}", *(f"-I{path}" for path in _toolkit_includes())]
+    includes = [f"-I{path}" for path in (directory, *_toolkit_includes(), _OWN_HEADERS)]
     arguments = [*options, *includes]
     cached = _cache_path(source, name, entry, options, directory)
     if cached and cached.is_file():

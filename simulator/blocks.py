@@ -90,6 +90,7 @@ def reachable(module: Module, entry: str) -> list[Function]:
             line = f" (PTX line {caller.line})" if caller else ""
             raise PtxError(f"the function {name!r} has no body in this PTX{line}")
         state[name] = 1
+        function.load()
         for ins in function.body:
             if ins.opcode == "call" and ins.targets[0] not in INTRINSIC_CALLS:
                 visit(ins.targets[0], ins)

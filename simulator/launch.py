@@ -30,7 +30,7 @@ from .counters import TrafficCounter
 from .errors import LaunchError
 from .geometry import Geometry, WarpView
 from .instructions import DTYPES
-from .layout import ARRAY_BITS, PARAMETERS, array_address, variable_bytes
+from .layout import ARRAY_BITS, FUNCTIONS, PARAMETERS, array_address, variable_bytes
 from .machine import Machine, Stuck
 from .memory import Allocation
 from .observers import Checks, LocalCheck
@@ -40,7 +40,7 @@ from .report import Findings
 from .run import Run
 from .schedule import Schedule
 from .sources import Sources
-from .specials import special_registers
+from .specials import SpecialRegisters, special_registers
 from .tally import Tally, collect
 
 CHECKS = ("races", "barriers", "memory", "uninitialised")
@@ -164,7 +164,7 @@ class _Job:
         memories.observers += [check for check in (races, local) if check]
         checks = Checks(findings, races, "barriers" in chosen)
         accesses = [Access(site, memories) for site in program.sites]
-        specials: dict[str, Any] = {}
+        specials = SpecialRegisters()
         space = dict(program.constants)
         space |= {f"x{a.site.number}": getattr(a, a.site.kind) for a in accesses}
         space |= _parameter_constants(program, self.buffer)
@@ -265,6 +265,8 @@ def _allocations(program: Program, arguments: Arguments, buffer: bytes) -> dict[
     made[PARAMETERS] = Allocation(PARAMETERS, parameters, "parameters", False)
     placed = program.layout.placed
     addresses = {name: p.address for (scope, name), p in placed.items() if not scope}
+    for number, name in enumerate(program.module.functions):
+        addresses.setdefault(name, array_address(FUNCTIONS + number))
     for (_, name), p in placed.items():
         variable = p.variable
         if variable.space in ("global", "const"):

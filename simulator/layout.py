@@ -11,7 +11,9 @@ ARRAY_BITS = 40
 """Each global array has an address range of 2**40 bytes to itself: none runs into the next."""
 PARAMETERS = 9_999
 MODULE_VARIABLES = 10_000
-"""Array numbers of the parameter buffer and of the first module variable; arguments are below."""
+FUNCTIONS = 100_000
+"""Array numbers of the parameter buffer, the first module variable and the first function's
+address (where nothing can be read); arguments are below."""
 
 
 def array_address(number: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kernels.ptx_header import TYPE_SIZES, Param
@@ -162,6 +163,17 @@ class Function:
     max_threads: tuple[int, ...] = ()
     required_threads: tuple[int, ...] = ()
     location: Location | None = None
+    read_body: Callable[[], None] | None = None
+
+    def load(self) -> None:
+        """Read the body, if that is still to be done.
+
+        Raises:
+            PtxError: It cannot be read; names the PTX line.
+        """
+        if self.read_body:
+            read, self.read_body = self.read_body, None
+            read()
 
 
 @dataclass

@@ -68,10 +68,15 @@ class LocalCheck:
             return
         assert isinstance(home, ColumnMemory)
         full = np.broadcast_to(address, self.geometry.shape) if address.ndim else None
-        rows = [int(address)] if full is None else np.unique(address).tolist()
+        if full is None:
+            rows = [int(address)]
+        elif mask is None:
+            rows = np.unique(address).tolist()
+        else:  # lanes that are off may hold anything
+            rows = np.unique(full[np.broadcast_to(mask, full.shape)]).tolist()
         for row in rows:
             lanes = mask
-            if full is not None and len(rows) > 1:
+            if full is not None and (len(rows) > 1 or mask is not None):
                 here = full == row
                 lanes = here if mask is None else here & mask
             first = (row + site.offset) // self.granule

@@ -36,7 +36,7 @@ _TOKEN = re.compile(
       (?P<string>"(?:[^"\\]|\\.)*")
     | (?P<real>0[fF][0-9a-fA-F]{8}\b|0[dD][0-9a-fA-F]{16}\b|\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)
     | (?P<int>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?)
-    | (?P<word>[.%$@]?[A-Za-z_$%][\w$]*(?:(?:\.|::)\w+)*)
+    | (?P<word>\.[A-Za-z_]\w*(?:::\w+)*|[%$@]?[A-Za-z_$%][\w$]*(?:(?:\.|::)\w+)*)
     | (?P<punct>[-+*/{}()\[\];:,|!<>=@~&^?])
     )""",
     re.X,
@@ -47,7 +47,7 @@ _SPECIAL = re.compile(
     r"%(?:(?:tid|ntid|ctaid|nctaid|clusterid|nclusterid|cluster_ctaid|cluster_nctaid)\.[xyzw]"
     r"|cluster_ctarank|cluster_nctarank|is_explicit_cluster|laneid|warpid|nwarpid|smid|nsmid|gridid"
     r"|lanemask_(?:eq|le|lt|ge|gt)|clock(?:_hi|64)?|globaltimer(?:_lo|_hi)?|pm\d+|envreg\d+"
-    r"|total_smem_size|aggr_smem_size|dynamic_smem_size|current_graph_exec)$"
+    r"|total_smem_size|reserved_smem_offset_\w+|aggr_smem_size|dynamic_smem_size|current_graph_exec)$"
 )
 
 
@@ -60,7 +60,7 @@ class Token(NamedTuple):
 
 
 def parse(text: str) -> Module:
-    """Parse a PTX text.
+    """Parse a PTX text; bodies of functions are read when ``Function.load`` asks for them.
 
     Raises:
         PtxError: Naming the PTX line.
@@ -278,15 +278,22 @@ class _Parser:
                     self.next()
         if self.accept(";"):
             return
+        start = self.at
+        self.skip_braces()
+        function.read_body = lambda: self.body(function, start)
+        self.result.functions[name] = function
+
+    def body(self, function: Function, start: int) -> None:
+        """Read a function's body, which is done for those functions only that are called."""
+        self.at = start
         self.location = None
         self.current = function
         self.expect("{")
         self.scopes = [{}]
         self.pending_labels = []
-        self.block(function, outer=True)
+        self.block(function)
         for label in self.pending_labels:
             function.labels[label] = len(function.body)
-        self.result.functions[name] = function
 
     def param_list(self) -> tuple[Param, ...]:
         self.expect("(")
@@ -314,7 +321,7 @@ class _Parser:
             self.accept(",")
         return tuple(params)
 
-    def block(self, function: Function, outer: bool = False) -> None:
+    def block(self, function: Function) -> None:
         while not self.accept("}"):
             token = self.tokens[self.at]
             if token.kind == "end":

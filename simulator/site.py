@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .blocks import param_name
 from .instructions import DTYPES, Unsupported
 from .module import Function, Instruction
 
@@ -68,6 +69,14 @@ class Site:
         return self.size * self.count
 
 
+def _param_space(ins: Instruction, function: Function) -> str:
+    """A kernel's parameters lie in a buffer; those of calls in the threads' local memory."""
+    named = param_name(ins)
+    if function.is_entry and (named is None or named in {p.name for p in function.params}):
+        return "global"
+    return "local"
+
+
 def make_site(ins: Instruction, number: int, kind: str, function: Function, block: int) -> Site:
     """The site of a memory instruction.
 
@@ -80,7 +89,7 @@ def make_site(ins: Instruction, number: int, kind: str, function: Function, bloc
     space = next((w for w in words if w in SPACES), "generic")
     counted = True
     if space == "param":
-        space, counted = ("global" if function.is_entry else "local"), False
+        space, counted = _param_space(ins, function), False
     count = next((int(w[1:]) for w in words if w in ("v2", "v4", "v8")), 1)
     if not ins.types or ins.types[-1] not in DTYPES or ins.types[-1] == "pred":
         raise Unsupported("no memory type")

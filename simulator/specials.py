@@ -21,7 +21,9 @@ class SpecialRegisters(dict[str, Any]):
             return np.int32(now >> 32)
         if name in ("%clock", "%clock_hi", "%globaltimer_lo"):
             return np.int64(now).astype(np.int32)
-        return np.int64(0) if name == "%gridid" else np.int32(0)
+        if name == "%gridid":
+            return np.int64(0)
+        return np.int32(0)
 
 
 def special_registers(g: Geometry, shared: int, dynamic: int) -> SpecialRegisters:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import arithmetic as ieee
 from ..module import Instruction, Pair
+from . import half
 from .table import DTYPES, Op, Unsupported, row, scalar_type, signed, unsigned, width
 
 SECTION = "Comparison and Selection Instructions"
@@ -25,7 +26,9 @@ def comparison(ins: Instruction, kind: str) -> tuple[Callable[[Any, Any], Any], 
     name = next((m for m in ins.modifiers if m in _ORDERED or m in _UNORDERED), None)
     if name is None:
         raise Unsupported("no comparison operator")
-    if kind in ("f32", "f64", "f16"):
+    if kind in half.HALF_TYPES:
+        return half.comparison(kind, _float_comparison(name)), "b16"
+    if kind in ("f32", "f64"):
         fn = _float_comparison(name)
         if ins.has("ftz"):
             return (lambda a, b: fn(ieee.flush(a), ieee.flush(b))), kind

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import arithmetic as ieee
 from ..module import Instruction
+from . import half
 from .table import DTYPES, Op, Unsupported, row, width
 
 _FLOATS = ("f16", "f32", "f64")
@@ -21,6 +22,9 @@ def convert(ins: Instruction) -> Op:
     if len(ins.types) != 2:
         raise Unsupported("other than one type to one type")
     target, source = ins.types
+    special = half.convert(ins, target, source)
+    if special:
+        return special
     for kind in (target, source):
         if kind not in (*_FLOATS, "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"):
             raise Unsupported(f"type .{kind}")

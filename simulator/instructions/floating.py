@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import arithmetic as ieee
 from ..module import Instruction
+from . import half
 from .table import DTYPES, Op, Unsupported, row, scalar_type
 
 SECTION = "Floating Point Instructions"
@@ -103,6 +104,8 @@ def _flush_when_tiny(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 def add_sub(ins: Instruction) -> Op:
     """``d = a ± b``."""
+    if scalar_type(ins) in half.HALF_TYPES:
+        return half.arithmetic(ins)
     kind = _float_type(ins)
     count = f"add_{kind}"
     return Op(_finished(ins, _rounded(ins, ins.opcode)), (kind, kind), (kind,), count, 1)
@@ -110,6 +113,8 @@ def add_sub(ins: Instruction) -> Op:
 
 def mul(ins: Instruction) -> Op:
     """``d = a * b``."""
+    if scalar_type(ins) in half.HALF_TYPES:
+        return half.arithmetic(ins)
     kind = _float_type(ins)
     fn = _rounded(ins, "mul")
     if ins.has("ftz"):
@@ -120,6 +125,8 @@ def mul(ins: Instruction) -> Op:
 @row("fma", section=SECTION)
 def fma(ins: Instruction) -> Op:
     """``d = a * b + c``, rounded once. ``mad.f32`` and ``mad.f64`` are the same."""
+    if scalar_type(ins) in half.HALF_TYPES:
+        return half.arithmetic(ins)
     kind = _float_type(ins)
     mode = _rounding(ins)
     fn: Callable[..., Any]
@@ -161,7 +168,7 @@ _APPROXIMATE: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@row("rsqrt", "ex2", "lg2", "sin", "cos", "tanh", section=SECTION)
+@row("rsqrt", "lg2", "sin", "cos", section=SECTION)
 def transcendental(ins: Instruction) -> Op:
     """The special-function unit's approximations, here in float64 and rounded once."""
     kind = _float_type(ins)
@@ -211,6 +218,8 @@ def copy_sign(ins: Instruction) -> Op:
 
 def min_max(ins: Instruction) -> Op:
     """NaN gives way to a number (unless ``.NaN``); -0 is less than +0."""
+    if scalar_type(ins) in half.HALF_TYPES:
+        return half.min_max(ins)
     kind = _float_type(ins)
     if ins.has("abs"):
         raise Unsupported(".xorsign.abs")

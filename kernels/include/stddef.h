@@ -1,0 +1,7 @@
+// stddef.h for NVRTC, which has none: only what device code uses.
+#pragma once
+typedef decltype(sizeof(0)) size_t;
+typedef decltype((char*)0 - (char*)0) ptrdiff_t;
+#ifndef NULL
+#define NULL 0
+#endif
