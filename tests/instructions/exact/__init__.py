@@ -1,0 +1,1 @@
+"""Each instruction over edge values and random bits, varied and uniform, against exact models."""
