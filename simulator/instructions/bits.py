@@ -47,10 +47,12 @@ def logical_not(ins: Instruction) -> Op:
 
 @row("lop3", section=LOGIC)
 def lop3(ins: Instruction) -> Op:
-    """Any function of three bits, by its truth table (the immediate last operand)."""
-    if ins.has("BOOL", "or", "and"):
-        raise Unsupported(".BOOL")
-    table = ins.operands[-1]
+    """Any function of three bits, by its truth table (an immediate operand).
+
+    ``.or``/``.and`` give a predicate too: whether the result is not zero, joined with ``q``.
+    """
+    require(ins, "b32")
+    table = ins.operands[4] if len(ins.operands) > 4 else None
     if not isinstance(table, Imm):
         raise Unsupported("a truth table that is not an immediate")
 
@@ -62,7 +64,16 @@ def lop3(ins: Instruction) -> Op:
                 result = result | term
         return result
 
-    return Op(apply, ("b32", "b32", "b32", "b32"), ("b32",))
+    words = ("b32", "b32", "b32", "b32")
+    if not ins.has("or", "and"):
+        return Op(apply, words, ("b32",))
+    join: Any = np.logical_or if ins.has("or") else np.logical_and
+
+    def with_predicate(a: Any, b: Any, c: Any, lut: Any, q: Any) -> Any:
+        result = apply(a, b, c, lut)
+        return result, join(result != 0, q)
+
+    return Op(with_predicate, (*words, "pred"), ("b32", "pred"))
 
 
 @row("shl", section=LOGIC)

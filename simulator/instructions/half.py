@@ -46,7 +46,7 @@ def from_double(x: Any, kind: str, mode: str = "rn") -> Words:
     return np.where(np.isnan(x), _NAN16, words)[()]
 
 
-def _lanes(fn: Callable[..., Words], kind: str) -> Callable[..., Any]:
+def lanes(fn: Callable[..., Words], kind: str) -> Callable[..., Any]:
     """A function of 16-bit words, applied to both halves of a pair."""
     if not kind.endswith("x2"):
         return lambda *args: fn(*(a.view(np.uint16) for a in args)).view(np.int16)
@@ -82,7 +82,7 @@ def _op(ins: Instruction, kind: str, exact: Callable[..., Any], arity: int, flop
 
     carrier = _carrier(kind)
     pairs = 2 if kind.endswith("x2") else 1
-    return Op(_lanes(words, kind), (carrier,) * arity, (carrier,), None, flops * pairs)
+    return Op(lanes(words, kind), (carrier,) * arity, (carrier,), None, flops * pairs)
 
 
 def arithmetic(ins: Instruction) -> Op:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..module import Instruction
-from . import floating
+from . import floating, half
 from .table import (
     DTYPES,
     INTEGERS,
@@ -33,9 +33,33 @@ def _saturated(fn: Any) -> Any:
     return apply
 
 
+_PACKED = {"s16x2": np.dtype(np.int16), "u16x2": np.dtype(np.uint16)}
+
+
+def _packed(ins: Instruction) -> Op | None:
+    """``add``, ``min`` and ``max`` on two 16-bit integers in a word."""
+    dtype = _PACKED.get(ins.modifiers[-1]) if ins.modifiers else None
+    if dtype is None:
+        return None
+    fn: Any = {"add": np.add, "min": np.minimum, "max": np.maximum}.get(ins.opcode)
+    if fn is None:
+        raise Unsupported(f"type .{ins.modifiers[-1]}")
+
+    def apply(*words: Any) -> Any:
+        result = fn(*(w.view(dtype) for w in words))
+        if ins.has("relu"):
+            result = np.maximum(result, dtype.type(0))
+        return result.view(np.uint16)
+
+    return Op(half.lanes(apply, "x2"), ("b32", "b32"), ("b32",))
+
+
 @row("add", "sub", section=SECTION)
 def add_sub(ins: Instruction) -> Op:
     """``d = a ± b``, wrapping; ``.sat`` clamps (s32 only)."""
+    packed = _packed(ins)
+    if packed:
+        return packed
     kind = scalar_type(ins)
     if kind.startswith(("f", "bf")):
         return floating.add_sub(ins)
@@ -218,6 +242,9 @@ def negate(ins: Instruction) -> Op:
 @row("min", "max", section=SECTION)
 def min_max(ins: Instruction) -> Op:
     """The lesser or greater of two; ``.relu`` clamps at zero."""
+    packed = _packed(ins)
+    if packed:
+        return packed
     if scalar_type(ins).startswith(("f", "bf")):
         return floating.min_max(ins)
     kind = require(ins, *INTEGERS)

@@ -1,235 +1,223 @@
-"""Integer arithmetic, against Python's integers."""
+"""Integer arithmetic, extended precision and dot products against Python integers."""
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable
+from typing import Any
 
-from .harness import Case, bits, check, covered, mask, number, to_signed
+import pytest
+from hypothesis import given, settings
+
+from .harness import WIDTH, Case, check_drawn, check_edges, drawn_rows
 
 INTEGERS = ("s16", "u16", "s32", "u32", "s64", "u64")
+SIGNED = ("s16", "s32", "s64")
 WIDER = {"s16": "s32", "u16": "u32", "s32": "s64", "u32": "u64"}
-
-
-def wrap(x: int, kind: str) -> int:
-    return x & mask(bits(kind))
+MIN32, MAX32 = -(2**31), 2**31 - 1
 
 
 def clamp32(x: int) -> int:
-    return min(max(x, -(1 << 31)), (1 << 31) - 1) & mask(32)
+    return min(max(x, MIN32), MAX32)
 
 
-def quotient(a: int, b: int) -> int:
-    whole = abs(a) // abs(b)
-    return whole if (a < 0) == (b < 0) else -whole
+def truncated(a: int, b: int) -> int:
+    """The quotient towards zero; all ones where there is none."""
+    if b == 0:
+        return -1
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
 
 
-def divide(a: int, b: int, kind: str) -> int:
-    x, y = number(a, kind), number(b, kind)
-    return wrap(quotient(x, y) if y else -1, kind)
+def remainder(a: int, b: int) -> int:
+    return a - truncated(a, b) * b if b else -1
 
 
-def remainder(a: int, b: int, kind: str) -> int:
-    x, y = number(a, kind), number(b, kind)
-    return wrap(x - quotient(x, y) * y if y else -1, kind)
-
-
-def high(a: int, b: int, kind: str) -> int:
-    return (number(a, kind) * number(b, kind)) >> bits(kind)
-
-
-def basic(kind: str) -> list[Case]:
-    """What every integer type has."""
-    k, n = kind, number
-    two, three = (k, k), (k, k, k)
-    return [
-        Case(f"add.{k}", (k,), two, lambda a, b: wrap(a + b, k)),
-        Case(f"sub.{k}", (k,), two, lambda a, b: wrap(a - b, k)),
-        Case(f"mul.lo.{k}", (k,), two, lambda a, b: wrap(a * b, k)),
-        Case(f"mul.hi.{k}", (k,), two, lambda a, b: wrap(high(a, b, k), k)),
-        Case(f"mad.lo.{k}", (k,), three, lambda a, b, c: wrap(a * b + c, k)),
-        Case(f"mad.hi.{k}", (k,), three, lambda a, b, c: wrap(high(a, b, k) + c, k)),
-        Case(f"sad.{k}", (k,), three, lambda a, b, c: wrap(c + abs(n(a, k) - n(b, k)), k)),
-        Case(f"div.{k}", (k,), two, lambda a, b: divide(a, b, k)),
-        Case(f"rem.{k}", (k,), two, lambda a, b: remainder(a, b, k)),
-        Case(f"min.{k}", (k,), two, lambda a, b: wrap(min(n(a, k), n(b, k)), k)),
-        Case(f"max.{k}", (k,), two, lambda a, b: wrap(max(n(a, k), n(b, k)), k)),
-    ]
-
-
-def wide(kind: str) -> list[Case]:
-    w = WIDER[kind]
-    return [
-        Case(
-            f"mul.wide.{kind}", (w,), (kind, kind),
-            lambda a, b: wrap(number(a, kind) * number(b, kind), w),
-        ),
-        Case(
-            f"mad.wide.{kind}", (w,), (kind, kind, w),
-            lambda a, b, c: wrap(number(a, kind) * number(b, kind) + c, w),
-        ),
-    ]  # fmt: skip
-
-
-def by_24(kind: str) -> list[Case]:
+def low24(kind: str) -> Callable[[int], int]:
     def narrow(x: int) -> int:
-        return to_signed(x, 24) if kind == "s32" else x & mask(24)
+        x &= 0xFFFFFF
+        return x - (1 << 24) if kind == "s32" and x >> 23 else x
 
-    def low(a: int, b: int) -> int:
-        return narrow(a) * narrow(b)
-
-    def upper(a: int, b: int) -> int:
-        return low(a, b) >> 16
-
-    made = []
-    for half, product in (("lo", low), ("hi", upper)):
-        made += [
-            Case(f"mul24.{half}.{kind}", (kind,), (kind,) * 2, lambda a, b, p=product: p(a, b) & mask(32)),
-            Case(
-                f"mad24.{half}.{kind}", (kind,), (kind,) * 3,
-                lambda a, b, c, p=product: (p(a, b) + c) & mask(32),
-            ),
-        ]  # fmt: skip
-    return made
+    return narrow
 
 
-def saturating() -> list[Case]:
-    def s(x: int) -> int:
-        return to_signed(x, 32)
-
-    def mad24(a: int, b: int, c: int) -> int:
-        product = (to_signed(a, 24) * to_signed(b, 24)) >> 16
-        return clamp32(s(product) + s(c))
-
-    t = ("s32",)
-    return [
-        Case("add.sat.s32", t, t * 2, lambda a, b: clamp32(s(a) + s(b))),
-        Case("sub.sat.s32", t, t * 2, lambda a, b: clamp32(s(a) - s(b))),
-        Case("mad.hi.sat.s32", t, t * 3, lambda a, b, c: clamp32((s(a) * s(b) >> 32) + s(c))),
-        Case("mad24.hi.sat.s32", t, t * 3, mad24),
-        Case("min.relu.s32", t, t * 2, lambda a, b: max(0, min(s(a), s(b)))),
-        Case("max.relu.s32", t, t * 2, lambda a, b: max(0, s(a), s(b))),
+def basic() -> list[Case]:
+    cases = []
+    for t in INTEGERS:
+        bits = WIDTH[t]
+        two: dict[str, Callable[[int, int], int]] = {
+            "add": lambda a, b: a + b,
+            "sub": lambda a, b: a - b,
+            "mul.lo": lambda a, b: a * b,
+            "mul.hi": lambda a, b, n=bits: a * b >> n,
+            "div": truncated,
+            "rem": remainder,
+            "min": min,
+            "max": max,
+        }
+        cases += [Case(f"{op}.{t}", (t,), (t, t), fn) for op, fn in two.items()]
+        three: dict[str, Callable[[int, int, int], int]] = {
+            "mad.lo": lambda a, b, c: a * b + c,
+            "mad.hi": lambda a, b, c, n=bits: (a * b >> n) + c,
+            "sad": lambda a, b, c: c + abs(a - b),
+        }
+        cases += [Case(f"{op}.{t}", (t,), (t, t, t), fn) for op, fn in three.items()]
+        if t in WIDER:
+            w = WIDER[t]
+            cases.append(Case(f"mul.wide.{t}", (w,), (t, t), lambda a, b: a * b))
+            cases.append(Case(f"mad.wide.{t}", (w,), (t, t, w), lambda a, b, c: a * b + c))
+        if t in SIGNED:
+            cases.append(Case(f"abs.{t}", (t,), (t,), abs))
+            cases.append(Case(f"neg.{t}", (t,), (t,), lambda a: -a))
+    s = "s32"
+    cases += [
+        Case("add.sat.s32", (s,), (s, s), lambda a, b: clamp32(a + b)),
+        Case("sub.sat.s32", (s,), (s, s), lambda a, b: clamp32(a - b)),
+        Case("mad.hi.sat.s32", (s,), (s, s, s), lambda a, b, c: clamp32((a * b >> 32) + c)),
+        Case("min.relu.s32", (s,), (s, s), lambda a, b: max(min(a, b), 0)),
+        Case("max.relu.s32", (s,), (s, s), lambda a, b: max(a, b, 0)),
+        # A constant operand on either side keeps the other's shape.
+        Case("div.u32", ("u32",), ("u32",), lambda a: a // 7, tail=", 7"),
+        Case("div.s32", (s,), (s,), lambda a: truncated(a, -7), tail=", -7"),
+        Case("rem.u64", ("u64",), ("u64",), lambda a: a % 10, tail=", 10"),
+        Case("rem.s64", ("s64",), ("s64",), lambda a: remainder(a, 10), tail=", 10"),
+        Case("div.u32", ("u32",), ("u32",), lambda a: -1, tail=", 0"),
     ]
+    return cases
 
 
-def signs(kind: str) -> list[Case]:
-    return [
-        Case(f"abs.{kind}", (kind,), (kind,), lambda a: wrap(abs(number(a, kind)), kind)),
-        Case(f"neg.{kind}", (kind,), (kind,), lambda a: wrap(-a, kind)),
-    ]
+def packed() -> list[Case]:
+    """Two 16-bit integers in a word."""
+
+    def halves(t: str, fn: Callable[[int, int], int]) -> Callable[[int, int], int]:
+        def half(x: int, i: int) -> int:
+            x = x >> 16 * i & 0xFFFF
+            return x - 65536 if t[0] == "s" and x >> 15 else x
+
+        def model(a: int, b: int) -> int:
+            low, high = (fn(half(a, i), half(b, i)) & 0xFFFF for i in (0, 1))
+            return low | high << 16
+
+        return model
+
+    cases = []
+    for t in ("s16x2", "u16x2"):
+        for op, fn in (("add", lambda a, b: a + b), ("min", min), ("max", max)):
+            cases.append(Case(f"{op}.{t}", ("b32",), ("b32", "b32"), halves(t, fn)))
+    for op, pick in (("min", min), ("max", max)):
+        model = halves("s16x2", lambda a, b, f=pick: max(f(a, b), 0))
+        cases.append(Case(f"{op}.relu.s16x2", ("b32",), ("b32", "b32"), model))
+    return cases
 
 
-def multiword(kind: str) -> list[Case]:
-    """Two words at a time, so that the carry that is written is also read."""
-    w = bits(kind)
-
-    def pair(low: int, upper: int) -> int:
-        return low | upper << w
-
-    def split(x: int) -> tuple[int, int]:
-        return x & mask(w), x >> w & mask(w)
-
-    def add(a0: int, a1: int, b0: int, b1: int) -> tuple[int, int]:
-        return split(pair(a0, a1) + pair(b0, b1))
-
-    def subtract(a0: int, a1: int, b0: int, b1: int) -> tuple[int, int]:
-        return split(pair(a0, a1) - pair(b0, b1))
-
-    def product(a: int, b: int, c0: int, c1: int) -> tuple[int, int]:
-        return split(number(a, kind) * number(b, kind) + pair(c0, c1))
-
-    def carry_out(a: int, b: int, c: int) -> tuple[int, int]:
-        # a + b, plus the carry of a + c: its own carry is the second result
-        first = (a + c) >> w
-        return split(a + b + first)
-
-    def borrow_out(a: int, b: int, c: int) -> tuple[int, int]:
-        # the borrow of a - c goes into a - b, whose own borrow is taken from 0
-        first = int(a < c)
-        return (a - b - first) & mask(w), mask(w) if a - b - first < 0 else 0
-
-    def mad_chain(a: int, b: int, c: int) -> tuple[int, int]:
-        # madc.lo.cc reads the carry of a + c; the carry of its own sum is the second result
-        first = (a + c) >> w
-        return split((a * b & mask(w)) + c + first)
-
-    def mad_high(a: int, b: int, c: int) -> tuple[int, int]:
-        upper = (number(a, kind) * number(b, kind)) >> w
-        return split((upper & mask(w)) + c)
-
-    four = (kind,) * 4
-    two = (kind, kind)
-    return [
-        Case(
-            f"add.cc.{kind}", two, four, add,
-            f"add.cc.{kind} {{o}}, {{0}}, {{2}}; addc.{kind} {{q}}, {{1}}, {{3}};",
-        ),
-        Case(
-            f"sub.cc.{kind}", two, four, subtract,
-            f"sub.cc.{kind} {{o}}, {{0}}, {{2}}; subc.{kind} {{q}}, {{1}}, {{3}};",
-        ),
-        Case(
-            f"mad.lo.cc.{kind}", two, four, product,
-            f"mad.lo.cc.{kind} {{o}}, {{0}}, {{1}}, {{2}}; "
-            f"madc.hi.{kind} {{q}}, {{0}}, {{1}}, {{3}};",
-        ),
-        Case(
-            f"addc.cc.{kind}", two, (kind,) * 3, carry_out,
-            f"add.cc.{kind} {{o}}, {{0}}, {{2}}; addc.cc.{kind} {{o}}, {{0}}, {{1}}; "
-            f"addc.{kind} {{q}}, 0, 0;",
-        ),
-        Case(
-            f"subc.cc.{kind}", two, (kind,) * 3, borrow_out,
-            f"sub.cc.{kind} {{o}}, {{0}}, {{2}}; subc.cc.{kind} {{o}}, {{0}}, {{1}}; "
-            f"subc.{kind} {{q}}, 0, 0;",
-        ),
-        Case(
-            f"madc.lo.cc.{kind}", two, (kind,) * 3, mad_chain,
-            f"add.cc.{kind} {{o}}, {{0}}, {{2}}; madc.lo.cc.{kind} {{o}}, {{0}}, {{1}}, {{2}}; "
-            f"addc.{kind} {{q}}, 0, 0;",
-        ),
-        Case(
-            f"mad.hi.cc.{kind}", two, (kind,) * 3, mad_high,
-            f"mad.hi.cc.{kind} {{o}}, {{0}}, {{1}}, {{2}}; addc.{kind} {{q}}, 0, 0;",
-        ),
-    ]  # fmt: skip
+def products24() -> list[Case]:
+    cases = []
+    for t in ("s32", "u32"):
+        n = low24(t)
+        for half, shift in (("lo", 0), ("hi", 16)):
+            mul = lambda a, b, n=n, s=shift: n(a) * n(b) >> s  # noqa: E731
+            mad = lambda a, b, c, f=mul: f(a, b) + c  # noqa: E731
+            cases.append(Case(f"mul24.{half}.{t}", (t,), (t, t), mul))
+            cases.append(Case(f"mad24.{half}.{t}", (t,), (t, t, t), mad))
+    n = low24("s32")
+    sat = lambda a, b, c: clamp32((n(a) * n(b) >> 16) + c)  # noqa: E731
+    cases.append(Case("mad24.hi.sat.s32", ("s32",), ("s32",) * 3, sat))
+    return cases
 
 
-def dots(a_kind: str, b_kind: str) -> list[Case]:
-    def parts(x: int, size: int, count: int, kind: str) -> list[int]:
-        fields = [x >> size * i & mask(size) for i in range(count)]
-        return [to_signed(f, size) for f in fields] if kind == "s32" else fields
+def extended() -> list[Case]:
+    """Chains of two words: the carry must travel."""
+    cases = []
+    for t in ("u32", "s32", "u64", "s64"):
+        u, bits = f"u{WIDTH[t]}", WIDTH[t]
+        ones = (1 << bits) - 1
 
-    def four(a: int, b: int, c: int) -> int:
-        pairs = zip(parts(a, 8, 4, a_kind), parts(b, 8, 4, b_kind), strict=True)
-        return (c + sum(x * y for x, y in pairs)) & mask(32)
+        def split(x: int, n: int = bits, ones: int = ones) -> tuple[int, int, int]:
+            return x & ones, x >> n & ones, x >> 2 * n & ones
 
-    def two(first: int, a: int, b: int, c: int) -> int:
-        chosen = parts(b, 8, 4, b_kind)[first : first + 2]
-        pairs = zip(parts(a, 16, 2, a_kind), chosen, strict=True)
-        return (c + sum(x * y for x, y in pairs)) & mask(32)
+        for op, sign in (("add", 1), ("sub", -1)):
 
-    out = "s32" if "s32" in (a_kind, b_kind) else "u32"
-    types = (a_kind, b_kind, out)
-    tail = f"{a_kind}.{b_kind}"
-    return [
-        Case(f"dp4a.{tail}", (out,), types, four),
-        Case(f"dp2a.lo.{tail}", (out,), types, lambda a, b, c: two(0, a, b, c)),
-        Case(f"dp2a.hi.{tail}", (out,), types, lambda a, b, c: two(2, a, b, c)),
-    ]
+            def chain(
+                a: int, b: int, c: int, d: int,
+                n: int = bits, sign: int = sign, split: Any = split,
+            ) -> tuple[int, int, int]:  # fmt: skip
+                total = (a | b << n) + sign * (c | d << n)
+                low, high, over = split(total)
+                return low, high, over & 1 if sign > 0 else over
+
+            code = (
+                f"{op}.cc.{t} {{o0}}, {{v0}}, {{v2}}; {op}c.cc.{t} {{o1}}, {{v1}}, {{v3}}; "
+                f"{op}c.{t} {{o2}}, 0, 0;"
+            )
+            cases.append(Case(f"{op}.cc.{t} chain", (u, u, u), (u,) * 4, chain, code=code))
+
+        def mad(
+            a: int, b: int, c: int, d: int, n: int = bits, t: str = t, ones: int = ones
+        ) -> tuple[int, int, int]:
+            if t[0] == "s":
+                a, b = (x - (1 << n) if x >> (n - 1) else x for x in (a, b))
+            product = a * b
+            low = (product & ones) + c
+            high = (product >> n & ones) + d + (low >> n)
+            return low & ones, high & ones, high >> n
+
+        code = (
+            f"mad.lo.cc.{t} {{o0}}, {{v0}}, {{v1}}, {{v2}}; "
+            f"madc.hi.cc.{t} {{o1}}, {{v0}}, {{v1}}, {{v3}}; addc.{t} {{o2}}, 0, 0;"
+        )
+        cases.append(Case(f"mad.lo.cc.{t} chain", (u, u, u), (u,) * 4, mad, code=code))
+
+        def mad_high(
+            a: int, b: int, c: int, d: int, n: int = bits, t: str = t, ones: int = ones
+        ) -> tuple[int, int]:
+            if t[0] == "s":
+                a, b = (x - (1 << n) if x >> (n - 1) else x for x in (a, b))
+            high = (a * b >> n & ones) + c
+            low = (a * b & ones) + d + (high >> n)
+            return high & ones, low & ones
+
+        code = (
+            f"mad.hi.cc.{t} {{o0}}, {{v0}}, {{v1}}, {{v2}}; "
+            f"madc.lo.{t} {{o1}}, {{v0}}, {{v1}}, {{v3}};"
+        )
+        cases.append(Case(f"mad.hi.cc.{t} chain", (u, u), (u,) * 4, mad_high, code=code))
+    return cases
 
 
-CASES = [
-    *(case for kind in INTEGERS for case in basic(kind)),
-    *(case for kind in WIDER for case in wide(kind)),
-    *(case for kind in ("s32", "u32") for case in by_24(kind)),
-    *saturating(),
-    *(case for kind in ("s16", "s32", "s64") for case in signs(kind)),
-    *(case for kind in ("s32", "u32", "s64", "u64") for case in multiword(kind)),
-    *(case for a in ("s32", "u32") for b in ("s32", "u32") for case in dots(a, b)),
-]
-COVERED = covered(CASES) | {"addc", "subc", "madc"}
+def dots() -> list[Case]:
+    def part(x: int, kind: str, at: int, bits: int) -> int:
+        x = x >> at & ((1 << bits) - 1)
+        return x - (1 << bits) if kind == "s32" and x >> (bits - 1) else x
+
+    edges = (0, 1, 0x7F, 0x80, 0xFF80807F, 0x80808080, 0x7F7F7F7F, 0xFFFFFFFF, 0x80007FFF, 0x01020304)
+    cases = []
+    for a in ("s32", "u32"):
+        for b in ("s32", "u32"):
+            out = "s32" if "s32" in (a, b) else "u32"
+
+            def dp4a(x: int, y: int, c: int, a: str = a, b: str = b) -> int:
+                return c + sum(part(x, a, i, 8) * part(y, b, i, 8) for i in (0, 8, 16, 24))
+
+            e = ((0, edges), (1, edges))
+            cases.append(Case(f"dp4a.{a}.{b}", (out,), (a, b, out), dp4a, edges=e))
+            for half, start in (("lo", 0), ("hi", 16)):
+
+                def dp2a(x: int, y: int, c: int, a: str = a, b: str = b, start: int = start) -> int:
+                    pairs = ((0, start), (16, start + 8))
+                    return c + sum(part(x, a, i, 16) * part(y, b, j, 8) for i, j in pairs)
+
+                cases.append(Case(f"dp2a.{half}.{a}.{b}", (out,), (a, b, out), dp2a, edges=e))
+    return cases
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.label)
-def test_integer(case: Case) -> None:
-    check(case)
+CASES = basic() + packed() + products24() + extended() + dots()
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_edges(case: Case) -> None:
+    check_edges(case)
+
+
+@settings(max_examples=5, deadline=None)
+@given(drawn_rows())
+def test_drawn(rows: list[tuple[int, ...]]) -> None:
+    check_drawn(CASES, rows)

@@ -1,0 +1,228 @@
+"""Logic, shifts and bit fields against Python integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+
+from .harness import WIDTH, Case, check_drawn, check_edges, drawn_rows
+
+AMOUNTS = (0, 1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257, 0x80000000, 0xFFFFFFFF)
+LOW_BYTE = (0, 1, 5, 8, 15, 31, 32, 33, 63, 64, 65, 200, 255)
+
+
+def ones(n: int) -> int:
+    return (1 << n) - 1
+
+
+def logic() -> list[Case]:
+    cases = []
+    for t in ("b16", "b32", "b64", "pred"):
+        cases += [
+            Case(f"and.{t}", (t,), (t, t), lambda a, b: a & b),
+            Case(f"or.{t}", (t,), (t, t), lambda a, b: a | b),
+            Case(f"xor.{t}", (t,), (t, t), lambda a, b: a ^ b),
+            Case(f"not.{t}", (t,), (t,), (lambda a: not a) if t == "pred" else (lambda a: ~a)),
+        ]
+        if t != "pred":
+            cases.append(Case(f"cnot.{t}", (t,), (t,), lambda a: int(a == 0)))
+    code = "and.pred {o0}, {v0}, !{v1}; "
+    cases.append(Case("and.pred !", ("pred",), ("pred",) * 2, lambda a, b: a and not b, code=code))
+
+    def table(lut: int) -> Callable[[int, int, int], int]:
+        def model(a: int, b: int, c: int) -> int:
+            bits = ((a >> i & 1) << 2 | (b >> i & 1) << 1 | c >> i & 1 for i in range(32))
+            return sum((lut >> k & 1) << i for i, k in enumerate(bits))
+
+        return model
+
+    b3 = ("b32",) * 3
+    for lut in (0x00, 0x01, 0x1E, 0x80, 0x96, 0xE8, 0xCA, 0xFE, 0xFF):
+        cases.append(Case("lop3.b32", ("b32",), b3, table(lut), tail=f", {lut}", most=300))
+    for op, join in (("or", lambda x, q: x or q), ("and", lambda x, q: x and q)):
+
+        def both(a: int, b: int, c: int, q: bool, join: Callable[..., bool] = join) -> tuple[int, bool]:
+            d = table(0xE8)(a, b, c)
+            return d, join(d != 0, q)
+
+        code = f"lop3.{op}.b32 {{o0}}|{{o1}}, {{v0}}, {{v1}}, {{v2}}, 0xe8, {{v3}};"
+        ins = (*b3, "pred")
+        cases.append(Case(f"lop3.{op}.b32", ("b32", "pred"), ins, both, code=code, most=300))
+    return cases
+
+
+def shifts() -> list[Case]:
+    cases = []
+    amounts = ((1, AMOUNTS),)
+    for t in ("b16", "b32", "b64"):
+        n = WIDTH[t]
+        left = lambda a, s, n=n: a << s if s < n else 0  # noqa: E731
+        cases.append(Case(f"shl.{t}", (t,), (t, "u32"), left, edges=amounts))
+        for s in (0, 1, n - 1, n, 1000):
+            cases.append(
+                Case(f"shl.{t}", (t,), (t,), lambda a, s=s, f=left: f(a, s), tail=f", {s}")
+            )
+    for t in ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64"):
+        n = WIDTH[t]
+        right = lambda a, s, n=n: a >> min(s, n)  # noqa: E731
+        cases.append(Case(f"shr.{t}", (t,), (t, "u32"), right, edges=amounts))
+        for s in (0, 1, n - 1, n, 1000):
+            cases.append(
+                Case(f"shr.{t}", (t,), (t,), lambda a, s=s, f=right: f(a, s), tail=f", {s}")
+            )
+    for mode in ("clamp", "wrap"):
+
+        def left_funnel(a: int, b: int, c: int, mode: str = mode) -> int:
+            n = c & 31 if mode == "wrap" else min(c, 32)
+            return (b << 32 | a) << n >> 32
+
+        def right_funnel(a: int, b: int, c: int, mode: str = mode) -> int:
+            return (b << 32 | a) >> (c & 31 if mode == "wrap" else min(c, 32))
+
+        e = ((2, AMOUNTS),)
+        ins = ("b32", "b32", "u32")
+        cases.append(Case(f"shf.l.{mode}.b32", ("b32",), ins, left_funnel, edges=e))
+        cases.append(Case(f"shf.r.{mode}.b32", ("b32",), ins, right_funnel, edges=e))
+    return cases
+
+
+def find(kind: str, shift: bool) -> Callable[[int], int]:
+    def model(a: int) -> int:
+        top = (a if a >= 0 else ~a).bit_length() - 1
+        return WIDTH[kind] - 1 - top if shift and top >= 0 else top
+
+    return model
+
+
+def fields() -> list[Case]:
+    cases = []
+    for t in ("b32", "b64"):
+        n = WIDTH[t]
+        cases += [
+            Case(f"popc.{t}", ("u32",), (t,), lambda a: a.bit_count()),
+            Case(f"clz.{t}", ("u32",), (t,), lambda a, n=n: n - a.bit_length()),
+            Case(f"brev.{t}", (t,), (t,), lambda a, n=n: int(f"{a:0{n}b}"[::-1], 2)),
+        ]
+    # In the 32-bit forms the low byte of position and length counts; the manual says so of
+    # the 64-bit forms too, where an H200 takes all of the word.
+    for t in ("u32", "s32", "u64", "s64"):
+        n = WIDTH[t]
+        cases.append(Case(f"bfind.{t}", ("u32",), (t,), find(t, False)))
+        cases.append(Case(f"bfind.shiftamt.{t}", ("u32",), (t,), find(t, True)))
+
+        def extract(a: int, b: int, c: int, n: int = n, t: str = t) -> int:
+            position, length = (x & 255 if n == 32 else x for x in (b, c))
+            if length == 0:
+                return 0
+            field = a >> min(position, n) & ones(min(length, 300))
+            if t[0] == "u":
+                return field & ones(n)
+            # As if a had its sign repeated without end.
+            sign = a >> min(position + length - 1, n - 1) & 1
+            field = a >> min(position, n) & ones(min(length, n))
+            return field | ~ones(min(length, n)) if sign else field
+
+        e = ((1, AMOUNTS), (2, AMOUNTS))
+        cases.append(Case(f"bfe.{t}", (t,), (t, "u32", "u32"), extract, edges=e, most=3000))
+    for t in ("b32", "b64"):
+        n = WIDTH[t]
+
+        def insert(a: int, b: int, c: int, d: int, n: int = n) -> int:
+            position, length = (x & 255 if n == 32 else x for x in (c, d))
+            mask = ones(min(length, n)) << min(position, n)
+            return b & ~mask | a << min(position, n) & mask
+
+        e = ((2, AMOUNTS), (3, AMOUNTS))
+        cases.append(Case(f"bfi.{t}", (t,), (t, t, "u32", "u32"), insert, edges=e, most=3000))
+    e = ((0, AMOUNTS), (1, AMOUNTS))
+    cases += [
+        Case("bmsk.clamp.b32", ("b32",), ("u32", "u32"),
+             lambda a, b: ones(min(b, 32)) << min(a, 32), edges=e),
+        Case("bmsk.wrap.b32", ("b32",), ("u32", "u32"), lambda a, b: ones(b & 31) << (a & 31), edges=e),
+    ]  # fmt: skip
+    for t in ("u32", "s32"):
+        for mode in ("clamp", "wrap"):
+
+            def extend(a: int, b: int, t: str = t, mode: str = mode) -> int:
+                n = b & 31 if mode == "wrap" else min(b, 32)
+                low = a & ones(n)
+                return low - (1 << n) if t == "s32" and n and low >> (n - 1) else low
+
+            cases.append(
+                Case(f"szext.{mode}.{t}", (t,), (t, "u32"), extend, edges=((1, AMOUNTS),))
+            )
+    cases.append(
+        Case("fns.b32", ("b32",), ("b32", "u32", "s32"), nth_set, most=4000, edges=(
+            (0, (0, 1, 0x80000000, 0xFFFFFFFF, 0xAAAAAAAA, 0x00FF00F0, 0x12345678)),
+            (1, tuple(range(32))),
+            (2, (0, 1, 2, 3, 5, 32, 33, *(2**32 - i for i in (1, 2, 3, 32, 33)))),
+        ))
+    )  # fmt: skip
+    return cases
+
+
+def nth_set(mask: int, base: int, offset: int) -> int:
+    """The loop that the manual gives."""
+    if offset == 0:
+        return base if mask >> base & 1 else 0xFFFFFFFF
+    position, count = base, abs(offset) - 1
+    step = 1 if offset > 0 else -1
+    while 0 <= position < 32:
+        if mask >> position & 1:
+            if count == 0:
+                return position
+            count -= 1
+        position += step
+    return 0xFFFFFFFF
+
+
+def permutes() -> list[Case]:
+    def byte(a: int, b: int, i: int) -> int:
+        return (b << 32 | a) >> 8 * i & 255
+
+    def generic(a: int, b: int, c: int) -> int:
+        result = 0
+        for i in range(4):
+            selector = c >> 4 * i & 15
+            value = byte(a, b, selector & 7)
+            if selector & 8:
+                value = 255 if value & 128 else 0
+            result |= value << 8 * i
+        return result
+
+    # Rows by selector value, the most significant byte first as the manual prints them.
+    tables = {
+        "f4e": ("3210", "4321", "5432", "6543"),
+        "b4e": ("5670", "6701", "7012", "0123"),
+        "rc8": ("0000", "1111", "2222", "3333"),
+        "ecl": ("3210", "3211", "3222", "3333"),
+        "ecr": ("0000", "1110", "2210", "3210"),
+        "rc16": ("1010", "3232", "1010", "3232"),
+    }
+    words = (0, 0x03020100, 0x07060504, 0x80FF7F00, 0xFFFFFFFF, 0x8182F3F4)
+    selectors = (0, 1, 2, 3, 4, 0x3210, 0x7654, 0x0123, 0xFEDC, 0xBA98, 0xFFFFFFFF, 0x89AB4567)
+    e = ((0, words), (1, words), (2, selectors))
+    cases = [Case("prmt.b32", ("b32",), ("b32",) * 3, generic, edges=e)]
+    for mode, rows in tables.items():
+
+        def fixed(a: int, b: int, c: int, rows: tuple[str, ...] = rows) -> int:
+            return sum(byte(a, b, int(d)) << 8 * i for i, d in enumerate(reversed(rows[c & 3])))
+
+        cases.append(Case(f"prmt.b32.{mode}", ("b32",), ("b32",) * 3, fixed, edges=e))
+    return cases
+
+
+CASES = logic() + shifts() + fields() + permutes()
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_edges(case: Case) -> None:
+    check_edges(case)
+
+
+@settings(max_examples=5, deadline=None)
+@given(drawn_rows())
+def test_drawn(rows: list[tuple[int, ...]]) -> None:
+    check_drawn(CASES, rows)
