@@ -1,0 +1,94 @@
+"""Every barrier of every race-free kernel in the library is needed, or proved not to be.
+
+Each barrier instruction is taken out of the PTX by itself. Either the checks report
+something, or the outputs are the same bits under 20 random schedules. ``pytest -s`` shows
+the table.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import simulator
+from kernels import Kernel, library
+from kernels.library import LibraryKernel
+from simulator.blocks import reachable
+from simulator.edit import without_barriers
+from simulator.module import Instruction
+from simulator.parser import parse
+
+BUILDS = ("device", "source")
+SCHEDULES = range(20)
+SIZES = {"matmul_naive_square": 40, "matmul_tiled_exact": 32, "matmul_vectorised": (40, 36, 48)}
+BY_AXES = {
+    ("M", "N", "K"): (40, 33, 50),
+    ("M", "N"): (40, 70),
+    ("N",): (600,),
+    ("blocks",): (2,),
+}
+LEFT_OUT = ("faulty_barrier_after_exit_fixed", "faulty_producer_consumer_fixed", "histogram_shared")
+"""What they wait for stands in test_faulty.py and test_families.py."""
+
+CORRECT = [name for name in library.names() if not library.get(name).twin and name not in LEFT_OUT]
+
+
+def barriers(kernel: Kernel) -> list[Instruction]:
+    """The barriers that the kernel can reach, of the block or of the warp."""
+    functions = reachable(parse(kernel.ptx), kernel.entry)
+    return [ins for f in functions for ins in f.body if ins.opcode in ("bar", "barrier")]
+
+
+def run(
+    entry: LibraryKernel, kernel: Kernel, schedule: str | int, checks: str
+) -> tuple[simulator.Run, list[bytes]]:
+    """A run, and the outputs' bits."""
+    size = SIZES.get(entry.name, BY_AXES[entry.axes])
+    launch = entry.launch((size,) * len(entry.axes) if isinstance(size, int) else size)
+    result = simulator.launch(
+        kernel, launch.grid, launch.block, launch.args, schedule=schedule, checks=checks
+    )
+    return result, [launch.args[place].tobytes() for place in launch.outputs.values()]
+
+
+def verdict(entry: LibraryKernel, kernel: Kernel, line: int, wanted: list[bytes]) -> str:
+    """What becomes of the kernel without a barrier: the hazards, ``harmless`` or ``MISSED``."""
+    mutant = without_barriers(kernel, [line])
+    result, _ = run(entry, mutant, "lockstep", "all")
+    if result.hazards:
+        return ", ".join(sorted({f"{h.kind} ({h.severity})" for h in result.hazards}))
+    for schedule in SCHEDULES:
+        if run(entry, mutant, schedule, "none")[1] != wanted:
+            return f"MISSED: wrong under schedule {schedule}"
+    return "harmless: equal under 20 schedules"
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("name", CORRECT)
+def test_a_barrier_taken_out_is_noticed(name: str, build: str) -> None:
+    entry = library.get(name)
+    kernel = entry.kernel(build=build)
+    found = barriers(kernel)
+    if not found:
+        return
+    whole, wanted = run(entry, kernel, "lockstep", "all")
+    assert whole.hazards == []
+    verdicts = [verdict(entry, kernel, barrier.line, wanted) for barrier in found]
+    print()
+    for barrier, text in zip(found, verdicts, strict=True):
+        line = barrier.location.line if barrier.location else "-"
+        print(f"{name:<33} {build:<6} line {line:>3}, of the PTX {barrier.line:>4}  {text}")
+    assert [text for text in verdicts if text.startswith("MISSED")] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("matmul_naive", 0),
+        ("matmul_tiled", 2),
+        ("scan_blelloch", 3),
+        ("faulty_lanes_war_fixed", 1),  # one __syncwarp(), called from three places
+    ],
+)
+def test_the_barriers_are_seen(name: str, count: int) -> None:
+    """Of the source build, which copies none."""
+    assert len(barriers(library.get(name).kernel(build="source"))) == count
