@@ -183,7 +183,7 @@ def scalar_bytes(param: Param, arg: Any, label: str) -> bytes:
     # NVRTC writes .u32 for int and unsigned alike: both ranges are taken.
     if not -(1 << (bits - 1)) <= value < (1 << bits):
         raise ValueError(f"{label} is {param.type}; {value} does not fit in {bits} bits")
-    return (value & ((1 << bits) - 1)).to_bytes(dtype.itemsize, "little")
+    return (value & ((1 << bits) - 1)).to_bytes(param.nbytes, "little")
 
 
 def _float_bytes(dtype: Any, arg: Any, label: str, param: Param) -> bytes:

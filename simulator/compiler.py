@@ -142,6 +142,16 @@ class Program:
     params: list[tuple[str, str, int]] = field(default_factory=list)
     arithmetic: list[Arithmetic] = field(default_factory=list)
     approximate: bool = False
+    memos: dict[Any, dict[Any, Any]] = field(default_factory=dict)
+
+    def memo(self, *key: Any) -> dict[Any, Any]:
+        """A place to remember what holds for every launch of a kind; it stays bounded."""
+        if len(self.memos) > 64:
+            self.memos.clear()
+        found = self.memos.setdefault(key, {})
+        if len(found.get("steps", found)) > 20_000:
+            found.clear()
+        return found
 
     @functools.cached_property
     def _code(self) -> dict[tuple[int, bool], Any]:

@@ -51,7 +51,7 @@ class Traffic:
 
     def values(self) -> tuple[int, ...]:
         """The figures, in order of declaration."""
-        return tuple(getattr(self, f.name) for f in fields(self))
+        return tuple(self.__dict__.values())
 
     @property
     def sectors_per_request(self) -> float:
@@ -65,7 +65,7 @@ class Traffic:
 
     def to_dict(self) -> dict[str, int]:
         """JSON-ready."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return dict(self.__dict__)
 
 
 _FIGURES = len(fields(Traffic))
@@ -76,21 +76,23 @@ class TrafficCounter:
 
     A pattern is what an access looks like from its block's first lane; patterns
     repeat, so each is judged once and remembered.
+
+    Args:
+        sites: How many there are.
+        known: Patterns judged already, for this shape of block.
     """
 
-    def __init__(self, sites: int) -> None:
+    def __init__(self, sites: int, known: dict[Any, Any]) -> None:
         slots = sites * len(COUNTED_SPACES)
         self._totals = np.zeros((slots, _FIGURES), np.int64)
         self._last: list[Any] = [None] * slots
         self._pending = [0] * slots
-        self.known: dict[Any, Any] = {}
+        self.known = known
         self.geometry: Geometry | None = None
 
     def start(self, geometry: Geometry) -> None:
         """A new batch begins."""
         self._flush()
-        if self.geometry is None or geometry.block != self.geometry.block:
-            self.known = {}
         self.geometry = geometry
 
     @property
@@ -122,9 +124,12 @@ class TrafficCounter:
         self._last[slot] = cost
         self._totals[slot] += cost
 
-    def traffic(self, site: Site) -> dict[str, Traffic]:
-        """What a site has cost so far, by space."""
+    def finish(self) -> None:
+        """The launch is done: ``traffic`` may be asked."""
         self._flush()
+
+    def traffic(self, site: Site) -> dict[str, Traffic]:
+        """What a site has cost, by space."""
         first = site.number * len(COUNTED_SPACES)
         rows = self._totals[first : first + len(COUNTED_SPACES)].tolist()
         return {
@@ -177,7 +182,7 @@ class TrafficCounter:
 
     def _pattern(self, site: Site, space: str, relative: Any, mask: Any, start: int) -> Any:
         key = (
-            space, site.width, start, relative.shape, relative.tobytes(),
+            space, site.width, site.kind == "load", start, relative.shape, relative.tobytes(),
             None if mask is None else (mask.shape, mask.tobytes()),
         )  # fmt: skip
         found = self.known.get(key)

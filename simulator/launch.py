@@ -29,6 +29,7 @@ from .compiler import Program, compile_ptx
 from .counters import TrafficCounter
 from .errors import LaunchError
 from .geometry import Geometry, WarpView
+from .hazard import Source
 from .instructions import DTYPES
 from .layout import ARRAY_BITS, FUNCTIONS, PARAMETERS, array_address, variable_bytes
 from .machine import Machine, Stuck
@@ -119,13 +120,13 @@ def launch(
             together = True
     for number, array in enumerate(arguments.arrays):
         write_back(array, allocations[number].content())
+    job.traffic.finish()
     counters, lines = collect(program, job.machine, job.traffic, job.tally, job.findings.sources)
-    steered = depends_on_data(program, lambda site: set(job.traffic.traffic(site)))
     return Run(
         kernel.name, kernel.entry, kernel.build, kernel.sha256, grid3, block3, total_shared,
         str(schedule), counters, lines, job.findings.hazards(), tuple(c for c in CHECKS if c in chosen),
         time.perf_counter() - began, program.approximate,
-        Sources(kernel).of(steered) if steered else None,
+        functools.partial(_dependence, kernel, program, job.traffic),
     )  # fmt: skip
 
 
@@ -142,7 +143,8 @@ class _Job:
     ) -> None:  # fmt: skip
         self.program, self.buffer, self.allocations = program, buffer, allocations
         self.grid, self.block, self.shared, self.dynamic = grid, block, shared, dynamic
-        self.traffic, self.tally = TrafficCounter(len(program.sites)), Tally(program)
+        self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", block))
+        self.tally = Tally(program)
         self.findings = Findings(Sources(kernel), program.layout, program.sites, grid, block)
 
     def run(
@@ -207,10 +209,16 @@ class _Job:
                 closer, granule, self.shared, findings.race,
                 functools.partial(findings.uninitialised, "shared"),
                 "races" in chosen, "uninitialised" in chosen,
+                self.program.memo("intervals", self.block, self.shared, tuple(sorted(chosen))),
             )  # fmt: skip
         if "uninitialised" in chosen and self.program.layout.local_bytes:
             local = LocalCheck(self.findings, granule)
         return races, local
+
+
+def _dependence(kernel: Kernel, program: Program, traffic: TrafficCounter) -> Source | None:
+    steered = depends_on_data(program, lambda site: set(traffic.traffic(site)))
+    return Sources(kernel).of(steered) if steered else None
 
 
 def _checks(checks: str | Collection[str]) -> set[str]:

@@ -90,6 +90,7 @@ class RaceCheck:
         granule: Bytes of a location: 4, or the narrowest access of the program.
         found: Called with each batch of conflicts.
         uninitialised: Called with reads of shared memory that nothing wrote.
+        memo: What is known of intervals, for this shape of block and these checks.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class RaceCheck:
         uninitialised: Callable[[Site, Any, Any, Any], None],
         races: bool,
         initialised: bool,
+        memo: dict[Any, Any],
     ) -> None:
         self.closer, self.granule, self.shared_bytes = closer, granule, shared_bytes
         self.found, self.uninitialised = found, uninitialised
@@ -110,7 +112,7 @@ class RaceCheck:
         self.shadows: dict[int, Shadow] = {}
         self.touched: dict[int, Any] = {}
         self.read: set[int] = set()
-        self.intervals = Intervals(self)
+        self.intervals = Intervals(self, memo)
 
     def start(self, geometry: Geometry) -> None:
         """A new batch begins."""
@@ -335,13 +337,13 @@ class Intervals:
     """Shared memory without the table: what happens between two barriers, judged once.
 
     Which locations have been written so far is a state; a state and an interval lead to
-    the next state, or to suspicion. The steps are remembered across batches.
+    the next state, or to suspicion. The steps are remembered across batches and launches.
     """
 
-    def __init__(self, owner: RaceCheck) -> None:
+    def __init__(self, owner: RaceCheck, memo: dict[Any, Any]) -> None:
         self.owner = owner
-        self.steps: dict[Any, int] = {}
-        self.states: list[Any] = [None]
+        self.steps: dict[Any, int] = memo.setdefault("steps", {})
+        self.states: list[Any] = memo.setdefault("states", [None])
         self.tokens: dict[int, tuple[Any, Any]] = {}
 
     def start(self, geometry: Geometry) -> None:

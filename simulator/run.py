@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -147,8 +149,7 @@ class Run:
         checked: Names of the checks that ran.
         seconds: Wall-clock time of the simulation.
         approximate: Whether an instruction ran whose bits PTX does not promise.
-        data_dependence: The line that makes addresses, branches or barriers depend on what
-            an array holds; ``None`` if there is none.
+        find_dependence: Works out ``data_dependence``, which not every run is asked for.
     """
 
     kernel: str
@@ -165,7 +166,12 @@ class Run:
     checked: tuple[str, ...]
     seconds: float
     approximate: bool
-    data_dependence: Source | None = None
+    find_dependence: Callable[[], Source | None] = field(repr=False)
+
+    @functools.cached_property
+    def data_dependence(self) -> Source | None:
+        """The line that makes addresses, branches or barriers depend on what an array holds."""
+        return self.find_dependence()
 
     @property
     def holds_for_all_data(self) -> bool:

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import simulator
+from kernels import Kernel
 from simulator.counters import wavefronts
 
 MEASURED = json.loads((Path(__file__).parent / "ground_truth" / "banks.json").read_text())
@@ -32,3 +34,19 @@ def test_requests_add_up() -> None:
     lanes = np.where(index < 0, np.int64(2**62), index * 16)
     total = sum(m["wavefronts"] for m in MEASURED if m["kernel"] == "ld_f4")
     assert wavefronts(lanes, 16, True)[0] == total
+
+
+def test_loads_and_stores_of_one_pattern_are_judged_apart() -> None:
+    source = (
+        'extern "C" __global__ void both(float4* out) {\n'
+        "  __shared__ float4 s[16];\n"
+        "  s[threadIdx.x & 1] = out[0];\n"
+        "  __syncthreads();\n"
+        "  out[threadIdx.x] = s[threadIdx.x & 1];\n"
+        "}\n"
+    )
+    out = np.zeros((32, 4), np.float32)
+    run = simulator.launch(Kernel.from_cuda(source, "both"), 1, 32, [out], checks="none")
+    # Lanes two apart agree: the load joins quarter warps, the store does not.
+    assert run.counters.shared_store.wavefronts == 4
+    assert run.counters.shared_load.wavefronts == 2
