@@ -119,7 +119,7 @@ def _from_file(request: Request) -> Target:
             raise UserError(f"{request.target} is PTX: there is no build to choose")
         kernel = Kernel.from_ptx(Path(request.target), named)
     else:
-        entry = named or _only_kernel(request.target)
+        entry = named or only_kernel(request.target)
         kernel = Kernel.from_cuda(
             Path(request.target), entry, request.arch, request.options, request.build or "device"
         )
@@ -133,7 +133,7 @@ def _from_file(request: Request) -> Target:
     )  # fmt: skip
 
 
-def _only_kernel(file: str) -> str:
+def only_kernel(file: str) -> str:
     """The entry to take where none was named."""
     try:
         found = kernel_names(Path(file).read_text(encoding="utf-8", errors="replace"))

@@ -1,0 +1,176 @@
+"""The pytest plugin: the fixture, the failure text, the JSON, and docs/testing.md's example."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernels import library
+from tilescope.plugin import Simulate, assert_clean
+
+pytest_plugins = ["pytester"]
+ROOT = Path(__file__).parent.parent
+
+KERNELS = """\
+__global__ void neighbour(float* out) {
+    __shared__ float s[64];
+    s[threadIdx.x] = out[threadIdx.x];
+    out[threadIdx.x] = s[63 - threadIdx.x];
+}
+__global__ void flags(int* out) {
+    if (threadIdx.x % 32 == 0)
+        out[0] = 1;
+}
+__global__ void twice(float* x) {
+    x[threadIdx.x] *= 2.0f;
+}
+"""
+
+
+def run_pytest(pytester: pytest.Pytester, *words: str) -> pytest.RunResult:
+    """pytest in a process of its own, with the plugin, installed or not."""
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\nfilterwarnings = ['error']\n")
+    known = {point.name for point in metadata.entry_points(group="pytest11")}
+    plugin = () if "tilescope" in known else ("-p", "tilescope.plugin")
+    return pytester.runpytest_subprocess(*plugin, "-p", "no:cacheprovider", *words)
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """An empty project next to a file of kernels."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pytester.makefile(".cu", my=KERNELS)
+    return pytester
+
+
+def test_clean_and_not(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        test_my="""
+        import numpy as np
+        from tilescope.plugin import assert_clean
+
+        def test_clean(simulate):
+            x = np.arange(64, dtype=np.float32)
+            run = simulate("my.cu", 1, 64, [x], entry="twice")
+            assert_clean(run)
+            assert x[3] == 6
+            assert simulate.runs == [run]
+
+        def test_racy(simulate):
+            assert simulate.runs == []
+            run = simulate("my.cu", 1, 64, [np.zeros(64, np.float32)], entry="neighbour")
+            simulate.assert_clean(run)
+
+        def test_without_launches():
+            pass
+        """
+    )
+    result = run_pytest(project, "--tilescope-json", "runs.json")
+    result.assert_outcomes(passed=2, failed=1)
+    text = "\n".join(result.outlines)
+    assert "1 hazard in neighbour" in text or "2 hazards in neighbour" in text
+    assert "RAW race on shared s" in text
+    assert "my.cu:4  out[threadIdx.x] = s[63 - threadIdx.x];" in text
+    assert "plugin.py" not in text  # the report, not the plugin's own lines
+    content = json.loads((project.path / "runs.json").read_text())
+    assert content["schema"] == 1
+    assert [run["test"] for run in content["runs"]] == [
+        "test_my.py::test_clean",
+        "test_my.py::test_racy",
+    ]
+    assert [bool(run["hazards"]) for run in content["runs"]] == [False, True]
+
+
+def test_the_json_is_written_even_if_nothing_ran(project: pytest.Pytester) -> None:
+    project.makepyfile("def test_nothing(): pass")
+    run_pytest(project, "--tilescope-json", "runs.json").assert_outcomes(passed=1)
+    assert json.loads((project.path / "runs.json").read_text())["runs"] == []
+
+
+def test_the_json_has_the_runs_of_all_workers(project: pytest.Pytester) -> None:
+    pytest.importorskip("xdist")
+    project.makepyfile(
+        """
+        import numpy as np
+        import pytest
+
+        @pytest.mark.parametrize("n", range(4))
+        def test_twice(simulate, n):
+            simulate("my.cu", 1, 32, [np.ones(32, np.float32)], entry="twice")
+        """
+    )
+    run_pytest(project, "-n", "2", "--tilescope-json", "runs.json").assert_outcomes(passed=4)
+    assert len(json.loads((project.path / "runs.json").read_text())["runs"]) == 4
+
+
+def test_the_documentations_example(project: pytest.Pytester) -> None:
+    text = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+    files = re.findall(r"`([\w.]+)`:\n\n```\w+\n(.*?)```", text, re.S)
+    assert [name for name, _ in files] == ["blocksum.cu", "test_blocksum.py"]
+    for name, content in files:
+        (project.path / name).write_text(content, encoding="utf-8")
+    run_pytest(project).assert_outcomes(passed=4)
+    # Its barrier matters: without it the same tests fail, with the report.
+    source = (project.path / "blocksum.cu").read_text()
+    (project.path / "blocksum.cu").write_text(source.replace("__syncthreads();", ""))
+    result = run_pytest(project, "-k", "is_clean")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*race on shared part*"])
+
+
+def test_importing_the_plugin_is_cheap() -> None:
+    code = (
+        "import sys, tilescope.plugin; heavy = {'numpy', 'simulator', 'kernels', 'click', 'rich'}; "
+        "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# -- in this process --------------------------------------------------------------------
+
+
+def test_a_kernel_or_a_file(tmp_path: Path) -> None:
+    simulate = Simulate()
+    kernel = library.get("matmul_naive").kernel()
+    launch = library.get("matmul_naive").launch((8, 8, 8))
+    run = simulate(kernel, launch.grid, launch.block, launch.args)
+    file = tmp_path / "naive.ptx"
+    file.write_text(kernel.ptx)
+    shape = (launch.grid, launch.block)
+    again = simulate(file, *shape, launch.args, entry=kernel.entry, schedule="warps")
+    assert (run.sha256, run.checked) == (again.sha256, again.checked)
+    assert again.schedule == "warps"
+    assert simulate.runs == [run, again]
+    with pytest.raises(TypeError, match="entry belongs to a file"):
+        simulate(kernel, 1, 1, [], entry="naive")
+    (tmp_path / "my.cu").write_text(KERNELS)
+    with pytest.raises(Exception, match=r"which kernel of .*neighbour, flags, twice"):
+        simulate(tmp_path / "my.cu", 1, 1, [])
+
+
+def test_what_was_not_checked_is_not_clean(tmp_path: Path) -> None:
+    (tmp_path / "my.cu").write_text(KERNELS)
+    simulate = Simulate()
+    args = [np.zeros(64, np.float32)]
+    run = simulate(tmp_path / "my.cu", 1, 64, args, entry="twice", checks="none")
+    with pytest.raises(pytest.fail.Exception, match="ran without checks"):
+        assert_clean(run)
+
+
+def test_warnings_may_be_allowed(tmp_path: Path) -> None:
+    (tmp_path / "my.cu").write_text(KERNELS)
+    run = Simulate()(tmp_path / "my.cu", 1, 64, [np.zeros(1, np.int32)], entry="flags")
+    assert [hazard.severity for hazard in run.hazards] == ["warning"]
+    assert_clean(run, allow_warnings=True)
+    with pytest.raises(pytest.fail.Exception, match="every write leaves the same value"):
+        assert_clean(run)

@@ -1,0 +1,184 @@
+"""pytest plugin: launch kernels in tests, and fail with the hazard report.
+
+The fixture ``simulate`` launches a kernel with all checks on and remembers the run;
+``assert_clean(run)`` fails if it had a hazard; ``--tilescope-json FILE`` writes every run of
+the session. NumPy and the simulator are imported when a test first launches something.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from kernels import Kernel
+    from simulator import Run
+
+__all__ = ["Simulate", "assert_clean", "simulate"]
+
+_RUNS = pytest.StashKey[list[dict[str, Any]]]()
+_SIMULATE = pytest.StashKey["Simulate"]()
+_WORKER = "tilescope_runs"
+
+
+def assert_clean(run: Run, allow_warnings: bool = False) -> None:
+    """Fail with the hazard report if a run has hazards, or if it was not checked at all.
+
+    Args:
+        run: What ``simulator.launch`` or the fixture ``simulate`` returned.
+        allow_warnings: Whether only errors count.
+    """
+    __tracebackhide__ = True
+    if not run.checked:
+        pytest.fail(f"{run.kernel} ran without checks: nothing says that it is clean", False)
+    found = [h for h in run.hazards if h.severity == "error" or not allow_warnings]
+    if found:
+        count = f"{len(found)} hazard{'s' if len(found) > 1 else ''}"
+        head = f"{count} in {run.kernel}, grid {run.grid}, block {run.block}, {run.build} build"
+        pytest.fail("\n\n".join([head, *(str(hazard) for hazard in found)]), False)
+
+
+class Simulate:
+    """``simulator.launch`` for tests.
+
+    Attributes:
+        runs: What this test has launched so far.
+    """
+
+    assert_clean = staticmethod(assert_clean)
+
+    def __init__(self, record: list[dict[str, Any]] | None = None) -> None:
+        self.runs: list[Run] = []
+        self.test = ""
+        self._record = record
+
+    def __call__(
+        self,
+        kernel: Kernel | str | os.PathLike[str],
+        grid: int | Sequence[int],
+        block: int | Sequence[int],
+        args: Sequence[Any],
+        *,
+        entry: str | None = None,
+        arch: str = "compute_90",
+        options: Sequence[str] = (),
+        build: str = "device",
+        shared_bytes: int = 0,
+        schedule: str | int = "lockstep",
+        checks: str | Collection[str] = "all",
+    ) -> Run:
+        """Launch a kernel; outputs are written into the arrays among ``args``.
+
+        Args:
+            kernel: A ``Kernel``, or a ``.cu`` or ``.ptx`` file.
+            grid: Blocks, x first.
+            block: Threads of a block, likewise.
+            args: Arrays and numbers, as ``simulator.launch`` takes them.
+            entry: The kernel of a file, as C++ writes it; may be left out where the file
+                has one kernel.
+            arch: Virtual architecture to compile a ``.cu`` file for.
+            options: Further options of NVRTC.
+            build: ``device`` or ``source``.
+            shared_bytes: Dynamic shared memory of a block.
+            schedule: ``lockstep``, ``warps``, ``reverse``, or a seed.
+            checks: ``all``, ``none``, or names of checks.
+        """
+        import simulator
+
+        made = _kernel(kernel, entry, arch, options, build)
+        run = simulator.launch(
+            made, grid, block, args, shared_bytes=shared_bytes, schedule=schedule, checks=checks
+        )
+        self.runs.append(run)
+        if self._record is not None:
+            self._record.append({"test": self.test} | run.to_dict())
+        return run
+
+
+def _kernel(
+    kernel: Kernel | str | os.PathLike[str],
+    entry: str | None,
+    arch: str,
+    options: Sequence[str],
+    build: str,
+) -> Kernel:
+    from kernels import Kernel
+
+    from .target import only_kernel
+
+    if isinstance(kernel, Kernel):
+        if entry is not None:
+            raise TypeError("entry belongs to a file; this is a Kernel, which has its own")
+        return kernel
+    if Path(kernel).suffix == ".ptx":
+        return Kernel.from_ptx(kernel, entry)
+    name = only_kernel(os.fspath(kernel)) if entry is None else entry
+    return Kernel.from_cuda(kernel, name, arch, options, build)
+
+
+@pytest.fixture(scope="session")
+def simulate(request: pytest.FixtureRequest) -> Simulate:
+    """Launch kernels with all checks on; ``simulate.runs`` are those of the test at hand.
+
+    It belongs to the session, so that a Hypothesis test may use it.
+    """
+    config = request.config
+    made = Simulate(config.stash.get(_RUNS, None))
+    made.test = _test_at_hand()
+    config.stash[_SIMULATE] = made
+    return made
+
+
+def _test_at_hand() -> str:
+    return os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--tilescope-json``."""
+    group = parser.getgroup("tilescope")
+    group.addoption(
+        "--tilescope-json",
+        metavar="FILE",
+        help="Write counters and hazards of every launch of the session as JSON.",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep runs only if somebody wants them."""
+    if config.getoption("--tilescope-json"):
+        config.stash[_RUNS] = []
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A new test: no runs yet."""
+    simulate = item.config.stash.get(_SIMULATE, None)
+    if simulate is not None:
+        simulate.runs = []
+        simulate.test = item.nodeid
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the runs; a worker of pytest-xdist hands them to its controller."""
+    runs = session.config.stash.get(_RUNS, None)
+    if runs is None:
+        return
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput[_WORKER] = json.dumps(runs)
+        return
+    content = {"schema": 1, "runs": runs}
+    file = Path(session.config.getoption("--tilescope-json"))
+    file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Take the runs of a pytest-xdist worker that is done."""
+    runs = node.config.stash.get(_RUNS, None)
+    output = getattr(node, "workeroutput", {})
+    if runs is not None and _WORKER in output:
+        runs.extend(json.loads(output[_WORKER]))
