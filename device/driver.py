@@ -52,7 +52,9 @@ def bindings() -> Any:
     try:
         (status,) = driver.cuInit(0)
     except RuntimeError as error:  # libcuda is not there
-        raise DeviceError(f"no NVIDIA driver on this machine ({str(error).splitlines()[0]})") from None
+        raise DeviceError(
+            f"no NVIDIA driver on this machine ({str(error).splitlines()[0]})"
+        ) from None
     if status != driver.CUresult.CUDA_SUCCESS:
         raise _error(driver, "cuInit", status)
     return driver

@@ -45,7 +45,10 @@ def available(index: int = 0) -> tuple[bool, str]:
     try:
         count = call("cuDeviceGetCount")
         if index >= count:
-            return False, f"no GPU number {index}: {count} found" if count else "no NVIDIA GPU found"
+            return (
+                False,
+                f"no GPU number {index}: {count} found" if count else "no NVIDIA GPU found",
+            )
         return True, device_name(index)
     except DeviceError as error:
         return False, str(error)
@@ -97,7 +100,11 @@ def launch(
         attributes = driver.CUfunction_attribute
 
         def attribute(name: str) -> int:
-            return int(call("cuFuncGetAttribute", getattr(attributes, f"CU_FUNC_ATTRIBUTE_{name}"), function))
+            return int(
+                call(
+                    "cuFuncGetAttribute", getattr(attributes, f"CU_FUNC_ATTRIBUTE_{name}"), function
+                )
+            )
 
         if shared_bytes:
             call(
@@ -111,9 +118,7 @@ def launch(
             pointers.append(_allocate(stack, raw.nbytes, label))
             inputs.append(raw)
         buffer = arguments.parameter_buffer(lambda number: int(pointers[number]))
-        values = [
-            np.frombuffer(buffer, np.uint8, p.nbytes, p.offset).copy() for p in kernel.params
-        ]
+        values = [np.frombuffer(buffer, np.uint8, p.nbytes, p.offset).copy() for p in kernel.params]
         table = np.array([v.ctypes.data for v in values], np.uint64)
         stream = call("cuStreamCreate", 0)
         stack.callback(_quietly, "cuStreamDestroy", stream)
@@ -124,7 +129,16 @@ def launch(
                 if raw.nbytes:
                     call("cuMemcpyHtoD", pointer, raw.ctypes.data, raw.nbytes)
             call("cuEventRecord", first, stream)
-            call("cuLaunchKernel", function, *grid3, *block3, shared_bytes, stream, table.ctypes.data, 0)
+            call(
+                "cuLaunchKernel",
+                function,
+                *grid3,
+                *block3,
+                shared_bytes,
+                stream,
+                table.ctypes.data,
+                0,
+            )
             call("cuEventRecord", last, stream)
             call("cuStreamSynchronize", stream, doing=f"running {kernel.name}")
             times.append(float(call("cuEventElapsedTime", first, last)))
@@ -165,7 +179,10 @@ def _load(stack: contextlib.ExitStack, kernel: Kernel, level: int | None) -> Any
     driver = bindings()
     options, values = [], []
     log = bytearray(8192)
-    options += [driver.CUjit_option.CU_JIT_ERROR_LOG_BUFFER, driver.CUjit_option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
+    options += [
+        driver.CUjit_option.CU_JIT_ERROR_LOG_BUFFER,
+        driver.CUjit_option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+    ]
     values += [log, len(log)]
     if level is not None:
         options.append(driver.CUjit_option.CU_JIT_OPTIMIZATION_LEVEL)
@@ -177,7 +194,9 @@ def _load(stack: contextlib.ExitStack, kernel: Kernel, level: int | None) -> Any
         )  # fmt: skip
     except DeviceError as error:
         detail = log.split(b"\0")[0].decode(errors="replace").strip()
-        raise DeviceError(f"{error}\n{detail}" if detail else str(error), error.call, error.code) from None
+        raise DeviceError(
+            f"{error}\n{detail}" if detail else str(error), error.call, error.code
+        ) from None
     stack.callback(_quietly, "cuModuleUnload", module)
     return call("cuModuleGetFunction", module, kernel.entry.encode())
 

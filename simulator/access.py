@@ -26,7 +26,14 @@ class AccessObserver(Protocol):
     """Sees every access, in bulk."""
 
     def access(
-        self, site: Site, space: str, address: Any, mask: Any, repeated: bool, home: Any, values: Any
+        self,
+        site: Site,
+        space: str,
+        address: Any,
+        mask: Any,
+        repeated: bool,
+        home: Any,
+        values: Any,
     ) -> None:
         """One execution of a memory instruction, told before it happens.
 
@@ -122,9 +129,7 @@ class Memories:
         relative = base - np.int64(allocation.base - offset)
         return GlobalIndex(allocation, relative, site.type, site.count), "global", base
 
-    def _piecewise(
-        self, site: Site, base: Any, mask: Any
-    ) -> tuple[MixedIndex, list[Event]]:
+    def _piecewise(self, site: Site, base: Any, mask: Any) -> tuple[MixedIndex, list[Event]]:
         """Lanes in different arrays or spaces, and those that are nowhere: hazards."""
         shape = self.geometry.shape
         address = np.broadcast_to(base + np.int64(site.offset), shape)
@@ -160,7 +165,9 @@ class Memories:
 
         def flat(allocation: Allocation) -> Any:
             def make(a: Any) -> Any:
-                index = GlobalIndex(allocation, a - np.int64(allocation.base), site.type, site.count)
+                index = GlobalIndex(
+                    allocation, a - np.int64(allocation.base), site.type, site.count
+                )
                 return index, "global", a
 
             return make
@@ -171,7 +178,9 @@ class Memories:
             found.append(("shared memory", start, end, column(self.shared, start)))
         if site.space in ("local", "generic"):
             start = _LOCAL if site.space == "generic" else 0
-            found.append(("local memory", start, start + self.local.nbytes, column(self.local, start)))
+            found.append(
+                ("local memory", start, start + self.local.nbytes, column(self.local, start))
+            )
         if site.space not in ("shared", "local"):
             for number in np.unique(address[lanes] >> np.int64(ARRAY_BITS)) - 1:
                 allocation = self.allocations.get(int(number))
@@ -180,7 +189,9 @@ class Memories:
                 if site.kind != "load" and not allocation.writable:
                     inside = lanes & (address >= allocation.base) & (address < allocation.end)
                     if inside.any():
-                        self._report("read-only", site, address - allocation.base, inside, allocation.name)
+                        self._report(
+                            "read-only", site, address - allocation.base, inside, allocation.name
+                        )
                         lanes &= ~inside
                     continue
                 found.append((allocation.name, allocation.base, allocation.end, flat(allocation)))

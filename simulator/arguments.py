@@ -49,7 +49,9 @@ def check_shape(grid: Dim3, block: Dim3) -> None:
     """
     threads = block[0] * block[1] * block[2]
     if threads > MAX_THREADS:
-        raise LaunchError(f"{threads} threads in a block of {_times(block)}; a GPU allows {MAX_THREADS}")
+        raise LaunchError(
+            f"{threads} threads in a block of {_times(block)}; a GPU allows {MAX_THREADS}"
+        )
     for limits, shape, name in ((MAX_BLOCK, block, "block"), (MAX_GRID, grid, "grid")):
         for axis, most, n in zip("xyz", limits, shape, strict=True):
             if n > most:
@@ -130,7 +132,9 @@ def _pointer(made: Arguments, param: Param, array: Any, label: str) -> int:
         if other is array or _same(other, array):
             return number
         if np.may_share_memory(other, array) and np.shares_memory(other, array):
-            raise ValueError(f"{label} overlaps another array; give the kernel one array and an offset")
+            raise ValueError(
+                f"{label} overlaps another array; give the kernel one array and an offset"
+            )
     made.arrays.append(array)
     made.labels.append(label)
     return len(made.arrays) - 1
@@ -174,7 +178,11 @@ def scalar_bytes(param: Param, arg: Any, label: str) -> bytes:
         arg = 0
     if dtype.kind == "f":
         return _float_bytes(dtype, arg, label, param)
-    if isinstance(arg, np.floating) and arg.dtype.itemsize == dtype.itemsize and param.type[0] == "b":
+    if (
+        isinstance(arg, np.floating)
+        and arg.dtype.itemsize == dtype.itemsize
+        and param.type[0] == "b"
+    ):
         return bytes(arg.tobytes())
     if not isinstance(arg, (int, np.integer)):
         raise TypeError(f"{label} is {param.type}; cannot convert {type(arg).__name__} {arg!r}")

@@ -66,7 +66,11 @@ def fma_f32(a: Array, b: Array, c: Array) -> Array:
     0.10 + 0.10, NaN test 0.07 ns a lane.
     """
     p = np.multiply(a, b, dtype=np.float64)
-    s = np.add(p, c, out=p) if p.ndim and p.shape == np.broadcast_shapes(p.shape, c.shape) else p + c
+    s = (
+        np.add(p, c, out=p)
+        if p.ndim and p.shape == np.broadcast_shapes(p.shape, c.shape)
+        else p + c
+    )
     try:
         with np.errstate(under="raise"):
             r = s.astype(np.float32)

@@ -39,7 +39,13 @@ def _operation(name: str, kind: str, flushes: bool) -> Callable[..., Any]:
 
 
 def apply(
-    name: str, kind: str, where: Any, operands: tuple[Any, ...], read: Any, write: Any, flushes: bool
+    name: str,
+    kind: str,
+    where: Any,
+    operands: tuple[Any, ...],
+    read: Any,
+    write: Any,
+    flushes: bool,
 ) -> Any:
     """Perform one atomic instruction.
 

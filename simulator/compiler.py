@@ -207,7 +207,11 @@ def pack(low_half: Any, high_half: Any, dtype: Any) -> Any:
 def upper(value: Any, part: int, dtype: Any) -> Any:
     """The ``part``-th piece of a value that is a vector of narrower ones."""
     word = value.view(f"u{value.dtype.itemsize}")
-    return (word >> word.dtype.type(part * dtype.itemsize * 8)).astype(f"u{dtype.itemsize}").view(dtype)
+    return (
+        (word >> word.dtype.type(part * dtype.itemsize * 8))
+        .astype(f"u{dtype.itemsize}")
+        .view(dtype)
+    )
 
 
 @functools.lru_cache(maxsize=32)
@@ -282,7 +286,9 @@ class _Compiler:
             kind = home.registers.get(name)
             if kind is None:
                 params = {p.name: p.type for p in (*home.params, *home.results)}
-                kind = "pred" if name == CARRY else params.get(name, "u32" if name == RETURN else "")
+                kind = (
+                    "pred" if name == CARRY else params.get(name, "u32" if name == RETURN else "")
+                )
             if not kind:
                 variable = home.variables.get(name)
                 kind = variable.type if variable and variable.space == "param" else ""
@@ -543,7 +549,9 @@ class _BlockCompiler:
             raise Unsupported("no state space")
         if ins.opcode == "isspacep":
             fn = self.owner.callable(functools.partial(in_window, space))
-            self.write(ins.operands[0], f"{fn}({self.source(ins.operands[1], 'b64')})", "pred", guard)
+            self.write(
+                ins.operands[0], f"{fn}({self.source(ins.operands[1], 'b64')})", "pred", guard
+            )
             return
         kind = ins.types[-1].replace("u", "b")
         value = self.source(ins.operands[1], kind)
@@ -551,7 +559,9 @@ class _BlockCompiler:
         if start and kind == "b32":
             raise Unsupported("32-bit generic addresses")
         if start:
-            value = f"{value} {'-' if ins.has('to') else '+'} {self.owner.constant(np.int64(start))}"
+            value = (
+                f"{value} {'-' if ins.has('to') else '+'} {self.owner.constant(np.int64(start))}"
+            )
         self.write(ins.operands[0], f"({value})", kind, guard)
 
     # -- memory ---------------------------------------------------------------
@@ -668,7 +678,9 @@ class _BlockCompiler:
     def unpassed_parameter(self, ins: Instruction) -> bool:
         """Parameters of a system function (``__assertfail``): their values are not needed."""
         if ins.opcode == "ld":
-            self.write(ins.operands[0], self.owner.constant(DTYPES[ins.types[-1]].type(0)), ins.types[-1])
+            self.write(
+                ins.operands[0], self.owner.constant(DTYPES[ins.types[-1]].type(0)), ins.types[-1]
+            )
         return True
 
     def load_parameter(self, ins: Instruction, value: Operand | None, offset: int) -> None:

@@ -108,7 +108,14 @@ class TrafficCounter:
                 self._pending[slot] = 0
 
     def access(
-        self, site: Site, space: str, address: Any, mask: Any, repeated: bool, home: Any, values: Any
+        self,
+        site: Site,
+        space: str,
+        address: Any,
+        mask: Any,
+        repeated: bool,
+        home: Any,
+        values: Any,
     ) -> None:
         """See ``AccessObserver``."""
         if not site.counted:
@@ -133,9 +140,7 @@ class TrafficCounter:
         first = site.number * len(COUNTED_SPACES)
         rows = self._totals[first : first + len(COUNTED_SPACES)].tolist()
         return {
-            space: Traffic(*row)
-            for space, row in zip(COUNTED_SPACES, rows, strict=True)
-            if row[0]
+            space: Traffic(*row) for space, row in zip(COUNTED_SPACES, rows, strict=True) if row[0]
         }
 
     def cost(self, site: Site, space: str, address: Any, mask: Any) -> Any:
@@ -165,7 +170,9 @@ class TrafficCounter:
         times = g.columns // len(starts)
         counts = np.bincount(starts)
         for start in np.flatnonzero(counts).tolist():
-            total += self._pattern(site, space, relative, mask, start) * (int(counts[start]) * times)
+            total += self._pattern(site, space, relative, mask, start) * (
+                int(counts[start]) * times
+            )
         return total
 
     def _interleaved(self, site: Site, address: Any) -> Any:
@@ -251,7 +258,16 @@ class TrafficCounter:
             touched = np.count_nonzero(_fresh(lanes) & live, axis=1) * site.width
             ideal = int((-(-touched // SECTOR)).sum())
         return np.array(
-            [len(lanes), accesses, accesses * site.width, distinct, sectors, passes, conflicts, ideal],
+            [
+                len(lanes),
+                accesses,
+                accesses * site.width,
+                distinct,
+                sectors,
+                passes,
+                conflicts,
+                ideal,
+            ],
             np.int64,
         )
 
@@ -297,6 +313,8 @@ def wavefronts(lanes: Any, width: int, load: bool) -> tuple[int, int]:
     if not wanted.size:
         return 0, 0
     bank = wanted % BANKS
-    per_bank = np.bincount((wanted >> np.int64(32)) * BANKS + bank, minlength=len(lanes) * 4 * BANKS)
+    per_bank = np.bincount(
+        (wanted >> np.int64(32)) * BANKS + bank, minlength=len(lanes) * 4 * BANKS
+    )
     fullest = per_bank.reshape(-1, BANKS).max(axis=1)
     return int(fullest.sum()), int(fullest.sum() - np.count_nonzero(fullest))

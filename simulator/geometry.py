@@ -105,7 +105,9 @@ class Geometry:
         any_lane = np.logical_or.reduceat(rows, starts, axis=0)
         return threads, int(np.count_nonzero(any_lane)) * times
 
-    def thread_at(self, index: tuple[int, ...]) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    def thread_at(
+        self, index: tuple[int, ...]
+    ) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
         """Thread and block coordinates, x first, of an index into the full shape."""
         z, y, x, column = (int(i) for i in index)
         return (x, y, z), self.block_at(column)
@@ -151,6 +153,8 @@ class WarpView:
         lanes = g.by_warp(value, value.dtype.type(0))
         if g.threads % WARP:  # absent lanes repeat the warp's first, or are neutral for sums
             absent = g.by_warp(np.bool_(True), False)
-            first = lanes[:, :1] if operation not in (np.add, np.bitwise_xor) else lanes.dtype.type(0)
+            first = (
+                lanes[:, :1] if operation not in (np.add, np.bitwise_xor) else lanes.dtype.type(0)
+            )
             lanes = np.where(absent, lanes, first)
         return g.spread(operation.reduce(lanes, axis=1, dtype=value.dtype))

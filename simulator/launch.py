@@ -267,7 +267,9 @@ def _allocations(program: Program, arguments: Arguments, buffer: bytes) -> dict[
     """Global memory: the argument arrays, the parameters, the module's variables."""
     made = {
         number: Allocation(number, content(array), label, bool(array.flags.writeable))
-        for number, (array, label) in enumerate(zip(arguments.arrays, arguments.labels, strict=True))
+        for number, (array, label) in enumerate(
+            zip(arguments.arrays, arguments.labels, strict=True)
+        )
     }
     parameters = np.frombuffer(buffer, np.uint8)
     made[PARAMETERS] = Allocation(PARAMETERS, parameters, "parameters", False)

@@ -146,7 +146,10 @@ class ColumnIndex:
         shape = memory.shape if memory.space == "local" else (*self.lead, memory.shape[3])
         if self.size == 8:
             pairs = got.reshape(self.count, 2, -1)
-            return tuple(_join(pairs[i, 0], pairs[i, 1], self.dtype).reshape(shape) for i in range(self.count))
+            return tuple(
+                _join(pairs[i, 0], pairs[i, 1], self.dtype).reshape(shape)
+                for i in range(self.count)
+            )
         if got.dtype != self.dtype:
             got = got.view(self.dtype)
         if self.count == 1:

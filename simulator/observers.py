@@ -61,7 +61,14 @@ class LocalCheck:
         self.lanes: dict[int, Any] = {}
 
     def access(
-        self, site: Site, space: str, address: Any, mask: Any, repeated: bool, home: Any, values: Any
+        self,
+        site: Site,
+        space: str,
+        address: Any,
+        mask: Any,
+        repeated: bool,
+        home: Any,
+        values: Any,
     ) -> None:
         """See ``AccessObserver``."""
         if space != "local":

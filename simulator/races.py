@@ -133,7 +133,14 @@ class RaceCheck:
     # -- events -------------------------------------------------------------------
 
     def access(
-        self, site: Site, space: str, address: Any, mask: Any, repeated: bool, home: Any, values: Any
+        self,
+        site: Site,
+        space: str,
+        address: Any,
+        mask: Any,
+        repeated: bool,
+        home: Any,
+        values: Any,
     ) -> None:
         """See ``AccessObserver``; ``home`` is the memory, ``values`` what a store writes."""
         if not site.counted:
@@ -420,7 +427,14 @@ class Intervals:
         return len(self.states) - 1
 
     def _check(
-        self, site: Site, lanes: Lanes, columns: int, shadow: Shadow, order: Order, written: Any, now: int
+        self,
+        site: Site,
+        lanes: Lanes,
+        columns: int,
+        shadow: Shadow,
+        order: Order,
+        written: Any,
+        now: int,
     ) -> None:
         owner = self.owner
         thread = lanes.column * self.geometry.threads + lanes.thread

@@ -95,7 +95,9 @@ def _through_call(
 def _stores(function: Function, ins: Instruction, tainted: set[tuple[str, str]]) -> bool:
     reads, _ = reads_and_writes(ins)
     address = ins.operands[0]
-    base = address.base.name if isinstance(address, Address) and isinstance(address.base, Reg) else ""
+    base = (
+        address.base.name if isinstance(address, Address) and isinstance(address.base, Reg) else ""
+    )
     return any((function.name, name) in tainted for name in reads if name != base)
 
 

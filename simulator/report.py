@@ -134,9 +134,7 @@ class Findings:
             space=space, variable=name, element=element,
         )  # fmt: skip
 
-    def uninitialised(
-        self, space: str, site: Site, address: Any, thread: Any, column: Any
-    ) -> None:
+    def uninitialised(self, space: str, site: Site, address: Any, thread: Any, column: Any) -> None:
         """Reads of shared or local memory that nothing wrote; one element each."""
         name, element = self._place(space, int(address[0]), site)
         g = self.geometry

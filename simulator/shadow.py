@@ -66,7 +66,14 @@ class Shadow:
         self.reads = _Record(size)
 
     def access(
-        self, place: Any, thread: Any, write: bool, strong: bool, site: int, now: int, ordered: Ordered
+        self,
+        place: Any,
+        thread: Any,
+        write: bool,
+        strong: bool,
+        site: int,
+        now: int,
+        ordered: Ordered,
     ) -> list[Conflict]:
         """One access of many lanes, one location each.
 

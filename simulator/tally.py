@@ -35,9 +35,7 @@ def collect(
     program: Program, machine: Machine, traffic: TrafficCounter, tally: Tally, sources: Sources
 ) -> tuple[Counters, list[Line]]:
     """Counters of the launch, and per source line in source order."""
-    total = Counters(
-        divergent_branches=machine.divergent_branches, barriers=machine.barrier_warps
-    )
+    total = Counters(divergent_branches=machine.divergent_branches, barriers=machine.barrier_warps)
     lines: dict[tuple[str, int], Line] = {}
 
     paths: dict[str, str] = {}

@@ -43,7 +43,9 @@ def model(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def elements() -> st.SearchStrategy[float]:
     plain = st.floats(-8, 8, width=32)
     any_bits = st.floats(width=32, allow_subnormal=True)
-    return st.one_of(plain, plain, any_bits, st.sampled_from([float(np.float32(v)) for v in SPECIAL]))
+    return st.one_of(
+        plain, plain, any_bits, st.sampled_from([float(np.float32(v)) for v in SPECIAL])
+    )
 
 
 @st.composite
