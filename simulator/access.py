@@ -8,12 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from . import atomics
-from .compiler import WINDOWS
 from .geometry import Geometry
 from .instructions import DTYPES
 from .layout import ARRAY_BITS, Layout
 from .memory import Allocation, ColumnIndex, ColumnMemory, GlobalIndex, MixedIndex
 from .site import Site
+from .values import WINDOWS
 
 _SHARED, _LOCAL = WINDOWS["shared"], WINDOWS["local"]
 

@@ -186,7 +186,7 @@ def scalar_bytes(param: Param, arg: Any, label: str) -> bytes:
         return bytes(arg.tobytes())
     if not isinstance(arg, (int, np.integer)):
         raise TypeError(f"{label} is {param.type}; cannot convert {type(arg).__name__} {arg!r}")
-    bits = dtype.itemsize * 8
+    bits = param.nbytes * 8
     value = int(arg)
     # NVRTC writes .u32 for int and unsigned alike: both ranges are taken.
     if not -(1 << (bits - 1)) <= value < (1 << bits):

@@ -25,17 +25,19 @@ from .arguments import (
     dim3,
     write_back,
 )
-from .compiler import Program, compile_ptx
+from .compiler import compile_ptx
 from .counters import TrafficCounter
 from .errors import LaunchError
 from .geometry import Geometry, WarpView
 from .hazard import Source
 from .instructions import DTYPES
+from .lanes import LookCloser
 from .layout import ARRAY_BITS, FUNCTIONS, PARAMETERS, array_address, variable_bytes
-from .machine import Machine, Stuck
+from .machine import Machine
 from .memory import Allocation
 from .observers import Checks, LocalCheck
-from .races import LookCloser, RaceCheck
+from .program import Program
+from .races import RaceCheck
 from .reach import depends_on_data
 from .report import Findings
 from .run import Run
@@ -43,6 +45,7 @@ from .schedule import Schedule
 from .sources import Sources
 from .specials import SpecialRegisters, special_registers
 from .tally import Tally, collect
+from .waiting import Stuck
 
 CHECKS = ("races", "barriers", "memory", "uninitialised")
 """What ``checks`` may name."""

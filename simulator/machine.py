@@ -8,117 +8,20 @@ branches together again. A barrier holds lanes until their block's others have c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from .blocks import EXIT
-from .compiler import CompiledBlock, Program
+from .endless import Endless
 from .geometry import Geometry
+from .program import CompiledBlock, Program
 from .schedule import Schedule
+from .waiting import Listener, Stuck, Waiting
 
 _FAIR = 64
 """After so many steps that did not bring all lanes together, the group that has waited
 longest goes: a lane that spins cannot starve the one it waits for."""
-
-
-@dataclass
-class Waiting:
-    """Lanes held by a block barrier."""
-
-    block: CompiledBlock
-    mask: Any
-    number: Any
-    count: Any
-    predicate: Any
-
-
-class Stuck(Exception):
-    """No lane can go on: the lanes that wait at barriers, or that spin without end.
-
-    Attributes:
-        waiting: Lanes held by block barriers.
-        spinning: Lanes by block number that loop for ever (or past the step limit).
-        why: ``waits``, ``repeats`` (the machine's whole state has come back) or ``limit``.
-    """
-
-    def __init__(self, why: str, waiting: list[Waiting], spinning: dict[int, Any]) -> None:
-        super().__init__(why)
-        self.why, self.waiting, self.spinning = why, waiting, spinning
-
-
-class Listener(Protocol):
-    """What the machine tells while it runs."""
-
-    def barrier(self, waits: list[Waiting], lanes: Any, alive: Any) -> None:
-        """A block barrier lets lanes go that waited at ``waits``."""
-
-    def arrive(self, lanes: Any, number: int) -> None:
-        """Lanes pass ``bar.arrive``."""
-
-    def warp_sync(self, lanes: Any) -> None:
-        """Lanes pass ``bar.warp.sync``, each warp's members together."""
-
-    def event(self, kind: str, block: CompiledBlock, lanes: Any) -> None:
-        """``trap``, ``assert``, or ``bad-mask``."""
-
-
-_FIRST_LOOK = 1 << 13
-
-
-class Endless:
-    """Finds loops without end: the machine is deterministic, so a state that returns stays.
-
-    From time to time the whole state is kept, less and less often; while one is kept, it
-    is compared whenever the same block comes up, some dozens of times.
-    """
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self.next_look = _FIRST_LOOK
-        self.next_keep = _FIRST_LOOK
-        self.kept: Any = None
-        self.compared = 0
-
-    def look(self, number: int, mask: Any) -> None:
-        """Called before a block runs, from ``next_look`` on.
-
-        Raises:
-            Stuck: The state has been here before, or the step limit is reached.
-        """
-        machine = self.machine
-        if machine.step >= machine.step_limit:
-            raise Stuck("limit", machine.waiting, {**machine.groups, number: mask})
-        if machine.step >= self.next_keep:
-            self.next_keep = min(machine.step * 2, machine.step_limit)
-            self.compared = 0
-            self.kept = (number, mask, [np.copy(part) for part in self._state()])
-        elif self.kept is not None and number == self.kept[0]:
-            self.compared += 1
-            if self._same(mask):
-                raise Stuck("repeats", machine.waiting, {**machine.groups, number: mask})
-        watching = self.kept is not None and self.compared < 64
-        self.next_look = machine.step + 1 if watching else self.next_keep
-
-    def _state(self) -> list[Any]:
-        machine = self.machine
-        masks = [m for m in (*machine.groups.values(), *machine.parked.values()) if m is not None]
-        masks += [w.mask for w in machine.waiting if w.mask is not None]
-        keys = np.array([*machine.groups, -1, *machine.parked], np.int64)
-        return [keys, *machine.registers, *masks, *machine.memory_state()]
-
-    def _same(self, mask: Any) -> bool:
-        _, kept_mask, kept = self.kept
-        now = self._state()
-        if len(now) != len(kept) or (mask is None) != (kept_mask is None):
-            return False
-        if mask is not None and not np.array_equal(mask, kept_mask):
-            return False
-        return all(
-            a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
-            for a, b in zip(map(np.asarray, now), kept, strict=True)
-        )
 
 
 class Machine:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from .geometry import Geometry
-from .machine import Waiting
 from .memory import ColumnMemory
 from .races import RaceCheck
 from .report import Findings
 from .site import Site
+from .waiting import Waiting
 
 
 class Checks:

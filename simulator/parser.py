@@ -6,57 +6,15 @@ Source of the grammar: PTX ISA, chapters "Syntax" and "Directives".
 from __future__ import annotations
 
 import re
-import struct
-from typing import NamedTuple
 
-import numpy as np
-
-from kernels.ptx_header import TYPE_SIZES, Param, strip_comments
+from kernels.ptx_header import TYPE_SIZES, Param
 
 from .errors import PtxError
-from .module import (
-    TYPES,
-    Address,
-    Function,
-    Imm,
-    Instruction,
-    Location,
-    Module,
-    Operand,
-    Pair,
-    Reg,
-    Special,
-    Symbol,
-    Variable,
-    Vector,
-)
+from .module import TYPES, Function, Instruction, Location, Module, Operand, Reg, Symbol, Variable
+from .operand_parser import OperandParser, float_constant
 
-_TOKEN = re.compile(
-    r"""\s*(?:
-      (?P<string>"(?:[^"\\]|\\.)*")
-    | (?P<real>0[fF][0-9a-fA-F]{8}\b|0[dD][0-9a-fA-F]{16}\b|\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)
-    | (?P<int>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?)
-    | (?P<word>\.[A-Za-z_]\w*(?:::\w+)*|[%$@]?[A-Za-z_$%][\w$]*(?:(?:\.|::)\w+)*)
-    | (?P<punct>[-+*/{}()\[\];:,|!<>=@~&^?])
-    )""",
-    re.X,
-)
 _SPACES = {".shared", ".global", ".const", ".local", ".param", ".tex"}
 _LINKAGE = {".visible", ".extern", ".weak", ".common", ".noreturn"}
-_SPECIAL = re.compile(
-    r"%(?:(?:tid|ntid|ctaid|nctaid|clusterid|nclusterid|cluster_ctaid|cluster_nctaid)\.[xyzw]"
-    r"|cluster_ctarank|cluster_nctarank|is_explicit_cluster|laneid|warpid|nwarpid|smid|nsmid|gridid"
-    r"|lanemask_(?:eq|le|lt|ge|gt)|clock(?:_hi|64)?|globaltimer(?:_lo|_hi)?|pm\d+|envreg\d+"
-    r"|total_smem_size|reserved_smem_offset_\w+|aggr_smem_size|dynamic_smem_size|current_graph_exec)$"
-)
-
-
-class Token(NamedTuple):
-    """One token: its kind, text and PTX line."""
-
-    kind: str
-    text: str
-    line: int
 
 
 def parse(text: str) -> Module:
@@ -68,89 +26,17 @@ def parse(text: str) -> Module:
     return _Parser(text).module()
 
 
-def _tokens(text: str) -> list[Token]:
-    text = strip_comments(text)
-    tokens: list[Token] = []
-    position, line, counted = 0, 1, 0
-    match = _TOKEN.match
-    while True:
-        m = match(text, position)
-        if not m or not m.lastgroup:
-            rest = text[position:].lstrip()
-            if rest:
-                line += text.count("\n", counted, len(text) - len(rest))
-                raise PtxError(f"PTX line {line}: cannot read {rest.split()[0][:40]!r}")
-            return tokens
-        start = m.start(m.lastgroup)
-        line += text.count("\n", counted, start)
-        counted = start
-        tokens.append(Token(m.lastgroup, m[m.lastgroup], line))
-        position = m.end()
-
-
-class _Parser:
+class _Parser(OperandParser):
     def __init__(self, text: str) -> None:
-        self.tokens = _tokens(text)
-        self.tokens.append(Token("end", "", self.tokens[-1].line if self.tokens else 1))
-        self.at = 0
+        super().__init__(text)
         self.result = Module()
         self.files = {
             int(m[1]): m[2] for m in re.finditer(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, re.M)
         }
         self.location: Location | None = None
-        self.scopes: list[dict[str, str]] = []
         self.scope_count = 0
         self.pending_labels: list[str] = []
         self.branch_targets: dict[str, tuple[str, ...]] = {}
-        self.current = Function("", False, (), ())
-
-    # -- tokens ---------------------------------------------------------------
-
-    @property
-    def peek(self) -> str:
-        return self.tokens[self.at].text
-
-    def next(self) -> Token:
-        token = self.tokens[self.at]
-        if token.kind == "end":
-            raise PtxError(f"PTX line {token.line}: the text ends too early")
-        self.at += 1
-        return token
-
-    def accept(self, text: str) -> bool:
-        if self.tokens[self.at].text == text and self.tokens[self.at].kind != "string":
-            self.at += 1
-            return True
-        return False
-
-    def expect(self, text: str) -> None:
-        if not self.accept(text):
-            self.fail(f"expected {text!r}, found {self.peek!r}")
-
-    def fail(self, message: str) -> None:
-        raise PtxError(f"PTX line {self.tokens[self.at].line}: {message}")
-
-    def integer(self) -> int:
-        sign = -1 if self.accept("-") else 1
-        if sign == 1:
-            self.accept("+")
-        token = self.next()
-        if token.kind != "int":
-            raise PtxError(f"PTX line {token.line}: expected a number, found {token.text!r}")
-        return sign * _integer(token.text)
-
-    def rest_of_line(self) -> list[Token]:
-        line, first = self.tokens[self.at - 1].line, self.at
-        while self.tokens[self.at].line == line and self.tokens[self.at].kind != "end":
-            self.at += 1
-        return self.tokens[first : self.at]
-
-    def skip_braces(self) -> None:
-        self.expect("{")
-        depth = 1
-        while depth:
-            text = self.next().text
-            depth += (text == "{") - (text == "}")
 
     # -- module level ---------------------------------------------------------
 
@@ -375,12 +261,6 @@ class _Parser:
         self.scopes[-1][name] = unique
         return unique
 
-    def resolve(self, name: str) -> str:
-        for scope in reversed(self.scopes):
-            if name in scope:
-                return scope[name]
-        return name
-
     def register_declaration(self, function: Function) -> None:
         self.next()
         kind = self.next().text[1:]
@@ -498,109 +378,3 @@ class _Parser:
             found.append(self.resolve(self.next().text))
             self.accept(",")
         return tuple(found)
-
-    def operands(self) -> list[Operand | None]:
-        found: list[Operand | None] = []
-        if self.accept(";"):
-            return found
-        while True:
-            found.append(self.operand())
-            if self.accept(";"):
-                return found
-            self.expect(",")
-
-    def operand(self) -> Operand | None:
-        first = self.single()
-        if self.accept("|"):
-            return Pair(first, self.single())
-        return first
-
-    def single(self) -> Operand | None:
-        token = self.tokens[self.at]
-        if self.accept("{"):
-            items: list[Operand | None] = []
-            while not self.accept("}"):
-                items.append(self.single())
-                self.accept(",")
-            return Vector(tuple(items))
-        if self.accept("["):
-            return self.address()
-        if self.accept("!"):
-            return Reg(self.resolve(self.next().text), True)
-        if token.text in ("-", "+") or token.kind in ("int", "real"):
-            return self.constant()
-        if token.kind != "word":
-            self.fail(f"expected an operand, found {token.text!r}")
-        self.next()
-        if token.text == "_":
-            return None
-        if _SPECIAL.match(token.text):
-            return Special(token.text)
-        if token.text in ("WARP_SZ",):
-            return Imm("int", 32)
-        name = self.resolve(token.text)
-        if token.text.startswith("%") or self.is_register(name):
-            return Reg(name)
-        offset = self.integer() if self.peek in ("+", "-") else 0
-        return Symbol(name, offset)
-
-    def is_register(self, name: str) -> bool:
-        """Registers of inline assembly need no percent sign; only a variable has an address."""
-        return name in self.current.registers
-
-    def address(self) -> Address:
-        token = self.tokens[self.at]
-        base: Reg | Symbol | Imm
-        if token.kind == "word":
-            self.next()
-            name = self.resolve(token.text)
-            known = token.text.startswith("%") or self.is_register(name)
-            base = Reg(name) if known else Symbol(name)
-        else:
-            base = Imm("int", self.integer())
-        offset = 0
-        while not self.accept("]"):
-            if self.peek not in ("+", "-"):
-                self.fail(f"cannot read the address at {self.peek!r}")
-            if self.peek == "+" and self.tokens[self.at + 1].text == "-":
-                self.next()
-            offset += self.integer()
-        return Address(base, offset)
-
-    def constant(self) -> Imm:
-        negative = self.accept("-")
-        if not negative:
-            self.accept("+")
-        token = self.next()
-        if token.kind == "int":
-            value = _integer(token.text)
-            return Imm("int", -value if negative else value)
-        if token.kind != "real":
-            raise PtxError(f"PTX line {token.line}: expected a constant, found {token.text!r}")
-        text = token.text.lower()
-        if text.startswith("0f"):
-            return Imm("f32", int(text[2:], 16) ^ (0x80000000 if negative else 0))
-        if text.startswith("0d"):
-            return Imm("f64", int(text[2:], 16) ^ (1 << 63 if negative else 0))
-        value64 = -float(text) if negative else float(text)
-        return Imm("f64", struct.unpack("<Q", struct.pack("<d", value64))[0])
-
-
-def _integer(text: str) -> int:
-    text = text.rstrip("U")
-    if len(text) > 1 and text[0] == "0" and text[1].isdigit():
-        return int(text, 8)
-    return int(text, 0)
-
-
-def float_constant(imm: Imm, kind: str) -> Imm:
-    """A constant converted to another floating type."""
-    if imm.kind == "int":
-        value = float(imm.value)
-    elif imm.kind == "f32":
-        value = float(np.uint32(imm.value).view(np.float32))
-    else:
-        value = float(np.uint64(imm.value).view(np.float64))
-    if kind == "f32":
-        return Imm(kind, int(np.float32(value).view(np.uint32)))
-    return Imm(kind, int(np.float64(value).view(np.uint64)))

@@ -10,76 +10,17 @@ something suspicious it raises ``LookCloser``, and the launch starts again with 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .geometry import Geometry
+from .intervals import Intervals
+from .lanes import SHARED, Lanes, LookCloser, Race, lanes_of
 from .memory import Allocation
 from .order import Order, Releases
 from .shadow import Conflict, Shadow
 from .site import Site
-
-_LONG = 50_000
-"""Accesses between two barriers that are kept to be judged together."""
-
-SHARED = -1
-"""The number under which ``LookCloser`` names shared memory."""
-
-
-class LookCloser(Exception):
-    """The quick look cannot rule a hazard out; run again with this array's table on."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
-@dataclass
-class Race:
-    """Racing accesses of two instructions, as they are found."""
-
-    conflict: Conflict
-    site: Site
-    space: str
-    allocation: Allocation | None
-    threads: int
-    granule: int
-    same_value: Any
-    columns: Any
-    start: int
-
-
-@dataclass
-class Lanes:
-    """The lanes of an access: thread of the block, column and byte address, 1-D each."""
-
-    thread: Any
-    column: Any
-    address: Any
-    pick: Any = field(repr=False, default=None)
-
-
-def lanes_of(g: Geometry, site: Site, address: Any, mask: Any, columns: int) -> Lanes:
-    """Flatten an access; ``columns`` is 1 where all blocks do the same."""
-    rows = np.broadcast_to(g.factored(address), (g.threads, columns))
-    if mask is None:
-        thread = np.repeat(np.arange(g.threads), columns)
-        column = np.tile(np.arange(columns), g.threads)
-        flat = rows.reshape(-1)
-        pick: Any = slice(None)
-    else:
-        on = np.broadcast_to(g.factored(mask), (g.threads, columns))
-        thread, column = np.nonzero(on)
-        flat = rows[thread, column]
-        pick = thread * columns + column
-    return Lanes(thread, column, flat + np.int64(site.offset), pick)
-
-
-def width_of(*values: Any) -> int:
-    """Number of block columns that a set of addresses and masks distinguish."""
-    return max(v.shape[3] if v is not None and v.ndim else 1 for v in values)
 
 
 class RaceCheck:
@@ -338,119 +279,3 @@ def _all_different(places: Any, size: int) -> bool:
     number = np.arange(len(places), dtype=np.int32)
     mark[places] = number
     return bool((mark[places] == number).all())
-
-
-class Intervals:
-    """Shared memory without the table: what happens between two barriers, judged once.
-
-    Which locations have been written so far is a state; a state and an interval lead to
-    the next state, or to suspicion. The steps are remembered across batches and launches.
-    """
-
-    def __init__(self, owner: RaceCheck, memo: dict[Any, Any]) -> None:
-        self.owner = owner
-        self.steps: dict[Any, int] = memo.setdefault("steps", {})
-        self.states: list[Any] = memo.setdefault("states", [None])
-        self.tokens: dict[int, tuple[Any, Any]] = {}
-
-    def start(self, geometry: Geometry) -> None:
-        """A new batch begins: nothing is written."""
-        self.geometry = geometry
-        self.state = 0
-        self.pending: list[tuple[Site | None, Any, Any]] = []
-        self.tokens = {}
-
-    def add(self, site: Site | None, address: Any, mask: Any) -> None:
-        """An access, or (no site) a warp barrier."""
-        self.pending.append((site, address, mask))
-        if len(self.pending) > _LONG:
-            raise LookCloser(SHARED)
-
-    def close(self) -> None:
-        """A barrier: judge what has happened since the last one."""
-        pending = self.pending
-        if not pending:
-            return
-        self.pending = []
-        key = (
-            self.state,
-            self.geometry.columns if self._wide(pending) > 1 else 1,
-            tuple([(s.number if s else -1, self._token(a), self._token(m)) for s, a, m in pending]),
-        )
-        following = self.steps.get(key)
-        if following is None:
-            following = self.steps[key] = self._judge(pending)
-        self.state = following
-
-    def _wide(self, pending: list[tuple[Site | None, Any, Any]]) -> int:
-        return max(width_of(a, m) for _, a, m in pending)
-
-    def _token(self, value: Any) -> Any:
-        """Something small that is equal for equal arrays."""
-        if value is None:
-            return None
-        known = self.tokens.get(id(value))
-        if known is not None and known[0] is value:
-            return known[1]
-        token = (value.shape, value.tobytes()) if value.ndim else value.item()
-        if value.ndim:
-            token = hash(token)
-        if len(self.tokens) > 4096:
-            self.tokens = {}
-        self.tokens[id(value)] = (value, token)
-        return token
-
-    def _judge(self, pending: list[tuple[Site | None, Any, Any]]) -> int:
-        owner, g = self.owner, self.geometry
-        before = self.states[self.state]
-        columns = g.columns if self._wide(pending) > 1 else 1
-        if before is not None:
-            columns = max(columns, before.shape[1])
-        one = Geometry(g.grid, g.block, g.blocks[:columns])
-        granules = -(-owner.shared_bytes // owner.granule)
-        shadow, order = Shadow(granules * columns), Order(one)
-        written = np.zeros((granules, columns), bool)
-        if before is not None:
-            written |= before
-        flat = written.reshape(-1)
-        now = 0
-        for site, address, mask in pending:
-            now += 1
-            if site is None:
-                order.warp_sync(mask, now)
-                continue
-            lanes = lanes_of(one, site, address, mask, columns)
-            self._check(site, lanes, columns, shadow, order, flat, now)
-        if before is not None and np.array_equal(np.broadcast_to(before, written.shape), written):
-            return self.state
-        self.states.append(written)
-        return len(self.states) - 1
-
-    def _check(
-        self,
-        site: Site,
-        lanes: Lanes,
-        columns: int,
-        shadow: Shadow,
-        order: Order,
-        written: Any,
-        now: int,
-    ) -> None:
-        owner = self.owner
-        thread = lanes.column * self.geometry.threads + lanes.thread
-        threads = self.geometry.threads
-
-        def ordered(time: Any, earlier: Any, which: Any) -> Any:
-            mine = lanes.thread[which]
-            return order.ordered(time, earlier % threads, mine, lanes.column[which])
-
-        for part in range(max(1, site.width // owner.granule)):
-            place = (lanes.address // owner.granule + part) * columns + lanes.column
-            if owner.initialised and site.kind != "store" and not written[place].all():
-                raise LookCloser(SHARED)
-            if site.kind != "load":
-                written[place] = True
-            if owner.races and shadow.access(
-                place, thread, site.kind != "load", site.strong, site.number, now, ordered
-            ):
-                raise LookCloser(SHARED)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .blocks import param_name, reads_and_writes, row_of
-from .compiler import Program
 from .module import Address, Function, Instruction, Reg, Symbol
+from .program import Program
 from .site import Site
 
 Spaces = Callable[[Site], set[str]]

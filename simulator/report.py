@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from .compiler import CompiledBlock
 from .geometry import WARP, Geometry
 from .hazard import SEVERITIES, Hazard, Involved, Triple
+from .lanes import Race
 from .layout import Layout
-from .machine import Stuck, Waiting
 from .module import Instruction
 from .names import variable_name
-from .races import Race
+from .program import CompiledBlock
 from .site import Site
 from .sources import Sources
+from .waiting import Stuck, Waiting
 
 _VERBS = {"load": "read", "store": "write", "atomic": "atomic access"}
 _ROLES = {"load": "read", "store": "write", "atomic": "atomic"}

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .compiler import Program
 from .counters import TrafficCounter
 from .geometry import Geometry
 from .machine import Machine
 from .module import Instruction
+from .program import Program
 from .run import Counters, Line
 from .sources import Sources, short_path
 

@@ -204,7 +204,9 @@ def bit_field_extract(ins: Instruction) -> Op:
     def apply(a: Any, b: Any, c: Any) -> Any:
         position, length = _field(b, bits), _field(c, bits)
         if kind.startswith("u"):
-            field = np.where(position < bits, a >> np.minimum(position, bits - 1).astype(dtype), dtype.type(0))
+            field = np.where(
+                position < bits, a >> np.minimum(position, bits - 1).astype(dtype), dtype.type(0)
+            )
             ones = np.where(
                 length < bits,
                 (dtype.type(1) << np.minimum(length, bits - 1).astype(dtype)) - dtype.type(1),
@@ -305,7 +307,9 @@ def permute(ins: Instruction) -> Op:
             else:
                 selector = (c >> np.uint32(4 * i)) & np.uint32(15)
                 at, replicate = selector & np.uint32(7), selector >= 8
-            byte = (pair >> (at.astype(np.uint64) * np.uint64(8))).astype(np.uint32) & np.uint32(255)
+            byte = (pair >> (at.astype(np.uint64) * np.uint64(8))).astype(np.uint32) & np.uint32(
+                255
+            )
             filled = np.where(byte >= 128, np.uint32(255), np.uint32(0))
             result = result | (np.where(replicate, filled, byte) << np.uint32(8 * i))
         return result
@@ -323,7 +327,9 @@ def extend(ins: Instruction) -> Op:
         up = (32 - n).astype(np.int64)
         moved = a.astype(np.int64) << (up + 32)
         if kind == "u32":
-            back = (moved.view(np.uint64) >> np.minimum(up + 32, 63).astype(np.uint64)).view(np.int64)
+            back = (moved.view(np.uint64) >> np.minimum(up + 32, 63).astype(np.uint64)).view(
+                np.int64
+            )
         else:
             back = moved >> np.minimum(up + 32, 63)
         return np.where(n == 0, np.int64(0), back).astype(DTYPES[kind])

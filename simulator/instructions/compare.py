@@ -92,7 +92,11 @@ def set_value(ins: Instruction) -> Op:
     target, source = ins.types[0], ins.types[1]
     fn, kind = comparison(ins, source)
     combine = next((_COMBINE[m] for m in ins.modifiers if m in _COMBINE), None)
-    true = np.float32(1) if target == "f32" else DTYPES[target].type(2**32 - 1 if target == "u32" else -1)
+    true = (
+        np.float32(1)
+        if target == "f32"
+        else DTYPES[target].type(2**32 - 1 if target == "u32" else -1)
+    )
 
     def apply(a: Any, b: Any, *c: Any) -> Any:
         p = fn(a, b)

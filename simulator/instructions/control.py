@@ -12,12 +12,24 @@ plain("bra", "brx", section="Control Flow Instructions", kind="branch")
 plain("call", section="Control Flow Instructions", kind="call")
 plain("ret", "exit", section="Control Flow Instructions", kind="exit")
 plain("trap", section="Miscellaneous Instructions", kind="trap")
-plain("brkpt", "nanosleep", "pmevent", "setmaxnreg", section="Miscellaneous Instructions", kind="nothing")
+plain(
+    "brkpt",
+    "nanosleep",
+    "pmevent",
+    "setmaxnreg",
+    section="Miscellaneous Instructions",
+    kind="nothing",
+)
 plain(
     "membar", "fence",
     section="Parallel Synchronization and Communication Instructions", kind="nothing",
 )  # fmt: skip
-plain("bar", "barrier", section="Parallel Synchronization and Communication Instructions", kind="barrier")
+plain(
+    "bar",
+    "barrier",
+    section="Parallel Synchronization and Communication Instructions",
+    kind="barrier",
+)
 plain("ld", "ldu", section="Data Movement and Conversion Instructions", kind="load")
 plain("st", section="Data Movement and Conversion Instructions", kind="store")
 plain(

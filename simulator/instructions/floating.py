@@ -243,9 +243,7 @@ def min_max(ins: Instruction) -> Op:
     arity = len(ins.operands) - 1
     if arity == 3:
         two = apply
-        return Op(
-            _finished(ins, lambda a, b, c: two(two(a, b), c)), (kind, kind, kind), (kind,)
-        )
+        return Op(_finished(ins, lambda a, b, c: two(two(a, b), c)), (kind, kind, kind), (kind,))
     return Op(_finished(ins, apply), (kind, kind), (kind,))
 
 

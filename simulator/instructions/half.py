@@ -104,8 +104,10 @@ def min_max(ins: Instruction) -> Op:
     lesser, propagate = ins.opcode == "min", ins.has("NaN")
 
     def exact(a: Any, b: Any) -> Any:
-        first = np.where(a == b, np.signbit(a), a < b) if lesser else np.where(
-            a == b, ~np.signbit(a), a > b
+        first = (
+            np.where(a == b, np.signbit(a), a < b)
+            if lesser
+            else np.where(a == b, ~np.signbit(a), a > b)
         )
         result = np.where(np.isnan(a), b, np.where(np.isnan(b) | first, a, b))
         return np.where(np.isnan(a) | np.isnan(b), np.nan, result) if propagate else result
@@ -148,7 +150,9 @@ def convert(ins: Instruction, target: str, source: str) -> Op | None:
         def pair(a: Any, b: Any) -> Any:
             kind = target[:-2]
             low, high = narrowed(b, kind), narrowed(a, kind)
-            return (low.astype(np.uint32) | (high.astype(np.uint32) << np.uint32(16))).view(np.int32)
+            return (low.astype(np.uint32) | (high.astype(np.uint32) << np.uint32(16))).view(
+                np.int32
+            )
 
         return Op(pair, ("f32", "f32"), ("b32",))
     if target == "bf16" and source in ("f32", "f64"):

@@ -200,7 +200,9 @@ def rem(ins: Instruction) -> Op:
 
 def _ones(kind: str) -> Any:
     """All bits one."""
-    return DTYPES[kind].type(-1) if kind.startswith("s") else DTYPES[kind].type(2 ** width(kind) - 1)
+    return (
+        DTYPES[kind].type(-1) if kind.startswith("s") else DTYPES[kind].type(2 ** width(kind) - 1)
+    )
 
 
 def _divide(kind: str) -> Any:
@@ -312,7 +314,11 @@ def dot_product(ins: Instruction) -> Op:
         wide = x.astype(np.int64)
         shift = np.int64(64 - size)
         moved = wide << np.int64(64 - size - byte * 8)
-        return moved >> shift if kind == "s32" else (moved.view(np.uint64) >> np.uint64(64 - size)).view(np.int64)
+        return (
+            moved >> shift
+            if kind == "s32"
+            else (moved.view(np.uint64) >> np.uint64(64 - size)).view(np.int64)
+        )
 
     def apply(a: Any, b: Any, c: Any) -> Any:
         total = c.astype(np.int64)

@@ -130,6 +130,7 @@ def active_mask(ins: Instruction) -> Op:
 @row("elect", section=PARALLEL, kind="warp-sync")
 def elect(ins: Instruction) -> Op:
     """One leader among the named lanes: the lowest."""
+
     def apply(warp: Any, members: Any) -> Any:
         named = warp.active() & members
         lowest = named & (~named + np.uint32(1))
