@@ -80,9 +80,8 @@ def main() -> None:
         ):
             rate, why = measure()
             if rate:
-                print(
-                    f"  {label}: {rate / 1e6:.3f} million; tilescope is {fastest / rate:,.0f} times that"
-                )
+                times = f"tilescope is {fastest / rate:,.0f} times that"
+                print(f"  {label}: {rate / 1e6:.3f} million; {times}")
             else:
                 print(f"  {label}: not measured ({why})")
 

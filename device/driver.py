@@ -65,6 +65,7 @@ def call(name: str, *args: Any, doing: str = "") -> Any:
 
     Args:
         name: Such as ``cuMemAlloc``.
+        args: Its arguments.
         doing: What for, to be named in an error.
 
     Raises:

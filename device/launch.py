@@ -80,7 +80,8 @@ def launch(
 
     Args:
         kernel: Its PTX text goes to the driver as it stands.
-        grid: Blocks; ``block``: threads of a block; one to three numbers, x first.
+        grid: Blocks, one to three numbers, x first.
+        block: Threads of a block, likewise.
         args: NumPy arrays (copied in, written back), numbers, structured scalars.
         shared_bytes: Dynamic shared memory of a block.
         device: Which GPU.

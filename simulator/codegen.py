@@ -23,6 +23,7 @@ class BlockCompiler(Operands):
     """Compiles one block."""
 
     def compile(self) -> CompiledBlock:
+        """Generate the block's statements and say how it ends."""
         gate = None
         for i, ins in enumerate(self.block.body):
             try:
@@ -47,6 +48,7 @@ class BlockCompiler(Operands):
     # -- instructions ---------------------------------------------------------
 
     def instruction(self, ins: Instruction) -> None:
+        """Generate one instruction."""
         kind = row_of(ins).kind
         if ins.opcode in ("membar", "fence") and not ins.has("cta"):
             self.emit(f"fence({self.mask(ins)})")
@@ -62,6 +64,7 @@ class BlockCompiler(Operands):
             self.value(ins)
 
     def value(self, ins: Instruction) -> None:
+        """An instruction that computes values by its row's function."""
         op = self.op(ins)
         guard = self.predicate(ins.guard) if ins.guard else ""
         if guard and not guard.isidentifier():
@@ -93,6 +96,7 @@ class BlockCompiler(Operands):
             self.write(destinations[0], expression, op.outputs[0], guard)
 
     def count(self, ins: Instruction, op: Op, guard: str) -> None:
+        """Note a floating-point instruction to be counted."""
         counted = self.owner.result.arithmetic
         tally = None
         if guard:
@@ -105,6 +109,7 @@ class BlockCompiler(Operands):
         return f"both(M, {self.predicate(ins.guard)})" if ins.guard else "M"
 
     def op(self, ins: Instruction) -> Op:
+        """The row's operation for this instruction."""
         if ins.has("cc") or ins.opcode in ("addc", "subc", "madc"):
             return carry_op(ins)
         build = row_of(ins).build
@@ -115,6 +120,7 @@ class BlockCompiler(Operands):
     def destinations(
         self, ins: Instruction, op: Op
     ) -> tuple[list[Operand | None], list[Operand | None]]:
+        """Destination and source operands, in the order of the operation's outputs and inputs."""
         if not ins.operands:
             raise Unsupported("no operands")
         first, sources = ins.operands[0], list(ins.operands[1:])
@@ -127,6 +133,7 @@ class BlockCompiler(Operands):
         return [first], sources
 
     def vector_move(self, ins: Instruction) -> None:
+        """Packing and unpacking: ``mov.b64 {a, b}, d``."""
         target, source = ins.operands
         guard = self.predicate(ins.guard) if ins.guard else ""
         whole = next(t for t in ins.types)
@@ -152,6 +159,7 @@ class BlockCompiler(Operands):
             raise Unsupported("a move between two vectors")
 
     def address_conversion(self, ins: Instruction) -> None:
+        """``cvta`` and ``isspacep``."""
         guard = self.predicate(ins.guard) if ins.guard else ""
         space = next((m.split("::")[0] for m in ins.modifiers if m.split("::")[0] in WINDOWS), None)
         if space is None:
@@ -176,6 +184,7 @@ class BlockCompiler(Operands):
     # -- memory ---------------------------------------------------------------
 
     def memory(self, ins: Instruction, kind: str) -> None:
+        """A load, store or atomic: a call of its site."""
         if ins.has("param") and self.parameter(ins):
             return
         site = make_site(ins, len(self.owner.result.sites), kind, self.function, self.block.number)
@@ -268,7 +277,7 @@ class BlockCompiler(Operands):
             raise Unsupported(f"the parameter {name!r} is not declared")
         if param.is_struct:
             return False
-        index, carrier = self.owner.register(self.function, name)
+        _, carrier = self.owner.register(self.function, name)
         kind = ins.types[-1]
         if isinstance(value, Vector) or address.offset:
             raise Unsupported("part of a scalar parameter")
@@ -288,6 +297,7 @@ class BlockCompiler(Operands):
         return True
 
     def load_parameter(self, ins: Instruction, value: Operand | None, offset: int) -> None:
+        """A kernel parameter: constants of the launch."""
         kind = ins.types[-1]
         guard = self.predicate(ins.guard) if ins.guard else ""
         items = list(value.items) if isinstance(value, Vector) else [value]
@@ -316,6 +326,7 @@ class BlockCompiler(Operands):
         return self.owner.constant(immediate(operand, "u32"))
 
     def end(self) -> tuple[str, str, dict[str, Any]]:
+        """How the block ends: kind, what its function returns, further fields."""
         end = self.block.end
         if end is None:
             return "goto", "None", {}
@@ -338,6 +349,7 @@ class BlockCompiler(Operands):
         return "exit", guard, {}
 
     def branch(self, end: Instruction, guard: str) -> tuple[str, str, dict[str, Any]]:
+        """``bra`` and ``brx.idx``."""
         if end.opcode == "brx":
             if end.guard:
                 raise Unsupported("a guard")
@@ -345,6 +357,7 @@ class BlockCompiler(Operands):
         return ("branch" if end.guard else "goto"), guard, {}
 
     def call(self, end: Instruction, guard: str) -> tuple[str, str, dict[str, Any]]:
+        """A call of a function with a body, or of a system function."""
         callee = end.targets[0]
         if callee in INTRINSIC_CALLS:
             if callee == "__assertfail":
@@ -358,6 +371,7 @@ class BlockCompiler(Operands):
         return "call", "None", extra
 
     def barrier(self, end: Instruction, guard: str) -> tuple[str, str, dict[str, Any]]:
+        """A block barrier: its operands are what the block's function returns."""
         operands = list(end.operands)
         extra: dict[str, Any] = {}
         predicate = "None"

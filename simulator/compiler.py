@@ -44,6 +44,8 @@ def compile_ptx(text: str, entry: str) -> Program:
 
 
 class Compiler:
+    """Compiles the functions that an entry reaches."""
+
     def __init__(self, module: Module, entry: str) -> None:
         if entry not in module.functions:
             raise PtxError(f"no body for the entry {entry!r} in this PTX")
@@ -63,6 +65,7 @@ class Compiler:
         self.constant_names: dict[tuple[str, int], str] = {}
 
     def program(self) -> Program:
+        """The finished program."""
         first = 0
         split_blocks: list[list[Block]] = []
         for function in self.functions:

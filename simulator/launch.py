@@ -125,9 +125,10 @@ def launch(
         write_back(array, allocations[number].content())
     job.traffic.finish()
     counters, lines = collect(program, job.machine, job.traffic, job.tally, job.findings.sources)
+    checked = tuple(check for check in CHECKS if check in chosen)
     return Run(
         kernel.name, kernel.entry, kernel.build, kernel.sha256, grid3, block3, total_shared,
-        str(schedule), counters, lines, job.findings.hazards(), tuple(c for c in CHECKS if c in chosen),
+        str(schedule), counters, lines, job.findings.hazards(), checked,
         time.perf_counter() - began, program.approximate,
         functools.partial(_dependence, kernel, program, job.traffic),
     )  # fmt: skip

@@ -12,7 +12,8 @@ from .errors import PtxError
 _TOKEN = re.compile(
     r"""\s*(?:
       (?P<string>"(?:[^"\\]|\\.)*")
-    | (?P<real>0[fF][0-9a-fA-F]{8}\b|0[dD][0-9a-fA-F]{16}\b|\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)
+    | (?P<real>0[fF][0-9a-fA-F]{8}\b|0[dD][0-9a-fA-F]{16}\b
+        |\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)
     | (?P<int>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?)
     | (?P<word>\.[A-Za-z_]\w*(?:::\w+)*|[%$@]?[A-Za-z_$%][\w$]*(?:(?:\.|::)\w+)*)
     | (?P<punct>[-+*/{}()\[\];:,|!<>=@~&^?])
@@ -30,6 +31,7 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> list[Token]:
+    """Split a PTX text; comments are gone, lines are counted."""
     text = strip_comments(text)
     found: list[Token] = []
     position, line, counted = 0, 1, 0
@@ -59,9 +61,11 @@ class Cursor:
 
     @property
     def peek(self) -> str:
+        """The next token's text."""
         return self.tokens[self.at].text
 
     def next(self) -> Token:
+        """Take the next token."""
         token = self.tokens[self.at]
         if token.kind == "end":
             raise PtxError(f"PTX line {token.line}: the text ends too early")
@@ -69,19 +73,23 @@ class Cursor:
         return token
 
     def accept(self, text: str) -> bool:
+        """Take the next token if it is this one."""
         if self.tokens[self.at].text == text and self.tokens[self.at].kind != "string":
             self.at += 1
             return True
         return False
 
     def expect(self, text: str) -> None:
+        """Take the next token, which has to be this one."""
         if not self.accept(text):
             self.fail(f"expected {text!r}, found {self.peek!r}")
 
     def fail(self, message: str) -> None:
+        """Raise an error at the next token."""
         raise PtxError(f"PTX line {self.tokens[self.at].line}: {message}")
 
     def integer(self) -> int:
+        """Take a whole number, perhaps signed."""
         sign = -1 if self.accept("-") else 1
         if sign == 1:
             self.accept("+")
@@ -91,12 +99,14 @@ class Cursor:
         return sign * integer_value(token.text)
 
     def rest_of_line(self) -> list[Token]:
+        """Take the tokens up to the end of the line."""
         line, first = self.tokens[self.at - 1].line, self.at
         while self.tokens[self.at].line == line and self.tokens[self.at].kind != "end":
             self.at += 1
         return self.tokens[first : self.at]
 
     def skip_braces(self) -> None:
+        """Take everything up to the matching brace."""
         self.expect("{")
         depth = 1
         while depth:
@@ -105,6 +115,7 @@ class Cursor:
 
 
 def integer_value(text: str) -> int:
+    """The value of an integer constant (decimal, octal, hexadecimal, binary)."""
     text = text.rstrip("U")
     if len(text) > 1 and text[0] == "0" and text[1].isdigit():
         return int(text, 8)

@@ -28,12 +28,14 @@ class OperandParser(Cursor):
         self.current = Function("", False, (), ())
 
     def resolve(self, name: str) -> str:
+        """The unique name that a name stands for here."""
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
         return name
 
     def operands(self) -> list[Operand | None]:
+        """All operands, up to the semicolon."""
         found: list[Operand | None] = []
         if self.accept(";"):
             return found
@@ -44,12 +46,14 @@ class OperandParser(Cursor):
             self.expect(",")
 
     def operand(self) -> Operand | None:
+        """One operand, perhaps a pair."""
         first = self.single()
         if self.accept("|"):
             return Pair(first, self.single())
         return first
 
     def single(self) -> Operand | None:
+        """One operand that is not a pair."""
         token = self.tokens[self.at]
         if self.accept("{"):
             items: list[Operand | None] = []
@@ -83,6 +87,7 @@ class OperandParser(Cursor):
         return name in self.current.registers
 
     def address(self) -> Address:
+        """What stands between brackets."""
         token = self.tokens[self.at]
         base: Reg | Symbol | Imm
         if token.kind == "word":
@@ -102,6 +107,7 @@ class OperandParser(Cursor):
         return Address(base, offset)
 
     def constant(self) -> Imm:
+        """A number, perhaps signed."""
         negative = self.accept("-")
         if not negative:
             self.accept("+")

@@ -31,6 +31,7 @@ class Operands:
         self.temporary = 0
 
     def emit(self, line: str) -> None:
+        """Add a statement."""
         self.lines.append(line)
 
     def read(self, name: str) -> tuple[str, str]:
@@ -42,6 +43,7 @@ class Operands:
         return self.locals[index], carrier
 
     def predicate(self, reg: Reg) -> str:
+        """A guard as an expression."""
         name, _ = self.read(reg.name)
         return f"~{name}" if reg.negated else name
 
@@ -67,6 +69,7 @@ class Operands:
         raise Unsupported("operand of an unexpected form")
 
     def cast(self, name: str, carrier: str, kind: str) -> str:
+        """A register's value as a value of another type of its width, or its low bits."""
         have, want = DTYPES[carrier], DTYPES[kind]
         if have == want:
             return name
@@ -109,6 +112,7 @@ class Operands:
         self.emit(f"r{index} = {expression}")
 
     def fresh(self) -> str:
+        """A new local name."""
         self.temporary += 1
         return f"v{self.temporary}"
 

@@ -76,7 +76,7 @@ class _Parser(OperandParser):
             raise PtxError(f"PTX line {token.line}: cannot read {token.text!r} here")
 
     def variables(self, external: bool = False) -> list[Variable]:
-        """``.space [.align N] .type name[dims] [= init] {, name...} ;``"""
+        """One declaration: ``.space [.align N] .type name[dims] [= init] {, name...} ;``."""
         space = self.next().text.lstrip(".")
         align, kind, vector = 0, "", 1
         while self.peek.startswith("."):

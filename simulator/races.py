@@ -163,7 +163,8 @@ class RaceCheck:
                 my_block = int(g.blocks[column[i]])
                 out[i] = self.releases.ordered(
                     int(time[i]), int(earlier[i]), int(block[i]),
-                    my_block * g.threads + int(mine[i]), my_block, int(self.order.block_time[column[i]]),
+                    my_block * g.threads + int(mine[i]), my_block,
+                    int(self.order.block_time[column[i]]),
                 )  # fmt: skip
             return out
 

@@ -78,7 +78,8 @@ class Shadow:
         """One access of many lanes, one location each.
 
         Args:
-            place: Locations, 1-D; ``thread``: who, as global numbers.
+            place: Locations, 1-D.
+            thread: Who, as global numbers.
             write: Whether it writes (an atomic does).
             strong: Atomic or volatile: no race with another such access.
             site: The instruction's number.

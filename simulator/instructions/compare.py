@@ -27,7 +27,7 @@ def comparison(ins: Instruction, kind: str) -> tuple[Callable[[Any, Any], Any], 
     if name is None:
         raise Unsupported("no comparison operator")
     if kind in half.HALF_TYPES:
-        return half.comparison(kind, _float_comparison(name)), "b16"
+        return half.comparison(ins, kind, _float_comparison(name)), "b16"
     if kind in ("f32", "f64"):
         fn = _float_comparison(name)
         if ins.has("ftz"):

@@ -12,27 +12,81 @@ from ..module import Instruction
 from . import half
 from .table import DTYPES, Op, Unsupported, row, width
 
-_FLOATS = ("f16", "f32", "f64")
+_FLOATS = ("f16", "bf16", "f32", "f64")
 _TO_INTEGER: dict[str, Any] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
 
 @row("cvt", section="Data Movement and Conversion Instructions")
 def convert(ins: Instruction) -> Op:
-    """Between any two of the integer and floating types."""
+    """Between any two of the integer and floating types, and packing of two."""
+    if ins.has("pack"):
+        return _pack(ins)
+    if ins.has("tf32"):
+        return _to_tf32(ins)
     if len(ins.types) != 2:
         raise Unsupported("other than one type to one type")
     target, source = ins.types
-    special = half.convert(ins, target, source)
-    if special:
-        return special
+    if target in ("f16x2", "bf16x2") and source == "f32":
+        return half.pack(ins, target, _rounding(ins))
     for kind in (target, source):
         if kind not in (*_FLOATS, "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"):
             raise Unsupported(f"type .{kind}")
+    if source == "bf16":  # float32 has all its numbers
+        if target == "f32" and not ins.has("sat", *_TO_INTEGER):
+            return Op(half.to_single, (source,), (target,))
+        inner = _conversion(ins, target, "f32")
+        return Op(lambda a: inner(half.to_single(a)), (source,), (target,))
+    return Op(_conversion(ins, target, source), (source,), (target,))
+
+
+def _conversion(ins: Instruction, target: str, source: str) -> Callable[[Any], Any]:
     if source in _FLOATS:
         fn = _float_to_float if target in _FLOATS else _float_to_integer
     else:
         fn = _integer_to_float if target in _FLOATS else _integer_to_integer
-    return Op(fn(ins, target, source), (source,), (target,))
+    return fn(ins, target, source)
+
+
+def _pack(ins: Instruction) -> Op:
+    """``cvt.pack.sat``: two integers clamped to few bits, above each other, below ``c``."""
+    name = ins.modifiers[ins.modifiers.index("sat") + 1] if ins.has("sat") else ""
+    if name not in ("u16", "s16", "u8", "s8", "u4", "s4", "u2", "s2"):
+        raise Unsupported("this type")
+    bits = int(name[1:])
+    low, high = (0, 2**bits - 1) if name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    ones, up = np.uint32(2**bits - 1), np.uint32(bits)
+
+    def clamped(x: Any) -> Any:
+        return np.clip(x, np.int32(low), np.int32(high)).view(np.uint32) & ones
+
+    def apply(a: Any, b: Any, c: Any = np.uint32(0)) -> Any:
+        above = (c << np.uint32(2 * bits)) if bits < 16 else np.uint32(0)
+        return above | (clamped(a) << up) | clamped(b)
+
+    return Op(apply, ("s32", "s32") + (("u32",) if bits < 16 else ()), ("u32",))
+
+
+def _to_tf32(ins: Instruction) -> Op:
+    """float32 with the low 13 bits rounded away: ``rna`` takes ties away from zero."""
+    if ins.types != ("f32",) or not ins.has("rna", "rn", "rz"):
+        raise Unsupported("this conversion")
+
+    def apply(a: Any) -> Any:
+        bits = a.view(np.uint32)
+        up = np.uint32(0)
+        if ins.has("rna"):
+            up = np.uint32(0x1000)
+        elif ins.has("rn"):
+            up = np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1))
+        if ins.has("relu"):
+            bits = np.where(a < 0, np.uint32(0), bits)
+        rounded = (bits + up) & np.uint32(0xFFFFE000)
+        if ins.has("satfinite"):
+            rounded = np.where((rounded << np.uint32(1)) >= 0xFF000000, rounded - np.uint32(0x2000), rounded)
+        rounded = np.where(np.isinf(a) & ~np.bool_(ins.has("satfinite")), bits, rounded)
+        return np.where(np.isnan(a), np.uint32(0x7FFFFFFF), rounded)
+
+    return Op(apply, ("f32",), ("u32",))
 
 
 def _limits(kind: str) -> tuple[int, int]:
@@ -65,9 +119,11 @@ def _integer_to_float(ins: Instruction, target: str, source: str) -> Callable[[A
     mode, dtype = _rounding(ins), DTYPES[target]
 
     def apply(a: Any) -> Any:
-        if mode == "rn" and target != "f16":
+        if mode == "rn" and target not in ("f16", "bf16"):
             return _saturate(ins, a.astype(dtype))
         wide = _odd_double(a) if width(source) == 64 else a.astype(np.float64)
+        if target == "bf16":
+            return half.finish(ins, target, half.from_double(wide, target, mode)).view(dtype)
         if target == "f64":
             return _saturate(ins, _directed_double(a, mode) if width(source) == 64 else wide)
         return _saturate(ins, _narrow(wide, target, mode))
@@ -99,14 +155,7 @@ def _directed_double(a: Any, mode: str) -> Any:
 def _narrow(x: Any, target: str, mode: str) -> Any:
     if target == "f32":
         return ieee.narrow(x, mode)
-    half = x.astype(np.float16)
-    if mode == "rn":
-        return half
-    back = half.astype(np.float64)
-    down, up = np.nextafter(half, np.float16(-np.inf)), np.nextafter(half, np.float16(np.inf))
-    too_high = (back > x) & ((mode == "rm") | ((mode == "rz") & (x > 0)))
-    too_low = (back < x) & ((mode == "rp") | ((mode == "rz") & (x < 0)))
-    return np.where(too_high, down, np.where(too_low, up, half))
+    return half.from_double(x, target, mode).view(np.float16)
 
 
 def _float_to_integer(ins: Instruction, target: str, source: str) -> Callable[[Any], Any]:
@@ -142,6 +191,9 @@ def _float_to_float(ins: Instruction, target: str, source: str) -> Callable[[Any
         x = ieee.flush(a) if ftz and source == "f32" else a
         if integral is not None:
             x = integral(x)
+        if target in ("f16", "bf16"):
+            words = half.from_double(x.astype(np.float64), target, mode)
+            return half.finish(ins, target, words).view(dtype)
         if target == source:
             result = x
         elif width(target) > width(source):
@@ -152,14 +204,8 @@ def _float_to_float(ins: Instruction, target: str, source: str) -> Callable[[Any
         if ftz and target == "f32":
             result = ieee.flush(result)
         result = _saturate(ins, result)
-        if target == "f16":
-            return _half_nan(result)
         if "f64" in (target, source):  # NaN keeps its sign and what fits of its payload
             return ieee.quiet(result)
         return ieee.canonical(np.asarray(result)[()])
 
     return apply
-
-
-def _half_nan(x: Any) -> Any:
-    return np.where(np.isnan(x), np.uint16(0x7FFF).view(np.float16), x)

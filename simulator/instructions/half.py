@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import arithmetic as ieee
 from ..module import Instruction
-from .table import DTYPES, Op, Unsupported, row, scalar_type
+from .table import Op, Unsupported, row, scalar_type
 
 HALF_TYPES = ("f16", "f16x2", "bf16", "bf16x2")
 _NAN16 = np.uint16(0x7FFF)
@@ -29,21 +29,48 @@ def to_double(words: Words, kind: str) -> Any:
 
 
 def from_double(x: Any, kind: str, mode: str = "rn") -> Words:
-    """float64 rounded (``rn`` or ``rz``) to f16 or bf16; NaN becomes 0x7fff."""
+    """float64 rounded to f16 or bf16 (``rn``, ``rz``, ``rm`` or ``rp``); NaN becomes 0x7fff."""
     if kind.startswith("bf"):
         single = ieee.narrow(x, "rz")
         bits = np.asarray(single).view(np.uint32)
-        bits = np.where(single.astype(np.float64) != x, bits | np.uint32(1), bits)
+        inexact = single.astype(np.float64) != x
+        bits = np.where(inexact, bits | np.uint32(1), bits)
+        up = np.uint32(0)
         if mode == "rn":
-            bits = bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
-        words = (bits >> np.uint32(16)).astype(np.uint16)
+            up = np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
+        elif mode != "rz":  # away from zero on one side of it
+            up = np.where(np.signbit(x) == (mode == "rm"), np.uint32(0xFFFF), np.uint32(0))
+        words = ((bits + up) >> np.uint32(16)).astype(np.uint16)
     else:
         half = x.astype(np.float16)
-        if mode == "rz":
-            away = np.abs(half.astype(np.float64)) > np.abs(x)
-            half = np.where(away, np.nextafter(half, np.float16(0)), half)
+        if mode != "rn":
+            back = half.astype(np.float64)
+            toward_zero = mode == "rz"
+            high = (back > x) & ((mode == "rm") | (toward_zero & (x > 0)))
+            low = (back < x) & ((mode == "rp") | (toward_zero & (x < 0)))
+            half = np.where(high, np.nextafter(half, np.float16(-np.inf)), half)
+            half = np.where(low, np.nextafter(half, np.float16(np.inf)), half)
         words = np.asarray(half).view(np.uint16)
     return np.where(np.isnan(x), _NAN16, words)[()]
+
+
+def flush(words: Words) -> Words:
+    """Subnormal f16 to zero of the same sign (``.ftz``)."""
+    return np.where((words & np.uint16(0x7C00)) == 0, words & np.uint16(0x8000), words)
+
+
+def finish(ins: Instruction, kind: str, words: Words) -> Words:
+    """``.sat``, ``.relu`` and ``.satfinite`` of a result."""
+    infinity = np.uint16(0x7F80 if kind.startswith("bf") else 0x7C00)
+    negative, size = words >= np.uint16(0x8000), words & np.uint16(0x7FFF)
+    if ins.has("sat"):
+        one = np.uint16(0x3F80 if kind.startswith("bf") else 0x3C00)
+        words = np.where(negative | (size > infinity), np.uint16(0), np.minimum(words, one))
+    if ins.has("relu"):
+        words = np.where(negative & (size <= infinity), np.uint16(0), words)
+    if ins.has("satfinite"):
+        words = np.where(size == infinity, words - np.uint16(1), words)
+    return words
 
 
 def lanes(fn: Callable[..., Words], kind: str) -> Callable[..., Any]:
@@ -52,10 +79,8 @@ def lanes(fn: Callable[..., Words], kind: str) -> Callable[..., Any]:
         return lambda *args: fn(*(a.view(np.uint16) for a in args)).view(np.int16)
 
     def apply(*args: Any) -> Any:
-        low = fn(*((a.view(np.uint32) & np.uint32(0xFFFF)).astype(np.uint16) for a in args))
-        high = fn(*((a.view(np.uint32) >> np.uint32(16)).astype(np.uint16) for a in args))
-        pair = low.astype(np.uint32) | (high.astype(np.uint32) << np.uint32(16))
-        return pair.view(np.int32)
+        halves = [split(a) for a in args]
+        return join(fn(*(h[0] for h in halves)), fn(*(h[1] for h in halves)))
 
     return apply
 
@@ -67,18 +92,13 @@ def _carrier(kind: str) -> str:
 def _op(ins: Instruction, kind: str, exact: Callable[..., Any], arity: int, flops: int = 1) -> Op:
     """An operation given in float64 (exact, or rounded to odd)."""
 
+    flushes = ins.has("ftz") and not kind.startswith("bf")
+
     def words(*args: Words) -> Words:
-        x = exact(*(to_double(a, kind) for a in args))
-        result = from_double(x, kind)
-        if ins.has("ftz") and not kind.startswith("bf"):
-            result = np.where((result & 0x7C00) == 0, result & np.uint16(0x8000), result)
-        if ins.has("sat"):
-            value = to_double(result, kind)
-            one = from_double(np.float64(1), kind)
-            result = np.where(value > 1, one, np.where(value > 0, result, np.uint16(0)))
-        if ins.has("relu"):
-            result = np.where((result >> np.uint16(15) == 1) & ~np.isnan(x), np.uint16(0), result)
-        return result
+        if flushes:
+            args = tuple(flush(a) for a in args)
+        result = from_double(exact(*(to_double(a, kind) for a in args)), kind)
+        return finish(ins, kind, flush(result) if flushes else result)
 
     carrier = _carrier(kind)
     pairs = 2 if kind.endswith("x2") else 1
@@ -104,14 +124,20 @@ def min_max(ins: Instruction) -> Op:
     lesser, propagate = ins.opcode == "min", ins.has("NaN")
 
     def exact(a: Any, b: Any) -> Any:
-        first = (
-            np.where(a == b, np.signbit(a), a < b)
-            if lesser
-            else np.where(a == b, ~np.signbit(a), a > b)
-        )
+        negative = np.signbit(a) != np.signbit(b)
+        if ins.has("abs"):
+            a, b = np.abs(a), np.abs(b)
+        if lesser:
+            first = np.where(a == b, np.signbit(a), a < b)
+        else:
+            first = np.where(a == b, ~np.signbit(a), a > b)
         result = np.where(np.isnan(a), b, np.where(np.isnan(b) | first, a, b))
+        if ins.has("xorsign"):
+            result = np.where(negative, -result, result)
         return np.where(np.isnan(a) | np.isnan(b), np.nan, result) if propagate else result
 
+    if ins.has("abs") != ins.has("xorsign"):
+        raise Unsupported(".xorsign or .abs alone")
     return _op(ins, kind, exact, 2)
 
 
@@ -128,40 +154,41 @@ def transcendental(ins: Instruction) -> Op:
     return Op(op.fn, op.inputs, op.outputs, op.count, op.flops, approximate=True)
 
 
-def comparison(kind: str, fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def comparison(
+    ins: Instruction, kind: str, fn: Callable[[Any, Any], Any]
+) -> Callable[[Any, Any], Any]:
     """A comparison of float64 values, on f16 or bf16 bits."""
-    if kind.endswith("x2"):
-        raise Unsupported(f"type .{kind}")
-    return lambda a, b: fn(to_double(a.view(np.uint16), kind), to_double(b.view(np.uint16), kind))
+    flushes = ins.has("ftz") and not kind.startswith("bf")
+
+    def apply(*args: Any) -> Any:
+        words = (a.view(np.uint16) for a in args)
+        return fn(*(to_double(flush(w) if flushes else w, kind) for w in words))
+
+    return apply
 
 
-def convert(ins: Instruction, target: str, source: str) -> Op | None:
-    """Conversions that ``cvt`` has for bf16 and for packing two floats into a pair."""
-    mode = "rz" if ins.has("rz") else "rn"
+def split(word: Any) -> tuple[Words, Words]:
+    """The low and the high half of 32-bit words."""
+    bits = word.view(np.uint32)
+    return bits.astype(np.uint16), (bits >> np.uint32(16)).astype(np.uint16)
 
-    def narrowed(x: Any, kind: str) -> Words:
-        words = from_double(x.astype(np.float64), kind, mode)
-        if ins.has("relu"):
-            words = np.where((words >> np.uint16(15) == 1) & ~np.isnan(x), np.uint16(0), words)
-        return words
 
-    if target in ("f16x2", "bf16x2") and source == "f32":
+def join(low: Words, high: Words) -> Any:
+    """Two halves as a 32-bit word."""
+    pair = low.astype(np.uint32) | (high.astype(np.uint32) << np.uint32(16))
+    return pair.view(np.int32)
 
-        def pair(a: Any, b: Any) -> Any:
-            kind = target[:-2]
-            low, high = narrowed(b, kind), narrowed(a, kind)
-            return (low.astype(np.uint32) | (high.astype(np.uint32) << np.uint32(16))).view(
-                np.int32
-            )
 
-        return Op(pair, ("f32", "f32"), ("b32",))
-    if target == "bf16" and source in ("f32", "f64"):
-        return Op(lambda a: narrowed(a, "bf16").view(np.int16), (source,), ("b16",))
-    if source == "bf16" and target in ("f32", "f64"):
+def to_single(a: Any) -> Any:
+    """bf16 as float32: the same bits with zeros below them."""
+    return (a.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
 
-        def widen(a: Any) -> Any:
-            wide = to_double(a.view(np.uint16), "bf16")
-            return ieee.canonical(wide.astype(DTYPES[target]))
 
-        return Op(widen, ("b16",), (target,))
-    return None
+def pack(ins: Instruction, target: str, mode: str) -> Op:
+    """``cvt`` of two floats into a pair: the first becomes the high half."""
+    kind = target[:-2]
+
+    def one(x: Any) -> Words:
+        return finish(ins, kind, from_double(x.astype(np.float64), kind, mode))
+
+    return Op(lambda a, b: join(one(b), one(a)), ("f32", "f32"), ("b32",))
