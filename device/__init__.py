@@ -2,5 +2,9 @@
 
 from .errors import DeviceError
 from .launch import Output, available, device_name, driver_version, launch
+from .validate import Comparison, Validation, validate
 
-__all__ = ["DeviceError", "Output", "available", "device_name", "driver_version", "launch"]
+__all__ = [
+    "Comparison", "DeviceError", "Output", "Validation", "available", "device_name",
+    "driver_version", "launch", "validate",
+]  # fmt: skip
