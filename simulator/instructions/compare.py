@@ -27,7 +27,7 @@ def comparison(ins: Instruction, kind: str) -> tuple[Callable[[Any, Any], Any], 
     if name is None:
         raise Unsupported("no comparison operator")
     if kind in half.HALF_TYPES:
-        return half.comparison(ins, kind, _float_comparison(name)), "b16"
+        return half.comparison(ins, kind, _float_comparison(name)), half.carrier(kind)
     if kind in ("f32", "f64"):
         fn = _float_comparison(name)
         if ins.has("ftz"):
@@ -71,6 +71,13 @@ def set_predicate(ins: Instruction) -> Op:
     """Compare; with a boolean operator, combined with ``c``; ``p|q``: q is the complement's."""
     fn, kind = comparison(ins, scalar_type(ins))
     combine = next((_COMBINE[m] for m in ins.modifiers if m in _COMBINE), None)
+    if kind == "b32" and scalar_type(ins) in half.HALF_TYPES:  # p for the low halves, q the high
+
+        def two(a: Any, b: Any, *c: Any) -> Any:
+            results = [fn(x, y) for x, y in zip(half.split(a), half.split(b), strict=True)]
+            return tuple(combine(p, c[0]) if combine else p for p in results)
+
+        return Op(two, ("b32", "b32") + (("pred",) if combine else ()), ("pred", "pred"))
     pair = isinstance(ins.operands[0], Pair)
 
     def apply(a: Any, b: Any, *c: Any) -> Any:
@@ -86,17 +93,24 @@ def set_predicate(ins: Instruction) -> Op:
     return Op(fn if simple else apply, inputs, ("pred", "pred") if pair else ("pred",))
 
 
+_TRUE = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}
+"""What ``set`` writes for true where it is not all ones."""
+
+
 @row("set", section=SECTION)
 def set_value(ins: Instruction) -> Op:
     """Compare into a number: all ones or 1.0 where true."""
     target, source = ins.types[0], ins.types[1]
     fn, kind = comparison(ins, source)
     combine = next((_COMBINE[m] for m in ins.modifiers if m in _COMBINE), None)
-    true = (
-        np.float32(1)
-        if target == "f32"
-        else DTYPES[target].type(2**32 - 1 if target == "u32" else -1)
-    )
+    one = _TRUE.get(target.removesuffix("x2"), 2 ** width(target) - 1)
+    true = np.dtype(f"u{DTYPES[target].itemsize}").type(one).view(DTYPES[target])
+    if target.endswith("x2"):
+        if combine or source != target:
+            raise Unsupported("this form on pairs")
+        bits = np.uint16(one)
+        both = half.lanes(lambda a, b: np.where(fn(a, b), bits, np.uint16(0)), target)
+        return Op(both, ("b32", "b32"), ("b32",))
 
     def apply(a: Any, b: Any, *c: Any) -> Any:
         p = fn(a, b)

@@ -59,9 +59,9 @@ def _pack(ins: Instruction) -> Op:
     def clamped(x: Any) -> Any:
         return np.clip(x, np.int32(low), np.int32(high)).view(np.uint32) & ones
 
-    def apply(a: Any, b: Any, c: Any = np.uint32(0)) -> Any:
-        above = (c << np.uint32(2 * bits)) if bits < 16 else np.uint32(0)
-        return above | (clamped(a) << up) | clamped(b)
+    def apply(a: Any, b: Any, *c: Any) -> Any:
+        pair = (clamped(a) << up) | clamped(b)
+        return pair | (c[0] << np.uint32(2 * bits)) if c else pair
 
     return Op(apply, ("s32", "s32") + (("u32",) if bits < 16 else ()), ("u32",))
 
@@ -82,8 +82,8 @@ def _to_tf32(ins: Instruction) -> Op:
             bits = np.where(a < 0, np.uint32(0), bits)
         rounded = (bits + up) & np.uint32(0xFFFFE000)
         if ins.has("satfinite"):
-            rounded = np.where((rounded << np.uint32(1)) >= 0xFF000000, rounded - np.uint32(0x2000), rounded)
-        rounded = np.where(np.isinf(a) & ~np.bool_(ins.has("satfinite")), bits, rounded)
+            infinite = (rounded & np.uint32(0x7FFFFFFF)) == 0x7F800000
+            rounded = np.where(infinite, rounded - np.uint32(0x2000), rounded)
         return np.where(np.isnan(a), np.uint32(0x7FFFFFFF), rounded)
 
     return Op(apply, ("f32",), ("u32",))

@@ -197,16 +197,15 @@ def sign_bit(ins: Instruction) -> Op:
             return nan(result) if nan else np.where(np.isnan(a), ieee.quiet(a), result)
 
         return Op(_finished(ins, apply), (kind,), (kind,))
-    carrier = f"b{DTYPES[kind].itemsize * 8}"
-    dtype = DTYPES[carrier]
-    bits = dtype.itemsize * 8
-    sign = 1 << (bits - 1)
-    if kind.endswith("x2"):
-        sign |= 1 << 15
-    mask = dtype.type(sign - (1 << bits))
-    if ins.opcode == "abs":
-        return Op(lambda a: a & ~mask, (carrier,), (carrier,))
-    return Op(lambda a: a ^ mask, (carrier,), (carrier,))
+    flushes = ins.has("ftz") and not kind.startswith("bf")
+    sign = np.uint16(0x8000)
+
+    def half_word(a: Any) -> Any:
+        a = half.flush(a) if flushes else a
+        return a & ~sign if ins.opcode == "abs" else a ^ sign
+
+    carrier = half.carrier(kind)
+    return Op(half.lanes(half_word, kind), (carrier,), (carrier,))
 
 
 @row("copysign", section=SECTION)
@@ -217,12 +216,16 @@ def copy_sign(ins: Instruction) -> Op:
 
 
 def min_max(ins: Instruction) -> Op:
-    """NaN gives way to a number (unless ``.NaN``); -0 is less than +0."""
+    """NaN gives way to a number (unless ``.NaN``); -0 is less than +0.
+
+    ``.xorsign.abs``: of the magnitudes, with the product's sign.
+    """
     if scalar_type(ins) in half.HALF_TYPES:
         return half.min_max(ins)
     kind = _float_type(ins)
-    if ins.has("abs"):
-        raise Unsupported(".xorsign.abs")
+    magnitudes, arity = ins.has("abs"), len(ins.operands) - 1
+    if ins.has("xorsign") != (magnitudes and arity == 2):
+        raise Unsupported(".xorsign or .abs alone")
     lesser = ins.opcode == "min"
     pick: Any = np.fmin if lesser else np.fmax
     word = np.int32 if kind == "f32" else np.int64
@@ -240,10 +243,21 @@ def min_max(ins: Instruction) -> Op:
             result = np.where(np.isnan(a) | np.isnan(b), result.dtype.type(np.nan), result)
         return ieee.canonical(np.asarray(result)[()])
 
-    arity = len(ins.operands) - 1
     if arity == 3:
-        two = apply
-        return Op(_finished(ins, lambda a, b, c: two(two(a, b), c)), (kind, kind, kind), (kind,))
+
+        def three(*args: Any) -> Any:
+            a, b, c = (np.abs(x) for x in args) if magnitudes else args
+            return apply(apply(a, b), c)
+
+        return Op(_finished(ins, three), (kind, kind, kind), (kind,))
+    if magnitudes:
+
+        def signed(a: Any, b: Any) -> Any:
+            result = apply(np.abs(a), np.abs(b))
+            negative = (np.signbit(a) != np.signbit(b)) & ~np.isnan(result)
+            return np.where(negative, -result, result)
+
+        return Op(_finished(ins, signed), (kind, kind), (kind,))
     return Op(_finished(ins, apply), (kind, kind), (kind,))
 
 

@@ -85,13 +85,13 @@ def lanes(fn: Callable[..., Words], kind: str) -> Callable[..., Any]:
     return apply
 
 
-def _carrier(kind: str) -> str:
+def carrier(kind: str) -> str:
+    """The type of the register that holds one number or a pair."""
     return "b32" if kind.endswith("x2") else "b16"
 
 
 def _op(ins: Instruction, kind: str, exact: Callable[..., Any], arity: int, flops: int = 1) -> Op:
     """An operation given in float64 (exact, or rounded to odd)."""
-
     flushes = ins.has("ftz") and not kind.startswith("bf")
 
     def words(*args: Words) -> Words:
@@ -100,9 +100,9 @@ def _op(ins: Instruction, kind: str, exact: Callable[..., Any], arity: int, flop
         result = from_double(exact(*(to_double(a, kind) for a in args)), kind)
         return finish(ins, kind, flush(result) if flushes else result)
 
-    carrier = _carrier(kind)
+    word = carrier(kind)
     pairs = 2 if kind.endswith("x2") else 1
-    return Op(lanes(words, kind), (carrier,) * arity, (carrier,), None, flops * pairs)
+    return Op(lanes(words, kind), (word,) * arity, (word,), None, flops * pairs)
 
 
 def arithmetic(ins: Instruction) -> Op:

@@ -43,7 +43,9 @@ def logic() -> list[Case]:
         cases.append(Case("lop3.b32", ("b32",), b3, table(lut), tail=f", {lut}", most=300))
     for op, join in (("or", lambda x, q: x or q), ("and", lambda x, q: x and q)):
 
-        def both(a: int, b: int, c: int, q: bool, join: Callable[..., bool] = join) -> tuple[int, bool]:
+        def both(
+            a: int, b: int, c: int, q: bool, join: Callable[..., bool] = join
+        ) -> tuple[int, bool]:
             d = table(0xE8)(a, b, c)
             return d, join(d != 0, q)
 
@@ -140,7 +142,8 @@ def fields() -> list[Case]:
     cases += [
         Case("bmsk.clamp.b32", ("b32",), ("u32", "u32"),
              lambda a, b: ones(min(b, 32)) << min(a, 32), edges=e),
-        Case("bmsk.wrap.b32", ("b32",), ("u32", "u32"), lambda a, b: ones(b & 31) << (a & 31), edges=e),
+        Case("bmsk.wrap.b32", ("b32",), ("u32", "u32"),
+             lambda a, b: ones(b & 31) << (a & 31), edges=e),
     ]  # fmt: skip
     for t in ("u32", "s32"):
         for mode in ("clamp", "wrap"):
@@ -150,9 +153,7 @@ def fields() -> list[Case]:
                 low = a & ones(n)
                 return low - (1 << n) if t == "s32" and n and low >> (n - 1) else low
 
-            cases.append(
-                Case(f"szext.{mode}.{t}", (t,), (t, "u32"), extend, edges=((1, AMOUNTS),))
-            )
+            cases.append(Case(f"szext.{mode}.{t}", (t,), (t, "u32"), extend, edges=((1, AMOUNTS),)))
     cases.append(
         Case("fns.b32", ("b32",), ("b32", "u32", "s32"), nth_set, most=4000, edges=(
             (0, (0, 1, 0x80000000, 0xFFFFFFFF, 0xAAAAAAAA, 0x00FF00F0, 0x12345678)),
