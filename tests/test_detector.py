@@ -176,6 +176,17 @@ CASES: dict[str, tuple[Program, Verdict]] = {
         ),
         {("shared", "raw", "error")},
     ),
+    "a warp at a barrier of its own, when the other has left": (
+        Program(
+            (
+                NamedBarrier((1,)),
+                Access("shared", "store", 4, start=32),
+                Access("shared", "store", 4),
+            ),
+            33,
+        ),
+        {("shared", "waw", "error")},
+    ),
     "two halves at one warp barrier": (
         Program(
             (Access("shared", "store", 4), WarpBarrier(HALVES), Access("shared", "load", 4, 31)), 32
@@ -215,6 +226,7 @@ WAITS = pytest.mark.skipif(
     not os.environ.get("TILESCOPE_STRICT"), reason="waits for simulator.shadow, .order, .counters"
 )
 WAITING = (
+    "a warp at a barrier of its own, when the other has left",
     "two blocks store one word",
     "two halves at one warp barrier",
     "a store before the thread's own atomic",

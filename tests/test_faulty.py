@@ -98,7 +98,6 @@ LEFT_OUT = {
     "wrong_space": "address-space is never reported",
     "shared_same_value": "ValueError in counters.wavefronts (twin, source build)",
     "endless_wait": "schedule reverse: a spinning warp starves the one it waits for",
-    "uninitialised_local": "IndexError in observers.LocalCheck (twin, source build)",
 }
 """Rows whose tests wait for the simulator, and for what."""
 
