@@ -187,6 +187,20 @@ CASES: dict[str, tuple[Program, Verdict]] = {
         ),
         {("shared", "waw", "error")},
     ),
+    "two blocks read, one reads again and writes": (
+        Program(
+            (
+                word("load", only(0), "global"),
+                BlockBarrier(),
+                Access("global", "load", 4, stride=0, block=1, start=127, guard=only(1)),
+                BlockBarrier(),
+                Access("global", "store", 4, stride=0, block=1, start=127, guard=only(0)),
+            ),
+            2,
+            2,
+        ),
+        {("global", "war", "error")},
+    ),
     "two halves at one warp barrier": (
         Program(
             (Access("shared", "store", 4), WarpBarrier(HALVES), Access("shared", "load", 4, 31)), 32
@@ -226,6 +240,7 @@ WAITS = pytest.mark.skipif(
     not os.environ.get("TILESCOPE_STRICT"), reason="waits for simulator.shadow, .order, .counters"
 )
 WAITING = (
+    "two blocks read, one reads again and writes",
     "a warp at a barrier of its own, when the other has left",
     "two blocks store one word",
     "two halves at one warp barrier",
@@ -262,6 +277,7 @@ PROFILE = settings(
 SCHEDULES = st.sampled_from(["lockstep", "warps", "reverse", 1, 2])
 
 
+@WAITS
 @PROFILE
 @given(program=programs(simple=True), schedule=SCHEDULES)
 def test_a_race_is_found_if_there_is_one(program: Program, schedule: str | int) -> None:
