@@ -35,7 +35,7 @@ def from_double(x: Any, kind: str, mode: str = "rn") -> Words:
         bits = np.asarray(single).view(np.uint32)
         inexact = single.astype(np.float64) != x
         bits = np.where(inexact, bits | np.uint32(1), bits)
-        up = np.uint32(0)
+        up: Any = np.uint32(0)
         if mode == "rn":
             up = np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
         elif mode != "rz":  # away from zero on one side of it

@@ -15,6 +15,7 @@ from ..module import Instruction, Pair
 from .table import DTYPES, Op, Unsupported, require, row, scalar_type
 
 PARALLEL = "Parallel Synchronization and Communication Instructions"
+_EVERYBODY = np.uint32(0xFFFFFFFF)
 MOVEMENT = "Data Movement and Conversion Instructions"
 
 
@@ -58,7 +59,7 @@ def vote(ins: Instruction) -> Op:
     if mode is None:
         raise Unsupported("no mode")
 
-    def apply(warp: Any, p: Any, members: Any = np.uint32(0xFFFFFFFF)) -> Any:
+    def apply(warp: Any, p: Any, members: Any = _EVERYBODY) -> Any:
         named = warp.active() & members
         true = warp.ballot(p) & named
         if mode == "ballot":
@@ -115,8 +116,17 @@ def reduce(ins: Instruction) -> Op:
     fill = DTYPES[kind].type(neutral)
 
     def apply(warp: Any, a: Any, members: Any) -> Any:
-        named = (warp.active() & members) >> warp.lane.astype(np.uint32) & np.uint32(1)
-        return warp.reduce(operations[name], np.where(named == 1, a, fill))
+        active = warp.active()
+        named = active & members
+        if np.all((named == active) | ~warp.mask):  # one group a warp
+            on = (active >> warp.lane.astype(np.uint32)) & np.uint32(1)
+            return warp.reduce(operations[name], np.where(on == 1, a, fill))
+        result: Any = fill
+        for other in range(32):
+            on = (named >> np.uint32(other)) & np.uint32(1)
+            value = np.where(on == 1, warp.gather(a, np.int32(other)), fill)
+            result = operations[name](result, value)
+        return result
 
     return Op(apply, (kind, "u32"), (kind,), warp=True)
 
