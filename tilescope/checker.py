@@ -15,7 +15,7 @@ from simulator.cures import find_cures
 
 from .builds import merge
 from .policy import Policy, apply
-from .progress import ProgressBar
+from .progress import STEP_LIMIT, ProgressBar
 from .target import Target, fresh
 
 SCHEMA = 1
@@ -113,6 +113,7 @@ class Checker:
         schedule, checks: As ``simulator.launch`` takes them.
         policy: How severe the disputed hazards are.
         quiet: No progress bar.
+        step_limit: Basic blocks until an endless loop is given up.
     """
 
     target: Target
@@ -120,6 +121,7 @@ class Checker:
     checks: str | Collection[str] = "all"
     policy: Policy = field(default_factory=Policy)
     quiet: bool = False
+    step_limit: int = STEP_LIMIT
     began: float = field(default_factory=time.monotonic)
 
     def check(self, builds: Collection[str], cures: bool = True) -> Verdict:
@@ -159,7 +161,7 @@ class Checker:
             run = simulator.launch(
                 kernel, target.grid, target.block, args,
                 shared_bytes=target.shared_bytes, schedule=schedule, checks=checks,
-                progress=progress,
+                progress=progress, step_limit=self.step_limit,
             )  # fmt: skip
         return run, args
 

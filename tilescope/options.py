@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from .failure import UserError
+from .progress import STEP_LIMIT
 from .target import Request
 from .words import is_argument
 
@@ -42,6 +43,13 @@ _SCHEDULE = click.option(
     metavar="NAME",
     help="lockstep, warps, reverse, or a number: a random one.",
 )
+_STEPS = click.option(
+    "--step-limit",
+    type=click.IntRange(1),
+    default=STEP_LIMIT,
+    metavar="N",
+    help="Basic blocks until an endless loop is given up.",
+)
 _CHECKS = click.option(
     "--checks",
     default="all",
@@ -72,26 +80,26 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return _decorated(command, _TARGET)
 
 
-def schedule_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``schedule``, as ``simulator.launch`` takes it."""
+def schedule_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``schedule`` and ``step_limit``, as ``simulator.launch`` takes them."""
 
     @functools.wraps(function)
     def command(schedule: str, **rest: Any) -> Any:
         order = int(schedule) if schedule.lstrip("-").isdigit() else schedule
         return function(schedule=order, **rest)
 
-    return _decorated(command, (_SCHEDULE,))
+    return _decorated(command, (_SCHEDULE, _STEPS))
 
 
 def launch_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what ``simulator.launch`` can be told: ``schedule`` and ``checks``, as it takes them."""
+    """Add what ``simulator.launch`` can be told: those and ``checks``, as it takes them."""
 
     @functools.wraps(function)
     def command(checks: str, **rest: Any) -> Any:
         chosen = checks if checks in ("all", "none") else tuple(checks.split(","))
         return function(checks=chosen, **rest)
 
-    return schedule_option(_decorated(command, (_CHECKS,)))
+    return schedule_options(_decorated(command, (_CHECKS,)))
 
 
 def _refuse_options(words: tuple[str, ...]) -> None:

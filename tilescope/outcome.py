@@ -10,7 +10,7 @@ import simulator
 from kernels.library import Agreement
 from simulator import Run
 
-from .progress import ProgressBar
+from .progress import STEP_LIMIT, ProgressBar
 from .target import Target
 
 
@@ -47,7 +47,11 @@ class Outcome:
 
 
 def execute(
-    target: Target, schedule: str | int, checks: str | Collection[str], quiet: bool = False
+    target: Target,
+    schedule: str | int,
+    checks: str | Collection[str],
+    quiet: bool = False,
+    step_limit: int = STEP_LIMIT,
 ) -> Outcome:
     """Launch a target on the simulator, with a progress bar if it takes long.
 
@@ -64,6 +68,7 @@ def execute(
             schedule=schedule,
             checks=checks,
             progress=progress,
+            step_limit=step_limit,
         )
     if target.launch is None or target.expected is None:
         return Outcome(target, run)

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.progress import TimeRemainingColumn as Remaining
 
+STEP_LIMIT = 50_000_000
+"""Basic blocks that a batch of blocks runs before it is given up as endless."""
 PATIENCE = 2.0
 """Seconds before the bar appears."""
 

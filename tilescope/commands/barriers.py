@@ -12,7 +12,7 @@ from simulator.cures import BarrierVerdict, judge_barriers
 
 from ..builds import same_finding
 from ..checker import Checker
-from ..options import schedule_option, target_options
+from ..options import schedule_options, target_options
 from ..output import write_json
 from ..target import Request, resolve
 from ..text.barriers import barriers
@@ -20,9 +20,11 @@ from ..text.barriers import barriers
 
 @click.command("barriers", context_settings={"ignore_unknown_options": True})
 @target_options
-@schedule_option
+@schedule_options
 @click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
-def barriers_command(request: Request, schedule: str | int, json_file: str | None) -> None:
+def barriers_command(
+    request: Request, schedule: str | int, step_limit: int, json_file: str | None
+) -> None:
     """Take out each barrier in turn, and say what goes wrong.
 
     A barrier is "needed" if hazards appear without it that are not there with it. That
@@ -38,7 +40,7 @@ def barriers_command(request: Request, schedule: str | int, json_file: str | Non
 
     Exit code 0: every barrier was judged; 2: it could not run.
     """  # noqa: D301 - click reads \\b
-    checker = Checker(resolve(request), schedule)
+    checker = Checker(resolve(request), schedule, step_limit=step_limit)
     kernel = checker.target.kernel
     run = checker.rerun(kernel)
     verdicts = [_beyond(verdict, run) for verdict in judge_barriers(kernel, checker.rerun)]

@@ -58,6 +58,7 @@ def check_command(
     ctx: click.Context,
     request: Request,
     schedule: str | int,
+    step_limit: int,
     checks: str | Collection[str],
     equal_writes: str,
     warp_synchronous: str,
@@ -94,7 +95,7 @@ def check_command(
     if json_file == "-" and sarif_file == "-":
         raise UserError("--json - and --sarif - cannot both have standard output")
     policy = Policy(equal_writes, warp_synchronous)
-    checker = Checker(resolve(request), schedule, checks, policy, quiet)
+    checker = Checker(resolve(request), schedule, checks, policy, quiet, step_limit)
     builds = (request.build,) if request.build else ("device", "source")
     verdict = checker.check(builds, cures=not no_cure)
     difference = _demonstrate(checker, builds) if show else None

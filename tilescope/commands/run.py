@@ -32,6 +32,7 @@ def run_command(
     ctx: click.Context,
     request: Request,
     schedule: str | int,
+    step_limit: int,
     checks: str | Collection[str],
     other: str | None,
     by_line: bool,
@@ -61,9 +62,8 @@ def run_command(
 
     Exit code 0: nothing wrong; 1: a hazard or a wrong result; 2: it could not run.
     """  # noqa: D301 - click reads \b
-    outcomes = [execute(resolve(request), schedule, checks, quiet)]
-    if other is not None:
-        outcomes.append(execute(resolve(_beside(request, other)), schedule, checks, quiet))
+    requests = [request] if other is None else [request, _beside(request, other)]
+    outcomes = [execute(resolve(r), schedule, checks, quiet, step_limit) for r in requests]
     if json_file is not None:
         _write(json_file, outcomes)
     if quiet:
