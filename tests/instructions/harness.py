@@ -26,7 +26,7 @@ from kernels import Kernel
 MACHINES = [simulator] + ([device] if device.available()[0] else [])
 
 WIDTH = {
-    "pred": 1, "s8": 8, "u8": 8, "s16": 16, "u16": 16, "b16": 16, "f16": 16, "bf16": 16,
+    "pred": 1, "s8": 8, "u8": 8, "b8": 8, "s16": 16, "u16": 16, "b16": 16, "f16": 16, "bf16": 16,
     "s32": 32, "u32": 32, "b32": 32, "f32": 32, "f16x2": 32, "bf16x2": 32,
     "s64": 64, "u64": 64, "b64": 64, "f64": 64,
 }  # fmt: skip
