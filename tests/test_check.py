@@ -232,6 +232,23 @@ def test_builds_are_merged_by_variable_and_lines() -> None:
     assert merged([hazard(3, 5), hazard(3, 5)], []) == [((3, 5), device)]
 
 
+def test_builds_may_tell_the_same_finding_in_other_words() -> None:
+    def out_of_bounds(space: str, name: str, line: int) -> Hazard:
+        involved = (Involved("read", Source("a.cu", line), "ld.f32", 9),)
+        return Hazard("out-of-bounds", name, "error", space, name, involved=involved)
+
+    def trap(place: Source) -> Hazard:
+        return Hazard("trap", "a trap", involved=(Involved("at", place, "trap", 9),))
+
+    both = ("device", "source")
+    shared, unknown = out_of_bounds("shared", "s", 3), out_of_bounds("global", "", 3)
+    assert merged([shared], [unknown]) == [((3,), both)]
+    assert len(merged([shared], [out_of_bounds("global", "", 4)])) == 2
+    headers = trap(Source("PTX line 40", 0, "trap"))
+    assert merged([trap(Source("a.cu", 3))], [headers]) == [((3,), both)]
+    assert len(merged([headers], [trap(Source("a.cu", 3)), headers])) == 2
+
+
 # -- policies ---------------------------------------------------------------------------
 
 

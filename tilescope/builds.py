@@ -77,11 +77,18 @@ def same_finding(a: Hazard, b: Hazard) -> bool:
 
 
 def _meets(a: Hazard, b: Hazard) -> bool:
-    return (
-        _family(a) == _family(b)
-        and bool(_variables(a) & _variables(b))
-        and bool(_lines(a) & _lines(b))
-    )
+    """Whether two hazards of different builds are one finding, told with other words.
+
+    What one build knows as an array another may only know as an address, and code without
+    line information (of CUDA's own headers, say) is known by what happens there.
+    """
+    if a.kind == b.kind == "out-of-bounds":
+        return a.involved[0].role == b.involved[0].role and bool(_lines(a) & _lines(b))
+    if _family(a) != _family(b) or not _variables(a) & _variables(b):
+        return False
+    if not (a.lines and b.lines):
+        return a.message == b.message
+    return bool(_lines(a) & _lines(b))
 
 
 def _joined(a: Hazard, b: Hazard, build: str) -> Hazard:

@@ -9,6 +9,7 @@ import numpy as np
 
 from kernels import Kernel
 from kernels.nvrtc import parameter_names
+from simulator import Run
 
 from .checker import Checker
 
@@ -22,8 +23,8 @@ class Difference:
 
     Attributes:
         array: The parameter's name; ``index``: of the first element that differs.
-        first, second: Schedules (``first`` may be ``reference``); ``values``: the element
-            under each.
+        first, second: Schedules, or ``reference`` and ``every schedule``; ``values``: the
+            element under each.
         reference: What the element should be, if there is a reference.
         count: How many of the array's ``elements`` differ.
         build: The build that ran.
@@ -48,18 +49,27 @@ class Difference:
 
 
 def demonstrate(checker: Checker, kernel: Kernel) -> Difference | None:
-    """The first schedule whose outputs differ from lockstep's, or from the reference."""
-    base = checker.observe(kernel, "none", SCHEDULES[0])[1]
+    """The first schedule whose outputs differ from lockstep's, or from the reference.
+
+    A run that got stuck left its outputs unfinished: it is no example of a race.
+    """
+    run, base = checker.observe(kernel, "none", SCHEDULES[0])
+    if _stuck(run):
+        return _against_reference(checker, kernel, base, str(SCHEDULES[0]))
     for schedule in SCHEDULES[1:]:
-        args = checker.observe(kernel, "none", schedule)[1]
+        run, args = checker.observe(kernel, "none", schedule)
+        if _stuck(run):
+            continue
         for place, (one, other) in enumerate(zip(base, args, strict=True)):
             if isinstance(one, np.ndarray) and (wrong := _bits_differ(one, other)).any():
                 names = (str(SCHEDULES[0]), _name(schedule))
                 return _difference(checker, kernel, place, wrong, names, one, other)
-    return _against_reference(checker, kernel, base)
+    return _against_reference(checker, kernel, base, "every schedule")
 
 
-def _against_reference(checker: Checker, kernel: Kernel, args: list[Any]) -> Difference | None:
+def _against_reference(
+    checker: Checker, kernel: Kernel, args: list[Any], label: str
+) -> Difference | None:
     """All schedules agree: they may agree on a wrong result."""
     target = checker.target
     if target.launch is None or target.expected is None:
@@ -71,10 +81,14 @@ def _against_reference(checker: Checker, kernel: Kernel, args: list[Any]) -> Dif
         with np.errstate(invalid="ignore"):
             right = (got == value) | (np.isnan(got) & np.isnan(value)) | (abs(got - value) <= bound)
         if not right.all():
-            names = ("reference", "every schedule")
+            names = ("reference", label)
             wanted = value.astype(args[place].dtype)
             return _difference(checker, kernel, place, ~right, names, wanted, args[place])
     return None
+
+
+def _stuck(run: Run) -> bool:
+    return any(hazard.kind == "deadlock" for hazard in run.hazards)
 
 
 def _name(schedule: str | int) -> str:

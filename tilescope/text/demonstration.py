@@ -21,7 +21,7 @@ def demonstration(difference: Difference | None, racy: bool) -> str:
     width = max(len(d.first), len(d.second), len("reference"))
     lines = [f"demonstration, {d.build} build: {place} depends on the schedule"]
     if d.first == "reference":
-        lines = [f"demonstration, {d.build} build: {place} is wrong under every schedule"]
+        lines = [f"demonstration, {d.build} build: {place} is wrong under {d.second}"]
     lines.append(f"  {d.first:<{width}}  {d.values[0]}")
     lines.append(f"  {d.second:<{width}}  {d.values[1]}")
     if d.reference is not None and d.first != "reference":
