@@ -216,7 +216,9 @@ def fma_f64(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
     if np.all(safe):
         return result
     special = ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c))
-    out = np.where(special, product + c, result)
+    # A finite product may have overflowed here on the way to an infinite c.
+    finite = np.isfinite(a) & np.isfinite(b)
+    out = np.where(special, np.where(finite, c, product + c), result)
     rest = np.broadcast_to(~safe & ~special, out.shape)
     if np.any(rest):
         out = np.array(out)

@@ -308,7 +308,9 @@ def wavefronts(lanes: Any, width: int, load: bool) -> tuple[int, int]:
             alike |= same.all(axis=1)
         group = np.where(alike[:, None], group // 2, group)
     group = np.broadcast_to(group, lanes.shape)[live] + 4 * np.nonzero(live)[0]
-    words = lanes[live][:, None] // 4 + np.arange(max(1, width // 4))
+    # Addresses are relative to a block's first lane: what matters of a word is where it lies
+    # modulo the banks, and that different words stay different.
+    words = (lanes[live][:, None] // 4 + np.arange(max(1, width // 4))) & np.int64(0xFFFFFFFF)
     wanted = np.unique((group[:, None] << np.int64(32)) + words)
     if not wanted.size:
         return 0, 0

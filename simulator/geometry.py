@@ -33,6 +33,7 @@ class Geometry:
         self.threads = block[0] * block[1] * block[2]
         self.shape: Shape = (block[2], block[1], block[0], self.columns)
         self.lanes = self.threads * self.columns
+        self.everyone = self.threads * grid[0] * grid[1] * grid[2]
         self.warps = -(-self.threads // WARP)
 
     def full(self, value: Any) -> Any:

@@ -40,7 +40,7 @@ class Intervals:
         self.tokens = {}
 
     def add(self, site: Site | None, address: Any, mask: Any) -> None:
-        """An access, or (no site) a warp barrier."""
+        """An access, or (no site) a warp barrier and its member masks."""
         self.pending.append((site, address, mask))
         if len(self.pending) > _LONG:
             raise LookCloser(SHARED)
@@ -87,7 +87,7 @@ class Intervals:
             columns = max(columns, before.shape[1])
         one = Geometry(g.grid, g.block, g.blocks[:columns])
         granules = -(-owner.shared_bytes // owner.granule)
-        shadow, order = Shadow(granules * columns), Order(one)
+        shadow, order = Shadow(g.threads * columns), Order(one)
         written = np.zeros((granules, columns), bool)
         if before is not None:
             written |= before
@@ -96,7 +96,7 @@ class Intervals:
         for site, address, mask in pending:
             now += 1
             if site is None:
-                order.warp_sync(mask, now)
+                order.warp_sync(mask, address, now)
                 continue
             lanes = lanes_of(one, site, address, mask, columns)
             self._check(site, lanes, columns, shadow, order, flat, now)
@@ -129,7 +129,5 @@ class Intervals:
                 raise LookCloser(SHARED)
             if site.kind != "load":
                 written[place] = True
-            if owner.races and shadow.access(
-                place, thread, site.kind != "load", site.strong, site.number, now, ordered
-            ):
+            if owner.races and shadow.access(site, place, thread, now, ordered):
                 raise LookCloser(SHARED)

@@ -72,6 +72,7 @@ class Machine:
         self.arrived: dict[int, Any] = {}
         self.ages: dict[int, int] = {}
         self.step = 0
+        self.forced: int | None = None
         self._active = {}
         self.endless = Endless(self)
         self.schedule.start(geometry)
@@ -108,7 +109,7 @@ class Machine:
                 if mask is None:
                     return
             if block.warp_barrier:
-                self.listener.warp_sync(mask)
+                self.listener.warp_sync(mask, self._members(block))
             threads, warps = self._count(mask)
             self.thread_runs[number] += threads
             self.warp_runs[number] += warps
@@ -262,10 +263,11 @@ class Machine:
         here = self.parked.pop(block.number, None)
         if here is not None:
             mask = here if mask is None else mask | here
-        if block.gate is None or block.gate == "ALL":
+        if block.gate == "ALL" or self.forced == block.number:
+            self.forced = None
             return mask if mask is not None else self._all()
         g = self.geometry
-        named = eval(block.gate, self.names | {"R": self.registers})
+        named = self._members(block)
         lanes = g.warp_bits(np.bool_(True) if mask is None else mask)
         living = g.existing if self.alive is None else g.warp_bits(self.alive)
         missing = g.spread(living & ~lanes) & named
@@ -279,6 +281,11 @@ class Machine:
             self.parked[block.number] = late
         return ready if ready.any() else None
 
+    def _members(self, block: CompiledBlock) -> Any:
+        """The member mask of a warp-synchronous block, uint32."""
+        assert block.gate is not None
+        return eval(block.gate, self.names | {"R": self.registers})
+
     def _all(self) -> Any:
         return np.ones((1, 1, 1, 1), bool)
 
@@ -288,12 +295,8 @@ class Machine:
         mask = self.parked.pop(number)
         self.listener.event("bad-mask", self.program.blocks[number], mask)
         self.groups[number] = mask
-        block = self.program.blocks[number]
-        gate, block.gate = block.gate, None
-        try:
-            self._advance()
-        finally:
-            block.gate = gate
+        self.forced = number
+        self._advance()
 
     # -- barriers -------------------------------------------------------------------
 
@@ -364,6 +367,7 @@ class Machine:
                     wanted = np.maximum(wanted, count.reshape(g.threads, -1).max(axis=0))
             present = union.any(axis=(0, 1, 2))
             every = (union | ~alive).all(axis=(0, 1, 2))
+            union = self._generation(union, wanted, self.arrived.get(number, 0))
             counted = self._warps_of(union) * 32 + self.arrived.get(number, 0)
             done = present & np.where(wanted > 0, counted >= wanted, every)
             if not done.any():
@@ -373,7 +377,7 @@ class Machine:
                 self.arrived[number] = np.where(done, 0, self.arrived[number])
             go: list[Waiting] = []
             for wait, lanes in members:
-                leaving = lanes & done
+                leaving = lanes & union & done
                 if not leaving.any():
                     continue
                 go.append(Waiting(wait.block, leaving, wait.number, wait.count, wait.predicate))
@@ -384,6 +388,16 @@ class Machine:
                 self._join(wait.block.block.follow, wait.mask)
         self.waiting = [w for w in self.waiting if w.mask is None or w.mask.any()]
         return released
+
+    def _generation(self, union: Any, wanted: Any, arrived: Any) -> Any:
+        """Of the lanes at a counted barrier, the warps that complete it: the lowest ones."""
+        if not wanted.any():
+            return union
+        g = self.geometry
+        here = np.broadcast_to(g.warp_bits(union) != 0, (g.warps, g.columns))
+        turn = np.cumsum(here, axis=0) * 32 + arrived
+        mine = here & ((turn <= wanted) | (wanted == 0))
+        return union & np.repeat(mine, 32, axis=0)[: g.threads].reshape(g.shape)
 
     def _covers(self, mask: Any) -> bool:
         if mask is None:

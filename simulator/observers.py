@@ -23,7 +23,7 @@ class Checks:
     def barrier(self, waits: list[Waiting], lanes: Any, alive: Any) -> None:
         """See ``machine.Listener``."""
         if self.races:
-            self.races.barrier(lanes, alive)
+            self.races.barrier(lanes)
         if self.barriers:
             self.findings.divergence(waits, lanes, alive)
 
@@ -32,10 +32,10 @@ class Checks:
         if self.races:
             self.races.arrive(lanes, number)
 
-    def warp_sync(self, lanes: Any) -> None:
+    def warp_sync(self, lanes: Any, members: Any) -> None:
         """See ``machine.Listener``."""
         if self.races:
-            self.races.warp_sync(lanes)
+            self.races.warp_sync(lanes, members)
 
     def event(self, kind: str, block: Any, lanes: Any) -> None:
         """See ``machine.Listener``."""

@@ -28,38 +28,40 @@ class Order:
         self._lanes: Any = None  # (threads, 32, blocks): [mine, other lane]
         self._arrived: dict[int, Any] = {}
 
-    def barrier(self, lanes: Any, alive: Any, now: int) -> Any:
-        """A block barrier let lanes go; gives the blocks of which every thread did, or ``None``."""
+    def barrier(self, lanes: Any, now: int) -> bool:
+        """A block barrier let lanes go; whether every thread of every block was there."""
         g = self.geometry
-        if lanes is None or lanes is alive:
+        if lanes is None:
             self.block_time[:] = now
-            return None
+            return True
         full = g.full(lanes)
-        living = np.bool_(True) if alive is None else g.full(alive)
-        whole = (full | ~living).all(axis=0) & full.any(axis=0)
+        whole = full.all(axis=0)
         self.block_time[whole] = now
         rest = full.any(axis=0) & ~whole
         if rest.any():
             self._partial(full & rest, now)
-        return whole
+        return bool(whole.all())
 
     def arrive(self, lanes: Any, number: int, now: int) -> None:
         """``bar.arrive``: what these warps did is seen by those who wait there next."""
         g = self.geometry
         bits = g.warp_bits(np.bool_(True) if lanes is None else lanes) != 0
-        seen = np.broadcast_to(bits, (g.warps, g.columns))
-        self._arrived[number] = self._arrived.get(number, False) | seen
+        here = np.broadcast_to(bits, (g.warps, g.columns))
+        times = self._arrived.setdefault(number, np.zeros((g.warps, g.columns), np.int64))
+        times[here] = now
 
     def _partial(self, full: Any, now: int) -> None:
         """Some warps of a block met (named or counted barriers, or divergence)."""
         g = self.geometry
         pairs = self._all_pairs()
         bits = np.broadcast_to(g.warp_bits(full.reshape(g.shape)) != 0, (g.warps, g.columns))
-        givers = bits.copy()
-        for seen in self._arrived.values():
-            givers |= seen & bits.any(axis=0)
+        # A warp that only arrived gives what it had done by then, not what it did since.
+        given = np.where(bits, now, 0)
+        for times in self._arrived.values():
+            given = np.maximum(given, np.where(bits.any(axis=0), times, 0))
         self._arrived = {}
-        own = np.where(np.eye(g.warps, dtype=bool)[:, :, None], now, pairs)
+        givers = given > 0
+        own = np.where(np.eye(g.warps, dtype=bool)[:, :, None], given[:, None, :], pairs)
         known = np.where(givers[:, None, :], own, 0).max(axis=0)
         self._pairs = np.where(bits[:, None, :], np.maximum(pairs, known[None]), pairs)
 
@@ -69,22 +71,29 @@ class Order:
             self._pairs = np.zeros((g.warps, g.warps, g.columns), np.int64)
         return self._pairs
 
-    def warp_sync(self, lanes: Any, now: int) -> None:
-        """``bar.warp.sync`` let lanes go, all members of each warp together."""
+    def warp_sync(self, lanes: Any, members: Any, now: int) -> None:
+        """``bar.warp.sync`` let lanes go; each has met the lanes its member mask names."""
         g = self.geometry
         on = np.bool_(True) if lanes is None else lanes
         bits = np.broadcast_to(g.warp_bits(on), (g.warps, g.columns))
-        whole = bits == g.existing
+        named = g.full(members)
+        everybody = np.repeat(np.broadcast_to(g.existing, bits.shape), WARP, axis=0)[: g.threads]
+        full = g.full(on)
+        fits = ((named & everybody) == everybody) | ~full
+        whole = (bits == g.existing) & np.logical_and.reduceat(
+            fits, np.arange(0, g.threads, WARP), axis=0
+        )
         self._warp_time[whole] = now
         partial = ~whole & (bits != 0)
-        if partial.any():
-            if self._lanes is None:
-                self._lanes = np.zeros((g.threads, WARP, g.columns), np.int64)
-            members = g.full(on) & np.repeat(partial, WARP, axis=0)[: g.threads]
-            for lane in range(WARP):
-                has = ((bits >> np.uint32(lane)) & np.uint32(1)).astype(bool)
-                both = members & np.repeat(has, WARP, axis=0)[: g.threads]
-                self._lanes[:, lane][both] = now
+        if not partial.any():
+            return
+        if self._lanes is None:
+            self._lanes = np.zeros((g.threads, WARP, g.columns), np.int64)
+        meeting = full & np.repeat(partial, WARP, axis=0)[: g.threads]
+        present = named & np.repeat(bits, WARP, axis=0)[: g.threads]
+        for lane in range(WARP):
+            met = meeting & ((present >> np.uint32(lane)) & np.uint32(1)).astype(bool)
+            self._lanes[:, lane][met] = now
 
     def ordered(self, time: Any, other: Any, mine: Any, column: Any) -> Any:
         """Whether accesses at ``time`` by threads ``other`` come before ``mine`` (same block)."""

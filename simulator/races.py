@@ -62,7 +62,7 @@ class RaceCheck:
         self.shared_shadow: Shadow | None = None
         if SHARED in self.closer and self.shared_bytes:
             places = -(-self.shared_bytes // self.granule) * geometry.columns
-            self.shared_shadow = Shadow(places)
+            self.shared_shadow = Shadow(geometry.everyone)
             self.written = np.zeros(places, bool)
         self.intervals.start(geometry)
 
@@ -95,15 +95,17 @@ class RaceCheck:
         elif space == "global" and self.races:
             self._global(site, address, mask, repeated, home, values)
 
-    def barrier(self, lanes: Any, alive: Any) -> None:
+    def barrier(self, lanes: Any) -> None:
         """A block barrier let lanes go."""
         self.now += 1
-        partial = self.order.barrier(lanes, alive, self.now)
-        if self.shared_shadow is None:
-            if partial is None or bool(partial.all()):
-                self.intervals.close()
-            elif self.shared_bytes:
-                raise LookCloser(SHARED)
+        whole = self.order.barrier(lanes, self.now)
+        if self.shared_shadow is not None:
+            if whole:
+                self.shared_shadow.clear()
+        elif whole:
+            self.intervals.close()
+        elif self.shared_bytes:
+            raise LookCloser(SHARED)
 
     def arrive(self, lanes: Any, number: int) -> None:
         """``bar.arrive``."""
@@ -112,12 +114,12 @@ class RaceCheck:
         if self.shared_bytes and self.shared_shadow is None:
             raise LookCloser(SHARED)
 
-    def warp_sync(self, lanes: Any) -> None:
-        """``bar.warp.sync``."""
+    def warp_sync(self, lanes: Any, members: Any) -> None:
+        """``bar.warp.sync``; each lane meets those of its member mask."""
         self.now += 1
-        self.order.warp_sync(lanes, self.now)
+        self.order.warp_sync(lanes, members, self.now)
         if self.shared_shadow is None:
-            self.intervals.add(None, None, lanes)
+            self.intervals.add(None, members, lanes)
 
     def fence(self, lanes: Any) -> None:
         """``membar`` or ``fence`` at device scope or wider."""
@@ -168,10 +170,7 @@ class RaceCheck:
                 )  # fmt: skip
             return out
 
-        write = site.kind != "load"
-        for conflict in shadow.access(
-            place, thread, write, site.strong, site.number, self.now, ordered
-        ):
+        for conflict in shadow.access(site, place, thread, self.now, ordered):
             same_value = None
             if conflict.kind == "waw" and values is not None:
                 same_value = self._same_value(conflict, site, lanes, home, values, part)
@@ -195,8 +194,9 @@ class RaceCheck:
         ]
         bits = np.ascontiguousarray(mine).view(f"u{mine.dtype.itemsize}")
         if conflict.same_instruction:
-            other = conflict.earlier % g.threads
-            theirs = value.reshape(g.threads, g.columns)[other, lanes.column[conflict.lane]]
+            block, other = np.divmod(conflict.earlier, g.threads)
+            column = np.searchsorted(g.blocks, block)
+            theirs = value.reshape(g.threads, g.columns)[other, column]
             return bits == np.ascontiguousarray(theirs).view(bits.dtype)
         address = lanes.address[conflict.lane] + element * site.size
         if isinstance(home, Allocation):
@@ -232,7 +232,7 @@ class RaceCheck:
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
         shadow = self.shadows.get(number)
         if shadow is None:
-            shadow = self.shadows[number] = Shadow(len(home.buffer) // self.granule)
+            shadow = self.shadows[number] = Shadow(g.everyone)
         places = (lanes.address - home.base) // self.granule
         if site.strong:
             # One instruction's lanes take turns: block by block, threads ascending.

@@ -83,7 +83,8 @@ class Findings:
         for hazard in joined.values():
             also = f"; also on {', '.join(hazard.also)}" if hazard.also else ""
             head, *rest = hazard.notes
-            hazard.notes = (f"{hazard.count:,} pairs of threads in {head}{also}", *rest)
+            pairs = "pair" if hazard.count == 1 else "pairs"
+            hazard.notes = (f"{hazard.count:,} {pairs} of threads in {head}{also}", *rest)
         return sorted(everything, key=lambda h: h.severity != "error")
 
     def involved(
@@ -174,12 +175,11 @@ class Findings:
         reach = np.where(same_warp, 0, np.where(same_block, 1, 2))
         same_value = np.zeros(len(c.place), bool) if race.same_value is None else race.same_value
         mild = same_warp | same_value
-        for site in np.unique(c.earlier_site).tolist():
-            for how in (0, 1, 2):
-                for warning in (False, True):
-                    pick = (c.earlier_site == site) & (reach == how) & (mild == warning)
-                    if pick.any():
-                        self._race_group(race, self.sites[site], np.flatnonzero(pick), how, warning)
+        for how in (0, 1, 2):
+            for warning in (False, True):
+                pick = np.flatnonzero((reach == how) & (mild == warning))
+                if pick.size:
+                    self._race_group(race, self.sites[c.earlier_site], pick, how, warning)
 
     def _race_group(self, race: Race, earlier: Site, pick: Any, how: int, warning: bool) -> None:
         c, first = race.conflict, int(pick[0])
@@ -253,7 +253,7 @@ class Findings:
             if len(hazard.involved) < 2 and ends[1]:
                 thread, block, _ = self._example(waits[1].mask)
                 hazard.involved += (self.involved("waits", ends[1], thread, block),)
-        elif alive is not None:
+        elif alive is not None and not np.any(waits[0].count):
             self._after_exit(waits[0], lanes, alive)
 
     def _after_exit(self, wait: Waiting, lanes: Any, alive: Any) -> None:

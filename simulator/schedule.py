@@ -9,6 +9,8 @@ import numpy as np
 from .errors import LaunchError
 from .geometry import Geometry
 
+_PATIENCE = 4096
+"""Basic blocks that one warp may run before another gets its turn."""
 NAMES = ("lockstep", "warps", "reverse")
 
 
@@ -40,12 +42,16 @@ class _ByWarp(Schedule):
         self.order = self.warp_order(geometry)
         self.warps = geometry.warp_ids
         self.at = 0
+        self.turns = 0
 
     def warp_order(self, geometry: Geometry) -> list[int]:
         """The order in which warps are tried."""
         return list(range(geometry.warps))
 
     def pick(self, groups: dict[int, Any], oldest: int | None) -> tuple[int, Any, bool]:
+        self.turns += 1
+        if self.turns > _PATIENCE:  # it may be spinning for what another warp has to do
+            self.next_warp()
         for _ in range(len(self.order) + 1):
             mine = self.warps == self.order[self.at]
             here = [n for n, m in groups.items() if m is None or (m & mine).any()]
@@ -57,7 +63,8 @@ class _ByWarp(Schedule):
         return number, groups[number], True
 
     def next_warp(self) -> None:
-        """The warp at hand is blocked or done."""
+        """The warp at hand is blocked, done, or has had its turn."""
+        self.turns = 0
         self.at = (self.at + 1) % len(self.order)
 
 

@@ -1,8 +1,9 @@
-"""Who touched each location last: the table behind race detection.
+"""Who touched each location: the table behind race detection.
 
-Exact for detection: of reads and writes that are not ordered with what follows, one of
-each is remembered, and whether there was a second one by somebody else (as FastTrack
-does for vector clocks: Flanagan and Freund, PLDI 2009).
+Exact: for every instruction, location and thread the latest access is kept (an earlier one
+by the same thread and instruction is ordered before whatever the latest is ordered before).
+Instructions that cannot race with the present one are not looked at: reads with reads,
+strong accesses with strong ones.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from .site import Site
+
 Ordered = Callable[[Any, Any, Any], Any]
-"""(time, thread of the remembered access, lane positions) to whether it comes before."""
+"""(times, threads of the remembered accesses, lane positions) to whether each comes before."""
 
 
 @dataclass
@@ -34,131 +37,108 @@ class Conflict:
     place: Any
     earlier: Any
     later: Any
-    earlier_site: Any
+    earlier_site: int
     lane: Any
     same_instruction: bool = False
 
 
-class _Record:
-    """The last access of one kind at each location, and whether others are concurrent with it."""
+class _History:
+    """The accesses of one instruction: keys (location and thread), ascending, and times."""
 
-    def __init__(self, size: int) -> None:
-        self.thread = np.full(size, -1, np.int64)
-        self.time = np.zeros(size, np.int64)
-        self.site = np.zeros(size, np.int32)
-        self.strong = np.zeros(size, bool)
-        self.many = np.zeros(size, bool)
-        self.other = np.full(size, -1, np.int64)
-        self.other_site = np.zeros(size, np.int32)
-        self.other_time = np.zeros(size, np.int64)
-        self.all_strong = np.ones(size, bool)
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.keys = np.zeros(0, np.int64)
+        self.times = np.zeros(0, np.int64)
+
+    def add(self, keys: Any, now: int) -> None:
+        fresh = np.unique(keys)
+        if len(self.keys) == len(fresh) and np.array_equal(self.keys, fresh):
+            self.times[:] = now
+            return
+        if not len(self.keys) or self.keys[-1] < fresh[0]:
+            self.keys = np.concatenate([self.keys, fresh])
+            self.times = np.concatenate([self.times, np.full(len(fresh), now)])
+            return
+        old = ~np.isin(self.keys, fresh, assume_unique=True)
+        keys = np.concatenate([self.keys[old], fresh])
+        times = np.concatenate([self.times[old], np.full(len(fresh), now)])
+        order = np.argsort(keys, kind="stable")
+        self.keys, self.times = keys[order], times[order]
 
 
 class Shadow:
     """The table for one array, or for shared memory.
 
     Args:
-        size: Number of locations.
+        threads: Upper bound of the thread numbers.
     """
 
-    def __init__(self, size: int) -> None:
-        self.writes = _Record(size)
-        self.reads = _Record(size)
+    def __init__(self, threads: int) -> None:
+        self.threads = np.int64(threads)
+        self.histories: dict[int, _History] = {}
+
+    def clear(self) -> None:
+        """Everything so far is ordered before everything to come."""
+        self.histories = {}
 
     def access(
-        self,
-        place: Any,
-        thread: Any,
-        write: bool,
-        strong: bool,
-        site: int,
-        now: int,
-        ordered: Ordered,
+        self, site: Site, place: Any, thread: Any, now: int, ordered: Ordered
     ) -> list[Conflict]:
         """One access of many lanes, one location each.
 
         Args:
+            site: The instruction.
             place: Locations, 1-D.
-            thread: Who, as global numbers.
-            write: Whether it writes (an atomic does).
-            strong: Atomic or volatile: no race with another such access.
-            site: The instruction's number.
+            thread: Who, as numbers below ``threads``.
             now: The time.
             ordered: Tells whether a remembered access comes before a lane's.
         """
+        if not len(place):
+            return []
+        write = site.kind != "load"
         found: list[Conflict] = []
-        kind = "waw" if write else "raw"
-        found += self._against(self.writes, kind, place, thread, strong, ordered)
-        if write:
-            found += self._against(self.reads, "war", place, thread, strong, ordered)
-            found += self._remember(self.writes, "waw", place, thread, strong, site, now, ordered)
-            self.reads.thread[place] = -1
-            self.reads.many[place] = False
-        else:
-            self._remember(self.reads, "", place, thread, strong, site, now, ordered)
+        for history in self.histories.values():
+            other = history.site
+            if (not write and other.kind == "load") or (site.strong and other.strong):
+                continue
+            kind = ("waw" if other.kind != "load" else "war") if write else "raw"
+            found += self._against(history, kind, place, thread, ordered)
+        if write and not site.strong:
+            found += self._within(site, place, thread)
+        history = self.histories.setdefault(site.number, _History(site))
+        history.add(place * self.threads + thread, now)
         return found
 
     def _against(
-        self, record: _Record, kind: str, place: Any, thread: Any, strong: bool, ordered: Ordered
+        self, history: _History, kind: str, place: Any, thread: Any, ordered: Ordered
     ) -> list[Conflict]:
-        who = record.thread[place]
-        suspect = np.flatnonzero((who >= 0) & ((who != thread) | record.many[place]))
-        if not suspect.size:
+        low = np.searchsorted(history.keys, place * self.threads)
+        high = np.searchsorted(history.keys, (place + 1) * self.threads)
+        counts = high - low
+        if not counts.any():
             return []
-        at, me = place[suspect], thread[suspect]
-        own = record.thread[at] == me
-        earlier = np.where(own, record.other[at], record.thread[at])
-        site = np.where(own, record.other_site[at], record.site[at])
-        time = np.where(own, record.other_time[at], record.time[at])
-        clash = (earlier >= 0) & (earlier != me)
-        if strong:
-            # Strong accesses do not race with each other; a plain one among them does.
-            clash &= ~record.all_strong[at]
-        clash[clash] = ~ordered(time[clash], earlier[clash], suspect[clash])
+        lane = np.repeat(np.arange(len(place)), counts)
+        first = np.cumsum(counts) - counts
+        at = np.arange(len(lane)) - first[lane] + low[lane]
+        earlier = history.keys[at] % self.threads
+        other = earlier != thread[lane]
+        lane, at, earlier = lane[other], at[other], earlier[other]
+        if not lane.size:
+            return []
+        clash = ~ordered(history.times[at], earlier, lane)
         if not clash.any():
             return []
-        lanes = suspect[clash]
-        return [Conflict(kind, at[clash], earlier[clash], me[clash], site[clash], lanes)]
+        lane, earlier = lane[clash], earlier[clash]
+        return [Conflict(kind, place[lane], earlier, thread[lane], history.site.number, lane)]
 
-    def _remember(
-        self, record: _Record, kind: str, place: Any, thread: Any, strong: bool,
-        site: int, now: int, ordered: Ordered,
-    ) -> list[Conflict]:  # fmt: skip
-        who = record.thread[place]
-        before = np.flatnonzero((who >= 0) & (who != thread))
-        concurrent = np.zeros(len(place), bool)
-        if before.size:
-            at = place[before]
-            concurrent[before] = ~ordered(record.time[at], who[before], before)
-        # A thread's own earlier access hides nothing: who was concurrent with it still counts.
-        own = np.flatnonzero((who == thread) & record.many[place])
-        kept = np.zeros(len(place), bool)
-        if own.size:
-            at = place[own]
-            kept[own] = ~ordered(record.other_time[at], record.other[at], own)
-        fresh = ~concurrent & ~kept
-        record.many[place] = concurrent | kept
-        moved = concurrent
-        record.other[place[moved]] = who[moved]
-        record.other_site[place[moved]] = record.site[place[moved]]
-        record.other_time[place[moved]] = record.time[place[moved]]
-        record.all_strong[place[fresh]] = True
-        record.all_strong[place] &= strong
-        record.thread[place] = thread
-        record.time[place] = now
-        record.site[place] = site
-        record.strong[place] = strong
-        # Lanes of this very access at one place: the last one stands in the table.
-        last = record.thread[place]
-        shared = np.flatnonzero(last != thread)
-        if not shared.size:
+    def _within(self, site: Site, place: Any, thread: Any) -> list[Conflict]:
+        """Lanes of one instruction that write one location."""
+        order = np.lexsort((thread, place))
+        sorted_place = place[order]
+        start = np.searchsorted(sorted_place, sorted_place)
+        first, lane = order[start], order
+        pair = (first != lane) & (thread[first] != thread[lane])
+        if not pair.any():
             return []
-        at = place[shared]
-        record.many[at] = True
-        record.other[at] = thread[shared]
-        record.other_site[at] = site
-        record.other_time[at] = now
-        if strong or not kind:
-            return []
-        sites = np.full(len(shared), site, np.int32)
-        return [Conflict(kind, at, last[shared], thread[shared], sites, shared, True)]
+        first, lane = first[pair], lane[pair]
+        return [Conflict("waw", place[lane], thread[first], thread[lane], site.number, lane, True)]

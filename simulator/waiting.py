@@ -42,8 +42,8 @@ class Listener(Protocol):
     def arrive(self, lanes: Any, number: int) -> None:
         """Lanes pass ``bar.arrive``."""
 
-    def warp_sync(self, lanes: Any) -> None:
-        """Lanes pass ``bar.warp.sync``, each warp's members together."""
+    def warp_sync(self, lanes: Any, members: Any) -> None:
+        """Lanes pass ``bar.warp.sync``, each with its member mask (uint32)."""
 
     def event(self, kind: str, block: CompiledBlock, lanes: Any) -> None:
         """``trap``, ``assert``, or ``bad-mask``."""
