@@ -1,0 +1,144 @@
+"""Comparison, selection and moves against Python's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+
+from .floats import FORMATS
+from .harness import Case, check_drawn, check_edges, drawn_rows
+
+INTEGERS = ("s16", "u16", "s32", "u32", "s64", "u64")
+ORDERED: dict[str, Callable[[int, int], bool]] = {
+    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
+}  # fmt: skip
+UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
+FLOAT_NAMES = (*ORDERED, *(f"{name}u" for name in ORDERED), "num", "nan")
+JOINS: dict[str, Callable[[bool, bool], bool]] = {
+    "and": lambda p, c: p and c, "or": lambda p, c: p or c, "xor": lambda p, c: p != c,
+}  # fmt: skip
+Comparison = tuple[str, str, Callable[[int, int], bool]]
+
+
+def comparisons() -> list[Comparison]:
+    """Name, type, meaning."""
+    found: list[Comparison] = []
+    for t in INTEGERS:
+        found += [(name, t, fn) for name, fn in ORDERED.items()]
+        if t[0] == "u":
+            found += [(name, t, ORDERED[same]) for name, same in UNSIGNED.items()]
+    for t in ("b16", "b32", "b64"):
+        found += [(name, t, ORDERED[name]) for name in ("eq", "ne")]
+    for t in ("f32", "f64"):
+        f = FORMATS[t]
+        found += [(name, t, lambda a, b, f=f, n=name: f.compare(n, a, b)) for name in FLOAT_NAMES]
+    f = FORMATS["f32"]
+    for name in FLOAT_NAMES:
+        flat = lambda a, b, n=name: f.compare(n, f.flush(a), f.flush(b))  # noqa: E731
+        found.append((f"{name}.ftz", "f32", flat))
+    return found
+
+
+def predicates() -> list[Case]:
+    cases = []
+    for name, t, fn in comparisons():
+        cases.append(Case(f"setp.{name}.{t}", ("pred",), (t, t), fn))
+        both = lambda a, b, fn=fn: (fn(a, b), not fn(a, b))  # noqa: E731
+        cases.append(Case(f"setp.{name}.{t}", ("pred", "pred"), (t, t), both))
+        for target, true in (("u32", 0xFFFFFFFF), ("s32", -1), ("f32", 0x3F800000)):
+            number = lambda a, b, fn=fn, true=true: true if fn(a, b) else 0  # noqa: E731
+            flush = name.endswith(".ftz")
+            label = f"set.{name}.{target}.{t}"
+            if target != "f32" or not flush:
+                cases.append(Case(label, (target,), (t, t), number, most=300))
+    for name, t in (("lt", "s32"), ("neu", "f32"), ("gt", "f64"), ("eq", "b16"), ("hi", "u64")):
+        fn = next(fn for n, kind, fn in comparisons() if (n, kind) == (name, t))
+        for join, meet in JOINS.items():
+            ins = (t, t, "pred")
+
+            def two(
+                a: int, b: int, c: bool, fn: Callable[..., bool] = fn,
+                meet: Callable[..., bool] = meet,
+            ) -> tuple[bool, bool]:  # fmt: skip
+                return meet(fn(a, b), c), meet(not fn(a, b), c)
+
+            one = lambda a, b, c, two=two: two(a, b, c)[0]  # noqa: E731
+            code = f"setp.{name}.{join}.{t} {{o0}}|{{o1}}, {{v0}}, {{v1}}, {{v2}};"
+            cases.append(Case(f"setp.{name}.{join}.{t}", ("pred",) * 2, ins, two, code=code))
+            code = f"setp.{name}.{join}.{t} {{o0}}, {{v0}}, {{v1}}, !{{v2}};"
+            inverse = lambda a, b, c, one=one: one(a, b, not c)  # noqa: E731
+            cases.append(Case(f"setp.{name}.{join}.{t} !", ("pred",), ins, inverse, code=code))
+            number = lambda a, b, c, one=one: -int(one(a, b, c))  # noqa: E731
+            cases.append(Case(f"set.{name}.{join}.u32.{t}", ("u32",), ins, number))
+    code = "setp.lt.s32 _|{o0}, {v0}, {v1};"
+    cases.append(Case("setp sink", ("pred",), ("s32", "s32"), lambda a, b: a >= b, code=code))
+    cases.append(Case("setp.lt.s32", ("pred",), ("s32",), lambda a: a < -5, tail=", -5"))
+    cases.append(
+        Case("setp.gtu.f32", ("pred",), ("f32",), tail=", 0f3F800000",
+             model=lambda a: FORMATS["f32"].compare("gtu", a, 0x3F800000))
+    )  # fmt: skip
+    return cases
+
+
+def selections() -> list[Case]:
+    f, cases = FORMATS["f32"], []
+    for t in ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "f64"):
+        pick = lambda a, b, p: a if p else b  # noqa: E731
+        cases.append(Case(f"selp.{t}", (t,), (t, t, "pred"), pick))
+        by_sign = lambda a, b, c: a if c >= 0 else b  # noqa: E731
+        cases.append(Case(f"slct.{t}.s32", (t,), (t, t, "s32"), by_sign))
+        by_float = lambda a, b, c: a if f.compare("ge", c, 0) else b  # noqa: E731
+        cases.append(Case(f"slct.{t}.f32", (t,), (t, t, "f32"), by_float))
+        flat = lambda a, b, c: a if f.compare("ge", f.flush(c), 0) else b  # noqa: E731
+        cases.append(Case(f"slct.ftz.{t}.f32", (t,), (t, t, "f32"), flat))
+        cases.append(Case(f"mov.{t}", (t,), (t,), lambda a: a))
+    cases.append(Case("mov.pred", ("pred",), ("pred",), lambda a: a))
+    cases.append(Case("selp.u32", ("u32",), ("pred",), lambda p: 7 if p else 9,
+                      code="selp.u32 {o0}, 7, 9, {v0};"))  # fmt: skip
+    return cases
+
+
+def vectors() -> list[Case]:
+    """Registers packed into a wider one and taken apart."""
+    cases = []
+    for whole, part in (("b32", "b16"), ("b64", "b32"), ("b64", "f32"), ("b64", "b16")):
+        bits = int(part[1:])
+        count = int(whole[1:]) // bits
+        names = ", ".join(f"{{v{i}}}" for i in range(count))
+        join = lambda *v, bits=bits: sum(x << i * bits for i, x in enumerate(v))  # noqa: E731
+        code = f"mov.{whole} {{o0}}, {{{{{names}}}}};"
+        cases.append(Case(f"mov.{whole} of {part}", (whole,), (part,) * count, join, code=code))
+        names = names.replace("v", "o")
+        split = lambda a, bits=bits, n=count: tuple(a >> i * bits for i in range(n))  # noqa: E731
+        code = f"mov.{whole} {{{{{names}}}}}, {{v0}};"
+        cases.append(Case(f"mov.{whole} to {part}", (part,) * count, (whole,), split, code=code))
+    code = "mov.b64 {{_, {o0}}}, {v0};"
+    cases.append(Case("mov.b64 sink", ("b32",), ("b64",), lambda a: a >> 32, code=code))
+    swap = "mov.b64 {{%r4, %r5}}, {v0}; mov.b64 {o0}, {{%r5, %r4}};"
+    cases.append(Case("mov.b64 swap", ("b64",), ("b64",), lambda a: a >> 32 | a << 32, code=swap))
+    for t, number in (("u32", 0xDEADBEEF), ("s16", -5), ("u64", 2**63)):
+        code = f"mov.{t} {{o0}}, {number}; "
+        cases.append(Case(f"mov.{t} constant", (t,), (t,), lambda a, n=number: n, code=code))
+    floats = (("f32", "0fBF800000", 0xBF800000), ("f32", "0.5", 0x3F000000),
+              ("f64", "0dC000000000000000", 0xC << 60), ("f64", "-1.5", 0xBFF8 << 48))  # fmt: skip
+    for t, text, bits in floats:
+        code = f"mov.{t} {{o0}}, {text}; "
+        cases.append(Case(f"mov.{t} {text}", (t,), (t,), lambda a, n=bits: n, code=code))
+    return cases
+
+
+CASES = predicates() + selections() + vectors()
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_edges(case: Case) -> None:
+    check_edges(case)
+
+
+@settings(max_examples=2, deadline=None)
+@given(drawn_rows())
+def test_drawn(rows: list[tuple[int, ...]]) -> None:
+    check_drawn(CASES, rows)
