@@ -18,6 +18,9 @@ from .values import WINDOWS
 _SHARED, _LOCAL = WINDOWS["shared"], WINDOWS["local"]
 
 
+_JUST_BEFORE = 1 << 30
+"""So many bytes in front of an array are reported as a negative index into it."""
+
 Event = tuple[str, Any, Any, Any]
 """Space, address, mask, and the memory."""
 
@@ -198,15 +201,27 @@ class Memories:
         return found
 
     def _report_outside(self, site: Site, address: Any, lanes: Any) -> None:
-        number = int(address[lanes][0] >> np.int64(ARRAY_BITS)) - 1
+        first = int(address[lanes][0])
+        window = first >> 60
         if site.space in ("shared", "local"):
-            self._report("out-of-bounds", site, address, lanes, f"{site.space} memory")
-            return
-        allocation = self.allocations.get(number) or self.allocations.get(number + 1)
-        if allocation is not None:
-            self._report("out-of-bounds", site, address - allocation.base, lanes, allocation.name)
+            elsewhere = not 0 <= first < 1 << ARRAY_BITS
+            kind = "address-space" if elsewhere else "out-of-bounds"
+            self._report(kind, site, address, lanes, f"{site.space} memory")
+        elif window in (1, 2, 3):
+            space, start = ("shared", _SHARED) if window == 1 else ("local", _LOCAL)
+            kind = "out-of-bounds" if site.space == "generic" else "address-space"
+            self._report(kind, site, address - start, lanes, f"{space} memory")
         else:
-            self._report("out-of-bounds", site, address, lanes, "")
+            number = (first >> ARRAY_BITS) - 1
+            allocation = self.allocations.get(number)
+            following = self.allocations.get(number + 1)
+            if allocation is None and following and following.base - first <= _JUST_BEFORE:
+                allocation = following
+            if allocation is not None:
+                relative = address - allocation.base
+                self._report("out-of-bounds", site, relative, lanes, allocation.name)
+            else:
+                self._report("out-of-bounds", site, address, lanes, "")
 
     def _report(self, kind: str, site: Site, relative: Any, lanes: Any, name: str) -> None:
         if self.report is None:

@@ -98,7 +98,27 @@ def reachable(module: Module, entry: str) -> list[Function]:
         order.append(function)
 
     visit(entry, None)
+    _borrow_locations(order)
     return order
+
+
+def _borrow_locations(functions: list[Function]) -> None:
+    """A function without line information gets its call's, where all calls stand on one line.
+
+    NVRTC's own device functions are such: ``__shfl_sync``, ``atomicAdd`` of the source build.
+    """
+    for callee in functions:
+        if callee.is_entry or any(ins.location for ins in callee.body):
+            continue
+        calls = [
+            ins.location
+            for function in functions
+            for ins in function.body
+            if ins.opcode == "call" and ins.targets[0] == callee.name
+        ]
+        if calls and len({(c.file, c.line) if c else None for c in calls}) == 1:
+            for ins in callee.body:
+                ins.location = calls[0]
 
 
 INTRINSIC_CALLS = frozenset({"__assertfail", "vprintf"})

@@ -317,6 +317,8 @@ class Machine:
             self._let_go([wait], mask)
             return block.block.follow
         self.waiting.append(wait)
+        if np.any(count):  # it may be complete without the others
+            self._release()
         return None
 
     def _arrive(self, number: Any, mask: Any) -> None:

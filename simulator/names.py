@@ -7,6 +7,8 @@ import re
 
 def variable_name(symbol: str) -> str:
     """``As`` out of ``_ZZ5tiledILi16EEvPKfE2As``; other symbols stay as they are."""
+    if symbol.startswith("__local_depot"):
+        return "memory of the thread"
     if not symbol.startswith("_Z"):
         return symbol.split("#")[0]
     for m in reversed(list(re.finditer(r"(\d+)(?=[A-Za-z_])", symbol))):

@@ -119,8 +119,12 @@ class Findings:
         if name.endswith(" memory"):
             space, element = name.split()[0], None
             place = f"byte {relative} of {name}"
+        if kind == "address-space":
+            space = site.space
         if kind == "misaligned":
             message = f"misaligned {verb} of {place}: not a multiple of {site.width} bytes"
+        elif kind == "address-space":
+            message = f"{verb} as {site.space} memory of an address that is not: {place}"
         elif kind == "read-only":
             message = f"{verb} to read-only {place}"
         elif not name:

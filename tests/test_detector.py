@@ -236,22 +236,6 @@ CASES: dict[str, tuple[Program, Verdict]] = {
         {("global", "waw", "error"), ("global", "waw", "warning")},
     ),
 }
-WAITS = pytest.mark.skipif(
-    not os.environ.get("TILESCOPE_STRICT"), reason="waits for simulator.shadow, .order, .counters"
-)
-WAITING = (
-    "two blocks read, one reads again and writes",
-    "a warp at a barrier of its own, when the other has left",
-    "two blocks store one word",
-    "two halves at one warp barrier",
-    "a store before the thread's own atomic",
-    "a load before the thread's own atomic",
-    "three warps read, two meet, one of them writes",
-    "all lanes read, three meet, one of them writes",
-    "readers of two warps, and a writer of one",
-    "all store one word",
-    "all store one word, after one warp met",
-)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -261,9 +245,7 @@ def test_the_reference_on_programs_judged_by_hand(name: str) -> None:
 
 
 @pytest.mark.parametrize("schedule", ["lockstep", "warps", "reverse"])
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=WAITS) if n in WAITING else n for n in CASES]
-)
+@pytest.mark.parametrize("name", CASES)
 def test_programs_judged_by_hand(name: str, schedule: str) -> None:
     program, expected = CASES[name]
     assert coarse(simulated(program, schedule)) == coarse(expected)
@@ -277,14 +259,12 @@ PROFILE = settings(
 SCHEDULES = st.sampled_from(["lockstep", "warps", "reverse", 1, 2])
 
 
-@WAITS
 @PROFILE
 @given(program=programs(simple=True), schedule=SCHEDULES)
 def test_a_race_is_found_if_there_is_one(program: Program, schedule: str | int) -> None:
     assert bool(simulated(program, schedule)) == bool(detect(program))
 
 
-@WAITS
 @PROFILE
 @given(program=programs(), schedule=SCHEDULES)
 def test_same_verdict_as_the_reference(program: Program, schedule: str | int) -> None:
