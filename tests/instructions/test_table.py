@@ -1,0 +1,74 @@
+"""Every row of the instruction table has a test."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import test_control
+import test_memory
+
+from simulator.instructions import TABLE
+
+from .exact import lanes
+
+PLACES = {
+    "load",
+    "store",
+    "atomic",
+    "branch",
+    "call",
+    "exit",
+    "barrier",
+    "nothing",
+    "trap",
+    "address",
+}
+"""Kinds of rows whose meaning stands in the machine and the memories."""
+
+
+def modules() -> list[ModuleType]:
+    """The test modules of this folder and the one below that have cases."""
+    here = Path(__file__).parent
+    found = []
+    for path in sorted(here.rglob("test_*.py")):
+        name = ".".join(path.relative_to(here).with_suffix("").parts)
+        if name not in ("test_table", "test_shapes"):
+            found.append(importlib.import_module(f"{__package__}.{name}"))
+    return found
+
+
+def opcodes_of(module: ModuleType) -> set[str]:
+    """The opcodes in the code that a module's cases run."""
+    cases = list(module.CASES) + [c for c in (getattr(module, "ACTIVE", None),) if c]
+    if hasattr(cases[0], "opcodes"):
+        return set().union(*(case.opcodes for case in cases))
+    return set(lanes.covered(cases))
+
+
+VALUES = {module.__name__: opcodes_of(module) for module in modules()}
+
+
+@pytest.mark.parametrize("opcode", sorted(TABLE))
+def test_row_has_a_test(opcode: str) -> None:
+    if TABLE[opcode].kind in PLACES:
+        assert opcode in test_memory.OPCODES | test_control.OPCODES
+    else:
+        assert any(opcode in covered for covered in VALUES.values())
+
+
+@pytest.mark.parametrize("module", [test_memory, test_control], ids=lambda m: m.__name__)
+def test_named_opcodes_are_run(module: ModuleType) -> None:
+    """What those modules say they cover stands as an instruction in their code."""
+    source = inspect.getsource(module)
+    for opcode in module.OPCODES:
+        assert opcode in TABLE
+        assert re.search(rf'["; ]{opcode}(?:[.;]|\{{dot)', source), opcode
+
+
+def test_cases_are_of_the_table() -> None:
+    assert set().union(*VALUES.values()) <= set(TABLE)
