@@ -127,10 +127,9 @@ def _copies(args: Sequence[Any]) -> list[Any]:
 
 def _compare(name: str, ours: Any, theirs: Any, expected: Any | None) -> Comparison:
     word = np.dtype(f"V{ours.dtype.itemsize}")
-    same = (
-        np.ascontiguousarray(ours).reshape(-1).view(word)
-        == np.ascontiguousarray(theirs).reshape(-1).view(word)
-    )
+    same = np.ascontiguousarray(ours).reshape(-1).view(word) == np.ascontiguousarray(
+        theirs
+    ).reshape(-1).view(word)
     where: tuple[int, ...] | None = None
     distance = 0
     if not same.all():

@@ -106,7 +106,7 @@ def test_without_a_gpu_it_says_so() -> None:
     with pytest.raises(device.DeviceError) as caught:
         device.launch(entry.kernel(), launch.grid, launch.block, launch.args)
     assert "\n" not in str(caught.value)
-    assert WHY == str(caught.value)
+    assert str(caught.value) == WHY
 
 
 def test_ulp_distance() -> None:

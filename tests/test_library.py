@@ -77,7 +77,7 @@ def test_every_source_belongs_to_a_kernel() -> None:
 # -- the posts' claims ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("m, n, k", [(64, 64, 64), (70, 50, 90), (5, 33, 17)])
+@pytest.mark.parametrize(("m", "n", "k"), [(64, 64, 64), (70, 50, 90), (5, 33, 17)])
 def test_naive_loads_2mnk(m: int, n: int, k: int) -> None:
     for name in ("matmul_naive", "matmul_naive_strided"):
         counters = run(name, (m, n, k))[0].counters
@@ -87,7 +87,7 @@ def test_naive_loads_2mnk(m: int, n: int, k: int) -> None:
 
 
 @pytest.mark.parametrize("tile", [8, 16, 32])
-@pytest.mark.parametrize("m, n, k", [(64, 64, 64), (70, 50, 90), (5, 33, 17)])
+@pytest.mark.parametrize(("m", "n", "k"), [(64, 64, 64), (70, 50, 90), (5, 33, 17)])
 def test_tiled_loads_each_matrix_once_for_each_block_across(
     m: int, n: int, k: int, tile: int
 ) -> None:
@@ -112,7 +112,7 @@ def test_tiling_saves_a_factor_of_tile(tile: int) -> None:
     assert result.shared_bytes == 2 * tile * tile * 4
 
 
-@pytest.mark.parametrize("tile, loads, flops", [(16, 512, 8192), (32, 2048, 65536)])
+@pytest.mark.parametrize(("tile", "loads", "flops"), [(16, 512, 8192), (32, 2048, 65536)])
 def test_one_phase_of_a_block(tile: int, loads: int, flops: int) -> None:
     counters = run("matmul_tiled", (tile, tile, tile), tile)[0].counters
     assert (counters.global_load.accesses, counters.flops) == (loads, flops)
@@ -174,7 +174,7 @@ def test_sizes() -> None:
     assert entry.parse_size("70x50x90") == (70, 50, 90)
     assert entry.parse_size("64") == (64, 64, 64)
     for wrong in ("", "x", "3x", "3x4", "1x2x3x4", "-3", "1.5", "0", "3x0x4", "ax1x1"):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="size"):
             entry.parse_size(wrong)
 
 
