@@ -320,6 +320,6 @@ def _directed(operation: str, mode: str, values: tuple[float, ...], nearest: flo
 
 
 def flush(x: Array) -> Array:
-    """Subnormal float32 to zero of the same sign (``.ftz``)."""
-    tiny = np.abs(x) < np.float32(2.0**-126)
-    return np.where(tiny, np.copysign(np.float32(0), x), x)
+    """Subnormals to zero of the same sign (``.ftz``)."""
+    smallest = np.float32(2.0**-126) if x.dtype == np.float32 else np.float64(2.0**-1022)
+    return np.where(np.abs(x) < smallest, np.copysign(x.dtype.type(0), x), x)

@@ -106,13 +106,60 @@ def other_numbers(text: str, rng: random.Random) -> str:
     return text
 
 
+MODIFIERS = (
+    "f64", "u8", "s64", "v4", "b128", "sat", "ftz", "f16", "pred", "rn", "wide", "global",
+    "shared", "volatile", "acquire", "cta",
+)  # fmt: skip
+
+
+def _instructions(lines: list[str]) -> list[int]:
+    return [i for i, line in enumerate(lines) if re.match(r"\s+[a-z]\S*\s.*;", line)]
+
+
+def other_opcodes(text: str, rng: random.Random) -> str:
+    """Instructions get the opcode of another line, with operands that do not suit it."""
+    lines = text.split("\n")
+    places = _instructions(lines)
+    for _ in range(rng.choice([1, 1, 3]) if places else 0):
+        i, j = rng.choice(places), rng.choice(places)
+        lines[i] = f"\t{lines[j].split()[0]} {lines[i].split(None, 1)[1]}"
+    return "\n".join(lines)
+
+
+def other_modifiers(text: str, rng: random.Random) -> str:
+    """Instructions lose a modifier or a type, or get one more."""
+    lines = text.split("\n")
+    places = _instructions(lines)
+    for _ in range(rng.choice([1, 1, 3]) if places else 0):
+        i = rng.choice(places)
+        opcode, operands = lines[i].split(None, 1)
+        parts = opcode.split(".")
+        if rng.random() < 0.5 and len(parts) > 1:
+            parts.pop(rng.randrange(1, len(parts)))
+        else:
+            parts.insert(rng.randrange(1, len(parts) + 1), rng.choice(MODIFIERS))
+        lines[i] = f"\t{'.'.join(parts)} {operands}"
+    return "\n".join(lines)
+
+
+def other_declarations(text: str, rng: random.Random) -> str:
+    """Lines that declare variables, registers and parameters are damaged."""
+    lines = text.split("\n")
+    places = [i for i, line in enumerate(lines) if re.match(r"\s*\.[a-z]", line)]
+    for _ in range(rng.choice([1, 1, 3]) if places else 0):
+        i = rng.choice(places)
+        kind = rng.choice([other_numbers, other_words, swapped_tokens, without_tokens])
+        lines[i] = kind(lines[i] + " ", rng)
+    return "\n".join(lines)
+
+
 def noise(text: str, rng: random.Random) -> str:
     return rng.randbytes(rng.randrange(1, 400)).decode("latin-1")
 
 
 DAMAGE: tuple[Damage, ...] = (
     truncated, shuffled, without_tokens, without_lines, swapped_tokens, other_words, random_bytes,
-    other_numbers, noise,
+    other_numbers, other_opcodes, other_modifiers, other_declarations, noise,
 )  # fmt: skip
 
 
@@ -236,6 +283,75 @@ def _word(value: Any) -> str:
         kind = {"f": "f", "i": "i", "u": "u"}[value.dtype.kind] + str(8 * value.itemsize)
         return f"{kind}[{','.join(str(n) for n in value.shape)}]"
     return str(value)
+
+
+SMALL = """\
+.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry small(.param .u64 p)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<6>;
+    .reg .b64 %rd<8>;
+    .shared .align 4 .b8 s[128];
+    .local .align 4 .b8 l[8];
+    ld.param.u64 %rd1, [p];
+    cvta.to.global.u64 %rd2, %rd1;
+    mov.u32 %r1, %tid.x;
+    mov.u64 %rd3, s;
+    cvta.shared.u64 %rd4, %rd3;
+    mul.wide.u32 %rd5, %r1, 4;
+    add.s64 %rd6, %rd3, %rd5;
+    st.shared.u32 [%rd6], %r1;
+    ld.shared.u32 %r2, [%rd6+0];
+    setp.ge.s32 %p1, %r1, 8;
+    shfl.sync.idx.b32 %r3, %r2, 0, 31, -1;
+    add.s64 %rd7, %rd2, %rd5;
+    st.global.u32 [%rd7], %r3;
+    ret;
+}
+"""
+ONCE = (
+    ("ld.param.u64 %rd1, [p]", "ld.param %rd1, [p]"),
+    ("ld.param.u64 %rd1, [p]", "ld.param.u64 %rd1"),
+    ("cvta.to.global.u64 %rd2, %rd1", "cvta.to.global.u64 %rd2"),
+    ("cvta.shared.u64 %rd4, %rd3", "cvta.shared %rd4, %rd3"),
+    ("cvta.shared.u64 %rd4", "cvta.shared.u64.u8 %rd4"),
+    ("ld.shared.u32 %r2, [%rd6+0]", "ld.shared.u32 %r2"),
+    ("ld.shared.u32 %r2, [%rd6+0]", "ld.shared %r2, [%rd6+0]"),
+    ("ld.shared.u32 %r2, [%rd6+0]", "ld.shared.u32 %r2, [%rd6+99999999999999999999]"),
+    (".align 4 .b8 s", ".align 99999999999999999999 .b8 s"),
+    (".align 4 .b8 s", ".align 3 .b8 s"),
+    (".align 4 .b8 s", ".align 0 .b8 s"),
+    ("s[128]", "s[99999999999999999999]"),
+    ("l[8]", "l[99999999999]"),
+    ("shfl.sync.idx.b32 %r3, %r2, 0, 31, -1", "shfl.sync.idx.b32 %r3, %r2, 0"),
+    ("setp.ge.s32 %p1", "setp.ge.s32.b128 %p1"),
+    ("mov.u32 %r1, %tid.x", "mov.u32 %r1, 99999999999999999999"),
+    ("%r<6>", "%r<99999999999999999999>"),
+)
+"""Single mistakes that have given a traceback, and others of their kind."""
+
+
+def test_the_small_kernel_is_sound() -> None:
+    x = np.zeros(32, np.int32)
+    run = simulator.launch(Kernel.from_ptx(SMALL), 1, 32, [x])
+    assert run.hazards == []
+
+
+@pytest.mark.parametrize(("was", "now"), ONCE, ids=[now for _, now in ONCE])
+def test_a_single_mistake(was: str, now: str) -> None:
+    assert was in SMALL
+    said = "ran"
+    with no_hang():
+        try:
+            kernel = Kernel.from_ptx(SMALL.replace(was, now))
+            simulator.launch(kernel, 1, 32, [np.zeros(32, np.int32)], step_limit=STEPS)
+        except (KernelError, SimulatorError) as error:
+            said = str(error)
+    assert said.strip()
+    assert "\n" not in said
 
 
 def test_sound_kernels_run() -> None:

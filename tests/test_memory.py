@@ -219,7 +219,6 @@ def test_address_spaces() -> None:
         assert out.tolist() == [i << 16 | 0b100_010_001 for i in range(64)]
 
 
-@pytest.mark.xfail(raises=ValueError, reason="bank counting of a warp that is in several spaces")
 def test_generic_access_to_several_spaces_at_once() -> None:
     """One load and one store whose lanes point to global, shared and local memory."""
     lines = [

@@ -154,8 +154,22 @@ def div(ins: Instruction) -> Op:
 def rcp_sqrt(ins: Instruction) -> Op:
     """Reciprocal and square root, IEEE or ``.approx``."""
     kind = _float_type(ins)
-    fn = _finished(ins, _rounded(ins, ins.opcode))
-    return Op(fn, (kind,), (kind,), None, 1, approximate=ins.has("approx"))
+    loose, fn = ins.has("approx"), _rounded(ins, ins.opcode)
+    fn = _coarse(fn) if kind == "f64" and loose else _finished(ins, fn)
+    return Op(fn, (kind,), (kind,), None, 1, approximate=loose)
+
+
+def _coarse(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """``.approx.ftz.f64``: subnormals are zeros, and a result has its upper 32 bits alone."""
+    upper = np.uint64(0xFFFFFFFF00000000)
+
+    def apply(a: Any) -> Any:
+        result = np.asarray(ieee.flush(fn(ieee.flush(a))))
+        nan = np.uint64(0x7FFFFFFF00000000)  # the manual's
+        bits = np.where(np.isnan(result), nan, result.view(np.uint64) & upper)
+        return bits.view(np.float64)[()]
+
+    return apply
 
 
 _APPROXIMATE: dict[str, Callable[[Any], Any]] = {
@@ -180,7 +194,8 @@ def transcendental(ins: Instruction) -> Op:
     def apply(a: Any) -> Any:
         return ieee.canonical(exact(a.astype(np.float64)).astype(dtype))
 
-    return Op(_finished(ins, apply), (kind,), (kind,), None, 1, approximate=True)
+    fn = _coarse(apply) if kind == "f64" and ins.has("ftz") else _finished(ins, apply)
+    return Op(fn, (kind,), (kind,), None, 1, approximate=True)
 
 
 def sign_bit(ins: Instruction) -> Op:
