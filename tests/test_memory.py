@@ -360,7 +360,7 @@ def test_tickets_of_many_blocks(machine: Any) -> None:
 
 def test_parameters_of_all_types() -> None:
     """By-value parameters at their places in the buffer, structs and vector loads included."""
-    header = ".version 8.0\n.target sm_90\n.address_size 64\n"
+    header = ".version 8.6\n.target sm_90\n.address_size 64\n"
     params = (
         ".param .u64 out, .param .u8 a, .param .s16 b, .param .f32 c, .param .f64 d, "
         ".param .align 8 .b8 e[24], .param .u32 f"

@@ -170,7 +170,7 @@ def build(case: Case) -> Kernel:
 def kernel(lines: Iterable[str], pointers: int, before: str = "") -> Kernel:
     """An entry ``k`` with 64-bit parameters ``p0``, ``p1`` ... around some lines."""
     params = ", ".join(f".param .u64 p{i}" for i in range(pointers))
-    header = ".version 8.0\n.target sm_90\n.address_size 64\n"
+    header = ".version 8.6\n.target sm_90\n.address_size 64\n"
     body = "\n".join(lines)
     return Kernel.from_ptx(f"{header}{before}\n.visible .entry k({params})\n{{\n{body}\n}}\n", "k")
 
