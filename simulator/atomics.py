@@ -102,7 +102,7 @@ def _chain(name: str, operation: Any, start: Any, values: tuple[Any, ...], flush
     }  # fmt: skip
     first = np.array([start], values[0].dtype)
     if name in accumulate and not (flushes and first.dtype == np.float32):
-        chained = accumulate[name].accumulate(np.concatenate([first, values[0]]))
+        chained = accumulate[name].accumulate(np.concatenate([first, values[0]]), dtype=first.dtype)
         return ieee.canonical(chained) if first.dtype.kind == "f" else chained
     if name == "exch":
         return np.concatenate([first, values[0]])

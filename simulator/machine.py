@@ -7,6 +7,7 @@ branches together again. A barrier holds lanes until their block's others have c
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -72,7 +73,7 @@ class Machine:
         self.arrived: dict[int, Any] = {}
         self.ages: dict[int, int] = {}
         self.step = 0
-        self.forced: int | None = None
+        self.forced: set[int] = set()
         self._active = {}
         self.endless = Endless(self)
         self.schedule.start(geometry)
@@ -81,8 +82,7 @@ class Machine:
                 if not self.parked:
                     raise Stuck("waits", self.waiting, {})
                 self._force_parked()
-            else:
-                self._advance()
+            self._advance()
 
     # -- choosing ---------------------------------------------------------------
 
@@ -260,11 +260,13 @@ class Machine:
 
     def _through_gate(self, block: CompiledBlock, mask: Any) -> Any:
         """Of the lanes that came to a warp-synchronous instruction, those that may run it."""
+        if block.number in self.forced:
+            self.forced.discard(block.number)
+            return mask if mask is not None else self._all()
         here = self.parked.pop(block.number, None)
         if here is not None:
             mask = here if mask is None else mask | here
-        if block.gate == "ALL" or self.forced == block.number:
-            self.forced = None
+        if block.gate == "ALL":
             return mask if mask is not None else self._all()
         g = self.geometry
         named = self._members(block)
@@ -290,13 +292,39 @@ class Machine:
         return np.ones((1, 1, 1, 1), bool)
 
     def _force_parked(self) -> None:
-        """Nothing else can run: the lanes that are missing never come."""
+        """Nothing else can run: lanes of several branches meet, or the missing ones never come."""
+        meeting = [n for n in self.parked if self.program.blocks[n].warp_barrier]
+        if meeting and self._meet(meeting):
+            return
         number = min(self.parked)
         mask = self.parked.pop(number)
         self.listener.event("bad-mask", self.program.blocks[number], mask)
         self.groups[number] = mask
-        self.forced = number
-        self._advance()
+        self.forced.add(number)
+
+    def _meet(self, numbers: list[int]) -> bool:
+        """Let lanes pass that stand at different ``bar.warp.sync`` with the same members."""
+        g = self.geometry
+        present = functools.reduce(np.bitwise_or, (g.warp_bits(self.parked[n]) for n in numbers))
+        living = g.existing if self.alive is None else g.warp_bits(self.alive)
+        missing = g.spread(living & ~present)
+        together: Any = np.bool_(False)
+        members: Any = np.uint32(0)
+        for number in numbers:
+            ready = self.parked[number] & (
+                (missing & self._members(self.program.blocks[number])) == 0
+            )
+            if ready.any():
+                together, members = together | ready, np.where(ready, named, members)
+                late = self.parked.pop(number) & ~ready
+                if late.any():
+                    self.parked[number] = late
+                self.groups[number] = ready
+                self.forced.add(number)
+        if together.ndim == 0:
+            return False
+        self.listener.warp_sync(together, members)
+        return True
 
     # -- barriers -------------------------------------------------------------------
 

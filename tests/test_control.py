@@ -271,10 +271,7 @@ def test_barriers_of_part_of_a_block() -> None:
     assert mapped(lines, given, 128).tolist() == [(i ^ 32) + 5 for i in range(256)]
 
 
-@pytest.mark.parametrize(
-    "places",
-    ["one", pytest.param("two", marks=pytest.mark.xfail(reason="waits at one place only"))],
-)
+@pytest.mark.parametrize("places", ["one", "two"])
 def test_warp_barrier(places: str) -> None:
     """A divided warp hands values over through shared memory."""
     meet = "bra MEET;" if places == "one" else "bar.warp.sync 0xffffffff; bra END;"

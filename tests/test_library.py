@@ -174,7 +174,7 @@ def test_sizes() -> None:
     assert entry.parse_size("70x50x90") == (70, 50, 90)
     assert entry.parse_size("64") == (64, 64, 64)
     for wrong in ("", "x", "3x", "3x4", "1x2x3x4", "-3", "1.5", "0", "3x0x4", "ax1x1"):
-        with pytest.raises(ValueError, match="MxNxK|or more, not 0"):
+        with pytest.raises(ValueError, match=r"MxNxK|or more, not 0"):
             entry.parse_size(wrong)
 
 

@@ -282,10 +282,8 @@ def atomic_cases() -> list[Any]:
     for name, t, fn in atomics():
         for places in PLACES:
             for space in ("global", "shared", ""):
-                wraps = (name, t, places) == ("add", "s32", "one")
-                marks = pytest.mark.xfail(reason="accumulates in 64 bits") if wraps else ()
                 label = f"{name}.{t}-{places}-{space or 'generic'}"
-                cases.append(pytest.param(name, t, fn, places, space, marks=marks, id=label))
+                cases.append(pytest.param(name, t, fn, places, space, id=label))
     return cases
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from .. import arithmetic as ieee
 from ..module import Instruction
 from . import half
+from .floating import flush_when_tiny
 from .table import DTYPES, Op, Unsupported, row, width
 
 _FLOATS = ("f16", "bf16", "f32", "f64")
@@ -189,10 +190,14 @@ def _float_to_float(ins: Instruction, target: str, source: str) -> Callable[[Any
 
     def apply(a: Any) -> Any:
         x = ieee.flush(a) if ftz and source == "f32" else a
+        if ftz and target == "f64":  # .ftz also makes one NaN of all (H200)
+            x = ieee.canonical(x)
         if integral is not None:
             x = integral(x)
         if target in ("f16", "bf16"):
             words = half.from_double(x.astype(np.float64), target, mode)
+            if source == "f64" and target == "f16":
+                words = _half_nan(x, words)
             return half.finish(ins, target, words).view(dtype)
         if target == source:
             result = x
@@ -202,6 +207,8 @@ def _float_to_float(ins: Instruction, target: str, source: str) -> Callable[[Any
             wide = x.astype(np.float64) if mode != "rn" else x
             result = x.astype(dtype) if mode == "rn" else _narrow(wide, target, mode)
         if ftz and target == "f32":
+            if source == "f64":
+                result = flush_when_tiny(result, lambda: x, mode)
             result = ieee.flush(result)
         result = _saturate(ins, result)
         if "f64" in (target, source):  # NaN keeps its sign and what fits of its payload
@@ -209,3 +216,14 @@ def _float_to_float(ins: Instruction, target: str, source: str) -> Callable[[Any
         return ieee.canonical(np.asarray(result)[()])
 
     return apply
+
+
+def _half_nan(x: Any, words: Any) -> Any:
+    """f64 to f16: NaN keeps its sign and the top of its payload, made quiet (H200)."""
+    nan = np.isnan(x)
+    if not np.any(nan):
+        return words
+    pattern = x.view(np.uint64)
+    top = (pattern >> np.uint64(42)) & np.uint64(0x3FF)
+    kept = (pattern >> np.uint64(48)) & np.uint64(0x8000) | np.uint64(0x7E00) | top
+    return np.where(nan, kept.astype(words.dtype), words)

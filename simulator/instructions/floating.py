@@ -79,25 +79,40 @@ def _rounded(ins: Instruction, operation: str) -> Callable[..., Any]:
     return lambda *args: directed(operation, mode, *args)
 
 
-def _flush_when_tiny(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """``.ftz`` of a product or fma: tiny is what lies below 2**-126 at 24 bits of precision.
+def flush_when_tiny(result: Any, exact: Callable[[], Any], mode: str) -> Any:
+    """``.ftz`` of a rounded f32 result: tiny is what lies below 2**-126 at 24 bits of precision.
 
     So (1 - 2**-24) * 2**-126, which a subnormal result could not hold and would round up
-    to 2**-126, is flushed; 2**-126 - 2**-252 is not (measured on an H200).
+    to 2**-126, is flushed; 2**-126 - 2**-252 is not (measured on an H200: mul, fma, div
+    and cvt from f64, in every rounding).
+
+    Args:
+        result: The rounded result.
+        exact: Gives it in float64, exact as far as comparing with 25-bit numbers goes.
+        mode: The rounding.
     """
-    smallest = np.float32(2.0**-126)
-    tiny = np.float64((1 - 2.0**-25) * 2.0**-126)
+    edge = np.abs(result) == np.float32(2.0**-126)
+    if not np.any(edge):
+        return result
+    if mode == "rn":  # half way to 2**-126 goes up to it
+        tiny = np.abs(exact()) < np.float64((1 - 2.0**-25) * 2.0**-126)
+    else:  # only a rounding away from zero comes from below
+        tiny = np.abs(exact()) <= np.float64((1 - 2.0**-24) * 2.0**-126)
+    return np.where(edge & tiny, np.copysign(np.float32(0), result), result)
+
+
+def _flushing(fn: Callable[..., Any], operation: str, mode: str) -> Callable[..., Any]:
+    """``flush_when_tiny`` after a product, quotient or fma."""
 
     def apply(*args: Any) -> Any:
-        result = fn(*args)
-        edge = np.abs(result) == smallest
-        if not np.any(edge):
-            return result
-        exact = args[0].astype(np.float64) * args[1].astype(np.float64)
-        if len(args) == 3:
-            exact = ieee.to_odd(exact, args[2].astype(np.float64))
-        flushed = edge & (np.abs(exact) < tiny)
-        return np.where(flushed, np.copysign(np.float32(0), result), result)
+        def exact() -> Any:
+            wide = [a.astype(np.float64) for a in args]
+            if operation == "div":
+                return wide[0] / wide[1]
+            product = wide[0] * wide[1]
+            return ieee.to_odd(product, wide[2]) if operation == "fma" else product
+
+        return flush_when_tiny(fn(*args), exact, mode)
 
     return apply
 
@@ -118,7 +133,7 @@ def mul(ins: Instruction) -> Op:
     kind = _float_type(ins)
     fn = _rounded(ins, "mul")
     if ins.has("ftz"):
-        fn = _flush_when_tiny(fn)
+        fn = _flushing(fn, "mul", _rounding(ins))
     return Op(_finished(ins, fn), (kind, kind), (kind,), f"mul_{kind}", 1)
 
 
@@ -137,17 +152,32 @@ def fma(ins: Instruction) -> Op:
     else:
         fn = lambda a, b, c: ieee.directed_f32("fma", mode, a, b, c)  # noqa: E731
     if ins.has("ftz"):
-        fn = _flush_when_tiny(fn)
+        fn = _flushing(fn, "fma", mode)
     return Op(_finished(ins, fn), (kind,) * 3, (kind,), f"fma_{kind}", 2)
 
 
 def div(ins: Instruction) -> Op:
     """``d = a / b``; ``.approx`` and ``.full`` promise an error bound only."""
     kind = _float_type(ins)
-    loose = ins.has("approx", "full")
-    return Op(
-        _finished(ins, _rounded(ins, "div")), (kind, kind), (kind,), None, 1, approximate=loose
-    )
+    loose, fn = ins.has("approx", "full"), _rounded(ins, "div")
+    if kind == "f32" and ins.has("approx"):
+        fn = _by_reciprocal(fn)
+    elif ins.has("ftz"):
+        fn = _flushing(fn, "div", _rounding(ins))
+    return Op(_finished(ins, fn), (kind, kind), (kind,), None, 1, approximate=loose)
+
+
+def _by_reciprocal(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """``div.approx.f32``: 1/b is 0 where |b| is above 2**126 (PTX ISA, "div")."""
+
+    def apply(a: Any, b: Any) -> Any:
+        huge = (np.abs(b) > np.float32(2.0**126)) & np.isfinite(b)
+        if not np.any(huge):
+            return fn(a, b)
+        nothing = np.copysign(np.float32(0), b)
+        return np.where(huge, ieee.canonical(a * nothing), fn(a, b))
+
+    return apply
 
 
 @row("rcp", "sqrt", section=SECTION)

@@ -130,3 +130,15 @@ def flush(x: int, kind: str = "f32") -> int:
     """Subnormal bits to zero of the same sign."""
     fraction_bits, exponent_bits, _, top = layout(kind)
     return x if x >> fraction_bits & ((1 << exponent_bits) - 1) else x >> top << top
+
+
+SMALL = Fraction(1, 1 << 160)
+
+
+def tiny(value: Fraction, mode: str) -> bool:
+    """Below 2**-126 when rounded to 24 bits with no end to the exponents."""
+    if abs(value) >= Fraction(1, 1 << 126):
+        return False
+    # Moved up by 2**64, where the format is not subnormal.
+    rounded = encode(value * (1 << 64), "f32", mode) if abs(value) > SMALL else 0
+    return rounded & 0x7FFFFFFF < 65 << 23
