@@ -311,9 +311,8 @@ class Machine:
         together: Any = np.bool_(False)
         members: Any = np.uint32(0)
         for number in numbers:
-            ready = self.parked[number] & (
-                (missing & self._members(self.program.blocks[number])) == 0
-            )
+            named = self._members(self.program.blocks[number])
+            ready = self.parked[number] & ((missing & named) == 0)
             if ready.any():
                 together, members = together | ready, np.where(ready, named, members)
                 late = self.parked.pop(number) & ~ready
