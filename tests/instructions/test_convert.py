@@ -36,7 +36,7 @@ def rounded(f: Format, x: int, mode: str) -> int:
 
 def nan_between(f: Format, to: Format, x: int) -> int:
     """Double precision passes on sign and payload, made quiet; others give their own NaN."""
-    if 64 not in (f.bits, to.bits) or to.bits == 16:
+    if 64 not in (f.bits, to.bits) or to is FORMATS["bf16"]:
         return to.nan
     sign = to.sign_bit if f.negative(x) else 0
     payload = (x & ((1 << (f.digits - 1)) - 1)) << 52 >> (f.digits - 1)
@@ -126,6 +126,8 @@ def between(
     def model(x: int) -> int:
         if flush and f.bits == 32:
             x = f.flush(x)
+        if flush and to.bits == 64 and f.is_nan(x):
+            x = f.nan  # .ftz makes one NaN of all (H200)
         result = nan_between(f, to, x) if f.is_nan(x) else f.convert(x, to, mode)
         if flush and to.bits == 32:
             result = to.flush(result)
