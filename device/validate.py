@@ -154,10 +154,11 @@ def ulp_distance(a: Any, b: Any) -> Any:
 
     first, second = line(a), line(b)
     distance = np.abs(first.astype(np.float64) - second.astype(np.float64))
-    exact = np.where(distance < 2**52, np.abs(first - second), 2**62)
+    far, farthest = np.uint64(2**62), np.uint64(2**63)
+    exact = np.where(distance < 2**52, np.abs(first - second).astype(np.uint64), far)
     odd = np.isnan(a) != np.isnan(b)
     both = np.isnan(a) & np.isnan(b)
-    return np.where(odd, 2**63, np.where(both, 0, exact)).astype(np.uint64)
+    return np.where(odd, farthest, np.where(both, np.uint64(0), exact))
 
 
 def _error(found: Any, expected: Any | None) -> float | None:

@@ -16,6 +16,7 @@ from .instructions import DTYPES
 MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
+MAX_LOCAL = 524_288
 MAX_STATIC_SHARED = 49_152
 MAX_SHARED = 232_448
 """Limits of compute capability 9.0 (CUDA C++ Programming Guide, "Technical Specifications")."""

@@ -209,7 +209,8 @@ def _registers(operand: Operand | None) -> list[str]:
 def param_name(ins: Instruction) -> str | None:
     """The ``.param`` variable that a ``ld.param``/``st.param`` names directly."""
     if ins.opcode in ("ld", "st") and ins.has("param"):
-        address = ins.operands[1 if ins.opcode == "ld" else 0]
+        place = 1 if ins.opcode == "ld" else 0
+        address = ins.operands[place] if len(ins.operands) > place else None
         if isinstance(address, Address) and isinstance(address.base, Symbol):
             return address.base.name
     return None

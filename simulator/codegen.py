@@ -19,6 +19,10 @@ RETURN = "%return"
 """The register that holds the block a function returns to."""
 
 
+_MALFORMED = (IndexError, KeyError, TypeError, ValueError, OverflowError, StopIteration)
+"""What a builder stumbles over when an instruction's operands or types are not as PTX has them."""
+
+
 class BlockCompiler(Operands):
     """Compiles one block."""
 
@@ -32,6 +36,8 @@ class BlockCompiler(Operands):
                 self.instruction(ins)
             except Unsupported as error:
                 raise unsupported(ins, str(error)) from None
+            except _MALFORMED:
+                raise unsupported(ins, "operands or types that do not fit") from None
         kind, returns, extra = self.end()
         function = self.function
         private = function.registers
@@ -172,6 +178,8 @@ class BlockCompiler(Operands):
             return
         kind = ins.types[-1].replace("u", "b")
         value = self.source(ins.operands[1], kind)
+        if kind not in ("b32", "b64"):
+            raise Unsupported(f"type .{ins.types[-1]}")
         start = WINDOWS[space]
         if start and kind == "b32":
             raise Unsupported("32-bit generic addresses")
@@ -239,6 +247,8 @@ class BlockCompiler(Operands):
 
     def base(self, address: Address, site: Site) -> str:
         """The address's variable part; its constant part goes into the site."""
+        if abs(address.offset) >= 1 << 62:
+            raise Unsupported(f"an offset of {address.offset}")
         site.offset = address.offset
         if isinstance(address.base, Reg):
             name, carrier = self.read(address.base.name)
@@ -341,6 +351,8 @@ class BlockCompiler(Operands):
                 return self.barrier(end, guard)
         except Unsupported as error:
             raise unsupported(end, str(error)) from None
+        except _MALFORMED:
+            raise unsupported(end, "operands or types that do not fit") from None
         if kind == "trap":
             return "trap", guard, {}
         if end.opcode == "ret" and not self.function.is_entry:

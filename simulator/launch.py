@@ -15,6 +15,7 @@ from kernels.nvrtc import parameter_names
 from . import schedule as schedules
 from .access import Access, Memories
 from .arguments import (
+    MAX_LOCAL,
     MAX_SHARED,
     MAX_STATIC_SHARED,
     Arguments,
@@ -242,6 +243,10 @@ def _shared(program: Program, dynamic: int) -> int:
         raise LaunchError(f"shared_bytes cannot be negative: {dynamic}")
     layout = program.layout
     total = layout.dynamic_offset + dynamic if dynamic else layout.shared_bytes
+    if layout.local_bytes > MAX_LOCAL:
+        raise LaunchError(
+            f"{layout.local_bytes:,} bytes of local memory in a thread; a GPU allows {MAX_LOCAL:,}"
+        )
     if layout.shared_bytes > MAX_STATIC_SHARED:
         raise LaunchError(
             f"{layout.shared_bytes:,} bytes of static shared memory in a block; a GPU allows "

@@ -13,6 +13,7 @@ from .errors import PtxError
 from .module import TYPES, Function, Instruction, Location, Module, Operand, Reg, Symbol, Variable
 from .operand_parser import OperandParser, float_constant
 
+_MAX_ALIGN = 1 << 20
 _SPACES = {".shared", ".global", ".const", ".local", ".param", ".tex"}
 _LINKAGE = {".visible", ".extern", ".weak", ".common", ".noreturn"}
 
@@ -95,6 +96,8 @@ class _Parser(OperandParser):
                 self.fail("textures and surfaces are not supported")
         if kind not in TYPE_SIZES:
             self.fail(f"a variable needs a type, found {self.peek!r}")
+        if align > _MAX_ALIGN:
+            self.fail(f"an alignment of {align} bytes")
         found: list[Variable] = []
         while True:
             name = self.next().text

@@ -26,6 +26,8 @@ def shuffle(ins: Instruction) -> Op:
     mode = next((m for m in ins.modifiers if m in ("up", "down", "bfly", "idx")), None)
     if mode is None:
         raise Unsupported("no mode")
+    if len(ins.operands) < (5 if ins.has("sync") else 4):
+        raise Unsupported("too few operands")
     pair = isinstance(ins.operands[0], Pair)
 
     def apply(warp: Any, a: Any, b: Any, c: Any, _: Any = None) -> Any:
