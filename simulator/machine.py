@@ -7,6 +7,7 @@ branches together again. A barrier holds lanes until their block's others have c
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -74,6 +75,7 @@ class Machine:
         self.ages: dict[int, int] = {}
         self.step = 0
         self.forced: set[int] = set()
+        self.broken = False
         self._active = {}
         self.endless = Endless(self)
         self.schedule.start(geometry)
@@ -298,6 +300,7 @@ class Machine:
             return
         number = min(self.parked)
         mask = self.parked.pop(number)
+        self.broken = True  # lanes that should have met go separate ways from here
         self.listener.event("bad-mask", self.program.blocks[number], mask)
         self.groups[number] = mask
         self.forced.add(number)
@@ -343,10 +346,24 @@ class Machine:
         if alone and number.ndim == 0 and count.ndim == 0 and not count:
             self._let_go([wait], mask)
             return block.block.follow
+        wait.in_pieces = self._in_pieces(mask)
         self.waiting.append(wait)
         if np.any(count):  # it may be complete without the others
             self._release()
         return None
+
+    def _in_pieces(self, mask: Any) -> bool:
+        """Whether a warp comes to a barrier without some of its living lanes.
+
+        Told in lockstep only, which brings branches together where it can: under other
+        schedules a warp may come in pieces for no fault of its own.
+        """
+        if mask is None or type(self.schedule) is not Schedule:
+            return False
+        g = self.geometry
+        bits = g.warp_bits(mask)
+        living = g.existing if self.alive is None else g.warp_bits(self.alive)
+        return bool(((bits != 0) & (bits != living)).any())
 
     def _arrive(self, number: Any, mask: Any) -> None:
         """``bar.arrive``: counted, not held. Warps count as 32 threads."""
@@ -409,7 +426,7 @@ class Machine:
                 leaving = lanes & union & done
                 if not leaving.any():
                     continue
-                go.append(Waiting(wait.block, leaving, wait.number, wait.count, wait.predicate))
+                go.append(dataclasses.replace(wait, mask=leaving))
                 rest = (whole if wait.mask is None else wait.mask) & ~leaving
                 wait.mask = rest
             self._let_go(go, union & done)
@@ -437,6 +454,7 @@ class Machine:
     def _let_go(self, waits: list[Waiting], lanes: Any) -> None:
         self.barrier_warps += self._count(lanes)[1]
         for wait in waits:
+            wait.in_pieces = wait.in_pieces and not self.broken
             if wait.block.reduction:
                 self._reduce(wait, waits, lanes)
         self.listener.barrier(waits, lanes, self.alive)

@@ -257,13 +257,20 @@ class Findings:
             if len(hazard.involved) < 2 and ends[1]:
                 thread, block, _ = self._example(waits[1].mask)
                 hazard.involved += (self.involved("waits", ends[1], thread, block),)
-        elif alive is not None and not np.any(waits[0].count):
-            self._after_exit(waits[0], lanes, alive)
-
-    def _after_exit(self, wait: Waiting, lanes: Any, alive: Any) -> None:
-        """Threads of a block that waits have exited already: allowed, but fragile."""
-        if "aligned" in wait.block.block.end.modifiers:  # type: ignore[union-attr]
             return
+        if np.any(waits[0].count) or self._after_exit(waits[0], lanes, alive):
+            return
+        if any(wait.in_pieces for wait in waits):
+            thread, block, count = self._example(waits[0].mask)
+            self._add(
+                "barrier-divergence", "a barrier in divergent code, which all happen to reach",
+                "waits", waits[0].block.block.end, count, thread, block, severity="warning",
+            )  # fmt: skip
+
+    def _after_exit(self, wait: Waiting, lanes: Any, alive: Any) -> bool:
+        """Threads of a block that waits have exited already: allowed, but fragile."""
+        if alive is None:
+            return False
         g = self.geometry
         here = np.broadcast_to(np.bool_(True) if lanes is None else lanes, g.shape)
         gone = ~np.broadcast_to(alive, g.shape) & here.any(axis=(0, 1, 2))
@@ -273,6 +280,7 @@ class Findings:
                 "barrier-divergence", "a barrier after some threads of the block have exited",
                 "exited", wait.block.block.end, count, thread, block, severity="warning",
             )  # fmt: skip
+        return bool(gone.any())
 
     def stuck(self, stuck: Stuck, blocks: list[CompiledBlock]) -> None:
         """Some threads wait at a barrier that the others never reach, or loop without end."""

@@ -17,6 +17,7 @@ class Waiting:
     number: Any
     count: Any
     predicate: Any
+    in_pieces: bool = False
 
 
 class Stuck(Exception):

@@ -83,12 +83,7 @@ TABLE = (
     Row("trap", "trap", "error"),
 )
 
-LEFT_OUT = {
-    "barrier_rounds": "a barrier in divergent code that all reach is not reported yet",
-}
-"""Rows whose tests wait for the simulator, and for what."""
-
-TESTED = tuple(row for row in TABLE if row.name not in LEFT_OUT)
+TESTED = TABLE
 
 
 def run(
