@@ -22,7 +22,7 @@ for phases in (1, 2):
         return simulator.launch(edited, ready.grid, ready.block, ready.args)
 
     print(f"M x N x K = {' x '.join(map(str, size))}")
-    verdicts = judge_barriers(kernel, rerun)
+    verdicts = judge_barriers(kernel, rerun(kernel), rerun)
     for verdict in verdicts:
         why = verdict.hazards[0].message if verdict.needed else "no hazard without it"
         print(f"  line {verdict.source.line}: {why}")

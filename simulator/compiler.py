@@ -18,6 +18,7 @@ import numpy as np
 from .blocks import CARRY, INTRINSIC_CALLS, Block, find_live, reachable, split
 from .codegen import RETURN, BlockCompiler
 from .errors import PtxError
+from .flow import in_run_order
 from .instructions import DTYPES
 from .instructions.compare import choose
 from .layout import lay_out
@@ -69,7 +70,7 @@ class Compiler:
         first = 0
         split_blocks: list[list[Block]] = []
         for function in self.functions:
-            blocks = split(function, first)
+            blocks = in_run_order(split(function, first))
             find_live(blocks)
             self.entries[function.name] = first
             first += len(blocks)

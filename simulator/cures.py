@@ -5,6 +5,7 @@ And the other way round: what happens without a barrier that is there.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -27,18 +28,29 @@ _TRIES = 12
 def find_cures(kernel: Kernel, run: Run, rerun: Rerun) -> int:
     """Look for a barrier that removes each race inside blocks; sets ``hazard.cure``.
 
-    Only what a run with the barrier proved is reported: no error left at all if that can
-    be had with one barrier, else at least this hazard gone and none new.
+    Only what a run with the barrier proved is reported: no error left at all if one
+    barrier can do that, else this hazard gone and none new. Where several barriers are
+    needed, a last run with all of them says what is left then.
 
     Returns:
         How many hazards got a cure.
     """
-    cured = 0
-    for hazard in run.hazards:
-        if hazard.kind.endswith("-race") and hazard.severity == "error" and _one_block(hazard):
-            hazard.cure = _cure(kernel, hazard, rerun)
-            cured += hazard.cure is not None
-    return cured
+    errors = [h for h in run.hazards if h.severity == "error"]
+    racing = [h for h in errors if h.kind.endswith("-race") and _one_block(h)]
+    whole = len(racing) == len(errors)  # no barrier cures anything but a race in a block
+    known = {_identity(h) for h in run.hazards}
+    for hazard in racing:
+        hazard.cure = _cure(kernel, hazard, known, rerun, whole)
+        whole = whole and hazard.cure is not None and not hazard.cure.left
+    cured = [h for h in racing if h.cure]
+    places = {line for h in cured if h.cure for line in h.cure.ptx_lines}
+    if len({h.cure.ptx_lines for h in cured if h.cure and h.cure.left}) > 1:
+        left = _errors(rerun(with_barriers(kernel, places)))
+        for hazard in cured:
+            assert hazard.cure is not None
+            if hazard.cure.left:
+                hazard.cure = dataclasses.replace(hazard.cure, together=len(left))
+    return len(cured)
 
 
 def _one_block(hazard: Hazard) -> bool:
@@ -46,19 +58,49 @@ def _one_block(hazard: Hazard) -> bool:
     return len(blocks) == 1
 
 
-def _cure(kernel: Kernel, hazard: Hazard, rerun: Rerun) -> Cure | None:
+def _identity(hazard: Hazard) -> object:
+    """What makes findings of two runs the same one, whatever else shares their variable."""
+    return hazard.family, hazard.places
+
+
+def _errors(run: Run) -> list[Hazard]:
+    return [h for h in run.hazards if h.severity == "error"]
+
+
+def _cure(
+    kernel: Kernel, hazard: Hazard, known: set[object], rerun: Rerun, whole: bool
+) -> Cure | None:
+    """The first place that leaves no error; or (at once if not ``whole``) none but known ones."""
     functions = reachable(parse(kernel.ptx), kernel.entry)
     tried: set[tuple[int, ...]] = set()
+    partly: Cure | None = None
     for after, places in _candidates(functions, hazard):
         if places in tried:
             continue
         tried.add(places)
         if len(tried) > _TRIES:
-            return None
-        left = rerun(with_barriers(kernel, places)).hazards
-        if not [h for h in left if h.severity == "error"]:
-            return Cure(_source(kernel, after), places[0])
-    return None
+            break
+        result = rerun(with_barriers(kernel, places))
+        errors = _errors(result)
+        found = {_identity(h) for h in result.hazards}
+        if _identity(hazard) in found or _new_trouble(result, known):
+            continue
+        cure = Cure(_source(kernel, after), places, len(errors))
+        if not errors:
+            return cure
+        partly = partly or cure
+        if not whole:
+            break
+    return partly
+
+
+def _new_trouble(run: Run, known: set[object]) -> bool:
+    """Errors that were not there before, or a barrier where not all threads come together."""
+    return any(
+        _identity(h) not in known
+        for h in run.hazards
+        if h.severity == "error" or h.kind == "barrier-divergence"
+    )
 
 
 def _source(kernel: Kernel, ins: Instruction) -> Source:
@@ -122,19 +164,29 @@ class BarrierVerdict:
 
     Attributes:
         source: Where it stands.
-        needed: Whether hazards appear without it.
-        hazards: Those hazards.
+        hazards: Those that appear without it and are not there with it, errors first.
         copies: How often it stands in the PTX.
     """
 
     source: Source
-    needed: bool
     hazards: tuple[Hazard, ...]
     copies: int
 
+    @property
+    def needed(self) -> bool:
+        """Whether hazards appear without it."""
+        return bool(self.hazards)
 
-def judge_barriers(kernel: Kernel, rerun: Rerun) -> list[BarrierVerdict]:
-    """Take out each barrier of the source in turn, and run."""
+
+def judge_barriers(kernel: Kernel, run: Run, rerun: Rerun) -> list[BarrierVerdict]:
+    """Take out each barrier of the source in turn, and run.
+
+    Args:
+        kernel: Whose barriers.
+        run: Its run with all of them.
+        rerun: Runs an edited kernel on the same inputs.
+    """
+    known = {(_identity(h), h.variables) for h in run.hazards}
     groups: dict[object, list[Instruction]] = {}
     for function in reachable(parse(kernel.ptx), kernel.entry):
         for ins in function.body:
@@ -144,10 +196,7 @@ def judge_barriers(kernel: Kernel, rerun: Rerun) -> list[BarrierVerdict]:
                 groups.setdefault(key, []).append(ins)
     verdicts = []
     for copies in groups.values():
-        run = rerun(without_barriers(kernel, [ins.line for ins in copies]))
-        verdicts.append(
-            BarrierVerdict(
-                _source(kernel, copies[0]), bool(run.hazards), tuple(run.hazards), len(copies)
-            )
-        )
+        without = rerun(without_barriers(kernel, [ins.line for ins in copies]))
+        new = tuple(h for h in without.hazards if (_identity(h), h.variables) not in known)
+        verdicts.append(BarrierVerdict(_source(kernel, copies[0]), new, len(copies)))
     return sorted(verdicts, key=lambda v: (v.source.file, v.source.line))

@@ -11,11 +11,17 @@ from kernels import Kernel
 _BARRIER = re.compile(r"(@!?%?[\w$]+\s+)?\b(bar|barrier)\b[^;{}]*;")
 
 
+_LABELS = re.compile(r"^\s*([\w$%]+\s*:\s*)*")
+
+
 def with_barriers(kernel: Kernel, before: Collection[int]) -> Kernel:
-    """The kernel with ``bar.sync 0`` before each of some PTX lines (from 1)."""
+    """The kernel with ``bar.sync 0`` in front of the instruction on each of some PTX lines.
+
+    All lines keep their numbers (from 1), so that hazards before and after compare.
+    """
     lines = kernel.ptx.split("\n")
-    for number in sorted(before, reverse=True):
-        lines.insert(number - 1, "\tbar.sync 0;")
+    for number in set(before):
+        lines[number - 1] = _LABELS.sub(r"\g<0>\tbar.sync 0; ", lines[number - 1], count=1)
     return dataclasses.replace(kernel, ptx="\n".join(lines))
 
 

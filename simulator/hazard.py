@@ -8,6 +8,8 @@ from typing import Any
 
 Triple = tuple[int, int, int]
 _COLUMNS = 80
+_CODE = 20
+"""Columns that a line of code needs to be worth showing."""
 
 SEVERITIES = {
     "raw-race": "error", "war-race": "error", "waw-race": "error",
@@ -68,14 +70,32 @@ class Cure:
 
     Attributes:
         source: The source line after which it goes.
-        ptx_line: The PTX line before which it was inserted.
+        ptx_lines: The PTX lines before which it was inserted (several if unrolled).
+        left: Errors that the run with this barrier still had, none of them new.
+        together: Errors left with the cures of the other races as well; ``None`` if there
+            are no others, or nothing is left anyway.
     """
 
     source: Source
-    ptx_line: int
+    ptx_lines: tuple[int, ...]
+    left: int = 0
+    together: int | None = None
 
     def __str__(self) -> str:
-        return f"__syncthreads() after line {self.source.line}: verified, 0 hazards left"
+        hazards = "hazard" if self.left == 1 else "hazards"
+        text = (
+            f"__syncthreads() after line {self.source.line}: verified, {self.left} {hazards} left"
+        )
+        return text if self.together is None else f"{text}, {self.together} with the other cures"
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "file": self.source.file,
+            "after_line": self.source.line,
+            "left": self.left,
+            "left_with_other_cures": self.together,
+        }
 
 
 @dataclass
@@ -120,6 +140,22 @@ class Hazard:
         return tuple(i.source for i in self.involved)
 
     @property
+    def family(self) -> tuple[Any, ...]:
+        """Kind, severity, space, reach of a race (which the message names), and roles."""
+        reach = self.message.partition("(")[2] if self.kind.endswith("-race") else ""
+        return self.kind, self.severity, self.space, reach, tuple(i.role for i in self.involved)
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """All variables it is about."""
+        return frozenset((self.variable, *self.also))
+
+    @property
+    def places(self) -> frozenset[tuple[str, int]]:
+        """Files and lines involved."""
+        return frozenset((source.file, source.line) for source in self.sources)
+
+    @property
     def thread(self) -> Triple | None:
         """An example thread, x first."""
         return self.involved[0].thread if self.involved else None
@@ -136,7 +172,11 @@ class Hazard:
         block = None
         for item in self.involved:
             code = item.source.code or item.instruction
-            line = f"  {item.role:<{roles}}  {item.source!s:<{places}}  {code}".rstrip()
+            place = f"  {item.role:<{roles}}  {item.source!s:<{places}}"
+            if len(place) > _COLUMNS - _CODE:  # a long path: the code gets a line of its own
+                text.append(place.rstrip())
+                place = f"  {'':<{roles}}"
+            line = f"{place}  {code}".rstrip()
             text.append(line if len(line) <= _COLUMNS else line[: _COLUMNS - 3] + "...")
             if item.thread is not None:
                 who = f"thread {_triple(item.thread)}"
@@ -147,7 +187,8 @@ class Hazard:
         for note in self.notes:
             text += textwrap.wrap(note, _COLUMNS, initial_indent="  ", subsequent_indent="    ")
         if self.cure:
-            text.append(f"  cure  {self.cure}")
+            cure = f"cure  {self.cure}"
+            text += textwrap.wrap(cure, _COLUMNS, initial_indent="  ", subsequent_indent="        ")
         return "\n".join(text)
 
     def to_dict(self) -> dict[str, Any]:
@@ -163,11 +204,7 @@ class Hazard:
             "involved": [item.to_dict() for item in self.involved],
             "count": self.count,
             "notes": list(self.notes),
-            "cure": (
-                {"file": self.cure.source.file, "after_line": self.cure.source.line}
-                if self.cure
-                else None
-            ),
+            "cure": self.cure.to_dict() if self.cure else None,
             "builds": list(self.builds),
         }
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from .blocks import EXIT
 from .endless import Endless
+from .flow import deciders
 from .geometry import Geometry
 from .program import CompiledBlock, Program
 from .schedule import Schedule
@@ -55,6 +56,8 @@ class Machine:
         self.warp_runs = np.zeros(count, np.int64)
         self.divergent_branches = 0
         self.barrier_warps = 0
+        self.split_at: set[int] = set()
+        self._deciders: dict[int, set[int]] = {}
         self._functions: dict[tuple[int, bool], Callable[..., Any]] = {}
         self._active: dict[int, tuple[Any, tuple[int, int]]] = {}
 
@@ -194,18 +197,26 @@ class Machine:
             return block.block.targets[0]
         if yes is False:
             return block.block.follow
-        self._note_divergence(yes, mask)
+        self._note_divergence(block.number, yes, mask)
         self._join(block.block.follow, no)
         self._join(block.block.targets[0], yes)
         return None
 
-    def _note_divergence(self, yes: Any, mask: Any) -> None:
+    def _note_divergence(self, number: int, yes: Any, mask: Any) -> None:
         """Count warps of which some lanes branch and some do not."""
         _, total = self._count(mask)
         _, taking = self.geometry.active(yes)
         rest = ~yes if mask is None else mask & ~yes
         _, leaving = self.geometry.active(rest)
         self.divergent_branches += taking + leaving - total
+        if number not in self.split_at and self._part_of_a_block(yes, mask):
+            self.split_at.add(number)
+
+    def _part_of_a_block(self, lanes: Any, among: Any) -> bool:
+        """Whether some block has lanes here and others that are not."""
+        here = np.broadcast_to(lanes, self.geometry.shape)
+        rest = ~here if among is None else among & ~here
+        return bool((here.any(axis=(0, 1, 2)) & rest.any(axis=(0, 1, 2))).any())
 
     def _rare(self, block: CompiledBlock, out: Any, mask: Any) -> int | None:
         kind = block.kind
@@ -232,6 +243,8 @@ class Machine:
         for i, target in enumerate(targets):
             lanes = (index == i) if mask is None else mask & (index == i)
             if lanes.any():
+                if self._part_of_a_block(lanes, mask):
+                    self.split_at.add(block.number)
                 self._join(target, lanes)
         return None
 
@@ -338,6 +351,8 @@ class Machine:
                 self._join(block.block.follow, passing)
             if coming is False:
                 return None
+            if passing is not False and self._part_of_a_block(coming, mask):
+                self.split_at.add(block.number)
             mask, alone = coming, False
         if "arrive" in block.block.end.modifiers:  # type: ignore[union-attr]
             self._arrive(number, mask)
@@ -346,24 +361,27 @@ class Machine:
         if alone and number.ndim == 0 and count.ndim == 0 and not count:
             self._let_go([wait], mask)
             return block.block.follow
-        wait.in_pieces = self._in_pieces(mask)
+        wait.in_pieces = self._in_pieces(block, mask)
         self.waiting.append(wait)
         if np.any(count):  # it may be complete without the others
             self._release()
         return None
 
-    def _in_pieces(self, mask: Any) -> bool:
-        """Whether a warp comes to a barrier without some of its living lanes.
+    def _in_pieces(self, block: CompiledBlock, mask: Any) -> bool:
+        """Whether threads come to a barrier without others of their block, by a branch's doing.
 
-        Told in lockstep only, which brings branches together where it can: under other
-        schedules a warp may come in pieces for no fault of its own.
+        Told in lockstep only, which brings branches together where it can. It cannot always
+        (fairness lets a group go that waits for one that loops on), so a branch has to be
+        there, too, that split a block and decides on this barrier.
         """
-        if mask is None or type(self.schedule) is not Schedule:
+        if mask is None or type(self.schedule) is not Schedule or not self.split_at:
             return False
-        g = self.geometry
-        bits = g.warp_bits(mask)
-        living = g.existing if self.alive is None else g.warp_bits(self.alive)
-        return bool(((bits != 0) & (bits != living)).any())
+        if not self._part_of_a_block(mask, self.alive):
+            return False
+        if block.number not in self._deciders:
+            blocks = [compiled.block for compiled in self.program.blocks]
+            self._deciders[block.number] = deciders(blocks, block.number) | {block.number}
+        return not self._deciders[block.number].isdisjoint(self.split_at)
 
     def _arrive(self, number: Any, mask: Any) -> None:
         """``bar.arrive``: counted, not held. Warps count as 32 threads."""

@@ -48,6 +48,14 @@ __global__ void idle(float* x) {
     __syncthreads();
     x[threadIdx.x] = 1.0f;
 }
+__global__ void two_steps(float* x) {
+    __shared__ float a[64], b[64];
+    int t = threadIdx.x;
+    a[t] = x[t];
+    float other = a[63 - t];
+    b[t] = other * 2;
+    x[t] = b[63 - t];
+}
 """
 
 
@@ -103,6 +111,12 @@ def test_the_other_missing_barrier_is_cured_too() -> None:
     said = flat(check("matmul_missing_second_barrier", "--size", 32, "--build", "device"))
     assert "1 error, 1 warning in" in said
     assert "verified, 0 hazards left" in said
+
+
+def test_two_races_need_two_barriers(file: str) -> None:
+    said = flat(check(file, *launch("two_steps", 64, "f32[64]")))
+    assert "cure __syncthreads() after line 34: verified, 1 hazard left, 0 with the other" in said
+    assert "cure __syncthreads() after line 36: verified, 1 hazard left, 0 with the other" in said
 
 
 def test_no_cure_is_looked_for_if_not_wanted() -> None:
@@ -327,7 +341,10 @@ def test_json() -> None:
     assert (content["errors"], content["warnings"], content["not_checked"]) == (1, 1, [])
     first = content["hazards"][0]
     assert first["kind"] == "raw-race"
-    assert first["cure"] == {"file": "kernels/matmul/faulty.cu", "after_line": 25}
+    assert first["cure"] == {
+        "file": "kernels/matmul/faulty.cu", "after_line": 25, "left": 0,
+        "left_with_other_cures": None,
+    }  # fmt: skip
     assert first["builds"] == ["device", "source"]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 from simulator import Hazard, Run
 
@@ -57,23 +56,9 @@ def _collapsed(run: Run) -> list[Hazard]:
     return found
 
 
-def _family(hazard: Hazard) -> tuple[Any, ...]:
-    """What must agree; of a race's message the part in parentheses, which tells its reach."""
-    reach = hazard.message.partition("(")[2] if hazard.kind.endswith("-race") else ""
-    return hazard.kind, hazard.severity, hazard.space, reach, tuple(i.role for i in hazard.involved)
-
-
-def _variables(hazard: Hazard) -> set[str]:
-    return {hazard.variable, *hazard.also}
-
-
-def _lines(hazard: Hazard) -> set[tuple[str, int]]:
-    return {(source.file, source.line) for source in hazard.sources}
-
-
 def same_finding(a: Hazard, b: Hazard) -> bool:
     """Whether two hazards say the same of the same variables and source lines."""
-    return _family(a) == _family(b) and _variables(a) == _variables(b) and _lines(a) == _lines(b)
+    return a.family == b.family and a.variables == b.variables and a.places == b.places
 
 
 def _meets(a: Hazard, b: Hazard) -> bool:
@@ -83,12 +68,12 @@ def _meets(a: Hazard, b: Hazard) -> bool:
     line information (of CUDA's own headers, say) is known by what happens there.
     """
     if a.kind == b.kind == "out-of-bounds":
-        return a.involved[0].role == b.involved[0].role and bool(_lines(a) & _lines(b))
-    if _family(a) != _family(b) or not _variables(a) & _variables(b):
+        return a.involved[0].role == b.involved[0].role and bool(a.places & b.places)
+    if a.family != b.family or not a.variables & b.variables:
         return False
     if not (a.lines and b.lines):
         return a.message == b.message
-    return bool(_lines(a) & _lines(b))
+    return bool(a.places & b.places)
 
 
 def _joined(a: Hazard, b: Hazard, build: str) -> Hazard:

@@ -21,9 +21,6 @@ from .target import Target, fresh
 SCHEMA = 1
 """Version of ``Verdict.to_dict``'s layout; it changes when a key changes its meaning."""
 
-_COMPLETE = "0 hazards left"
-"""How the text of a cure ends that removes every error."""
-
 
 @dataclass
 class Verdict:
@@ -99,7 +96,7 @@ class Verdict:
 
 def _one_cure(hazards: list[Hazard]) -> None:
     """A cure that left no error at all is the cure of every race: name the same everywhere."""
-    cure = next((h.cure for h in hazards if h.cure and str(h.cure).endswith(_COMPLETE)), None)
+    cure = next((h.cure for h in hazards if h.cure and not h.cure.left), None)
     for hazard in hazards:
         if cure and hazard.severity == "error" and hazard.kind.endswith("-race"):
             hazard.cure = cure

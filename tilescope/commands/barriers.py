@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import click
@@ -10,7 +9,6 @@ import click
 from simulator import Run
 from simulator.cures import BarrierVerdict, judge_barriers
 
-from ..builds import same_finding
 from ..checker import Checker
 from ..options import schedule_options, target_options
 from ..output import write_json
@@ -43,18 +41,11 @@ def barriers_command(
     checker = Checker(resolve(request), schedule, step_limit=step_limit)
     kernel = checker.target.kernel
     run = checker.rerun(kernel)
-    verdicts = [_beyond(verdict, run) for verdict in judge_barriers(kernel, checker.rerun)]
+    verdicts = judge_barriers(kernel, run, checker.rerun)
     if json_file is not None:
         write_json(json_file, _content(checker, run, verdicts))
     if json_file != "-":
         click.echo(barriers(checker.target.name, run, verdicts))
-
-
-def _beyond(verdict: BarrierVerdict, run: Run) -> BarrierVerdict:
-    """The verdict without the hazards that are there anyway, errors first."""
-    new = [h for h in verdict.hazards if not any(same_finding(h, old) for old in run.hazards)]
-    new.sort(key=lambda hazard: hazard.severity != "error")
-    return dataclasses.replace(verdict, needed=bool(new), hazards=tuple(new))
 
 
 def _content(checker: Checker, run: Run, verdicts: list[BarrierVerdict]) -> dict[str, Any]:

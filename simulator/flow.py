@@ -1,0 +1,165 @@
+"""The control-flow graph of a function: the order to run blocks in, and who decides on whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .blocks import EXIT, Block, successors
+
+
+def in_run_order(blocks: list[Block]) -> list[Block]:
+    """Renumber a function's blocks, so that the lowest number is the one to run first."""
+    order = run_order(blocks)
+    first = blocks[0].number
+    number = {first + old: first + new for new, old in enumerate(order)} | {EXIT: EXIT}
+    for block in blocks:
+        block.number, block.follow = number[block.number], number[block.follow]
+        block.targets = tuple(number[target] for target in block.targets)
+    return [blocks[old] for old in order]
+
+
+def run_order(blocks: Sequence[Block]) -> list[int]:
+    """Places of the blocks in the order that brings diverged lanes together soonest.
+
+    Each block comes before those it leads to, and the whole of a loop before what
+    follows the loop, whatever the compiler's layout: lanes that leave a branch or a
+    loop early are passed by the others until all stand where the paths meet again
+    (the immediate post-dominator, where a GPU's compiler lets them meet as well).
+
+    Args:
+        blocks: One function's, in the order of the text; the first is its entry.
+    """
+    first = blocks[0].number
+    after = [[n - first for n in successors(b) if n != EXIT] for b in blocks]
+    loops = _loops(after)
+
+    def preference(at: int) -> list[int]:
+        """Successors, the one to run last first: out of most loops, then latest in the text."""
+
+        def shared(to: int) -> int:
+            return sum(at in loop and to in loop for loop in loops)
+
+        return sorted(after[at], key=lambda to: (shared(to), -_place(blocks, after, to)))
+
+    order = _postorder(preference)[::-1]
+    return order + sorted(set(range(len(blocks))) - set(order))  # blocks that nothing leads to
+
+
+def _place(blocks: Sequence[Block], after: list[list[int]], at: int) -> int:
+    """Where in the text the path goes on: a block that only jumps stands for where it jumps."""
+    for _ in blocks:
+        if blocks[at].body or len(after[at]) != 1:
+            break
+        at = after[at][0]
+    return at
+
+
+def _postorder(after: Callable[[int], list[int]]) -> list[int]:
+    """Depth first from 0, without recursion: there may be thousands of blocks in a row."""
+    done: list[int] = []
+    seen = {0}
+    stack = [(0, iter(after(0)))]
+    while stack:
+        at, rest = stack[-1]
+        to = next((n for n in rest if n not in seen), None)
+        if to is None:
+            done.append(at)
+            stack.pop()
+        else:
+            seen.add(to)
+            stack.append((to, iter(after(to))))
+    return done
+
+
+def _loops(after: list[list[int]]) -> list[set[int]]:
+    """The natural loops: for each edge back to a block on the way here, all that lead to it."""
+    before: list[list[int]] = [[] for _ in after]
+    for at, following in enumerate(after):
+        for to in following:
+            before[to].append(at)
+    loops: dict[int, set[int]] = {}
+    state = [0] * len(after)  # 1: on the way here, 2: finished
+    state[0] = 1
+    stack = [(0, iter(after[0]))]
+    while stack:
+        at, rest = stack[-1]
+        to = next(rest, -1)
+        if to < 0:
+            state[at] = 2
+            stack.pop()
+        elif state[to] == 0:
+            state[to] = 1
+            stack.append((to, iter(after[to])))
+        elif state[to] == 1:
+            loop = loops.setdefault(to, {to})
+            todo = [at]
+            while todo:
+                found = todo.pop()
+                if found not in loop:
+                    loop.add(found)
+                    todo += before[found]
+    return list(loops.values())
+
+
+def deciders(blocks: Sequence[Block], number: int) -> set[int]:
+    """Numbers of the blocks whose branch decides whether a block runs, in any number of steps.
+
+    Control dependence (Ferrante, Ottenstein and Warren 1987): a branch decides on a block
+    that one of its ways cannot avoid and another can; who decides on that branch, or on
+    the call of its function, decides too.
+
+    Args:
+        blocks: All of the program's; a function's stand together.
+        number: The block asked about.
+    """
+    found: set[int] = set()
+    todo = [number]
+    seen: set[int] = set()
+    direct: dict[str, dict[int, set[int]]] = {}
+    while todo:
+        block = blocks[todo.pop()]
+        function = block.function
+        if function.name not in direct:
+            mine = [b for b in blocks if b.function is function]
+            direct[function.name] = _control_dependence(mine)
+            for call in blocks:  # whoever decides on a call decides on the whole function
+                end = call.end
+                calls = end is not None and end.opcode == "call" and function.name in end.targets
+                if calls and call.number not in seen:
+                    seen.add(call.number)
+                    todo.append(call.number)
+        new = direct[function.name].get(block.number, set()) - found
+        found |= new
+        todo += new
+    return found
+
+
+def _control_dependence(blocks: list[Block]) -> dict[int, set[int]]:
+    """For each block, the branches that directly decide on it."""
+    after = {b.number: successors(b) or [EXIT] for b in blocks}
+    bits = {n: 1 << i for i, n in enumerate([EXIT, *after])}
+    everything = (1 << len(bits)) - 1
+    inevitable = dict.fromkeys(bits, everything)  # post-dominators, as sets of bits
+    inevitable[EXIT] = bits[EXIT]
+    changed = True
+    while changed:
+        changed = False
+        for n in sorted(after, reverse=True):
+            common = everything
+            for to in after[n]:
+                common &= inevitable[to]
+            common |= bits[n]
+            if common != inevitable[n]:
+                inevitable[n] = common
+                changed = True
+    made: dict[int, set[int]] = {n: set() for n in after}
+    for branch, ways in after.items():
+        if len(ways) < 2:
+            continue
+        for block in after:
+            bit = bits[block]
+            some = any(inevitable[to] & bit for to in ways)
+            every = block != branch and inevitable[branch] & bit
+            if some and not every:
+                made[block].add(branch)
+    return made
