@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from .blocks import CARRY, INTRINSIC_CALLS, is_warp_barrier, param_name, row_of,
 from .instructions import DTYPES, Op, Unsupported, carry_op
 from .module import Address, Imm, Instruction, Operand, Pair, Reg, Symbol, Vector
 from .operands import Operands
-from .program import Arithmetic, CompiledBlock
+from .program import Arithmetic, CompiledBlock, Watched
 from .site import Site, make_site
 from .values import WINDOWS, immediate, in_window
 
@@ -100,6 +101,46 @@ class BlockCompiler(Operands):
                 self.write(destination, name, kind, guard)
         else:
             self.write(destinations[0], expression, op.outputs[0], guard)
+        self.watch_values(ins, destinations, sources, guard)
+
+    def watch(
+        self,
+        ins: Instruction,
+        kind: str,
+        call: str,
+        guard: str = "",
+        outputs: Sequence[Operand | None] = (),
+        inputs: Sequence[Operand | None] = (),
+        site: Site | None = None,
+    ) -> None:
+        """Where a trace is wanted, tell it of this execution; ``call`` holds the arguments."""
+        watched = self.owner.result.watched
+        if watched is None or (site is not None and not site.counted):
+            return
+        into = tuple(self.number(o) if isinstance(o, Reg) else -1 for o in outputs)
+        read = tuple(self.number(o) if isinstance(o, Reg) else _text(o) for o in inputs)
+        condition = f"if {guard}.ndim or {guard}: " if guard else ""
+        self.emit(f"{condition}trace({len(watched)}, {call})")
+        watched.append(Watched(ins, self.block.number, kind, into, read, site))
+
+    def watch_values(
+        self,
+        ins: Instruction,
+        outputs: Sequence[Operand | None],
+        inputs: Sequence[Operand | None],
+        guard: str,
+    ) -> None:
+        """Trace an instruction that computes something from loaded data."""
+        data = self.owner.result.data
+        kept = [o for o in outputs if isinstance(o, Reg) and self.number(o) in data]
+        if kept and self.owner.result.watched is not None:
+            mask = f"both(M, {guard})" if guard else "M"
+            names = ", ".join(self.read(o.name)[0] for o in kept)
+            self.watch(ins, "value", f"{mask}, None, {names}", guard, kept, inputs)
+
+    def number(self, reg: Reg) -> int:
+        """A register's place among the program's."""
+        return self.owner.register(self.function, reg.name)[0]
 
     def count(self, ins: Instruction, op: Op, guard: str) -> None:
         """Note a floating-point instruction to be counted."""
@@ -155,12 +196,14 @@ class BlockCompiler(Operands):
                 ]
                 each = merged
             self.write(target, parts[0], f"b{size * 8}" if size > 1 else whole, guard)
+            self.watch_values(ins, [target], source.items, guard)
         elif isinstance(target, Vector) and not isinstance(source, Vector):
             each = f"b{size * 8 // len(target.items)}"
             name = self.fresh()
             self.emit(f"{name} = {self.source(source, f'b{size * 8}')}")
             for i, item in enumerate(target.items):
                 self.write(item, f"upper({name}, {i}, t_{each})", each, guard)
+            self.watch_values(ins, target.items, [source], guard)
         else:
             raise Unsupported("a move between two vectors")
 
@@ -221,6 +264,8 @@ class BlockCompiler(Operands):
                 self.emit(f"{', '.join(names)} = {', '.join([zero] * len(names))}")
             expression = f"{', '.join(names)}{',' if len(names) == 1 else ''} = {call})"
             self.emit(f"if {guard}.ndim or {guard}: {expression}" if guard else expression)
+            told = f"{mask}, {base}, {', '.join(names)}"
+            self.watch(ins, kind, told, guard, items, (), site)
             for item, name in zip(items, names, strict=True):
                 self.write(item, name, site.type, guard)
         elif kind == "store":
@@ -231,6 +276,8 @@ class BlockCompiler(Operands):
                 raise Unsupported("a vector of another length than its source")
             statement = f"{call}, {', '.join(values)})"
             self.emit(f"if {guard}.ndim or {guard}: {statement}" if guard else statement)
+            told = f"{mask}, {base}, {', '.join(values)}"
+            self.watch(ins, kind, told, guard, [None] * len(values), items, site)
         else:
             values = [self.source(item, site.type) for item in ins.operands[position + 1 :]]
             statement = f"{call}, {', '.join(values)})"
@@ -241,6 +288,9 @@ class BlockCompiler(Operands):
                     self.emit(f"{name} = {zero}")
                 statement = f"{name} = {statement}"
             self.emit(f"if {guard}.ndim or {guard}: {statement}" if guard else statement)
+            told = ", ".join([mask, base, *([name] if position else []), *values])
+            into = [*ins.operands[:position], *([None] * len(values))]
+            self.watch(ins, kind, told, guard, into, ins.operands[position + 1 :], site)
             if position:
                 self.write(ins.operands[0], name, site.type, guard)
         assert outer is self.lines
@@ -355,6 +405,9 @@ class BlockCompiler(Operands):
             raise unsupported(end, "operands or types that do not fit") from None
         if kind == "trap":
             return "trap", guard, {}
+        if self.function.is_entry:
+            gone = "M" if guard == "None" else f"both(M, {guard})"
+            self.watch(end, "exit", f"{gone}, None")
         if end.opcode == "ret" and not self.function.is_entry:
             index, _ = self.owner.register(self.function, RETURN)
             return "return", guard, {"return_register": index}
@@ -395,7 +448,20 @@ class BlockCompiler(Operands):
             index, _ = self.owner.register(self.function, target.name)
             extra["reduction"] = (operation, index)
             predicate = self.source(source, "pred")
+        come = "M" if guard == "None" else f"both(M, {guard})"
+        self.watch(end, "barrier", f"{come}, None")
         zero = self.owner.constant(np.int32(0))
         number = self.source(operands[0], "b32") if operands else zero
         count = self.source(operands[1], "b32") if len(operands) > 1 else zero
         return "barrier", f"({guard}, {number}, {count}, {predicate})", extra
+
+
+def _text(operand: Operand | None) -> str:
+    """An operand that is not a register, for reading."""
+    if isinstance(operand, Imm):
+        if operand.kind == "int":
+            return str(operand.value)
+        size = 4 if operand.kind == "f32" else 8
+        bits = np.dtype(f"u{size}").type(operand.value)
+        return str(bits.view(f"f{size}").item())
+    return getattr(operand, "name", "")

@@ -46,6 +46,7 @@ from .schedule import Schedule
 from .sources import Sources
 from .specials import SpecialRegisters, special_registers
 from .tally import Tally, collect
+from .trace import Trace, compile_traced
 from .waiting import Stuck
 
 CHECKS = ("races", "barriers", "memory", "uninitialised")
@@ -73,6 +74,7 @@ def launch(
     checks: str | Collection[str] = "all",
     progress: Progress | None = None,
     step_limit: int = 50_000_000,
+    trace: bool | Trace = False,
 ) -> Run:
     """Run a kernel and count what it does.
 
@@ -89,6 +91,8 @@ def launch(
         progress: Called now and then with blocks done and blocks in all.
         step_limit: Basic blocks that a batch of blocks may run before it is given up as
             endless (a loop that changes nothing is found long before).
+        trace: Whether to record each step, for ``run.trace`` and ``run.show()``; a ``Trace``
+            says what to record.
 
     Raises:
         PtxError: The PTX cannot be parsed, or has an instruction without a row.
@@ -101,7 +105,8 @@ def launch(
     check_shape(grid3, block3)
     chosen = _checks(checks)
     schedules.make(schedule)
-    program = compile_ptx(kernel.ptx, kernel.entry)
+    recorder = Trace() if trace is True else trace or None
+    program = (compile_traced if recorder else compile_ptx)(kernel.ptx, kernel.entry)
     total_shared = _shared(program, shared_bytes)
     _directives(program, block3)
     names = parameter_names(kernel.sources, kernel.name)
@@ -114,6 +119,9 @@ def launch(
     while True:
         allocations = _allocations(program, arguments, buffer)
         job = _Job(program, kernel, allocations, buffer, grid3, block3, total_shared, shared_bytes)
+        if recorder:
+            recorder.begin(kernel, program, (grid3, block3), allocations, arguments.arrays)
+            job.trace = recorder
         order = schedules.make(schedule)
         try:
             job.run(order, chosen, closer, progress, step_limit, together)
@@ -125,13 +133,15 @@ def launch(
     for number, array in enumerate(arguments.arrays):
         write_back(array, allocations[number].content())
     job.traffic.finish()
+    if recorder:
+        recorder.finish()
     counters, lines = collect(program, job.machine, job.traffic, job.tally, job.findings.sources)
     checked = tuple(check for check in CHECKS if check in chosen)
     return Run(
         kernel.name, kernel.entry, kernel.build, kernel.sha256, grid3, block3, total_shared,
         str(schedule), counters, lines, job.findings.hazards(), checked,
         time.perf_counter() - began, program.approximate,
-        functools.partial(_dependence, kernel, program, job.traffic),
+        functools.partial(_dependence, kernel, program, job.traffic), recorder,
     )  # fmt: skip
 
 
@@ -146,6 +156,7 @@ class _Job:
         self, program: Program, kernel: Kernel, allocations: dict[int, Allocation], buffer: bytes,
         grid: Dim3, block: Dim3, shared: int, dynamic: int,
     ) -> None:  # fmt: skip
+        self.trace: Trace | None = None
         self.program, self.buffer, self.allocations = program, buffer, allocations
         self.grid, self.block, self.shared, self.dynamic = grid, block, shared, dynamic
         self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", block))
@@ -169,13 +180,15 @@ class _Job:
         memories.observers.append(self.traffic)
         races, local = self._checks(chosen, closer)
         memories.observers += [check for check in (races, local) if check]
-        checks = Checks(findings, races, "barriers" in chosen)
+        checks = Checks(findings, races, "barriers" in chosen, self.trace)
         accesses = [Access(site, memories) for site in program.sites]
         specials = SpecialRegisters()
         space = dict(program.constants)
         space |= {f"x{a.site.number}": getattr(a, a.site.kind) for a in accesses}
         space |= _parameter_constants(program, self.buffer)
         space |= {"S": specials, "tally": self.tally.add, "fence": checks.fence, "ALL": None}
+        if self.trace:
+            space["trace"] = self.trace.record
         self.machine = machine = Machine(program, space, order, checks, memories.state, step_limit)
         total = self.grid[0] * self.grid[1] * self.grid[2]
         with np.errstate(all="ignore"):
@@ -183,7 +196,7 @@ class _Job:
                 geometry = Geometry(self.grid, self.block, numbers)
                 for access in accesses:
                     access.forget()
-                for part in (memories, self.traffic, self.tally, findings, races):
+                for part in (memories, self.traffic, self.tally, findings, races, self.trace):
                     if part:
                         part.start(geometry)
                 if local:

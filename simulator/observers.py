@@ -11,17 +11,23 @@ from .memory import ColumnMemory
 from .races import RaceCheck
 from .report import Findings
 from .site import Site
+from .trace import Trace
 from .waiting import Waiting
 
 
 class Checks:
     """Listens to the machine, and hands on to the checks that are on."""
 
-    def __init__(self, findings: Findings, races: RaceCheck | None, barriers: bool) -> None:
+    def __init__(
+        self, findings: Findings, races: RaceCheck | None, barriers: bool, trace: Trace | None
+    ) -> None:
         self.findings, self.races, self.barriers = findings, races, barriers
+        self.trace = trace
 
     def barrier(self, waits: list[Waiting], lanes: Any, alive: Any) -> None:
         """See ``machine.Listener``."""
+        if self.trace:
+            self.trace.release(lanes)
         if self.races:
             self.races.barrier(lanes)
         if self.barriers:

@@ -74,6 +74,26 @@ class Arithmetic:
     tally: int | None
 
 
+@dataclass(frozen=True)
+class Watched:
+    """An instruction whose executions a trace records.
+
+    Attributes:
+        instruction: The instruction; ``block``: the basic block it stands in.
+        kind: ``load``, ``store``, ``atomic``, ``value``, ``barrier`` or ``exit``.
+        outputs: Register numbers of the recorded values; -1 where there is none.
+        inputs: Of the operands that are read: a register number, or the operand's text.
+        site: Of an access.
+    """
+
+    instruction: Instruction
+    block: int
+    kind: str
+    outputs: tuple[int, ...] = ()
+    inputs: tuple[int | str, ...] = ()
+    site: Site | None = None
+
+
 @dataclass
 class Program:
     """A compiled kernel, independent of any launch.
@@ -85,6 +105,8 @@ class Program:
         sites: Every memory access, in the order of their numbers.
         constants: What generated code refers to by name.
         layout: Where module and function variables stand.
+        watched: What a trace records; ``None`` if compiled without (``trace.compile_traced``).
+        data: Registers that hold what was loaded, or was computed from it; for a trace.
     """
 
     entry: Function
@@ -98,6 +120,8 @@ class Program:
     params: list[tuple[str, str, int]] = field(default_factory=list)
     arithmetic: list[Arithmetic] = field(default_factory=list)
     approximate: bool = False
+    watched: list[Watched] | None = None
+    data: frozenset[int] = frozenset()
     memos: dict[Any, dict[Any, Any]] = field(default_factory=dict)
 
     def memo(self, *key: Any) -> dict[Any, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from .counters import Traffic
 from .hazard import Hazard, Source
+from .trace import Trace
 
 SCHEMA = 1
 """Version of ``Run.to_dict``'s layout; it changes when a key changes its meaning."""
@@ -150,6 +151,7 @@ class Run:
         seconds: Wall-clock time of the simulation.
         approximate: Whether an instruction ran whose bits PTX does not promise.
         find_dependence: Works out ``data_dependence``, which not every run is asked for.
+        trace: Every step, if the launch was asked for it.
     """
 
     kernel: str
@@ -167,6 +169,7 @@ class Run:
     seconds: float
     approximate: bool
     find_dependence: Callable[[], Source | None] = field(repr=False)
+    trace: Trace | None = field(default=None, repr=False)
 
     @functools.cached_property
     def data_dependence(self) -> Source | None:

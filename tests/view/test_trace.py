@@ -1,0 +1,121 @@
+"""The trace of a run against NumPy, and against the run's own counters."""
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel, library
+from simulator.trace import RELEASE, SHARED, Trace
+
+TILED = library.get("matmul_tiled").path
+
+
+def traced(size, tile, schedule="lockstep", trace=True):
+    kernel = Kernel.from_cuda(TILED, f"tiled<{tile}>")
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-9, 10, (size, size)).astype(np.float32) for _ in range(2))
+    c = np.zeros((size, size), np.float32)
+    grid = -(-size // tile)
+    run = simulator.launch(
+        kernel, (grid, grid), (tile, tile), [a, b, c, size, size, size],
+        schedule=schedule, trace=trace,
+    )  # fmt: skip
+    return run, a, b, c
+
+
+def lane(value, batch, block, x, y):
+    """A register's value for one thread."""
+    if value.ndim == 0:
+        return value
+    _, rows, columns, blocks = value.shape
+    column = batch.blocks.index(block) if blocks > 1 else 0
+    return value[0, y if rows > 1 else 0, x if columns > 1 else 0, column]
+
+
+@pytest.mark.parametrize("schedule", ["lockstep", "warps"])
+@pytest.mark.parametrize(("size", "tile"), [(4, 2), (6, 2), (3, 2), (20, 8)])
+def test_partial_sums_grow_as_in_numpy(size, tile, schedule):
+    run, a, b, c = traced(size, tile, schedule)
+    assert np.array_equal(c, a @ b)
+    batch = run.trace.batches[0]
+    grid = run.grid[0]
+    for block in (0, grid * grid - 1):
+        row, col = block // grid * tile + 1, block % grid * tile
+        if row >= size:
+            continue
+        terms = np.zeros(-(-size // tile) * tile, np.float32)
+        terms[:size] = a[row] * b[:, col]
+        fma = [
+            event
+            for event in batch.events
+            if event.watched != RELEASE
+            and run.trace.program.watched[event.watched].instruction.opcode == "fma"
+            and (event.mask is None or lane(event.mask, batch, block, 0, 1))
+        ]
+        sums = [lane(event.values[0], batch, block, 0, 1) for event in fma]
+        assert sums == np.cumsum(terms).tolist()
+
+
+@pytest.mark.parametrize("schedule", ["lockstep", "warps"])
+def test_counts_of_elements_are_of_all_blocks(schedule):
+    run, _, _, _ = traced(20, 8, schedule, Trace(blocks=2))
+    a, b, c = (run.trace.maps[n] for n in range(3))
+    assert [a.name, b.name, c.name] == ["A", "B", "C"]
+    assert a.reads.tolist() == b.reads.tolist() == [3] * 400  # once for each tile across
+    assert c.writes.tolist() == [1] * 400
+    assert not a.writes.any()
+    threads = np.arange(20) // 8 * 64, np.arange(20) % 8  # of a block; within it
+    expected = (threads[0] * 3 + threads[1] * 8)[:, None] + threads[0] + threads[1]
+    assert c.owner.reshape(20, 20).tolist() == expected.tolist()
+    assert [batch.blocks for batch in run.trace.batches] == [[0, 8]]
+
+
+@pytest.mark.parametrize("name", ["histogram_shared", "reduction_shuffle", "softmax_rows"])
+def test_counts_agree_with_the_counters(name):
+    entry = library.get(name)
+    launch = entry.launch()
+    run = simulator.launch(entry.kernel(), launch.grid, launch.block, launch.args, trace=True)
+    counters = run.counters
+    maps = run.trace.maps.values()
+    read = counters.global_load.bytes + counters.global_atomic.bytes
+    written = counters.global_store.bytes + counters.global_atomic.bytes
+    assert sum(int(m.reads.sum()) * m.size for m in maps) == read
+    assert sum(int(m.writes.sum()) * m.size for m in maps) == written
+
+
+def test_arrival_and_release_of_warps():
+    run, _, _, _ = traced(16, 16, "warps")
+    events = run.trace.batches[0].events
+    watched = run.trace.program.watched
+    arrivals = []
+    for event in events:
+        if event.watched == RELEASE:
+            break
+        if watched[event.watched].kind == "barrier":
+            arrivals.append(np.flatnonzero(np.broadcast_to(event.mask, (1, 16, 16, 1))) // 32)
+    assert [set(a.tolist()) for a in arrivals] == [{warp} for warp in range(8)]
+
+
+def test_steps_end_where_memory_does_and_counts_do_not():
+    run, _, _, _ = traced(20, 8, trace=Trace(max_bytes=5000))
+    (batch,) = run.trace.batches
+    assert batch.full
+    assert len(batch.events) < 20
+    assert run.trace.maps[0].reads.tolist() == [3] * 400
+
+
+def test_stores_say_where_and_what():
+    run, _, _, c = traced(4, 2)
+    watched = run.trace.program.watched
+    stores = [e for e in run.trace.batches[0].events if watched[e.watched].kind == "store"]
+    shared, last = stores[:-1], stores[-1]
+    assert {int(e.place) for e in shared} == {SHARED}
+    assert int(last.place) == 2
+    offsets = np.broadcast_to(last.offset, (1, 2, 2, 4)).reshape(-1)
+    values = np.broadcast_to(last.values[0], (1, 2, 2, 4)).reshape(-1)
+    assert np.array_equal(c.reshape(-1)[offsets // 4], values)
+
+
+def test_without_a_trace_nothing_is_recorded():
+    run, _, _, _ = traced(4, 2, trace=False)
+    assert run.trace is None
