@@ -24,8 +24,7 @@ class Endless:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.next_look = _FIRST_LOOK
-        self.next_keep = _FIRST_LOOK
+        self.next_look = self.next_keep = min(_FIRST_LOOK, machine.step_limit)
         self.kept: Any = None
         self.compared = 0
 

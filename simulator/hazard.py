@@ -143,7 +143,8 @@ class Hazard:
     def family(self) -> tuple[Any, ...]:
         """Kind, severity, space, reach of a race (which the message names), and roles."""
         reach = self.message.partition("(")[2] if self.kind.endswith("-race") else ""
-        return self.kind, self.severity, self.space, reach, tuple(i.role for i in self.involved)
+        roles = frozenset(item.role for item in self.involved)
+        return self.kind, self.severity, self.space, reach, roles
 
     @property
     def variables(self) -> frozenset[str]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
+LOCAL_MEMORY = "memory of the thread"
+"""Stands for the one array in which a compiler keeps all local variables of a function."""
+
 
 def variable_name(symbol: str) -> str:
     """``As`` out of ``_ZZ5tiledILi16EEvPKfE2As``; other symbols stay as they are."""
     if symbol.startswith("__local_depot"):
-        return "memory of the thread"
+        return LOCAL_MEMORY
     if not symbol.startswith("_Z"):
         return symbol.split("#")[0]
     for m in reversed(list(re.finditer(r"(\d+)(?=[A-Za-z_])", symbol))):

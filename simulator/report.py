@@ -12,7 +12,7 @@ from .hazard import SEVERITIES, Hazard, Involved, Triple
 from .lanes import Race
 from .layout import Layout
 from .module import Instruction
-from .names import variable_name
+from .names import LOCAL_MEMORY, variable_name
 from .program import CompiledBlock
 from .site import Site
 from .sources import Sources
@@ -41,10 +41,10 @@ class _RaceGroup:
     name: str
     element: int
     earlier: Site
+    same_value: bool
     pairs: int = 0
     places: set[int] = field(default_factory=set)
     blocks: set[int] = field(default_factory=set)
-    same_value: bool = False
 
 
 class Findings:
@@ -66,21 +66,19 @@ class Findings:
     def hazards(self) -> list[Hazard]:
         """Errors first, then in order of discovery; races on several variables joined."""
         made = [self._race_hazard(group) for group in self.races.values()]
-        joined: dict[Any, Hazard] = {}
+        joined: list[tuple[Any, Hazard]] = []
         for hazard in made:
-            key = (hazard.kind, hazard.severity, hazard.space, hazard.message.split("(")[1])
-            lines = {item.source for item in hazard.involved}
-            same = next(
-                (h for k, h in joined.items() if k[:4] == key and lines & set(h.sources)), None
-            )
+            key = (hazard.family, hazard.notes[1:])
+            same = next((h for k, h in joined if k == key and h.places & hazard.places), None)
             if same is None:
-                joined[(*key, len(joined))] = hazard
+                joined.append((key, hazard))
                 continue
             same.count += hazard.count
+            same.involved += tuple(i for i in hazard.involved if i.source not in same.sources)
             if hazard.variable != same.variable and hazard.variable not in same.also:
                 same.also = (*same.also, hazard.variable)
-        everything = [*self.found.values(), *joined.values()]
-        for hazard in joined.values():
+        everything = [*self.found.values(), *(hazard for _, hazard in joined)]
+        for _, hazard in joined:
             also = f"; also on {', '.join(hazard.also)}" if hazard.also else ""
             head, *rest = hazard.notes
             pairs = "pair" if hazard.count == 1 else "pairs"
@@ -142,9 +140,12 @@ class Findings:
     def uninitialised(self, space: str, site: Site, address: Any, thread: Any, column: Any) -> None:
         """Reads of shared or local memory that nothing wrote; one element each."""
         name, element = self._place(space, int(address[0]), site)
+        what = f"{space} {name}[{element}]"
+        if name == LOCAL_MEMORY:
+            what = f"byte {int(address[0])} of the thread's local memory"
         g = self.geometry
         self._add(
-            "uninitialised", f"read of {space} {name}[{element}] that nothing wrote",
+            "uninitialised", f"read of {what} that nothing wrote",
             "read", site.instruction, len(thread),
             self._thread(int(thread[0])), g.block_at(int(column[0])),
             space=space, variable=name, element=element,
@@ -178,14 +179,13 @@ class Findings:
         same_warp = same_block & (earlier // WARP == later // WARP)
         reach = np.where(same_warp, 0, np.where(same_block, 1, 2))
         same_value = np.zeros(len(c.place), bool) if race.same_value is None else race.same_value
-        mild = same_warp | same_value
         for how in (0, 1, 2):
-            for warning in (False, True):
-                pick = np.flatnonzero((reach == how) & (mild == warning))
+            for equal in (False, True):
+                pick = np.flatnonzero((reach == how) & (same_value == equal))
                 if pick.size:
-                    self._race_group(race, self.sites[c.earlier_site], pick, how, warning)
+                    self._race_group(race, self.sites[c.earlier_site], pick, how, equal)
 
-    def _race_group(self, race: Race, earlier: Site, pick: Any, how: int, warning: bool) -> None:
+    def _race_group(self, race: Race, earlier: Site, pick: Any, how: int, equal: bool) -> None:
         c, first = race.conflict, int(pick[0])
         reach = ("lane", "warp", "block")[how]
         one, two = self._line(earlier), self._line(race.site)
@@ -196,16 +196,14 @@ class Findings:
         else:
             assert race.allocation is not None
             name, element = race.allocation.name, place * race.granule // race.site.size
-        severity = "warning" if warning else "error"
-        key = (c.kind, race.space, name, one, two, reach, severity)
+        severity = "warning" if equal or reach == "lane" else "error"
+        key = (c.kind, race.space, name, one, two, reach, equal)
         group = self.races.get(key)
         if group is None:
             group = self.races[key] = _RaceGroup(
                 race, int(c.later[first]) % race.threads, int(c.later[first]) // race.threads,
-                int(c.earlier[first]), severity, reach, name, element, earlier,
+                int(c.earlier[first]), severity, reach, name, element, earlier, equal,
             )  # fmt: skip
-            same = race.same_value
-            group.same_value = how != 0 and warning and same is not None
         group.pairs += len(pick)
         if len(group.places) < 100_000:
             group.places.update((c.place[pick]).tolist())

@@ -375,3 +375,18 @@ def test_clocks_go_on() -> None:
         out = np.zeros(32, np.uint32)
         launch(machine, kernel(lines, 2), 1, 32, np.zeros(32, np.uint32), out)
         assert out.all()
+
+
+def test_a_small_step_limit_is_a_small_one() -> None:
+    """Endless loops aside: a loop of a million rounds is given up after the steps allowed."""
+    kernel = Kernel.from_cuda(
+        "__global__ void count(int* out) {\n"
+        "#pragma unroll 1\n"
+        "    for (int i = 0; i < 1000000; ++i) atomicAdd(out, i);\n"
+        "}\n",
+        "count",
+    )
+    out = np.zeros(1, np.uint32)
+    (found,) = simulator.launch(kernel, 1, 1, [out], step_limit=100).hazards
+    assert found.kind == "deadlock"
+    assert out[0] <= sum(range(100))
