@@ -1,0 +1,155 @@
+"""Roofline: the least time that each part of a GPU needs for what a launch does.
+
+S. Williams, A. Waterman, D. Patterson: "Roofline: An Insightful Visual Performance Model for
+Multicore Architectures", CACM 52(4), 2009. The simulator models no caches, so a kernel gets
+two places under the slope of memory: every sector of every request from memory (no cache
+ever helps), and each of the launch's arrays once (caches keep all). The truth is between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simulator import Counters
+
+from .gpus import Gpu
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What one part of the GPU allows.
+
+    Attributes:
+        name: ``arithmetic``, ``shared memory``, ``memory, arrays once`` or ``memory, no
+            caches``.
+        amount: What it has to do, in ``unit``; ``rate``: how much of that a second.
+    """
+
+    name: str
+    amount: float
+    unit: str
+    rate: float
+
+    @property
+    def seconds(self) -> float:
+        """The least time, were this part busy all along."""
+        return self.amount / self.rate
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """A launch under the roofs of a GPU.
+
+    Attributes:
+        flops: Of the launch, an fma counted as two.
+        sector_bytes: Of the sectors that its requests to global memory touch.
+        array_bytes: Of its arrays, each once.
+        arithmetic: Time of its instructions: a lone addition or multiplication takes the
+            place of an fma.
+        shared: Time of its wavefronts; ``once`` and ``uncached``: of its bytes.
+    """
+
+    gpu: Gpu
+    flops: int
+    sector_bytes: int
+    array_bytes: int
+    arithmetic: Bound
+    shared: Bound
+    once: Bound
+    uncached: Bound
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """All of them that have something to do."""
+        found = (self.arithmetic, self.shared, self.once, self.uncached)
+        return tuple(bound for bound in found if bound.amount)
+
+    @property
+    def best(self) -> Bound | None:
+        """What bounds the launch even if caches keep all; ``None`` if it does nothing."""
+        return _longest(self.arithmetic, self.shared, self.once)
+
+    @property
+    def worst(self) -> Bound | None:
+        """What bounds it if no cache ever helps."""
+        return _longest(self.arithmetic, self.shared, self.uncached)
+
+    @property
+    def intensities(self) -> tuple[float | None, float | None]:
+        """FLOP per byte of memory: without caches, and with arrays moved once."""
+        return (
+            self.flops / self.sector_bytes if self.sector_bytes else None,
+            self.flops / self.array_bytes if self.array_bytes else None,
+        )
+
+    def attainable(self, bound: Bound | None) -> float | None:
+        """FLOP/s of the launch, were it as fast as a bound lets it be."""
+        if bound is None or not self.flops:
+            return None
+        return self.flops / bound.seconds
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready; times in seconds, rates in FLOP/s."""
+        return {
+            "gpu": self.gpu.key,
+            "peak_flops": self.gpu.fp32,
+            "bandwidth": self.gpu.bandwidth,
+            "source": self.gpu.source,
+            "flops": self.flops,
+            "sector_bytes": self.sector_bytes,
+            "array_bytes": self.array_bytes,
+            "intensity_no_caches": self.intensities[0],
+            "intensity_arrays_once": self.intensities[1],
+            "bounds": [
+                {
+                    "name": bound.name,
+                    "amount": bound.amount,
+                    "unit": bound.unit,
+                    "seconds": bound.seconds,
+                    "flops": self.attainable(bound),
+                }
+                for bound in self.bounds
+            ],
+            "bound_by": self.best.name if self.best else None,
+            "bound_by_no_caches": self.worst.name if self.worst else None,
+        }
+
+
+def roofline(gpu: Gpu, counters: Counters, args: Sequence[Any] = ()) -> Roofline:
+    """Place a launch under a GPU's roofs.
+
+    Args:
+        gpu: Its peaks.
+        counters: Of the launch, from the simulator.
+        args: The launch's arguments: each array counts with all its bytes, once.
+    """
+    arrays = {id(arg): arg.nbytes for arg in args if isinstance(arg, np.ndarray)}
+    once = sum(arrays.values())
+    single = counters.fma_f32 + counters.add_f32 + counters.mul_f32
+    double = counters.fma_f64 + counters.add_f64 + counters.mul_f64
+    # FP32 and FP64 have lanes of their own: the busier of the two takes the time.
+    if double / gpu.fp64 > single / gpu.fp32:
+        arithmetic = Bound("arithmetic", double, "FP64 instructions", gpu.fp64 / 2)
+    else:
+        arithmetic = Bound("arithmetic", single, "FP32 instructions", gpu.fp32 / 2)
+    waves = (
+        counters.shared_load.wavefronts
+        + counters.shared_store.wavefronts
+        + counters.shared_atomic.wavefronts
+    )
+    sectors = counters.global_sector_bytes
+    return Roofline(
+        gpu, counters.flops, sectors, once, arithmetic,
+        Bound("shared memory", waves, "wavefronts", gpu.sms * gpu.clock),
+        Bound("memory, arrays once", once, "bytes", gpu.bandwidth),
+        Bound("memory, no caches", sectors, "bytes", gpu.bandwidth),
+    )  # fmt: skip
+
+
+def _longest(*bounds: Bound) -> Bound | None:
+    longest = max(bounds, key=lambda bound: bound.seconds)
+    return longest if longest.amount else None
