@@ -101,9 +101,17 @@ def _chain(name: str, operation: Any, start: Any, values: tuple[Any, ...], flush
         "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
     }  # fmt: skip
     first = np.array([start], values[0].dtype)
-    if name in accumulate and not (flushes and first.dtype == np.float32):
-        chained = accumulate[name].accumulate(np.concatenate([first, values[0]]), dtype=first.dtype)
-        return ieee.canonical(chained) if first.dtype.kind == "f" else chained
+    if name in accumulate:
+        line = np.concatenate([first, values[0]])
+        flushing = flushes and first.dtype == np.float32
+        line = ieee.flush(line) if flushing else line
+        chained = accumulate[name].accumulate(line, dtype=first.dtype)
+        # A sum that itself has to be flushed changes those after it: rare, one at a time.
+        if not flushing or ieee.flush(chained).tobytes() == chained.tobytes():
+            chained[0] = start
+            if first.dtype.kind == "f":
+                chained[1:] = ieee.canonical(chained[1:])
+            return chained
     if name == "exch":
         return np.concatenate([first, values[0]])
     out = np.empty(len(values[0]) + 1, first.dtype)

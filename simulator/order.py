@@ -129,6 +129,8 @@ class Releases:
 
     def release(self, places: Any, threads: Any, block_of: Any, barrier: Any, times: Any) -> None:
         """Strong writes: (location, thread, block, time of the block's last barrier, time)."""
+        if not self.fences:
+            return
         columns = (places, threads, block_of, barrier, times)
         for place, thread, block, met, now in zip(*(c.tolist() for c in columns), strict=True):
             fenced = self.fences.get(thread, 0)
@@ -136,7 +138,9 @@ class Releases:
                 self._released.setdefault(block, []).append((place, thread, fenced, met, now))
 
     def acquire(self, places: Any, threads: Any, block_of: Any, times: Any) -> None:
-        """Strong reads by threads of blocks."""
+        """Strong reads by threads of blocks; they count where something was released before."""
+        if not self._released:
+            return
         columns = (places, threads, block_of, times)
         for place, thread, block, now in zip(*(c.tolist() for c in columns), strict=True):
             self._acquired.setdefault(block, []).append((place, thread, now))

@@ -52,7 +52,7 @@ class RaceCheck:
         self.releases = Releases()
         self.shadows: dict[int, Shadow] = {}
         self.touched: dict[int, Any] = {}
-        self.read: set[int] = set()
+        self.uses: dict[int, str] = {}
         self.intervals = Intervals(self, memo)
 
     def start(self, geometry: Geometry) -> None:
@@ -216,16 +216,10 @@ class RaceCheck:
         self, site: Site, address: Any, mask: Any, repeated: bool, home: Allocation, values: Any
     ) -> None:
         number = home.number
+        if site.strong:
+            self._synchronise(site, address, mask)
         if number not in self.closer:
-            if site.kind == "load" and not site.strong:
-                if number not in self.read:
-                    self.read.add(number)
-                    if number in self.touched:
-                        raise LookCloser(number)
-                return
-            if number in self.read or site.strong:
-                raise LookCloser(number)
-            self._first_touch(site, address, mask, repeated, home)
+            self._quick_look(site, address, mask, repeated, home)
             return
         g = self.geometry
         lanes = lanes_of(g, site, address, mask, g.columns)
@@ -234,21 +228,40 @@ class RaceCheck:
         if shadow is None:
             shadow = self.shadows[number] = Shadow(g.everyone)
         places = (lanes.address - home.base) // self.granule
-        if site.strong:
-            # One instruction's lanes take turns: block by block, threads ascending.
-            turn = np.empty(len(thread), np.int64)
-            turn[np.lexsort((lanes.thread, lanes.column))] = np.arange(len(thread))
-            times = self.now + turn
-            blocks = g.blocks[lanes.column]
-            if site.kind != "store":
-                self.releases.acquire(lanes.address, thread, blocks, times)
-            if site.kind != "load":
-                met = self.order.block_time[lanes.column]
-                self.releases.release(lanes.address, thread, blocks, met, times)
         for part in range(max(1, site.width // self.granule)):
             self._look_up(shadow, site, lanes, places + part, thread, home, values, "global", part)
-        if site.strong:
-            self.now += len(thread)
+
+    def _quick_look(
+        self, site: Site, address: Any, mask: Any, repeated: bool, home: Allocation
+    ) -> None:
+        """Only read, only written with one thread an element, or only strong: no race."""
+        number = home.number
+        kind = "strong" if site.strong else "read" if site.kind == "load" else "written"
+        if self.uses.setdefault(number, kind) != kind:
+            raise LookCloser(number)
+        if kind == "written":
+            self._first_touch(site, address, mask, repeated, home)
+
+    def _synchronise(self, site: Site, address: Any, mask: Any) -> None:
+        """A strong access releases and acquires; its lanes take turns.
+
+        Block by block, threads ascending, as ``atomics`` has it.
+        """
+        g = self.geometry
+        if not self.releases.fences:  # nothing is released before a fence
+            return
+        lanes = lanes_of(g, site, address, mask, g.columns)
+        thread = g.blocks[lanes.column] * g.threads + lanes.thread
+        turn = np.empty(len(thread), np.int64)
+        turn[np.lexsort((lanes.thread, lanes.column))] = np.arange(len(thread))
+        times = self.now + turn
+        blocks = g.blocks[lanes.column]
+        if site.kind != "load":  # first, since a lane may acquire from one before it
+            met = self.order.block_time[lanes.column]
+            self.releases.release(lanes.address, thread, blocks, met, times)
+        if site.kind != "store":
+            self.releases.acquire(lanes.address, thread, blocks, times)
+        self.now += len(thread)
 
     def _first_touch(
         self, site: Site, address: Any, mask: Any, repeated: bool, home: Allocation

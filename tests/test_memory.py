@@ -385,3 +385,21 @@ def test_parameters_of_all_types() -> None:
         assert out[16:24].view(np.float64)[0] == -0.25
         assert out[24:40].tolist() == [*range(200, 208), *range(216, 224)]
         assert words[[10, 11]].tolist() == [211 - 256 + 2**32, 0xDEADBEEF]
+
+
+def test_a_sum_of_many_in_one_place_flushes_at_each_step() -> None:
+    """Global atom.add.f32: 64 additions or more take another path than few do."""
+    source = "__global__ void total(const float* x, float* s) { atomicAdd(s, x[threadIdx.x]); }"
+    rng = np.random.default_rng(5)
+    x = rng.choice(np.float32([1e-38, -1e-38, 1.2e-38, -1.3e-38, 3e-39, 1.0e-37]), 1024)
+    s = np.zeros(1, np.float32)
+    with np.errstate(all="ignore"):
+        expected = np.float32(0)
+        for value in x:
+            expected = flushed(expected + flushed(value))
+    simulator.launch(Kernel.from_cuda(source, "total"), 1, 1024, [x, s])
+    assert s[0].tobytes() == expected.tobytes()
+
+
+def flushed(x: np.float32) -> np.float32:
+    return np.float32(np.copysign(0, x)) if abs(x) < np.finfo(np.float32).smallest_normal else x
