@@ -47,10 +47,10 @@ class Checks:
         """See ``machine.Listener``."""
         self.findings.event(kind, block, lanes)
 
-    def fence(self, lanes: Any) -> None:
-        """A memory fence of device scope or wider."""
+    def fence(self, lanes: Any, wide: bool) -> None:
+        """A memory fence, or an access that is one as well; ``wide``: of device scope or more."""
         if self.races:
-            self.races.fence(lanes)
+            self.races.fence(lanes, wide)
 
 
 class LocalCheck:

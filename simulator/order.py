@@ -3,12 +3,13 @@
 Every event of a launch has a time. An access by another thread is ordered before the
 present one if it is not later than what the present thread has synchronised with:
 through block barriers (kept per pair of warps, transitively), through ``bar.warp.sync``
-(per pair of lanes), and between blocks through a fence, a strong access to a location
+(per pair of lanes), and without barriers through a fence, a strong access to a location
 that one releases and the other acquires, and barriers on either side.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,10 @@ class Order:
             met = meeting & ((present >> np.uint32(lane)) & np.uint32(1)).astype(bool)
             self._lanes[:, lane][met] = now
 
+    def met(self, thread: Any, column: Any) -> tuple[Any, Any]:
+        """When each thread's block, and its warp, last met as a whole."""
+        return self.block_time[column], self._warp_time[thread // WARP, column]
+
     def ordered(self, time: Any, other: Any, mine: Any, column: Any) -> Any:
         """Whether accesses at ``time`` by threads ``other`` come before ``mine`` (same block)."""
         seen = self.block_time[column]
@@ -110,56 +115,107 @@ class Order:
 
 
 class Releases:
-    """Synchronisation between blocks: who released a location, and who acquired it after.
+    """Synchronisation without barriers: who released a location, and who acquired it after.
 
     A thread's strong write (atomic, ``volatile``, ``.release``) to a location releases
-    what it did before its last fence, and what its block's barriers had brought to it;
-    a strong read of that location later acquires. (PTX ISA, "Memory Consistency Model";
-    the fence after an acquiring read is not asked for, since a barrier usually follows.)
+    what it did before its last fence, and what barriers of its block or warp had brought
+    to it by then; a strong read of that location later acquires, for the thread itself
+    and for those that meet it at a barrier. A fence of block scope (``.cta``) serves
+    within its block alone. (PTX ISA, "Memory Consistency Model"; the fence after an
+    acquiring read is not asked for, since a barrier usually follows.)
     """
 
     def __init__(self) -> None:
-        self.fences: dict[int, int] = {}  # thread -> time of its last fence
-        self._released: dict[int, list[tuple[int, int, int, int, int]]] = {}
+        self.wide: dict[int, int] = {}
+        self.fences: dict[int, int] = {}
+        self._released: dict[int, list[_Release]] = {}
         self._acquired: dict[int, list[tuple[int, int, int]]] = {}
 
-    def fence(self, threads: Any, now: int) -> None:
-        """Fences of some (global) threads."""
-        self.fences.update(dict.fromkeys(threads.tolist(), now))
+    def fence(self, threads: Any, now: int, wide: bool) -> None:
+        """Fences of some (global) threads; ``wide``: of device scope or more."""
+        times = dict.fromkeys(threads.tolist(), now)
+        self.fences.update(times)
+        if wide:
+            self.wide.update(times)
 
-    def release(self, places: Any, threads: Any, block_of: Any, barrier: Any, times: Any) -> None:
-        """Strong writes: (location, thread, block, time of the block's last barrier, time)."""
+    def release(
+        self, places: Any, threads: Any, blocks: Any, met: Any, warp: Any, now: Any
+    ) -> None:
+        """Strong writes, an element each.
+
+        Args:
+            places: Locations.
+            threads: Global thread numbers.
+            blocks: Theirs.
+            met: Time of the block's last barrier.
+            warp: Time of the warp's last one.
+            now: Time of the write.
+        """
         if not self.fences:
             return
-        columns = (places, threads, block_of, barrier, times)
-        for place, thread, block, met, now in zip(*(c.tolist() for c in columns), strict=True):
-            fenced = self.fences.get(thread, 0)
-            if fenced:
-                self._released.setdefault(block, []).append((place, thread, fenced, met, now))
+        columns = (places, threads, blocks, met, warp, now)
+        for place, thread, block, *times in zip(*(c.tolist() for c in columns), strict=True):
+            fenced = self.fences.get(thread)
+            if fenced is not None:
+                wide = self.wide.get(thread, 0)
+                made = _Release(place, thread, fenced, wide, *times)
+                self._released.setdefault(block, []).append(made)
 
-    def acquire(self, places: Any, threads: Any, block_of: Any, times: Any) -> None:
+    def acquire(self, places: Any, threads: Any, blocks: Any, times: Any) -> None:
         """Strong reads by threads of blocks; they count where something was released before."""
         if not self._released:
             return
-        columns = (places, threads, block_of, times)
+        columns = (places, threads, blocks, times)
         for place, thread, block, now in zip(*(c.tolist() for c in columns), strict=True):
             self._acquired.setdefault(block, []).append((place, thread, now))
 
     def ordered(
-        self, time: int, thread: int, block: int, mine: int, my_block: int, my_barrier: int
+        self, time: int, thread: int, block: int, mine: int, my_block: int, met: int, warp: int
     ) -> bool:
-        """Whether another block's access comes before one of ``mine``, now."""
-        sources = [
-            (place, when)
-            for place, releaser, fenced, met, when in self._released.get(block, ())
-            if (releaser == thread and time < fenced) or (time <= met and met < fenced)
-        ]
-        if not sources:
-            return False
+        """Whether an access comes before one of ``mine``, now.
+
+        Args:
+            time: When ``thread`` of ``block`` made the access.
+            thread: Global number, as ``mine``.
+            block: Its block.
+            mine: Who asks.
+            my_block: The asker's block.
+            met: Time of that block's last barrier.
+            warp: Time of the asker's warp's last one.
+        """
         first: dict[int, int] = {}
-        for place, when in sources:
-            first[place] = min(when, first.get(place, when))
+        for release in self._released.get(block, ()):
+            fenced = release.fenced if block == my_block else release.wide
+            if release.covers(time, thread, fenced) and release.place not in first:
+                first[release.place] = release.time
+        if not first:
+            return False
         return any(
-            place in first and when > first[place] and (reader == mine or my_barrier > when)
+            place in first
+            and when > first[place]
+            and (reader == mine or met > when or (warp > when and reader // WARP == mine // WARP))
             for place, reader, when in self._acquired.get(my_block, ())
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Release:
+    """A strong write, and the times of what its thread had synchronised with by then."""
+
+    place: int
+    thread: int
+    fenced: int
+    wide: int
+    met: int
+    warp: int
+    time: int
+
+    def covers(self, time: int, thread: int, fenced: int) -> bool:
+        """Whether it hands on what ``thread`` of the same block did at ``time``."""
+        if time >= fenced:
+            return False
+        return (
+            thread == self.thread
+            or time <= self.met < fenced
+            or (thread // WARP == self.thread // WARP and time <= self.warp < fenced)
         )

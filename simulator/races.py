@@ -87,6 +87,8 @@ class RaceCheck:
         if not site.counted:
             return
         self.now += 1
+        if site.strong and self.races and space in ("shared", "global"):
+            self._synchronise(site, space, address, mask)
         if space == "shared":
             if self.shared_shadow is None:
                 self.intervals.add(site, address, mask)
@@ -121,13 +123,13 @@ class RaceCheck:
         if self.shared_shadow is None:
             self.intervals.add(None, members, lanes)
 
-    def fence(self, lanes: Any) -> None:
-        """``membar`` or ``fence`` at device scope or wider."""
+    def fence(self, lanes: Any, wide: bool) -> None:
+        """``membar``, ``fence`` or a releasing access; ``wide``: at device scope or more."""
         self.now += 1
         g = self.geometry
         on = np.broadcast_to(np.bool_(True) if lanes is None else lanes, g.shape)
         thread, column = np.nonzero(on.reshape(g.threads, g.columns))
-        self.releases.fence(g.blocks[column] * g.threads + thread, self.now)
+        self.releases.fence(g.blocks[column] * g.threads + thread, self.now, wide)
 
     # -- shared memory, with the table ------------------------------------------------
 
@@ -161,13 +163,14 @@ class RaceCheck:
             same = block == g.blocks[column]
             out = np.zeros(len(time), bool)
             out[same] = self.order.ordered(time[same], other[same], mine[same], column[same])
-            for i in np.flatnonzero(~same).tolist():
-                my_block = int(g.blocks[column[i]])
-                out[i] = self.releases.ordered(
-                    int(time[i]), int(earlier[i]), int(block[i]),
-                    my_block * g.threads + int(mine[i]), my_block,
-                    int(self.order.block_time[column[i]]),
-                )  # fmt: skip
+            if self.releases.fences:
+                met, warp = self.order.met(mine, column)
+                for i in np.flatnonzero(~out).tolist():
+                    my_block = int(g.blocks[column[i]])
+                    out[i] = self.releases.ordered(
+                        int(time[i]), int(earlier[i]), int(block[i]),
+                        my_block * g.threads + int(mine[i]), my_block, int(met[i]), int(warp[i]),
+                    )  # fmt: skip
             return out
 
         for conflict in shadow.access(site, place, thread, self.now, ordered):
@@ -216,8 +219,6 @@ class RaceCheck:
         self, site: Site, address: Any, mask: Any, repeated: bool, home: Allocation, values: Any
     ) -> None:
         number = home.number
-        if site.strong:
-            self._synchronise(site, address, mask)
         if number not in self.closer:
             self._quick_look(site, address, mask, repeated, home)
             return
@@ -242,7 +243,7 @@ class RaceCheck:
         if kind == "written":
             self._first_touch(site, address, mask, repeated, home)
 
-    def _synchronise(self, site: Site, address: Any, mask: Any) -> None:
+    def _synchronise(self, site: Site, space: str, address: Any, mask: Any) -> None:
         """A strong access releases and acquires; its lanes take turns.
 
         Block by block, threads ascending, as ``atomics`` has it.
@@ -251,16 +252,17 @@ class RaceCheck:
         if not self.releases.fences:  # nothing is released before a fence
             return
         lanes = lanes_of(g, site, address, mask, g.columns)
-        thread = g.blocks[lanes.column] * g.threads + lanes.thread
+        blocks = g.blocks[lanes.column]
+        thread = blocks * g.threads + lanes.thread
+        place = lanes.address if space == "global" else -1 - (blocks << 32 | lanes.address)
         turn = np.empty(len(thread), np.int64)
         turn[np.lexsort((lanes.thread, lanes.column))] = np.arange(len(thread))
         times = self.now + turn
-        blocks = g.blocks[lanes.column]
         if site.kind != "load":  # first, since a lane may acquire from one before it
-            met = self.order.block_time[lanes.column]
-            self.releases.release(lanes.address, thread, blocks, met, times)
+            met, warp = self.order.met(lanes.thread, lanes.column)
+            self.releases.release(place, thread, blocks, met, warp, times)
         if site.kind != "store":
-            self.releases.acquire(lanes.address, thread, blocks, times)
+            self.releases.acquire(place, thread, blocks, times)
         self.now += len(thread)
 
     def _first_touch(

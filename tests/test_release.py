@@ -1,0 +1,150 @@
+"""What orders accesses without a barrier: locks and flags, with fences at their scope."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+
+HANDOFF = """\
+__global__ void blocks(int* data, int* flag, int* out) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        data[0] = 42;
+        asm volatile("PUT" :: "l"(flag), "r"(1) : "memory");
+    } else if (blockIdx.x == 1 && threadIdx.x == 0) {
+        int seen;
+        do { asm volatile("GET" : "=r"(seen) : "l"(flag) : "memory"); } while (!seen);
+        out[0] = data[0];
+    }
+}
+__global__ void warps(int* data, int* flag, int* out) {
+    if (threadIdx.x == 0) {
+        data[0] = 42;
+        asm volatile("PUT" :: "l"(flag), "r"(1) : "memory");
+    } else if (threadIdx.x == 32) {
+        int seen;
+        do { asm volatile("GET" : "=r"(seen) : "l"(flag) : "memory"); } while (!seen);
+        out[0] = data[0];
+    }
+}
+"""
+ACQUIRE = "ld.acquire.{0}.global.u32 %0, [%1];"
+PUTS = {
+    "st.release.{0}.global.u32 [%0], %1;": ACQUIRE,
+    "red.release.{0}.global.add.u32 [%0], %1;": ACQUIRE,
+    "fence.acq_rel.{0}; st.relaxed.{0}.global.u32 [%0], %1;": ACQUIRE,
+    "fence.sc.{0}; st.volatile.global.u32 [%0], %1;": "ld.volatile.global.u32 %0, [%1];",
+}
+
+
+def kinds(run: simulator.Run) -> list[tuple[str, str]]:
+    return [(h.kind, h.severity) for h in run.hazards]
+
+
+def hand_off(entry: str, put: str, get: str) -> simulator.Run:
+    kernel = Kernel.from_cuda(HANDOFF.replace("PUT", put).replace("GET", get), entry)
+    args = [np.zeros(1, np.int32) for _ in range(3)]
+    run = simulator.launch(kernel, 2 if entry == "blocks" else 1, 64, args)
+    assert args[2][0] == 42
+    return run
+
+
+@pytest.mark.parametrize("put", PUTS)
+@pytest.mark.parametrize(
+    ("entry", "scope", "enough"),
+    [
+        ("blocks", "gpu", True), ("blocks", "sys", True), ("blocks", "cta", False),
+        ("warps", "gpu", True), ("warps", "cta", True),
+    ],
+)  # fmt: skip
+def test_a_flag_hands_on_what_was_written(entry: str, scope: str, enough: bool, put: str) -> None:
+    run = hand_off(entry, put.format(scope), PUTS[put].format(scope))
+    assert kinds(run) == ([] if enough else [("raw-race", "error")])
+
+
+@pytest.mark.parametrize("entry", ["blocks", "warps"])
+def test_a_flag_without_a_fence_hands_on_nothing(entry: str) -> None:
+    run = hand_off(entry, "st.relaxed.gpu.global.u32 [%0], %1;", ACQUIRE.format("gpu"))
+    assert kinds(run) == [("raw-race", "error")]
+
+
+LOCKS = """\
+__device__ void lock(int* mutex) {
+    while (atomicCAS(mutex, 0, 1) != 0) {}
+    FENCE;
+}
+__device__ void unlock(int* mutex) {
+    FENCE;
+    atomicExch(mutex, 0);
+}
+__global__ void among_blocks(int* mutex, int* count) {
+    if (threadIdx.x % 32 == 0) {
+        lock(mutex);
+        *count += 1;
+        unlock(mutex);
+    }
+}
+__global__ void in_shared_memory(int* out) {
+    __shared__ int mutex, count;
+    if (threadIdx.x == 0) mutex = count = 0;
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) {
+        lock(&mutex);
+        count += 1;
+        unlock(&mutex);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) out[blockIdx.x] = count;
+}
+__global__ void for_the_warp(int* out) {
+    __shared__ int tile[32], ready;
+    int t = threadIdx.x;
+    if (t == 0) ready = 0;
+    __syncthreads();
+    if (t < 32) {
+        tile[t] = t;
+        __syncwarp();
+        if (t == 0) { FENCE; atomicExch(&ready, 1); }
+    } else {
+        if (t == 32) { while (atomicAdd(&ready, 0) == 0) {} FENCE; }
+        __syncwarp();
+        out[t - 32] = tile[63 - t];
+    }
+}
+"""
+
+
+def launch(entry: str, fence: str, *args: Any, grid: int = 3, threads: int = 96) -> Any:
+    kernel = Kernel.from_cuda(LOCKS.replace("FENCE", fence), entry)
+    return kinds(simulator.launch(kernel, grid, threads, [*args]))
+
+
+def test_a_lock_among_blocks() -> None:
+    mutex, count = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    assert launch("among_blocks", "__threadfence()", mutex, count) == []
+    assert count[0] == 9
+    assert ("raw-race", "error") in launch("among_blocks", "__threadfence_block()", mutex, count)
+    assert ("raw-race", "error") in launch("among_blocks", "", mutex, count)
+
+
+@pytest.mark.parametrize("fence", ["__threadfence()", "__threadfence_block()"])
+def test_a_lock_in_shared_memory(fence: str) -> None:
+    out = np.zeros(3, np.int32)
+    assert launch("in_shared_memory", fence, out) == []
+    assert out.tolist() == [3, 3, 3]
+
+
+def test_a_lock_without_fences() -> None:
+    assert ("raw-race", "error") in launch("in_shared_memory", "", np.zeros(3, np.int32))
+
+
+def test_one_lane_releases_and_acquires_for_its_warp() -> None:
+    out = np.zeros(32, np.int32)
+    assert launch("for_the_warp", "__threadfence_block()", out, grid=1, threads=64) == []
+    assert out.tolist() == list(range(31, -1, -1))
+    found = launch("for_the_warp", "", out, grid=1, threads=64)
+    assert ("raw-race", "error") in found
