@@ -1,20 +1,31 @@
 """The GPU path: the identical PTX through NVIDIA's driver API, and what a named GPU could do.
 
-``launch`` and ``validate`` need a GPU; ``find_gpu``, ``occupancy``, ``roofline`` and
-``roofline_svg`` are arithmetic and need none.
+``launch``, ``time_launches`` and ``validate`` need a GPU; ``find_gpu``, ``occupancy``,
+``roofline`` and ``roofline_svg`` are arithmetic and need none.
 """
 
+from .driver import release as driver_release
 from .errors import DeviceError
 from .gpus import GPUS, Gpu, UnknownGpu
 from .gpus import find as find_gpu
-from .launch import Output, available, device_name, driver_version, launch
+from .launch import (
+    Output,
+    available,
+    capability,
+    device_name,
+    driver_version,
+    launch,
+    registers,
+)
 from .occupancy import Occupancy, occupancy
 from .plot import roofline_svg
 from .roofline import Roofline, roofline
+from .timing import Timing, time_launches
 from .validate import Comparison, Validation, validate
 
 __all__ = [
-    "GPUS", "Comparison", "DeviceError", "Gpu", "Occupancy", "Output", "Roofline", "UnknownGpu",
-    "Validation", "available", "device_name", "driver_version", "find_gpu", "launch", "occupancy",
-    "roofline", "roofline_svg", "validate",
+    "GPUS", "Comparison", "DeviceError", "Gpu", "Occupancy", "Output", "Roofline", "Timing",
+    "UnknownGpu", "Validation", "available", "capability", "device_name", "driver_release",
+    "driver_version", "find_gpu", "launch", "occupancy", "registers", "roofline", "roofline_svg",
+    "time_launches", "validate",
 ]  # fmt: skip

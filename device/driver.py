@@ -7,35 +7,38 @@ project works on a machine without a driver.
 from __future__ import annotations
 
 import functools
+import re
+from pathlib import Path
 from typing import Any
 
 from .errors import DeviceError
 
+_FRESH = "This process cannot use the GPU any more; a fresh one can"
+_WHERE = f"run `tilescope check` to see where. {_FRESH}"
+
 _HELP = {
-    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": (
-        "this PTX is newer than the driver reads; install an NVRTC that is not newer than the "
-        "driver, such as nvidia-cuda-nvrtc==13.0.*"
-    ),
     "CUDA_ERROR_INVALID_PTX": "the driver's compiler refuses this PTX",
     "CUDA_ERROR_NO_BINARY_FOR_GPU": "this GPU is older than the architecture the PTX asks for",
-    "CUDA_ERROR_OUT_OF_MEMORY": "the GPU has not that much free memory",
-    "CUDA_ERROR_ILLEGAL_ADDRESS": (
-        "the kernel went outside its arrays; run `tilescope check` to see where. This process "
-        "cannot use the GPU any more, a fresh one can"
+    "CUDA_ERROR_ILLEGAL_ADDRESS": f"the kernel went outside its arrays; {_WHERE}",
+    "CUDA_ERROR_MISALIGNED_ADDRESS": f"a misaligned access; {_WHERE}",
+    "CUDA_ERROR_INVALID_ADDRESS_SPACE": f"an address of the wrong space; {_WHERE}",
+    "CUDA_ERROR_INVALID_PC": f"the kernel jumped outside its code; {_WHERE}",
+    "CUDA_ERROR_ILLEGAL_INSTRUCTION": f"an illegal instruction or a trap; {_WHERE}",
+    "CUDA_ERROR_HARDWARE_STACK_ERROR": f"the kernel's call stack is full or spoilt; {_WHERE}",
+    "CUDA_ERROR_LAUNCH_FAILED": f"the kernel failed while running; {_WHERE}",
+    "CUDA_ERROR_ASSERT": f"an assertion in the kernel failed; {_WHERE}",
+    "CUDA_ERROR_LAUNCH_TIMEOUT": (
+        f"the kernel ran longer than this machine allows; {_WHERE}"
     ),
-    "CUDA_ERROR_MISALIGNED_ADDRESS": (
-        "a misaligned access; run `tilescope check` to see where. This process cannot use the "
-        "GPU any more, a fresh one can"
-    ),
-    "CUDA_ERROR_LAUNCH_FAILED": (
-        "the kernel failed while running; run `tilescope check`. This process cannot use the "
-        "GPU any more, a fresh one can"
-    ),
-    "CUDA_ERROR_ASSERT": "an assertion in the kernel failed",
     "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES": "too many registers or threads for this GPU",
     "CUDA_ERROR_INVALID_VALUE": "the driver refuses these values",
-    "CUDA_ERROR_LAUNCH_TIMEOUT": "the kernel ran longer than this machine allows",
-}
+    "CUDA_ERROR_NO_DEVICE": "no NVIDIA GPU on this machine, or none that is visible",
+    "CUDA_ERROR_INVALID_DEVICE": "there is no GPU of that number",
+}  # fmt: skip
+"""What helps, by the code's name; a code that is not here stands by the driver's own words."""
+
+STICKY = tuple(code for code, text in _HELP.items() if _FRESH in text)
+"""After one of these every call fails until the process ends."""
 
 
 @functools.cache
@@ -51,10 +54,8 @@ def bindings() -> Any:
         raise DeviceError(f"cuda-python is not installed ({error})") from None
     try:
         (status,) = driver.cuInit(0)
-    except RuntimeError as error:  # libcuda is not there
-        raise DeviceError(
-            f"no NVIDIA driver on this machine ({str(error).splitlines()[0]})"
-        ) from None
+    except RuntimeError:  # the bindings' own, for want of libcuda
+        raise DeviceError("no NVIDIA driver on this machine (libcuda cannot be loaded)") from None
     if status != driver.CUresult.CUDA_SUCCESS:
         raise _error(driver, "cuInit", status)
     return driver
@@ -78,13 +79,48 @@ def call(name: str, *args: Any, doing: str = "") -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
 
+def cuda_version() -> str:
+    """The newest CUDA release the driver knows, such as ``13.0``."""
+    number = call("cuDriverGetVersion")
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def release() -> str:
+    """The driver's own number, such as ``580.159``; its CUDA release where it has none."""
+    try:
+        text = Path("/proc/driver/nvidia/version").read_text()
+    except OSError:  # not Linux, or hidden from this container
+        text = ""
+    found = re.search(r"\b(\d{3,}\.\d+(?:\.\d+)?)\b", text)
+    return found[1] if found else f"of CUDA {cuda_version()}"
+
+
 def _error(driver: Any, name: str, status: Any, doing: str = "") -> DeviceError:
-    code = status.name
+    code = getattr(status, "name", str(status))
     _, text = driver.cuGetErrorString(status)
     meaning = text.decode() if isinstance(text, bytes) else str(text)
     message = f"{name} failed: {code} ({meaning})"
     if doing:
         message += f" while {doing}"
-    if code in _HELP:
-        message += f"; {_HELP[code]}"
+    if hint := _hint(driver, code):
+        message += f"; {hint}"
     return DeviceError(message, name, code)
+
+
+def _hint(driver: Any, code: str) -> str:
+    """What helps; asks the driver where that depends on it, but never fails itself."""
+    if code == "CUDA_ERROR_UNSUPPORTED_PTX_VERSION":
+        status, number = driver.cuDriverGetVersion()
+        if status != driver.CUresult.CUDA_SUCCESS:
+            return "this PTX is newer than the driver reads"
+        newest = f"{number // 1000}.{number % 1000 // 10}"
+        return (
+            f"this PTX is newer than the driver reads, which knows CUDA {newest}: install "
+            f"nvidia-cuda-nvrtc=={newest}.* or a newer driver"
+        )
+    if code == "CUDA_ERROR_OUT_OF_MEMORY":
+        status, *sizes = driver.cuMemGetInfo()
+        if status != driver.CUresult.CUDA_SUCCESS:
+            return "the GPU has not that much free memory"
+        return f"of the GPU's {sizes[1]:,} bytes {sizes[0]:,} are free"
+    return _HELP.get(code, "")

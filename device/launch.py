@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kernels import Kernel
-from kernels.nvrtc import parameter_names
-from simulator.arguments import check_shape, content, convert, dim3, write_back
 
-from .driver import bindings, call
+from .driver import bindings, call, cuda_version
 from .errors import DeviceError
+from .session import Prepared, attribute, check, context, load
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,8 @@ class Output:
     """What a launch on the device gave besides the arrays.
 
     Attributes:
-        elapsed_ms: Time of each timed launch between two events, milliseconds.
+        elapsed_ms: Median of ``times_ms``, milliseconds.
+        times_ms: Time of each timed launch between two events, milliseconds.
         sha256: Of the PTX text that ran.
         device: The GPU's name; ``driver``: its driver's CUDA version.
         registers: Registers a thread, after the driver's compilation.
@@ -62,8 +62,34 @@ def device_name(index: int = 0) -> str:
 
 def driver_version() -> str:
     """The newest CUDA release the driver knows, such as ``13.0``."""
-    number = call("cuDriverGetVersion")
-    return f"{number // 1000}.{number % 1000 // 10}"
+    return cuda_version()
+
+
+def capability(index: int = 0) -> str:
+    """The GPU's compute capability, such as ``9.0``.
+
+    Raises:
+        DeviceError: There is no such GPU.
+    """
+    handle = call("cuDeviceGet", index, doing=f"looking for GPU number {index}")
+    kinds = bindings().CUdevice_attribute
+    return ".".join(
+        str(call("cuDeviceGetAttribute", kind, handle))
+        for kind in (
+            kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+            kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+        )
+    )
+
+
+def registers(kernel: Kernel, device: int = 0, jit_level: int | None = None) -> int:
+    """Registers a thread, as the driver's compiler assigns them for that GPU.
+
+    Raises:
+        DeviceError: There is no GPU, or it refuses the PTX.
+    """
+    with context(device), contextlib.ExitStack() as stack:
+        return attribute(load(stack, kernel, jit_level), "NUM_REGS")
 
 
 def launch(
@@ -78,12 +104,16 @@ def launch(
 ) -> Output:
     """Run a kernel on the GPU; arguments are as for ``simulator.launch``.
 
+    Memory, module, stream and events are released however it ends. After an error of the
+    kernel itself, an illegal address say, the driver refuses this process every further
+    call; a fresh process is not affected.
+
     Args:
         kernel: Its PTX text goes to the driver as it stands.
         grid: Blocks, one to three numbers, x first.
         block: Threads of a block, likewise.
         args: NumPy arrays (copied in, written back), numbers, structured scalars.
-        shared_bytes: Dynamic shared memory of a block.
+        shared_bytes: Dynamic shared memory of a block; more than 48 KiB is asked for.
         device: Which GPU.
         jit_level: The driver compiler's optimisation level, 0 to 4; its own default if ``None``.
         repeat: Launches to time; the arrays are restored before each but the first.
@@ -92,123 +122,27 @@ def launch(
         DeviceError: There is no GPU, or a driver call failed.
         LaunchError, TypeError, ValueError: As ``simulator.launch``.
     """
-    grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
-    check_shape(grid3, block3)
-    arguments = convert(kernel, args, parameter_names(kernel.sources, kernel.name))
-    with _context(device), contextlib.ExitStack() as stack:
-        function = _load(stack, kernel, jit_level)
-        driver = bindings()
-        attributes = driver.CUfunction_attribute
-
-        def attribute(name: str) -> int:
-            return int(
-                call(
-                    "cuFuncGetAttribute", getattr(attributes, f"CU_FUNC_ATTRIBUTE_{name}"), function
-                )
-            )
-
-        if shared_bytes:
-            call(
-                "cuFuncSetAttribute", function,
-                attributes.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes,
-                doing=f"asking for {shared_bytes:,} bytes of dynamic shared memory",
-            )  # fmt: skip
-        pointers, inputs = [], []
-        for array, label in zip(arguments.arrays, arguments.labels, strict=True):
-            raw = content(array)
-            pointers.append(_allocate(stack, raw.nbytes, label))
-            inputs.append(raw)
-        buffer = arguments.parameter_buffer(lambda number: int(pointers[number]))
-        values = [np.frombuffer(buffer, np.uint8, p.nbytes, p.offset).copy() for p in kernel.params]
-        table = np.array([v.ctypes.data for v in values], np.uint64)
-        stream = call("cuStreamCreate", 0)
-        stack.callback(_quietly, "cuStreamDestroy", stream)
-        first, last = (_event(stack) for _ in range(2))
+    if repeat < 1:
+        raise ValueError(f"repeat must be 1 or more, not {repeat}")
+    request = check(kernel, grid, block, args, shared_bytes)
+    with context(device), contextlib.ExitStack() as stack:
+        prepared = Prepared(stack, request, jit_level)
+        first, last = prepared.event(), prepared.event()
         times = []
         for _ in range(repeat):
-            for pointer, raw in zip(pointers, inputs, strict=True):
-                if raw.nbytes:
-                    call("cuMemcpyHtoD", pointer, raw.ctypes.data, raw.nbytes)
-            call("cuEventRecord", first, stream)
-            call(
-                "cuLaunchKernel",
-                function,
-                *grid3,
-                *block3,
-                shared_bytes,
-                stream,
-                table.ctypes.data,
-                0,
-            )
-            call("cuEventRecord", last, stream)
-            call("cuStreamSynchronize", stream, doing=f"running {kernel.name}")
+            prepared.upload()
+            prepared.start(first, last)
+            prepared.wait()
             times.append(float(call("cuEventElapsedTime", first, last)))
-        for array, pointer in zip(arguments.arrays, pointers, strict=True):
-            raw = np.empty(array.nbytes, np.uint8)
-            if raw.nbytes:
-                call("cuMemcpyDtoH", raw.ctypes.data, pointer, raw.nbytes)
-            write_back(array, raw)
-        return Output(
-            float(np.median(times)), tuple(times), kernel.sha256, device_name(device),
-            driver_version(), attribute("NUM_REGS"), attribute("SHARED_SIZE_BYTES"),
-            attribute("LOCAL_SIZE_BYTES"),
-        )  # fmt: skip
+        prepared.write_back()
+        return output(prepared, times, device)
 
 
-@contextlib.contextmanager
-def _context(index: int) -> Iterator[None]:
-    """The GPU's primary context, current within."""
-    handle = call("cuDeviceGet", index, doing=f"looking for GPU number {index}")
-    context = call("cuDevicePrimaryCtxRetain", handle)
-    try:
-        call("cuCtxPushCurrent", context)
-        try:
-            yield
-        finally:
-            _quietly("cuCtxPopCurrent")
-    finally:
-        _quietly("cuDevicePrimaryCtxRelease", handle)
-
-
-def _quietly(name: str, *args: Any) -> None:
-    """Clean up; after a sticky error every call fails, and the first error is the one to see."""
-    with contextlib.suppress(DeviceError):
-        call(name, *args)
-
-
-def _load(stack: contextlib.ExitStack, kernel: Kernel, level: int | None) -> Any:
-    driver = bindings()
-    options, values = [], []
-    log = bytearray(8192)
-    options += [
-        driver.CUjit_option.CU_JIT_ERROR_LOG_BUFFER,
-        driver.CUjit_option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-    ]
-    values += [log, len(log)]
-    if level is not None:
-        options.append(driver.CUjit_option.CU_JIT_OPTIMIZATION_LEVEL)
-        values.append(level)
-    try:
-        module = call(
-            "cuModuleLoadDataEx", kernel.ptx.encode() + b"\0", len(options), options, values,
-            doing=f"compiling {kernel.name}",
-        )  # fmt: skip
-    except DeviceError as error:
-        detail = log.split(b"\0")[0].decode(errors="replace").strip()
-        raise DeviceError(
-            f"{error}\n{detail}" if detail else str(error), error.call, error.code
-        ) from None
-    stack.callback(_quietly, "cuModuleUnload", module)
-    return call("cuModuleGetFunction", module, kernel.entry.encode())
-
-
-def _allocate(stack: contextlib.ExitStack, nbytes: int, label: str) -> Any:
-    pointer = call("cuMemAlloc", max(nbytes, 1), doing=f"allocating {nbytes:,} bytes for {label}")
-    stack.callback(_quietly, "cuMemFree", pointer)
-    return pointer
-
-
-def _event(stack: contextlib.ExitStack) -> Any:
-    event = call("cuEventCreate", 0)
-    stack.callback(_quietly, "cuEventDestroy", event)
-    return event
+def output(prepared: Prepared, times: Sequence[float], device: int) -> Output:
+    """What is known after some launches, with their times in milliseconds."""
+    function = prepared.function
+    return Output(
+        float(np.median(times)), tuple(times), prepared.request.kernel.sha256, device_name(device),
+        cuda_version(), attribute(function, "NUM_REGS"), attribute(function, "SHARED_SIZE_BYTES"),
+        attribute(function, "LOCAL_SIZE_BYTES"),
+    )  # fmt: skip

@@ -125,10 +125,13 @@ class _Axes:
         low, high = (place.attainable(bound) or 0.0 for bound in (place.worst, place.best))
         style = f'class="k{number % 4}"'
         x1, y1, x2, y2 = self.x(left), self.y(low), self.x(right), self.y(high)
+        knee = high / self.gpu.bandwidth  # from here on not memory, but something else bounds it
+        bend = f" {self.x(knee)},{y2}" if left < knee < right else ""
         above = min(y1, y2) - 9
         anchor = "end" if x2 > _WIDTH - 160 else "start"
         parts = [
-            f'<line {style} stroke-width="3" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>',
+            f'<polyline {style} style="fill:none" stroke-width="4" stroke-opacity="0.75" '
+            f'points="{x1},{y1}{bend} {x2},{y2}"/>',
             f'<circle {style} r="4.5" cx="{x1}" cy="{y1}"/>',
             f'<circle {style} r="4.5" cx="{x2}" cy="{y2}"/>',
             f'<text {style} text-anchor="{anchor}" x="{x2}" y="{above + 26 * (number % 2 == 1)}">'

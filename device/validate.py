@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +11,18 @@ import numpy as np
 
 import simulator
 from kernels import Kernel
+from kernels.library import Agreement, Expected, Launch
+from kernels.nvrtc import parameter_names
 
 from .launch import Output, launch
 
-Reference = Callable[..., Any]
-"""Takes the launch's arguments (copies), and changes its output arrays as the kernel should."""
+Reference = Callable[..., Mapping[int, Expected] | None]
+"""Takes the launch's arguments (copies). It either changes its output arrays as the kernel
+should, which gives errors but no bound to hold them to; or returns, by the place of the
+argument, ``kernels.library.Expected``: float64 values and how far each element may be off."""
+
+FLOAT_ATOMIC = re.compile(r"\b(?:atom|red)\.[\w.:]*add\.[\w.]*(?:f16|bf16|f32|f64)")
+"""PTX that adds floating-point numbers atomically, in whatever order they come."""
 
 
 @dataclass(frozen=True)
@@ -22,14 +30,17 @@ class Comparison:
     """One array after the launch, on the three paths.
 
     Attributes:
-        name: Its parameter's position among the arguments.
+        name: Its parameter's name in the source, or its place among the arguments.
         elements: How many it has.
         equal: How many have the same bits on simulator and device.
         max_ulp: The largest distance in units in the last place (floats; NaN beside a
             number counts as the largest there is).
         where: Index of the element that differs most, if one does.
-        simulator_error: Largest absolute difference from the reference; ``None``: not checked.
-        device_error: The same of the device.
+        values: That element on the simulator and on the device.
+        simulator: How the simulator's array compares with the reference; ``None``: there
+            is none, or it says nothing of this array.
+        device: The same of the device's.
+        bounded: Whether the reference gave an error bound.
     """
 
     name: str
@@ -37,8 +48,37 @@ class Comparison:
     equal: int
     max_ulp: int
     where: tuple[int, ...] | None
-    simulator_error: float | None
-    device_error: float | None
+    values: tuple[Any, Any] | None
+    simulator: Agreement | None
+    device: Agreement | None
+    bounded: bool
+
+    @property
+    def same(self) -> bool:
+        """Whether simulator and device agree to the bit."""
+        return self.equal == self.elements
+
+    @property
+    def within(self) -> bool | None:
+        """Whether both machines are within the error bound; ``None``: there is none."""
+        if not self.bounded or self.simulator is None or self.device is None:
+            return None
+        return self.simulator.within and self.device.within
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "name": self.name,
+            "elements": self.elements,
+            "equal": self.equal,
+            "max_ulp": self.max_ulp,
+            "where": list(self.where) if self.where is not None else None,
+            "values": [str(value) for value in self.values] if self.values else None,
+            "simulator": self.simulator.to_dict() if self.simulator else None,
+            "device": self.device.to_dict() if self.device else None,
+            "bounded": self.bounded,
+            "within": self.within,
+        }
 
 
 @dataclass(frozen=True)
@@ -46,20 +86,53 @@ class Validation:
     """What ``validate`` found.
 
     Attributes:
-        validated: No error hazard, and every array bit for bit equal (or, where the kernel
-            has instructions whose bits PTX does not promise, compared and told).
+        validated: No error hazard, within the reference's bound if there is one, and every
+            array bit for bit equal; where PTX does not promise the bits, the bound decides.
         reason: Why not, in a sentence; empty if validated.
-        bits_promised: Whether PTX promises the bits of all instructions that are there.
+        unpromised: What makes equal bits a matter of luck, such as ``.approx``; empty if
+            PTX promises the bits of all that ran.
         comparisons: One for each writeable array.
-        run: The simulator's result; ``output`` the device's.
+        run: The simulator's result; ``output`` the device's, ``None`` if not launched.
+        simulated: The arguments as the simulator left them; ``launched``: as the GPU did.
     """
 
     validated: bool
     reason: str
-    bits_promised: bool
+    unpromised: tuple[str, ...]
     comparisons: tuple[Comparison, ...]
     run: simulator.Run
     output: Output | None
+    simulated: tuple[Any, ...] = ()
+    launched: tuple[Any, ...] = ()
+
+    @property
+    def bits_promised(self) -> bool:
+        """Whether PTX promises the bits of all instructions that are there."""
+        return not self.unpromised
+
+    @property
+    def bit_for_bit(self) -> bool:
+        """Whether the GPU ran, and every array has the simulator's bits."""
+        return self.output is not None and all(c.same for c in self.comparisons)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        out = self.output
+        return {
+            "schema": 1,
+            "validated": self.validated,
+            "reason": self.reason,
+            "bit_for_bit": self.bit_for_bit,
+            "unpromised": list(self.unpromised),
+            "kernel": self.run.kernel,
+            "sha256": self.run.sha256,
+            "grid": list(self.run.grid),
+            "block": list(self.run.block),
+            "device": out.device if out else None,
+            "driver": out.driver if out else None,
+            "arrays": [comparison.to_dict() for comparison in self.comparisons],
+            "hazards": [hazard.to_dict() for hazard in self.run.hazards],
+        }
 
 
 def validate(
@@ -82,7 +155,7 @@ def validate(
         grid: Blocks, one to three numbers, x first.
         block: Threads of a block, likewise.
         args: As ``simulator.launch`` takes them.
-        reference: Called with copies of ``args``; changes its arrays as the kernel should.
+        reference: Called with copies of ``args``; see ``Reference`` for what it gives.
         shared_bytes: Dynamic shared memory of a block.
         device: Which GPU.
         jit_level: The driver compiler's optimisation level; its own default if ``None``.
@@ -91,31 +164,80 @@ def validate(
         DeviceError: There is no GPU, or it failed.
         SimulatorError, TypeError, ValueError: As ``simulator.launch``.
     """
-    simulated, launched, expected = (_copies(args) for _ in range(3))
+    simulated, launched = copies(args), copies(args)
     run = simulator.launch(kernel, grid, block, simulated, shared_bytes)
+    unpromised = _unpromised(kernel, run)
     errors = [h for h in run.hazards if h.severity == "error"]
     if errors:
-        reason = f"not launched: {errors[0].message} ({len(errors)} errors)"
-        return Validation(False, reason, not run.approximate, (), run, None)
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        reason = f"not launched: {errors[0].message}{more}"
+        return Validation(False, reason, unpromised, (), run, None, tuple(simulated))
     output = launch(kernel, grid, block, launched, shared_bytes, device, jit_level)
-    if reference is not None:
-        reference(*expected)
+    expected, bounded = _expected(reference, args)
+    names = parameter_names(kernel.sources, kernel.name)
     comparisons = tuple(
-        _compare(f"argument {i}", simulated[i], launched[i], expected[i] if reference else None)
+        _compare(
+            names[i] if i < len(names) else f"argument {i}",
+            simulated[i], launched[i], expected.get(i), bounded,
+        )
         for i, arg in enumerate(args)
         if isinstance(arg, np.ndarray) and arg.flags.writeable
+        and not any(arg is other for other in args[:i])
+    )  # fmt: skip
+    reason = _reason(comparisons, unpromised)
+    return Validation(
+        not reason, reason, unpromised, comparisons, run, output, tuple(simulated), tuple(launched)
     )
-    different = [c for c in comparisons if c.equal != c.elements]
-    reason = ""
-    if different and run.approximate:
-        reason = "the kernel has instructions whose bits PTX does not promise (.approx)"
-    elif different:
+
+
+def _unpromised(kernel: Kernel, run: simulator.Run) -> tuple[str, ...]:
+    found = []
+    if run.approximate:
+        found.append("instructions with an error bound only, such as .approx")
+    if FLOAT_ATOMIC.search(kernel.ptx):
+        found.append("atomic additions of floating-point numbers, in any order")
+    return tuple(found)
+
+
+def _reason(comparisons: Sequence[Comparison], unpromised: tuple[str, ...]) -> str:
+    """Why this is not validated; empty if it is."""
+    for c in comparisons:
+        for machine, agreement in (("simulator", c.simulator), ("device", c.device)):
+            if c.bounded and agreement is not None and not agreement.within:
+                return (
+                    f"{c.name} of the {machine} is outside its error bound in "
+                    f"{agreement.wrong:,} of {c.elements:,} elements"
+                )
+    different = [c for c in comparisons if not c.same]
+    if different and not unpromised:
         worst = different[0]
-        reason = f"{worst.elements - worst.equal:,} elements of {worst.name} differ"
-    return Validation(not different, reason, not run.approximate, comparisons, run, output)
+        return f"{worst.elements - worst.equal:,} elements of {worst.name} differ"
+    if any(c.within is None for c in different):
+        return (
+            f"bits differ where PTX promises none ({'; '.join(unpromised)}), and no bound is given"
+        )
+    return ""
 
 
-def _copies(args: Sequence[Any]) -> list[Any]:
+def _expected(
+    reference: Reference | None, args: Sequence[Any]
+) -> tuple[Mapping[int, Expected], bool]:
+    """What the reference says by place, and whether it came with bounds."""
+    if reference is None:
+        return {}, False
+    given = copies(args)
+    said = reference(*given)
+    if said is not None:
+        return said, True
+    free = np.float64(np.inf)
+    return {
+        i: Expected(arg.astype(np.float64), free)
+        for i, arg in enumerate(given)
+        if isinstance(arg, np.ndarray) and arg.flags.writeable and arg.dtype.kind in "iuf"
+    }, False
+
+
+def copies(args: Sequence[Any]) -> list[Any]:
     """Copies of the arrays; one array given twice stays one."""
     made: dict[int, Any] = {}
     for arg in args:
@@ -125,23 +247,36 @@ def _copies(args: Sequence[Any]) -> list[Any]:
     return [made.get(id(arg), arg) for arg in args]
 
 
-def _compare(name: str, ours: Any, theirs: Any, expected: Any | None) -> Comparison:
+def _compare(
+    name: str, ours: Any, theirs: Any, expected: Expected | None, bounded: bool
+) -> Comparison:
     word = np.dtype(f"V{ours.dtype.itemsize}")
     same = np.ascontiguousarray(ours).reshape(-1).view(word) == np.ascontiguousarray(
         theirs
     ).reshape(-1).view(word)
     where: tuple[int, ...] | None = None
+    values = None
     distance = 0
     if not same.all():
         worst = int(np.argmin(same))
         if ours.dtype.kind == "f":
             ulps = ulp_distance(ours.reshape(-1), theirs.reshape(-1))
-            worst, distance = int(np.argmax(ulps)), int(ulps.max())
+            distance = int(ulps.max())
+            worst = int(np.argmax(ulps)) if distance else worst
         where = tuple(int(i) for i in np.unravel_index(worst, ours.shape))
+        values = ours[where], theirs[where]
     return Comparison(
-        name, ours.size, int(np.count_nonzero(same)), distance, where,
-        _error(ours, expected), _error(theirs, expected),
+        name, ours.size, int(np.count_nonzero(same)), distance, where, values,
+        _agreement(name, ours, expected), _agreement(name, theirs, expected),
+        bounded and expected is not None,
     )  # fmt: skip
+
+
+def _agreement(name: str, found: Any, expected: Expected | None) -> Agreement | None:
+    if expected is None or found.dtype.kind not in "iuf":
+        return None
+    launch = Launch((1,), (1,), [found], {name: 0}, lambda args: {})
+    return launch.compare({name: expected})[0]
 
 
 def ulp_distance(a: Any, b: Any) -> Any:
@@ -159,12 +294,3 @@ def ulp_distance(a: Any, b: Any) -> Any:
     odd = np.isnan(a) != np.isnan(b)
     both = np.isnan(a) & np.isnan(b)
     return np.where(odd, farthest, np.where(both, np.uint64(0), exact))
-
-
-def _error(found: Any, expected: Any | None) -> float | None:
-    if expected is None or found.dtype.kind not in "iuf":
-        return None
-    with np.errstate(all="ignore"):
-        difference = np.abs(found.astype(np.float64) - expected.astype(np.float64))
-    difference = difference[np.isfinite(difference)]
-    return float(difference.max(initial=0.0))

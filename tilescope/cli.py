@@ -6,8 +6,12 @@ import click
 
 from .commands.barriers import barriers_command
 from .commands.check import check_command
+from .commands.counters import counters_command
+from .commands.launch import launch_command
 from .commands.list import list_command
 from .commands.run import run_command
+from .commands.time import time_command
+from .commands.validate import validate_command
 from .failure import CommandGroup
 
 
@@ -38,3 +42,7 @@ main.add_command(run_command)
 main.add_command(check_command)
 main.add_command(barriers_command)
 main.add_command(list_command)
+main.add_command(validate_command)
+main.add_command(time_command)
+main.add_command(counters_command)
+main.add_command(launch_command)

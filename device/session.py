@@ -1,0 +1,202 @@
+"""A GPU in use: its context, a stream, modules, arrays and events, released on every path."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kernels import Kernel
+from kernels.nvrtc import parameter_names
+from simulator.arguments import Arguments, Dim3, check_shape, content, convert, dim3, write_back
+
+from .driver import bindings, call
+from .errors import DeviceError
+
+
+@contextlib.contextmanager
+def context(index: int) -> Iterator[None]:
+    """A GPU's primary context, current within.
+
+    Raises:
+        DeviceError: There is no such GPU, or its context cannot be had.
+    """
+    handle = call("cuDeviceGet", index, doing=f"looking for GPU number {index}")
+    primary = call("cuDevicePrimaryCtxRetain", handle)
+    try:
+        call("cuCtxPushCurrent", primary)
+        try:
+            yield
+        finally:
+            quietly("cuCtxPopCurrent")
+    finally:
+        quietly("cuDevicePrimaryCtxRelease", handle)
+
+
+def quietly(name: str, *args: Any) -> None:
+    """Clean up; after a sticky error every call fails, and the first error is the one to see."""
+    with contextlib.suppress(DeviceError):
+        call(name, *args)
+
+
+def load(stack: contextlib.ExitStack, kernel: Kernel, level: int | None) -> Any:
+    """A kernel's function, compiled by the driver; its module is unloaded with the stack.
+
+    Args:
+        stack: Releases the module.
+        kernel: Its PTX text goes to the driver as it stands.
+        level: The compiler's optimisation level, 0 to 4; its own default if ``None``.
+
+    Raises:
+        ValueError: No such level.
+        DeviceError: The driver refuses the PTX; the message has its compiler's log.
+    """
+    if level is not None and level not in range(5):
+        raise ValueError(f"the driver's compiler has levels 0 to 4, not {level}")
+    driver = bindings()
+    log = bytearray(8192)
+    options = [
+        driver.CUjit_option.CU_JIT_ERROR_LOG_BUFFER,
+        driver.CUjit_option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+    ]
+    values: list[Any] = [log, len(log)]
+    if level is not None:
+        options.append(driver.CUjit_option.CU_JIT_OPTIMIZATION_LEVEL)
+        values.append(level)
+    try:
+        module = call(
+            "cuModuleLoadDataEx", kernel.ptx.encode() + b"\0", len(options), options, values,
+            doing=f"compiling {kernel.name}",
+        )  # fmt: skip
+    except DeviceError as error:
+        detail = log.split(b"\0")[0].decode(errors="replace").strip()
+        raise DeviceError(
+            f"{error}\n{detail}" if detail else str(error), error.call, error.code
+        ) from None
+    stack.callback(quietly, "cuModuleUnload", module)
+    return call("cuModuleGetFunction", module, kernel.entry.encode())
+
+
+def attribute(function: Any, name: str) -> int:
+    """A function's attribute, such as ``NUM_REGS``."""
+    kind = getattr(bindings().CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
+    return int(call("cuFuncGetAttribute", kind, function))
+
+
+@dataclass(frozen=True)
+class Request:
+    """A launch whose shape and arguments have been checked; nothing has run yet."""
+
+    kernel: Kernel
+    grid: Dim3
+    block: Dim3
+    arguments: Arguments
+    shared_bytes: int
+
+
+def check(
+    kernel: Kernel,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    args: Sequence[Any],
+    shared_bytes: int,
+) -> Request:
+    """Check what ``simulator.launch`` checks, with the same words.
+
+    Raises:
+        LaunchError, TypeError, ValueError: As ``simulator.launch``.
+    """
+    shapes = dim3(grid, "grid"), dim3(block, "block")
+    check_shape(*shapes)
+    arguments = convert(kernel, args, parameter_names(kernel.sources, kernel.name))
+    return Request(kernel, *shapes, arguments, shared_bytes)
+
+
+class Prepared:
+    """One launch on the GPU, ready to be made as often as wanted.
+
+    Everything that it allocates is released with the stack that it is given.
+
+    Raises:
+        DeviceError: A driver call failed.
+    """
+
+    def __init__(
+        self, stack: contextlib.ExitStack, request: Request, jit_level: int | None
+    ) -> None:
+        self.request, self._stack = request, stack
+        self._arguments, self._shared = request.arguments, request.shared_bytes
+        self.function = load(stack, request.kernel, jit_level)
+        self._allow_shared()
+        self.stream = call("cuStreamCreate", 0)
+        stack.callback(quietly, "cuStreamDestroy", self.stream)
+        self._inputs = [content(array) for array in self._arguments.arrays]
+        self.pointers = [
+            self.allocate(raw.nbytes, label)
+            for raw, label in zip(self._inputs, self._arguments.labels, strict=True)
+        ]
+        pack = self._arguments.parameter_buffer(lambda number: int(self.pointers[number]))
+        self._values = [
+            np.frombuffer(pack, np.uint8, p.nbytes, p.offset).copy() for p in request.kernel.params
+        ]
+        self._table = np.array([value.ctypes.data for value in self._values], np.uint64)
+
+    def _allow_shared(self) -> None:
+        if self._shared:
+            name = "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"
+            call(
+                "cuFuncSetAttribute", self.function,
+                getattr(bindings().CUfunction_attribute, name), self._shared,
+                doing=f"asking for {self._shared:,} bytes of dynamic shared memory",
+            )  # fmt: skip
+
+    def allocate(self, nbytes: int, label: str) -> Any:
+        """Memory on the GPU, freed with the stack."""
+        doing = f"allocating {nbytes:,} bytes for {label}"
+        pointer = call("cuMemAlloc", max(nbytes, 1), doing=doing)
+        self._stack.callback(quietly, "cuMemFree", pointer)
+        return pointer
+
+    def event(self) -> Any:
+        """An event, destroyed with the stack."""
+        made = call("cuEventCreate", 0)
+        self._stack.callback(quietly, "cuEventDestroy", made)
+        return made
+
+    def upload(self) -> None:
+        """Put the arrays, as they were given, on the GPU."""
+        for pointer, raw in zip(self.pointers, self._inputs, strict=True):
+            if raw.nbytes:
+                call("cuMemcpyHtoD", pointer, raw.ctypes.data, raw.nbytes)
+
+    def start(self, first: Any, last: Any) -> None:
+        """Launch between two events, without waiting for the end."""
+        call("cuEventRecord", first, self.stream)
+        call(
+            "cuLaunchKernel", self.function, *self.request.grid, *self.request.block,
+            self._shared, self.stream, self._table.ctypes.data, 0,
+            doing=f"launching {self.request.kernel.name}",
+        )  # fmt: skip
+        call("cuEventRecord", last, self.stream)
+
+    def wait(self) -> None:
+        """Until all that was started is done; errors of the kernel show here."""
+        call("cuStreamSynchronize", self.stream, doing=f"running {self.request.kernel.name}")
+
+    def contents(self) -> list[Any]:
+        """The arrays' bytes as they are on the GPU now, in the order of ``pointers``."""
+        found = []
+        for pointer, given in zip(self.pointers, self._inputs, strict=True):
+            raw = np.empty(given.nbytes, np.uint8)
+            if raw.nbytes:
+                call("cuMemcpyDtoH", raw.ctypes.data, pointer, raw.nbytes)
+            found.append(raw)
+        return found
+
+    def write_back(self) -> None:
+        """Put the arrays' contents on the GPU into the caller's arrays."""
+        for array, raw in zip(self._arguments.arrays, self.contents(), strict=True):
+            write_back(array, raw)

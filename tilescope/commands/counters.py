@@ -1,0 +1,81 @@
+"""``tilescope counters``: the simulator's counters beside those of the hardware."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import click
+
+import device
+from simulator import Run
+
+from ..hardware import device_option, require_gpu
+from ..ncu import Figure, Readings, figures, find_ncu, measure
+from ..options import target_options
+from ..outcome import execute
+from ..output import write_json
+from ..target import Request, resolve
+from ..text.hardware import hardware
+
+
+@click.command("counters", context_settings={"ignore_unknown_options": True})
+@target_options
+@device_option
+@click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
+@click.pass_context
+def counters_command(
+    ctx: click.Context, request: Request, index: int, json_file: str | None
+) -> None:
+    """Hold the simulator's counters to Nsight Compute's.
+
+    Runs the launch on the GPU under ncu, once with the driver's compiler at level 0, where
+    machine code follows the PTX, and once at its default, and shows all three.
+
+    TARGET, ENTRY and ARGUMENTs are those of tilescope run. Needs a GPU, cuda-python, and
+    ncu with the right to read counters.
+
+    \b
+    Examples:
+      tilescope counters matmul_tiled --size 64
+      tilescope counters reduction_shuffle --size 4096 --json -
+
+    Exit code 0: equal at level 0; 1: some differ; 2: it could not run, for lack of a GPU
+    or of ncu perhaps.
+    """  # noqa: D301 - click reads \b
+    find_ncu()
+    require_gpu(index, "counters")
+    run = execute(resolve(request), "lockstep", "none").run
+    words = [*command_words(request), "--device", str(index)]
+    level0, default = measure(words, 0), measure(words, None)
+    found = figures(run.counters, level0, default)
+    if json_file is not None:
+        write_json(json_file, _content(run, found, level0, default))
+    if json_file != "-":
+        click.echo(hardware(run, found, level0, default, device.device_name(index)))
+    ctx.exit(int(not all(figure.equal for figure in found)))
+
+
+def command_words(request: Request) -> list[str]:
+    """The command line that makes the same request again."""
+    words = [request.target, *request.words]
+    for name in ("size", "tile", "grid", "block", "build"):
+        value = getattr(request, name)
+        if value is not None:
+            words += [f"--{name}", str(value)]
+    words += ["--shared", str(request.shared), "--seed", str(request.seed)]
+    words += ["--arch", request.arch]
+    for option in request.options:
+        words += ["--option", option]
+    return words
+
+
+def _content(run: Run, found: list[Figure], level0: Readings, default: Readings) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "kernel": run.kernel,
+        "sha256": run.sha256,
+        "equal": all(figure.equal for figure in found),
+        "counters": [dataclasses.asdict(figure) | {"equal": figure.equal} for figure in found],
+        "ncu": {"level0": level0, "default": default},
+    }

@@ -1,0 +1,95 @@
+"""``tilescope time``: how fast kernels are on a GPU."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import click
+
+import device
+
+from ..failure import UserError
+from ..hardware import device_errors, device_option, jit_option, require_gpu
+from ..options import target_options
+from ..output import write_json
+from ..target import Request, Target, resolve
+from ..text.timing import timings
+from ..timing import Row, vendor_row, work
+from ..words import is_argument
+
+
+@click.command("time", context_settings={"ignore_unknown_options": True})
+@target_options
+@device_option
+@jit_option
+@click.option(
+    "--launches", type=click.IntRange(1), default=50, show_default=True, help="To time of each."
+)
+@click.option("--flops", type=click.IntRange(0), help="FLOPs of a launch, where you know better.")
+@click.option("--vendor", is_flag=True, help="Also cuBLAS, through PyTorch or CuPy.")
+@click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
+def time_command(
+    request: Request,
+    index: int,
+    jit_level: int | None,
+    launches: int,
+    flops: int | None,
+    vendor: bool,
+    json_file: str | None,
+) -> None:
+    """Time kernels on a GPU: median of many launches, GFLOP/s.
+
+    Library kernels may be several, each with the same --size. No copy is made between
+    launches, unless the kernel accumulates into its arrays; then they are put back
+    outside the time taken. FLOPs of matrix products are 2 M N K, the useful ones;
+    of other kernels what the simulator counts.
+
+    TARGET, ENTRY and ARGUMENTs are those of tilescope run. Needs a GPU and cuda-python.
+
+    \b
+    Examples:
+      tilescope time matmul_naive matmul_tiled --size 1024x1024x1024
+      tilescope time matmul_register_tiled --size 4096 --vendor
+      tilescope time my.cu scale --grid 4 --block 256 f32[1000]=normal 2.5
+
+    Exit code 0: timed; 2: it could not run, for lack of a GPU perhaps.
+    """  # noqa: D301 - click reads \b
+    name = require_gpu(index, "time")
+    rows: list[Row] = []
+    for target in _targets(request):
+        with device_errors():
+            timing = device.time_launches(
+                target.kernel, target.grid, target.block, target.args, target.shared_bytes,
+                index, jit_level, launches,
+            )  # fmt: skip
+        rows.append(Row(target, timing.times_ms, timing.restored, work(target, flops), timing))
+    if vendor:
+        rows.append(vendor_row(rows[0].target, index, launches))
+    with device_errors():
+        release = device.driver_release()
+    if json_file is not None:
+        content = {"schema": 1, "device": name, "driver_release": release}
+        write_json(json_file, content | {"rows": [row.to_dict() for row in rows]})
+    if json_file != "-":
+        click.echo(timings(rows, name, release))
+
+
+def _targets(request: Request) -> list[Target]:
+    """The target; for library kernels, every further word is one more."""
+    first = resolve(dataclasses.replace(request, words=())) if _several(request) else None
+    if first is None:
+        return [resolve(request)]
+    targets = [first]
+    for name in request.words:
+        other = resolve(dataclasses.replace(request, target=name, words=()))
+        if other.entry is None:
+            raise UserError(f"{name} is a file: time it by itself")
+        targets.append(other)
+    return targets
+
+
+def _several(request: Request) -> bool:
+    """Whether the words after a library kernel name further kernels."""
+    named = [word for word in request.words if not is_argument(word)]
+    library = not request.target.endswith((".cu", ".cuh", ".cpp", ".cc", ".cxx", ".ptx"))
+    return library and bool(named) and len(named) == len(request.words)

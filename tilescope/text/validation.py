@@ -1,0 +1,98 @@
+"""NumPy, simulator and device side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from device import Comparison, Validation
+from kernels.library import Agreement, Launch
+
+from ..target import Target, settled
+from .findings import wrapped
+from .layout import percent, shape, table
+
+_WIDTHS = (12, 23, 13, 30)
+_HEAD = ("", "max error vs float64", "of its bound", "equal to simulator")
+
+
+def validation(target: Target, found: Validation, release: str, product: Any | None) -> str:
+    """The report.
+
+    Args:
+        target: What ran.
+        found: What came of it.
+        release: The driver's version.
+        product: NumPy's own float32 result, where there is one to show.
+    """
+    run, out = found.run, found.output
+    lines = [target.name]
+    size = f", {settled(target)}" if target.entry else ""
+    lines.append(f"{run.kernel}{size}, grid {shape(run.grid)}, block {shape(run.block)}")
+    if out is None:
+        lines.append(f"PTX {run.sha256[:12]}… (simulator only)")
+        lines += ["", *(str(hazard) for hazard in found.run.hazards), ""]
+        lines.append(wrapped(f"NOT validated: {found.reason}"))
+        return "\n".join(lines)
+    lines.append(f"PTX {run.sha256[:12]}… (same bytes on both)   {out.device}, driver {release}")
+    for comparison in found.comparisons:
+        lines += ["", *_table(target, found, comparison, product)]
+    lines.append("")
+    lines += [wrapped(f"note: bits are not promised for {why}") for why in found.unpromised]
+    lines.append(wrapped(_verdict(found)))
+    return "\n".join(lines)
+
+
+def _table(
+    target: Target, found: Validation, comparison: Comparison, product: Any | None
+) -> list[str]:
+    rows = []
+    ours = _array(found, comparison, target)
+    if product is not None and target.expected and target.launch and ours is not None:
+        (name,) = target.launch.outputs
+        launch = Launch((1,), (1,), [product], {name: 0}, lambda args: {})
+        agreement = launch.compare(target.expected)[0]
+        equal = int((product.view("u4") == ours.view("u4")).sum())
+        rows.append(_row("numpy", agreement, comparison.bounded, _share(equal, ours.size)))
+    rows.append(_row("simulator", comparison.simulator, comparison.bounded, "-"))
+    how = "bit for bit " if comparison.same else ""
+    share = _share(comparison.equal, comparison.elements)
+    rows.append(_row("device", comparison.device, comparison.bounded, how + share))
+    lines = table((comparison.name, *_HEAD[1:]), rows, _WIDTHS)
+    if comparison.where is not None and comparison.values is not None:
+        place = ", ".join(str(i) for i in comparison.where)
+        far = f"{comparison.max_ulp:,} ulp" if comparison.max_ulp < 2**62 else "beyond counting"
+        ulp = f"{far} apart, " if comparison.max_ulp else ""
+        first, second = comparison.values
+        lines.append(
+            wrapped(f"farthest: {ulp}{comparison.name}[{place}]: simulator {first!s}, "
+                    f"device {second!s}")
+        )  # fmt: skip
+    return lines
+
+
+def _array(found: Validation, comparison: Comparison, target: Target) -> Any | None:
+    """The simulator's array, if it is the library kernel's only output."""
+    if target.launch is None or len(target.launch.outputs) != 1 or len(found.comparisons) < 1:
+        return None
+    (place,) = target.launch.outputs.values()
+    array = found.simulated[place]
+    return array if array.dtype == "f4" and comparison.bounded else None
+
+
+def _row(name: str, agreement: Agreement | None, bounded: bool, equal: str) -> tuple[str, ...]:
+    if agreement is None:
+        return name, "not checked", "-", equal
+    used = percent(agreement.used) if bounded else "no bound"
+    return name, f"{agreement.max_error:.3g}", used if agreement.within else "OUTSIDE", equal
+
+
+def _share(equal: int, elements: int) -> str:
+    return f"({equal:,} of {elements:,})"
+
+
+def _verdict(found: Validation) -> str:
+    if not found.validated:
+        return f"NOT validated: {found.reason}"
+    if found.bit_for_bit:
+        return "validated: simulator and device agree bit for bit"
+    return "validated: both within the error bound; bits differ where PTX promises none"
