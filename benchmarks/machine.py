@@ -1,0 +1,49 @@
+"""What a table of measurements must say of where it was made."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import shlex
+import sys
+from importlib import metadata
+
+import numpy as np
+
+import device
+from kernels.nvrtc import nvrtc_version
+
+
+def provenance(index: int = 0) -> list[str]:
+    """Date, GPU, driver, versions and the command, as lines of Markdown.
+
+    Raises:
+        DeviceError: There is no GPU.
+    """
+    versions = [
+        f"Python {platform.python_version()}",
+        f"NumPy {np.__version__}",
+        f"cuda-bindings {_version('cuda-bindings')}",
+        f"NVRTC {nvrtc_version()}",
+    ]
+    module = sys.modules["__main__"].__spec__
+    name = module.name if module is not None else sys.argv[0]
+    command = shlex.join(["python", "-m", name, *sys.argv[1:]])
+    return [
+        f"{datetime.date.today():%Y-%m-%d}, {device.device_name(index)}, driver "
+        f"{device.driver_release()} (CUDA {device.driver_version()}), {', '.join(versions)}:",
+        f"`{command}`",
+    ]
+
+
+def table(head: list[str], rows: list[list[str]], right: int = 1) -> list[str]:
+    """A Markdown table; columns from number ``right`` on are right-aligned."""
+    rule = ["---" if place < right else "---:" for place in range(len(head))]
+    return [f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)]
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "unknown"
