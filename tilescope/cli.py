@@ -12,6 +12,7 @@ from .commands.list import list_command
 from .commands.run import run_command
 from .commands.time import time_command
 from .commands.validate import validate_command
+from .commands.view import view_command
 from .failure import CommandGroup
 
 
@@ -28,6 +29,7 @@ def main() -> None:
       tilescope run matmul_naive --size 256 --compare matmul_tiled
       tilescope check matmul_missing_first_barrier --size 64
       tilescope barriers matmul_tiled --size 64
+      tilescope view matmul_tiled --size 64 --open
       tilescope run my.cu 'fill<float>' --grid 4 --block 256 f32[1000] 1.5
 
     \b
@@ -41,6 +43,7 @@ def main() -> None:
 main.add_command(run_command)
 main.add_command(check_command)
 main.add_command(barriers_command)
+main.add_command(view_command)
 main.add_command(list_command)
 main.add_command(validate_command)
 main.add_command(time_command)

@@ -62,7 +62,7 @@ def run_command(
 
     Exit code 0: nothing wrong; 1: a hazard or a wrong result; 2: it could not run.
     """  # noqa: D301 - click reads \b
-    requests = [request] if other is None else [request, _beside(request, other)]
+    requests = [request] if other is None else [request, beside(request, other)]
     outcomes = [execute(resolve(r), schedule, checks, quiet, step_limit) for r in requests]
     if json_file is not None:
         _write(json_file, outcomes)
@@ -75,7 +75,7 @@ def run_command(
     ctx.exit(int(any(outcome.failed for outcome in outcomes)))
 
 
-def _beside(request: Request, other: str) -> Request:
+def beside(request: Request, other: str) -> Request:
     """The same request for another kernel, which keeps its own tile if it lacks this one."""
     first, second = library.get(request.target), library.get(other)
     if first.axes != second.axes:

@@ -1,0 +1,99 @@
+"""``tilescope view``: run a kernel and draw what happened as one HTML file."""
+
+from __future__ import annotations
+
+import webbrowser
+from collections.abc import Collection
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+import simulator
+from kernels import Kernel
+from kernels.library import Agreement
+from simulator import Run
+from simulator.cures import find_cures
+
+from ..options import launch_options, target_options
+from ..progress import ProgressBar
+from ..target import Request, Target, fresh, resolve, settled
+from ..view import Story, page
+from .run import beside
+
+
+@click.command("view", context_settings={"ignore_unknown_options": True})
+@target_options
+@launch_options
+@click.option("--compare", "other", metavar="OTHER", help="A library kernel to put beside it.")
+@click.option(
+    "-o", "--output", default="run.html", show_default=True, metavar="FILE", help="The page."
+)
+@click.option("--open", "show", is_flag=True, help="Show it in a browser.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@click.pass_context
+def view_command(
+    ctx: click.Context,
+    request: Request,
+    schedule: str | int,
+    step_limit: int,
+    checks: str | Collection[str],
+    other: str | None,
+    output: str,
+    show: bool,
+    quiet: bool,
+) -> None:
+    """Run a kernel and draw what happened: one HTML file that opens from disk.
+
+    TARGET, ENTRY and ARGUMENTs are as in tilescope run. The page steps through the run,
+    shows who reads what, who waits at which barrier, sectors and banks; a hazard's moment
+    is a click away. Unless --schedule says otherwise, one warp runs at a time.
+
+    \b
+    Examples:
+      tilescope view matmul_tiled --size 64 --open
+      tilescope view matmul_naive --size 64 --compare matmul_tiled -o tiling.html
+      tilescope view matmul_missing_first_barrier --size 32 --open
+      tilescope view my.cu 'tiled<2>' --grid 3,3 --block 2,2 \\
+          f32[6,6]=arange f32[6,6]=ones f32[6,6] 6 6 6
+
+    Exit code 0: the page was written; 2: it could not run.
+    """  # noqa: D301 - click reads \b
+    if ctx.get_parameter_source("schedule") is ParameterSource.DEFAULT:
+        schedule = "warps"
+    requests = [request] if other is None else [request, beside(request, other)]
+    stories = [_story(resolve(r), schedule, checks, step_limit, quiet) for r in requests]
+    text = page(stories)
+    path = Path(output)
+    path.write_text(text, encoding="utf-8")
+    if not quiet:
+        click.echo(f"{path}: {len(text.encode()) / 1e6:.2f} MB, opens in any browser")
+    if show:
+        webbrowser.open(path.resolve().as_uri())
+
+
+def _story(
+    target: Target,
+    schedule: str | int,
+    checks: str | Collection[str],
+    step_limit: int,
+    quiet: bool,
+) -> Story:
+    """Launch a target with everything recorded, and prove a cure of each race."""
+    before = fresh(target.args)
+
+    def launch(kernel: Kernel, trace: bool = False) -> Run:
+        args = target.args if trace else fresh(before)
+        with ProgressBar(target.name, quiet) as progress:
+            return simulator.launch(
+                kernel, target.grid, target.block, args, target.shared_bytes, schedule,
+                checks, progress, step_limit, trace,
+            )  # fmt: skip
+
+    run = launch(target.kernel, trace=True)
+    agreements: list[Agreement] = []
+    if target.launch is not None and target.expected is not None:
+        agreements = target.launch.compare(target.expected)
+    if any(hazard.kind.endswith("-race") for hazard in run.hazards):
+        find_cures(target.kernel, run, launch)
+    return Story(run, target.name, settled(target), [a.to_dict() for a in agreements])

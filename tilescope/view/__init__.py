@@ -1,0 +1,7 @@
+"""The page that shows a run: ``tilescope view`` and ``run.show()``."""
+
+from __future__ import annotations
+
+from .page import NoTrace, Story, page
+
+__all__ = ["NoTrace", "Story", "page"]

@@ -1,0 +1,51 @@
+"""ES modules in files to one script: a page that opens from disk cannot import files."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.M)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let)\s+(\w+))", re.M)
+
+
+def bundle(start: str) -> str:
+    """The module and all that it imports, each in a function of its own.
+
+    The modules keep to one form: ``import { a, b } from "./name.js";`` at the top, and
+    ``export`` in front of a declaration.
+    """
+    folder = files("tilescope.view") / "js"
+    order: list[str] = []
+    _visit(start, folder, order, ())
+    parts = [_wrapped(name, _text(folder, name)) for name in order]
+    return '"use strict";\n' + "\n".join(parts)
+
+
+def _text(folder: Traversable, name: str) -> str:
+    return (folder / f"{name}.js").read_text(encoding="utf-8")
+
+
+def _visit(name: str, folder: Traversable, order: list[str], above: tuple[str, ...]) -> None:
+    if name in above:
+        raise ValueError(f"modules import each other: {' '.join((*above, name))}")
+    if name in order:
+        return
+    for _, needed in _IMPORT.findall(_text(folder, name)):
+        _visit(needed, folder, order, (*above, name))
+    order.append(name)
+
+
+def _wrapped(name: str, text: str) -> str:
+    names = _EXPORT.findall(text)
+    text = _IMPORT.sub(lambda m: f"const {{{m[1].replace(' as ', ': ')}}} = module_{m[2]};\n", text)
+    text = _EXPORT.sub("", text)
+    return f"const module_{name} = (() => {{\n{text}\nreturn {{ {', '.join(names)} }};\n}})();"
+
+
+def styles() -> str:
+    """All style sheets, in the order of their names."""
+    folder = files("tilescope.view") / "css"
+    sheets = sorted((f for f in folder.iterdir() if f.name.endswith(".css")), key=lambda f: f.name)
+    return "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)

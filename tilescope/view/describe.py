@@ -1,0 +1,165 @@
+"""What the page says of a run besides its steps: source, PTX, arrays, counters, hazards."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from simulator import Run
+from simulator.blocks import reachable
+from simulator.hazard import Hazard
+from simulator.module import Instruction
+from simulator.names import variable_name
+from simulator.program import Watched
+from simulator.sources import short_path
+from simulator.trace import ArrayMap, Trace
+
+from .extents import extents
+from .pool import Pool
+
+MOST_CELLS = 1 << 20
+"""Arrays with more elements are listed, not drawn."""
+_MOST_LINES = 4000
+
+
+class Text:
+    """The kernel's source files and PTX, by the numbers that the page refers to."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.files: dict[str, int] = {}
+        self.ptx: list[dict[str, Any]] = []
+        lines = trace.kernel.ptx.splitlines()
+        module = trace.program.module
+        for function in reachable(module, trace.kernel.entry):
+            for ins in function.body[:_MOST_LINES]:
+                file, line = self.place(ins)
+                text = " ".join(lines[ins.line - 1].split()) if ins.line <= len(lines) else ""
+                self.ptx.append({"line": ins.line, "text": text, "file": file, "source": line})
+
+    def place(self, ins: Instruction) -> tuple[int, int]:
+        """File number and line of an instruction's source; ``(-1, 0)`` without."""
+        location = ins.location
+        if location is not None and location.file not in self.trace.kernel.sources:
+            location = location.outermost
+        if location is None or not location.line:
+            return -1, 0
+        return self.files.setdefault(location.file, len(self.files)), location.line
+
+    def sources(self) -> list[dict[str, Any]]:
+        """The source files."""
+        found = []
+        for file in self.files:
+            text = self.trace.kernel.sources.get(file)
+            if text is None:
+                try:
+                    text = Path(file).read_text(encoding="utf-8", errors="replace")
+                except OSError:
+                    text = ""
+            found.append({"path": short_path(file), "lines": text.splitlines()[:_MOST_LINES]})
+        return found
+
+    def watched(self, item: Watched) -> dict[str, Any]:
+        """An instruction whose executions the trace has."""
+        ins, site = item.instruction, item.site
+        file, line = self.place(ins)
+        made: dict[str, Any] = {
+            "name": ins.name, "kind": item.kind, "ptx": ins.line, "file": file, "source": line,
+            "outputs": list(item.outputs), "inputs": list(item.inputs),
+        }  # fmt: skip
+        if site is not None:
+            made |= {"space": site.space, "width": site.width, "size": site.size}
+            made["operation"] = site.operation
+        return made
+
+
+def arrays(trace: Trace, pool: Pool, values: bool) -> list[dict[str, Any]]:
+    """Global arrays that the launch was given or that it touched."""
+    found = []
+    for item in trace.maps.values():
+        touched = bool(item.reads.any() or item.writes.any())
+        if item.reads.size and (item.argument or touched):
+            found.append(_array(item, pool, values))
+    return found
+
+
+def _array(item: ArrayMap, pool: Pool, values: bool) -> dict[str, Any]:
+    drawn = item.reads.size <= MOST_CELLS
+    made: dict[str, Any] = {
+        "place": item.number, "name": variable_name(item.name), "type": item.dtype.name,
+        "shape": list(item.shape), "size": item.size, "count": int(item.reads.size),
+        "drawn": drawn, "reads_total": int(item.reads.sum()),
+        "writes_total": int(item.writes.sum()),
+    }  # fmt: skip
+    if drawn:
+        for name in ("reads", "writes"):
+            counts = getattr(item, name)
+            made[name] = pool.add(counts.astype(np.int32 if counts.max() < 2**31 else np.float64))
+        made["owner"] = pool.add(item.owner.astype(np.int32))
+        if values and item.dtype.kind in "fiu":
+            made["before"] = pool.add(item.before.view(item.dtype))
+            made["after"] = pool.add(item.after.view(item.dtype))
+    return made
+
+
+def shared(trace: Trace, nbytes: int) -> list[dict[str, Any]]:
+    """Shared variables, with their extents where the source tells."""
+    layout = trace.program.layout
+    source = "\n".join(trace.kernel.sources.values())
+    sizes = _element_sizes(trace)
+    found = []
+    for placed in layout.placed.values():
+        variable = placed.variable
+        if variable.space != "shared" or placed.address >= nbytes:
+            continue
+        length = variable.nbytes or nbytes - placed.address
+        inside = [size for at, size in sizes.items() if 0 <= at - placed.address < length]
+        size = min(inside, default=4)
+        name = variable_name(variable.name)
+        shape = extents(name, length // size, source, trace.kernel.name)
+        found.append(
+            {
+                "name": name, "start": placed.address, "bytes": length, "size": size,
+                "shape": list(shape or (length // size,)),
+            }
+        )  # fmt: skip
+    return sorted(found, key=lambda item: (item["start"], -item["bytes"]))
+
+
+def _element_sizes(trace: Trace) -> dict[int, int]:
+    """Element size of accesses by the (first) shared address that each has."""
+    found: dict[int, int] = {}
+    for batch in trace.batches:
+        for event in batch.events:
+            if event.offset is not None and event.place.ndim == 0 and event.place == -1:
+                site = (trace.program.watched or [])[event.watched].site
+                if site is not None:
+                    at = int(event.offset.min())
+                    found[at] = min(found.get(at, site.size), site.size)
+    return found
+
+
+def hazards(run: Run) -> list[dict[str, Any]]:
+    """The findings, with their report and the cure in words."""
+    return [_hazard(hazard) for hazard in run.hazards]
+
+
+def _hazard(hazard: Hazard) -> dict[str, Any]:
+    return hazard.to_dict() | {
+        "cure_text": str(hazard.cure) if hazard.cure else "",
+        "cure_line": hazard.cure.source.line if hazard.cure else 0,
+    }
+
+
+def plain(value: Any) -> Any:
+    """JSON has neither NaN nor infinity."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value

@@ -1,0 +1,132 @@
+"""A trace's events as tables of numbers, each array cut down to what it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simulator.program import Watched
+from simulator.trace import RELEASE, Batch, Event, Trace
+
+from .pool import Pool, shrink
+
+FIELDS = ("watched", "mask", "place", "offset", "box", "first", "many")
+"""Columns of the event table; ``first`` and ``many`` select from the list of values."""
+
+_HALF = ("f16",)
+
+
+def pack_batch(trace: Trace, batch: Batch, blocks: list[int], pool: Pool, limit: int) -> Any:
+    """One batch as the page takes it.
+
+    Args:
+        trace: The trace that the batch is part of.
+        batch: Its events.
+        blocks: Which of its blocks to keep.
+        pool: Takes the arrays.
+        limit: Bytes that the pool may hold; later steps are left out.
+    """
+    columns = [batch.blocks.index(block) for block in blocks]
+    packer = _Packer(trace, columns, pool)
+    full = batch.full
+    for event in batch.events:
+        if pool.nbytes > limit:
+            full = True
+            break
+        packer.add(event)
+    table = np.array(packer.rows, np.int32).reshape(-1, len(FIELDS)).T
+    return {
+        "blocks": blocks,
+        "events": pool.add(np.ascontiguousarray(table)),
+        "count": len(packer.rows),
+        "recorded": len(batch.events),
+        "values": pool.add(np.array(packer.values, np.int32)),
+        "boxes": pool.add(np.array(packer.boxes, np.int32).reshape(-1, 6)),
+        "full": full,
+    }
+
+
+class _Packer:
+    """Builds the event table of one batch."""
+
+    def __init__(self, trace: Trace, columns: list[int], pool: Pool) -> None:
+        self.trace, self.columns, self.pool = trace, columns, pool
+        self.extent = trace.block[::-1]
+        self.rows: list[tuple[int, ...]] = []
+        self.values: list[int] = []
+        self.boxes: list[tuple[int, ...]] = []
+        self._boxes: dict[tuple[int, ...], int] = {}
+
+    def add(self, event: Event) -> None:
+        """Add an event, unless none of the kept blocks takes part."""
+        mask = self.crop(event.mask)
+        if mask is not None and not mask.any():
+            return
+        low, high = self.box(mask)
+        if mask is not None:
+            mask = self.cut(mask, low, high)
+            mask = None if mask.all() else self.pool.add(shrink(mask))
+        key = (*low, *high)
+        if key not in self._boxes:
+            self._boxes[key] = len(self.boxes)
+            self.boxes.append(key)
+        place = offset = -1
+        first = len(self.values)
+        if event.watched != RELEASE:
+            watched = (self.trace.program.watched or [])[event.watched]
+            if event.offset is not None:
+                place = self.reduced(event.place.astype(np.int32), low, high)
+                bounded = np.clip(event.offset, -1, 2**31 - 1).astype(np.int32)
+                offset = self.reduced(bounded, low, high)
+            for value in event.values:
+                self.values.append(self.reduced(self.typed(value, watched, event), low, high))
+        self.rows.append(
+            (
+                event.watched, -1 if mask is None else mask, place, offset,
+                self._boxes[key], first, len(self.values) - first,
+            )
+        )  # fmt: skip
+
+    def crop(self, value: Any) -> Any:
+        """The kept blocks' part."""
+        if value is None or value.ndim == 0 or value.shape[3] == 1:
+            return value
+        return value[..., self.columns]
+
+    def box(self, mask: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The smallest box of threads that holds all that are on: from, and to (z, y, x)."""
+        low, high = [0, 0, 0], list(self.extent)
+        if mask is not None and mask.ndim:
+            for axis in range(3):
+                if mask.shape[axis] > 1:
+                    others = tuple(a for a in range(4) if a != axis)
+                    on = np.flatnonzero(mask.any(axis=others))
+                    low[axis], high[axis] = int(on[0]), int(on[-1]) + 1
+        return tuple(low), tuple(high)
+
+    def cut(self, value: Any, low: tuple[int, ...], high: tuple[int, ...]) -> Any:
+        """The box's part."""
+        if value.ndim == 0:
+            return value
+        parts = [
+            slice(a, b) if size > 1 else slice(None)
+            for a, b, size in zip(low, high, value.shape[:3], strict=True)
+        ]
+        return value[tuple(parts)]
+
+    def reduced(self, value: Any, low: tuple[int, ...], high: tuple[int, ...]) -> int:
+        """The pool's number of a register's value."""
+        return self.pool.add(shrink(self.cut(self.crop(value), low, high)))
+
+    def typed(self, value: Any, watched: Watched, event: Event) -> Any:
+        """A value as the number it stands for: bits moved about untyped are often floats."""
+        types = watched.instruction.types
+        if types and types[-1] in _HALF and value.dtype == np.int16:
+            return value.view(np.float16)
+        if event.place is not None and event.place.ndim == 0:
+            found = self.trace.maps.get(int(event.place))
+            if found is not None and found.argument and found.dtype.kind == "f":
+                same = value.dtype.kind in "iu" and value.dtype.itemsize == found.size
+                return value.view(found.dtype) if same else value
+        return value

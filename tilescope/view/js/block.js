@@ -1,0 +1,169 @@
+// One block's part of a run: its steps in order, its phases, and who wrote what when.
+import { RELEASE, SHARED } from "./run.js";
+
+const cache = new Map();
+
+export function blockOf(run, number) {
+  const key = `${run.number}:${number}`;
+  if (!cache.has(key)) cache.set(key, new Block(run, number));
+  return cache.get(key);
+}
+
+class Block {
+  constructor(run, number) {
+    this.run = run;
+    this.number = number;
+    this.batch = run.batches.find((batch) => batch.blocks.includes(number));
+    this.column = this.batch.blocks.indexOf(number);
+    this.events = [];
+    this.phases = [];
+    let phase = 0;
+    for (let e = 0; e < this.batch.count; e++) {
+      if (!this.batch.anyone(e, this.column)) continue;
+      this.events.push(e);
+      this.phases.push(phase);
+      if (this.batch.watched[e] === RELEASE) phase++;
+    }
+    const last = this.events.findLastIndex((e) => {
+      const w = this.watchedOf(e);
+      return w && w.kind !== "exit";
+    });
+    this.phaseCount = (last < 0 ? 0 : this.phases[last]) + 1;
+    this.phases = this.phases.map((p) => Math.min(p, this.phaseCount - 1));
+    this.writers = null;
+  }
+
+  // An event's instruction; null where a barrier opens.
+  watchedOf(e) {
+    const number = this.batch.watched[e];
+    return number === RELEASE ? null : this.run.watched[number];
+  }
+
+  watchedAt(step) {
+    return this.watchedOf(this.events[step]);
+  }
+
+  // Steps a reader stops at: "thread": what this thread does; "warp"; "all": the whole block.
+  stops(mode, thread) {
+    const warp = Math.floor(thread / 32);
+    const found = [];
+    for (let step = 0; step < this.events.length; step++) {
+      const e = this.events[step];
+      const w = this.watchedOf(e);
+      if (w && w.quiet) continue;
+      if (mode === "all" || this.takesPart(e, thread, mode === "warp" ? warp : -1)) found.push(step);
+    }
+    return found.length ? found : [0];
+  }
+
+  takesPart(e, thread, warp) {
+    if (warp < 0) return this.batch.within(e, this.column, thread) !== null;
+    for (let t = warp * 32; t < Math.min(this.run.threads, warp * 32 + 32); t++) {
+      if (this.batch.within(e, this.column, t)) return true;
+    }
+    return false;
+  }
+
+  // The accesses of one step: who, where, what.
+  accesses(step) {
+    const e = this.events[step];
+    const w = this.watchedOf(e);
+    if (!w || !w.access) return [];
+    const found = [];
+    const { batch, column } = this;
+    batch.each(e, column, (thread, z, y, x) => {
+      found.push({
+        thread,
+        place: batch.placeOf(e, z, y, x, column),
+        offset: batch.offsetOf(e, z, y, x, column),
+        value: (k) => batch.valueOf(e, k, z, y, x, column),
+        values: batch.many[e],
+      });
+    });
+    return found;
+  }
+
+  // Every write to shared memory and, by this block, to global arrays: for each element
+  // the steps, threads and values, in order.
+  history() {
+    if (this.writers) return this.writers;
+    this.writers = new Map();
+    for (let step = 0; step < this.events.length; step++) {
+      const e = this.events[step];
+      const w = this.watchedOf(e);
+      if (!w || (w.kind !== "store" && w.kind !== "atomic")) continue;
+      this.batch.each(e, this.column, (thread, z, y, x) => this.note(step, e, w, thread, z, y, x));
+    }
+    return this.writers;
+  }
+
+  note(step, e, w, thread, z, y, x) {
+    const { batch, column } = this;
+    const place = batch.placeOf(e, z, y, x, column);
+    if (place < SHARED) return;
+    const offset = batch.offsetOf(e, z, y, x, column);
+    const values = w.kind === "store" ? w.width / w.size : 1;
+    for (let k = 0; k < values; k++) {
+      const key = `${place}:${offset + k * w.size}`;
+      let known = this.writers.get(key);
+      if (!known) this.writers.set(key, (known = []));
+      const before = known.length ? known[known.length - 1].value : this.initial(place, offset);
+      const value =
+        w.kind === "store"
+          ? batch.valueOf(e, k, z, y, x, column)
+          : combined(w, before, batch.valueOf(e, w.outputs[0] >= 0 ? 1 : 0, z, y, x, column));
+      known.push({ step, thread, value, type: batch.typeOf(e, k) });
+    }
+  }
+
+  initial(place, offset) {
+    const array = this.run.byPlace.get(place);
+    if (!array || array.before === undefined) return place === SHARED ? 0 : NaN;
+    return Number(this.run.pool.data(array.before)[Math.floor(offset / array.size)]);
+  }
+
+  // Who wrote an element last, up to and with a step.
+  writer(place, offset, step) {
+    const known = this.history().get(`${place}:${offset}`);
+    if (!known) return null;
+    let low = 0;
+    let high = known.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (known[middle].step <= step) low = middle + 1;
+      else high = middle;
+    }
+    return low ? known[low - 1] : null;
+  }
+
+  // Threads that never store to global memory.
+  silent() {
+    if (this.quietThreads) return this.quietThreads;
+    const left = new Set(Array.from({ length: this.run.threads }, (_, t) => t));
+    let stores = 0;
+    for (const e of this.events) {
+      const w = this.watchedOf(e);
+      if (!w || w.kind === "load" || !w.access) continue;
+      this.batch.each(e, this.column, (thread, z, y, x) => {
+        if (this.batch.placeOf(e, z, y, x, this.column) < 0) return;
+        left.delete(thread);
+        stores++;
+      });
+    }
+    this.quietThreads = stores ? left : new Set();
+    return this.quietThreads;
+  }
+}
+
+function combined(w, before, operand) {
+  switch (w.operation) {
+    case "add": return before + operand;
+    case "min": return Math.min(before, operand);
+    case "max": return Math.max(before, operand);
+    case "exch": return operand;
+    case "and": return before & operand;
+    case "or": return before | operand;
+    case "xor": return before ^ operand;
+    default: return NaN;
+  }
+}

@@ -1,0 +1,48 @@
+// The page's numbers: typed arrays of four axes (z, y, x, block), of which an axis that does not
+// matter has one entry only. Nothing is expanded; a lane's value is found by strides.
+
+const TYPES = [
+  Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, BigInt64Array,
+  Uint8Array, Uint16Array, Uint32Array, BigUint64Array,
+];
+export const NAMES = ["f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"];
+
+export class Pool {
+  constructor(about, buffer) {
+    const index = new Int32Array(buffer, 0, about.arrays * 6);
+    const n = about.arrays;
+    this.items = [];
+    for (let i = 0; i < n; i++) {
+      const [type, at, z, y, x, b] = [0, 1, 2, 3, 4, 5].map((k) => index[k * n + i]);
+      const data = new TYPES[type](buffer, about.start + at, z * y * x * b);
+      this.items.push({
+        data, type, z, y, x, b,
+        sz: z > 1 ? y * x * b : 0, sy: y > 1 ? x * b : 0, sx: x > 1 ? b : 0, sb: b > 1 ? 1 : 0,
+      });
+    }
+  }
+
+  data(i) {
+    return this.items[i].data;
+  }
+
+  at(i, z, y, x, b) {
+    const item = this.items[i];
+    const value = item.data[z * item.sz + y * item.sy + x * item.sx + b * item.sb];
+    return typeof value === "bigint" ? Number(value) : value;
+  }
+}
+
+async function inflate(text) {
+  const raw = atob(text);
+  const bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).arrayBuffer();
+}
+
+export async function load() {
+  const content = JSON.parse(document.getElementById("data").textContent);
+  const buffer = await inflate(document.getElementById("numbers").textContent);
+  return { ...content, pool: new Pool(content.pool, buffer) };
+}

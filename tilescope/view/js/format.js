@@ -1,0 +1,77 @@
+// Numbers and names as people read them.
+
+// The shortest decimal that is this value and no other of its type.
+export function exact(value, type = "f32") {
+  if (!Number.isFinite(value)) return String(value).replace("Infinity", "inf").replace("-", "\u2212");
+  if (type !== "f32" || Number.isInteger(value)) return minus(String(value));
+  for (let digits = 1; digits < 10; digits++) {
+    const text = value.toPrecision(digits);
+    if (Math.fround(Number(text)) === value) return minus(tidy(text));
+  }
+  return minus(String(value));
+}
+
+// A few digits, for a cell.
+export function brief(value, room = 5) {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "inf" : "\u2212inf";
+  const whole = String(value);
+  if (Number.isInteger(value) && whole.length <= room) return minus(whole);
+  for (let digits = Math.min(room > 6 ? 6 : 4, room - 1); digits > 0; digits--) {
+    const text = tidy(value.toPrecision(digits));
+    if (text.length <= room) return minus(text);
+  }
+  return minus(value.toExponential(0).replace("e+", "e"));
+}
+
+function tidy(text) {
+  if (text.includes("e")) return text.replace(/\.?0+e/, "e").replace("e+", "e");
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+
+function minus(text) {
+  return text.replace("-", "\u2212");
+}
+
+export function count(number) {
+  return Math.round(number).toLocaleString("en-US");
+}
+
+export function times(number) {
+  return `${count(number)}\u00d7`;
+}
+
+export function plural(number, word, many = `${word}s`) {
+  return `${count(number)} ${number === 1 ? word : many}`;
+}
+
+export function triple(t) {
+  return t[2] ? `(${t[0]},${t[1]},${t[2]})` : `(${t[0]},${t[1]})`;
+}
+
+export function shape(t) {
+  const used = t[2] > 1 ? t : t[1] > 1 ? t.slice(0, 2) : t.slice(0, 1);
+  return used.join("\u00d7");
+}
+
+export function bytes(n) {
+  if (n < 1024) return `${n} B`;
+  return n < 1048576 ? `${+(n / 1024).toFixed(2)} KiB` : `${+(n / 1048576).toFixed(2)} MiB`;
+}
+
+export function list(items, most = 6) {
+  const shown = items.slice(0, most).join(", ");
+  return items.length > most ? `${shown} and ${count(items.length - most)} more` : shown;
+}
+
+// 0, 1, 2, 5 as "0-2, 5"
+export function ranges(numbers) {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  const parts = [];
+  for (let i = 0; i < sorted.length; i++) {
+    let j = i;
+    while (sorted[j + 1] === sorted[j] + 1) j++;
+    parts.push(j > i ? `${sorted[i]}\u2013${sorted[j]}` : `${sorted[i]}`);
+    i = j;
+  }
+  return parts.join(", ");
+}

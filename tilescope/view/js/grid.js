@@ -1,0 +1,143 @@
+// A grid of cells on a canvas: a matrix, a strip, shared memory, the threads of a block.
+import { el } from "./dom.js";
+import { colours, paint } from "./paint.js";
+
+const tip = el("div", { id: "tip", "aria-hidden": "true", hidden: true });
+
+export class Grid {
+  // about: { name, note, rows, columns, count, describe(i) -> lines, pick(i), label(i), most }
+  constructor(about) {
+    this.about = about;
+    this.cursor = -1;
+    this.cells = { shade: null, text: null, marks: [] };
+    this.canvas = el("canvas", {
+      tabindex: 0, role: "application",
+      "aria-label": `${about.name}, ${about.rows} rows of ${about.columns}. Arrow keys move, Enter picks.`,
+    });
+    this.live = el("span", { class: "sr", "aria-live": "polite" });
+    this.caption = el("figcaption", {}, el("strong", {}, about.name), " ", el("span", {}, about.note ?? ""));
+    this.box = el("div", { class: "canvas" }, this.canvas);
+    this.root = el("figure", { class: "grid" }, this.caption, this.box, this.live);
+    const { columns, most = 44 } = about;
+    const least = (columns <= 8 ? 140 : columns <= 16 ? 230 : columns <= 32 ? 300 : 380) * (about.small ?? 1);
+    this.root.style.flex = `1 1 ${Math.min(least, columns * most + 30)}px`;
+    this.root.style.maxWidth = `max(${columns * most + 34}px, 9rem)`;
+    this.canvas.addEventListener("pointermove", (event) => this.hover(event));
+    this.canvas.addEventListener("pointerleave", () => this.leave());
+    this.canvas.addEventListener("click", (event) => this.choose(this.at(event)));
+    this.canvas.addEventListener("keydown", (event) => this.key(event));
+    this.canvas.addEventListener("focus", () => this.move(Math.max(0, this.cursor)));
+    this.canvas.addEventListener("blur", () => {
+      this.cursor = -1;
+      this.draw();
+    });
+    new ResizeObserver(() => this.resize()).observe(this.box);
+  }
+
+  set(cells) {
+    this.cells = cells;
+    this.draw();
+  }
+
+  resize() {
+    if (this.box.clientWidth && this.box.clientWidth !== this.width) this.draw();
+  }
+
+  layout() {
+    const { rows, columns, most = 44 } = this.about;
+    const width = this.box.clientWidth || 300;
+    this.width = width;
+    let margin = 0;
+    let cell = width / columns;
+    if (cell >= 12) {
+      margin = 9 + 7 * String(Math.max(rows, columns) - 1).length;
+      cell = (width - margin) / columns;
+    }
+    this.margin = margin;
+    this.cell = Math.min(most, cell >= 4 ? Math.floor(cell) : cell);
+    this.top = margin ? 15 : 0;
+    return { w: margin + this.cell * columns + 1, h: this.top + this.cell * rows + 1 };
+  }
+
+  draw() {
+    if (!this.box.isConnected || !this.box.clientWidth) return;
+    const { w, h } = this.layout();
+    const ratio = window.devicePixelRatio || 1;
+    const canvas = this.canvas;
+    if (canvas.width !== Math.round(w * ratio) || canvas.height !== Math.round(h * ratio)) {
+      canvas.width = Math.round(w * ratio);
+      canvas.height = Math.round(h * ratio);
+      canvas.style.width = `${w}px`;
+      canvas.style.height = `${h}px`;
+    }
+    paint(this, canvas.getContext("2d"), ratio, colours());
+  }
+
+  at(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const { rows, columns, count } = this.about;
+    const column = Math.floor((event.clientX - box.left - this.margin) / this.cell);
+    const row = Math.floor((event.clientY - box.top - this.top) / this.cell);
+    const i = row * columns + column;
+    return row >= 0 && column >= 0 && row < rows && column < columns && i < count ? i : -1;
+  }
+
+  hover(event) {
+    const i = this.at(event);
+    if (i < 0) return this.leave();
+    if (i === this.hovered) return this.place(event);
+    this.hovered = i;
+    tip.replaceChildren(...this.lines(i).map((line, n) => el(n ? "div" : "strong", {}, line)));
+    if (!tip.isConnected) document.body.append(tip);
+    tip.hidden = false;
+    return this.place(event);
+  }
+
+  place(event) {
+    const room = document.documentElement.clientWidth - tip.offsetWidth - 8;
+    const below = event.clientY + 18 + tip.offsetHeight < window.innerHeight;
+    tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, room))}px`;
+    tip.style.top = `${below ? event.clientY + 18 : event.clientY - tip.offsetHeight - 12}px`;
+  }
+
+  leave() {
+    this.hovered = -1;
+    tip.hidden = true;
+  }
+
+  lines(i) {
+    return this.about.describe(i);
+  }
+
+  choose(i) {
+    if (i >= 0 && this.about.pick) this.about.pick(i);
+  }
+
+  move(i) {
+    this.cursor = Math.max(0, Math.min(this.about.count - 1, i));
+    this.live.textContent = this.lines(this.cursor).join(". ");
+    this.draw();
+  }
+
+  key(event) {
+    const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.about.columns, ArrowDown: this.about.columns };
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.key in steps) {
+      const next = this.cursor + steps[event.key];
+      if (next >= 0 && next < this.about.count) this.move(next);
+    } else if (event.key === "Enter") this.choose(this.cursor);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}
+
+// Rows and columns in which to draw an array: two-dimensional as it is, others as strips.
+export function extent(shape, count) {
+  if (shape.length > 1) {
+    const columns = shape[shape.length - 1];
+    if (columns <= 2048) return { rows: Math.max(1, Math.ceil(count / Math.max(1, columns))), columns: Math.max(1, columns) };
+  }
+  const columns = Math.max(1, Math.min(count, count > 4096 ? 256 : 32));
+  return { rows: Math.max(1, Math.ceil(count / columns)), columns };
+}

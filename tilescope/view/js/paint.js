@@ -1,0 +1,212 @@
+// Painting a grid. Every mark has a shape of its own, so that none is told by colour alone.
+import { brief } from "./format.js";
+
+let known = null;
+
+export function colours() {
+  if (known) return known;
+  const style = getComputedStyle(document.documentElement);
+  const get = (name) => style.getPropertyValue(`--${name}`).trim();
+  known = {
+    cell: get("cell"), line: get("cell-line"), ink: get("ink"), soft: get("soft"), paper: get("paper"),
+    low: rgb(get("heat-low")), high: rgb(get("heat-high")),
+    read: get("read"), write: get("write"), mine: get("mine"), tile: get("tile"), bad: get("bad"),
+    through: get("through"), mono: get("mono"),
+  };
+  return known;
+}
+
+export function forgetColours() {
+  known = null;
+}
+
+function rgb(hex) {
+  return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+}
+
+export function heat(colour, t) {
+  return colour.low.map((low, i) => Math.round(low + (colour.high[i] - low) * t));
+}
+
+export function paint(grid, context, ratio, colour) {
+  const { cells, cell, margin, top } = grid;
+  const { rows, columns, count } = grid.about;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, grid.canvas.width, grid.canvas.height);
+  if (cell * ratio < 2) dots(grid, context, ratio, colour);
+  else {
+    for (let i = 0; i < count; i++) {
+      const x = margin + (i % columns) * cell;
+      const y = top + Math.floor(i / columns) * cell;
+      const t = cells.shade ? cells.shade[i] : -1;
+      context.fillStyle = t < 0 ? colour.cell : css(heat(colour, t));
+      context.fillRect(x, y, cell, cell);
+    }
+    lines(grid, context, colour);
+  }
+  if (margin) headers(grid, context, colour, rows, columns);
+  for (const mark of cells.marks ?? []) draw(grid, context, colour, mark);
+  if (cells.text && cell >= 13) texts(grid, context, colour);
+  if (grid.cursor >= 0) outline(context, ...corner(grid, grid.cursor), cell, colour.ink, 2, [3, 2]);
+}
+
+function css(parts) {
+  return `rgb(${parts.join(",")})`;
+}
+
+function corner(grid, i) {
+  const { columns } = grid.about;
+  return [grid.margin + (i % columns) * grid.cell, grid.top + Math.floor(i / columns) * grid.cell];
+}
+
+// Cells smaller than two pixels: each pixel shows the largest of the cells below it.
+function dots(grid, context, ratio, colour) {
+  const { rows, columns, count } = grid.about;
+  const { width, height } = grid.canvas;
+  const image = context.createImageData(width, height);
+  const { shade } = grid.cells;
+  const plain = rgb(colour.cell);
+  for (let py = 0; py < height; py++) {
+    for (let px = 0; px < width; px++) {
+      const row = Math.min(rows - 1, Math.floor((py * rows) / height));
+      const i = row * columns + Math.min(columns - 1, Math.floor((px * columns) / width));
+      const part = i < count && shade && shade[i] >= 0 ? heat(colour, shade[i]) : plain;
+      image.data.set([...part, i < count ? 255 : 0], (py * width + px) * 4);
+    }
+  }
+  context.putImageData(image, 0, 0);
+}
+
+function lines(grid, context, colour) {
+  const { cell, margin, top } = grid;
+  const { rows, columns } = grid.about;
+  if (cell < 7) return;
+  context.fillStyle = colour.line;
+  for (let c = 0; c <= columns; c++) context.fillRect(margin + c * cell, top, 1, rows * cell + 1);
+  for (let r = 0; r <= rows; r++) context.fillRect(margin, top + r * cell, columns * cell + 1, 1);
+}
+
+function headers(grid, context, colour, rows, columns) {
+  const { cell, margin, top } = grid;
+  context.fillStyle = colour.soft;
+  context.font = `10px ${colour.mono}`;
+  context.textAlign = "center";
+  context.textBaseline = "alphabetic";
+  const every = cell >= 18 ? 1 : cell >= 9 ? 4 : 8;
+  for (let c = 0; c < columns; c += every) context.fillText(String(c), margin + (c + 0.5) * cell, top - 4);
+  context.textAlign = "right";
+  context.textBaseline = "middle";
+  const first = grid.about.strip ? columns : 1;
+  for (let r = 0; r < rows; r += every) context.fillText(String(r * first), margin - 4, top + (r + 0.5) * cell);
+}
+
+function texts(grid, context, colour) {
+  const { cell, cells } = grid;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  const room = Math.max(2, Math.floor((cell - 4) / 6.2));
+  const size = cell >= 34 ? 12 : cell >= 22 ? 11 : 10;
+  context.font = `${size}px ${colour.mono}`;
+  for (let i = 0; i < grid.about.count; i++) {
+    let text = cells.text(i);
+    if (text === null || text === undefined) continue;
+    if (typeof text === "number") text = brief(text, room);
+    if (text.length > room + 1) continue;
+    const [x, y] = corner(grid, i);
+    context.fillStyle = colour.ink;
+    context.fillText(text, x + cell / 2 + 0.5, y + cell / 2 + 1);
+  }
+}
+
+function outline(context, x, y, cell, colour, width, dash = []) {
+  context.strokeStyle = colour;
+  context.lineWidth = width;
+  context.setLineDash(dash);
+  const inset = width / 2 + 0.5;
+  if (cell > 2 * width) context.strokeRect(x + inset, y + inset, cell - 2 * inset + 1, cell - 2 * inset + 1);
+  else {
+    context.fillStyle = colour;
+    context.fillRect(x, y, cell, cell);
+  }
+  context.setLineDash([]);
+}
+
+// mark: { i, kind, note }; the note is a short text in the corner.
+function draw(grid, context, colour, { i, kind, note }) {
+  const { cell } = grid;
+  const [x, y] = corner(grid, i);
+  const thick = cell >= 14 ? 2.5 : cell >= 7 ? 1.5 : 1;
+  if (kind === "tile") {
+    context.fillStyle = colour.tile;
+    context.fillRect(x + 1, y + 1, cell - 1, cell - 1);
+  } else if (kind === "read") {
+    outline(context, x, y, cell, colour.read, thick);
+    if (cell >= 20) dot(context, x + cell - 6, y + 6, colour.read);
+  } else if (kind === "write") {
+    outline(context, x, y, cell, colour.write, thick);
+    if (cell >= 20) triangle(context, x + cell - 9, y + 3, colour.write);
+  } else if (kind === "mine") {
+    outline(context, x, y, cell, colour.mine, thick + (cell >= 14 ? 1 : 0.5));
+    if (cell >= 16) outline(context, x + 4, y + 4, cell - 8, colour.mine, 1);
+  } else if (kind === "through") {
+    outline(context, x, y, cell, colour.through, thick, cell >= 8 ? [3, 2] : []);
+  } else if (kind === "fill" || kind === "off") {
+    hatch(context, x, y, cell, colour.soft, kind === "off");
+  } else if (kind === "bad") {
+    outline(context, x, y, cell, colour.bad, thick + 1);
+    cross(context, x, y, cell, colour.bad);
+  }
+  if (note && cell >= 17) {
+    context.font = `bold 10px ${colour.mono}`;
+    context.textAlign = "left";
+    context.textBaseline = "top";
+    context.fillStyle = kind === "through" ? colour.through : colour.read;
+    context.fillText(note, x + 5, y + 4);
+  }
+}
+
+function dot(context, x, y, colour) {
+  context.fillStyle = colour;
+  context.beginPath();
+  context.arc(x, y, 2.5, 0, 7);
+  context.fill();
+}
+
+function triangle(context, x, y, colour) {
+  context.fillStyle = colour;
+  context.beginPath();
+  context.moveTo(x, y);
+  context.lineTo(x + 6, y);
+  context.lineTo(x + 3, y + 6);
+  context.fill();
+}
+
+function cross(context, x, y, cell, colour) {
+  if (cell < 20) return;
+  context.strokeStyle = colour;
+  context.lineWidth = 1.5;
+  context.beginPath();
+  context.moveTo(x + cell - 9, y + 4);
+  context.lineTo(x + cell - 4, y + 9);
+  context.moveTo(x + cell - 4, y + 4);
+  context.lineTo(x + cell - 9, y + 9);
+  context.stroke();
+}
+
+function hatch(context, x, y, cell, colour, dense) {
+  context.save();
+  context.beginPath();
+  context.rect(x + 1, y + 1, cell - 1, cell - 1);
+  context.clip();
+  context.strokeStyle = colour;
+  context.lineWidth = 1;
+  context.globalAlpha = 0.55;
+  context.beginPath();
+  const every = dense ? 4 : 6;
+  for (let d = -cell; d < cell; d += every) {
+    context.moveTo(x + d, y + cell);
+    context.lineTo(x + d + cell, y);
+  }
+  context.stroke();
+  context.restore();
+}

@@ -1,0 +1,327 @@
+// Step by step: where the block is in its arrays, shared memory as it fills, the picked thread.
+import { el, replace, setText } from "./dom.js";
+import { count, exact, list, plural, ranges, triple } from "./format.js";
+import { Grid, extent } from "./grid.js";
+import { SHARED, subscripts } from "./run.js";
+import { Source } from "./source.js";
+import { constant, expression, inputLabel, inputValue, nameOf, result, threadOf } from "./thread.js";
+
+export class Steps {
+  constructor(state) {
+    this.state = state;
+    this.now = el("p", { class: "now", id: "now", "aria-live": "polite" });
+    this.where = el("p", { class: "hint", id: "where" });
+    this.hazard = el("div", { class: "hazard-note", id: "hazard-note", hidden: true });
+    this.grids = el("div", { class: "grids", id: "step-grids" });
+    this.threads = el("div", { class: "threads" });
+    this.growth = el("ol", { class: "growth", id: "growth", tabindex: 0, "aria-label": "How the value grew" });
+    this.growthTitle = el("h3", { id: "growth-title" }, "");
+    this.source = new Source();
+    this.block = el("select", { id: "block", onchange: () => state.update({ block: Number(this.block.value) }) });
+    this.note = el("p", { class: "hint", id: "sampled" });
+    this.root = el("div", { class: "steps" },
+      el("div", { class: "left" },
+        el("section", { class: "panel now-panel", "aria-label": "This step" }, this.where, this.now, this.hazard),
+        el("section", { class: "panel", "aria-label": "Memory at this step" }, this.grids, key())),
+      el("div", { class: "right" },
+        this.source.root,
+        el("section", { class: "panel", "aria-labelledby": "growth-title" }, this.growthTitle, this.growth),
+        el("section", { class: "panel who", "aria-label": "Block and thread" },
+          el("div", { class: "bar" }, el("label", { for: "block" }, "Block "), this.block, this.note), this.threads)));
+    this.key = "";
+  }
+
+  prepare() {
+    const run = this.state.now;
+    if (this.key === String(run.number)) return;
+    this.key = String(run.number);
+    replace(this.block, run.recorded.map((number) => el("option", { value: number }, triple(run.blockAt(number)))));
+    const left = run.blocks - run.recorded.length;
+    const short = run.batches.find((batch) => batch.full);
+    setText(this.note, [
+      left > 0 ? `${run.recorded.length} of ${count(run.blocks)} blocks are recorded step by step; counts are of all.` : "",
+      short ? `Only the first ${count(short.count)} steps are recorded.` : "",
+    ].filter(Boolean).join(" "));
+    this.arrays = run.arrays.filter((a) => a.drawn && a.count <= 1 << 16).map((array) => this.arrayGrid(run, array));
+    this.shared = run.shared.map((variable) => this.sharedGrid(run, variable));
+    replace(this.grids, [...this.arrays, ...this.shared].map((grid) => grid.root));
+    this.threadGrid = new Grid({
+      name: "Threads of the block", rows: run.by * run.bz, columns: run.bx, count: run.threads, most: run.bx > 8 ? 15 : 26,
+      note: run.warps > 1 ? `${run.warps} warps` : "one warp", strip: false,
+      describe: (i) => this.describeThread(run, i),
+      pick: (i) => this.state.update({ thread: i }),
+    });
+    replace(this.threads, this.threadGrid.root);
+  }
+
+  arrayGrid(run, array) {
+    const { rows, columns } = extent(array.shape, array.count);
+    const grid = new Grid({
+      name: array.name, rows, columns, count: array.count, strip: array.shape.length < 2, small: 0.52, most: 36,
+      note: `${array.shape.join("\u00d7")} in global memory`,
+      describe: (i) => [`${array.name}${subscripts(array.shape, i)}${this.shown(this.globalValue(run, array, i), array)}`, `byte ${i * array.size}`],
+      pick: (i) => {
+        const owner = run.pool.data(array.owner)[i];
+        if (owner >= 0 && run.recorded.includes(Math.floor(owner / run.threads))) this.state.update({ block: Math.floor(owner / run.threads), thread: owner % run.threads });
+      },
+    });
+    grid.array = array;
+    return grid;
+  }
+
+  shown(value, about) {
+    return value === null ? "" : ` = ${exact(value, about.size === 4 ? "f32" : "f64")}`;
+  }
+
+  globalValue(run, array, i) {
+    const writer = array.writes_total ? this.state.blockNow.writer(array.place, i * array.size, this.state.step) : null;
+    if (writer) return writer.value;
+    return array.before === undefined ? null : Number(run.pool.data(array.before)[i]);
+  }
+
+  sharedGrid(run, variable) {
+    const total = Math.floor(variable.bytes / variable.size);
+    const { rows, columns } = extent(variable.shape, total);
+    const grid = new Grid({
+      name: variable.name, rows, columns, count: total, strip: variable.shape.length < 2, most: 36,
+      note: `${variable.shape.join("\u00d7")} in shared memory`,
+      describe: (i) => this.describeShared(run, variable, i),
+    });
+    grid.variable = variable;
+    return grid;
+  }
+
+  describeShared(run, variable, i) {
+    const writer = this.state.blockNow.writer(SHARED, variable.start + i * variable.size, this.state.step);
+    const name = variable.name + subscripts(variable.shape, i);
+    const bank = `byte ${variable.start + i * variable.size}, bank ${Math.floor((variable.start + i * variable.size) / 4) % 32}`;
+    if (!writer) return [name, "nothing has been written here yet", bank];
+    return [`${name} = ${exact(writer.value, writer.type)}`, `written by ${run.threadName(writer.thread)} at step ${writer.step + 1}${this.filled(writer) ? ": a constant, not loaded" : ""}`, bank];
+  }
+
+  // Whether a slot was filled with a constant: a tile that hangs over the edge.
+  filled(writer) {
+    if (writer.filled === undefined) {
+      const items = threadOf(this.state.blockNow, writer.thread).items;
+      const store = items.find((item) => item.step === writer.step);
+      writer.filled = Boolean(store) && store.w.kind === "store" && constant(store);
+    }
+    return writer.filled;
+  }
+
+  describeThread(run, i) {
+    const silent = this.state.blockNow.silent().has(i);
+    return [run.threadName(i), `warp ${Math.floor(i / 32)}, lane ${i % 32}`, silent ? "stores nothing to global memory" : "stores a result"];
+  }
+
+  draw() {
+    this.prepare();
+    const { state } = this;
+    const run = state.now;
+    const block = state.blockNow;
+    this.block.value = state.block;
+    const w = block.watchedAt(state.step);
+    const here = block.accesses(state.step);
+    const mine = here.find((a) => a.thread === state.thread) ?? null;
+    this.drawArrays(run, block, w, here, mine);
+    this.drawShared(run, block, w, here, mine);
+    this.drawThreads(run, block);
+    const thread = threadOf(block, state.thread);
+    this.drawNow(run, block, w, here, thread);
+    this.drawGrowth(run, thread);
+    this.drawHazard(run);
+    this.source.draw(run, w, lineMarks(state));
+  }
+
+  marks(run, w, here, mine, place, index) {
+    const found = new Map();
+    if (!w || !w.access) return [];
+    const kind = w.kind === "load" ? "read" : "write";
+    for (const access of here) {
+      if (access.place !== place) continue;
+      for (let byte = 0; byte < w.width; byte += w.size) {
+        const i = index(access.offset + byte);
+        if (access === mine) found.set(i, "mine");
+        else if (!found.has(i)) found.set(i, kind);
+      }
+    }
+    const marks = [...found].map(([i, k]) => ({ i, kind: k }));
+    return [...marks, ...marks.filter((m) => m.kind === "mine").map((m) => ({ i: m.i, kind }))].filter((m) => m.kind !== "mine").concat(marks.filter((m) => m.kind === "mine"));
+  }
+
+  drawArrays(run, block, w, here, mine) {
+    const tiles = this.tiles(block);
+    for (const grid of this.arrays) {
+      const { array } = grid;
+      const tile = [...(tiles.get(array.place) ?? [])].map((i) => ({ i, kind: "tile" }));
+      const marks = this.marks(run, w, here, mine, array.place, (offset) => Math.floor(offset / array.size));
+      const text = array.before === undefined || array.count > 4096 ? null : (i) => this.globalValue(run, array, i);
+      grid.set({ shade: null, text, marks: [...tile, ...marks, ...this.bad(run, array.place, array.size, 0)] });
+    }
+  }
+
+  // Elements of global arrays that the block touches in this phase, or did in the last phase
+  // that touched the array: where its tile is.
+  tiles(block) {
+    const found = new Map();
+    for (let phase = block.phases[this.state.step]; phase >= 0; phase--) {
+      for (const [place, tile] of this.tilesOf(block, phase)) if (!found.has(place)) found.set(place, tile);
+    }
+    return found;
+  }
+
+  tilesOf(block, phase) {
+    block.tileCache ??= new Map();
+    if (!block.tileCache.has(phase)) {
+      const found = new Map();
+      for (let s = 0; s < block.events.length; s++) {
+        if (block.phases[s] !== phase) continue;
+        for (const access of block.accesses(s)) {
+          const array = block.run.byPlace.get(access.place);
+          if (!array) continue;
+          if (!found.has(access.place)) found.set(access.place, new Set());
+          found.get(access.place).add(Math.floor(access.offset / array.size));
+        }
+      }
+      block.tileCache.set(phase, found);
+    }
+    return block.tileCache.get(phase);
+  }
+
+  drawShared(run, block, w, here, mine) {
+    for (const grid of this.shared) {
+      const { variable } = grid;
+      const index = (offset) => Math.floor((offset - variable.start) / variable.size);
+      const inside = here.filter((a) => a.place === SHARED && a.offset >= variable.start && a.offset < variable.start + variable.bytes);
+      const marks = this.marks(run, w, inside, mine, SHARED, index);
+      const fills = [];
+      const values = [];
+      for (let i = 0; i < grid.about.count; i++) {
+        const writer = block.writer(SHARED, variable.start + i * variable.size, this.state.step);
+        values.push(writer);
+        if (writer && this.filled(writer)) fills.push({ i, kind: "fill" });
+      }
+      grid.set({ shade: null, text: (i) => (values[i] ? values[i].value : "\u00b7"), marks: [...fills, ...marks, ...this.bad(run, SHARED, variable.size, variable.start)] });
+    }
+  }
+
+  bad(run, place, size, start) {
+    const moment = this.state.hazard;
+    if (!moment || moment.run !== run.number || moment.place !== place || !moment.seen.includes(this.state.step)) return [];
+    return [{ i: Math.floor((moment.offset - start) / size), kind: "bad" }].filter((m) => m.i >= 0);
+  }
+
+  drawThreads(run, block) {
+    const { state } = this;
+    const on = new Set();
+    const e = block.events[state.step];
+    if (e !== undefined) block.batch.each(e, block.column, (thread) => on.add(thread));
+    const silent = block.silent();
+    const shade = new Float32Array(run.threads).fill(-1);
+    for (const thread of on) shade[thread] = 0.3;
+    const marks = [...silent].map((i) => ({ i, kind: "off" }));
+    if (state.hazard && state.hazard.run === run.number) for (const i of state.hazard.threads) marks.push({ i, kind: "bad" });
+    marks.push({ i: state.thread, kind: "mine" });
+    this.threadGrid.set({ shade, text: null, marks });
+    setText(this.threadGrid.caption.lastElementChild, `${plural(on.size, "thread")} of ${run.threads} in this step${silent.size ? `; hatched: ${plural(silent.size, "thread")} that store${silent.size === 1 ? "s" : ""} nothing` : ""}`);
+  }
+
+  drawNow(run, block, w, here, thread) {
+    const { state } = this;
+    const phases = block.phaseCount > 1 ? `Phase ${block.phases[state.step] + 1} of ${block.phaseCount} (${caption(block, block.phases[state.step])}) \u00b7 ` : "";
+    setText(this.where, `${phases}step ${state.stop + 1} of ${state.stops.length} \u00b7 ${run.blockName(state.block)}, ${run.threadName(state.thread)}`);
+    setText(this.now, sentence(run, block, w, here, thread, state));
+  }
+
+  drawGrowth(run, thread) {
+    const chain = thread.growth(this.state.step);
+    const last = chain[chain.length - 1];
+    setText(this.growthTitle, last ? `${nameOf(run, last)} of ${run.threadName(thread.thread)} so far: ${result(last)}` : `${run.threadName(thread.thread)} has computed nothing yet`);
+    const shown = chain.slice(-64);
+    replace(this.growth, shown.map((item) => el("li", { class: item === last && item.step === this.state.step ? "now" : null, "data-value": String(item.values[0]) },
+      el("span", { class: "names" }, expression(run, item, false)), el("span", {}, expression(run, item, true)), el("b", {}, `= ${result(item)}`))));
+    this.growth.hidden = !shown.length;
+    this.growth.scrollTop = this.growth.scrollHeight;
+  }
+
+  drawHazard() {
+    const moment = this.state.hazard;
+    this.hazard.hidden = !moment || moment.run !== this.state.run;
+    if (this.hazard.hidden) return;
+    const { state } = this;
+    replace(this.hazard, el("strong", {}, moment.title), el("p", {}, moment.text),
+      el("div", { class: "bar" }, moment.steps.map((at) => el("button", { type: "button", class: at.step === state.step ? "on" : null, onclick: () => state.update({ block: at.block, thread: at.thread, mode: "all", step: at.step }) }, at.text)),
+        el("button", { type: "button", onclick: () => state.update({ hazard: null }) }, "Clear")),
+      moment.cure ? el("p", { class: "cure" }, `Cure: ${moment.cure}`) : null);
+  }
+}
+
+function lineMarks(state) {
+  const marks = new Map();
+  if (!state.hazard || state.hazard.run !== state.run) return marks;
+  state.hazard.lines.forEach((line, i) => {
+    if (line) marks.set(line, (marks.get(line) ?? "") + "\u2460\u2461\u2462"[i]);
+  });
+  return marks;
+}
+
+// What a phase is about, in a few words: what it reads, writes and computes.
+export function caption(block, phase) {
+  block.captions ??= new Map();
+  if (block.captions.has(phase)) return block.captions.get(phase);
+  const reads = new Set();
+  const writes = new Set();
+  let computes = false;
+  for (let s = 0; s < block.events.length; s++) {
+    if (block.phases[s] !== phase) continue;
+    const w = block.watchedAt(s);
+    if (!w) continue;
+    if (w.kind === "value" && !w.quiet) computes = true;
+    for (const { place, offset } of block.accesses(s)) {
+      const { name } = block.run.element(place, offset);
+      if (w.kind !== "store") reads.add(name);
+      if (w.kind !== "load") writes.add(name);
+    }
+  }
+  const parts = [];
+  if (reads.size) parts.push(`reads ${list([...reads], 3)}`);
+  if (computes) parts.push("computes");
+  if (writes.size) parts.push(`writes ${list([...writes], 3)}`);
+  const text = parts.join(", ") || "nothing but barriers";
+  block.captions.set(phase, text);
+  return text;
+}
+
+function sentence(run, block, w, here, thread, state) {
+  if (!w) return "The barrier opens: all threads have come, and go on.";
+  const item = thread.items.find((i) => i.step === state.step);
+  const me = `T${run.threadName(state.thread).slice(1)}`;
+  if (w.kind === "barrier") {
+    const warps = new Set();
+    block.batch.each(block.events[state.step], block.column, (t) => warps.add(Math.floor(t / 32)));
+    return run.warps > 1 ? `Warp ${ranges(warps)} comes to the barrier in line ${w.source} and waits.` : `The threads come to the barrier in line ${w.source} and wait for each other.`;
+  }
+  if (w.kind === "exit") return item ? `${me} is done.` : "Threads of the block are done.";
+  if (!item) {
+    const one = here.length ? `, for instance ${run.threadName(here[0].thread)} ${run.element(here[0].place, here[0].offset).label}` : "";
+    return `${plural(here.length || 1, "other thread")} at ${w.name}${one}; ${run.threadName(state.thread)} takes no part.`;
+  }
+  const values = item.values.map((v, k) => exact(v, item.types[k])).join(", ");
+  if (w.kind === "load") {
+    const writer = item.place === SHARED ? block.writer(SHARED, item.offset, item.step) : null;
+    const from = item.place !== SHARED ? "" : writer ? `, which ${writer.thread === state.thread ? "it" : run.threadName(writer.thread)} wrote` : ", which nobody has written yet";
+    return `${me} reads ${item.label} = ${values}${from}.`;
+  }
+  if (w.kind === "store") {
+    const what = constant(item) ? ` (a constant: nothing was loaded for this element)` : ` (from ${inputLabel(run, item.inputs[0])})`;
+    return `${me} writes ${item.label} = ${values}${what}.`;
+  }
+  if (w.kind === "atomic") return `${me}: atomic ${w.operation} on ${item.label}, ${item.inputs.map(inputValue).join(", ")}.`;
+  return `${me} computes ${nameOf(run, item)} = ${expression(run, item, false)} = ${expression(run, item, true)} = ${result(item)}.`;
+}
+
+function key() {
+  return el("p", { class: "legend" }, el("span", { class: "key tile" }, "this phase's tile"), el("span", { class: "key read" }, "read now"),
+    el("span", { class: "key write" }, "written now"), el("span", { class: "key mine" }, "by the picked thread"),
+    el("span", { class: "key fill" }, "filled with a constant"), el("span", { class: "key" }, "\u00b7 never written"));
+}

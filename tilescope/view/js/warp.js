@@ -1,0 +1,53 @@
+// A warp's access as the memory system takes it: 32-byte sectors, or banks of shared memory.
+
+export function lanesOf(run, block, step, warp) {
+  const w = block.watchedAt(step);
+  return block
+    .accesses(step)
+    .filter((access) => Math.floor(access.thread / 32) === warp)
+    .map((access) => ({ ...access, lane: access.thread % 32, width: w.width }));
+}
+
+// The distinct 32-byte sectors of a request, with the lanes that fall in each 4-byte word.
+export function sectors(lanes) {
+  const found = new Map();
+  for (const { lane, place, offset, width } of lanes) {
+    for (let byte = offset; byte < offset + width; byte += 4 - (byte % 4)) {
+      const sector = Math.floor(byte / 32);
+      const key = `${place}:${sector}`;
+      if (!found.has(key)) found.set(key, { place, sector, words: Array.from({ length: 8 }, () => new Set()) });
+      found.get(key).words[Math.floor((byte % 32) / 4)].add(lane);
+    }
+  }
+  return [...found.values()].sort((a, b) => a.place - b.place || a.sector - b.sector);
+}
+
+// For each of 32 banks the distinct words asked of it, each with its lanes; the deepest bank
+// says how many wavefronts the request takes.
+export function banks(lanes) {
+  const found = Array.from({ length: 32 }, () => new Map());
+  for (const { lane, offset, width } of lanes) {
+    for (let byte = offset; byte < offset + width; byte += 4 - (byte % 4)) {
+      const word = Math.floor(byte / 4);
+      const bank = found[word % 32];
+      if (!bank.has(word)) bank.set(word, new Set());
+      bank.get(word).add(lane);
+    }
+  }
+  const stacks = found.map((bank) => [...bank].map(([word, lanes]) => ({ word, lanes: [...lanes] })));
+  return { stacks, wavefronts: Math.max(0, ...stacks.map((stack) => stack.length)) };
+}
+
+// Bytes that the lanes ask for, each byte once.
+export function distinct(lanes) {
+  const bytes = new Set();
+  for (const { place, offset, width } of lanes) {
+    for (let i = 0; i < width; i++) bytes.add(`${place}:${offset + i}`);
+  }
+  return bytes.size;
+}
+
+// Wavefronts that an access of this width takes without any conflict.
+export function ideal(width) {
+  return width <= 4 ? 1 : width <= 8 ? 2 : 4;
+}

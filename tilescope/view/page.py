@@ -1,0 +1,163 @@
+"""The page: one HTML file with everything in it that a run's trace says."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+import jinja2
+import numpy as np
+
+from simulator import Run, SimulatorError
+from simulator.hazard import Triple
+from simulator.trace import Trace
+
+from . import describe
+from .bundle import bundle, styles
+from .events import FIELDS, pack_batch
+from .pool import Pool
+
+BUDGET = 1_300_000
+"""Characters of a page's packed numbers; together with script and styles below 2 MB."""
+_VALUES = 3 << 18
+"""Bytes of global arrays up to which their contents go along."""
+
+
+class NoTrace(SimulatorError):
+    """A run that was not recorded cannot be shown."""
+
+
+@dataclass
+class Story:
+    """A run to show.
+
+    Attributes:
+        name: What to call it; ``note``: its size, or what else tells it apart.
+        outputs: How the outputs compare with the reference (``Agreement.to_dict``).
+    """
+
+    run: Run
+    name: str = ""
+    note: str = ""
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+
+
+def page(stories: Sequence[Story], budget: int = BUDGET) -> str:
+    """HTML of a page that shows runs, several of them side by side.
+
+    Raises:
+        NoTrace: A run was launched without ``trace=True``.
+    """
+    content = _content(stories, budget)
+    script, style = bundle("main"), styles()
+    packed = content.pop("pool")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("tilescope.view", "."),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("page.html").render(
+        title=" / ".join(run["name"] for run in content["runs"]),
+        policy=_policy(script, style),
+        script=script,
+        style=style,
+        data=_json({**content, "pool": {k: v for k, v in packed.items() if k != "bytes"}}),
+        numbers=packed["bytes"],
+    )
+
+
+def _policy(script: str, style: str) -> str:
+    """No network at all, and no script or style but the page's own."""
+    allowed = [
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        for text in (script, style)
+    ]
+    return (
+        f"default-src 'none'; script-src 'sha256-{allowed[0]}'; "
+        f"style-src 'sha256-{allowed[1]}'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _json(content: Any) -> str:
+    """JSON that no HTML parser takes for a tag or the end of the script."""
+    text = json.dumps(describe.plain(content), separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _content(stories: Sequence[Story], budget: int) -> dict[str, Any]:
+    """The page's data, of as many recorded blocks as fit."""
+    for story in stories:
+        if story.run.trace is None:
+            raise NoTrace(
+                "this run was not recorded: launch it with simulator.launch(..., trace=True)"
+            )
+    most = max(len(_recorded(story.run.trace)) for story in stories)
+    while True:
+        pool = Pool()
+        limit = 4 * budget if most > 1 else budget // 2
+        runs = [_run(story, most, pool, limit) for story in stories]
+        packed = pool.packed()
+        if most == 1 or len(packed["bytes"]) <= budget:
+            break
+        share = budget / len(packed["bytes"])
+        most = max(1, min(most - 1, int(most * share)))
+    return {"version": version("tilescope"), "fields": FIELDS, "runs": runs, "pool": packed}
+
+
+def _recorded(trace: Trace | None) -> list[int]:
+    assert trace is not None
+    return [block for batch in trace.batches for block in batch.blocks]
+
+
+def _chosen(run: Run, most: int) -> list[int]:
+    """The blocks to keep: those of hazards, the first, the last, and some between."""
+    recorded = _recorded(run.trace)
+    named = [_number(run, item.block) for h in run.hazards for item in h.involved]
+    first = [n for n in dict.fromkeys(named) if n in recorded][: max(1, most // 2)]
+    ends = [recorded[0], recorded[-1]] if recorded else []
+    spread = np.linspace(0, len(recorded) - 1, min(most, len(recorded))).round()
+    wanted = dict.fromkeys([*first, *ends, *(recorded[int(i)] for i in spread), *recorded])
+    return sorted(list(wanted)[:most])
+
+
+def _number(run: Run, block: Triple | None) -> int:
+    if block is None:
+        return -1
+    return block[0] + run.grid[0] * (block[1] + run.grid[1] * block[2])
+
+
+def _run(story: Story, most: int, pool: Pool, limit: int) -> dict[str, Any]:
+    run = story.run
+    trace = run.trace
+    assert trace is not None
+    chosen = set(_chosen(run, most))
+    batches = []
+    for batch in trace.batches:
+        blocks = [block for block in batch.blocks if block in chosen]
+        if blocks:
+            batches.append(pack_batch(trace, batch, blocks, pool, limit))
+    text = describe.Text(trace)
+    watched = [text.watched(item) for item in trace.program.watched or []]
+    total = sum(m.reads.size * m.size for m in trace.maps.values() if m.argument)
+    plain = run.to_dict()
+    return {
+        "name": story.name or run.kernel,
+        "note": story.note,
+        "outputs": story.outputs,
+        "kernel": run.kernel, "build": run.build, "schedule": run.schedule,
+        "grid": run.grid, "block": run.block, "shared_bytes": run.shared_bytes,
+        "checks": plain["checks"], "counters": plain["counters"], "lines": plain["lines"],
+        "hazards": describe.hazards(run),
+        "blocks": trace.blocks,
+        "batches": batches,
+        "watched": watched,
+        "sources": text.sources(),
+        "ptx": text.ptx,
+        "arrays": describe.arrays(trace, pool, total <= _VALUES),
+        "shared": describe.shared(trace, run.shared_bytes),
+    }  # fmt: skip
