@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -58,6 +58,8 @@ class Memories:
     Attributes:
         allocations: Global arrays by number.
         report: Called with each bad access (``Findings.memory``); ``None``: not checked.
+        local_start: What bytes of every thread's local memory hold at the start, by address;
+            zero if left out.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Memories:
     ) -> None:
         self.layout, self.allocations, self.shared_bytes = layout, allocations, shared_bytes
         self.report = report
+        self.local_start: Mapping[int, int] = {}
         self.observers: list[AccessObserver] = []
         self.geometry: Geometry
         self.shared: ColumnMemory
@@ -79,6 +82,8 @@ class Memories:
         self.geometry = geometry
         self.shared = ColumnMemory("shared", self.shared_bytes, (1, 1, 1, geometry.columns))
         self.local = ColumnMemory("local", self.layout.local_bytes, geometry.shape)
+        for address, value in self.local_start.items():
+            self.local.words[address // 4] |= np.uint32(value << address % 4 * 8).view(np.int32)
 
     def state(self) -> list[Any]:
         """Everything the kernel can change."""

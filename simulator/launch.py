@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from .counters import TrafficCounter
 from .errors import LaunchError
 from .geometry import Geometry, WarpView
 from .hazard import Source
+from .influence import without_effect
 from .instructions import DTYPES
 from .lanes import LookCloser
 from .layout import ARRAY_BITS, FUNCTIONS, PARAMETERS, array_address, variable_bytes
@@ -130,6 +131,17 @@ def launch(
             closer.add(suspicion.number)
         except BlocksWait:
             together = True
+    reads = job.findings.local_reads
+    if reads:
+
+        def outcome(local_start: Mapping[int, int]) -> Any:
+            fresh = _allocations(program, arguments, buffer)
+            again = _Job(program, kernel, fresh, buffer, grid3, block3, total_shared, shared_bytes)
+            again.local_start = local_start
+            again.run(schedules.make(schedule), set(), set(), None, step_limit, together)
+            return again.outcome()
+
+        job.findings.drop_local_reads(without_effect(program, reads, job.granule, outcome))
     for number, array in enumerate(arguments.arrays):
         write_back(array, allocations[number].content())
     job.traffic.finish()
@@ -157,6 +169,8 @@ class _Job:
         grid: Dim3, block: Dim3, shared: int, dynamic: int,
     ) -> None:  # fmt: skip
         self.trace: Trace | None = None
+        self.local_start: Mapping[int, int] = {}
+        self.granule = min([4, *(site.size for site in program.sites)])
         self.program, self.buffer, self.allocations = program, buffer, allocations
         self.grid, self.block, self.shared, self.dynamic = grid, block, shared, dynamic
         self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", block))
@@ -177,6 +191,7 @@ class _Job:
         layout = program.layout
         report = findings.memory if "memory" in chosen else None
         memories = Memories(layout, self.allocations, self.shared, report)
+        memories.local_start = self.local_start
         memories.observers.append(self.traffic)
         races, local = self._checks(chosen, closer)
         memories.observers += [check for check in (races, local) if check]
@@ -187,8 +202,7 @@ class _Job:
         space |= {f"x{a.site.number}": getattr(a, a.site.kind) for a in accesses}
         space |= _parameter_constants(program, self.buffer)
         space |= {"S": specials, "tally": self.tally.add, "fence": checks.fence, "ALL": None}
-        if self.trace:
-            space["trace"] = self.trace.record
+        space["trace"] = self.trace.record if self.trace else _untold
         self.machine = machine = Machine(program, space, order, checks, memories.state, step_limit)
         total = self.grid[0] * self.grid[1] * self.grid[2]
         with np.errstate(all="ignore"):
@@ -216,22 +230,30 @@ class _Job:
                 if progress:
                     progress(int(numbers[-1]) + 1, total)
 
+    def outcome(self) -> tuple[bytes, ...]:
+        """What a user could see of the run: where threads went, what arrays hold."""
+        contents = (a.content().tobytes() for a in self.allocations.values() if a.writable)
+        return self.machine.thread_runs.tobytes(), *contents
+
     def _checks(
         self, chosen: set[str], closer: set[int]
     ) -> tuple[RaceCheck | None, LocalCheck | None]:
-        granule = min([4, *(site.size for site in self.program.sites)])
         races = local = None
         if chosen & {"races", "uninitialised"}:
             findings = self.findings
             races = RaceCheck(
-                closer, granule, self.shared, findings.race,
+                closer, self.granule, self.shared, findings.race,
                 functools.partial(findings.uninitialised, "shared"),
                 "races" in chosen, "uninitialised" in chosen,
                 self.program.memo("intervals", self.block, self.shared, tuple(sorted(chosen))),
             )  # fmt: skip
         if "uninitialised" in chosen and self.program.layout.local_bytes:
-            local = LocalCheck(self.findings, granule)
+            local = LocalCheck(self.findings, self.granule)
         return races, local
+
+
+def _untold(*event: Any) -> None:
+    """Stands for the trace where a traced program runs again for itself."""
 
 
 def _dependence(kernel: Kernel, program: Program, traffic: TrafficCounter) -> Source | None:

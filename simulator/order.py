@@ -139,8 +139,8 @@ class Releases:
             self.wide.update(times)
 
     def release(
-        self, places: Any, threads: Any, blocks: Any, met: Any, warp: Any, now: Any
-    ) -> None:
+        self, places: Any, threads: Any, blocks: Any, met: Any, warp: Any, now: Any, end: int
+    ) -> None:  # fmt: skip
         """Strong writes, an element each.
 
         Args:
@@ -150,15 +150,16 @@ class Releases:
             met: Time of the block's last barrier.
             warp: Time of the warp's last one.
             now: Time of the write.
+            end: Time at which the instruction is done; what its own access is known by.
         """
         if not self.fences:
             return
         columns = (places, threads, blocks, met, warp, now)
-        for place, thread, block, *times in zip(*(c.tolist() for c in columns), strict=True):
+        for place, thread, block, *known in zip(*(c.tolist() for c in columns), strict=True):
             fenced = self.fences.get(thread)
             if fenced is not None:
                 wide = self.wide.get(thread, 0)
-                made = _Release(place, thread, fenced, wide, *times)
+                made = _Release(place, thread, fenced, wide, known[0], known[1], known[2], end)
                 self._released.setdefault(block, []).append(made)
 
     def acquire(self, places: Any, threads: Any, blocks: Any, times: Any) -> None:
@@ -209,9 +210,12 @@ class _Release:
     met: int
     warp: int
     time: int
+    end: int
 
     def covers(self, time: int, thread: int, fenced: int) -> bool:
         """Whether it hands on what ``thread`` of the same block did at ``time``."""
+        if thread == self.thread and time == self.end:  # the releasing write itself
+            return fenced > 0
         if time >= fenced:
             return False
         return (

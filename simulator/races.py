@@ -260,7 +260,8 @@ class RaceCheck:
         times = self.now + turn
         if site.kind != "load":  # first, since a lane may acquire from one before it
             met, warp = self.order.met(lanes.thread, lanes.column)
-            self.releases.release(place, thread, blocks, met, warp, times)
+            end = self.now + len(thread)
+            self.releases.release(place, thread, blocks, met, warp, times, end)
         if site.kind != "store":
             self.releases.acquire(place, thread, blocks, times)
         self.now += len(thread)

@@ -54,6 +54,40 @@ def depends_on_data(program: Program, spaces: Spaces) -> Instruction | None:
     return None
 
 
+def steers(program: Program, start: Instruction) -> bool:
+    """Whether what an instruction writes decides on a branch, guard, barrier or address.
+
+    Followed through registers and calls alone, not through memory.
+    """
+    functions = {b.block.function.name: b.block.function for b in program.blocks}
+    tainted: set[tuple[str, str]] = set()
+    size = -1
+    while size != len(tainted):
+        size = len(tainted)
+        for function in functions.values():
+            for ins in function.body:
+                if ins is start:
+                    tainted |= {(function.name, name) for name in reads_and_writes(ins)[1]}
+                elif ins.opcode == "call":
+                    tainted |= set(
+                        _through_call(function, functions.get(ins.targets[0]), ins, tainted)
+                    )
+                else:
+                    tainted |= set(
+                        _tainted_by(function, ins, {}, lambda site: set(), tainted, set())
+                    )
+    return any(
+        (function.name, name) in tainted
+        for function in functions.values()
+        for ins in function.body
+        for name in _steering(ins)
+    )
+
+
+def _nowhere(site: Site) -> set[str]:
+    return set()
+
+
 def _tainted_by(
     function: Function, ins: Instruction, site_of: dict[int, Site], spaces: Spaces,
     tainted: set[tuple[str, str]], memories: set[str],

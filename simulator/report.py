@@ -57,6 +57,7 @@ class Findings:
         self.grid, self.shape = grid, block
         self.found: dict[Any, Hazard] = {}
         self.races: dict[Any, _RaceGroup] = {}
+        self.local_reads: dict[int, set[int]] = {}
         self.geometry: Geometry
 
     def start(self, geometry: Geometry) -> None:
@@ -140,6 +141,8 @@ class Findings:
     def uninitialised(self, space: str, site: Site, address: Any, thread: Any, column: Any) -> None:
         """Reads of shared or local memory that nothing wrote; one element each."""
         name, element = self._place(space, int(address[0]), site)
+        if space == "local":
+            self.local_reads.setdefault(site.number, set()).update(np.unique(address).tolist())
         what = f"{space} {name}[{element}]"
         if name == LOCAL_MEMORY:
             what = f"byte {int(address[0])} of the thread's local memory"
@@ -150,6 +153,13 @@ class Findings:
             self._thread(int(thread[0])), g.block_at(int(column[0])),
             space=space, variable=name, element=element,
         )  # fmt: skip
+
+    def drop_local_reads(self, sites: set[int]) -> None:
+        """Reads of unwritten local memory that turned out to change nothing."""
+        lines = {self.sites[number].instruction.line for number in sites}
+        for key in list(self.found):
+            if key[0] == "uninitialised" and key[1] in lines:
+                del self.found[key]
 
     def _place(self, space: str, address: int, site: Site) -> tuple[str, int]:
         """Variable name and element of a shared or local address."""

@@ -148,3 +148,36 @@ def test_one_lane_releases_and_acquires_for_its_warp() -> None:
     assert out.tolist() == list(range(31, -1, -1))
     found = launch("for_the_warp", "", out, grid=1, threads=64)
     assert ("raw-race", "error") in found
+
+
+LAST_BLOCK = """\
+__device__ unsigned int count = 0;
+__global__ void last_block(const float* in, float* sums, float* total) {
+    __shared__ bool last;
+    if (threadIdx.x == 0) {
+        sums[blockIdx.x] = in[blockIdx.x];
+        __threadfence();
+        last = atomicInc(&count, gridDim.x) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last && threadIdx.x == 0) {
+        float sum = 0;
+        for (int i = 0; i < gridDim.x; ++i) sum += sums[i];
+        *total = sum;
+        count = 0;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+def test_the_last_block_may_reset_the_counter(build: str) -> None:
+    """Its plain write comes after everybody's atomic one, the releasing access itself."""
+    args = [np.arange(9, dtype=np.float32), np.zeros(9, np.float32), np.zeros(1, np.float32)]
+    kernel = Kernel.from_cuda(LAST_BLOCK, "last_block", build=build)
+    assert simulator.launch(kernel, 9, 64, args).hazards == []
+    assert args[2][0] == 36
+    without = Kernel.from_cuda(
+        LAST_BLOCK.replace("__threadfence();", ""), "last_block", build=build
+    )
+    assert ("raw-race", "error") in kinds(simulator.launch(without, 9, 64, args))
