@@ -20,12 +20,13 @@ from .launch import (
 from .occupancy import Occupancy, occupancy
 from .plot import roofline_svg
 from .roofline import Roofline, roofline
+from .session import context
 from .timing import Timing, time_launches
 from .validate import Comparison, Validation, validate
 
 __all__ = [
     "GPUS", "Comparison", "DeviceError", "Gpu", "Occupancy", "Output", "Roofline", "Timing",
-    "UnknownGpu", "Validation", "available", "capability", "device_name", "driver_release",
-    "driver_version", "find_gpu", "launch", "occupancy", "registers", "roofline", "roofline_svg",
-    "time_launches", "validate",
+    "UnknownGpu", "Validation", "available", "capability", "context", "device_name",
+    "driver_release", "driver_version", "find_gpu", "launch", "occupancy", "registers", "roofline",
+    "roofline_svg", "time_launches", "validate",
 ]  # fmt: skip

@@ -31,6 +31,7 @@ class Comparison:
 
     Attributes:
         name: Its parameter's name in the source, or its place among the arguments.
+        place: That place, from 0.
         elements: How many it has.
         equal: How many have the same bits on simulator and device.
         max_ulp: The largest distance in units in the last place (floats; NaN beside a
@@ -44,6 +45,7 @@ class Comparison:
     """
 
     name: str
+    place: int
     elements: int
     equal: int
     max_ulp: int
@@ -178,7 +180,7 @@ def validate(
     comparisons = tuple(
         _compare(
             names[i] if i < len(names) else f"argument {i}",
-            simulated[i], launched[i], expected.get(i), bounded,
+            i, simulated[i], launched[i], expected.get(i), bounded,
         )
         for i, arg in enumerate(args)
         if isinstance(arg, np.ndarray) and arg.flags.writeable
@@ -211,7 +213,10 @@ def _reason(comparisons: Sequence[Comparison], unpromised: tuple[str, ...]) -> s
     different = [c for c in comparisons if not c.same]
     if different and not unpromised:
         worst = different[0]
-        return f"{worst.elements - worst.equal:,} elements of {worst.name} differ"
+        count = worst.elements - worst.equal
+        return f"{count:,} {'element' if count == 1 else 'elements'} of {worst.name} " + (
+            "differs" if count == 1 else "differ"
+        )
     if any(c.within is None for c in different):
         return (
             f"bits differ where PTX promises none ({'; '.join(unpromised)}), and no bound is given"
@@ -248,7 +253,7 @@ def copies(args: Sequence[Any]) -> list[Any]:
 
 
 def _compare(
-    name: str, ours: Any, theirs: Any, expected: Expected | None, bounded: bool
+    name: str, place: int, ours: Any, theirs: Any, expected: Expected | None, bounded: bool
 ) -> Comparison:
     word = np.dtype(f"V{ours.dtype.itemsize}")
     same = np.ascontiguousarray(ours).reshape(-1).view(word) == np.ascontiguousarray(
@@ -266,7 +271,7 @@ def _compare(
         where = tuple(int(i) for i in np.unravel_index(worst, ours.shape))
         values = ours[where], theirs[where]
     return Comparison(
-        name, ours.size, int(np.count_nonzero(same)), distance, where, values,
+        name, place, ours.size, int(np.count_nonzero(same)), distance, where, values,
         _agreement(name, ours, expected), _agreement(name, theirs, expected),
         bounded and expected is not None,
     )  # fmt: skip

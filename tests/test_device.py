@@ -1,102 +1,23 @@
-"""The identical PTX on a GPU: every library kernel bit for bit, and honest errors without one."""
+"""``device`` where there is no GPU, and the arithmetic of its comparisons."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+import importlib
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import device
-from device.validate import ulp_distance
+import simulator
+from device.validate import FLOAT_ATOMIC, ulp_distance
 from kernels import Kernel, library
+from kernels.library import Expected
 
 FOUND, WHY = device.available()
-gpu = pytest.mark.skipif(not FOUND, reason=f"no GPU: {WHY.splitlines()[0]}")
-CLEAN = [
-    name for name in library.names()
-    if not library.get(name).racy and not library.get(name).twin
-]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def score() -> Iterator[dict[str, list[int]]]:
-    counts: dict[str, list[int]] = {"examples": [], "bit for bit": []}
-    yield counts
-    print(
-        f"\n{len(counts['bit for bit'])} of {len(counts['examples'])} examples bit for bit; "
-        "the others have float atomics or .approx"
-    )
-
-
-EXAMPLES = 40
-"""Hypothesis examples a kernel: over all of the library more than 1,000."""
-
-
-FLOAT_ATOMIC = re.compile(r"\b(atom|red)\S*\.add\.f(32|64)")
-
-
-@pytest.mark.gpu
-@gpu
-@pytest.mark.parametrize("name", CLEAN)
-def test_library_kernel_bit_for_bit(name: str, score: dict[str, list[int]]) -> None:
-    counted, exact = score["examples"], score["bit for bit"]
-    entry = library.get(name)
-    kernel = entry.kernel()
-
-    @settings(max_examples=EXAMPLES, deadline=None, database=None)
-    @given(st.data())
-    def check(data: st.DataObject) -> None:
-        size = tuple(data.draw(st.integers(1, 96)) for _ in entry.axes)
-        rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
-        try:
-            launch = entry.launch(size, rng=rng)
-        except ValueError:  # a size that this kernel is not made for
-            launch = entry.launch(rng=rng)
-        special = data.draw(
-            st.lists(st.sampled_from([np.nan, np.inf, -np.inf, -0.0, 1e-45, -1e-40]), max_size=4)
-        )
-        for value in special:
-            for arg in launch.args:
-                if isinstance(arg, np.ndarray) and arg.dtype == np.float32 and arg.size:
-                    arg.flat[int(rng.integers(arg.size))] = value
-        result = device.validate(
-            kernel, launch.grid, launch.block, launch.args, shared_bytes=launch.shared_bytes
-        )
-        counted.append(1)
-        if result.bits_promised and not FLOAT_ATOMIC.search(kernel.ptx):
-            assert result.validated, result.reason
-            exact.append(1)
-        else:  # the order of float atomics is the hardware's; .approx has an error bound only
-            assert result.output is not None
-
-    check()
-
-
-@pytest.mark.gpu
-@gpu
-def test_a_racy_kernel_is_not_validated() -> None:
-    entry = library.get("matmul_missing_first_barrier")
-    launch = entry.launch((64, 64, 64))
-    result = device.validate(entry.kernel(), launch.grid, launch.block, launch.args)
-    assert not result.validated
-    assert result.output is None
-    assert "race" in result.reason
-
-
-@pytest.mark.gpu
-@gpu
-def test_error_names_call_and_code() -> None:
-    text = library.get("matmul_naive").kernel().ptx.replace(".version 9.0", ".version 99.0")
-    kernel = Kernel.from_ptx(text, "_Z5naivePKfS0_Pfiii")
-    array = np.zeros(4, np.float32)
-    with pytest.raises(device.DeviceError, match="cuModuleLoadDataEx") as caught:
-        device.launch(kernel, 1, 1, [array, array.copy(), array.copy(), 2, 2, 2])
-    assert caught.value.call == "cuModuleLoadDataEx"
-    assert caught.value.code.startswith("CUDA_ERROR")
+VALIDATE = importlib.import_module("device.validate")
+"""The module; ``device.validate`` is its function."""
 
 
 @pytest.mark.skipif(FOUND, reason="this machine has a GPU")
@@ -113,3 +34,160 @@ def test_ulp_distance() -> None:
     one = np.array([1.0, -1.0, 0.0, np.nan, np.nan, 1e-45], np.float32)
     two = np.array([np.nextafter(np.float32(1), np.float32(2)), -1.0, -0.0, np.nan, 1.0, 0.0])
     assert ulp_distance(one, two.astype(np.float32)).tolist() == [1, 0, 0, 0, 2**63, 1]
+
+
+def test_ulp_distance_counts_across_zero_and_of_every_width() -> None:
+    for kind in (np.float16, np.float32, np.float64):
+        least = np.finfo(kind).smallest_subnormal
+        one, two = np.array([least, 1.0], kind), np.array([-least, np.nextafter(kind(1), kind(0))])
+        assert ulp_distance(one, two.astype(kind)).tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("atom.global.add.f32 %f1, [%rd1], %f2;", True),
+        ("red.relaxed.gpu.global.add.f64 [%rd1], %fd2;", True),
+        ("atom.global.add.noftz.f16x2 %r1, [%rd1], %r2;", True),
+        ("atom.global.add.u32 %r1, [%rd1], %r2;", False),
+        ("add.f32 %f1, %f2, %f3;", False),
+    ],
+)
+def test_float_atomics_are_seen(line: str, found: bool) -> None:
+    assert bool(FLOAT_ATOMIC.search(line)) == found
+
+
+# -- validate, with another simulator run in place of the GPU --------------------------------
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, change: Any = None) -> None:
+    """The simulator plays the GPU, and may be told to get something wrong."""
+
+    def launch(
+        kernel: Kernel, grid: Any, block: Any, args: Sequence[Any], shared: int, *rest: Any
+    ) -> device.Output:
+        simulator.launch(kernel, grid, block, args, shared)
+        if change is not None:
+            change(args)
+        return device.Output(1.0, (1.0,), kernel.sha256, "stand-in", "0.0", 1, 0, 0)
+
+    monkeypatch.setattr(VALIDATE, "launch", launch)
+
+
+def validated(name: str, reference: Any = None, size: tuple[int, ...] = ()) -> device.Validation:
+    entry = library.get(name)
+    launch = entry.launch(size or (20,) * len(entry.axes))
+    expected = launch.expected()
+    by_place = {place: expected[name] for name, place in launch.outputs.items()}
+    chosen = (lambda *args: by_place) if reference is None else reference
+    return device.validate(entry.kernel(), launch.grid, launch.block, launch.args, chosen)
+
+
+def test_equal_bits_within_the_bound_are_validated(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(monkeypatch)
+    found = validated("matmul_tiled")
+    assert found.validated
+    assert found.bit_for_bit
+    assert found.reason == ""
+    comparison = next(c for c in found.comparisons if c.name == "C")
+    assert comparison.equal == comparison.elements == 400
+    assert comparison.within is True
+    assert comparison.simulator is not None
+    assert 0 < comparison.simulator.used < 1
+    assert found.to_dict()["arrays"][2]["within"] is True
+
+
+def test_one_bit_is_seen_and_placed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nudge(args: Sequence[Any]) -> None:
+        args[2][3, 4] = np.nextafter(args[2][3, 4], np.float32(np.inf))
+
+    stand_in(monkeypatch, nudge)
+    found = validated("matmul_tiled")
+    assert not found.validated
+    assert found.reason == "1 element of C differs"
+    comparison = next(c for c in found.comparisons if c.name == "C")
+    assert (comparison.equal, comparison.max_ulp, comparison.where) == (399, 1, (3, 4))
+    assert comparison.values is not None
+    assert comparison.values[0] < comparison.values[1]
+
+
+def test_signs_of_zero_and_payloads_of_nan_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    def change(args: Sequence[Any]) -> None:
+        args[1].view("u4").reshape(-1)[:2] = 0x80000000, 0x7FC00001
+
+    stand_in(monkeypatch, change)
+    entry = library.get("transpose_naive")
+    launch = entry.launch((2, 2))
+    launch.args[0].view("u4").reshape(-1)[:] = (0, 1, 0x7FFFFFFF, 3)
+    found = device.validate(entry.kernel(), launch.grid, launch.block, launch.args)
+    comparison = next(c for c in found.comparisons if c.elements - c.equal)
+    assert comparison.elements - comparison.equal == 2
+    assert comparison.within is None
+    assert not found.validated
+
+
+def test_equal_but_wrong_is_not_validated(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(monkeypatch)
+    wrong = Expected(np.full((20, 20), 7.0), np.float64(1e-3))
+    found = validated("matmul_tiled", lambda *args: {2: wrong})
+    assert found.bit_for_bit
+    assert not found.validated
+    assert found.reason.startswith("C of the simulator is outside its error bound in 400 of 400")
+
+
+def test_a_reference_that_changes_its_arrays_gives_errors_without_a_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stand_in(monkeypatch)
+
+    def reference(a: Any, b: Any, c: Any, *sizes: int) -> None:
+        c[...] = a @ b
+
+    found = validated("matmul_tiled", reference)
+    comparison = next(c for c in found.comparisons if c.name == "C")
+    assert found.validated
+    assert comparison.within is None
+    assert comparison.simulator is not None
+    assert comparison.simulator.max_error < 1e-4
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_without_promised_bits_the_bound_decides(
+    monkeypatch: pytest.MonkeyPatch, bounded: bool
+) -> None:
+    def nudge(args: Sequence[Any]) -> None:
+        args[1][0] = np.nextafter(args[1][0], np.float32(np.inf))
+
+    stand_in(monkeypatch, nudge)
+    entry = library.get("reduction_atomic")
+    launch = entry.launch((1000,))
+    bound = {1: launch.expected()["sum"]}
+    found = device.validate(
+        entry.kernel(), launch.grid, launch.block, launch.args,
+        (lambda *args: bound) if bounded else None,
+    )  # fmt: skip
+    assert not found.bits_promised
+    assert not found.bit_for_bit
+    assert found.validated is bounded
+    assert bounded or "no bound is given" in found.reason
+
+
+def test_a_hazard_forbids_the_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def launch(*args: Any) -> None:
+        raise AssertionError("a racy kernel must not be launched")
+
+    monkeypatch.setattr(VALIDATE, "launch", launch)
+    found = validated("matmul_missing_first_barrier", size=(64, 64, 64))
+    assert not found.validated
+    assert found.output is None
+    assert found.reason.startswith("not launched: RAW race on shared ")
+    assert not found.bit_for_bit
+
+
+def test_arguments_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(monkeypatch)
+    entry = library.get("matmul_tiled")
+    launch = entry.launch((20, 20, 20))
+    before = [arg.copy() for arg in launch.args[:3]]
+    device.validate(entry.kernel(), launch.grid, launch.block, launch.args)
+    assert all(np.array_equal(a, b) for a, b in zip(before, launch.args[:3], strict=True))

@@ -1,0 +1,175 @@
+"""The commands that need a GPU: what they say without one, and what they print with one.
+
+Where a stand-in plays the GPU, it is the simulator: that shows the words, not the device.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import device
+import simulator
+from tilescope.cli import main
+
+FOUND, WHY = device.available()
+VALIDATE = importlib.import_module("device.validate")
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, words)
+
+
+@pytest.mark.skipif(FOUND, reason="this machine has a GPU")
+@pytest.mark.parametrize("command", ["validate", "time"])
+def test_without_a_gpu_one_line_and_exit_code_2(command: str) -> None:
+    result = run(command, "matmul_tiled", "--size", "64")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr == f"error: {command} needs a GPU: {WHY}\n"
+
+
+def test_counters_without_ncu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    result = run("counters", "matmul_tiled", "--size", "64")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: counters needs Nsight Compute: ncu is not on the PATH")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The simulator plays the GPU; what is in the list changes its results."""
+    changes: list[Any] = []
+
+    def launch(
+        kernel: Any, grid: Any, block: Any, args: Sequence[Any], shared: int, *rest: Any
+    ) -> device.Output:
+        simulator.launch(kernel, grid, block, args, shared)
+        for change in changes:
+            change(args)
+        return device.Output(1.0, (1.0,), kernel.sha256, "Stand-in", "13.0", 24, 0, 0)
+
+    monkeypatch.setattr(VALIDATE, "launch", launch)
+    monkeypatch.setattr(device, "available", lambda index=0: (True, "Stand-in"))
+    monkeypatch.setattr(device, "driver_release", lambda: "580.1")
+    return changes
+
+
+def test_validated(stand_in: list[Any]) -> None:
+    result = run("validate", "matmul_tiled", "--size", "70x50x90", "--tile", "16")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0] == "matmul_tiled"
+    assert "(same bytes on both)   Stand-in, driver 580.1" in lines[2]
+    table = {line.split()[0]: line for line in lines if line}
+    assert " ".join(table["C"].split()) == (
+        "C max error vs float64 of its bound equal to simulator"
+    )
+    assert table["simulator"].endswith(" -")
+    assert table["device"].endswith("bit for bit (3,500 of 3,500)")
+    assert table["numpy"].endswith("of 3,500)")
+    assert lines[-1] == "validated: simulator and device agree bit for bit"
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_difference_is_shown(stand_in: list[Any]) -> None:
+    def nudge(args: Sequence[Any]) -> None:
+        args[2][3, 4] = np.nextafter(args[2][3, 4], np.float32(np.inf))
+
+    stand_in.append(nudge)
+    result = run("validate", "matmul_tiled", "--size", "32")
+    assert result.exit_code == 1
+    assert "(1,023 of 1,024)" in result.stdout
+    assert "farthest: 1 ulp apart, C[3, 4]: simulator " in result.stdout
+    assert result.stdout.endswith("NOT validated: 1 element of C differs\n")
+
+
+def test_a_racy_kernel_is_refused(stand_in: list[Any]) -> None:
+    result = run("validate", "matmul_missing_first_barrier", "--size", "32")
+    assert result.exit_code == 1
+    assert "RAW race on shared" in result.stdout
+    assert "NOT validated: not launched: RAW race on shared" in result.stdout
+    assert "Stand-in" not in result.stdout
+    assert "\nvalidated" not in result.stdout
+
+
+def test_a_file_without_a_reference(stand_in: list[Any], tmp_path: Path) -> None:
+    source = tmp_path / "twice.cu"
+    source.write_text("__global__ void twice(float* x) { x[threadIdx.x] *= 2; }")
+    words = [str(source), "--grid", "1", "--block", "32", "f32[32]=arange"]
+    result = run("validate", *words)
+    assert result.exit_code == 0, result.output
+    assert "not checked" in result.stdout
+    assert "bit for bit (32 of 32)" in result.stdout
+    found = json.loads(run("validate", *words, "--json", "-").stdout)
+    assert found["validated"] is True
+    assert found["bit_for_bit"] is True
+    assert found["arrays"][0]["simulator"] is None
+    assert found["device"] == "Stand-in"
+
+
+def test_approximations_are_told(stand_in: list[Any]) -> None:
+    result = run("validate", "softmax_rows", "--size", "8")
+    assert result.exit_code == 0, result.output
+    assert "note: bits are not promised for instructions with an error bound" in result.stdout
+
+
+def test_time_takes_several_library_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(kernel: Any, *rest: Any) -> device.Timing:
+        times = (0.5, 0.25, 0.75) if kernel.name == "naive" else (0.125,) * 3
+        out = device.Output(0.5, times, kernel.sha256, "Stand-in", "13.0", 24, 0, 0)
+        return device.Timing(times, kernel.name == "naive", out)
+
+    monkeypatch.setattr(device, "time_launches", measure)
+    monkeypatch.setattr(device, "available", lambda index=0: (True, "Stand-in"))
+    monkeypatch.setattr(device, "driver_release", lambda: "580.1")
+    result = run("time", "matmul_naive", "matmul_tiled", "--size", "100")
+    assert result.exit_code == 0, result.output
+    rows = {line.split()[0]: line.split() for line in result.stdout.splitlines() if line}
+    assert rows["matmul_naive"][1:] == ["0.5000", "0.3750", "to", "0.6250", "4", "0"]
+    assert rows["matmul_tiled"][1] == "0.1250"
+    assert rows["matmul_tiled"][5] == "16"  # 2e6 FLOPs in 0.125 ms
+    assert "FLOPs: 2 M N K" in result.stdout
+    assert "arrays put back before each launch: matmul_naive" in result.stdout
+    found = json.loads(run("time", "matmul_tiled", "--size", "100", "--json", "-").stdout)
+    assert found["rows"][0]["gflops"] == pytest.approx(16.0)
+    assert found["rows"][0]["flops"] == 2_000_000
+    counted = json.loads(run("time", "stencil_line", "--json", "-").stdout)["rows"][0]
+    assert counted["flops_source"] == "counted by the simulator"
+    assert counted["flops"] > 0
+    assert run("time", "matmul_naive", "transpose_naive", "--size", "9x9x9").exit_code == 2
+    assert run("time", "transpose_naive", "--vendor").exit_code == 2
+
+
+def test_the_hidden_launch_is_not_advertised() -> None:
+    assert "_launch" not in run("--help").stdout
+    for command in ("validate", "time", "counters"):
+        assert command in run("--help").stdout
+
+
+# -- on a GPU ---------------------------------------------------------------------------
+
+
+@pytest.mark.gpu
+def test_validate_on_a_gpu(gpu: None) -> None:
+    result = run("validate", "matmul_tiled", "--size", "70x50x90", "--tile", "16")
+    assert result.exit_code == 0, result.output
+    assert "bit for bit (3,500 of 3,500)" in result.stdout
+
+
+@pytest.mark.gpu
+def test_time_on_a_gpu(gpu: None) -> None:
+    result = run("time", "matmul_naive", "matmul_tiled", "--size", "256", "--json", "-")
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)["rows"]
+    assert [row["name"] for row in rows] == ["matmul_naive", "matmul_tiled"]
+    assert all(row["gflops"] > 1 for row in rows)
