@@ -27,6 +27,7 @@ from device.driver import STICKY
 from kernels import library
 from tilescope.checker import Checker
 from tilescope.target import Request, resolve
+from tilescope.text.findings import count
 
 TOOLS = ("racecheck", "memcheck", "synccheck")
 ALONE = "GPU alone"
@@ -103,7 +104,7 @@ def read(tool: str, output: str, code: int | None) -> Result:
         )
     if found := _RACES.search(output):
         hazards, errors, warnings = (int(number) for number in found.groups())
-        text = f"{errors} errors, {warnings} warnings" if hazards else "-"
+        text = f"{count(errors, 'error')}, {count(warnings, 'warning')}" if hazards else "-"
         return Result(hazards > 0, text + hung)
     if found := _ERRORS.search(output):
         # What a driver call returned is counted too; only a kernel that failed is meant here.
@@ -133,7 +134,7 @@ def _first(output: str) -> str:
             r"(Invalid|Misaligned|Barrier error|Error: |Warning: |Uninitialized|Address |Stack)",
             text,
         ):
-            return re.sub(r"\s*at (0x)?[0-9a-f]+.*| in .*", "", text)[:60].rstrip(" .")
+            return re.sub(r"\s+at .*0x.*", "", text)[:60].rstrip(" .")
     return ""
 
 
