@@ -185,6 +185,18 @@ class Run:
         """Counters per source line, in the order of the source."""
         return self.lines
 
+    def show(self) -> Any:
+        """The run as a page, drawn inline in Jupyter; its ``save(file)`` writes it.
+
+        Raises:
+            NoTrace: The launch was not asked for a trace.
+        """
+        # The one import that goes against docs/architecture.md's arrows, and only when called:
+        # whoever holds a run should not need to know which room draws it.
+        from tilescope.view import show
+
+        return show(self)
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; ``schema`` says which layout."""
         return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .notebook import Shown, show
 from .page import NoTrace, Story, page
 
-__all__ = ["NoTrace", "Story", "page"]
+__all__ = ["NoTrace", "Shown", "Story", "page", "show"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from simulator.program import Watched
 from simulator.sources import short_path
 from simulator.trace import ArrayMap, Trace
 
+from .addresses import address_arithmetic
 from .extents import extents
 from .pool import Pool
 
@@ -31,6 +33,7 @@ class Text:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.files: dict[str, int] = {}
+        self.addresses = address_arithmetic(trace)
         self.ptx: list[dict[str, Any]] = []
         lines = trace.kernel.ptx.splitlines()
         module = trace.program.module
@@ -59,7 +62,7 @@ class Text:
                     text = Path(file).read_text(encoding="utf-8", errors="replace")
                 except OSError:
                     text = ""
-            found.append({"path": short_path(file), "lines": text.splitlines()[:_MOST_LINES]})
+            found.append({"path": shown_path(file), "lines": text.splitlines()[:_MOST_LINES]})
         return found
 
     def watched(self, item: Watched) -> dict[str, Any]:
@@ -70,10 +73,26 @@ class Text:
             "name": ins.name, "kind": item.kind, "ptx": ins.line, "file": file, "source": line,
             "outputs": list(item.outputs), "inputs": list(item.inputs),
         }  # fmt: skip
+        if item.kind == "value" and ins.line in self.addresses:
+            made["address"] = True
         if site is not None:
             made |= {"space": site.space, "width": site.width, "size": site.size}
             made["operation"] = site.operation
         return made
+
+
+def shown_path(file: str) -> str:
+    """A file's name for the page, which goes to other people: no folders of this machine."""
+    short = Path(short_path(file))
+    package = Path(str(resources.files("kernels")))
+    if short.is_absolute() and short.is_relative_to(package):
+        return str(Path("kernels") / short.relative_to(package))
+    return short.name if short.is_absolute() else str(short)
+
+
+def lines(run: Run) -> list[dict[str, Any]]:
+    """Counters of each source line."""
+    return [item.to_dict() | {"file": shown_path(item.file)} for item in run.lines]
 
 
 def arrays(trace: Trace, pool: Pool, values: bool) -> list[dict[str, Any]]:
@@ -148,7 +167,11 @@ def hazards(run: Run) -> list[dict[str, Any]]:
 
 
 def _hazard(hazard: Hazard) -> dict[str, Any]:
-    return hazard.to_dict() | {
+    made = hazard.to_dict()
+    for item in made["involved"]:
+        item["file"] = shown_path(item["file"])
+    made["cure"] = None
+    return made | {
         "cure_text": str(hazard.cure) if hazard.cure else "",
         "cure_line": hazard.cure.source.line if hazard.cure else 0,
     }

@@ -20,6 +20,7 @@ from simulator.trace import Trace
 from . import describe
 from .bundle import bundle, styles
 from .events import FIELDS, pack_batch
+from .limits import limits
 from .pool import Pool
 
 BUDGET = 1_300_000
@@ -151,7 +152,7 @@ def _run(story: Story, most: int, pool: Pool, limit: int) -> dict[str, Any]:
         "outputs": story.outputs,
         "kernel": run.kernel, "build": run.build, "schedule": run.schedule,
         "grid": run.grid, "block": run.block, "shared_bytes": run.shared_bytes,
-        "checks": plain["checks"], "counters": plain["counters"], "lines": plain["lines"],
+        "checks": plain["checks"], "counters": plain["counters"], "lines": describe.lines(run),
         "hazards": describe.hazards(run),
         "blocks": trace.blocks,
         "batches": batches,
@@ -160,4 +161,5 @@ def _run(story: Story, most: int, pool: Pool, limit: int) -> dict[str, Any]:
         "ptx": text.ptx,
         "arrays": describe.arrays(trace, pool, total <= _VALUES),
         "shared": describe.shared(trace, run.shared_bytes),
+        "limits": limits(run),
     }  # fmt: skip

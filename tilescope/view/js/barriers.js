@@ -169,7 +169,7 @@ function status(run, block, step, at, waiting, rows) {
   const unit = run.warps === 1 ? "thread" : "warp";
   const barriers = rows.some((row) => row.waits.length);
   if (!barriers) return `No barrier in this kernel's run: nobody waits. Schedule: ${run.schedule}.`;
-  const here = `Schedule ${run.schedule}, step ${step + 1}: `;
+  const here = `Schedule ${run.schedule}, step ${block.countOf(step)} of the block: `;
   if (!block.watchedAt(step)) return `${here}the barrier opens, and all go on.`;
   if (!waiting.length) return `${here}nobody waits.`;
   const missing = at.filter((r) => r.state.kind === "runs" || r.state.kind === "ready");

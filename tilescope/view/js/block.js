@@ -1,6 +1,8 @@
 // One block's part of a run: its steps in order, its phases, and who wrote what when.
-import { RELEASE, SHARED } from "./run.js";
+import { RELEASE, SHARED, spot } from "./run.js";
 
+// What a register holds: a constant, or something loaded or computed.
+const [CONSTANT, DATA] = [1, 2];
 const cache = new Map();
 
 export function blockOf(run, number) {
@@ -31,6 +33,29 @@ class Block {
     this.phaseCount = (last < 0 ? 0 : this.phases[last]) + 1;
     this.phases = this.phases.map((p) => Math.min(p, this.phaseCount - 1));
     this.writers = null;
+    this.phaseStart = [];
+    this.phases.forEach((p, step) => (this.phaseStart[p] ??= step));
+    this.phaseStart.push(this.events.length);
+    this.ofWarp = this.byWarp();
+  }
+
+  // For each warp the steps that any of its threads may take part in.
+  byWarp() {
+    const found = Array.from({ length: this.run.warps }, () => []);
+    const { boxes, box } = this.batch;
+    const { bx, by } = this.run;
+    this.events.forEach((e, step) => {
+      const [z0, y0, x0, z1, y1, x1] = boxes.subarray(box[e] * 6, box[e] * 6 + 6);
+      const from = x0 + bx * (y0 + by * z0);
+      const to = x1 - 1 + bx * (y1 - 1 + by * (z1 - 1));
+      for (let warp = from >> 5; warp <= to >> 5; warp++) found[warp].push(step);
+    });
+    return found;
+  }
+
+  // The steps of a phase.
+  *stepsOf(phase) {
+    for (let step = this.phaseStart[phase]; step < this.phaseStart[phase + 1]; step++) yield step;
   }
 
   // An event's instruction; null where a barrier opens.
@@ -47,13 +72,23 @@ class Block {
   stops(mode, thread) {
     const warp = Math.floor(thread / 32);
     const found = [];
-    for (let step = 0; step < this.events.length; step++) {
+    const among = mode === "all" ? this.events.keys() : this.ofWarp[warp];
+    for (const step of among) {
       const e = this.events[step];
       const w = this.watchedOf(e);
       if (w && w.quiet) continue;
       if (mode === "all" || this.takesPart(e, thread, mode === "warp" ? warp : -1)) found.push(step);
     }
     return found.length ? found : [0];
+  }
+
+  // A step's number as people count: from 1, and without moves from register to register.
+  countOf(step) {
+    if (!this.counts) {
+      let n = 0;
+      this.counts = this.events.map((e) => (this.watchedOf(e)?.quiet ? n : ++n));
+    }
+    return this.counts[step];
   }
 
   takesPart(e, thread, warp) {
@@ -83,28 +118,55 @@ class Block {
     return found;
   }
 
+  // Where one of a step's threads accesses memory.
+  oneAccess(step) {
+    const e = this.events[step];
+    const { batch, column } = this;
+    let found = null;
+    batch.each(e, column, (thread, z, y, x) => {
+      found ??= { place: batch.placeOf(e, z, y, x, column), offset: batch.offsetOf(e, z, y, x, column) };
+    });
+    return found;
+  }
+
   // Every write to shared memory and, by this block, to global arrays: for each element
   // the steps, threads and values, in order.
   history() {
     if (this.writers) return this.writers;
     this.writers = new Map();
+    const held = new Map();
+    const kept = this.run.storedRegisters;
+    const states = (number) => {
+      if (!held.has(number)) held.set(number, new Uint8Array(this.run.threads));
+      return held.get(number);
+    };
     for (let step = 0; step < this.events.length; step++) {
       const e = this.events[step];
       const w = this.watchedOf(e);
-      if (!w || (w.kind !== "store" && w.kind !== "atomic")) continue;
-      this.batch.each(e, this.column, (thread, z, y, x) => this.note(step, e, w, thread, z, y, x));
+      if (!w || (!w.access && w.kind !== "value")) continue;
+      const writes = w.kind === "store" || w.kind === "atomic";
+      const input = w.inputs[0];
+      const from = typeof input === "number" ? states(input) : null;
+      const into = w.outputs.filter((number) => kept.has(number)).map(states);
+      if (!writes && !into.length) continue;
+      this.batch.each(e, this.column, (thread, z, y, x) => {
+        const before = from ? from[thread] : CONSTANT;
+        const state = w.moves ? before || CONSTANT : DATA;
+        for (const output of into) output[thread] = state;
+        if (writes) this.note(step, e, w, thread, z, y, x, w.kind === "store" && before === CONSTANT);
+      });
     }
     return this.writers;
   }
 
-  note(step, e, w, thread, z, y, x) {
+  note(step, e, w, thread, z, y, x, filled) {
     const { batch, column } = this;
     const place = batch.placeOf(e, z, y, x, column);
     if (place < SHARED) return;
     const offset = batch.offsetOf(e, z, y, x, column);
     const values = w.kind === "store" ? w.width / w.size : 1;
     for (let k = 0; k < values; k++) {
-      const key = `${place}:${offset + k * w.size}`;
+      const key = spot(place, offset + k * w.size);
       let known = this.writers.get(key);
       if (!known) this.writers.set(key, (known = []));
       const before = known.length ? known[known.length - 1].value : this.initial(place, offset);
@@ -112,7 +174,7 @@ class Block {
         w.kind === "store"
           ? batch.valueOf(e, k, z, y, x, column)
           : combined(w, before, batch.valueOf(e, w.outputs[0] >= 0 ? 1 : 0, z, y, x, column));
-      known.push({ step, thread, value, type: batch.typeOf(e, k) });
+      known.push({ step, thread, value, type: batch.typeOf(e, k), filled });
     }
   }
 
@@ -124,7 +186,7 @@ class Block {
 
   // Who wrote an element last, up to and with a step.
   writer(place, offset, step) {
-    const known = this.history().get(`${place}:${offset}`);
+    const known = this.history().get(spot(place, offset));
     if (!known) return null;
     let low = 0;
     let high = known.length;

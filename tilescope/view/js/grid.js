@@ -20,8 +20,8 @@ export class Grid {
     this.root = el("figure", { class: "grid" }, this.caption, this.box, this.live);
     const { columns, most = 44 } = about;
     const least = (columns <= 8 ? 140 : columns <= 16 ? 230 : columns <= 32 ? 300 : 380) * (about.small ?? 1);
-    this.root.style.flex = `1 1 ${Math.min(least, columns * most + 30)}px`;
-    this.root.style.maxWidth = `max(${columns * most + 34}px, 9rem)`;
+    this.least = Math.min(least, columns * most + 30);
+    this.root.style.maxWidth = `max(${columns * most + 34}px, 14rem)`;
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => this.leave());
     this.canvas.addEventListener("click", (event) => this.choose(this.at(event)));
@@ -45,8 +45,8 @@ export class Grid {
 
   layout() {
     const { rows, columns, most = 44 } = this.about;
-    const width = this.box.clientWidth || 300;
-    this.width = width;
+    this.width = this.box.clientWidth || 300;
+    const width = this.width - 7;
     let margin = 0;
     let cell = width / columns;
     if (cell >= 12) {
@@ -130,6 +130,13 @@ export class Grid {
     event.preventDefault();
     event.stopPropagation();
   }
+}
+
+// Grids side by side, all columns equally wide.
+export function sideBySide(grids, attributes = {}) {
+  const box = el("div", { class: "grids", ...attributes }, grids.map((grid) => grid.root));
+  box.style.setProperty("--least", `${Math.max(120, ...grids.map((grid) => grid.least))}px`);
+  return box;
 }
 
 // Rows and columns in which to draw an array: two-dimensional as it is, others as strips.

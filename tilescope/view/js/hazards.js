@@ -69,12 +69,12 @@ function double(run, hazard, block, [a, b]) {
   const { label } = run.element(a.place, a.offset);
   return {
     run: run.number, block: block.number, step: late.step, thread: late.thread, place: a.place, offset: a.offset,
-    seen: [a.step, b.step], threads: [a.thread, b.thread], title: `${hazard.kind}: ${label}`,
+    seen: [a.step, b.step], threads: [a.thread, b.thread], title: `${hazard.message}: ${label}`,
     text: tell(run, block, early, late, label),
     lines: hazard.involved.slice(0, 2).map((item) => item.line), cure: hazard.cure_text,
     steps: [[a, hazard.involved[0]], [b, hazard.involved[1]]].map(([at, item], i) => ({
       step: at.step, thread: at.thread, block: block.number,
-      text: `${"\u2460\u2461"[i]} ${item.role} by ${run.threadName(at.thread)}, step ${at.step + 1}`,
+      text: `${"\u2460\u2461"[i]} ${item.role} by ${run.threadName(at.thread)}, step ${block.countOf(at.step)}`,
     })),
   };
 }
@@ -85,15 +85,19 @@ function tell(run, block, early, late, label) {
   const order = `Nothing orders the two: ${first} came first in this run, and on a GPU it may be either.`;
   if (early.w.kind === "load" && late.w.kind === "store") {
     const writer = block.writer(early.place, early.offset, early.step);
-    const state = writer ? `a stale value that ${run.threadName(writer.thread)} had left there in step ${writer.step + 1}` : early.place === SHARED ? "what nobody had written yet" : "what stood there before the run";
-    return `${first} read ${label} and got ${got(early)}: ${state}. Only afterwards ${second} wrote ${got(late)}. ${order}`;
+    const state = writer ? `a stale value that ${run.threadName(writer.thread)} had left there in step ${block.countOf(writer.step)}` : early.place === SHARED ? "what nobody had written yet" : "what stood there before the run";
+    return `${capital(first)} read ${label} and got ${got(early)}: ${state}. Only afterwards ${second} wrote ${got(late)}. ${order}`;
   }
   if (early.w.kind === "store" && late.w.kind === "load") {
     const before = block.writer(early.place, early.offset, early.step - 1);
-    const was = before ? ` over ${exact(before.value, before.type)}, which ${run.threadName(before.thread)} had left there in step ${before.step + 1}` : "";
-    return `${first} wrote ${got(early)} to ${label}${was}; ${second} read ${got(late)} afterwards. ${order}`;
+    const was = before ? ` over ${exact(before.value, before.type)}, which ${run.threadName(before.thread)} had left there in step ${block.countOf(before.step)}` : "";
+    return `${capital(first)} wrote ${got(early)} to ${label}${was}; ${second} read ${got(late)} afterwards. ${order}`;
   }
-  return `${first} wrote ${got(early)} to ${label}, ${second} wrote ${got(late)}. ${order}`;
+  return `${capital(first)} wrote ${got(early)} to ${label}, ${second} wrote ${got(late)}. ${order}`;
+}
+
+function capital(text) {
+  return text[0].toUpperCase() + text.slice(1);
 }
 
 function single(run, hazard, block, one, thread, two) {
@@ -104,8 +108,8 @@ function single(run, hazard, block, one, thread, two) {
   return {
     run: run.number, block: block.number, step: found.step, thread: found.thread,
     place: found.w.access ? found.place : -9, offset: found.offset ?? 0, seen: [found.step], threads: [found.thread],
-    title: label ? `${hazard.kind}: ${label}` : hazard.kind, text: hazard.message + "." + other,
+    title: label ? `${hazard.message}: ${label}` : hazard.message, text: (hazard.notes[0] ? `${hazard.notes[0]}.` : "") + other,
     lines: hazard.involved.slice(0, 2).map((item) => item.line), cure: hazard.cure_text,
-    steps: [{ step: found.step, thread: found.thread, block: block.number, text: `\u2460 ${one.role || "here"}: ${run.threadName(found.thread)}, step ${found.step + 1}` }],
+    steps: [{ step: found.step, thread: found.thread, block: block.number, text: `\u2460 ${one.role || "here"}: ${run.threadName(found.thread)}, step ${block.countOf(found.step)}` }],
   };
 }

@@ -120,8 +120,12 @@ class Page {
   }
 }
 
+const SCHEDULES = {
+  lockstep: ": all warps in step", warps: ": one warp runs until it has to wait", reverse: ": one warp at a time, the last first",
+};
+
 function facts(run) {
-  const parts = [run.note, `grid ${shape(run.grid)}`, `block ${shape(run.block)}`, `${run.build} build`, `schedule ${run.schedule}`];
+  const parts = [run.note, `grid ${shape(run.grid)}`, `block ${shape(run.block)}`, `${run.build} build`, `schedule ${run.schedule}${SCHEDULES[run.schedule] ?? ""}`];
   const loads = run.counters.global_load;
   if (loads?.accesses) parts.push(`${count(loads.accesses)} global loads in ${plural(loads.sectors, "sector")}`);
   return parts.filter(Boolean).join(" \u00b7 ");

@@ -2,7 +2,7 @@
 import { blockOf } from "./block.js";
 import { el, replace, setText } from "./dom.js";
 import { count, exact, list, plural, shape, times } from "./format.js";
-import { Grid, extent } from "./grid.js";
+import { Grid, extent, sideBySide } from "./grid.js";
 import { subscripts } from "./run.js";
 import { threadOf } from "./thread.js";
 
@@ -32,7 +32,7 @@ export class Matrices {
     part.answer = el("p", { class: "answer", "aria-live": "polite", id: `answer${run.number}` });
     part.root = el("section", { class: "panel", "aria-label": `Arrays of ${run.name}` },
       el("h2", {}, run.name, " ", el("span", { class: "note" }, summary(run))),
-      el("div", { class: "grids" }, part.grids.map((g) => g.root)),
+      sideBySide(part.grids),
       left.length ? el("p", { class: "hint" }, `Too large to draw: ${left.join(", ")}.`) : null,
       part.answer);
     return part;
@@ -78,7 +78,7 @@ export class Matrices {
     this.picked = { array: array.name, i };
     if (owner >= 0) {
       const block = Math.floor(owner / run.threads);
-      if (run.recorded.includes(block)) this.state.update({ run: run.number, block, thread: owner % run.threads, mode: "thread", step: this.state.run === run.number && this.state.block === block ? this.state.step : 0 });
+      if (run.recorded.includes(block)) this.state.update({ run: run.number, block, thread: owner % run.threads, step: this.state.run === run.number && this.state.block === block ? this.state.step : 0 });
       else this.state.update({});
     } else this.state.update({ run: run.number });
   }

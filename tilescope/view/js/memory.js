@@ -19,7 +19,7 @@ export class Memory {
     this.choice = el("select", { id: "access-line", onchange: () => this.go(Number(this.choice.value)) });
     this.warp = el("select", { id: "warp", onchange: () => state.update({ thread: Number(this.warp.value) * 32 }) });
     this.table = el("table", { class: "counters", id: "counters" });
-    this.limits = new Limits();
+    this.limits = new Limits(state);
     this.root = el("div", {},
       el("section", { class: "panel", "aria-label": "A warp's access" }, el("h2", {}, "One warp, one access"),
         el("div", { class: "bar" }, el("label", { for: "access-line" }, "Instruction "), this.choice, el("label", { for: "warp" }, " Warp "), this.warp),
@@ -90,7 +90,7 @@ export class Memory {
     replace(this.picture, laneStrip(lanes), el("table", { class: "sectors" },
       el("caption", { class: "sr" }, "Sectors, and the lanes in each 4-byte word"),
       el("tbody", {}, found.map((sector) => el("tr", {},
-        el("th", { scope: "row" }, run.element(sector.place, Math.max(0, sector.sector * 32 - base(run, sector.place))).label),
+        el("th", { scope: "row" }, run.element(sector.place, Math.max(0, sector.sector * 32)).label),
         sector.words.map((who) => el("td", { class: who.size ? "on" : null }, who.size ? ranges(who) : "")))))));
   }
 
@@ -151,10 +151,6 @@ function nearest(run, block, step, warp) {
   for (let s = step; s >= 0; s--) if (block.watchedAt(s)?.access && lanesOf(run, block, s, warp).length) return s;
   for (let s = step; s < block.events.length; s++) if (block.watchedAt(s)?.access && lanesOf(run, block, s, warp).length) return s;
   return -1;
-}
-
-function base() {
-  return 0;
 }
 
 function laneStrip(lanes) {

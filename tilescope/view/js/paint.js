@@ -30,28 +30,16 @@ export function heat(colour, t) {
 
 export function paint(grid, context, ratio, colour) {
   const { cells, cell, margin, top } = grid;
-  const { rows, columns, count } = grid.about;
+  const { rows, columns } = grid.about;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, grid.canvas.width, grid.canvas.height);
-  if (cell * ratio < 2) dots(grid, context, ratio, colour);
-  else {
-    for (let i = 0; i < count; i++) {
-      const x = margin + (i % columns) * cell;
-      const y = top + Math.floor(i / columns) * cell;
-      const t = cells.shade ? cells.shade[i] : -1;
-      context.fillStyle = t < 0 ? colour.cell : css(heat(colour, t));
-      context.fillRect(x, y, cell, cell);
-    }
-    lines(grid, context, colour);
-  }
+  context.imageSmoothingEnabled = cell * ratio < 1;
+  context.drawImage(picture(grid, colour), margin, top, columns * cell, rows * cell);
+  lines(grid, context, colour);
   if (margin) headers(grid, context, colour, rows, columns);
   for (const mark of cells.marks ?? []) draw(grid, context, colour, mark);
   if (cells.text && cell >= 13) texts(grid, context, colour);
   if (grid.cursor >= 0) outline(context, ...corner(grid, grid.cursor), cell, colour.ink, 2, [3, 2]);
-}
-
-function css(parts) {
-  return `rgb(${parts.join(",")})`;
 }
 
 function corner(grid, i) {
@@ -59,27 +47,37 @@ function corner(grid, i) {
   return [grid.margin + (i % columns) * grid.cell, grid.top + Math.floor(i / columns) * grid.cell];
 }
 
-// Cells smaller than two pixels: each pixel shows the largest of the cells below it.
-function dots(grid, context, ratio, colour) {
-  const { rows, columns, count } = grid.about;
-  const { width, height } = grid.canvas;
-  const image = context.createImageData(width, height);
+// The cells as a picture of one pixel each, to be enlarged; kept while the shades stay.
+function picture(grid, colour) {
   const { shade } = grid.cells;
+  if (grid.picture && grid.pictureOf === shade && grid.pictureColour === colour) return grid.picture;
+  const { rows, columns, count } = grid.about;
+  const made = grid.picture ?? document.createElement("canvas");
+  made.width = columns;
+  made.height = rows;
+  const context = made.getContext("2d");
+  const image = context.createImageData(columns, rows);
+  const steps = Array.from({ length: 65 }, (_, k) => heat(colour, k / 64));
   const plain = rgb(colour.cell);
-  for (let py = 0; py < height; py++) {
-    for (let px = 0; px < width; px++) {
-      const row = Math.min(rows - 1, Math.floor((py * rows) / height));
-      const i = row * columns + Math.min(columns - 1, Math.floor((px * columns) / width));
-      const part = i < count && shade && shade[i] >= 0 ? heat(colour, shade[i]) : plain;
-      image.data.set([...part, i < count ? 255 : 0], (py * width + px) * 4);
-    }
+  for (let i = 0; i < count; i++) {
+    const t = shade ? shade[i] : -1;
+    const [r, g, b] = t < 0 ? plain : steps[Math.round(t * 64)];
+    image.data[4 * i] = r;
+    image.data[4 * i + 1] = g;
+    image.data[4 * i + 2] = b;
+    image.data[4 * i + 3] = 255;
   }
   context.putImageData(image, 0, 0);
+  Object.assign(grid, { picture: made, pictureOf: shade, pictureColour: colour });
+  return made;
 }
 
 function lines(grid, context, colour) {
   const { cell, margin, top } = grid;
   const { rows, columns } = grid.about;
+  context.strokeStyle = colour.line;
+  context.lineWidth = 1;
+  context.strokeRect(margin + 0.5, top + 0.5, columns * cell, rows * cell);
   if (cell < 7) return;
   context.fillStyle = colour.line;
   for (let c = 0; c <= columns; c++) context.fillRect(margin + c * cell, top, 1, rows * cell + 1);
@@ -110,7 +108,10 @@ function texts(grid, context, colour) {
   for (let i = 0; i < grid.about.count; i++) {
     let text = cells.text(i);
     if (text === null || text === undefined) continue;
-    if (typeof text === "number") text = brief(text, room);
+    if (typeof text === "number") {
+      if (room < 4 && !Number.isInteger(text)) continue;
+      text = brief(text, room);
+    }
     if (text.length > room + 1) continue;
     const [x, y] = corner(grid, i);
     context.fillStyle = colour.ink;
@@ -138,7 +139,8 @@ function draw(grid, context, colour, { i, kind, note }) {
   const thick = cell >= 14 ? 2.5 : cell >= 7 ? 1.5 : 1;
   if (kind === "tile") {
     context.fillStyle = colour.tile;
-    context.fillRect(x + 1, y + 1, cell - 1, cell - 1);
+    const gap = cell < 7 ? 0 : 1;
+    context.fillRect(x + gap, y + gap, cell - gap, cell - gap);
   } else if (kind === "read") {
     outline(context, x, y, cell, colour.read, thick);
     if (cell >= 20) dot(context, x + cell - 6, y + 6, colour.read);

@@ -23,9 +23,24 @@ export class Run {
     }
     this.watched.forEach((w, i) => {
       w.number = i;
-      w.quiet = w.kind === "value" && w.name.startsWith("mov.");
+      w.quiet = w.kind === "value" && (w.name.startsWith("mov.") || w.address === true);
+      w.moves = w.quiet && !w.address;
       w.access = w.kind === "load" || w.kind === "store" || w.kind === "atomic";
     });
+  }
+
+  // Registers whose values are stored, directly or after moves.
+  get storedRegisters() {
+    if (this.stored) return this.stored;
+    const numbers = (w) => w.inputs.filter((input) => typeof input === "number");
+    this.stored = new Set(this.watched.filter((w) => w.kind === "store").flatMap(numbers));
+    for (let size = -1; size !== this.stored.size; ) {
+      size = this.stored.size;
+      for (const w of this.watched) {
+        if (w.moves && w.outputs.some((o) => this.stored.has(o))) for (const n of numbers(w)) this.stored.add(n);
+      }
+    }
+    return this.stored;
   }
 
   thread(number) {
@@ -73,6 +88,11 @@ export class Run {
   sourceLine(w) {
     return w.file >= 0 ? (this.sources[w.file].lines[w.source - 1] ?? "") : "";
   }
+}
+
+// A byte of a place as one number.
+export function spot(place, offset) {
+  return (place + 3) * 2 ** 32 + offset;
 }
 
 export function subscripts(shape, index) {
@@ -140,6 +160,12 @@ class Batch {
     if (item.b === 1) return true;
     for (let i = column; i < item.data.length; i += item.b) if (item.data[i]) return true;
     return false;
+  }
+
+  // The place of an access, if all of its threads have the same; else 0, for "look closer".
+  onlyPlace(event) {
+    const { data } = this.pool.items[this.place[event]];
+    return data.length === 1 ? data[0] : 0;
   }
 
   placeOf(event, z, y, x, column) {

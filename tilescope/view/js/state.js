@@ -5,15 +5,20 @@ export class State {
   constructor(runs) {
     this.runs = runs;
     this.listeners = [];
-    this.view = "matrices";
+    this.view = runs.some((run) => run.hazards.some((h) => h.severity === "error")) ? "barriers" : "matrices";
     this.run = 0;
     this.block = runs[0].recorded[0] ?? 0;
     this.thread = 0;
-    this.mode = "thread";
+    // Whose steps to stop at; each view has its own.
+    this.modes = { matrices: "thread", steps: "thread", barriers: "all", memory: "thread" };
     this.step = 0;
     this.hazard = null;
     this.playing = false;
     this.shade = "reads";
+  }
+
+  get mode() {
+    return this.modes[this.view];
   }
 
   get now() {
@@ -42,14 +47,15 @@ export class State {
   }
 
   update(change) {
-    const before = this.view;
-    Object.assign(this, change);
+    const { mode, ...rest } = change;
+    Object.assign(this, rest);
+    if (mode) this.modes[this.view] = mode;
     const run = this.now;
     if (!run.recorded.includes(this.block)) this.block = run.recorded[0] ?? 0;
     if (this.thread >= run.threads) this.thread = 0;
     const stops = this.stops;
     if (!stops.includes(this.step)) this.step = stops[this.stop];
-    for (const listener of this.listeners) listener(this, before !== this.view);
+    for (const listener of this.listeners) listener();
   }
 
   go(stop) {

@@ -1,10 +1,10 @@
 // Step by step: where the block is in its arrays, shared memory as it fills, the picked thread.
 import { el, replace, setText } from "./dom.js";
 import { count, exact, list, plural, ranges, triple } from "./format.js";
-import { Grid, extent } from "./grid.js";
+import { Grid, extent, sideBySide } from "./grid.js";
 import { SHARED, subscripts } from "./run.js";
 import { Source } from "./source.js";
-import { constant, expression, inputLabel, inputValue, nameOf, result, threadOf } from "./thread.js";
+import { constant, expression, inputLabel, inputValue, labelOf, nameOf, result, threadOf } from "./thread.js";
 
 export class Steps {
   constructor(state) {
@@ -12,7 +12,7 @@ export class Steps {
     this.now = el("p", { class: "now", id: "now", "aria-live": "polite" });
     this.where = el("p", { class: "hint", id: "where" });
     this.hazard = el("div", { class: "hazard-note", id: "hazard-note", hidden: true });
-    this.grids = el("div", { class: "grids", id: "step-grids" });
+    this.grids = el("div", { id: "step-grids" });
     this.threads = el("div", { class: "threads" });
     this.growth = el("ol", { class: "growth", id: "growth", tabindex: 0, "aria-label": "How the value grew" });
     this.growthTitle = el("h3", { id: "growth-title" }, "");
@@ -22,12 +22,12 @@ export class Steps {
     this.root = el("div", { class: "steps" },
       el("div", { class: "left" },
         el("section", { class: "panel now-panel", "aria-label": "This step" }, this.where, this.now, this.hazard),
-        el("section", { class: "panel", "aria-label": "Memory at this step" }, this.grids, key())),
+        el("section", { class: "panel", "aria-label": "Memory at this step" }, this.grids, key()),
+        el("section", { class: "panel who", "aria-label": "Block and thread" },
+          el("div", { class: "bar" }, el("label", { for: "block" }, "Block "), this.block, this.note), this.threads)),
       el("div", { class: "right" },
         this.source.root,
-        el("section", { class: "panel", "aria-labelledby": "growth-title" }, this.growthTitle, this.growth),
-        el("section", { class: "panel who", "aria-label": "Block and thread" },
-          el("div", { class: "bar" }, el("label", { for: "block" }, "Block "), this.block, this.note), this.threads)));
+        el("section", { class: "panel", "aria-labelledby": "growth-title" }, this.growthTitle, this.growth)));
     this.key = "";
   }
 
@@ -44,10 +44,10 @@ export class Steps {
     ].filter(Boolean).join(" "));
     this.arrays = run.arrays.filter((a) => a.drawn && a.count <= 1 << 16).map((array) => this.arrayGrid(run, array));
     this.shared = run.shared.map((variable) => this.sharedGrid(run, variable));
-    replace(this.grids, [...this.arrays, ...this.shared].map((grid) => grid.root));
+    replace(this.grids, [this.arrays, this.shared].filter((grids) => grids.length).map((grids) => sideBySide(grids)));
     this.threadGrid = new Grid({
-      name: "Threads of the block", rows: run.by * run.bz, columns: run.bx, count: run.threads, most: run.bx > 8 ? 15 : 26,
-      note: run.warps > 1 ? `${run.warps} warps` : "one warp", strip: false,
+      name: "Threads of the block", ...threadExtent(run), count: run.threads, most: run.bx > 8 ? 15 : 26,
+      note: "", strip: run.by * run.bz === 1,
       describe: (i) => this.describeThread(run, i),
       pick: (i) => this.state.update({ thread: i }),
     });
@@ -57,7 +57,7 @@ export class Steps {
   arrayGrid(run, array) {
     const { rows, columns } = extent(array.shape, array.count);
     const grid = new Grid({
-      name: array.name, rows, columns, count: array.count, strip: array.shape.length < 2, small: 0.52, most: 36,
+      name: array.name, rows, columns, count: array.count, strip: array.shape.length < 2, small: 0.52, most: columns <= 8 ? 48 : 36,
       note: `${array.shape.join("\u00d7")} in global memory`,
       describe: (i) => [`${array.name}${subscripts(array.shape, i)}${this.shown(this.globalValue(run, array, i), array)}`, `byte ${i * array.size}`],
       pick: (i) => {
@@ -83,7 +83,7 @@ export class Steps {
     const total = Math.floor(variable.bytes / variable.size);
     const { rows, columns } = extent(variable.shape, total);
     const grid = new Grid({
-      name: variable.name, rows, columns, count: total, strip: variable.shape.length < 2, most: 36,
+      name: variable.name, rows, columns, count: total, strip: variable.shape.length < 2, most: columns <= 8 ? 48 : 36,
       note: `${variable.shape.join("\u00d7")} in shared memory`,
       describe: (i) => this.describeShared(run, variable, i),
     });
@@ -96,17 +96,7 @@ export class Steps {
     const name = variable.name + subscripts(variable.shape, i);
     const bank = `byte ${variable.start + i * variable.size}, bank ${Math.floor((variable.start + i * variable.size) / 4) % 32}`;
     if (!writer) return [name, "nothing has been written here yet", bank];
-    return [`${name} = ${exact(writer.value, writer.type)}`, `written by ${run.threadName(writer.thread)} at step ${writer.step + 1}${this.filled(writer) ? ": a constant, not loaded" : ""}`, bank];
-  }
-
-  // Whether a slot was filled with a constant: a tile that hangs over the edge.
-  filled(writer) {
-    if (writer.filled === undefined) {
-      const items = threadOf(this.state.blockNow, writer.thread).items;
-      const store = items.find((item) => item.step === writer.step);
-      writer.filled = Boolean(store) && store.w.kind === "store" && constant(store);
-    }
-    return writer.filled;
+    return [`${name} = ${exact(writer.value, writer.type)}`, `written by ${run.threadName(writer.thread)} at step ${this.state.blockNow.countOf(writer.step)}${writer.filled ? ": a constant, not loaded" : ""}`, bank];
   }
 
   describeThread(run, i) {
@@ -174,15 +164,7 @@ export class Steps {
     block.tileCache ??= new Map();
     if (!block.tileCache.has(phase)) {
       const found = new Map();
-      for (let s = 0; s < block.events.length; s++) {
-        if (block.phases[s] !== phase) continue;
-        for (const access of block.accesses(s)) {
-          const array = block.run.byPlace.get(access.place);
-          if (!array) continue;
-          if (!found.has(access.place)) found.set(access.place, new Set());
-          found.get(access.place).add(Math.floor(access.offset / array.size));
-        }
-      }
+      for (const s of block.stepsOf(phase)) touched(block, s, found);
       block.tileCache.set(phase, found);
     }
     return block.tileCache.get(phase);
@@ -199,9 +181,9 @@ export class Steps {
       for (let i = 0; i < grid.about.count; i++) {
         const writer = block.writer(SHARED, variable.start + i * variable.size, this.state.step);
         values.push(writer);
-        if (writer && this.filled(writer)) fills.push({ i, kind: "fill" });
+        if (writer && writer.filled) fills.push({ i, kind: "fill" });
       }
-      grid.set({ shade: null, text: (i) => (values[i] ? values[i].value : "\u00b7"), marks: [...fills, ...marks, ...this.bad(run, SHARED, variable.size, variable.start)] });
+      grid.set({ shade: freshness(block, values), text: (i) => (values[i] ? values[i].value : "\u00b7"), marks: [...fills, ...marks, ...this.bad(run, SHARED, variable.size, variable.start)] });
     }
   }
 
@@ -256,6 +238,33 @@ export class Steps {
   }
 }
 
+// Threads as the block has them; a block of one row as its warps.
+function threadExtent(run) {
+  const flat = run.by * run.bz === 1 && run.bx > 32;
+  return flat ? { rows: Math.ceil(run.bx / 32), columns: 32 } : { rows: run.by * run.bz, columns: run.bx };
+}
+
+// Adds the elements of global arrays that one step touches.
+function touched(block, step, found) {
+  const e = block.events[step];
+  const { batch, column, run } = block;
+  if (!block.watchedAt(step)?.access || batch.onlyPlace(e) < 0) return;
+  batch.each(e, column, (thread, z, y, x) => {
+    const place = batch.placeOf(e, z, y, x, column);
+    const array = run.byPlace.get(place);
+    if (!array) return;
+    if (!found.has(place)) found.set(place, new Set());
+    found.get(place).add(Math.floor(batch.offsetOf(e, z, y, x, column) / array.size));
+  });
+}
+
+// Slots written in the latest phase that wrote are darker than those from before.
+function freshness(block, writers) {
+  let latest = -1;
+  for (const writer of writers) if (writer) latest = Math.max(latest, block.phases[writer.step]);
+  return Float32Array.from(writers, (writer) => (!writer ? -1 : block.phases[writer.step] === latest ? 0.3 : 0));
+}
+
 function lineMarks(state) {
   const marks = new Map();
   if (!state.hazard || state.hazard.run !== state.run) return marks;
@@ -272,16 +281,15 @@ export function caption(block, phase) {
   const reads = new Set();
   const writes = new Set();
   let computes = false;
-  for (let s = 0; s < block.events.length; s++) {
-    if (block.phases[s] !== phase) continue;
+  for (const s of block.stepsOf(phase)) {
     const w = block.watchedAt(s);
     if (!w) continue;
     if (w.kind === "value" && !w.quiet) computes = true;
-    for (const { place, offset } of block.accesses(s)) {
-      const { name } = block.run.element(place, offset);
-      if (w.kind !== "store") reads.add(name);
-      if (w.kind !== "load") writes.add(name);
-    }
+    const where = w.access ? block.oneAccess(s) : null;
+    if (!where) continue;
+    const { name } = block.run.element(where.place, where.offset);
+    if (w.kind !== "store") reads.add(name);
+    if (w.kind !== "load") writes.add(name);
   }
   const parts = [];
   if (reads.size) parts.push(`reads ${list([...reads], 3)}`);
@@ -294,7 +302,7 @@ export function caption(block, phase) {
 
 function sentence(run, block, w, here, thread, state) {
   if (!w) return "The barrier opens: all threads have come, and go on.";
-  const item = thread.items.find((i) => i.step === state.step);
+  const item = thread.byStep.get(state.step);
   const me = `T${run.threadName(state.thread).slice(1)}`;
   if (w.kind === "barrier") {
     const warps = new Set();
@@ -310,18 +318,19 @@ function sentence(run, block, w, here, thread, state) {
   if (w.kind === "load") {
     const writer = item.place === SHARED ? block.writer(SHARED, item.offset, item.step) : null;
     const from = item.place !== SHARED ? "" : writer ? `, which ${writer.thread === state.thread ? "it" : run.threadName(writer.thread)} wrote` : ", which nobody has written yet";
-    return `${me} reads ${item.label} = ${values}${from}.`;
+    return `${me} reads ${labelOf(run, item)} = ${values}${from}.`;
   }
   if (w.kind === "store") {
     const what = constant(item) ? ` (a constant: nothing was loaded for this element)` : ` (from ${inputLabel(run, item.inputs[0])})`;
-    return `${me} writes ${item.label} = ${values}${what}.`;
+    return `${me} writes ${labelOf(run, item)} = ${values}${what}.`;
   }
-  if (w.kind === "atomic") return `${me}: atomic ${w.operation} on ${item.label}, ${item.inputs.map(inputValue).join(", ")}.`;
+  if (w.kind === "atomic") return `${me}: atomic ${w.operation} on ${labelOf(run, item)}, ${item.inputs.map(inputValue).join(", ")}.`;
   return `${me} computes ${nameOf(run, item)} = ${expression(run, item, false)} = ${expression(run, item, true)} = ${result(item)}.`;
 }
 
 function key() {
   return el("p", { class: "legend" }, el("span", { class: "key tile" }, "this phase's tile"), el("span", { class: "key read" }, "read now"),
     el("span", { class: "key write" }, "written now"), el("span", { class: "key mine" }, "by the picked thread"),
+    el("span", { class: "key fresh" }, "slot written in the latest phase"), el("span", { class: "key old" }, "before"),
     el("span", { class: "key fill" }, "filled with a constant"), el("span", { class: "key" }, "\u00b7 never written"));
 }

@@ -1,6 +1,6 @@
 // What one thread did: its registers as they were, and how a value came about.
 import { brief, exact } from "./format.js";
-import { SHARED } from "./run.js";
+import { SHARED, spot } from "./run.js";
 
 const cache = new Map();
 
@@ -14,22 +14,23 @@ export function threadOf(block, thread) {
 }
 
 // An item is one execution of an instruction by this thread:
-//   { step, w, values, types, inputs, place, offset, label }
+//   { step, w, values, types, inputs, place, offset }
 // Its inputs are items again, or texts of constants.
 class Thread {
   constructor(block, thread) {
     this.block = block;
     this.thread = thread;
     this.items = [];
+    this.byStep = new Map();
     const registers = new Map();
     const memory = new Map();
     const { batch, column, run } = block;
-    for (let step = 0; step < block.events.length; step++) {
+    for (const step of block.ofWarp[thread >> 5]) {
       const e = block.events[step];
       const w = block.watchedOf(e);
       const at = w && batch.within(e, column, thread);
       if (!at) continue;
-      const item = { step, w, values: [], types: [], inputs: [], label: "" };
+      const item = { step, w, values: [], types: [], inputs: [] };
       for (let k = 0; k < batch.many[e]; k++) {
         item.values.push(batch.valueOf(e, k, ...at, column));
         item.types.push(batch.typeOf(e, k));
@@ -38,8 +39,7 @@ class Thread {
       if (w.access) {
         item.place = batch.placeOf(e, ...at, column);
         item.offset = batch.offsetOf(e, ...at, column);
-        item.label = run.element(item.place, item.offset).label;
-        const key = `${item.place}:${item.offset}`;
+        const key = spot(item.place, item.offset);
         if (w.kind === "load") item.carried = memory.get(key) ?? null;
         else memory.set(key, item);
       }
@@ -48,6 +48,7 @@ class Thread {
       });
       this.chain(item);
       this.items.push(item);
+      this.byStep.set(step, item);
     }
   }
 
@@ -109,7 +110,7 @@ class Thread {
     const writer = this.block.writer(SHARED, offset, item.step);
     if (!writer) return null;
     const other = threadOf(this.block, writer.thread);
-    const store = other.items.find((i) => i.step === writer.step);
+    const store = other.byStep.get(writer.step);
     if (!store) return null;
     const k = Math.max(0, Math.floor((offset - store.offset) / store.w.size));
     const source = origin(store.inputs[k]);
@@ -124,10 +125,10 @@ export function origin(input) {
   let item = input && typeof input === "object" ? input.item : null;
   for (let hops = 0; item && hops < 64; hops++) {
     let next = null;
-    if (item.w.quiet) next = item.inputs[0];
+    if (item.w.moves) next = item.inputs[0];
     else if (item.w.kind === "load" && item.carried) next = item.carried.inputs[0];
     if (!next || typeof next !== "object") {
-      return item.w.quiet ? null : item;
+      return item.w.moves ? null : item;
     }
     item = next.item;
   }
@@ -143,6 +144,10 @@ export function constant(store, k = 0) {
 
 const ASSIGNED = /(?:^|[\s(*])([A-Za-z_]\w*)\s*(?:[-+*/|&^]|<<|>>)?=(?!=)/;
 
+export function labelOf(run, item) {
+  return run.element(item.place, item.offset).label;
+}
+
 // What to call a computed value: the variable that its source line assigns, if it does.
 export function nameOf(run, item) {
   const found = ASSIGNED.exec(run.sourceLine(item.w));
@@ -153,8 +158,8 @@ export function inputLabel(run, input) {
   if (typeof input === "string") return inputValue(input) || "?";
   if (!input) return "?";
   const item = input.item;
-  if (item.w.kind === "load") return item.label;
-  if (item.w.quiet) return inputLabel(run, item.inputs[0]);
+  if (item.w.kind === "load") return labelOf(run, item);
+  if (item.w.moves) return item.inputs[0] ? inputLabel(run, item.inputs[0]) : inputValue(input);
   return nameOf(run, item);
 }
 
