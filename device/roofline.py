@@ -48,6 +48,7 @@ class Roofline:
         flops: Of the launch, an fma counted as two.
         sector_bytes: Of the sectors that its requests to global memory touch.
         array_bytes: Of its arrays, each once.
+        sms: Multiprocessors that get a block.
         arithmetic: Time of its instructions: a lone addition or multiplication takes the
             place of an fma.
         shared: Time of its wavefronts; ``once`` and ``uncached``: of its bytes.
@@ -57,6 +58,7 @@ class Roofline:
     flops: int
     sector_bytes: int
     array_bytes: int
+    sms: int
     arithmetic: Bound
     shared: Bound
     once: Bound
@@ -102,6 +104,7 @@ class Roofline:
             "flops": self.flops,
             "sector_bytes": self.sector_bytes,
             "array_bytes": self.array_bytes,
+            "multiprocessors": self.sms,
             "intensity_no_caches": self.intensities[0],
             "intensity_arrays_once": self.intensities[1],
             "bounds": [
@@ -119,23 +122,29 @@ class Roofline:
         }
 
 
-def roofline(gpu: Gpu, counters: Counters, args: Sequence[Any] = ()) -> Roofline:
+def roofline(
+    gpu: Gpu, counters: Counters, args: Sequence[Any] = (), blocks: int | None = None
+) -> Roofline:
     """Place a launch under a GPU's roofs.
 
     Args:
         gpu: Its peaks.
         counters: Of the launch, from the simulator.
         args: The launch's arguments: each array counts with all its bytes, once.
+        blocks: Of the grid: where they are fewer than the GPU's multiprocessors, only so many
+            compute. All of them do if left out.
     """
+    sms = gpu.sms if blocks is None else min(gpu.sms, blocks)
+    part = sms / gpu.sms
     arrays = {id(arg): arg.nbytes for arg in args if isinstance(arg, np.ndarray)}
     once = sum(arrays.values())
     single = counters.fma_f32 + counters.add_f32 + counters.mul_f32
     double = counters.fma_f64 + counters.add_f64 + counters.mul_f64
     # FP32 and FP64 have lanes of their own: the busier of the two takes the time.
     if double / gpu.fp64 > single / gpu.fp32:
-        arithmetic = Bound("arithmetic", double, "FP64 instructions", gpu.fp64 / 2)
+        arithmetic = Bound("arithmetic", double, "FP64 instructions", gpu.fp64 / 2 * part)
     else:
-        arithmetic = Bound("arithmetic", single, "FP32 instructions", gpu.fp32 / 2)
+        arithmetic = Bound("arithmetic", single, "FP32 instructions", gpu.fp32 / 2 * part)
     waves = (
         counters.shared_load.wavefronts
         + counters.shared_store.wavefronts
@@ -143,8 +152,8 @@ def roofline(gpu: Gpu, counters: Counters, args: Sequence[Any] = ()) -> Roofline
     )
     sectors = counters.global_sector_bytes
     return Roofline(
-        gpu, counters.flops, sectors, once, arithmetic,
-        Bound("shared memory", waves, "wavefronts", gpu.sms * gpu.clock),
+        gpu, counters.flops, sectors, once, sms, arithmetic,
+        Bound("shared memory", waves, "wavefronts", sms * gpu.clock),
         Bound("memory, arrays once", once, "bytes", gpu.bandwidth),
         Bound("memory, no caches", sectors, "bytes", gpu.bandwidth),
     )  # fmt: skip

@@ -150,6 +150,94 @@ def test_time_takes_several_library_kernels(monkeypatch: pytest.MonkeyPatch) -> 
     assert run("time", "transpose_naive", "--vendor").exit_code == 2
 
 
+# -- run --gpu --------------------------------------------------------------------------
+
+
+def test_a_run_on_a_named_gpu() -> None:
+    result = run("run", "matmul_tiled", "--size", "128", "--gpu", "h200", "--registers", "34")
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.stdout.split())
+    assert "on H200 SXM: 132 multiprocessors, 67 TFLOP/s of FP32, 4,800 GB/s" in text
+    assert (
+        "occupancy: 75.0%, 48 of 64 warps, 6 blocks a multiprocessor; limited by registers" in text
+    )
+    assert "blocks 32, warps 8, registers 6, shared memory 76" in text
+    assert "34 registers a thread, as given" in text
+    assert "64 blocks in the grid, 792 at a time: 1 wave" in text
+    assert "bound by shared memory, at most" in text
+    assert "only 64 of 132 multiprocessors get a block" in text
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+@pytest.mark.skipif(FOUND, reason="this machine has a GPU, which would tell the registers")
+def test_unknown_registers_are_not_checked() -> None:
+    result = run("run", "matmul_tiled", "--size", "128", "--gpu", "h200", "--json", "-")
+    found = json.loads(result.stdout)["gpu"]
+    assert found["occupancy"]["limits"]["registers"] is None
+    assert found["occupancy"]["complete"] is False
+    assert found["registers_source"] is None
+    text = run("run", "matmul_tiled", "--size", "128", "--gpu", "h200").stdout
+    assert "registers: not checked (no such GPU here, and no --registers)" in text
+    assert "occupancy: at most 100.0%" in text
+
+
+@pytest.mark.gpu
+def test_registers_come_from_the_driver(gpu: None) -> None:
+    try:
+        chip = device.find_gpu(device.device_name())
+    except device.UnknownGpu as error:
+        pytest.skip(str(error))
+    words = ("run", "matmul_tiled", "--size", "64", "--gpu", chip.key, "--json", "-")
+    found = json.loads(run(*words).stdout)["gpu"]
+    assert found["registers_source"] == "from the driver"
+    assert found["occupancy"]["complete"] is True
+
+
+def test_both_kernels_of_a_comparison_are_placed(tmp_path: Path) -> None:
+    file = tmp_path / "roofline.svg"
+    words = ("run", "matmul_naive", "--size", "64", "--compare", "matmul_tiled", "--gpu", "a100")
+    result = run(*words, "--plot", str(file))
+    assert result.exit_code == 0, result.output
+    assert "matmul_naive on A100 SXM 80 GB" in result.stdout
+    assert "matmul_tiled on A100 SXM 80 GB" in result.stdout
+    assert file.read_text().startswith("<svg")
+    assert "matmul_tiled" in file.read_text()
+    found = json.loads(run(*words, "--json", "-").stdout)
+    naive, tiled = found["gpu"]["roofline"], found["compare"]["gpu"]["roofline"]
+    assert naive["intensity_no_caches"] < tiled["intensity_no_caches"]
+    assert naive["bound_by_no_caches"] == "memory, no caches"
+
+
+def test_a_block_that_does_not_fit() -> None:
+    result = run("run", "matmul_naive", "--size", "64", "--tile", "32", "--gpu", "h200",
+                 "--registers", "80")  # fmt: skip
+    assert "occupancy: a block does not fit, for registers" in result.stdout
+    assert result.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("--gpu", "h20"), "no GPU 'h20' in the table; did you mean h200?"),
+        (("--plot", "x.svg"), "--registers and --plot belong to --gpu"),
+        (("--registers", "32"), "--registers and --plot belong to --gpu"),
+        (("--registers", "256", "--gpu", "h200"), "not in the range 1<=x<=255"),
+    ],
+)
+def test_wrong_words(words: tuple[str, ...], error: str) -> None:
+    result = run("run", "matmul_naive", "--size", "16", *words)
+    assert result.exit_code == 2
+    assert error in result.stderr
+
+
+def test_a_kernel_without_flops_has_no_figure(tmp_path: Path) -> None:
+    words = ("run", "transpose_naive", "--size", "64", "--gpu", "h200")
+    assert "bound by memory" in run(*words).stdout
+    result = run(*words, "--plot", str(tmp_path / "x.svg"))
+    assert result.exit_code == 2
+    assert "no kernel here has both FLOPs and bytes" in result.stderr
+
+
 def test_the_hidden_launch_is_not_advertised() -> None:
     assert "_launch" not in run("--help").stdout
     for command in ("validate", "time", "counters"):

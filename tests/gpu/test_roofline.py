@@ -130,3 +130,12 @@ def test_one_figure_has_one_gpu() -> None:
     kernels = {g: placed("matmul_naive", (16, 16, 16), g) for g in ("h200", "a100")}
     with pytest.raises(ValueError, match="roofs of one GPU"):
         roofline_svg(kernels)
+
+
+def test_a_small_grid_leaves_multiprocessors_idle() -> None:
+    counters = Counters(fma_f32=1000, flops=2000, shared_load=Traffic(requests=9, wavefronts=9))
+    whole, one, many = (roofline(H200, counters, (), blocks) for blocks in (None, 1, 1000))
+    assert (whole.sms, one.sms, many.sms) == (132, 1, 132)
+    assert one.arithmetic.seconds == pytest.approx(132 * whole.arithmetic.seconds)
+    assert one.shared.seconds == pytest.approx(132 * whole.shared.seconds)
+    assert many.bounds == whole.bounds

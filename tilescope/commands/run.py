@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection
+from pathlib import Path
 from typing import Any
 
 import click
 
+from device import roofline_svg
 from kernels import library
 
 from ..failure import UserError
 from ..options import launch_options, target_options
 from ..outcome import Outcome, execute
 from ..output import write_json
+from ..placement import Placement, find, place
 from ..target import Request, resolve
 from ..text.comparison import comparison, ratios
 from ..text.lines import by_line
+from ..text.placement import placement
 from ..text.report import report, wrong
 
 
@@ -25,6 +29,14 @@ from ..text.report import report, wrong
 @launch_options
 @click.option("--compare", "other", metavar="OTHER", help="A library kernel to put beside it.")
 @click.option("--by-line", is_flag=True, help="The traffic of every source line.")
+@click.option("--gpu", metavar="NAME", help="Occupancy and roofline there: a100, h100, h200...")
+@click.option(
+    "--registers",
+    type=click.IntRange(1, 255),
+    metavar="N",
+    help="Registers a thread, for occupancy without that GPU.",
+)
+@click.option("--plot", "plot_file", metavar="FILE", help="Write the roofline as SVG.")
 @click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only; the exit code tells.")
 @click.pass_context
@@ -36,6 +48,9 @@ def run_command(
     checks: str | Collection[str],
     other: str | None,
     by_line: bool,
+    gpu: str | None,
+    registers: int | None,
+    plot_file: str | None,
     json_file: str | None,
     quiet: bool,
 ) -> None:
@@ -55,6 +70,7 @@ def run_command(
       tilescope run matmul_tiled --size 256x256x256 --tile 16
       tilescope run matmul_naive --size 256 --compare matmul_tiled
       tilescope run matmul_transposed --size 64 --by-line
+      tilescope run matmul_tiled --gpu h200 --registers 34 --plot roofline.svg
       tilescope run my.cu 'tiled<16>' --grid 4,4 --block 16,16 \\
           f32[64,64]=normal f32[64,64]=normal f32[64,64] 64 64 64
       tilescope run kernel.ptx scale --grid 4 --block 256 f32[1000]=ones -3
@@ -62,16 +78,22 @@ def run_command(
 
     Exit code 0: nothing wrong; 1: a hazard or a wrong result; 2: it could not run.
     """  # noqa: D301 - click reads \b
+    if gpu is None and (registers is not None or plot_file is not None):
+        raise UserError("--registers and --plot belong to --gpu")
+    chip = find(gpu) if gpu is not None else None
     requests = [request] if other is None else [request, beside(request, other)]
     outcomes = [execute(resolve(r), schedule, checks, quiet, step_limit) for r in requests]
+    placements = [place(outcome, chip, registers) for outcome in outcomes] if chip else []
     if json_file is not None:
-        _write(json_file, outcomes)
+        _write(json_file, outcomes, placements)
+    if plot_file is not None:
+        _plot(plot_file, outcomes, placements)
     if quiet:
         for outcome in outcomes:
             for line in wrong(outcome):
                 click.echo(line, err=True)
     elif json_file != "-":
-        click.echo(_text(outcomes, by_line))
+        click.echo(_text(outcomes, by_line, placements))
     ctx.exit(int(any(outcome.failed for outcome in outcomes)))
 
 
@@ -84,16 +106,31 @@ def beside(request: Request, other: str) -> Request:
     return dataclasses.replace(request, target=other, tile=tile)
 
 
-def _text(outcomes: list[Outcome], lines: bool) -> str:
+def _text(outcomes: list[Outcome], lines: bool, placements: list[Placement]) -> str:
     parts = [comparison(*outcomes)] if len(outcomes) == 2 else [report(outcomes[0])]
+    for outcome, there in zip(outcomes, placements, strict=False):
+        parts.append(placement(there, outcome.target.name if len(outcomes) == 2 else ""))
     if lines:
         parts += [by_line(outcome.run) for outcome in outcomes]
     return "\n\n".join(parts)
 
 
-def _write(file: str, outcomes: list[Outcome]) -> None:
-    content: dict[str, Any] = outcomes[0].to_dict()
+def _write(file: str, outcomes: list[Outcome], placements: list[Placement]) -> None:
+    contents = [outcome.to_dict() for outcome in outcomes]
+    for made, there in zip(contents, placements, strict=False):
+        made["gpu"] = there.to_dict()
+    content: dict[str, Any] = contents[0]
     if len(outcomes) == 2:
-        content["compare"] = outcomes[1].to_dict()
+        content["compare"] = contents[1]
         content["ratios"] = ratios(*outcomes)
     write_json(file, content)
+
+
+def _plot(file: str, outcomes: list[Outcome], placements: list[Placement]) -> None:
+    names = [outcome.target.name for outcome in outcomes]
+    roofs = [there.roofline for there in placements]
+    try:
+        svg = roofline_svg(dict(zip(names, roofs, strict=True)))
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    Path(file).write_text(svg, encoding="utf-8")
