@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import CompileError
+from .host_code import IMPLICIT, without_host_code
 
 BUILD_OPTIONS = {
     "device": ("-lineinfo",),
@@ -58,7 +59,10 @@ def compile_cuda(
             return stored["ptx"], stored["entry"]
         except (ValueError, KeyError):
             pass  # a torn or foreign file: compile again and overwrite it
-    ptx, lowered = _compile(nvrtc, source, name, entry, arguments)
+    try:
+        ptx, lowered = _compile(nvrtc, source, name, entry, arguments)
+    except CompileError as error:
+        ptx, lowered = _compile_device_part(nvrtc, source, name, entry, arguments, error)
     if cached:
         _store(cached, {"ptx": ptx, "entry": lowered})
     return ptx, lowered
@@ -106,18 +110,64 @@ def _compile(
         nvrtc.nvrtcDestroyProgram(program)
 
 
+def _compile_device_part(
+    nvrtc: Any, source: str, name: str, entry: str, arguments: Sequence[str], error: CompileError
+) -> tuple[str, str]:
+    """Compile a file that NVRTC refused as it stands, without the host's part of it.
+
+    Raises:
+        CompileError: That does not help; the shorter of the two messages.
+    """
+    folders = [Path(argument[2:]) for argument in arguments if argument.startswith("-I")]
+    # What is not marked and not cut out, such as a method, becomes device code.
+    arguments = [*arguments, "-default-device", *(f"--pre-include={h}" for h in IMPLICIT)]
+    unfit: set[str] = set()  # libraries, by their folder, that only a host compiler takes
+
+    def exists(header: str) -> bool:
+        library = header.split("/")[0]
+        return library not in unfit and any((folder / header).is_file() for folder in folders)
+
+    while True:
+        device_part, missing = without_host_code(source, exists)
+        try:
+            return _compile(nvrtc, device_part, name, entry, arguments)
+        except CompileError as second:
+            library = _library_of(str(second), folders)
+            if library and library not in unfit:
+                unfit.add(library)
+                continue
+            if not missing and str(error).count("\n") <= str(second).count("\n"):
+                raise error from None
+            left_out = f"\n(left out, not for NVRTC: {', '.join(missing)})" if missing else ""
+            raise CompileError(f"{second}{left_out}") from None
+
+
+def _library_of(log: str, folders: Sequence[Path]) -> str:
+    """The first folder below an include folder, of the header that an error is in."""
+    found = re.search(r"^(.+?)\(\d+\): (?:catastrophic )?error", log, re.M)
+    for folder in sorted(folders, key=lambda path: -len(str(path))):
+        if found and Path(found[1]).is_relative_to(folder):
+            parts = Path(found[1]).relative_to(folder).parts
+            return parts[0] if len(parts) > 1 else ""
+    return ""
+
+
 def _explain(log: str, source: str, entry: str) -> str:
     """NVRTC's log; for an entry that names nothing, what there is instead."""
     if "NVRTC_NAME_EXPRESSION" in log or "__nv_name_map" in log or "name expression" in log:
         names = kernel_names(source)
         listed = ", ".join(names) if names else "none"
         return f"no kernel {entry!r} in this source; its __global__ functions: {listed}"
-    lines = [
-        line
-        for line in log.splitlines()
-        if line.strip() and not re.match(r"\d+ errors? detected in the compilation", line)
-    ]
-    return "\n".join(lines)
+    kept: list[str] = []
+    wanted = True
+    for line in log.splitlines():
+        said = re.match(r"\S.*\(\d+\): (catastrophic error|error|warning|remark)", line)
+        if said or not line.startswith(" "):  # what follows belongs to the message
+            closing = re.match(r"\d+ .*errors? detected|Remark:|Compilation terminated", line)
+            wanted = not closing and not (said and said[1] in ("warning", "remark"))
+        if wanted and line.strip():
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def kernel_names(source: str) -> list[str]:

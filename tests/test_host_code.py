@@ -1,0 +1,120 @@
+"""Whole ``.cu`` files: what belongs to the host is left out, the kernels stay as they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+from kernels.errors import CompileError
+from kernels.host_code import without_host_code
+
+PROGRAM = r"""
+#include <thrust/host_vector.h>
+#include <cuda_runtime.h>
+#include <vector>
+#include "helper_cuda.h"
+using namespace std;
+#define HD __host__ __device__
+#define CHECK(call) do { cudaError_t e = (call); \
+    if (e != cudaSuccess) { printf("%s }", cudaGetErrorString(e)); exit(1); } } while (0)
+typedef struct { int w, h; float* d; } Matrix;
+static const char* usage = "usage: { not a brace";
+HD inline float square(float x) { return x * x; }
+template <typename T> struct Timer { std::vector<T> t; void go() { t.clear(); } };
+struct Plus { __device__ float operator()(float a) const { return a + 1; } int f() { return 3; } };
+float* host_buffer = nullptr;
+int table[4] = {1, 2, 3, 4};
+dim3 threads(16, 16);
+__constant__ float weights[4] = {1, 2, 3, 4};
+void fill(float* p, int n) { for (int i = 0; i < n; ++i) p[i] = rand() / (float)RAND_MAX; }
+std::string label(int i);
+namespace app {
+enum Mode { slow, fast };
+template <typename T> __global__ void scale(T* x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] = square(x[i]) * weights[i % 4] + Plus()(0.f);
+}
+template <typename T> void launch(T* x, int n) { scale<T><<<(n + 31) / 32, 32>>>(x, n); }
+class Runner {
+  public:
+    void run() { launch<float>(0, n); cudaDeviceSynchronize(); }
+  private:
+    int n = 3;
+};
+}  // namespace app
+extern "C" {
+__global__ void largest(float* x) { x[threadIdx.x] = fmaxf(-INFINITY, FLT_MAX); }
+int failed(void) { return cudaGetLastError(); }
+}
+int main(int argc, char** argv) {  // a comment with a brace: {
+    auto f = [&](int a) { return a; };
+    app::Runner r;
+    r.run();
+    std::string s = R"(a { b)"; char c = '{';
+    cout << s << f(c) << endl;
+}
+"""
+
+
+def test_kernels_of_a_whole_program_run() -> None:
+    x = np.arange(64, dtype=np.float32)
+    expected = x * x * np.tile(np.float32([1, 2, 3, 4]), 16) + 1
+    kernel = Kernel.from_cuda(PROGRAM, "app::scale<float>")
+    run = simulator.launch(kernel, 2, 32, [x, 64])
+    assert run.hazards == []
+    assert x.tolist() == expected.tolist()
+    simulator.launch(Kernel.from_cuda(PROGRAM, "largest"), 1, 64, [x])
+    assert (x == np.finfo(np.float32).max).all()
+
+
+def test_lines_and_device_code_stay() -> None:
+    cut, missing = without_host_code(PROGRAM, lambda header: header == "cuda_runtime.h")
+    assert missing == ["thrust/host_vector.h", "vector", "helper_cuda.h"]
+    before, after = PROGRAM.split("\n"), cut.split("\n")
+    assert len(before) == len(after)
+    changed = {
+        i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a.strip() != b.strip()
+    }
+    kept = ("__global__", "__device__", "HD inline", "__constant__", "x[i] =", "enum", "Matrix")
+    assert [before[i] for i in changed if any(word in before[i] for word in kept)] == []
+    gone = (
+        "main",
+        "fill",
+        "Timer",
+        "<<<",
+        "std::",
+        "host_buffer",
+        "table",
+        "dim3",
+        "failed",
+        "vector",
+    )
+    assert [line for line in after if any(word in line for word in gone)] == []
+
+
+def test_braces_that_do_not_match_leave_everything() -> None:
+    source = (
+        "void host() {\n#ifdef A\n  if (x) {\n#endif\n}\n__global__ void k(int* x) { *x = 1; }\n"
+    )
+    assert without_host_code(source, lambda header: True) == (source, [])
+
+
+def test_an_error_in_a_kernel_is_told_without_noise() -> None:
+    """Of the program's own line, and not of the host's code."""
+    wrong = PROGRAM.replace("weights[i % 4]", "weight[i % 4]")
+    with pytest.raises(CompileError) as caught:
+        Kernel.from_cuda(wrong, "app::scale<float>")
+    text = str(caught.value)
+    assert 'identifier "weight" is undefined' in text
+    assert text.startswith("kernel.cu(25): error")
+    assert "warning" not in text
+    assert "main" not in text
+    assert "helper_cuda.h" in text  # it may be what is missing
+
+
+def test_a_plain_mistake_is_told_as_before() -> None:
+    with pytest.raises(CompileError, match='identifier "y" is undefined') as caught:
+        Kernel.from_cuda("__global__ void k(int* x) { *x = y; }", "k")
+    assert "left out" not in str(caught.value)
