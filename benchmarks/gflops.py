@@ -81,6 +81,13 @@ def main() -> int:
         print(f"error: benchmarks.gflops needs a GPU: {why}", file=sys.stderr)
         return 2
     print("\n\n".join(provenance(options.device)) + "\n", flush=True)
+    with device.context(options.device):
+        measure(options)
+    return 0
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Time every kernel at every size, and print the table."""
     lines, notes = [], []
     for size in (int(text) for text in options.sizes.split(",")):
         names = options.kernels.split(",")
@@ -97,7 +104,6 @@ def main() -> int:
     print("\nGFLOP/s: 2 M N K operations over the median. cuBLAS: FP32 without TF32.")
     for note in notes:
         print(note)
-    return 0
 
 
 if __name__ == "__main__":

@@ -169,7 +169,7 @@ def test_timing_restores_what_accumulates(gpu: None) -> None:
 
 
 @pytest.mark.gpu
-def test_ptx_of_the_future_is_refused_with_advice(gpu: None) -> None:
+def test_ptx_of_the_future_is_refused(gpu: None) -> None:
     text = library.get("matmul_naive").kernel().ptx.replace(".version 9.0", ".version 99.0")
     kernel = Kernel.from_ptx(text, "_Z5naivePKfS0_Pfiii")
     arrays = [np.zeros(4, np.float32) for _ in range(3)]

@@ -132,3 +132,8 @@ def test_the_table_agrees_with_itself(gpu: Any) -> None:
     assert gpu.architecture.shared_bytes == gpu.architecture.carveouts[-1] * 1024
     assert gpu.architecture.warps * 32 == gpu.architecture.threads
     assert gpu.source
+
+
+def test_the_documentation_knows_the_table() -> None:
+    text = " ".join((FOLDER.parent.parent / "docs" / "device.md").read_text().split())
+    assert f"The table knows {', '.join(list(GPUS)[:-1])} and {list(GPUS)[-1]} (" in text
