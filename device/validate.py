@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,14 +14,12 @@ from kernels.library import Agreement, Expected, Launch
 from kernels.nvrtc import parameter_names
 
 from .launch import Output, launch
+from .promises import unpromised
 
 Reference = Callable[..., Mapping[int, Expected] | None]
 """Takes the launch's arguments (copies). It either changes its output arrays as the kernel
 should, which gives errors but no bound to hold them to; or returns, by the place of the
 argument, ``kernels.library.Expected``: float64 values and how far each element may be off."""
-
-FLOAT_ATOMIC = re.compile(r"\b(?:atom|red)\.[\w.:]*add\.[\w.]*(?:f16|bf16|f32|f64)")
-"""PTX that adds floating-point numbers atomically, in whatever order they come."""
 
 
 @dataclass(frozen=True)
@@ -168,12 +165,12 @@ def validate(
     """
     simulated, launched = copies(args), copies(args)
     run = simulator.launch(kernel, grid, block, simulated, shared_bytes)
-    unpromised = _unpromised(kernel, run)
+    open_bits = unpromised(kernel.ptx, run.approximate)
     errors = [h for h in run.hazards if h.severity == "error"]
     if errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         reason = f"not launched: {errors[0].message}{more}"
-        return Validation(False, reason, unpromised, (), run, None, tuple(simulated))
+        return Validation(False, reason, open_bits, (), run, None, tuple(simulated))
     output = launch(kernel, grid, block, launched, shared_bytes, device, jit_level)
     expected, bounded = _expected(reference, args)
     names = parameter_names(kernel.sources, kernel.name)
@@ -186,22 +183,13 @@ def validate(
         if isinstance(arg, np.ndarray) and arg.flags.writeable
         and not any(arg is other for other in args[:i])
     )  # fmt: skip
-    reason = _reason(comparisons, unpromised)
+    reason = _reason(comparisons, open_bits)
     return Validation(
-        not reason, reason, unpromised, comparisons, run, output, tuple(simulated), tuple(launched)
+        not reason, reason, open_bits, comparisons, run, output, tuple(simulated), tuple(launched)
     )
 
 
-def _unpromised(kernel: Kernel, run: simulator.Run) -> tuple[str, ...]:
-    found = []
-    if run.approximate:
-        found.append("instructions with an error bound only, such as .approx")
-    if FLOAT_ATOMIC.search(kernel.ptx):
-        found.append("atomic additions of floating-point numbers, in any order")
-    return tuple(found)
-
-
-def _reason(comparisons: Sequence[Comparison], unpromised: tuple[str, ...]) -> str:
+def _reason(comparisons: Sequence[Comparison], open_bits: tuple[str, ...]) -> str:
     """Why this is not validated; empty if it is."""
     for c in comparisons:
         for machine, agreement in (("simulator", c.simulator), ("device", c.device)):
@@ -211,7 +199,7 @@ def _reason(comparisons: Sequence[Comparison], unpromised: tuple[str, ...]) -> s
                     f"{agreement.wrong:,} of {c.elements:,} elements"
                 )
     different = [c for c in comparisons if not c.same]
-    if different and not unpromised:
+    if different and not open_bits:
         worst = different[0]
         count = worst.elements - worst.equal
         return f"{count:,} {'element' if count == 1 else 'elements'} of {worst.name} " + (
@@ -219,7 +207,7 @@ def _reason(comparisons: Sequence[Comparison], unpromised: tuple[str, ...]) -> s
         )
     if any(c.within is None for c in different):
         return (
-            f"bits differ where PTX promises none ({'; '.join(unpromised)}), and no bound is given"
+            f"bits differ where PTX promises none ({'; '.join(open_bits)}), and no bound is given"
         )
     return ""
 

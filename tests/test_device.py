@@ -11,7 +11,8 @@ import pytest
 
 import device
 import simulator
-from device.validate import FLOAT_ATOMIC, ulp_distance
+from device.promises import APPROXIMATE, ATOMICS, FUSED, unpromised
+from device.validate import ulp_distance
 from kernels import Kernel, library
 from kernels.library import Expected
 
@@ -44,17 +45,32 @@ def test_ulp_distance_counts_across_zero_and_of_every_width() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "found"),
+    ("lines", "found"),
     [
-        ("atom.global.add.f32 %f1, [%rd1], %f2;", True),
-        ("red.relaxed.gpu.global.add.f64 [%rd1], %fd2;", True),
-        ("atom.global.add.noftz.f16x2 %r1, [%rd1], %r2;", True),
-        ("atom.global.add.u32 %r1, [%rd1], %r2;", False),
-        ("add.f32 %f1, %f2, %f3;", False),
+        ("atom.global.add.f32 %f1, [%rd1], %f2;", ATOMICS),
+        ("red.relaxed.gpu.global.add.f64 [%rd1], %fd2;", ATOMICS),
+        ("atom.global.add.noftz.f16x2 %r1, [%rd1], %r2;", ATOMICS),
+        ("atom.global.add.u32 %r1, [%rd1], %r2;", None),
+        ("add.f32 %f1, %f2, %f3;", None),
+        ("mul.f32 %f1, %f2, %f3;\nadd.f32 %f4, %f5, %f1;", FUSED),
+        ("mul.ftz.f64 %fd1, %fd2, %fd3;\nsub.ftz.f64 %fd4, %fd1, %fd5;", FUSED),
+        ("mul.rn.f32 %f1, %f2, %f3;\nadd.f32 %f4, %f5, %f1;", None),
+        ("mul.f32 %f1, %f2, %f3;\nadd.rn.f32 %f4, %f5, %f1;", None),
+        ("mul.f32 %f1, %f2, %f3;\nadd.f32 %f4, %f5, %f6;", None),
+        ("mul.f32 %f1, %f2, %f3;\n}\n{\nadd.f32 %f4, %f5, %f1;", None),
+        ("mul.lo.s32 %r1, %r2, %r3;\nadd.s32 %r4, %r5, %r1;", None),
     ],
 )
-def test_float_atomics_are_seen(line: str, found: bool) -> None:
-    assert bool(FLOAT_ATOMIC.search(line)) == found
+def test_what_ptx_leaves_open(lines: str, found: str | None) -> None:
+    assert unpromised(lines, approximate=False) == ((found,) if found else ())
+    assert unpromised(lines, approximate=True)[0] == APPROXIMATE
+
+
+def test_the_optimiser_leaves_nothing_to_fuse() -> None:
+    """NVRTC fuses in the device build; the unoptimised one leaves it to the driver."""
+    entry = library.get("matmul_naive")
+    assert unpromised(entry.kernel().ptx, False) == ()
+    assert unpromised(entry.kernel(build="source").ptx, False) == (FUSED,)
 
 
 # -- validate, with another simulator run in place of the GPU --------------------------------
