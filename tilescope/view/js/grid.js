@@ -14,6 +14,7 @@ export class Grid {
       tabindex: 0, role: "application",
       "aria-label": `${about.name}, ${about.rows} rows of ${about.columns}. Arrow keys move, Enter picks.`,
     });
+    this.canvas.tilescopeGrid = this;
     this.live = el("span", { class: "sr", "aria-live": "polite" });
     this.caption = el("figcaption", {}, el("strong", {}, about.name), " ", el("span", {}, about.note ?? ""));
     this.box = el("div", { class: "canvas" }, this.canvas);

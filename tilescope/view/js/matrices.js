@@ -3,7 +3,7 @@ import { blockOf } from "./block.js";
 import { el, replace, setText } from "./dom.js";
 import { count, exact, list, plural, shape, times } from "./format.js";
 import { Grid, extent, sideBySide } from "./grid.js";
-import { subscripts } from "./run.js";
+import { spot, subscripts } from "./run.js";
 import { threadOf } from "./thread.js";
 
 const SHADES = [["reads", "how often it was read"], ["writes", "how often it was written"], ["owner", "which block wrote it"]];
@@ -112,7 +112,9 @@ export class Matrices {
     else setText(part.answer, `${run.threadName(who.thread)} of ${run.blockName(who.block)} wrote it; its steps are not recorded (${run.recorded.length} of ${count(run.blocks)} blocks are).`);
     for (const grid of part.grids) {
       const shade = shades(run, grid.array, this.state.shade);
-      const text = grid.array.count > 4096 ? null : label(run, grid.array, this.state.shade);
+      const idle = this.state.shade !== "owner" && shade.most === 0;
+      const text = grid.array.count > 4096 ? null : idle ? contents(run, grid.array) : label(run, grid.array, this.state.shade);
+      setText(grid.caption.lastElementChild, `${grid.about.note}${idle && grid.array.after !== undefined ? ", its values after the run" : ""}`);
       grid.set({ shade: shade.values, text, marks: marks.get(grid.array.place) });
     }
     if (!part.run.number) this.drawLegend();
@@ -122,8 +124,10 @@ export class Matrices {
     const block = blockOf(run, who.block);
     const { own, through } = threadOf(block, who.thread).sources();
     const order = (part.order = new Map());
-    for (const { place, offset } of own) note(order, run, place, offset, "read", order.size + 1);
-    for (const { place, offset } of through) note(order, run, place, offset, "through", order.size + 1);
+    const mine = new Set(own.map(({ place, offset }) => spot(place, offset)));
+    const got = [...own, ...through.filter(({ place, offset }) => !mine.has(spot(place, offset)))];
+    got.sort((a, b) => a.item.step - b.item.step);
+    for (const { place, offset, by } of got) note(order, run, place, offset, by === undefined ? "read" : "through", order.size + 1);
     for (const [key, mark] of order) {
       const [place, i] = key.split(":").map(Number);
       if (marks.has(place)) marks.get(place).push({ i, ...mark });
@@ -223,6 +227,13 @@ function headline([one, two]) {
   const [more, less, name, other] = a > b ? [a, b, two.name, one.name] : [b, a, one.name, two.name];
   const ratio = more / less;
   return `${name} loads ${Number.isInteger(ratio) ? times(ratio) : `${ratio.toFixed(1)}\u00d7`} less often from global memory than ${other}: ${count(less)} against ${count(more)}.`;
+}
+
+// Where there is nothing to count: what the array held in the end.
+function contents(run, array) {
+  if (array.after === undefined) return null;
+  const data = run.pool.data(array.after);
+  return (i) => Number(data[i]);
 }
 
 function summary(run) {

@@ -162,7 +162,7 @@ function draw(grid, context, colour, { i, kind, note }) {
     context.font = `bold 10px ${colour.mono}`;
     context.textAlign = "left";
     context.textBaseline = "top";
-    context.fillStyle = kind === "through" ? colour.through : colour.read;
+    context.fillStyle = colour.ink;
     context.fillText(note, x + 5, y + 4);
   }
 }

@@ -3,10 +3,10 @@ import { el, replace, reveal, setText } from "./dom.js";
 
 export class Source {
   constructor() {
-    this.title = el("h3", { id: "source-title" }, "Source");
+    this.title = el("h2", { id: "source-title", class: "sub" }, "Source");
     this.lines = el("ol", { class: "code", tabindex: 0, "aria-label": "CUDA source" });
     this.ptx = el("ol", { class: "code ptx", tabindex: 0, "aria-label": "PTX of this line" });
-    this.ptxTitle = el("h3", {}, "PTX of this line");
+    this.ptxTitle = el("h2", { class: "sub" }, "PTX of this line");
     this.root = el("section", { class: "panel source", "aria-labelledby": "source-title" }, this.title, this.lines, this.ptxTitle, this.ptx);
     this.key = "";
   }

@@ -15,7 +15,7 @@ export class Steps {
     this.grids = el("div", { id: "step-grids" });
     this.threads = el("div", { class: "threads" });
     this.growth = el("ol", { class: "growth", id: "growth", tabindex: 0, "aria-label": "How the value grew" });
-    this.growthTitle = el("h3", { id: "growth-title" }, "");
+    this.growthTitle = el("h2", { id: "growth-title", class: "sub" }, "");
     this.source = new Source();
     this.block = el("select", { id: "block", onchange: () => state.update({ block: Number(this.block.value) }) });
     this.note = el("p", { class: "hint", id: "sampled" });
@@ -146,7 +146,7 @@ export class Steps {
       const tile = [...(tiles.get(array.place) ?? [])].map((i) => ({ i, kind: "tile" }));
       const marks = this.marks(run, w, here, mine, array.place, (offset) => Math.floor(offset / array.size));
       const text = array.before === undefined || array.count > 4096 ? null : (i) => this.globalValue(run, array, i);
-      grid.set({ shade: null, text, marks: [...tile, ...marks, ...this.bad(run, array.place, array.size, 0)] });
+      grid.set({ shade: null, text, marks: [...tile, ...marks, ...this.bad(run, array.place, array.size, 0, array.count)] });
     }
   }
 
@@ -183,14 +183,15 @@ export class Steps {
         values.push(writer);
         if (writer && writer.filled) fills.push({ i, kind: "fill" });
       }
-      grid.set({ shade: freshness(block, values), text: (i) => (values[i] ? values[i].value : "\u00b7"), marks: [...fills, ...marks, ...this.bad(run, SHARED, variable.size, variable.start)] });
+      grid.set({ shade: freshness(block, values), text: (i) => (values[i] ? values[i].value : "\u00b7"), marks: [...fills, ...marks, ...this.bad(run, SHARED, variable.size, variable.start, grid.about.count)] });
     }
   }
 
-  bad(run, place, size, start) {
+  bad(run, place, size, start, count) {
     const moment = this.state.hazard;
     if (!moment || moment.run !== run.number || moment.place !== place || !moment.seen.includes(this.state.step)) return [];
-    return [{ i: Math.floor((moment.offset - start) / size), kind: "bad" }].filter((m) => m.i >= 0);
+    const i = Math.floor((moment.offset - start) / size);
+    return i >= 0 && i < count ? [{ i, kind: "bad" }] : [];
   }
 
   drawThreads(run, block) {

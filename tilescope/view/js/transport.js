@@ -25,7 +25,7 @@ export class Transport {
     this.mode = el("select", { id: "mode", onchange: () => state.update({ mode: this.mode.value }) }, MODES.map(([value, text]) => el("option", { value }, text)));
     this.speed = el("select", { id: "speed", "aria-label": "Speed of play" }, SPEEDS.map(([value, text]) => el("option", { value, selected: text === "normal" }, text)));
     this.ticks = el("div", { class: "ticks", "aria-hidden": "true" });
-    this.root = el("div", { class: "transport", role: "group", "aria-label": "Time" },
+    this.root = el("section", { class: "transport", "aria-label": "Time" },
       el("div", { class: "buttons" },
         button("firstward", "Previous phase (shift and left)", () => state.goPhase(-1)), button("back", "Previous step (left)", () => state.go(state.stop - 1)), this.play,
         button("on", "Next step (right)", () => state.go(state.stop + 1)), button("lastward", "Next phase (shift and right)", () => state.goPhase(1))),

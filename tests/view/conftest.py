@@ -1,0 +1,150 @@
+"""A real Chromium, and pages of real runs."""
+
+import functools
+import os
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel, library
+from tilescope.view import Story, page
+
+HOW = (
+    "no Chromium found; install one: apt-get install -y chromium (or: playwright install chromium)"
+)
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """The browser; without one the tests are skipped, or fail where one was promised."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    with sync_api.sync_playwright() as playwright:
+        own = playwright.chromium.executable_path
+        if found is None and not Path(own).exists():
+            (pytest.fail if os.environ.get("TILESCOPE_BROWSER") else pytest.skip)(HOW)
+        root = hasattr(os, "geteuid") and os.geteuid() == 0  # whom Chromium gives no sandbox
+        browser = playwright.chromium.launch(
+            executable_path=found, args=["--no-sandbox"] if root else []
+        )
+        yield browser
+        browser.close()
+
+
+class Opened:
+    """A page in the browser, with what tests ask of it."""
+
+    def __init__(self, page, story):
+        self.page, self.story = page, story
+        self.run = story.run
+        self.trace = story.run.trace
+
+    def text(self, selector):
+        return self.page.locator(selector).inner_text().replace("\u2212", "-")
+
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def until(self, condition, seconds=8):
+        """Wait for a condition; the page's policy lets no string be evaluated inside it."""
+        end = time.monotonic() + seconds
+        while not self.page.evaluate(condition):
+            assert time.monotonic() < end, condition
+            self.page.wait_for_timeout(20)
+
+    def click_cell(self, grid, row, column):
+        """Click an element of an array, as a person would."""
+        figure = self.page.locator("figure.grid", has_text=grid).filter(visible=True).first
+        canvas = figure.locator("canvas")
+        canvas.scroll_into_view_if_needed()
+        at = canvas.evaluate(
+            "(c, [row, column]) => { const g = c.tilescopeGrid;"
+            " return [g.margin + (column + 0.5) * g.cell, g.top + (row + 0.5) * g.cell]; }",
+            [row, column],
+        )
+        canvas.click(position={"x": at[0], "y": at[1]})
+        return figure
+
+    def growth(self):
+        """The partial results that the page lists."""
+        return self.page.eval_on_selector_all(
+            "#growth li", "rows => rows.map(row => Number(row.dataset.value))"
+        )
+
+
+@pytest.fixture
+def open_page(chromium, tmp_path):
+    """Open a story's page from disk; in the end nothing may have gone wrong or out."""
+    problems, contexts = [], []
+
+    def opened(*stories, width=1280, height=900, theme="light"):
+        file = tmp_path / "run.html"
+        file.write_text(html(*stories), encoding="utf-8")
+        context = chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme=theme
+        )
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
+        tab.on("pageerror", lambda error: problems.append(str(error)))
+        asked = []
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.goto(file.as_uri())
+        tab.wait_for_selector("html[data-ready]")
+        contexts.append(lambda: problems.extend(url for url in asked if url != file.as_uri()))
+        return Opened(tab, stories[0])
+
+    yield opened
+    for item in contexts:
+        item() if callable(item) else item.close()
+    assert problems == []
+
+
+@functools.cache
+def _html(*stories):
+    return page(stories)
+
+
+def html(*stories):
+    """A story's page, made once."""
+    return _html(*stories)
+
+
+Story.__hash__ = object.__hash__  # a story is its own key
+
+
+@functools.cache
+def matmul(size, tile, file="tiled.cu", entry="tiled<{tile}>", schedule="warps"):
+    """A square product of small whole numbers, whose sums are exact."""
+    path = library.get("matmul_tiled").path.parent / file
+    kernel = Kernel.from_cuda(path, entry.format(tile=tile))
+    rng = np.random.default_rng(7)
+    a, b = (rng.integers(-9, 10, (size, size)).astype(np.float32) for _ in range(2))
+    c = np.zeros((size, size), np.float32)
+    grid = -(-size // tile)
+    args = [a, b, c, size, size, size]
+    run = simulator.launch(kernel, (grid, grid), (tile, tile), args, schedule=schedule, trace=True)
+    story = Story(run, entry.format(tile=tile))
+    story.inputs = (a, b)
+    return story
+
+
+@functools.cache
+def of_library(name, size=None, schedule="warps"):
+    """A run of a library kernel."""
+    entry = library.get(name)
+    launch = entry.launch(entry.parse_size(size) if size else None)
+    kept = [np.copy(arg) if isinstance(arg, np.ndarray) else arg for arg in launch.args]
+    run = simulator.launch(
+        entry.kernel(), launch.grid, launch.block, launch.args,
+        shared_bytes=launch.shared_bytes, schedule=schedule, trace=True,
+    )  # fmt: skip
+    story = Story(run, name)
+    story.inputs = kept
+    return story
