@@ -233,7 +233,7 @@ def test_json_on_stdout_stands_alone() -> None:
         (("matmul_tiled", "--size", "3x3"), "takes a size as in MxNxK, not 2 numbers"),
         (("matmul_tiled", "--size", "big"), "size 'big' is not whole numbers"),
         (("matmul_tiled", "--size", "9000000"), "not enough memory"),
-        (("matmul_tiled", "--tile", "7"), "there are: 8, 16, 32"),
+        (("matmul_tiled", "--tile", "7"), "there are: 2, 4, 8, 16, 32"),
         (("matmul_tiled", "--tile", "x"), "'x' is not a valid integer"),
         (("matmul_tiled_exact", "--size", "20"), "multiple of 16"),
         (("matmul_tiled", "--sise", "20"), "no such option --sise; did you mean --size?"),

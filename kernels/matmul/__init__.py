@@ -80,13 +80,18 @@ def _vectorised(size: Size, tile: int, rng: np.random.Generator) -> Launch:
     return _launch(size, rng, (tile // 4, tile), (tile, tile))
 
 
+_TILES = (8, 16, 32)
+_DRAWN = (2, 4, *_TILES)
+"""Tiles of less than a warp are for drawing: a 4x4 product is small enough to follow."""
+
+
 def _kernel(
     name: str,
     summary: str,
     source: str,
     entry: str,
     build: Callable[[Size, int, np.random.Generator], Launch] = _by_tile,
-    tiles: tuple[int, ...] = (8, 16, 32),
+    tiles: tuple[int, ...] = _TILES,
     default_tile: int = 16,
     racy: bool = False,
     twin: str = "",
@@ -98,7 +103,9 @@ def _kernel(
 
 
 KERNELS = (
-    _kernel("naive", "a thread an output, all from global memory", "naive.cu", "naive"),
+    _kernel(
+        "naive", "a thread an output, all from global memory", "naive.cu", "naive", tiles=_DRAWN,
+    ),
     _kernel(
         "naive_square", "the same for N x N, with an early return", "naive.cu", "naive_square",
         _square("matmul_naive_square", 1),
@@ -106,7 +113,9 @@ KERNELS = (
     _kernel(
         "naive_strided", "rows along x: uncoalesced", "naive.cu", "naive_strided", _strided,
     ),
-    _kernel("tiled", "tiles in shared memory, any M, N, K", "tiled.cu", "tiled<{tile}>"),
+    _kernel(
+        "tiled", "tiles in shared memory, any M, N, K", "tiled.cu", "tiled<{tile}>", tiles=_DRAWN,
+    ),
     _kernel(
         "tiled_exact", "tiles of 16, square, no bounds checks", "tiled.cu", "tiled_exact",
         _square("matmul_tiled_exact", 16), tiles=(),
