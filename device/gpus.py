@@ -161,6 +161,13 @@ GPUS = {
 """By the name that ``--gpu`` takes."""
 
 
+_DRIVER_NAMES = {
+    "h10080gbhbm3": "h100", "h100pcie": "h100-pcie", "a100-sxm4-80gb": "a100",
+    "a100-sxm4-40gb": "a100-40gb", "v100-sxm2-16gb": "v100", "v100-sxm2-32gb": "v100",
+}  # fmt: skip
+"""What drivers call some of them, less the brand and blanks."""
+
+
 def find(name: str) -> Gpu:
     """The GPU of that name; the driver's own names do as well, such as ``NVIDIA H200``.
 
@@ -168,9 +175,9 @@ def find(name: str) -> Gpu:
         UnknownGpu: It is not in the table; the message lists what is.
     """
     plain = re.sub(r"nvidia|geforce|tesla|[\s_]", "", name.lower())
-    for key in (plain, plain.split("-")[0]) if "nvidia" in name.lower() else (plain,):
-        if key in GPUS:
-            return GPUS[key]
+    gpu = GPUS.get(_DRIVER_NAMES.get(plain, plain))
+    if gpu is not None:
+        return gpu
     near = difflib.get_close_matches(plain, GPUS, n=1)
     hint = f"did you mean {near[0]}? " if near else ""
     raise UnknownGpu(f"no GPU {name!r} in the table; {hint}there are: {', '.join(GPUS)}")

@@ -118,6 +118,12 @@ def test_names() -> None:
     assert find("NVIDIA H200") is H200
     assert find("NVIDIA GeForce RTX 4090").key == "rtx4090"
     assert find("NVIDIA A100-SXM4-80GB").key == "a100"
+    assert find("NVIDIA A100-SXM4-40GB").key == "a100-40gb"
+    assert find("NVIDIA H100 80GB HBM3").key == "h100"
+    assert find("NVIDIA H100 PCIe").key == "h100-pcie"
+    assert find("Tesla V100-SXM2-32GB").key == "v100"
+    with pytest.raises(UnknownGpu):  # another bandwidth than either A100 of the table
+        find("NVIDIA A100-PCIE-40GB")
     with pytest.raises(UnknownGpu, match="did you mean h100"):
         find("h101")
     with pytest.raises(UnknownGpu, match="there are: v100, t4"):
