@@ -204,11 +204,18 @@ def test_a_missing_barrier(open_page, which):
     state = shown.page.evaluate("tilescopePage.state.hazard")
     assert int(second[0]) + 16 * int(second[1]) in state["threads"]
     wrote, read = (values(story, state, i) for i in (0, 1))
-    got = float(re.search(r"(?:got|read) (-?[\d.]+(?:e-?\d+)?)(?::| afterwards)", note)[1])
+    number = r"(-?\d+(?:\.\d+)?(?:e-?\d+)?)"
+    got = float(re.search(rf"(?:got|read) {number}(?::| afterwards)", note)[1])
     assert np.float32(got) == read
-    put = float(re.search(r"wrote (-?[\d.]+(?:e-?\d+)?)[. ]", note)[1])
+    put = float(re.search(rf"wrote {number}", note)[1])
     assert np.float32(put) == wrote
     assert (read == wrote) == (int(first[2]) < int(second[2]))
+    assert "Each thread for itself does them the other way round" in note
+    if which == "first":
+        assert read != wrote  # it came too early
+    else:
+        assert f"wrote {put:.9g}"[:12] in note  # it came too late: the next tile is there already
+        assert " over " in note
     marked = shown.page.locator(".source .marked i").all_inner_texts()
     assert sorted(map(int, marked)) == sorted({item.source.line for item in hazard.involved[:2]})
     bad = shown.page.evaluate(

@@ -23,7 +23,7 @@ from .events import FIELDS, pack_batch
 from .limits import limits
 from .pool import Pool
 
-BUDGET = 1_300_000
+BUDGET = 1_650_000
 """Characters of a page's packed numbers; together with script and styles below 2 MB."""
 _VALUES = 3 << 18
 """Bytes of global arrays up to which their contents go along."""

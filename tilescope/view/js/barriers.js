@@ -87,29 +87,32 @@ export class Barriers {
   }
 
   x(step) {
-    return LEFT + (step * (this.wide - LEFT - 8)) / this.total;
+    return this.left + (step * (this.wide - this.left - 8)) / this.total;
   }
 
   build(run, block, rows) {
     this.total = Math.max(1, block.events.length);
     this.wide = Math.max(300, this.chart.clientWidth - 4);
-    const height = rows.length * ROW + 26;
+    const unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 15;
+    this.left = LEFT * unit;
+    const tall = 12 * unit;
+    const height = (rows.length * ROW + 26) * unit;
     const parts = [svg("defs", {}, svg("pattern", { id: "waiting", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, svg("rect", { width: 6, height: 6, class: "wait-paper" }), svg("rect", { width: 2, height: 6, class: "wait-ink" })))];
     rows.forEach((row, i) => {
-      const y = 6 + i * ROW;
-      parts.push(svg("text", { x: 4, y: y + 12, class: "row-name" }, row.name));
-      parts.push(svg("line", { x1: this.x(0), x2: this.x(row.end), y1: y + 8, y2: y + 8, class: "ready" }));
-      for (const [from, to] of row.runs) parts.push(svg("rect", { x: this.x(from), y: y + 2, width: Math.max(1, this.x(to) - this.x(from)), height: 12, class: "runs" }));
-      for (const [from, to] of row.waits) parts.push(svg("rect", { x: this.x(from), y: y + 2, width: Math.max(2, this.x(to) - this.x(from)), height: 12, fill: "url(#waiting)", class: "waits" }));
+      const y = (6 + i * ROW) * unit;
+      parts.push(svg("text", { x: 4, y: y + tall, class: "row-name" }, row.name));
+      parts.push(svg("line", { x1: this.x(0), x2: this.x(row.end), y1: y + 2 + tall / 2, y2: y + 2 + tall / 2, class: "ready" }));
+      for (const [from, to] of row.runs) parts.push(svg("rect", { x: this.x(from), y: y + 2, width: Math.max(1, this.x(to) - this.x(from)), height: tall, class: "runs" }));
+      for (const [from, to] of row.waits) parts.push(svg("rect", { x: this.x(from), y: y + 2, width: Math.max(2, this.x(to) - this.x(from)), height: tall, fill: "url(#waiting)", class: "waits" }));
     });
     block.events.forEach((e, step) => {
-      if (block.batch.watched[e] === RELEASE) parts.push(svg("line", { x1: this.x(step + 0.5), x2: this.x(step + 0.5), y1: 2, y2: height - 18, class: "opens" }));
+      if (block.batch.watched[e] === RELEASE) parts.push(svg("line", { x1: this.x(step + 0.5), x2: this.x(step + 0.5), y1: 2, y2: height - 18 * unit, class: "opens" }));
     });
-    this.cursor = svg("line", { y1: 0, y2: height - 14, class: "cursor" });
+    this.cursor = svg("line", { y1: 0, y2: height - 14 * unit, class: "cursor" });
     parts.push(svg("text", { x: this.wide - 8, y: height - 4, class: "row-name", "text-anchor": "end" }, "steps of the block \u2192"), this.cursor);
     const picture = svg("svg", { width: this.wide, height, role: "img", "aria-label": `${plural(rows.length, "row")}, ${plural(this.total, "step")}` }, parts);
     picture.addEventListener("click", (event) => {
-      const part = (event.clientX - picture.getBoundingClientRect().left - LEFT) / (this.wide - LEFT - 8);
+      const part = (event.clientX - picture.getBoundingClientRect().left - this.left) / (this.wide - this.left - 8);
       this.state.update({ mode: "all", step: Math.max(0, Math.min(this.total - 1, Math.floor(part * this.total))) });
     });
     replace(this.chart, picture);

@@ -2,6 +2,9 @@
 import { el } from "./dom.js";
 import { colours, paint } from "./paint.js";
 
+// Pixels of a rem on an ordinary screen; large screens have more (css/page.css).
+const UNIT = 15;
+
 const tip = el("div", { id: "tip", "aria-hidden": "true", hidden: true });
 
 export class Grid {
@@ -21,8 +24,8 @@ export class Grid {
     this.root = el("figure", { class: "grid" }, this.caption, this.box, this.live);
     const { columns, most = 44 } = about;
     const least = (columns <= 8 ? 140 : columns <= 16 ? 230 : columns <= 32 ? 300 : 380) * (about.small ?? 1);
-    this.least = Math.min(least, columns * most + 30);
-    this.root.style.maxWidth = `max(${columns * most + 34}px, 14rem)`;
+    this.least = Math.min(least, columns * most + 30) / UNIT;
+    this.root.style.maxWidth = `max(${(columns * most + 34) / UNIT}rem, 14rem)`;
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => this.leave());
     this.canvas.addEventListener("click", (event) => this.choose(this.at(event)));
@@ -47,16 +50,17 @@ export class Grid {
   layout() {
     const { rows, columns, most = 44 } = this.about;
     this.width = this.box.clientWidth || 300;
+    const scale = (this.scale = parseFloat(getComputedStyle(document.documentElement).fontSize) / UNIT);
     const width = this.width - 7;
     let margin = 0;
     let cell = width / columns;
-    if (cell >= 12) {
-      margin = 9 + 7 * String(Math.max(rows, columns) - 1).length;
+    if (cell >= 12 * scale) {
+      margin = (9 + 7 * String(Math.max(rows, columns) - 1).length) * scale;
       cell = (width - margin) / columns;
     }
     this.margin = margin;
-    this.cell = Math.min(most, cell >= 4 ? Math.floor(cell) : cell);
-    this.top = margin ? 15 : 0;
+    this.cell = Math.min(Math.round(most * scale), cell >= 4 ? Math.floor(cell) : cell);
+    this.top = margin ? Math.round(15 * scale) : 0;
     return { w: margin + this.cell * columns + 1, h: this.top + this.cell * rows + 1 };
   }
 
@@ -136,7 +140,7 @@ export class Grid {
 // Grids side by side, all columns equally wide.
 export function sideBySide(grids, attributes = {}) {
   const box = el("div", { class: "grids", ...attributes }, grids.map((grid) => grid.root));
-  box.style.setProperty("--least", `${Math.max(120, ...grids.map((grid) => grid.least))}px`);
+  box.style.setProperty("--least", `${Math.max(8, ...grids.map((grid) => grid.least))}rem`);
   return box;
 }
 

@@ -2,6 +2,7 @@
 import { blockOf } from "./block.js";
 import { exact, triple } from "./format.js";
 import { SHARED } from "./run.js";
+import { threadOf } from "./thread.js";
 
 const known = new Map();
 
@@ -42,33 +43,46 @@ function find(run, hazard) {
   const thread = (item) => (item.thread && number === wanted ? run.threadNumber(item.thread) : null);
   const same = two && two.block && one.block && run.blockNumber(two.block) === wanted;
   if (!two || !same) return single(run, hazard, block, one, thread(one), two);
-  const pair = match(block, one, two, thread(one), thread(two)) ?? match(block, one, two, null, null);
+  const named = match(block, one, two, thread(one), thread(two));
+  const pair = named && astray(block, ...named) ? named : (match(block, one, two, null, null) ?? named);
   return pair ? double(run, hazard, block, pair) : single(run, hazard, block, one, thread(one), two);
 }
 
-// The first two accesses to the same bytes by different threads with no barrier between.
+// Two accesses to the same bytes by different threads with no barrier between: best such that
+// came the other way round than each thread for itself does them.
 function match(block, one, two, threadOne, threadTwo) {
-  const first = candidates(block, one.ptx_line, threadOne);
-  const second = candidates(block, two.ptx_line, threadTwo);
   const byPlace = new Map();
-  for (const a of first) {
-    const key = `${block.phases[a.step]}:${a.place}:${Math.floor(a.offset / 16)}`;
-    if (!byPlace.has(key)) byPlace.set(key, []);
-    byPlace.get(key).push(a);
+  const key = (item) => `${block.phases[item.step]}:${item.place}:${Math.floor(item.offset / 16)}`;
+  for (const a of candidates(block, one.ptx_line, threadOne)) {
+    if (!byPlace.has(key(a))) byPlace.set(key(a), []);
+    byPlace.get(key(a)).push(a);
   }
-  for (const b of second) {
-    const near = byPlace.get(`${block.phases[b.step]}:${b.place}:${Math.floor(b.offset / 16)}`) ?? [];
-    const a = near.find((item) => item.thread !== b.thread && overlap(item, b));
-    if (a) return [a, b];
+  let found = null;
+  for (const b of candidates(block, two.ptx_line, threadTwo)) {
+    for (const a of byPlace.get(key(b)) ?? []) {
+      if (a.thread === b.thread || !overlap(a, b)) continue;
+      if (astray(block, a, b)) return [a, b];
+      found ??= [a, b];
+    }
   }
-  return null;
+  return found;
+}
+
+// Whether the two accesses came the other way round than in the second thread's own steps.
+function astray(block, a, b) {
+  const phase = block.phases[a.step];
+  const own = threadOf(block, b.thread).items.filter((item) => block.phases[item.step] === phase);
+  const first = own.find((item) => item.w === a.w);
+  const second = own.find((item) => item.w === b.w);
+  return Boolean(first && second) && first.step < second.step !== a.step < b.step;
 }
 
 function double(run, hazard, block, [a, b]) {
   const [early, late] = a.step <= b.step ? [a, b] : [b, a];
   const { label } = run.element(a.place, a.offset);
+  const shown = early.w.kind === "load" ? early : late; // where a wrong value is got
   return {
-    run: run.number, block: block.number, step: late.step, thread: late.thread, place: a.place, offset: a.offset,
+    run: run.number, block: block.number, step: shown.step, thread: shown.thread, place: a.place, offset: a.offset,
     seen: [a.step, b.step], threads: [a.thread, b.thread], title: `${hazard.message}: ${label}`,
     text: tell(run, block, early, late, label),
     lines: hazard.involved.slice(0, 2).map((item) => item.line), cure: hazard.cure_text,
@@ -82,7 +96,8 @@ function double(run, hazard, block, [a, b]) {
 function tell(run, block, early, late, label) {
   const [first, second] = [run.threadName(early.thread), run.threadName(late.thread)];
   const got = (access) => exact(access.value(access.w.kind === "load" ? 0 : 0), block.batch.typeOf(block.events[access.step], 0));
-  const order = `Nothing orders the two: ${first} came first in this run, and on a GPU it may be either.`;
+  const usual = astray(block, early, late) ? "Each thread for itself does them the other way round, but nothing" : "Nothing";
+  const order = `${usual} orders the two: on a GPU either may come first.`;
   if (early.w.kind === "load" && late.w.kind === "store") {
     const writer = block.writer(early.place, early.offset, early.step);
     const state = writer ? `a stale value that ${run.threadName(writer.thread)} had left there in step ${block.countOf(writer.step)}` : early.place === SHARED ? "what nobody had written yet" : "what stood there before the run";

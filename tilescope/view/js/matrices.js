@@ -114,7 +114,7 @@ export class Matrices {
       const shade = shades(run, grid.array, this.state.shade);
       const idle = this.state.shade !== "owner" && shade.most === 0;
       const text = grid.array.count > 4096 ? null : idle ? contents(run, grid.array) : label(run, grid.array, this.state.shade);
-      setText(grid.caption.lastElementChild, `${grid.about.note}${idle && grid.array.after !== undefined ? ", its values after the run" : ""}`);
+      setText(grid.caption.lastElementChild, `${grid.about.note}${idle && grid.array.after !== undefined && grid.cell >= 34 * grid.scale ? ", its values after the run" : ""}`);
       grid.set({ shade: shade.values, text, marks: marks.get(grid.array.place) });
     }
     if (!part.run.number) this.drawLegend();
@@ -140,7 +140,7 @@ export class Matrices {
     const kinds = [...order.values()];
     const others = kinds.filter((mark) => mark.kind === "through").length;
     const subject = who.element ? `${who.element} belongs to ${run.threadName(who.thread)} of ${run.blockName(who.block)}, which` : `${capital(run.threadName(who.thread))} of ${run.blockName(who.block)}`;
-    setText(part.answer, `${subject} read ${plural(reads, "element")} of global memory itself${others ? `, and got ${count(others)} more that other threads had put into shared memory` : ""}. ${part.grids.some((g) => g.cell >= 17) ? "Numbers give the order." : "Hover for the order."}`);
+    setText(part.answer, `${subject} read ${plural(reads, "element")} of global memory itself${others ? `, and got ${count(others)} more that other threads had put into shared memory` : ""}. ${part.grids.some((g) => g.cell >= 17 * g.scale) ? "Numbers give the order." : "Hover for the order."}`);
   }
 
   asked(run, { array, i }, marks, part) {

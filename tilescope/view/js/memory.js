@@ -104,7 +104,7 @@ export class Memory {
     const rows = Array.from({ length: deepest }, (_, i) => el("tr", {},
       el("th", { scope: "row" }, String(i + 1)),
       stacks.map((stack) => el("td", { class: stack[i] ? (i ? "on more" : "on") : null }, stack[i] ? ranges(stack[i].lanes) : ""))));
-    replace(this.picture, laneStrip(lanes), el("table", { class: "banks" },
+    replace(this.picture, laneStrip(lanes), el("table", { class: deepest > 8 ? "banks deep" : "banks" },
       el("caption", {}, "Columns are the 32 banks; a word below another in the same bank has to wait its turn. In the cells: lanes."),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "bank"), stacks.map((_, i) => el("th", { scope: "col" }, String(i))))),
       el("tbody", {}, rows)));

@@ -38,7 +38,7 @@ export function paint(grid, context, ratio, colour) {
   lines(grid, context, colour);
   if (margin) headers(grid, context, colour, rows, columns);
   for (const mark of cells.marks ?? []) draw(grid, context, colour, mark);
-  if (cells.text && cell >= 13) texts(grid, context, colour);
+  if (cells.text && cell >= 13 * grid.scale) texts(grid, context, colour);
   if (grid.cursor >= 0) outline(context, ...corner(grid, grid.cursor), cell, colour.ink, 2, [3, 2]);
 }
 
@@ -85,12 +85,12 @@ function lines(grid, context, colour) {
 }
 
 function headers(grid, context, colour, rows, columns) {
-  const { cell, margin, top } = grid;
+  const { cell, margin, top, scale } = grid;
   context.fillStyle = colour.soft;
-  context.font = `10px ${colour.mono}`;
+  context.font = `${10 * scale}px ${colour.mono}`;
   context.textAlign = "center";
   context.textBaseline = "alphabetic";
-  const every = cell >= 18 ? 1 : cell >= 9 ? 4 : 8;
+  const every = cell >= 18 * scale ? 1 : cell >= 9 * scale ? 4 : 8;
   for (let c = 0; c < columns; c += every) context.fillText(String(c), margin + (c + 0.5) * cell, top - 4);
   context.textAlign = "right";
   context.textBaseline = "middle";
@@ -99,14 +99,15 @@ function headers(grid, context, colour, rows, columns) {
 }
 
 function texts(grid, context, colour) {
-  const { cell, cells } = grid;
+  const { cell, cells, scale } = grid;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  const room = Math.max(2, Math.floor((cell - 4) / 6.2));
-  const size = cell >= 34 ? 12 : cell >= 22 ? 11 : 10;
-  context.font = `${size}px ${colour.mono}`;
+  const size = cell >= 34 * scale ? 12 : cell >= 22 * scale ? 11 : 10;
+  const room = Math.max(2, Math.floor((cell / scale - 4) / (0.62 * size)));
+  context.font = `${size * scale}px ${colour.mono}`;
+  const noted = new Set(cell < 34 * scale ? (cells.marks ?? []).filter((m) => m.note).map((m) => m.i) : []);
   for (let i = 0; i < grid.about.count; i++) {
-    let text = cells.text(i);
+    let text = noted.has(i) ? null : cells.text(i);
     if (text === null || text === undefined) continue;
     if (typeof text === "number") {
       if (room < 4 && !Number.isInteger(text)) continue;
@@ -143,7 +144,7 @@ function draw(grid, context, colour, { i, kind, note }) {
     context.fillRect(x + gap, y + gap, cell - gap, cell - gap);
   } else if (kind === "read") {
     outline(context, x, y, cell, colour.read, thick);
-    if (cell >= 20) dot(context, x + cell - 6, y + 6, colour.read);
+    if (cell >= 34 * grid.scale || (cell >= 20 && !note)) dot(context, x + cell - 6, y + 6, colour.read);
   } else if (kind === "write") {
     outline(context, x, y, cell, colour.write, thick);
     if (cell >= 20) triangle(context, x + cell - 9, y + 3, colour.write);
@@ -158,12 +159,13 @@ function draw(grid, context, colour, { i, kind, note }) {
     outline(context, x, y, cell, colour.bad, thick + 1);
     cross(context, x, y, cell, colour.bad);
   }
-  if (note && cell >= 17) {
-    context.font = `bold 10px ${colour.mono}`;
-    context.textAlign = "left";
-    context.textBaseline = "top";
+  if (note && cell >= 17 * grid.scale) {
+    context.font = `bold ${10 * grid.scale}px ${colour.mono}`;
+    const corner = cell >= 34 * grid.scale; // small cells show the note alone, in their middle
+    context.textAlign = corner ? "left" : "center";
+    context.textBaseline = corner ? "top" : "middle";
     context.fillStyle = colour.ink;
-    context.fillText(note, x + 5, y + 4);
+    context.fillText(note, corner ? x + 5 : x + cell / 2, corner ? y + 4 : y + cell / 2 + 1);
   }
 }
 

@@ -21,13 +21,13 @@ export class Steps {
     this.note = el("p", { class: "hint", id: "sampled" });
     this.root = el("div", { class: "steps" },
       el("div", { class: "left" },
-        el("section", { class: "panel now-panel", "aria-label": "This step" }, this.where, this.now, this.hazard),
+        el("section", { class: "panel now-panel", "aria-label": "This step" }, this.where, this.now),
         el("section", { class: "panel", "aria-label": "Memory at this step" }, this.grids, key()),
         el("section", { class: "panel who", "aria-label": "Block and thread" },
           el("div", { class: "bar" }, el("label", { for: "block" }, "Block "), this.block, this.note), this.threads)),
-      el("div", { class: "right" },
-        this.source.root,
-        el("section", { class: "panel", "aria-labelledby": "growth-title" }, this.growthTitle, this.growth)));
+      el("div", { class: "right" }, this.hazard,
+        el("section", { class: "panel", "aria-labelledby": "growth-title" }, this.growthTitle, this.growth),
+        this.source.root));
     this.key = "";
   }
 
@@ -113,10 +113,11 @@ export class Steps {
     const w = block.watchedAt(state.step);
     const here = block.accesses(state.step);
     const mine = here.find((a) => a.thread === state.thread) ?? null;
+    const thread = threadOf(block, state.thread);
+    this.operands = operands(thread.byStep.get(state.step));
     this.drawArrays(run, block, w, here, mine);
     this.drawShared(run, block, w, here, mine);
     this.drawThreads(run, block);
-    const thread = threadOf(block, state.thread);
     this.drawNow(run, block, w, here, thread);
     this.drawGrowth(run, thread);
     this.drawHazard(run);
@@ -125,7 +126,8 @@ export class Steps {
 
   marks(run, w, here, mine, place, index) {
     const found = new Map();
-    if (!w || !w.access) return [];
+    const used = this.operands.filter((o) => o.place === place).map((o) => ({ i: index(o.offset), kind: "through" }));
+    if (!w || !w.access) return used;
     const kind = w.kind === "load" ? "read" : "write";
     for (const access of here) {
       if (access.place !== place) continue;
@@ -175,7 +177,7 @@ export class Steps {
       const { variable } = grid;
       const index = (offset) => Math.floor((offset - variable.start) / variable.size);
       const inside = here.filter((a) => a.place === SHARED && a.offset >= variable.start && a.offset < variable.start + variable.bytes);
-      const marks = this.marks(run, w, inside, mine, SHARED, index);
+      const marks = this.marks(run, w, inside, mine, SHARED, index).filter((m) => m.i >= 0 && m.i < grid.about.count);
       const fills = [];
       const values = [];
       for (let i = 0; i < grid.about.count; i++) {
@@ -223,7 +225,6 @@ export class Steps {
     const shown = chain.slice(-64);
     replace(this.growth, shown.map((item) => el("li", { class: item === last && item.step === this.state.step ? "now" : null, "data-value": String(item.values[0]) },
       el("span", { class: "names" }, expression(run, item, false)), el("span", {}, expression(run, item, true)), el("b", {}, `= ${result(item)}`))));
-    this.growth.hidden = !shown.length;
     this.growth.scrollTop = this.growth.scrollHeight;
   }
 
@@ -264,6 +265,13 @@ function freshness(block, writers) {
   let latest = -1;
   for (const writer of writers) if (writer) latest = Math.max(latest, block.phases[writer.step]);
   return Float32Array.from(writers, (writer) => (!writer ? -1 : block.phases[writer.step] === latest ? 0.3 : 0));
+}
+
+// Where the loaded operands of a computation were loaded from.
+function operands(item) {
+  if (!item || item.w.kind !== "value") return [];
+  const loads = item.inputs.filter((input) => input?.item?.w.kind === "load");
+  return loads.map(({ item: load, k }) => ({ place: load.place, offset: load.offset + k * load.w.size }));
 }
 
 function lineMarks(state) {
@@ -332,6 +340,7 @@ function sentence(run, block, w, here, thread, state) {
 function key() {
   return el("p", { class: "legend" }, el("span", { class: "key tile" }, "this phase's tile"), el("span", { class: "key read" }, "read now"),
     el("span", { class: "key write" }, "written now"), el("span", { class: "key mine" }, "by the picked thread"),
+    el("span", { class: "key through" }, "operand of its computation"),
     el("span", { class: "key fresh" }, "slot written in the latest phase"), el("span", { class: "key old" }, "before"),
     el("span", { class: "key fill" }, "filled with a constant"), el("span", { class: "key" }, "\u00b7 never written"));
 }
