@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Mapping
 
-_DECLARED = r"__shared__\s+[^;\[\]=]*?\b{name}\s*((?:\[[^\[\]]*\])+)"
+_DECLARED = r"__shared__\s+[^;=]*?\b{name}\s*((?:\[[^\[\]]*\])+)"
 _CONSTANTS = (
     r"#\s*define\s+(\w+)\s+(.+)",
     r"\b(?:const|constexpr)\s+(?:unsigned\s+|static\s+)*(?:int|unsigned|size_t|long)\s+"
