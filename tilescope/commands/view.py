@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import webbrowser
 from collections.abc import Collection
 from pathlib import Path
@@ -20,6 +21,9 @@ from ..progress import ProgressBar
 from ..target import Request, Target, fresh, resolve, settled
 from ..view import Story, page
 from .run import beside
+
+_BY_WARP = 1 << 16
+"""Threads of a launch up to which one warp at a time is fast enough."""
 
 
 @click.command("view", context_settings={"ignore_unknown_options": True})
@@ -47,7 +51,8 @@ def view_command(
 
     TARGET, ENTRY and ARGUMENTs are as in tilescope run. The page steps through the run,
     shows who reads what, who waits at which barrier, sectors and banks; a hazard's moment
-    is a click away. Unless --schedule says otherwise, one warp runs at a time.
+    is a click away. Unless --schedule says otherwise, one warp runs at a time (all threads
+    in lockstep, if there are more than 65,536).
 
     \b
     Examples:
@@ -59,10 +64,11 @@ def view_command(
 
     Exit code 0: the page was written; 2: it could not run.
     """  # noqa: D301 - click reads \b
-    if ctx.get_parameter_source("schedule") is ParameterSource.DEFAULT:
-        schedule = "warps"
     requests = [request] if other is None else [request, beside(request, other)]
-    stories = [_story(resolve(r), schedule, checks, step_limit, quiet) for r in requests]
+    targets = [resolve(r) for r in requests]
+    if ctx.get_parameter_source("schedule") is ParameterSource.DEFAULT:
+        schedule = "warps" if max(map(_threads, targets)) <= _BY_WARP else "lockstep"
+    stories = [_story(target, schedule, checks, step_limit, quiet) for target in targets]
     text = page(stories)
     path = Path(output)
     path.write_text(text, encoding="utf-8")
@@ -70,6 +76,10 @@ def view_command(
         click.echo(f"{path}: {len(text.encode()) / 1e6:.2f} MB, opens in any browser")
     if show:
         webbrowser.open(path.resolve().as_uri())
+
+
+def _threads(target: Target) -> int:
+    return math.prod(target.grid) * math.prod(target.block)
 
 
 def _story(

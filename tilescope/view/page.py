@@ -25,7 +25,9 @@ from .pool import Pool
 
 BUDGET = 1_650_000
 """Characters of a page's packed numbers; together with script and styles below 2 MB."""
-_VALUES = 3 << 18
+_PACKED = 0.7
+"""Bytes that become one character: base64 makes four of three, and deflating gives some back."""
+_VALUES = 1 << 19
 """Bytes of global arrays up to which their contents go along."""
 
 
@@ -100,10 +102,16 @@ def _content(stories: Sequence[Story], budget: int) -> dict[str, Any]:
     most = max(len(_recorded(story.run.trace)) for story in stories)
     while True:
         pool = Pool()
-        limit = 4 * budget if most > 1 else budget // 2
-        runs = [_run(story, most, pool, limit) for story in stories]
+        runs = [_described(story, pool) for story in stories]
+        room = 16 * budget
+        if most <= 1:  # one block is all there will be: as many of its steps as fit
+            room = int(_PACKED * max(0, budget - len(pool.packed()["bytes"])))
+        for i, (story, run) in enumerate(zip(stories, runs, strict=True)):
+            start = pool.nbytes
+            run["batches"] = _batches(story.run, most, pool, start + room // (len(runs) - i))
+            room -= pool.nbytes - start
         packed = pool.packed()
-        if most == 1 or len(packed["bytes"]) <= budget:
+        if most <= 1 or len(packed["bytes"]) <= budget:
             break
         share = budget / len(packed["bytes"])
         most = max(1, min(most - 1, int(most * share)))
@@ -132,16 +140,24 @@ def _number(run: Run, block: Triple | None) -> int:
     return block[0] + run.grid[0] * (block[1] + run.grid[1] * block[2])
 
 
-def _run(story: Story, most: int, pool: Pool, limit: int) -> dict[str, Any]:
-    run = story.run
+def _batches(run: Run, most: int, pool: Pool, limit: int) -> list[Any]:
+    """The recorded steps, of so many blocks."""
     trace = run.trace
     assert trace is not None
     chosen = set(_chosen(run, most))
-    batches = []
+    found = []
     for batch in trace.batches:
         blocks = [block for block in batch.blocks if block in chosen]
         if blocks:
-            batches.append(pack_batch(trace, batch, blocks, pool, limit))
+            found.append(pack_batch(trace, batch, blocks, pool, limit))
+    return found
+
+
+def _described(story: Story, pool: Pool) -> dict[str, Any]:
+    """All but the steps."""
+    run = story.run
+    trace = run.trace
+    assert trace is not None
     text = describe.Text(trace)
     watched = [text.watched(item) for item in trace.program.watched or []]
     total = sum(m.reads.size * m.size for m in trace.maps.values() if m.argument)
@@ -155,7 +171,6 @@ def _run(story: Story, most: int, pool: Pool, limit: int) -> dict[str, Any]:
         "checks": plain["checks"], "counters": plain["counters"], "lines": describe.lines(run),
         "hazards": describe.hazards(run),
         "blocks": trace.blocks,
-        "batches": batches,
         "watched": watched,
         "sources": text.sources(),
         "ptx": text.ptx,

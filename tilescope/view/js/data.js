@@ -26,6 +26,14 @@ export class Pool {
     return this.items[i].data;
   }
 
+  // Turns differences back into what they are differences of.
+  sum(i) {
+    const item = this.items[i];
+    if (item.summed) return;
+    item.summed = true;
+    for (let k = 1; k < item.data.length; k++) item.data[k] += item.data[k - 1];
+  }
+
   at(i, z, y, x, b) {
     const item = this.items[i];
     const value = item.data[z * item.sz + y * item.sy + x * item.sx + b * item.sb];

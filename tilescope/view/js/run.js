@@ -18,6 +18,7 @@ export class Run {
     this.recorded = this.batches.flatMap((batch) => batch.blocks).sort((a, b) => a - b);
     this.byPlace = new Map(this.arrays.map((array) => [array.place, array]));
     for (const array of this.arrays) {
+      if (array.drawn) pool.sum(array.owner);
       const last = array.shape.length ? array.shape[array.shape.length - 1] : 1;
       array.columns = array.shape.length > 1 ? last : 0;
     }
