@@ -118,7 +118,7 @@ class BlockCompiler(Operands):
         if watched is None or (site is not None and not site.counted):
             return
         into = tuple(self.number(o) if isinstance(o, Reg) else -1 for o in outputs)
-        read = tuple(self.number(o) if isinstance(o, Reg) else _text(o) for o in inputs)
+        read = tuple(self.number(o) if isinstance(o, Reg) else operand_text(o) for o in inputs)
         condition = f"if {guard}.ndim or {guard}: " if guard else ""
         self.emit(f"{condition}trace({len(watched)}, {call})")
         watched.append(Watched(ins, self.block.number, kind, into, read, site))
@@ -459,7 +459,7 @@ class BlockCompiler(Operands):
         return "barrier", f"({guard}, {number}, {count}, {predicate})", extra
 
 
-def _text(operand: Operand | None) -> str:
+def operand_text(operand: Operand | None) -> str:
     """An operand that is not a register, for reading."""
     if isinstance(operand, Imm):
         if operand.kind == "int":

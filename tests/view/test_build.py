@@ -16,7 +16,7 @@ from tilescope.cli import main
 from tilescope.view import Story, page
 from tilescope.view import bundle as bundling
 from tilescope.view.addresses import address_arithmetic
-from tilescope.view.extents import extents
+from tilescope.view.extents import extents, kind
 from tilescope.view.pool import Pool, shrink
 
 
@@ -43,6 +43,12 @@ from tilescope.view.pool import Pool, shrink
             8,
             (4, 2),
         ),
+        (
+            "template <int T>\nvoid k() { const int R = 4 * T, C = R / 2;\n__shared__ float4 As[T][C]; }",
+            "k<32 / 16>",
+            32,
+            (2, 16),
+        ),
         ("void k() { __shared__ float As[sizeof(int)]; }", "k", 4, None),
         ("void k() { extern __shared__ float As[]; }", "k", 64, None),
         ("void k() { __shared__ float As[4][4]; }", "k", 17, None),
@@ -51,6 +57,18 @@ from tilescope.view.pool import Pool, shrink
 )
 def test_extents_of_shared_arrays(source, entry, count, expected):
     assert extents("As", count, source, entry) == expected
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        ("float", "f"), ("float4", "f"), ("double", "f"), ("int", "i"), ("unsigned int", "u"),
+        ("uint2", "u"), ("unsigned", "u"), ("volatile int", "i"), ("char", "i"), ("T", ""),
+    ],
+)  # fmt: skip
+def test_kinds_of_shared_arrays(declared, expected):
+    assert kind("As", f"void k() {{ __shared__ {declared} As[4]; }}") == expected
+    assert kind("Bs", f"void k() {{ __shared__ {declared} As[4]; }}") == ""
 
 
 def test_extents_run_nothing():

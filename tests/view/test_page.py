@@ -369,3 +369,36 @@ def test_a_reduction_is_a_sum_that_grows_through_shared_memory(open_page):
     given = story.inputs[0].reshape(-1)
     assert growth[-1] == pytest.approx(given[:256].sum(dtype=np.float64), rel=1e-5)
     assert len(growth) == 8  # 256 halves to 1
+
+
+def test_shared_integers_keep_their_sign(open_page):
+    story = of_library("scan_blelloch")
+    assert (story.inputs[0] < 0).any()
+    shown = open_page(story)
+    shown.press("2", "Home", "Shift+ArrowRight")
+    tree = shown.page.locator("#step-grids figure", has_text="tree").locator("canvas")
+    cells = tree.evaluate("c => [0, 1, 2, 3].map(i => c.tilescopeGrid.lines(i)[0])")
+    given = story.inputs[0][:4].tolist()
+    assert cells == [f"tree[{i}] = {value}".replace("-", "\u2212") for i, value in enumerate(given)]
+
+
+def test_a_race_between_blocks_shows_both(open_page):
+    story = of_library("faulty_blocks_raw")
+    shown = open_page(story)
+    shown.page.locator(".jump").first.click()
+    (hazard,) = story.run.hazards
+    buttons = shown.page.locator("#hazard-note button")
+    assert buttons.count() == 3
+    buttons.nth(1).click()
+    block = hazard.involved[1].block
+    assert shown.page.input_value("#block") == str(block[0])
+    thread = hazard.involved[1].thread
+    assert shown.text("#now").startswith(f"Thread ({thread[0]},{thread[1]}) reads work[")
+
+
+def test_constants_in_registers_are_shown_as_numbers(open_page):
+    shown = open_page(of_library("softmax_rows"))
+    shown.press("2", "End")
+    rows = shown.page.locator("#growth .names").all_inner_texts()
+    assert rows
+    assert not any("?" in row for row in rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -10,16 +11,17 @@ from typing import Any
 import numpy as np
 
 from simulator import Run
-from simulator.blocks import reachable
+from simulator.blocks import reachable, reads_and_writes
+from simulator.codegen import operand_text
 from simulator.hazard import Hazard
-from simulator.module import Instruction
+from simulator.module import Function, Imm, Instruction, Reg
 from simulator.names import variable_name
 from simulator.program import Watched
 from simulator.sources import short_path
 from simulator.trace import ArrayMap, Trace
 
 from .addresses import address_arithmetic
-from .extents import extents
+from .extents import extents, kind
 from .pool import Pool
 
 MOST_CELLS = 1 << 20
@@ -34,6 +36,7 @@ class Text:
         self.trace = trace
         self.files: dict[str, int] = {}
         self.addresses = address_arithmetic(trace)
+        self.constants: dict[str, dict[str, str]] = {}
         self.ptx: list[dict[str, Any]] = []
         lines = trace.kernel.ptx.splitlines()
         module = trace.program.module
@@ -65,13 +68,31 @@ class Text:
             found.append({"path": shown_path(file), "lines": text.splitlines()[:_MOST_LINES]})
         return found
 
+    def inputs(self, item: Watched) -> list[int | str]:
+        """Operands: a register that the trace follows, a constant, or a register's name."""
+        if item.kind != "value":
+            return list(item.inputs)
+        function = self.trace.program.blocks[item.block].block.function
+        if function.name not in self.constants:
+            self.constants[function.name] = _constants(function)
+        found: list[int | str] = []
+        for number, operand in enumerate(item.inputs):
+            place = item.instruction.operands[number + 1 : number + 2]
+            plain = isinstance(operand, int) and operand not in self.trace.program.data
+            if plain and place and isinstance(place[0], Reg):
+                name = place[0].name
+                found.append(self.constants[function.name].get(name, name))
+            else:
+                found.append(operand)
+        return found
+
     def watched(self, item: Watched) -> dict[str, Any]:
         """An instruction whose executions the trace has."""
         ins, site = item.instruction, item.site
         file, line = self.place(ins)
         made: dict[str, Any] = {
             "name": ins.name, "kind": item.kind, "ptx": ins.line, "file": file, "source": line,
-            "outputs": list(item.outputs), "inputs": list(item.inputs),
+            "outputs": list(item.outputs), "inputs": self.inputs(item),
         }  # fmt: skip
         if item.kind == "value" and ins.line in self.addresses:
             made["address"] = True
@@ -79,6 +100,18 @@ class Text:
             made |= {"space": site.space, "width": site.width, "size": site.size}
             made["operation"] = site.operation
         return made
+
+
+def _constants(function: Function) -> dict[str, str]:
+    """Registers that one ``mov`` sets to a constant, and nothing else."""
+    written = Counter(name for ins in function.body for name in reads_and_writes(ins)[1])
+    found = {}
+    for ins in function.body:
+        if ins.opcode == "mov" and len(ins.operands) == 2:
+            into, value = ins.operands
+            if isinstance(into, Reg) and isinstance(value, Imm) and written[into.name] == 1:
+                found[into.name] = operand_text(value)
+    return found
 
 
 def shown_path(file: str) -> str:
@@ -142,7 +175,7 @@ def shared(trace: Trace, nbytes: int) -> list[dict[str, Any]]:
         found.append(
             {
                 "name": name, "start": placed.address, "bytes": length, "size": size,
-                "shape": list(shape or (length // size,)),
+                "shape": list(shape or (length // size,)), "kind": kind(name, source),
             }
         )  # fmt: skip
     return sorted(found, key=lambda item: (item["start"], -item["bytes"]))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from simulator.program import Watched
-from simulator.trace import RELEASE, Batch, Event, Trace
+from simulator.trace import RELEASE, SHARED, Batch, Event, Trace
 
 from .pool import Pool, shrink
 
@@ -17,7 +18,14 @@ FIELDS = ("watched", "mask", "place", "offset", "box", "first", "many")
 _HALF = ("f16",)
 
 
-def pack_batch(trace: Trace, batch: Batch, blocks: list[int], pool: Pool, limit: int) -> Any:
+def pack_batch(
+    trace: Trace,
+    batch: Batch,
+    blocks: list[int],
+    pool: Pool,
+    limit: int,
+    kinds: Sequence[tuple[int, int, str]] = (),
+) -> Any:
     """One batch as the page takes it.
 
     Args:
@@ -26,9 +34,10 @@ def pack_batch(trace: Trace, batch: Batch, blocks: list[int], pool: Pool, limit:
         blocks: Which of its blocks to keep.
         pool: Takes the arrays.
         limit: Bytes that the pool may hold; later steps are left out.
+        kinds: Of shared variables: first byte, end, and ``f``, ``i`` or ``u``.
     """
     columns = [batch.blocks.index(block) for block in blocks]
-    packer = _Packer(trace, columns, pool)
+    packer = _Packer(trace, columns, pool, kinds)
     full = batch.full
     for event in batch.events:
         if pool.nbytes > limit:
@@ -50,8 +59,10 @@ def pack_batch(trace: Trace, batch: Batch, blocks: list[int], pool: Pool, limit:
 class _Packer:
     """Builds the event table of one batch."""
 
-    def __init__(self, trace: Trace, columns: list[int], pool: Pool) -> None:
-        self.trace, self.columns, self.pool = trace, columns, pool
+    def __init__(
+        self, trace: Trace, columns: list[int], pool: Pool, kinds: Sequence[tuple[int, int, str]]
+    ) -> None:
+        self.trace, self.columns, self.pool, self.kinds = trace, columns, pool, kinds
         self.extent = trace.block[::-1]
         self.rows: list[tuple[int, ...]] = []
         self.values: list[int] = []
@@ -124,9 +135,18 @@ class _Packer:
         types = watched.instruction.types
         if types and types[-1] in _HALF and value.dtype == np.int16:
             return value.view(np.float16)
-        if event.place is not None and event.place.ndim == 0:
-            found = self.trace.maps.get(int(event.place))
-            if found is not None and found.argument and found.dtype.kind == "f":
-                same = value.dtype.kind in "iu" and value.dtype.itemsize == found.size
-                return value.view(found.dtype) if same else value
-        return value
+        site = watched.site
+        if site is None or event.place is None or event.place.ndim or value.dtype.kind not in "iu":
+            return value
+        dtype = self.dtype(int(event.place), int(event.offset.min()), value.dtype)
+        return value.view(dtype) if dtype.itemsize == value.dtype.itemsize else value
+
+    def dtype(self, place: int, offset: int, plain: Any) -> Any:
+        """What memory holds, as far as argument or declaration tell; PTX does not."""
+        found = self.trace.maps.get(place)
+        if found is not None and found.argument and found.dtype.kind in "fiu":
+            return found.dtype
+        for start, end, kind in self.kinds if place == SHARED else ():
+            if start <= offset < end and (kind != "f" or plain.itemsize >= 4):
+                return np.dtype(f"{kind}{plain.itemsize}")
+        return plain

@@ -1,4 +1,4 @@
-"""The extents of shared arrays, which PTX flattens to bytes: out of their declarations."""
+"""Extents and types of shared arrays, which PTX flattens to bytes: out of their declarations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,23 @@ import ast
 import re
 from collections.abc import Mapping
 
-_DECLARED = r"__shared__\s+[^;=]*?\b{name}\s*((?:\[[^\[\]]*\])+)"
+_DECLARED = r"__shared__\s+([^;=]*?)\b{name}\s*((?:\[[^\[\]]*\])+)"
+_VECTOR = re.compile(r"\b(?:float|double|u?int|u?short|u?char)([234])\b")
+_KINDS = (
+    (r"\b(?:float|double)[1-4]?\b", "f"),
+    (r"\b(?:unsigned|u(?:int|char|short|long)[1-4]?|uint\d+_t|size_t)\b", "u"),
+    (r"\b(?:signed|int[1-4]?|char[1-4]?|short[1-4]?|long|int\d+_t)\b", "i"),
+)
+_CONSTANT = re.compile(
+    r"#\s*define\s+(\w+)\s+([^\n]+)|"
+    r"\b(?:const|constexpr)\s+(?:unsigned\s+|static\s+)*(?:int|unsigned|size_t|long)\s+([^;]+);"
+)
+_VECTOR = re.compile(r"\b(?:float|double|u?int|u?short|u?char)([234])\b")
+_KINDS = (
+    (r"\b(?:float|double)[1-4]?\b", "f"),
+    (r"\b(?:unsigned|u(?:int|char|short|long)[1-4]?|uint\d+_t|size_t)\b", "u"),
+    (r"\b(?:signed|int[1-4]?|char[1-4]?|short[1-4]?|long|int\d+_t)\b", "i"),
+)
 _CONSTANTS = (
     r"#\s*define\s+(\w+)\s+(.+)",
     r"\b(?:const|constexpr)\s+(?:unsigned\s+|static\s+)*(?:int|unsigned|size_t|long)\s+"
@@ -27,8 +43,12 @@ def extents(name: str, count: int, source: str, entry: str) -> tuple[int, ...] |
         ``None`` where the source does not tell.
     """
     for found in re.finditer(_DECLARED.format(name=re.escape(name)), source):
-        known = _constants(source) | _template(source[: found.start()], entry)
-        sizes = [_number(text, known) for text in re.findall(r"\[([^\[\]]*)\]", found[1])]
+        before = source[: found.start()]
+        known = _constants(before, _template(before, entry))
+        sizes = [_number(text, known) for text in re.findall(r"\[([^\[\]]*)\]", found[2])]
+        vector = _VECTOR.search(found[1])
+        if vector and sizes[-1]:
+            sizes[-1] *= int(vector[1])
         product = 1
         for size in sizes:
             product *= size or 0
@@ -37,11 +57,23 @@ def extents(name: str, count: int, source: str, entry: str) -> tuple[int, ...] |
     return None
 
 
-def _constants(source: str) -> dict[str, int]:
-    known: dict[str, int] = {}
-    for pattern in _CONSTANTS:
-        for name, text in re.findall(pattern, source):
-            value = _number(text.split("//")[0], known)
+def kind(name: str, source: str) -> str:
+    """What a shared variable's elements are: ``f``, ``i``, ``u``; empty if nothing tells."""
+    found = re.search(_DECLARED.format(name=re.escape(name)), source)
+    if not found:
+        return ""
+    return next((letter for words, letter in _KINDS if re.search(words, found[1])), "")
+
+
+def _constants(before: str, known: dict[str, int]) -> dict[str, int]:
+    """Constants declared so far, by name, with those already known."""
+    for found in _CONSTANT.finditer(before):
+        pairs = [(found[1], found[2].split("//")[0])] if found[1] else []
+        for part in (found[3] or "").split(","):
+            name, _, text = part.partition("=")
+            pairs.append((name.strip(), text))
+        for name, text in pairs:
+            value = _number(text, known)
             if value is not None:
                 known[name] = value
     return known

@@ -108,7 +108,11 @@ def _content(stories: Sequence[Story], budget: int) -> dict[str, Any]:
             room = int(_PACKED * max(0, budget - len(pool.packed()["bytes"])))
         for i, (story, run) in enumerate(zip(stories, runs, strict=True)):
             start = pool.nbytes
-            run["batches"] = _batches(story.run, most, pool, start + room // (len(runs) - i))
+            limit = start + room // (len(runs) - i)
+            kinds = [
+                (v["start"], v["start"] + v["bytes"], v["kind"]) for v in run["shared"] if v["kind"]
+            ]
+            run["batches"] = _batches(story.run, most, pool, limit, kinds)
             room -= pool.nbytes - start
         packed = pool.packed()
         if most <= 1 or len(packed["bytes"]) <= budget:
@@ -140,7 +144,9 @@ def _number(run: Run, block: Triple | None) -> int:
     return block[0] + run.grid[0] * (block[1] + run.grid[1] * block[2])
 
 
-def _batches(run: Run, most: int, pool: Pool, limit: int) -> list[Any]:
+def _batches(
+    run: Run, most: int, pool: Pool, limit: int, kinds: list[tuple[int, int, str]]
+) -> list[Any]:
     """The recorded steps, of so many blocks."""
     trace = run.trace
     assert trace is not None
@@ -149,7 +155,7 @@ def _batches(run: Run, most: int, pool: Pool, limit: int) -> list[Any]:
     for batch in trace.batches:
         blocks = [block for block in batch.blocks if block in chosen]
         if blocks:
-            found.append(pack_batch(trace, batch, blocks, pool, limit))
+            found.append(pack_batch(trace, batch, blocks, pool, limit, kinds))
     return found
 
 

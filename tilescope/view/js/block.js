@@ -169,13 +169,20 @@ class Block {
       const key = spot(place, offset + k * w.size);
       let known = this.writers.get(key);
       if (!known) this.writers.set(key, (known = []));
-      const before = known.length ? known[known.length - 1].value : this.initial(place, offset);
-      const value =
-        w.kind === "store"
-          ? batch.valueOf(e, k, z, y, x, column)
-          : combined(w, before, batch.valueOf(e, w.outputs[0] >= 0 ? 1 : 0, z, y, x, column));
+      let value = batch.valueOf(e, k, z, y, x, column);
+      if (w.kind === "atomic") value = this.combined(w, known, place, offset, e, z, y, x);
       known.push({ step, thread, value, type: batch.typeOf(e, k), filled });
     }
+  }
+
+  // What an atomic leaves: from the old value if it was asked for, in shared memory from the
+  // writes before. Global memory other blocks change as well: null, for "not recorded".
+  combined(w, known, place, offset, e, z, y, x) {
+    const { batch, column } = this;
+    if (w.outputs[0] >= 0) return combined(w, batch.valueOf(e, 0, z, y, x, column), batch.valueOf(e, 1, z, y, x, column));
+    if (place !== SHARED) return null;
+    const before = known.length ? known[known.length - 1].value : this.initial(place, offset);
+    return combined(w, before, batch.valueOf(e, 0, z, y, x, column));
   }
 
   initial(place, offset) {

@@ -115,6 +115,14 @@ function capital(text) {
   return text[0].toUpperCase() + text.slice(1);
 }
 
+// The other access of a race between blocks.
+function elsewhere(run, two) {
+  const block = blockOf(run, run.blockNumber(two.block));
+  const [found] = candidates(block, two.ptx_line, two.thread ? run.threadNumber(two.thread) : null);
+  if (!found) return [];
+  return [{ step: found.step, thread: found.thread, block: block.number, text: `\u2461 ${two.role}: ${run.threadName(found.thread)} of ${run.blockName(block.number)}, step ${block.countOf(found.step)}` }];
+}
+
 // The last step of a thread in front of an instruction that is no step itself, such as a trap.
 function before(block, ptx, thread) {
   const { items } = threadOf(block, thread ?? 0);
@@ -125,12 +133,13 @@ function before(block, ptx, thread) {
 function single(run, hazard, block, one, thread, two) {
   const found = candidates(block, one.ptx_line, thread)[0] ?? candidates(block, one.ptx_line, null)[0] ?? before(block, one.ptx_line, thread);
   const label = found.w.access ? run.element(found.place, found.offset).label : "";
+  const second = two && two.block && run.recorded.includes(run.blockNumber(two.block)) ? elsewhere(run, two) : [];
   const other = two && two.thread ? ` The other side: ${two.role} by thread ${triple(two.thread)}${two.block ? ` of block ${triple(two.block)}` : ""}, line ${two.line}.` : "";
   return {
     run: run.number, block: block.number, step: found.step, thread: found.thread,
     place: found.w.access ? found.place : -9, offset: found.offset ?? 0, seen: [found.step], threads: [found.thread],
     title: label ? `${hazard.message}: ${label}` : hazard.message, text: [found.near ? "The instruction itself is no recorded step; this is the last one before it." : "", hazard.notes[0] ? `${hazard.notes[0]}.` : "", other].join(" ").trim(),
     lines: hazard.involved.slice(0, 2).map((item) => item.line), cure: hazard.cure_text,
-    steps: [{ step: found.step, thread: found.thread, block: block.number, text: `\u2460 ${one.role || "here"}: ${run.threadName(found.thread)}, step ${block.countOf(found.step)}` }],
+    steps: [{ step: found.step, thread: found.thread, block: block.number, text: `\u2460 ${one.role || "here"}: ${run.threadName(found.thread)}, step ${block.countOf(found.step)}` }, ...second],
   };
 }

@@ -140,7 +140,7 @@ export class Matrices {
     const kinds = [...order.values()];
     const others = kinds.filter((mark) => mark.kind === "through").length;
     const subject = who.element ? `${who.element} belongs to ${run.threadName(who.thread)} of ${run.blockName(who.block)}, which` : `${capital(run.threadName(who.thread))} of ${run.blockName(who.block)}`;
-    setText(part.answer, `${subject} read ${plural(reads, "element")} of global memory itself${others ? `, and got ${count(others)} more that other threads had put into shared memory` : ""}. ${part.grids.some((g) => g.cell >= 17 * g.scale) ? "Numbers give the order." : "Hover for the order."}`);
+    setText(part.answer, `${subject} read ${plural(reads, "element")} of global memory itself${block.batch.full ? " in the steps recorded" : ""}${others ? `, and got ${count(others)} more that other threads had put into shared memory` : ""}. ${part.grids.some((g) => g.cell >= 17 * g.scale) ? "Numbers give the order." : "Hover for the order."}`);
   }
 
   asked(run, { array, i }, marks, part) {

@@ -103,21 +103,31 @@ function texts(grid, context, colour) {
   context.textAlign = "center";
   context.textBaseline = "middle";
   const size = cell >= 34 * scale ? 12 : cell >= 22 * scale ? 11 : 10;
-  const room = Math.max(2, Math.floor((cell / scale - 4) / (0.62 * size)));
+  const room = Math.max(2, Math.floor((cell / scale - 2) / (0.61 * size)));
   context.font = `${size * scale}px ${colour.mono}`;
   const noted = new Set(cell < 34 * scale ? (cells.marks ?? []).filter((m) => m.note).map((m) => m.i) : []);
+  const written = [];
+  let crowded = false;
   for (let i = 0; i < grid.about.count; i++) {
-    let text = noted.has(i) ? null : cells.text(i);
-    if (text === null || text === undefined) continue;
-    if (typeof text === "number") {
-      if (room < 4 && !Number.isInteger(text)) continue;
-      text = brief(text, room);
-    }
-    if (text.length > room + 1) continue;
+    const text = noted.has(i) ? null : fitting(cells.text(i), room);
+    if (text === "") crowded = true;
+    else if (text !== null) written.push([i, text]);
+  }
+  context.fillStyle = colour.ink;
+  for (const [i, text] of written) {
+    if (crowded && room < 4 && text !== "\u00b7") continue; // some numbers and some gaps would mislead
     const [x, y] = corner(grid, i);
-    context.fillStyle = colour.ink;
     context.fillText(text, x + cell / 2 + 0.5, y + cell / 2 + 1);
   }
+}
+
+// A cell's text, cut to a few digits; empty where it does not fit.
+function fitting(text, room) {
+  if (text === null || text === undefined) return null;
+  if (typeof text !== "number") return text.length > room + 1 ? "" : text;
+  if (room < 4 && !Number.isInteger(text)) return "";
+  const cut = brief(text, room);
+  return cut.length > room || (room < 6 && cut.includes("e")) ? "" : cut;
 }
 
 function outline(context, x, y, cell, colour, width, dash = []) {
@@ -128,7 +138,7 @@ function outline(context, x, y, cell, colour, width, dash = []) {
   if (cell > 2 * width) context.strokeRect(x + inset, y + inset, cell - 2 * inset + 1, cell - 2 * inset + 1);
   else {
     context.fillStyle = colour;
-    context.fillRect(x, y, cell, cell);
+    context.fillRect(x, y, Math.max(cell, 1.5), Math.max(cell, 1.5));
   }
   context.setLineDash([]);
 }

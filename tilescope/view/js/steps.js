@@ -42,7 +42,7 @@ export class Steps {
       left > 0 ? `${run.recorded.length} of ${count(run.blocks)} blocks are recorded step by step; counts are of all.` : "",
       short ? `Only the first ${count(short.count)} steps are recorded.` : "",
     ].filter(Boolean).join(" "));
-    this.arrays = run.arrays.filter((a) => a.drawn && a.count <= 1 << 16).map((array) => this.arrayGrid(run, array));
+    this.arrays = run.arrays.filter((a) => a.drawn).map((array) => this.arrayGrid(run, array));
     this.shared = run.shared.map((variable) => this.sharedGrid(run, variable));
     replace(this.grids, [this.arrays, this.shared].filter((grids) => grids.length).map((grids) => sideBySide(grids)));
     this.threadGrid = new Grid({
@@ -58,7 +58,7 @@ export class Steps {
     const { rows, columns } = extent(array.shape, array.count);
     const grid = new Grid({
       name: array.name, rows, columns, count: array.count, strip: array.shape.length < 2, small: 0.52, most: columns <= 8 ? 48 : 36,
-      note: `${array.shape.join("\u00d7")} in global memory`,
+      note: `${extentText(array.shape)} in global memory`,
       describe: (i) => [`${array.name}${subscripts(array.shape, i)}${this.shown(this.globalValue(run, array, i), array)}`, `byte ${i * array.size}`],
       pick: (i) => {
         const owner = run.pool.data(array.owner)[i];
@@ -84,7 +84,7 @@ export class Steps {
     const { rows, columns } = extent(variable.shape, total);
     const grid = new Grid({
       name: variable.name, rows, columns, count: total, strip: variable.shape.length < 2, most: columns <= 8 ? 48 : 36,
-      note: `${variable.shape.join("\u00d7")} in shared memory`,
+      note: `${extentText(variable.shape)} in shared memory`,
       describe: (i) => this.describeShared(run, variable, i),
     });
     grid.variable = variable;
@@ -96,7 +96,7 @@ export class Steps {
     const name = variable.name + subscripts(variable.shape, i);
     const bank = `byte ${variable.start + i * variable.size}, bank ${Math.floor((variable.start + i * variable.size) / 4) % 32}`;
     if (!writer) return [name, "nothing has been written here yet", bank];
-    return [`${name} = ${exact(writer.value, writer.type)}`, `written by ${run.threadName(writer.thread)} at step ${this.state.blockNow.countOf(writer.step)}${writer.filled ? ": a constant, not loaded" : ""}`, bank];
+    return [`${name} = ${writer.value === null ? "not recorded" : exact(writer.value, writer.type)}`, `written by ${run.threadName(writer.thread)} at step ${this.state.blockNow.countOf(writer.step)}${writer.filled ? ": a constant, not loaded" : ""}`, bank];
   }
 
   describeThread(run, i) {
@@ -185,7 +185,7 @@ export class Steps {
         values.push(writer);
         if (writer && writer.filled) fills.push({ i, kind: "fill" });
       }
-      grid.set({ shade: freshness(block, values), text: (i) => (values[i] ? values[i].value : "\u00b7"), marks: [...fills, ...marks, ...this.bad(run, SHARED, variable.size, variable.start, grid.about.count)] });
+      grid.set({ shade: freshness(block, values), text: (i) => (values[i] ? (values[i].value ?? "?") : "\u00b7"), marks: [...fills, ...marks, ...this.bad(run, SHARED, variable.size, variable.start, grid.about.count)] });
     }
   }
 
@@ -225,6 +225,7 @@ export class Steps {
     const shown = chain.slice(-64);
     replace(this.growth, shown.map((item) => el("li", { class: item === last && item.step === this.state.step ? "now" : null, "data-value": String(item.values[0]) },
       el("span", { class: "names" }, expression(run, item, false)), el("span", {}, expression(run, item, true)), el("b", {}, `= ${result(item)}`))));
+    this.growth.hidden = !thread.items.some((item) => item.depth);
     this.growth.scrollTop = this.growth.scrollHeight;
   }
 
@@ -238,6 +239,10 @@ export class Steps {
         el("button", { type: "button", onclick: () => state.update({ hazard: null }) }, "Clear")),
       moment.cure ? el("p", { class: "cure" }, `Cure: ${moment.cure}`) : null);
   }
+}
+
+function extentText(shape) {
+  return shape.length === 1 ? plural(shape[0], "element") : shape.join("\u00d7") || "one element";
 }
 
 // Threads as the block has them; a block of one row as its warps.

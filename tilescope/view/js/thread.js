@@ -142,16 +142,23 @@ export function constant(store, k = 0) {
   return typeof input === "string" || (input !== undefined && input !== null && origin(input) === null);
 }
 
-const ASSIGNED = /(?:^|[\s(*])([A-Za-z_]\w*)\s*(?:[-+*/|&^]|<<|>>)?=(?!=)/;
+const ASSIGNED = /(?:^|[\s(*])([A-Za-z_]\w*(?:\[[^\]]*\])*)\s*(?:[-+*/|&^]|<<|>>)?=(?!=)/;
+const CALL = /=.*[A-Za-z_]\w*(?:<[^<>]*>)?\(/;
 
 export function labelOf(run, item) {
   return run.element(item.place, item.offset).label;
 }
 
-// What to call a computed value: the variable that its source line assigns, if it does.
+// What to call a computed value: the variable that its source line assigns, if it does. Of a
+// line that calls functions only the last instruction computes that.
 export function nameOf(run, item) {
-  const found = ASSIGNED.exec(run.sourceLine(item.w));
-  return found ? found[1] : "value";
+  const { w } = item;
+  const line = run.sourceLine(w);
+  const found = ASSIGNED.exec(line);
+  if (!found) return "value";
+  const next = run.watched[w.number + 1];
+  const inside = CALL.test(line) && next && next.kind === "value" && next.source === w.source && next.file === w.file;
+  return inside ? "value" : found[1];
 }
 
 export function inputLabel(run, input) {
