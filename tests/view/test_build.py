@@ -44,7 +44,7 @@ from tilescope.view.pool import Pool, shrink
             (4, 2),
         ),
         (
-            "template <int T>\nvoid k() { const int R = 4 * T, C = R / 2;\n__shared__ float4 As[T][C]; }",
+            "template <int T>\nvoid k() { const int R = 4 * T, C = R;\n__shared__ int2 As[T][C]; }",
             "k<32 / 16>",
             32,
             (2, 16),

@@ -11,14 +11,40 @@ export class Barriers {
   constructor(state) {
     this.state = state;
     this.status = el("p", { class: "answer", id: "arrivals", "aria-live": "polite" });
-    this.chart = el("div", { class: "chart", tabindex: 0, role: "group", "aria-label": "Arrivals at barriers over the steps of the block" });
+    this.chart = el("div", {
+      class: "chart",
+      tabindex: 0,
+      role: "group",
+      "aria-label": "Arrivals at barriers over the steps of the block",
+    });
     this.rowsNow = el("ul", { class: "states", id: "states" });
     this.findings = el("div", { id: "findings" });
-    this.root = el("div", { class: "columns" },
-      el("section", { class: "panel", "aria-label": "Hazards" }, el("h2", {}, "Hazards"), this.findings),
-      el("section", { class: "panel wide", "aria-label": "Barriers" }, el("h2", {}, "Who waits for whom"), this.status, this.chart,
-        el("p", { class: "legend" }, el("span", { class: "key run" }, "runs"), el("span", { class: "key wait" }, "waits at a barrier"), el("span", { class: "key open" }, "barrier opens"), el("span", { class: "key" }, "thin line: could run, another has its turn")),
-        this.rowsNow));
+    this.root = el(
+      "div",
+      { class: "columns" },
+      el(
+        "section",
+        { class: "panel", "aria-label": "Hazards" },
+        el("h2", {}, "Hazards"),
+        this.findings,
+      ),
+      el(
+        "section",
+        { class: "panel wide", "aria-label": "Barriers" },
+        el("h2", {}, "Who waits for whom"),
+        this.status,
+        this.chart,
+        el(
+          "p",
+          { class: "legend" },
+          el("span", { class: "key run" }, "runs"),
+          el("span", { class: "key wait" }, "waits at a barrier"),
+          el("span", { class: "key open" }, "barrier opens"),
+          el("span", { class: "key" }, "thin line: could run, another has its turn"),
+        ),
+        this.rowsNow,
+      ),
+    );
   }
 
   draw() {
@@ -31,7 +57,12 @@ export class Barriers {
     const at = rows.map((row) => ({ row, state: stateAt(row, state.step) }));
     const waiting = at.filter((r) => r.state.kind === "waits");
     setText(this.status, status(run, block, state.step, at, waiting, rows));
-    replace(this.rowsNow, at.map(({ row, state: s }) => el("li", { class: s.kind }, el("strong", {}, row.name), " ", s.text)));
+    replace(
+      this.rowsNow,
+      at.map(({ row, state: s }) =>
+        el("li", { class: s.kind }, el("strong", {}, row.name), " ", s.text),
+      ),
+    );
   }
 
   drawHazards(run) {
@@ -39,31 +70,67 @@ export class Barriers {
     if (this.hazardKey === key) return;
     this.hazardKey = key;
     if (!run.hazards.length) {
-      const checked = run.checks.length ? `None found. Checked: ${run.checks.join(", ")}.` : "Not checked: this run was made without checks.";
+      const checked = run.checks.length
+        ? `None found. Checked: ${run.checks.join(", ")}.`
+        : "Not checked: this run was made without checks.";
       replace(this.findings, el("p", {}, checked));
       return;
     }
     const groups = new Map();
     run.hazards.forEach((hazard, number) => {
-      const key = JSON.stringify([hazard.kind, hazard.severity, hazard.variable, hazard.involved.map((item) => [item.role, item.line || item.ptx_line])]);
+      const key = JSON.stringify([
+        hazard.kind,
+        hazard.severity,
+        hazard.variable,
+        hazard.involved.map((item) => [item.role, item.line || item.ptx_line]),
+      ]);
       if (!groups.has(key)) groups.set(key, []);
       groups.get(key).push(number);
     });
-    const race = (numbers) => (run.hazards[numbers[0]].severity === "error" ? 0 : 2) + (run.hazards[numbers[0]].kind.endsWith("race") ? 0 : 1);
+    const race = (numbers) =>
+      (run.hazards[numbers[0]].severity === "error" ? 0 : 2) +
+      (run.hazards[numbers[0]].kind.endsWith("race") ? 0 : 1);
     const sorted = [...groups.values()].sort((a, b) => race(a) - race(b));
-    replace(this.findings, sorted.map((numbers) => this.card(run, run.hazards[numbers[0]], numbers[0], numbers.length - 1)));
+    replace(
+      this.findings,
+      sorted.map((numbers) =>
+        this.card(run, run.hazards[numbers[0]], numbers[0], numbers.length - 1),
+      ),
+    );
   }
 
   card(run, hazard, number, more) {
-    const on = this.state.hazard && this.state.hazard.number === number && this.state.hazard.run === run.number;
-    const rows = hazard.involved.map((item, i) => el("li", {}, el("b", {}, `${"\u2460\u2461\u2462"[i] ?? ""} ${item.role}`), ` line ${item.line || item.ptx_line}`, el("code", {}, item.code || item.instruction)));
-    return el("article", { class: `finding ${hazard.severity}${on ? " on" : ""}` },
+    const on =
+      this.state.hazard &&
+      this.state.hazard.number === number &&
+      this.state.hazard.run === run.number;
+    const rows = hazard.involved.map((item, i) =>
+      el(
+        "li",
+        {},
+        el("b", {}, `${"\u2460\u2461\u2462"[i] ?? ""} ${item.role}`),
+        ` line ${item.line || item.ptx_line}`,
+        el("code", {}, item.code || item.instruction),
+      ),
+    );
+    return el(
+      "article",
+      { class: `finding ${hazard.severity}${on ? " on" : ""}` },
       el("h3", {}, el("span", { class: "tag" }, hazard.severity), " ", hazard.message),
       el("ol", {}, rows),
-      el("p", {}, `${count(hazard.count)} ${hazard.kind.endsWith("race") ? "pairs of threads" : "times"}${more ? `; ${count(more)} more like this, on other elements` : ""}.`),
+      el(
+        "p",
+        {},
+        `${count(hazard.count)} ${hazard.kind.endsWith("race") ? "pairs of threads" : "times"}${more ? `; ${count(more)} more like this, on other elements` : ""}.`,
+      ),
       hazard.cure_text ? el("p", { class: "cure" }, `Cure: ${hazard.cure_text}`) : null,
       hazard.notes.map((note) => el("p", { class: "hint" }, note)),
-      el("button", { type: "button", class: "jump", onclick: () => this.jump(run, number) }, "Go to the moment"));
+      el(
+        "button",
+        { type: "button", class: "jump", onclick: () => this.jump(run, number) },
+        "Go to the moment",
+      ),
+    );
   }
 
   jump(run, number) {
@@ -72,7 +139,15 @@ export class Barriers {
       setText(this.status, "The steps of this hazard are not among those recorded.");
       return;
     }
-    this.state.update({ view: "steps", run: run.number, block: moment.block, thread: moment.thread, mode: "all", step: moment.step, hazard: { ...moment, number } });
+    this.state.update({
+      view: "steps",
+      run: run.number,
+      block: moment.block,
+      thread: moment.thread,
+      mode: "all",
+      step: moment.step,
+      hazard: { ...moment, number },
+    });
   }
 
   drawChart(run, block, rows) {
@@ -97,23 +172,97 @@ export class Barriers {
     this.left = LEFT * unit;
     const tall = 12 * unit;
     const height = (rows.length * ROW + 26) * unit;
-    const parts = [svg("defs", {}, svg("pattern", { id: "waiting", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, svg("rect", { width: 6, height: 6, class: "wait-paper" }), svg("rect", { width: 2, height: 6, class: "wait-ink" })))];
+    const parts = [
+      svg(
+        "defs",
+        {},
+        svg(
+          "pattern",
+          {
+            id: "waiting",
+            width: 6,
+            height: 6,
+            patternUnits: "userSpaceOnUse",
+            patternTransform: "rotate(45)",
+          },
+          svg("rect", { width: 6, height: 6, class: "wait-paper" }),
+          svg("rect", { width: 2, height: 6, class: "wait-ink" }),
+        ),
+      ),
+    ];
     rows.forEach((row, i) => {
       const y = (6 + i * ROW) * unit;
       parts.push(svg("text", { x: 4, y: y + tall, class: "row-name" }, row.name));
-      parts.push(svg("line", { x1: this.x(0), x2: this.x(row.end), y1: y + 2 + tall / 2, y2: y + 2 + tall / 2, class: "ready" }));
-      for (const [from, to] of row.runs) parts.push(svg("rect", { x: this.x(from), y: y + 2, width: Math.max(1, this.x(to) - this.x(from)), height: tall, class: "runs" }));
-      for (const [from, to] of row.waits) parts.push(svg("rect", { x: this.x(from), y: y + 2, width: Math.max(2, this.x(to) - this.x(from)), height: tall, fill: "url(#waiting)", class: "waits" }));
+      parts.push(
+        svg("line", {
+          x1: this.x(0),
+          x2: this.x(row.end),
+          y1: y + 2 + tall / 2,
+          y2: y + 2 + tall / 2,
+          class: "ready",
+        }),
+      );
+      for (const [from, to] of row.runs)
+        parts.push(
+          svg("rect", {
+            x: this.x(from),
+            y: y + 2,
+            width: Math.max(1, this.x(to) - this.x(from)),
+            height: tall,
+            class: "runs",
+          }),
+        );
+      for (const [from, to] of row.waits)
+        parts.push(
+          svg("rect", {
+            x: this.x(from),
+            y: y + 2,
+            width: Math.max(2, this.x(to) - this.x(from)),
+            height: tall,
+            fill: "url(#waiting)",
+            class: "waits",
+          }),
+        );
     });
     block.events.forEach((e, step) => {
-      if (block.batch.watched[e] === RELEASE) parts.push(svg("line", { x1: this.x(step + 0.5), x2: this.x(step + 0.5), y1: 2, y2: height - 18 * unit, class: "opens" }));
+      if (block.batch.watched[e] === RELEASE)
+        parts.push(
+          svg("line", {
+            x1: this.x(step + 0.5),
+            x2: this.x(step + 0.5),
+            y1: 2,
+            y2: height - 18 * unit,
+            class: "opens",
+          }),
+        );
     });
     this.cursor = svg("line", { y1: 0, y2: height - 14 * unit, class: "cursor" });
-    parts.push(svg("text", { x: this.wide - 8, y: height - 4, class: "row-name", "text-anchor": "end" }, "steps of the block \u2192"), this.cursor);
-    const picture = svg("svg", { width: this.wide, height, role: "img", "aria-label": `${plural(rows.length, "row")}, ${plural(this.total, "step")}` }, parts);
+    parts.push(
+      svg(
+        "text",
+        { x: this.wide - 8, y: height - 4, class: "row-name", "text-anchor": "end" },
+        "steps of the block \u2192",
+      ),
+      this.cursor,
+    );
+    const picture = svg(
+      "svg",
+      {
+        width: this.wide,
+        height,
+        role: "img",
+        "aria-label": `${plural(rows.length, "row")}, ${plural(this.total, "step")}`,
+      },
+      parts,
+    );
     picture.addEventListener("click", (event) => {
-      const part = (event.clientX - picture.getBoundingClientRect().left - this.left) / (this.wide - this.left - 8);
-      this.state.update({ mode: "all", step: Math.max(0, Math.min(this.total - 1, Math.floor(part * this.total))) });
+      const part =
+        (event.clientX - picture.getBoundingClientRect().left - this.left) /
+        (this.wide - this.left - 8);
+      this.state.update({
+        mode: "all",
+        step: Math.max(0, Math.min(this.total - 1, Math.floor(part * this.total))),
+      });
     });
     replace(this.chart, picture);
   }
@@ -126,7 +275,14 @@ function lanesOf(block) {
   const byThread = run.warps === 1;
   const size = byThread ? run.threads : run.warps;
   const rows = Array.from({ length: size }, (_, i) => ({
-    name: byThread ? run.threadName(i) : `warp ${i}`, index: i, runs: [], waits: [], exit: null, since: null, line: 0, end: block.events.length,
+    name: byThread ? run.threadName(i) : `warp ${i}`,
+    index: i,
+    runs: [],
+    waits: [],
+    exit: null,
+    since: null,
+    line: 0,
+    end: block.events.length,
   }));
   block.events.forEach((e, step) => {
     const w = block.watchedOf(e);
@@ -134,7 +290,8 @@ function lanesOf(block) {
     block.batch.each(e, block.column, (t) => here.add(byThread ? t : Math.floor(t / 32)));
     for (const i of here) mark(rows[i], step, w);
   });
-  for (const row of rows) if (row.since !== null) row.waits.push([row.since, block.events.length, row.line, true]);
+  for (const row of rows)
+    if (row.since !== null) row.waits.push([row.since, block.events.length, row.line, true]);
   block.rows = rows;
   return rows;
 }
@@ -161,7 +318,12 @@ function mark(row, step, w) {
 
 function stateAt(row, step) {
   for (const [from, to, line, forever] of row.waits) {
-    if (step + 0.5 >= from && step + 0.5 < to) return { kind: "waits", line, text: `waits at the barrier in line ${line}${forever ? ", for ever" : ""}` };
+    if (step + 0.5 >= from && step + 0.5 < to)
+      return {
+        kind: "waits",
+        line,
+        text: `waits at the barrier in line ${line}${forever ? ", for ever" : ""}`,
+      };
   }
   if (row.exit !== null && step >= row.exit) return { kind: "gone", text: "is done" };
   const runs = row.runs.some(([from, to]) => step + 0.5 >= from && step + 0.5 <= to);
@@ -176,6 +338,8 @@ function status(run, block, step, at, waiting, rows) {
   if (!block.watchedAt(step)) return `${here}the barrier opens, and all go on.`;
   if (!waiting.length) return `${here}nobody waits.`;
   const missing = at.filter((r) => r.state.kind === "runs" || r.state.kind === "ready");
-  const names = missing.length ? ` Missing: ${unit} ${ranges(missing.map((r) => r.row.index))}.` : "";
+  const names = missing.length
+    ? ` Missing: ${unit} ${ranges(missing.map((r) => r.row.index))}.`
+    : "";
   return `${here}${waiting.length} of ${plural(at.length, unit)} wait${waiting.length === 1 ? "s" : ""} at the barrier in line ${waiting[0].state.line}.${names}`;
 }

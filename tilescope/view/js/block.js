@@ -77,7 +77,8 @@ class Block {
       const e = this.events[step];
       const w = this.watchedOf(e);
       if (w && w.quiet) continue;
-      if (mode === "all" || this.takesPart(e, thread, mode === "warp" ? warp : -1)) found.push(step);
+      if (mode === "all" || this.takesPart(e, thread, mode === "warp" ? warp : -1))
+        found.push(step);
     }
     return found.length ? found : [0];
   }
@@ -124,7 +125,10 @@ class Block {
     const { batch, column } = this;
     let found = null;
     batch.each(e, column, (thread, z, y, x) => {
-      found ??= { place: batch.placeOf(e, z, y, x, column), offset: batch.offsetOf(e, z, y, x, column) };
+      found ??= {
+        place: batch.placeOf(e, z, y, x, column),
+        offset: batch.offsetOf(e, z, y, x, column),
+      };
     });
     return found;
   }
@@ -153,7 +157,8 @@ class Block {
         const before = from ? from[thread] : CONSTANT;
         const state = w.moves ? before || CONSTANT : DATA;
         for (const output of into) output[thread] = state;
-        if (writes) this.note(step, e, w, thread, z, y, x, w.kind === "store" && before === CONSTANT);
+        if (writes)
+          this.note(step, e, w, thread, z, y, x, w.kind === "store" && before === CONSTANT);
       });
     }
     return this.writers;
@@ -179,7 +184,12 @@ class Block {
   // writes before. Global memory other blocks change as well: null, for "not recorded".
   combined(w, known, place, offset, e, z, y, x) {
     const { batch, column } = this;
-    if (w.outputs[0] >= 0) return combined(w, batch.valueOf(e, 0, z, y, x, column), batch.valueOf(e, 1, z, y, x, column));
+    if (w.outputs[0] >= 0)
+      return combined(
+        w,
+        batch.valueOf(e, 0, z, y, x, column),
+        batch.valueOf(e, 1, z, y, x, column),
+      );
     if (place !== SHARED) return null;
     const before = known.length ? known[known.length - 1].value : this.initial(place, offset);
     return combined(w, before, batch.valueOf(e, 0, z, y, x, column));
@@ -226,13 +236,21 @@ class Block {
 
 function combined(w, before, operand) {
   switch (w.operation) {
-    case "add": return before + operand;
-    case "min": return Math.min(before, operand);
-    case "max": return Math.max(before, operand);
-    case "exch": return operand;
-    case "and": return before & operand;
-    case "or": return before | operand;
-    case "xor": return before ^ operand;
-    default: return NaN;
+    case "add":
+      return before + operand;
+    case "min":
+      return Math.min(before, operand);
+    case "max":
+      return Math.max(before, operand);
+    case "exch":
+      return operand;
+    case "and":
+      return before & operand;
+    case "or":
+      return before | operand;
+    case "xor":
+      return before ^ operand;
+    default:
+      return NaN;
   }
 }

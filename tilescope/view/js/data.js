@@ -2,8 +2,16 @@
 // matter has one entry only. Nothing is expanded; a lane's value is found by strides.
 
 const TYPES = [
-  Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, BigInt64Array,
-  Uint8Array, Uint16Array, Uint32Array, BigUint64Array,
+  Float32Array,
+  Float64Array,
+  Int8Array,
+  Int16Array,
+  Int32Array,
+  BigInt64Array,
+  Uint8Array,
+  Uint16Array,
+  Uint32Array,
+  BigUint64Array,
 ];
 export const NAMES = ["f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"];
 
@@ -16,8 +24,16 @@ export class Pool {
       const [type, at, z, y, x, b] = [0, 1, 2, 3, 4, 5].map((k) => index[k * n + i]);
       const data = new TYPES[type](buffer, about.start + at, z * y * x * b);
       this.items.push({
-        data, type, z, y, x, b,
-        sz: z > 1 ? y * x * b : 0, sy: y > 1 ? x * b : 0, sx: x > 1 ? b : 0, sb: b > 1 ? 1 : 0,
+        data,
+        type,
+        z,
+        y,
+        x,
+        b,
+        sz: z > 1 ? y * x * b : 0,
+        sy: y > 1 ? x * b : 0,
+        sx: x > 1 ? b : 0,
+        sb: b > 1 ? 1 : 0,
       });
     }
   }

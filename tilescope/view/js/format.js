@@ -2,7 +2,8 @@
 
 // The shortest decimal that is this value and no other of its type.
 export function exact(value, type = "f32") {
-  if (!Number.isFinite(value)) return String(value).replace("Infinity", "inf").replace("-", "\u2212");
+  if (!Number.isFinite(value))
+    return String(value).replace("Infinity", "inf").replace("-", "\u2212");
   if (type !== "f32" || Number.isInteger(value)) return minus(String(value));
   for (let digits = 1; digits < 10; digits++) {
     const text = value.toPrecision(digits);

@@ -14,16 +14,24 @@ export class Grid {
     this.cursor = -1;
     this.cells = { shade: null, text: null, marks: [] };
     this.canvas = el("canvas", {
-      tabindex: 0, role: "application",
+      tabindex: 0,
+      role: "application",
       "aria-label": `${about.name}, ${about.rows} rows of ${about.columns}. Arrow keys move, Enter picks.`,
     });
     this.canvas.tilescopeGrid = this;
     this.live = el("span", { class: "sr", "aria-live": "polite" });
-    this.caption = el("figcaption", {}, el("strong", {}, about.name), " ", el("span", {}, about.note ?? ""));
+    this.caption = el(
+      "figcaption",
+      {},
+      el("strong", {}, about.name),
+      " ",
+      el("span", {}, about.note ?? ""),
+    );
     this.box = el("div", { class: "canvas" }, this.canvas);
     this.root = el("figure", { class: "grid" }, this.caption, this.box, this.live);
     const { columns, most = 44 } = about;
-    const least = (columns <= 8 ? 140 : columns <= 16 ? 230 : columns <= 32 ? 300 : 380) * (about.small ?? 1);
+    const least =
+      (columns <= 8 ? 140 : columns <= 16 ? 230 : columns <= 32 ? 300 : 380) * (about.small ?? 1);
     this.least = Math.min(least, columns * most + 30) / UNIT;
     this.root.style.maxWidth = `max(${(columns * most + 34) / UNIT}rem, 14rem)`;
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
@@ -50,7 +58,8 @@ export class Grid {
   layout() {
     const { rows, columns, most = 44 } = this.about;
     this.width = this.box.clientWidth || 300;
-    const scale = (this.scale = parseFloat(getComputedStyle(document.documentElement).fontSize) / UNIT);
+    const scale = (this.scale =
+      parseFloat(getComputedStyle(document.documentElement).fontSize) / UNIT);
     const width = this.width - 7;
     let margin = 0;
     let cell = width / columns;
@@ -125,7 +134,12 @@ export class Grid {
   }
 
   key(event) {
-    const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.about.columns, ArrowDown: this.about.columns };
+    const steps = {
+      ArrowLeft: -1,
+      ArrowRight: 1,
+      ArrowUp: -this.about.columns,
+      ArrowDown: this.about.columns,
+    };
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.key in steps) {
       const next = this.cursor + steps[event.key];
@@ -139,7 +153,11 @@ export class Grid {
 
 // Grids side by side, all columns equally wide.
 export function sideBySide(grids, attributes = {}) {
-  const box = el("div", { class: "grids", ...attributes }, grids.map((grid) => grid.root));
+  const box = el(
+    "div",
+    { class: "grids", ...attributes },
+    grids.map((grid) => grid.root),
+  );
   box.style.setProperty("--least", `${Math.max(8, ...grids.map((grid) => grid.least))}rem`);
   return box;
 }
@@ -148,7 +166,11 @@ export function sideBySide(grids, attributes = {}) {
 export function extent(shape, count) {
   if (shape.length > 1) {
     const columns = shape[shape.length - 1];
-    if (columns <= 2048) return { rows: Math.max(1, Math.ceil(count / Math.max(1, columns))), columns: Math.max(1, columns) };
+    if (columns <= 2048)
+      return {
+        rows: Math.max(1, Math.ceil(count / Math.max(1, columns))),
+        columns: Math.max(1, columns),
+      };
   }
   const columns = Math.max(1, Math.min(count, count > 4096 ? 256 : 32));
   return { rows: Math.max(1, Math.ceil(count / columns)), columns };

@@ -40,12 +40,16 @@ function find(run, hazard) {
   const wanted = one.block ? run.blockNumber(one.block) : run.recorded[0];
   const number = run.recorded.includes(wanted) ? wanted : run.recorded[0];
   const block = blockOf(run, number);
-  const thread = (item) => (item.thread && number === wanted ? run.threadNumber(item.thread) : null);
+  const thread = (item) =>
+    item.thread && number === wanted ? run.threadNumber(item.thread) : null;
   const same = two && two.block && one.block && run.blockNumber(two.block) === wanted;
   if (!two || !same) return single(run, hazard, block, one, thread(one), two);
   const named = match(block, one, two, thread(one), thread(two));
-  const pair = named && astray(block, ...named) ? named : (match(block, one, two, null, null) ?? named);
-  return pair ? double(run, hazard, block, pair) : single(run, hazard, block, one, thread(one), two);
+  const pair =
+    named && astray(block, ...named) ? named : (match(block, one, two, null, null) ?? named);
+  return pair
+    ? double(run, hazard, block, pair)
+    : single(run, hazard, block, one, thread(one), two);
 }
 
 // Two accesses to the same bytes by different threads with no barrier between: best such that
@@ -82,12 +86,25 @@ function double(run, hazard, block, [a, b]) {
   const { label } = run.element(a.place, a.offset);
   const shown = early.w.kind === "load" ? early : late; // where a wrong value is got
   return {
-    run: run.number, block: block.number, step: shown.step, thread: shown.thread, place: a.place, offset: a.offset,
-    seen: [a.step, b.step], threads: [a.thread, b.thread], title: `${hazard.message}: ${label}`,
+    run: run.number,
+    block: block.number,
+    step: shown.step,
+    thread: shown.thread,
+    place: a.place,
+    offset: a.offset,
+    seen: [a.step, b.step],
+    threads: [a.thread, b.thread],
+    title: `${hazard.message}: ${label}`,
     text: tell(run, block, early, late, label),
-    lines: hazard.involved.slice(0, 2).map((item) => item.line), cure: hazard.cure_text,
-    steps: [[a, hazard.involved[0]], [b, hazard.involved[1]]].map(([at, item], i) => ({
-      step: at.step, thread: at.thread, block: block.number,
+    lines: hazard.involved.slice(0, 2).map((item) => item.line),
+    cure: hazard.cure_text,
+    steps: [
+      [a, hazard.involved[0]],
+      [b, hazard.involved[1]],
+    ].map(([at, item], i) => ({
+      step: at.step,
+      thread: at.thread,
+      block: block.number,
       text: `${"\u2460\u2461"[i]} ${item.role} by ${run.threadName(at.thread)}, step ${block.countOf(at.step)}`,
     })),
   };
@@ -95,17 +112,29 @@ function double(run, hazard, block, [a, b]) {
 
 function tell(run, block, early, late, label) {
   const [first, second] = [run.threadName(early.thread), run.threadName(late.thread)];
-  const got = (access) => exact(access.value(access.w.kind === "load" ? 0 : 0), block.batch.typeOf(block.events[access.step], 0));
-  const usual = astray(block, early, late) ? "Each thread for itself does them the other way round, but nothing" : "Nothing";
+  const got = (access) =>
+    exact(
+      access.value(access.w.kind === "load" ? 0 : 0),
+      block.batch.typeOf(block.events[access.step], 0),
+    );
+  const usual = astray(block, early, late)
+    ? "Each thread for itself does them the other way round, but nothing"
+    : "Nothing";
   const order = `${usual} orders the two: on a GPU either may come first.`;
   if (early.w.kind === "load" && late.w.kind === "store") {
     const writer = block.writer(early.place, early.offset, early.step);
-    const state = writer ? `a stale value that ${run.threadName(writer.thread)} had left there in step ${block.countOf(writer.step)}` : early.place === SHARED ? "what nobody had written yet" : "what stood there before the run";
+    const state = writer
+      ? `a stale value that ${run.threadName(writer.thread)} had left there in step ${block.countOf(writer.step)}`
+      : early.place === SHARED
+        ? "what nobody had written yet"
+        : "what stood there before the run";
     return `${capital(first)} read ${label} and got ${got(early)}: ${state}. Only afterwards ${second} wrote ${got(late)}. ${order}`;
   }
   if (early.w.kind === "store" && late.w.kind === "load") {
     const before = block.writer(early.place, early.offset, early.step - 1);
-    const was = before ? ` over ${exact(before.value, before.type)}, which ${run.threadName(before.thread)} had left there in step ${block.countOf(before.step)}` : "";
+    const was = before
+      ? ` over ${exact(before.value, before.type)}, which ${run.threadName(before.thread)} had left there in step ${block.countOf(before.step)}`
+      : "";
     return `${capital(first)} wrote ${got(early)} to ${label}${was}; ${second} read ${got(late)} afterwards. ${order}`;
   }
   return `${capital(first)} wrote ${got(early)} to ${label}, ${second} wrote ${got(late)}. ${order}`;
@@ -120,7 +149,14 @@ function elsewhere(run, two) {
   const block = blockOf(run, run.blockNumber(two.block));
   const [found] = candidates(block, two.ptx_line, two.thread ? run.threadNumber(two.thread) : null);
   if (!found) return [];
-  return [{ step: found.step, thread: found.thread, block: block.number, text: `\u2461 ${two.role}: ${run.threadName(found.thread)} of ${run.blockName(block.number)}, step ${block.countOf(found.step)}` }];
+  return [
+    {
+      step: found.step,
+      thread: found.thread,
+      block: block.number,
+      text: `\u2461 ${two.role}: ${run.threadName(found.thread)} of ${run.blockName(block.number)}, step ${block.countOf(found.step)}`,
+    },
+  ];
 }
 
 // The last step of a thread in front of an instruction that is no step itself, such as a trap.
@@ -131,15 +167,48 @@ function before(block, ptx, thread) {
 }
 
 function single(run, hazard, block, one, thread, two) {
-  const found = candidates(block, one.ptx_line, thread)[0] ?? candidates(block, one.ptx_line, null)[0] ?? before(block, one.ptx_line, thread);
+  const found =
+    candidates(block, one.ptx_line, thread)[0] ??
+    candidates(block, one.ptx_line, null)[0] ??
+    before(block, one.ptx_line, thread);
   const label = found.w.access ? run.element(found.place, found.offset).label : "";
-  const second = two && two.block && run.recorded.includes(run.blockNumber(two.block)) ? elsewhere(run, two) : [];
-  const other = two && two.thread ? ` The other side: ${two.role} by thread ${triple(two.thread)}${two.block ? ` of block ${triple(two.block)}` : ""}, line ${two.line}.` : "";
+  const second =
+    two && two.block && run.recorded.includes(run.blockNumber(two.block))
+      ? elsewhere(run, two)
+      : [];
+  const other =
+    two && two.thread
+      ? ` The other side: ${two.role} by thread ${triple(two.thread)}${two.block ? ` of block ${triple(two.block)}` : ""}, line ${two.line}.`
+      : "";
   return {
-    run: run.number, block: block.number, step: found.step, thread: found.thread,
-    place: found.w.access ? found.place : -9, offset: found.offset ?? 0, seen: [found.step], threads: [found.thread],
-    title: label ? `${hazard.message}: ${label}` : hazard.message, text: [found.near ? "The instruction itself is no recorded step; this is the last one before it." : "", hazard.notes[0] ? `${hazard.notes[0]}.` : "", other].join(" ").trim(),
-    lines: hazard.involved.slice(0, 2).map((item) => item.line), cure: hazard.cure_text,
-    steps: [{ step: found.step, thread: found.thread, block: block.number, text: `\u2460 ${one.role || "here"}: ${run.threadName(found.thread)}, step ${block.countOf(found.step)}` }, ...second],
+    run: run.number,
+    block: block.number,
+    step: found.step,
+    thread: found.thread,
+    place: found.w.access ? found.place : -9,
+    offset: found.offset ?? 0,
+    seen: [found.step],
+    threads: [found.thread],
+    title: label ? `${hazard.message}: ${label}` : hazard.message,
+    text: [
+      found.near
+        ? "The instruction itself is no recorded step; this is the last one before it."
+        : "",
+      hazard.notes[0] ? `${hazard.notes[0]}.` : "",
+      other,
+    ]
+      .join(" ")
+      .trim(),
+    lines: hazard.involved.slice(0, 2).map((item) => item.line),
+    cure: hazard.cure_text,
+    steps: [
+      {
+        step: found.step,
+        thread: found.thread,
+        block: block.number,
+        text: `\u2460 ${one.role || "here"}: ${run.threadName(found.thread)}, step ${block.countOf(found.step)}`,
+      },
+      ...second,
+    ],
   };
 }

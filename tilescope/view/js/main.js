@@ -12,7 +12,12 @@ import { State } from "./state.js";
 import { Steps } from "./steps.js";
 import { Transport } from "./transport.js";
 
-const VIEWS = [["matrices", "Arrays", Matrices], ["steps", "Steps", Steps], ["barriers", "Barriers", Barriers], ["memory", "Memory", Memory]];
+const VIEWS = [
+  ["matrices", "Arrays", Matrices],
+  ["steps", "Steps", Steps],
+  ["barriers", "Barriers", Barriers],
+  ["memory", "Memory", Memory],
+];
 
 class Page {
   constructor(content) {
@@ -35,20 +40,99 @@ class Page {
   }
 
   build(content) {
-    this.tabs = VIEWS.map(([name, text], i) => el("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, onclick: () => this.state.update({ view: name }) }, text, el("kbd", { "aria-hidden": "true" }, String(i + 1))));
-    this.panels = VIEWS.map(([name]) => el("div", { role: "tabpanel", id: `view-${name}`, "aria-labelledby": `tab-${name}` }, this.views[name].root));
+    this.tabs = VIEWS.map(([name, text], i) =>
+      el(
+        "button",
+        {
+          type: "button",
+          role: "tab",
+          id: `tab-${name}`,
+          "aria-controls": `view-${name}`,
+          onclick: () => this.state.update({ view: name }),
+        },
+        text,
+        el("kbd", { "aria-hidden": "true" }, String(i + 1)),
+      ),
+    );
+    this.panels = VIEWS.map(([name]) =>
+      el(
+        "div",
+        { role: "tabpanel", id: `view-${name}`, "aria-labelledby": `tab-${name}` },
+        this.views[name].root,
+      ),
+    );
     this.facts = el("p", { class: "facts", id: "facts" });
     this.title = el("h1", {});
-    this.badge = el("button", { type: "button", class: "badge", id: "badge", onclick: () => this.state.update({ view: "barriers" }) });
-    this.choice = this.runs.length > 1 ? el("div", { class: "runs", role: "group", "aria-label": "Which run" }, this.runs.map((run) => el("button", { type: "button", onclick: () => this.state.update({ run: run.number, step: 0, thread: 0 }) }, run.name))) : null;
-    const tablist = el("div", { role: "tablist", "aria-label": "Views", onkeydown: (event) => this.tabKey(event) }, this.tabs);
-    replace(document.getElementById("app"),
-      el("header", {},
-        el("div", { class: "top" }, el("span", { class: "brand" }, "tilescope"), this.title, this.badge, el("span", { class: "space" }),
-          el("button", { type: "button", id: "theme", "aria-label": "Light or dark (t)", title: "Light or dark (t)", onclick: () => this.theme() }, "\u25d0"),
-          el("button", { type: "button", id: "help-button", "aria-label": "Help (?)", title: "Help (?)", onclick: () => this.help.showModal() }, "?")),
-        this.facts, el("div", { class: "bar" }, tablist, this.choice)),
-      el("main", {}, this.panels), this.transport.root, this.help);
+    this.badge = el("button", {
+      type: "button",
+      class: "badge",
+      id: "badge",
+      onclick: () => this.state.update({ view: "barriers" }),
+    });
+    this.choice =
+      this.runs.length > 1
+        ? el(
+            "div",
+            { class: "runs", role: "group", "aria-label": "Which run" },
+            this.runs.map((run) =>
+              el(
+                "button",
+                {
+                  type: "button",
+                  onclick: () => this.state.update({ run: run.number, step: 0, thread: 0 }),
+                },
+                run.name,
+              ),
+            ),
+          )
+        : null;
+    const tablist = el(
+      "div",
+      { role: "tablist", "aria-label": "Views", onkeydown: (event) => this.tabKey(event) },
+      this.tabs,
+    );
+    replace(
+      document.getElementById("app"),
+      el(
+        "header",
+        {},
+        el(
+          "div",
+          { class: "top" },
+          el("span", { class: "brand" }, "tilescope"),
+          this.title,
+          this.badge,
+          el("span", { class: "space" }),
+          el(
+            "button",
+            {
+              type: "button",
+              id: "theme",
+              "aria-label": "Light or dark (t)",
+              title: "Light or dark (t)",
+              onclick: () => this.theme(),
+            },
+            "\u25d0",
+          ),
+          el(
+            "button",
+            {
+              type: "button",
+              id: "help-button",
+              "aria-label": "Help (?)",
+              title: "Help (?)",
+              onclick: () => this.help.showModal(),
+            },
+            "?",
+          ),
+        ),
+        this.facts,
+        el("div", { class: "bar" }, tablist, this.choice),
+      ),
+      el("main", {}, this.panels),
+      this.transport.root,
+      this.help,
+    );
     document.documentElement.dataset.ready = content.version;
   }
 
@@ -67,7 +151,10 @@ class Page {
       this.tabs[i].tabIndex = on ? 0 : -1;
       this.panels[i].hidden = !on;
     });
-    if (this.choice) [...this.choice.children].forEach((b, i) => b.setAttribute("aria-pressed", String(i === state.run)));
+    if (this.choice)
+      [...this.choice.children].forEach((b, i) =>
+        b.setAttribute("aria-pressed", String(i === state.run)),
+      );
     this.views[state.view].draw();
     this.transport.root.hidden = state.view === "matrices";
     if (state.view !== "matrices") this.transport.draw();
@@ -75,7 +162,9 @@ class Page {
 
   theme() {
     const root = document.documentElement;
-    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    const dark = root.dataset.theme
+      ? root.dataset.theme === "dark"
+      : matchMedia("(prefers-color-scheme: dark)").matches;
     root.dataset.theme = dark ? "light" : "dark";
     this.repaint();
   }
@@ -121,13 +210,22 @@ class Page {
 }
 
 const SCHEDULES = {
-  lockstep: ": all warps in step", warps: ": one warp runs until it has to wait", reverse: ": one warp at a time, the last first",
+  lockstep: ": all warps in step",
+  warps: ": one warp runs until it has to wait",
+  reverse: ": one warp at a time, the last first",
 };
 
 function facts(run) {
-  const parts = [run.note, `grid ${shape(run.grid)}`, `block ${shape(run.block)}`, `${run.build} build`, `schedule ${run.schedule}${SCHEDULES[run.schedule] ?? ""}`];
+  const parts = [
+    run.note,
+    `grid ${shape(run.grid)}`,
+    `block ${shape(run.block)}`,
+    `${run.build} build`,
+    `schedule ${run.schedule}${SCHEDULES[run.schedule] ?? ""}`,
+  ];
   const loads = run.counters.global_load;
-  if (loads?.accesses) parts.push(`${count(loads.accesses)} global loads in ${plural(loads.sectors, "sector")}`);
+  if (loads?.accesses)
+    parts.push(`${count(loads.accesses)} global loads in ${plural(loads.sectors, "sector")}`);
   return parts.filter(Boolean).join(" \u00b7 ");
 }
 
@@ -139,9 +237,11 @@ function badge(run, wrong) {
   return parts.join(" \u00b7 ");
 }
 
-load().then((content) => {
-  window.tilescopePage = new Page(content);
-}).catch((error) => {
-  setText(document.getElementById("app"), `This page could not be opened: ${error.message}`);
-  throw error;
-});
+load()
+  .then((content) => {
+    window.tilescopePage = new Page(content);
+  })
+  .catch((error) => {
+    setText(document.getElementById("app"), `This page could not be opened: ${error.message}`);
+    throw error;
+  });

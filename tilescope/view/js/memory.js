@@ -6,8 +6,15 @@ import { SHARED } from "./run.js";
 import { banks, distinct, ideal, lanesOf, sectors } from "./warp.js";
 
 const COLUMNS = [
-  ["line", "Line"], ["code", "Code"], ["requests", "Global requests"], ["sectors", "Sectors"], ["per", "Sectors a request"],
-  ["shared", "Shared wavefronts"], ["conflicts", "Bank conflicts"], ["flops", "FLOPs"], ["warps", "Warp instructions"],
+  ["line", "Line"],
+  ["code", "Code"],
+  ["requests", "Global requests"],
+  ["sectors", "Sectors"],
+  ["per", "Sectors a request"],
+  ["shared", "Shared wavefronts"],
+  ["conflicts", "Bank conflicts"],
+  ["flops", "FLOPs"],
+  ["warps", "Warp instructions"],
 ];
 
 export class Memory {
@@ -15,18 +22,54 @@ export class Memory {
     this.state = state;
     this.sort = { by: "sectors", down: true };
     this.what = el("p", { class: "answer", id: "access", "aria-live": "polite" });
-    this.picture = el("div", { class: "picture", id: "picture", tabindex: 0, role: "group", "aria-label": "The warp's access" });
-    this.choice = el("select", { id: "access-line", onchange: () => this.go(Number(this.choice.value)) });
-    this.warp = el("select", { id: "warp", onchange: () => state.update({ thread: Number(this.warp.value) * 32 }) });
+    this.picture = el("div", {
+      class: "picture",
+      id: "picture",
+      tabindex: 0,
+      role: "group",
+      "aria-label": "The warp's access",
+    });
+    this.choice = el("select", {
+      id: "access-line",
+      onchange: () => this.go(Number(this.choice.value)),
+    });
+    this.warp = el("select", {
+      id: "warp",
+      onchange: () => state.update({ thread: Number(this.warp.value) * 32 }),
+    });
     this.table = el("table", { class: "counters", id: "counters" });
     this.limits = new Limits(state);
-    this.root = el("div", {},
-      el("section", { class: "panel", "aria-label": "A warp's access" }, el("h2", {}, "One warp, one access"),
-        el("div", { class: "bar" }, el("label", { for: "access-line" }, "Instruction "), this.choice, el("label", { for: "warp" }, " Warp "), this.warp),
-        this.what, this.picture),
-      el("section", { class: "panel", "aria-label": "Counters of each source line" }, el("h2", {}, "Where the traffic is"),
-        el("p", { class: "hint" }, "The whole launch, all blocks. Press a heading to sort."), el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Counters" }, this.table)),
-      this.limits.root);
+    this.root = el(
+      "div",
+      {},
+      el(
+        "section",
+        { class: "panel", "aria-label": "A warp's access" },
+        el("h2", {}, "One warp, one access"),
+        el(
+          "div",
+          { class: "bar" },
+          el("label", { for: "access-line" }, "Instruction "),
+          this.choice,
+          el("label", { for: "warp" }, " Warp "),
+          this.warp,
+        ),
+        this.what,
+        this.picture,
+      ),
+      el(
+        "section",
+        { class: "panel", "aria-label": "Counters of each source line" },
+        el("h2", {}, "Where the traffic is"),
+        el("p", { class: "hint" }, "The whole launch, all blocks. Press a heading to sort."),
+        el(
+          "div",
+          { class: "scroll", tabindex: 0, role: "group", "aria-label": "Counters" },
+          this.table,
+        ),
+      ),
+      this.limits.root,
+    );
   }
 
   prepare(run, block) {
@@ -36,14 +79,25 @@ export class Memory {
     const first = new Map();
     for (let step = 0; step < block.events.length; step++) {
       const w = block.watchedAt(step);
-      if (w && w.access && !first.has(w.number) && block.accesses(step).length) first.set(w.number, step);
+      if (w && w.access && !first.has(w.number) && block.accesses(step).length)
+        first.set(w.number, step);
     }
     this.first = first;
-    replace(this.choice, [...first.keys()].map((number) => {
-      const w = run.watched[number];
-      return el("option", { value: number }, `${w.source ? `line ${w.source}: ` : ""}${w.name} (PTX ${w.ptx})`);
-    }));
-    replace(this.warp, Array.from({ length: run.warps }, (_, i) => el("option", { value: i }, String(i))));
+    replace(
+      this.choice,
+      [...first.keys()].map((number) => {
+        const w = run.watched[number];
+        return el(
+          "option",
+          { value: number },
+          `${w.source ? `line ${w.source}: ` : ""}${w.name} (PTX ${w.ptx})`,
+        );
+      }),
+    );
+    replace(
+      this.warp,
+      Array.from({ length: run.warps }, (_, i) => el("option", { value: i }, String(i))),
+    );
     this.drawTable(run);
     this.limits.draw(run);
   }
@@ -86,43 +140,140 @@ export class Memory {
     const asked = distinct(lanes);
     const { name } = run.element(lanes[0].place, lanes[0].offset);
     const share = Math.round((100 * asked) / (32 * found.length));
-    setText(this.what, `Warp ${warp}, ${w.name} on ${name}: ${plural(lanes.length, "lane")} of ${w.width} B ask for ${asked} distinct bytes, in ${plural(found.length, "sector")} of 32 B (${bytes(found.length * 32)}): ${share}% used. ${verdict(lanes, found, asked)}`);
-    replace(this.picture, laneStrip(lanes), el("table", { class: "sectors" },
-      el("caption", { class: "sr" }, "Sectors, and the lanes in each 4-byte word"),
-      el("tbody", {}, found.map((sector) => el("tr", {},
-        el("th", { scope: "row" }, run.element(sector.place, Math.max(0, sector.sector * 32)).label),
-        sector.words.map((who) => el("td", { class: who.size ? "on" : null }, who.size ? ranges(who) : "")))))));
+    setText(
+      this.what,
+      `Warp ${warp}, ${w.name} on ${name}: ${plural(lanes.length, "lane")} of ${w.width} B ask for ${asked} distinct bytes, in ${plural(found.length, "sector")} of 32 B (${bytes(found.length * 32)}): ${share}% used. ${verdict(lanes, found, asked)}`,
+    );
+    replace(
+      this.picture,
+      laneStrip(lanes),
+      el(
+        "table",
+        { class: "sectors" },
+        el("caption", { class: "sr" }, "Sectors, and the lanes in each 4-byte word"),
+        el(
+          "tbody",
+          {},
+          found.map((sector) =>
+            el(
+              "tr",
+              {},
+              el(
+                "th",
+                { scope: "row" },
+                run.element(sector.place, Math.max(0, sector.sector * 32)).label,
+              ),
+              sector.words.map((who) =>
+                el("td", { class: who.size ? "on" : null }, who.size ? ranges(who) : ""),
+              ),
+            ),
+          ),
+        ),
+      ),
+    );
   }
 
   drawBanks(run, w, lanes, warp) {
     const { stacks, wavefronts } = banks(lanes);
     const { name } = run.element(SHARED, lanes[0].offset);
     const extra = Math.max(0, wavefronts - ideal(w.width));
-    const reading = extra ? `${wavefronts} wavefronts: bank conflicts add ${extra}.` : `${plural(wavefronts, "wavefront")}, no bank conflict.`;
-    setText(this.what, `Warp ${warp}, ${w.name} on ${name} in shared memory: ${plural(lanes.length, "lane")} ask for ${plural(new Set(stacks.flat().map((s) => s.word)).size, "distinct word")}. ${reading}`);
+    const reading = extra
+      ? `${wavefronts} wavefronts: bank conflicts add ${extra}.`
+      : `${plural(wavefronts, "wavefront")}, no bank conflict.`;
+    setText(
+      this.what,
+      `Warp ${warp}, ${w.name} on ${name} in shared memory: ${plural(lanes.length, "lane")} ask for ${plural(new Set(stacks.flat().map((s) => s.word)).size, "distinct word")}. ${reading}`,
+    );
     const deepest = Math.max(1, ...stacks.map((s) => s.length));
-    const rows = Array.from({ length: deepest }, (_, i) => el("tr", {},
-      el("th", { scope: "row" }, String(i + 1)),
-      stacks.map((stack) => el("td", { class: stack[i] ? (i ? "on more" : "on") : null }, stack[i] ? ranges(stack[i].lanes) : ""))));
-    replace(this.picture, laneStrip(lanes), el("table", { class: deepest > 8 ? "banks deep" : "banks" },
-      el("caption", {}, "Columns are the 32 banks; a word below another in the same bank has to wait its turn. In the cells: lanes."),
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "bank"), stacks.map((_, i) => el("th", { scope: "col" }, String(i))))),
-      el("tbody", {}, rows)));
+    const rows = Array.from({ length: deepest }, (_, i) =>
+      el(
+        "tr",
+        {},
+        el("th", { scope: "row" }, String(i + 1)),
+        stacks.map((stack) =>
+          el(
+            "td",
+            { class: stack[i] ? (i ? "on more" : "on") : null },
+            stack[i] ? ranges(stack[i].lanes) : "",
+          ),
+        ),
+      ),
+    );
+    replace(
+      this.picture,
+      laneStrip(lanes),
+      el(
+        "table",
+        { class: deepest > 8 ? "banks deep" : "banks" },
+        el(
+          "caption",
+          {},
+          "Columns are the 32 banks; a word below another in the same bank has to wait its turn. In the cells: lanes.",
+        ),
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            el("th", { scope: "col" }, "bank"),
+            stacks.map((_, i) => el("th", { scope: "col" }, String(i))),
+          ),
+        ),
+        el("tbody", {}, rows),
+      ),
+    );
   }
 
   drawTable(run) {
-    const rows = run.lines.map((line) => row(line)).filter((r) => r.requests || r.shared || r.flops || r.warps);
+    const rows = run.lines
+      .map((line) => row(line))
+      .filter((r) => r.requests || r.shared || r.flops || r.warps);
     const { by, down } = this.sort;
-    rows.sort((a, b) => (typeof a[by] === "string" ? a[by].localeCompare(b[by]) : a[by] - b[by]) * (down ? -1 : 1));
-    const most = Object.fromEntries(COLUMNS.map(([key]) => [key, Math.max(1, ...rows.map((r) => (typeof r[key] === "number" ? r[key] : 0)))]));
-    const heading = ([key, text]) => el("th", { scope: "col", "aria-sort": key === by ? (down ? "descending" : "ascending") : "none" },
-      el("button", { type: "button", onclick: () => this.resort(run, key) }, text, el("span", { "aria-hidden": "true" }, key === by ? (down ? " \u25be" : " \u25b4") : "")));
-    replace(this.table, el("caption", { class: "sr" }, "Counters of each source line"), el("thead", {}, el("tr", {}, COLUMNS.map(heading))),
-      el("tbody", {}, rows.map((r) => el("tr", {}, COLUMNS.map(([key]) => cell(r, key, most[key]))))));
+    rows.sort(
+      (a, b) =>
+        (typeof a[by] === "string" ? a[by].localeCompare(b[by]) : a[by] - b[by]) * (down ? -1 : 1),
+    );
+    const most = Object.fromEntries(
+      COLUMNS.map(([key]) => [
+        key,
+        Math.max(1, ...rows.map((r) => (typeof r[key] === "number" ? r[key] : 0))),
+      ]),
+    );
+    const heading = ([key, text]) =>
+      el(
+        "th",
+        { scope: "col", "aria-sort": key === by ? (down ? "descending" : "ascending") : "none" },
+        el(
+          "button",
+          { type: "button", onclick: () => this.resort(run, key) },
+          text,
+          el("span", { "aria-hidden": "true" }, key === by ? (down ? " \u25be" : " \u25b4") : ""),
+        ),
+      );
+    replace(
+      this.table,
+      el("caption", { class: "sr" }, "Counters of each source line"),
+      el("thead", {}, el("tr", {}, COLUMNS.map(heading))),
+      el(
+        "tbody",
+        {},
+        rows.map((r) =>
+          el(
+            "tr",
+            {},
+            COLUMNS.map(([key]) => cell(r, key, most[key])),
+          ),
+        ),
+      ),
+    );
   }
 
   resort(run, by) {
-    this.sort = { by, down: this.sort.by === by ? !this.sort.down : by !== "line" && by !== "code" };
+    this.sort = {
+      by,
+      down: this.sort.by === by ? !this.sort.down : by !== "line" && by !== "code",
+    };
     this.drawTable(run);
     this.table.querySelector('[aria-sort]:not([aria-sort="none"]) button')?.focus();
   }
@@ -133,35 +284,53 @@ function cell(r, key, most) {
   if (key === "line") return el("td", {}, r.line ? String(r.line) : "\u2013");
   const value = r[key];
   const bar = el("meter", { min: 0, max: most, value, "aria-hidden": "true" });
-  return el("td", { class: "number" }, value ? [el("span", {}, key === "per" ? value.toFixed(2) : count(value)), bar] : "");
+  return el(
+    "td",
+    { class: "number" },
+    value ? [el("span", {}, key === "per" ? value.toFixed(2) : count(value)), bar] : "",
+  );
 }
 
 function row(line) {
   const c = line.counters;
-  const sum = (space, name) => ["load", "store", "atomic"].reduce((n, kind) => n + (c[`${space}_${kind}`]?.[name] ?? 0), 0);
+  const sum = (space, name) =>
+    ["load", "store", "atomic"].reduce((n, kind) => n + (c[`${space}_${kind}`]?.[name] ?? 0), 0);
   const requests = sum("global", "requests");
   return {
-    line: line.line, code: line.code, requests, sectors: sum("global", "sectors"), per: requests ? sum("global", "sectors") / requests : 0,
-    shared: sum("shared", "wavefronts"), conflicts: sum("shared", "bank_conflicts"), flops: c.flops, warps: c.warp_instructions,
+    line: line.line,
+    code: line.code,
+    requests,
+    sectors: sum("global", "sectors"),
+    per: requests ? sum("global", "sectors") / requests : 0,
+    shared: sum("shared", "wavefronts"),
+    conflicts: sum("shared", "bank_conflicts"),
+    flops: c.flops,
+    warps: c.warp_instructions,
   };
 }
 
 // The warp's access at a step; else its last before, else its first.
 function nearest(run, block, step, warp) {
-  for (let s = step; s >= 0; s--) if (block.watchedAt(s)?.access && lanesOf(run, block, s, warp).length) return s;
-  for (let s = step; s < block.events.length; s++) if (block.watchedAt(s)?.access && lanesOf(run, block, s, warp).length) return s;
+  for (let s = step; s >= 0; s--)
+    if (block.watchedAt(s)?.access && lanesOf(run, block, s, warp).length) return s;
+  for (let s = step; s < block.events.length; s++)
+    if (block.watchedAt(s)?.access && lanesOf(run, block, s, warp).length) return s;
   return -1;
 }
 
 function laneStrip(lanes) {
   const on = new Set(lanes.map((l) => l.lane));
-  return el("div", { class: "lanes", role: "img", "aria-label": `Lanes ${ranges(on)} take part` },
-    Array.from({ length: 32 }, (_, i) => el("span", { class: on.has(i) ? "on" : null }, String(i))));
+  return el(
+    "div",
+    { class: "lanes", role: "img", "aria-label": `Lanes ${ranges(on)} take part` },
+    Array.from({ length: 32 }, (_, i) => el("span", { class: on.has(i) ? "on" : null }, String(i))),
+  );
 }
 
 function verdict(lanes, found, asked) {
   if (lanes.length > 1 && asked <= lanes[0].width) return "A broadcast: all lanes want the same.";
   if (asked === found.length * 32) return "Fully coalesced.";
-  if (found.length >= lanes.length && lanes.length > 4) return "Every lane has a sector of its own: not coalesced.";
+  if (found.length >= lanes.length && lanes.length > 4)
+    return "Every lane has a sector of its own: not coalesced.";
   return "";
 }

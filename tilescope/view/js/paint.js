@@ -8,10 +8,20 @@ export function colours() {
   const style = getComputedStyle(document.documentElement);
   const get = (name) => style.getPropertyValue(`--${name}`).trim();
   known = {
-    cell: get("cell"), line: get("cell-line"), ink: get("ink"), soft: get("soft"), paper: get("paper"),
-    low: rgb(get("heat-low")), high: rgb(get("heat-high")),
-    read: get("read"), write: get("write"), mine: get("mine"), tile: get("tile"), bad: get("bad"),
-    through: get("through"), mono: get("mono"),
+    cell: get("cell"),
+    line: get("cell-line"),
+    ink: get("ink"),
+    soft: get("soft"),
+    paper: get("paper"),
+    low: rgb(get("heat-low")),
+    high: rgb(get("heat-high")),
+    read: get("read"),
+    write: get("write"),
+    mine: get("mine"),
+    tile: get("tile"),
+    bad: get("bad"),
+    through: get("through"),
+    mono: get("mono"),
   };
   return known;
 }
@@ -50,7 +60,8 @@ function corner(grid, i) {
 // The cells as a picture of one pixel each, to be enlarged; kept while the shades stay.
 function picture(grid, colour) {
   const { shade } = grid.cells;
-  if (grid.picture && grid.pictureOf === shade && grid.pictureColour === colour) return grid.picture;
+  if (grid.picture && grid.pictureOf === shade && grid.pictureColour === colour)
+    return grid.picture;
   const { rows, columns, count } = grid.about;
   const made = grid.picture ?? document.createElement("canvas");
   made.width = columns;
@@ -91,11 +102,13 @@ function headers(grid, context, colour, rows, columns) {
   context.textAlign = "center";
   context.textBaseline = "alphabetic";
   const every = cell >= 18 * scale ? 1 : cell >= 9 * scale ? 4 : 8;
-  for (let c = 0; c < columns; c += every) context.fillText(String(c), margin + (c + 0.5) * cell, top - 4);
+  for (let c = 0; c < columns; c += every)
+    context.fillText(String(c), margin + (c + 0.5) * cell, top - 4);
   context.textAlign = "right";
   context.textBaseline = "middle";
   const first = grid.about.strip ? columns : 1;
-  for (let r = 0; r < rows; r += every) context.fillText(String(r * first), margin - 4, top + (r + 0.5) * cell);
+  for (let r = 0; r < rows; r += every)
+    context.fillText(String(r * first), margin - 4, top + (r + 0.5) * cell);
 }
 
 function texts(grid, context, colour) {
@@ -105,7 +118,9 @@ function texts(grid, context, colour) {
   const size = cell >= 34 * scale ? 12 : cell >= 22 * scale ? 11 : 10;
   const room = Math.max(2, Math.floor((cell / scale - 2) / (0.61 * size)));
   context.font = `${size * scale}px ${colour.mono}`;
-  const noted = new Set(cell < 34 * scale ? (cells.marks ?? []).filter((m) => m.note).map((m) => m.i) : []);
+  const noted = new Set(
+    cell < 34 * scale ? (cells.marks ?? []).filter((m) => m.note).map((m) => m.i) : [],
+  );
   const written = [];
   let crowded = false;
   for (let i = 0; i < grid.about.count; i++) {
@@ -135,7 +150,8 @@ function outline(context, x, y, cell, colour, width, dash = []) {
   context.lineWidth = width;
   context.setLineDash(dash);
   const inset = width / 2 + 0.5;
-  if (cell > 2 * width) context.strokeRect(x + inset, y + inset, cell - 2 * inset + 1, cell - 2 * inset + 1);
+  if (cell > 2 * width)
+    context.strokeRect(x + inset, y + inset, cell - 2 * inset + 1, cell - 2 * inset + 1);
   else {
     context.fillStyle = colour;
     context.fillRect(x, y, Math.max(cell, 1.5), Math.max(cell, 1.5));
@@ -154,7 +170,8 @@ function draw(grid, context, colour, { i, kind, note }) {
     context.fillRect(x + gap, y + gap, cell - gap, cell - gap);
   } else if (kind === "read") {
     outline(context, x, y, cell, colour.read, thick);
-    if (cell >= 34 * grid.scale || (cell >= 20 && !note)) dot(context, x + cell - 6, y + 6, colour.read);
+    if (cell >= 34 * grid.scale || (cell >= 20 && !note))
+      dot(context, x + cell - 6, y + 6, colour.read);
   } else if (kind === "write") {
     outline(context, x, y, cell, colour.write, thick);
     if (cell >= 20) triangle(context, x + cell - 9, y + 3, colour.write);

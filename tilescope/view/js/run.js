@@ -35,17 +35,22 @@ export class Run {
     if (this.stored) return this.stored;
     const numbers = (w) => w.inputs.filter((input) => typeof input === "number");
     this.stored = new Set(this.watched.filter((w) => w.kind === "store").flatMap(numbers));
-    for (let size = -1; size !== this.stored.size; ) {
+    for (let size = -1; size !== this.stored.size;) {
       size = this.stored.size;
       for (const w of this.watched) {
-        if (w.moves && w.outputs.some((o) => this.stored.has(o))) for (const n of numbers(w)) this.stored.add(n);
+        if (w.moves && w.outputs.some((o) => this.stored.has(o)))
+          for (const n of numbers(w)) this.stored.add(n);
       }
     }
     return this.stored;
   }
 
   thread(number) {
-    return [number % this.bx, Math.floor(number / this.bx) % this.by, Math.floor(number / (this.bx * this.by))];
+    return [
+      number % this.bx,
+      Math.floor(number / this.bx) % this.by,
+      Math.floor(number / (this.bx * this.by)),
+    ];
   }
 
   threadNumber(t) {
@@ -75,14 +80,22 @@ export class Run {
       const found = this.shared.find((v) => offset >= v.start && offset < v.start + v.bytes);
       if (!found) return { name: "shared", index: offset, label: `shared memory, byte ${offset}` };
       const index = Math.floor((offset - found.start) / found.size);
-      return { variable: found, name: found.name, index, label: found.name + subscripts(found.shape, index) };
+      return {
+        variable: found,
+        name: found.name,
+        index,
+        label: found.name + subscripts(found.shape, index),
+      };
     }
-    if (place === LOCAL) return { name: "local", index: offset, label: `own memory, byte ${offset}` };
+    if (place === LOCAL)
+      return { name: "local", index: offset, label: `own memory, byte ${offset}` };
     const array = this.byPlace.get(place);
     if (!array) return { name: "?", index: offset, label: "outside any array" };
     const index = Math.floor(offset / array.size);
     const inside = index >= 0 && index < array.count;
-    const label = inside ? array.name + subscripts(array.shape, index) : `${array.name}, outside it (element ${index})`;
+    const label = inside
+      ? array.name + subscripts(array.shape, index)
+      : `${array.name}, outside it (element ${index})`;
     return { array, name: array.name, index, label };
   }
 
@@ -127,7 +140,10 @@ class Batch {
   // coordinates are those within the event's box.
   each(event, column, visit) {
     const { bx, by } = this.run;
-    const [z0, y0, x0, z1, y1, x1] = this.boxes.subarray(this.box[event] * 6, this.box[event] * 6 + 6);
+    const [z0, y0, x0, z1, y1, x1] = this.boxes.subarray(
+      this.box[event] * 6,
+      this.box[event] * 6 + 6,
+    );
     const mask = this.mask[event];
     for (let z = z0; z < z1; z++) {
       for (let y = y0; y < y1; y++) {
@@ -148,7 +164,8 @@ class Batch {
     const y = (Math.floor(thread / bx) % by) - this.boxes[b + 1];
     const z = Math.floor(thread / (bx * by)) - this.boxes[b];
     if (x < 0 || y < 0 || z < 0) return null;
-    if (z >= this.boxes[b + 3] - this.boxes[b] || y >= this.boxes[b + 4] - this.boxes[b + 1]) return null;
+    if (z >= this.boxes[b + 3] - this.boxes[b] || y >= this.boxes[b + 4] - this.boxes[b + 1])
+      return null;
     if (x >= this.boxes[b + 5] - this.boxes[b + 2]) return null;
     const mask = this.mask[event];
     return mask < 0 || this.pool.at(mask, z, y, x, column) ? [z, y, x] : null;

@@ -7,7 +7,14 @@ export class Source {
     this.lines = el("ol", { class: "code", tabindex: 0, "aria-label": "CUDA source" });
     this.ptx = el("ol", { class: "code ptx", tabindex: 0, "aria-label": "PTX of this line" });
     this.ptxTitle = el("h2", { class: "sub" }, "PTX of this line");
-    this.root = el("section", { class: "panel source", "aria-labelledby": "source-title" }, this.title, this.lines, this.ptxTitle, this.ptx);
+    this.root = el(
+      "section",
+      { class: "panel source", "aria-labelledby": "source-title" },
+      this.title,
+      this.lines,
+      this.ptxTitle,
+      this.ptx,
+    );
     this.key = "";
   }
 
@@ -38,22 +45,41 @@ export class Source {
     setText(this.title, source ? source.path : "No CUDA source: this kernel came as PTX");
     this.rows = (source ? source.lines : []).map((text, i) => {
       const margin = el("b", {});
-      return { number: i + 1, margin, item: el("li", {}, el("i", {}, String(i + 1)), margin, el("code", {}, text || " ")) };
+      return {
+        number: i + 1,
+        margin,
+        item: el("li", {}, el("i", {}, String(i + 1)), margin, el("code", {}, text || " ")),
+      };
     });
-    replace(this.lines, this.rows.map((row) => row.item));
+    replace(
+      this.lines,
+      this.rows.map((row) => row.item),
+    );
     this.lines.hidden = !source;
   }
 
   drawPtx(run, w) {
-    const same = w ? run.ptx.filter((p) => (w.file >= 0 ? p.file === w.file && p.source === w.source : Math.abs(p.line - w.ptx) < 12)) : [];
+    const same = w
+      ? run.ptx.filter((p) =>
+          w.file >= 0 ? p.file === w.file && p.source === w.source : Math.abs(p.line - w.ptx) < 12,
+        )
+      : [];
     setText(this.ptxTitle, w && w.file >= 0 ? `PTX of line ${w.source}` : "PTX");
     let lit = null;
-    replace(this.ptx, same.map((p) => {
-      const now = p.line === w.ptx;
-      const item = el("li", { class: now ? "now" : null, "aria-current": now ? "true" : null }, el("i", {}, String(p.line)), el("code", {}, p.text));
-      if (now) lit = item;
-      return item;
-    }));
+    replace(
+      this.ptx,
+      same.map((p) => {
+        const now = p.line === w.ptx;
+        const item = el(
+          "li",
+          { class: now ? "now" : null, "aria-current": now ? "true" : null },
+          el("i", {}, String(p.line)),
+          el("code", {}, p.text),
+        );
+        if (now) lit = item;
+        return item;
+      }),
+    );
     if (lit) reveal(this.ptx, lit);
     this.ptx.hidden = same.length === 0;
   }

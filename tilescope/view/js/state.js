@@ -5,7 +5,9 @@ export class State {
   constructor(runs) {
     this.runs = runs;
     this.listeners = [];
-    this.view = runs.some((run) => run.hazards.some((h) => h.severity === "error")) ? "barriers" : "matrices";
+    this.view = runs.some((run) => run.hazards.some((h) => h.severity === "error"))
+      ? "barriers"
+      : "matrices";
     this.run = 0;
     this.block = runs[0].recorded[0] ?? 0;
     this.thread = 0;

@@ -1,33 +1,57 @@
 // Step by step: where the block is in its arrays, shared memory as it fills, the picked thread.
 import { el, replace, setText } from "./dom.js";
-import { count, exact, list, plural, ranges, triple } from "./format.js";
+import { count, exact, plural, triple } from "./format.js";
 import { Grid, extent, sideBySide } from "./grid.js";
 import { SHARED, subscripts } from "./run.js";
+import { freshness, lineMarks, operands, touched } from "./marks.js";
 import { Source } from "./source.js";
-import { constant, expression, inputLabel, inputValue, labelOf, nameOf, result, threadOf } from "./thread.js";
+import { Growth, HazardNote } from "./panels.js";
+import { threadOf } from "./thread.js";
+import { caption, sentence } from "./words.js";
 
 export class Steps {
   constructor(state) {
     this.state = state;
     this.now = el("p", { class: "now", id: "now", "aria-live": "polite" });
     this.where = el("p", { class: "hint", id: "where" });
-    this.hazard = el("div", { class: "hazard-note", id: "hazard-note", hidden: true });
+    this.hazard = new HazardNote(state);
     this.grids = el("div", { id: "step-grids" });
     this.threads = el("div", { class: "threads" });
-    this.growth = el("ol", { class: "growth", id: "growth", tabindex: 0, "aria-label": "How the value grew" });
-    this.growthTitle = el("h2", { id: "growth-title", class: "sub" }, "");
+    this.growth = new Growth();
     this.source = new Source();
-    this.block = el("select", { id: "block", onchange: () => state.update({ block: Number(this.block.value) }) });
+    this.block = el("select", {
+      id: "block",
+      onchange: () => state.update({ block: Number(this.block.value) }),
+    });
     this.note = el("p", { class: "hint", id: "sampled" });
-    this.root = el("div", { class: "steps" },
-      el("div", { class: "left" },
-        el("section", { class: "panel now-panel", "aria-label": "This step" }, this.where, this.now),
+    this.root = el(
+      "div",
+      { class: "steps" },
+      el(
+        "div",
+        { class: "left" },
+        el(
+          "section",
+          { class: "panel now-panel", "aria-label": "This step" },
+          this.where,
+          this.now,
+        ),
         el("section", { class: "panel", "aria-label": "Memory at this step" }, this.grids, key()),
-        el("section", { class: "panel who", "aria-label": "Block and thread" },
-          el("div", { class: "bar" }, el("label", { for: "block" }, "Block "), this.block, this.note), this.threads)),
-      el("div", { class: "right" }, this.hazard,
-        el("section", { class: "panel", "aria-labelledby": "growth-title" }, this.growthTitle, this.growth),
-        this.source.root));
+        el(
+          "section",
+          { class: "panel who", "aria-label": "Block and thread" },
+          el(
+            "div",
+            { class: "bar" },
+            el("label", { for: "block" }, "Block "),
+            this.block,
+            this.note,
+          ),
+          this.threads,
+        ),
+      ),
+      el("div", { class: "right" }, this.hazard.root, this.growth.root, this.source.root),
+    );
     this.key = "";
   }
 
@@ -35,19 +59,36 @@ export class Steps {
     const run = this.state.now;
     if (this.key === String(run.number)) return;
     this.key = String(run.number);
-    replace(this.block, run.recorded.map((number) => el("option", { value: number }, triple(run.blockAt(number)))));
+    replace(
+      this.block,
+      run.recorded.map((number) => el("option", { value: number }, triple(run.blockAt(number)))),
+    );
     const left = run.blocks - run.recorded.length;
     const short = run.batches.find((batch) => batch.full);
-    setText(this.note, [
-      left > 0 ? `${run.recorded.length} of ${count(run.blocks)} blocks are recorded step by step; counts are of all.` : "",
-      short ? `Only the first ${count(short.count)} steps are recorded.` : "",
-    ].filter(Boolean).join(" "));
+    setText(
+      this.note,
+      [
+        left > 0
+          ? `${run.recorded.length} of ${count(run.blocks)} blocks are recorded step by step; counts are of all.`
+          : "",
+        short ? `Only the first ${count(short.count)} steps are recorded.` : "",
+      ]
+        .filter(Boolean)
+        .join(" "),
+    );
     this.arrays = run.arrays.filter((a) => a.drawn).map((array) => this.arrayGrid(run, array));
     this.shared = run.shared.map((variable) => this.sharedGrid(run, variable));
-    replace(this.grids, [this.arrays, this.shared].filter((grids) => grids.length).map((grids) => sideBySide(grids)));
+    replace(
+      this.grids,
+      [this.arrays, this.shared].filter((grids) => grids.length).map((grids) => sideBySide(grids)),
+    );
     this.threadGrid = new Grid({
-      name: "Threads of the block", ...threadExtent(run), count: run.threads, most: run.bx > 8 ? 15 : 26,
-      note: "", strip: run.by * run.bz === 1,
+      name: "Threads of the block",
+      ...threadExtent(run),
+      count: run.threads,
+      most: run.bx > 8 ? 15 : 26,
+      note: "",
+      strip: run.by * run.bz === 1,
       describe: (i) => this.describeThread(run, i),
       pick: (i) => this.state.update({ thread: i }),
     });
@@ -57,12 +98,25 @@ export class Steps {
   arrayGrid(run, array) {
     const { rows, columns } = extent(array.shape, array.count);
     const grid = new Grid({
-      name: array.name, rows, columns, count: array.count, strip: array.shape.length < 2, small: 0.52, most: columns <= 8 ? 48 : 36,
+      name: array.name,
+      rows,
+      columns,
+      count: array.count,
+      strip: array.shape.length < 2,
+      small: 0.52,
+      most: columns <= 8 ? 48 : 36,
       note: `${extentText(array.shape)} in global memory`,
-      describe: (i) => [`${array.name}${subscripts(array.shape, i)}${this.shown(this.globalValue(run, array, i), array)}`, `byte ${i * array.size}`],
+      describe: (i) => [
+        `${array.name}${subscripts(array.shape, i)}${this.shown(this.globalValue(run, array, i), array)}`,
+        `byte ${i * array.size}`,
+      ],
       pick: (i) => {
         const owner = run.pool.data(array.owner)[i];
-        if (owner >= 0 && run.recorded.includes(Math.floor(owner / run.threads))) this.state.update({ block: Math.floor(owner / run.threads), thread: owner % run.threads });
+        if (owner >= 0 && run.recorded.includes(Math.floor(owner / run.threads)))
+          this.state.update({
+            block: Math.floor(owner / run.threads),
+            thread: owner % run.threads,
+          });
       },
     });
     grid.array = array;
@@ -74,7 +128,9 @@ export class Steps {
   }
 
   globalValue(run, array, i) {
-    const writer = array.writes_total ? this.state.blockNow.writer(array.place, i * array.size, this.state.step) : null;
+    const writer = array.writes_total
+      ? this.state.blockNow.writer(array.place, i * array.size, this.state.step)
+      : null;
     if (writer) return writer.value;
     return array.before === undefined ? null : Number(run.pool.data(array.before)[i]);
   }
@@ -83,7 +139,12 @@ export class Steps {
     const total = Math.floor(variable.bytes / variable.size);
     const { rows, columns } = extent(variable.shape, total);
     const grid = new Grid({
-      name: variable.name, rows, columns, count: total, strip: variable.shape.length < 2, most: columns <= 8 ? 48 : 36,
+      name: variable.name,
+      rows,
+      columns,
+      count: total,
+      strip: variable.shape.length < 2,
+      most: columns <= 8 ? 48 : 36,
       note: `${extentText(variable.shape)} in shared memory`,
       describe: (i) => this.describeShared(run, variable, i),
     });
@@ -92,16 +153,28 @@ export class Steps {
   }
 
   describeShared(run, variable, i) {
-    const writer = this.state.blockNow.writer(SHARED, variable.start + i * variable.size, this.state.step);
+    const writer = this.state.blockNow.writer(
+      SHARED,
+      variable.start + i * variable.size,
+      this.state.step,
+    );
     const name = variable.name + subscripts(variable.shape, i);
     const bank = `byte ${variable.start + i * variable.size}, bank ${Math.floor((variable.start + i * variable.size) / 4) % 32}`;
     if (!writer) return [name, "nothing has been written here yet", bank];
-    return [`${name} = ${writer.value === null ? "not recorded" : exact(writer.value, writer.type)}`, `written by ${run.threadName(writer.thread)} at step ${this.state.blockNow.countOf(writer.step)}${writer.filled ? ": a constant, not loaded" : ""}`, bank];
+    return [
+      `${name} = ${writer.value === null ? "not recorded" : exact(writer.value, writer.type)}`,
+      `written by ${run.threadName(writer.thread)} at step ${this.state.blockNow.countOf(writer.step)}${writer.filled ? ": a constant, not loaded" : ""}`,
+      bank,
+    ];
   }
 
   describeThread(run, i) {
     const silent = this.state.blockNow.silent().has(i);
-    return [run.threadName(i), `warp ${Math.floor(i / 32)}, lane ${i % 32}`, silent ? "stores nothing to global memory" : "stores a result"];
+    return [
+      run.threadName(i),
+      `warp ${Math.floor(i / 32)}, lane ${i % 32}`,
+      silent ? "stores nothing to global memory" : "stores a result",
+    ];
   }
 
   draw() {
@@ -119,14 +192,16 @@ export class Steps {
     this.drawShared(run, block, w, here, mine);
     this.drawThreads(run, block);
     this.drawNow(run, block, w, here, thread);
-    this.drawGrowth(run, thread);
-    this.drawHazard(run);
+    this.growth.draw(run, thread, state.step);
+    this.hazard.draw();
     this.source.draw(run, w, lineMarks(state));
   }
 
   marks(run, w, here, mine, place, index) {
     const found = new Map();
-    const used = this.operands.filter((o) => o.place === place).map((o) => ({ i: index(o.offset), kind: "through" }));
+    const used = this.operands
+      .filter((o) => o.place === place)
+      .map((o) => ({ i: index(o.offset), kind: "through" }));
     if (!w || !w.access) return used;
     const kind = w.kind === "load" ? "read" : "write";
     for (const access of here) {
@@ -138,7 +213,9 @@ export class Steps {
       }
     }
     const marks = [...found].map(([i, k]) => ({ i, kind: k }));
-    return [...marks, ...marks.filter((m) => m.kind === "mine").map((m) => ({ i: m.i, kind }))].filter((m) => m.kind !== "mine").concat(marks.filter((m) => m.kind === "mine"));
+    return [...marks, ...marks.filter((m) => m.kind === "mine").map((m) => ({ i: m.i, kind }))]
+      .filter((m) => m.kind !== "mine")
+      .concat(marks.filter((m) => m.kind === "mine"));
   }
 
   drawArrays(run, block, w, here, mine) {
@@ -146,9 +223,18 @@ export class Steps {
     for (const grid of this.arrays) {
       const { array } = grid;
       const tile = [...(tiles.get(array.place) ?? [])].map((i) => ({ i, kind: "tile" }));
-      const marks = this.marks(run, w, here, mine, array.place, (offset) => Math.floor(offset / array.size));
-      const text = array.before === undefined || array.count > 4096 ? null : (i) => this.globalValue(run, array, i);
-      grid.set({ shade: null, text, marks: [...tile, ...marks, ...this.bad(run, array.place, array.size, 0, array.count)] });
+      const marks = this.marks(run, w, here, mine, array.place, (offset) =>
+        Math.floor(offset / array.size),
+      );
+      const text =
+        array.before === undefined || array.count > 4096
+          ? null
+          : (i) => this.globalValue(run, array, i);
+      grid.set({
+        shade: null,
+        text,
+        marks: [...tile, ...marks, ...this.bad(run, array.place, array.size, 0, array.count)],
+      });
     }
   }
 
@@ -157,7 +243,8 @@ export class Steps {
   tiles(block) {
     const found = new Map();
     for (let phase = block.phases[this.state.step]; phase >= 0; phase--) {
-      for (const [place, tile] of this.tilesOf(block, phase)) if (!found.has(place)) found.set(place, tile);
+      for (const [place, tile] of this.tilesOf(block, phase))
+        if (!found.has(place)) found.set(place, tile);
     }
     return found;
   }
@@ -176,8 +263,15 @@ export class Steps {
     for (const grid of this.shared) {
       const { variable } = grid;
       const index = (offset) => Math.floor((offset - variable.start) / variable.size);
-      const inside = here.filter((a) => a.place === SHARED && a.offset >= variable.start && a.offset < variable.start + variable.bytes);
-      const marks = this.marks(run, w, inside, mine, SHARED, index).filter((m) => m.i >= 0 && m.i < grid.about.count);
+      const inside = here.filter(
+        (a) =>
+          a.place === SHARED &&
+          a.offset >= variable.start &&
+          a.offset < variable.start + variable.bytes,
+      );
+      const marks = this.marks(run, w, inside, mine, SHARED, index).filter(
+        (m) => m.i >= 0 && m.i < grid.about.count,
+      );
       const fills = [];
       const values = [];
       for (let i = 0; i < grid.about.count; i++) {
@@ -185,13 +279,27 @@ export class Steps {
         values.push(writer);
         if (writer && writer.filled) fills.push({ i, kind: "fill" });
       }
-      grid.set({ shade: freshness(block, values), text: (i) => (values[i] ? (values[i].value ?? "?") : "\u00b7"), marks: [...fills, ...marks, ...this.bad(run, SHARED, variable.size, variable.start, grid.about.count)] });
+      grid.set({
+        shade: freshness(block, values),
+        text: (i) => (values[i] ? (values[i].value ?? "?") : "\u00b7"),
+        marks: [
+          ...fills,
+          ...marks,
+          ...this.bad(run, SHARED, variable.size, variable.start, grid.about.count),
+        ],
+      });
     }
   }
 
   bad(run, place, size, start, count) {
     const moment = this.state.hazard;
-    if (!moment || moment.run !== run.number || moment.place !== place || !moment.seen.includes(this.state.step)) return [];
+    if (
+      !moment ||
+      moment.run !== run.number ||
+      moment.place !== place ||
+      !moment.seen.includes(this.state.step)
+    )
+      return [];
     const i = Math.floor((moment.offset - start) / size);
     return i >= 0 && i < count ? [{ i, kind: "bad" }] : [];
   }
@@ -205,39 +313,27 @@ export class Steps {
     const shade = new Float32Array(run.threads).fill(-1);
     for (const thread of on) shade[thread] = 0.3;
     const marks = [...silent].map((i) => ({ i, kind: "off" }));
-    if (state.hazard && state.hazard.run === run.number) for (const i of state.hazard.threads) marks.push({ i, kind: "bad" });
+    if (state.hazard && state.hazard.run === run.number)
+      for (const i of state.hazard.threads) marks.push({ i, kind: "bad" });
     marks.push({ i: state.thread, kind: "mine" });
     this.threadGrid.set({ shade, text: null, marks });
-    setText(this.threadGrid.caption.lastElementChild, `${plural(on.size, "thread")} of ${run.threads} in this step${silent.size ? `; hatched: ${plural(silent.size, "thread")} that store${silent.size === 1 ? "s" : ""} nothing` : ""}`);
+    setText(
+      this.threadGrid.caption.lastElementChild,
+      `${plural(on.size, "thread")} of ${run.threads} in this step${silent.size ? `; hatched: ${plural(silent.size, "thread")} that store${silent.size === 1 ? "s" : ""} nothing` : ""}`,
+    );
   }
 
   drawNow(run, block, w, here, thread) {
     const { state } = this;
-    const phases = block.phaseCount > 1 ? `Phase ${block.phases[state.step] + 1} of ${block.phaseCount} (${caption(block, block.phases[state.step])}) \u00b7 ` : "";
-    setText(this.where, `${phases}step ${state.stop + 1} of ${state.stops.length} \u00b7 ${run.blockName(state.block)}, ${run.threadName(state.thread)}`);
+    const phases =
+      block.phaseCount > 1
+        ? `Phase ${block.phases[state.step] + 1} of ${block.phaseCount} (${caption(block, block.phases[state.step])}) \u00b7 `
+        : "";
+    setText(
+      this.where,
+      `${phases}step ${state.stop + 1} of ${state.stops.length} \u00b7 ${run.blockName(state.block)}, ${run.threadName(state.thread)}`,
+    );
     setText(this.now, sentence(run, block, w, here, thread, state));
-  }
-
-  drawGrowth(run, thread) {
-    const chain = thread.growth(this.state.step);
-    const last = chain[chain.length - 1];
-    setText(this.growthTitle, last ? `${nameOf(run, last)} of ${run.threadName(thread.thread)} so far: ${result(last)}` : `${run.threadName(thread.thread)} has computed nothing yet`);
-    const shown = chain.slice(-64);
-    replace(this.growth, shown.map((item) => el("li", { class: item === last && item.step === this.state.step ? "now" : null, "data-value": String(item.values[0]) },
-      el("span", { class: "names" }, expression(run, item, false)), el("span", {}, expression(run, item, true)), el("b", {}, `= ${result(item)}`))));
-    this.growth.hidden = !thread.items.some((item) => item.depth);
-    this.growth.scrollTop = this.growth.scrollHeight;
-  }
-
-  drawHazard() {
-    const moment = this.state.hazard;
-    this.hazard.hidden = !moment || moment.run !== this.state.run;
-    if (this.hazard.hidden) return;
-    const { state } = this;
-    replace(this.hazard, el("strong", {}, moment.title), el("p", {}, moment.text),
-      el("div", { class: "bar" }, moment.steps.map((at) => el("button", { type: "button", class: at.step === state.step ? "on" : null, onclick: () => state.update({ block: at.block, thread: at.thread, mode: "all", step: at.step }) }, at.text)),
-        el("button", { type: "button", onclick: () => state.update({ hazard: null }) }, "Clear")),
-      moment.cure ? el("p", { class: "cure" }, `Cure: ${moment.cure}`) : null);
   }
 }
 
@@ -248,104 +344,23 @@ function extentText(shape) {
 // Threads as the block has them; a block of one row as its warps.
 function threadExtent(run) {
   const flat = run.by * run.bz === 1 && run.bx > 32;
-  return flat ? { rows: Math.ceil(run.bx / 32), columns: 32 } : { rows: run.by * run.bz, columns: run.bx };
-}
-
-// Adds the elements of global arrays that one step touches.
-function touched(block, step, found) {
-  const e = block.events[step];
-  const { batch, column, run } = block;
-  if (!block.watchedAt(step)?.access || batch.onlyPlace(e) < 0) return;
-  batch.each(e, column, (thread, z, y, x) => {
-    const place = batch.placeOf(e, z, y, x, column);
-    const array = run.byPlace.get(place);
-    if (!array) return;
-    if (!found.has(place)) found.set(place, new Set());
-    found.get(place).add(Math.floor(batch.offsetOf(e, z, y, x, column) / array.size));
-  });
-}
-
-// Slots written in the latest phase that wrote are darker than those from before.
-function freshness(block, writers) {
-  let latest = -1;
-  for (const writer of writers) if (writer) latest = Math.max(latest, block.phases[writer.step]);
-  return Float32Array.from(writers, (writer) => (!writer ? -1 : block.phases[writer.step] === latest ? 0.3 : 0));
-}
-
-// Where the loaded operands of a computation were loaded from.
-function operands(item) {
-  if (!item || item.w.kind !== "value") return [];
-  const loads = item.inputs.filter((input) => input?.item?.w.kind === "load");
-  return loads.map(({ item: load, k }) => ({ place: load.place, offset: load.offset + k * load.w.size }));
-}
-
-function lineMarks(state) {
-  const marks = new Map();
-  if (!state.hazard || state.hazard.run !== state.run) return marks;
-  state.hazard.lines.forEach((line, i) => {
-    if (line) marks.set(line, (marks.get(line) ?? "") + "\u2460\u2461\u2462"[i]);
-  });
-  return marks;
-}
-
-// What a phase is about, in a few words: what it reads, writes and computes.
-export function caption(block, phase) {
-  block.captions ??= new Map();
-  if (block.captions.has(phase)) return block.captions.get(phase);
-  const reads = new Set();
-  const writes = new Set();
-  let computes = false;
-  for (const s of block.stepsOf(phase)) {
-    const w = block.watchedAt(s);
-    if (!w) continue;
-    if (w.kind === "value" && !w.quiet) computes = true;
-    const where = w.access ? block.oneAccess(s) : null;
-    if (!where) continue;
-    const { name } = block.run.element(where.place, where.offset);
-    if (w.kind !== "store") reads.add(name);
-    if (w.kind !== "load") writes.add(name);
-  }
-  const parts = [];
-  if (reads.size) parts.push(`reads ${list([...reads], 3)}`);
-  if (computes) parts.push("computes");
-  if (writes.size) parts.push(`writes ${list([...writes], 3)}`);
-  const text = parts.join(", ") || "nothing but barriers";
-  block.captions.set(phase, text);
-  return text;
-}
-
-function sentence(run, block, w, here, thread, state) {
-  if (!w) return "The barrier opens: all threads have come, and go on.";
-  const item = thread.byStep.get(state.step);
-  const me = `T${run.threadName(state.thread).slice(1)}`;
-  if (w.kind === "barrier") {
-    const warps = new Set();
-    block.batch.each(block.events[state.step], block.column, (t) => warps.add(Math.floor(t / 32)));
-    return run.warps > 1 ? `Warp ${ranges(warps)} comes to the barrier in line ${w.source} and waits.` : `The threads come to the barrier in line ${w.source} and wait for each other.`;
-  }
-  if (w.kind === "exit") return item ? `${me} is done.` : "Threads of the block are done.";
-  if (!item) {
-    const one = here.length ? `, for instance ${run.threadName(here[0].thread)} ${run.element(here[0].place, here[0].offset).label}` : "";
-    return `${plural(here.length || 1, "other thread")} at ${w.name}${one}; ${run.threadName(state.thread)} takes no part.`;
-  }
-  const values = item.values.map((v, k) => exact(v, item.types[k])).join(", ");
-  if (w.kind === "load") {
-    const writer = item.place === SHARED ? block.writer(SHARED, item.offset, item.step) : null;
-    const from = item.place !== SHARED ? "" : writer ? `, which ${writer.thread === state.thread ? "it" : run.threadName(writer.thread)} wrote` : ", which nobody has written yet";
-    return `${me} reads ${labelOf(run, item)} = ${values}${from}.`;
-  }
-  if (w.kind === "store") {
-    const what = constant(item) ? ` (a constant: nothing was loaded for this element)` : ` (from ${inputLabel(run, item.inputs[0])})`;
-    return `${me} writes ${labelOf(run, item)} = ${values}${what}.`;
-  }
-  if (w.kind === "atomic") return `${me}: atomic ${w.operation} on ${labelOf(run, item)}, ${item.inputs.map(inputValue).join(", ")}.`;
-  return `${me} computes ${nameOf(run, item)} = ${expression(run, item, false)} = ${expression(run, item, true)} = ${result(item)}.`;
+  return flat
+    ? { rows: Math.ceil(run.bx / 32), columns: 32 }
+    : { rows: run.by * run.bz, columns: run.bx };
 }
 
 function key() {
-  return el("p", { class: "legend" }, el("span", { class: "key tile" }, "this phase's tile"), el("span", { class: "key read" }, "read now"),
-    el("span", { class: "key write" }, "written now"), el("span", { class: "key mine" }, "by the picked thread"),
+  return el(
+    "p",
+    { class: "legend" },
+    el("span", { class: "key tile" }, "this phase's tile"),
+    el("span", { class: "key read" }, "read now"),
+    el("span", { class: "key write" }, "written now"),
+    el("span", { class: "key mine" }, "by the picked thread"),
     el("span", { class: "key through" }, "operand of its computation"),
-    el("span", { class: "key fresh" }, "slot written in the latest phase"), el("span", { class: "key old" }, "before"),
-    el("span", { class: "key fill" }, "filled with a constant"), el("span", { class: "key" }, "\u00b7 never written"));
+    el("span", { class: "key fresh" }, "slot written in the latest phase"),
+    el("span", { class: "key old" }, "before"),
+    el("span", { class: "key fill" }, "filled with a constant"),
+    el("span", { class: "key" }, "\u00b7 never written"),
+  );
 }

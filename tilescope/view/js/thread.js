@@ -24,7 +24,7 @@ class Thread {
     this.byStep = new Map();
     const registers = new Map();
     const memory = new Map();
-    const { batch, column, run } = block;
+    const { batch, column } = block;
     for (const step of block.ofWarp[thread >> 5]) {
       const e = block.events[step];
       const w = block.watchedOf(e);
@@ -35,7 +35,9 @@ class Thread {
         item.values.push(batch.valueOf(e, k, ...at, column));
         item.types.push(batch.typeOf(e, k));
       }
-      item.inputs = w.inputs.map((input) => (typeof input === "number" ? (registers.get(input) ?? null) : input));
+      item.inputs = w.inputs.map((input) =>
+        typeof input === "number" ? (registers.get(input) ?? null) : input,
+      );
       if (w.access) {
         item.place = batch.placeOf(e, ...at, column);
         item.offset = batch.offsetOf(e, ...at, column);
@@ -139,7 +141,9 @@ export function origin(input) {
 // fill a tile up.
 export function constant(store, k = 0) {
   const input = store.inputs[k];
-  return typeof input === "string" || (input !== undefined && input !== null && origin(input) === null);
+  return (
+    typeof input === "string" || (input !== undefined && input !== null && origin(input) === null)
+  );
 }
 
 const ASSIGNED = /(?:^|[\s(*])([A-Za-z_]\w*(?:\[[^\]]*\])*)\s*(?:[-+*/|&^]|<<|>>)?=(?!=)/;
@@ -157,7 +161,12 @@ export function nameOf(run, item) {
   const found = ASSIGNED.exec(line);
   if (!found) return "value";
   const next = run.watched[w.number + 1];
-  const inside = CALL.test(line) && next && next.kind === "value" && next.source === w.source && next.file === w.file;
+  const inside =
+    CALL.test(line) &&
+    next &&
+    next.kind === "value" &&
+    next.source === w.source &&
+    next.file === w.file;
   return inside ? "value" : found[1];
 }
 
@@ -171,7 +180,8 @@ export function inputLabel(run, input) {
 }
 
 export function inputValue(input) {
-  if (typeof input === "string") return Number.isFinite(Number(input)) ? exact(Number(input)) : input;
+  if (typeof input === "string")
+    return Number.isFinite(Number(input)) ? exact(Number(input)) : input;
   if (!input) return "?";
   return exact(input.item.values[input.k], input.item.types[input.k]);
 }
@@ -194,7 +204,9 @@ const FORMS = {
 
 // "a x b + c" of an instruction, with names or with values.
 export function expression(run, item, values) {
-  const words = item.inputs.map((input) => (values ? grouped(shortValue(input)) : inputLabel(run, input)));
+  const words = item.inputs.map((input) =>
+    values ? grouped(shortValue(input)) : inputLabel(run, input),
+  );
   const base = item.w.name.split(".")[0];
   return FORMS[base] ? FORMS[base](words) : `${base}(${words.join(", ")})`;
 }

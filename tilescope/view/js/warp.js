@@ -15,7 +15,8 @@ export function sectors(lanes) {
     for (let byte = offset; byte < offset + width; byte += 4 - (byte % 4)) {
       const sector = Math.floor(byte / 32);
       const key = `${place}:${sector}`;
-      if (!found.has(key)) found.set(key, { place, sector, words: Array.from({ length: 8 }, () => new Set()) });
+      if (!found.has(key))
+        found.set(key, { place, sector, words: Array.from({ length: 8 }, () => new Set()) });
       found.get(key).words[Math.floor((byte % 32) / 4)].add(lane);
     }
   }
@@ -34,7 +35,9 @@ export function banks(lanes) {
       bank.get(word).add(lane);
     }
   }
-  const stacks = found.map((bank) => [...bank].map(([word, lanes]) => ({ word, lanes: [...lanes] })));
+  const stacks = found.map((bank) =>
+    [...bank].map(([word, lanes]) => ({ word, lanes: [...lanes] })),
+  );
   return { stacks, wavefronts: Math.max(0, ...stacks.map((stack) => stack.length)) };
 }
 

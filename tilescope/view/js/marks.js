@@ -1,0 +1,44 @@
+// What to mark in a step: the tile at hand, operands, fresh slots, a hazard's lines.
+
+// Adds the elements of global arrays that one step touches.
+export function touched(block, step, found) {
+  const e = block.events[step];
+  const { batch, column, run } = block;
+  if (!block.watchedAt(step)?.access || batch.onlyPlace(e) < 0) return;
+  batch.each(e, column, (thread, z, y, x) => {
+    const place = batch.placeOf(e, z, y, x, column);
+    const array = run.byPlace.get(place);
+    if (!array) return;
+    if (!found.has(place)) found.set(place, new Set());
+    found.get(place).add(Math.floor(batch.offsetOf(e, z, y, x, column) / array.size));
+  });
+}
+
+// Slots written in the latest phase that wrote are darker than those from before.
+export function freshness(block, writers) {
+  let latest = -1;
+  for (const writer of writers) if (writer) latest = Math.max(latest, block.phases[writer.step]);
+  return Float32Array.from(writers, (writer) =>
+    !writer ? -1 : block.phases[writer.step] === latest ? 0.3 : 0,
+  );
+}
+
+// Where the loaded operands of a computation were loaded from.
+export function operands(item) {
+  if (!item || item.w.kind !== "value") return [];
+  const loads = item.inputs.filter((input) => input?.item?.w.kind === "load");
+  return loads.map(({ item: load, k }) => ({
+    place: load.place,
+    offset: load.offset + k * load.w.size,
+  }));
+}
+
+// Source lines of the hazard at hand, with the numbers of its accesses.
+export function lineMarks(state) {
+  const marks = new Map();
+  if (!state.hazard || state.hazard.run !== state.run) return marks;
+  state.hazard.lines.forEach((line, i) => {
+    if (line) marks.set(line, (marks.get(line) ?? "") + "\u2460\u2461\u2462"[i]);
+  });
+  return marks;
+}
