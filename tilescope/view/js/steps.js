@@ -194,7 +194,8 @@ export class Steps {
     this.drawNow(run, block, w, here, thread);
     this.growth.draw(run, thread, state.step);
     this.hazard.draw();
-    this.source.draw(run, w, lineMarks(state));
+    // Where a barrier opens, its line stays lit.
+    this.source.draw(run, w ?? block.watchedAt(Math.max(0, state.step - 1)), lineMarks(state));
   }
 
   marks(run, w, here, mine, place, index) {
