@@ -116,9 +116,6 @@ def html(*stories):
     return _html(*stories)
 
 
-Story.__hash__ = object.__hash__  # a story is its own key
-
-
 @functools.cache
 def matmul(size, tile, file="tiled.cu", entry="tiled<{tile}>", schedule="warps"):
     """A square product of small whole numbers, whose sums are exact."""

@@ -157,11 +157,25 @@ def test_64_cubed(open_page):
         costs = shown.page.evaluate(STEPS)
         assert sorted(costs)[len(costs) // 2] < 50, costs
         assert sorted(costs)[-4] < 50, costs
+    shown.press("2", "Home")
+    frames = shown.page.evaluate(FRAMES)  # from the key until the frame is drawn
+    assert sorted(frames)[len(frames) // 2] < 50, frames
     shown.press("2", "End")
     expected = np.cumsum(terms(story, 37, 21, 16)).tolist()
     assert shown.growth() == expected
     assert len(expected) == 64
 
+
+FRAMES = """async () => {
+  const costs = [];
+  for (let i = 0; i < 30; i++) {
+    const before = performance.now();
+    document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}));
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    costs.push(performance.now() - before);
+  }
+  return costs;
+}"""
 
 STEPS = """() => {
   const costs = [];

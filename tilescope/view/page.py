@@ -35,7 +35,7 @@ class NoTrace(SimulatorError):
     """A run that was not recorded cannot be shown."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Story:
     """A run to show.
 
