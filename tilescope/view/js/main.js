@@ -151,6 +151,9 @@ class Page {
       this.tabs[i].tabIndex = on ? 0 : -1;
       this.panels[i].hidden = !on;
     });
+    // Browsers take their time to move the focus out of what is hidden; keys must not go there.
+    const focused = document.activeElement;
+    if (this.panels.some((panel) => panel.hidden && panel.contains(focused))) focused.blur();
     if (this.choice)
       [...this.choice.children].forEach((b, i) =>
         b.setAttribute("aria-pressed", String(i === state.run)),
