@@ -81,11 +81,15 @@ def _to_tf32(ins: Instruction) -> Op:
             up = np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1))
         if ins.has("relu"):
             bits = np.where(a < 0, np.uint32(0), bits)
-        rounded = (bits + up) & np.uint32(0xFFFFE000)
+        low = np.uint32(0xFFFFE000)
+        # NaN as measured on an H200: rna cuts it off, even to infinity.
+        nan = bits & low if ins.has("rna") else np.uint32(0x7FFFE000)
+        rounded = np.where(np.isnan(a), nan, (bits + up) & low)
         if ins.has("satfinite"):
-            infinite = (rounded & np.uint32(0x7FFFFFFF)) == 0x7F800000
-            rounded = np.where(infinite, rounded - np.uint32(0x2000), rounded)
-        return np.where(np.isnan(a), np.uint32(0x7FFFFFFF), rounded)
+            beyond = (rounded & np.uint32(0x7F800000)) == 0x7F800000
+            beyond &= ~np.isnan(a) | ins.has("rna")
+            rounded = np.where(beyond, rounded - np.uint32(0x2000), rounded)
+        return rounded
 
     return Op(apply, ("f32",), ("u32",))
 
@@ -196,8 +200,8 @@ def _float_to_float(ins: Instruction, target: str, source: str) -> Callable[[Any
             x = integral(x)
         if target in ("f16", "bf16"):
             words = half.from_double(x.astype(np.float64), target, mode)
-            if source == "f64" and target == "f16":
-                words = _half_nan(x, words)
+            if source == "f64":
+                words = _half_nan(x, words, target)
             return half.finish(ins, target, words).view(dtype)
         if target == source:
             result = x
@@ -218,12 +222,14 @@ def _float_to_float(ins: Instruction, target: str, source: str) -> Callable[[Any
     return apply
 
 
-def _half_nan(x: Any, words: Any) -> Any:
-    """f64 to f16: NaN keeps its sign and the top of its payload, made quiet (H200)."""
+def _half_nan(x: Any, words: Any, target: str) -> Any:
+    """f64 to f16 or bf16: NaN keeps its sign and the top of its payload, made quiet (H200)."""
     nan = np.isnan(x)
     if not np.any(nan):
         return words
     pattern = x.view(np.uint64)
-    top = (pattern >> np.uint64(42)) & np.uint64(0x3FF)
-    kept = (pattern >> np.uint64(48)) & np.uint64(0x8000) | np.uint64(0x7E00) | top
+    bits = 7 if target == "bf16" else 10
+    top = pattern >> np.uint64(52 - bits) & np.uint64((1 << bits) - 1)
+    quiet = np.uint64(int(half.infinity(target)) | 1 << (bits - 1))
+    kept = (pattern >> np.uint64(48)) & np.uint64(0x8000) | quiet | top
     return np.where(nan, kept.astype(words.dtype), words)

@@ -190,10 +190,14 @@ def rcp_sqrt(ins: Instruction) -> Op:
 
 
 def _coarse(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """``.approx.ftz.f64``: subnormals are zeros, and a result has its upper 32 bits alone."""
+    """``.approx.ftz.f64``: operand and result have their upper 32 bits alone; no subnormals.
+
+    (The operand as measured on an H200: a NaN whose payload is all below counts as infinite.)
+    """
     upper = np.uint64(0xFFFFFFFF00000000)
 
     def apply(a: Any) -> Any:
+        a = (np.asarray(a).view(np.uint64) & upper).view(np.float64)
         result = np.asarray(ieee.flush(fn(ieee.flush(a))))
         nan = np.uint64(0x7FFFFFFF00000000)  # the manual's
         bits = np.where(np.isnan(result), nan, result.view(np.uint64) & upper)
@@ -229,7 +233,7 @@ def transcendental(ins: Instruction) -> Op:
 
 
 def sign_bit(ins: Instruction) -> Op:
-    """``abs`` and ``neg``: the sign bit; of NaN f32 gives the canonical one, f64 the quiet one."""
+    """``abs`` and ``neg``: the sign bit; NaN gives the canonical one, in f64 a quiet one (H200)."""
     kind = scalar_type(ins)
     if kind not in ("f32", "f64", "f16", "f16x2", "bf16", "bf16x2"):
         raise Unsupported(f"type .{kind}")
@@ -247,7 +251,8 @@ def sign_bit(ins: Instruction) -> Op:
 
     def half_word(a: Any) -> Any:
         a = half.flush(a) if flushes else a
-        return a & ~sign if ins.opcode == "abs" else a ^ sign
+        result = a & ~sign if ins.opcode == "abs" else a ^ sign
+        return np.where((a & ~sign) > half.infinity(kind), half.NAN, result)
 
     carrier = half.carrier(kind)
     return Op(half.lanes(half_word, kind), (carrier,), (carrier,))

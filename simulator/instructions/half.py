@@ -16,7 +16,7 @@ from ..module import Instruction
 from .table import Op, Unsupported, row, scalar_type
 
 HALF_TYPES = ("f16", "f16x2", "bf16", "bf16x2")
-_NAN16 = np.uint16(0x7FFF)
+NAN = np.uint16(0x7FFF)
 Words = Any
 """uint16 arrays that hold the bits of 16-bit floats."""
 
@@ -51,7 +51,12 @@ def from_double(x: Any, kind: str, mode: str = "rn") -> Words:
             half = np.where(high, np.nextafter(half, np.float16(-np.inf)), half)
             half = np.where(low, np.nextafter(half, np.float16(np.inf)), half)
         words = np.asarray(half).view(np.uint16)
-    return np.where(np.isnan(x), _NAN16, words)[()]
+    return np.where(np.isnan(x), NAN, words)[()]
+
+
+def infinity(kind: str) -> Any:
+    """The bits of infinity; above them are NaNs."""
+    return np.uint16(0x7F80 if kind.startswith("bf") else 0x7C00)
 
 
 def flush(words: Words) -> Words:
@@ -61,15 +66,15 @@ def flush(words: Words) -> Words:
 
 def finish(ins: Instruction, kind: str, words: Words) -> Words:
     """``.sat``, ``.relu`` and ``.satfinite`` of a result."""
-    infinity = np.uint16(0x7F80 if kind.startswith("bf") else 0x7C00)
+    top = infinity(kind)
     negative, size = words >= np.uint16(0x8000), words & np.uint16(0x7FFF)
     if ins.has("sat"):
         one = np.uint16(0x3F80 if kind.startswith("bf") else 0x3C00)
-        words = np.where(negative | (size > infinity), np.uint16(0), np.minimum(words, one))
+        words = np.where(negative | (size > top), np.uint16(0), np.minimum(words, one))
     if ins.has("relu"):
-        words = np.where(negative & (size <= infinity), np.uint16(0), words)
+        words = np.where(negative & (size <= top), np.uint16(0), words)
     if ins.has("satfinite"):
-        words = np.where(size == infinity, words - np.uint16(1), words)
+        words = np.where(size == top, words - np.uint16(1), words)
     return words
 
 

@@ -36,7 +36,7 @@ def rounded(f: Format, x: int, mode: str) -> int:
 
 def nan_between(f: Format, to: Format, x: int) -> int:
     """Double precision passes on sign and payload, made quiet; others give their own NaN."""
-    if 64 not in (f.bits, to.bits) or to is FORMATS["bf16"]:
+    if 64 not in (f.bits, to.bits):
         return to.nan
     sign = to.sign_bit if f.negative(x) else 0
     payload = (x & ((1 << (f.digits - 1)) - 1)) << 52 >> (f.digits - 1)
@@ -51,7 +51,8 @@ def integers() -> list[Case]:
             if to == t:
                 continue
             cases.append(Case(f"cvt.{to}.{t}", (to,), (t,), lambda a: a))
-            cases.append(Case(f"cvt.sat.{to}.{t}", (to,), (t,), lambda a, to=to: clamp(a, to)))
+            if limits(t)[0] < limits(to)[0] or limits(t)[1] > limits(to)[1]:  # or ptxas refuses
+                cases.append(Case(f"cvt.sat.{to}.{t}", (to,), (t,), lambda a, to=to: clamp(a, to)))
     return cases
 
 
