@@ -21,6 +21,7 @@ from .blocks import INTRINSIC_CALLS, param_name, reads_and_writes, row_of
 from .compiler import Compiler
 from .errors import PtxError
 from .geometry import Geometry
+from .instructions import DTYPES
 from .layout import ARRAY_BITS
 from .memory import Allocation
 from .module import Function
@@ -77,7 +78,7 @@ class ArrayMap:
 
     Attributes:
         size: Bytes of an element.
-        dtype, shape: As the launch's argument has them; module variables are flat bytes.
+        dtype, shape: As the launch's argument has them; module variables are flat.
         before, after: The content, flat bytes.
         reads, writes: Thread accesses of each element, atomics in both.
         owner: Who wrote each element last: block number times threads of a block, plus the
@@ -140,9 +141,9 @@ class Trace:
             self.sampled = set(self.wanted)
         for number, allocation in allocations.items():
             given = arguments[number] if number < len(arguments) else None
-            dtype = np.dtype(np.uint8) if given is None else given.dtype
-            shape_ = (allocation.nbytes,) if given is None else given.shape
+            dtype = _declared(program, number) if given is None else given.dtype
             count = allocation.nbytes // max(1, dtype.itemsize)
+            shape_ = (count,) if given is None else given.shape
             self.maps[number] = ArrayMap(
                 number, allocation.name, dtype, shape_, allocation.content().copy(),
                 np.zeros(count, np.int64), np.zeros(count, np.int64),
@@ -258,6 +259,15 @@ class Trace:
                 element = (written + byte) // found.size
                 inside = (element >= 0) & (element < len(found.owner))
                 found.owner[element[inside]] = threads[inside]
+
+
+def _declared(program: Program, number: int) -> Any:
+    """The element type of a module variable, as PTX declares it: often plain bytes."""
+    for placed in program.layout.placed.values():
+        here = (placed.address >> ARRAY_BITS) - 1 == number
+        if here and placed.variable.space in ("global", "const"):
+            return np.dtype(DTYPES[placed.variable.type])
+    return np.dtype(np.uint8)
 
 
 def _add(counts: Any, elements: Any, weight: int) -> None:

@@ -5,6 +5,10 @@ import re
 import numpy as np
 import pytest
 
+import simulator
+from kernels import Kernel
+from tilescope.view import Story
+
 from .conftest import html, matmul, of_library
 
 POSTS = [(4, 2), (6, 2), (3, 2)]
@@ -416,3 +420,50 @@ def test_constants_in_registers_are_shown_as_numbers(open_page):
     rows = shown.page.locator("#growth .names").all_inner_texts()
     assert rows
     assert not any("?" in row for row in rows)
+
+
+STRUCTS = r"""
+__device__ float table[4] = {1, 2, 4, 8};
+struct Point { float x, y; };
+__global__ void move(Point* p, float* out) {
+    for (int i = threadIdx.x; i < 32; i += 32) out[i] = p[i].y * table[i & 3];
+}
+"""
+
+
+def test_fields_of_structs_and_module_variables(open_page):
+    points = np.zeros(32, np.dtype([("x", "f4"), ("y", "f4")]))
+    points["y"] = 3
+    out = np.zeros(32, np.float32)
+    run = simulator.launch(Kernel.from_cuda(STRUCTS, "move"), 1, 32, [points, out], trace=True)
+    assert out.tolist() == [3.0, 6.0, 12.0, 24.0] * 8
+    shown = open_page(Story(run))
+    shown.press("2", "Home")
+    shown.page.locator(".threads canvas").evaluate("c => c.tilescopeGrid.choose(2)")
+    said = []
+    for _ in range(4):
+        said.append(shown.text("#now"))
+        shown.press("ArrowRight")
+    text = "\n".join(said)
+    assert "reads p[2] byte 4 = 3." in text
+    assert re.search(r"reads table(\[2\]|, byte 8) = 4\.", text)
+    assert "computes out[i] = " in text
+    assert "writes out[2] = 12 " in text
+
+
+def test_blocks_of_several_batches(open_page):
+    kernel = Kernel.from_cuda(
+        'extern "C" __global__ void twice(float* a) {\n'
+        "    a[blockIdx.x * 256 + threadIdx.x] *= 2;\n}\n",
+        "twice",
+    )
+    a = np.arange(300 * 256, dtype=np.float32)
+    run = simulator.launch(kernel, 300, 256, [a], trace=True)
+    assert len(run.trace.batches) == 2
+    shown = open_page(Story(run))
+    shown.press("2", "Home")
+    shown.page.select_option("#block", "299")
+    shown.press("Home")
+    assert f"reads a[{299 * 256}] = {299 * 256}." in shown.text("#now")
+    shown.press("ArrowRight")
+    assert f"= {2 * 299 * 256}." in shown.text("#now")

@@ -143,7 +143,7 @@ def _array(item: ArrayMap, pool: Pool, values: bool) -> dict[str, Any]:
     made: dict[str, Any] = {
         "place": item.number, "name": variable_name(item.name), "type": item.dtype.name,
         "shape": list(item.shape), "size": item.size, "count": int(item.reads.size),
-        "drawn": drawn, "reads_total": int(item.reads.sum()),
+        "drawn": drawn, "argument": item.argument, "reads_total": int(item.reads.sum()),
         "writes_total": int(item.writes.sum()),
     }  # fmt: skip
     if drawn:

@@ -93,9 +93,13 @@ export class Run {
     if (!array) return { name: "?", index: offset, label: "outside any array" };
     const index = Math.floor(offset / array.size);
     const inside = index >= 0 && index < array.count;
-    const label = inside
-      ? array.name + subscripts(array.shape, index)
-      : `${array.name}, outside it (element ${index})`;
+    // A field of a struct; of a module variable whose elements PTX does not tell, any byte.
+    const rest = offset - index * array.size;
+    const plain = !array.argument && array.size === 1;
+    let label = `${array.name}, outside it (element ${index})`;
+    if (inside && plain) label = `${array.name}, byte ${offset}`;
+    else if (inside)
+      label = array.name + subscripts(array.shape, index) + (rest ? ` byte ${rest}` : "");
     return { array, name: array.name, index, label };
   }
 

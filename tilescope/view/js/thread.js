@@ -146,19 +146,19 @@ export function constant(store, k = 0) {
   );
 }
 
-const ASSIGNED = /(?:^|[\s(*])([A-Za-z_]\w*(?:\[[^\]]*\])*)\s*(?:[-+*/|&^]|<<|>>)?=(?!=)/;
+const ASSIGNED = /(?:^|[\s(*])([A-Za-z_]\w*(?:\[[^\]]*\])*)\s*(?:[-+*/|&^]|<<|>>)?=(?!=)/g;
 const CALL = /=.*[A-Za-z_]\w*(?:<[^<>]*>)?\(/;
 
 export function labelOf(run, item) {
   return run.element(item.place, item.offset).label;
 }
 
-// What to call a computed value: the variable that its source line assigns, if it does. Of a
+// What to call a computed value: the variable that its source line assigns (last), if it does. Of a
 // line that calls functions only the last instruction computes that.
 export function nameOf(run, item) {
   const { w } = item;
   const line = run.sourceLine(w);
-  const found = ASSIGNED.exec(line);
+  const found = [...line.matchAll(ASSIGNED)].pop();
   if (!found) return "value";
   const next = run.watched[w.number + 1];
   const inside =
