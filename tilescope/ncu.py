@@ -51,8 +51,21 @@ LAUNCH = (
 )
 """What ncu says of the launch itself; every GPU it knows has these."""
 
+NOISY = tuple(
+    metric for name, metric in METRICS.items() if name.endswith(("wavefronts", "bank_conflicts"))
+)
+"""Warps that collide in shared memory add to these, now and then: the least reading counts."""
+LAUNCHES = 10
+"""Launches measured, for the noisy counters."""
+
 Readings = dict[str, int]
+"""By metric; of noisy ones the least, and under ``most(metric)`` the most."""
 _TIMEOUT = 300
+
+
+def most(metric: str) -> str:
+    """The key of a noisy metric's highest reading."""
+    return f"{metric} (most)"
 
 
 @dataclass(frozen=True)
@@ -63,12 +76,15 @@ class Figure:
         name: As in ``docs/counters.md``.
         simulator: The simulator's; ``level0`` and ``default``: ncu's readings, ``None``
             where this GPU does not have the metric.
+        most: The highest reading at level 0 of a counter that varies from launch to launch;
+            ``level0`` is the lowest.
     """
 
     name: str
     simulator: int
     level0: int | None
     default: int | None
+    most: int | None = None
 
     @property
     def equal(self) -> bool:
@@ -83,7 +99,9 @@ def figures(counters: Counters, level0: Readings, default: Readings) -> list[Fig
         group, _, field = name.partition(".")
         value = getattr(counters, group)
         ours = int(getattr(value, field) if field else value)
-        figure = Figure(name, ours, level0.get(metric), default.get(metric))
+        figure = Figure(
+            name, ours, level0.get(metric), default.get(metric), level0.get(most(metric))
+        )
         if any((figure.simulator, figure.level0, figure.default)):
             found.append(figure)
     return found
@@ -105,10 +123,10 @@ def find_ncu() -> str:
 
 
 def measure(words: Sequence[str], level: int | None) -> Readings:
-    """One launch under ncu.
+    """Some launches under ncu.
 
     Args:
-        words: The command line of ``tilescope _launch`` that makes it.
+        words: The command line of ``tilescope _launch`` that makes one.
         level: Of the driver's compiler; its default if ``None``.
 
     Raises:
@@ -121,7 +139,7 @@ def measure(words: Sequence[str], level: int | None) -> Readings:
             find_ncu(), "--csv", "--page", "raw", "--print-units", "base",
             "--clock-control", "none",  # counts need no fixed clock, and setting one needs rights
             "--metrics", metrics, "--log-file", str(log),
-            sys.executable, "-m", "tilescope", "_launch", *words,
+            sys.executable, "-m", "tilescope", "_launch", *words, "--launches", str(LAUNCHES),
         ]  # fmt: skip
         if level is not None:
             command += ["--jit-level", str(level)]
@@ -139,7 +157,7 @@ def measure(words: Sequence[str], level: int | None) -> Readings:
 
 
 def parse(text: str) -> Readings:
-    """Metrics of the (first) launch in what ``ncu --csv --page raw`` wrote.
+    """Metrics of the launches in what ``ncu --csv --page raw`` wrote; the first one's if equal.
 
     Its messages start with ``==``; then come a line of names, one of units, and a line a
     launch. A metric that the GPU lacks reads ``n/a`` and is left out.
@@ -148,13 +166,21 @@ def parse(text: str) -> Readings:
     rows = list(csv.reader(lines))
     if len(rows) < 3:
         return {}
+    columns: dict[str, list[int]] = {}
+    for row in rows[2:]:
+        for name, value in zip(rows[0], row, strict=False):
+            try:
+                columns.setdefault(name, []).append(round(float(value.replace(",", ""))))
+            except ValueError:  # names, dates, n/a
+                continue
     readings = {}
-    for name, value in zip(rows[0], rows[2], strict=False):
-        try:
-            readings[name] = round(float(value.replace(",", "")))
-        except ValueError:  # names, dates, n/a
-            continue
-    return {name: readings[name] for name in (*METRICS.values(), *LAUNCH) if name in readings}
+    for name in (*METRICS.values(), *LAUNCH):
+        found = columns.get(name)
+        if found:
+            readings[name] = min(found) if name in NOISY else found[0]
+            if name in NOISY and max(found) > min(found):
+                readings[most(name)] = max(found)
+    return readings
 
 
 def _failure(log: str, stderr: str, code: int) -> str:

@@ -16,7 +16,7 @@ from kernels import library
 from tilescope.cli import main
 from tilescope.commands.counters import command_words
 from tilescope.failure import UserError
-from tilescope.ncu import LAUNCH, METRICS, Figure, figures, measure, parse
+from tilescope.ncu import LAUNCH, METRICS, Figure, figures, measure, most, parse
 from tilescope.target import Request
 from tilescope.text.hardware import explanations, hardware
 
@@ -33,6 +33,11 @@ CSV = (
 def test_csv_is_read_with_separators_and_gaps() -> None:
     assert parse(CSV) == {ROWS[0]: 16384, ROWS[1]: 34}
     assert parse(CSV.replace('"16,384"', '"16384.000000"')) == {ROWS[0]: 16384, ROWS[1]: 34}
+    second = CSV.splitlines()[-1].replace("16,384", "16,390")
+    assert parse(CSV + second + "\n")[ROWS[0]] == 16384  # it does not vary: the first
+    noisy = METRICS["shared_store.wavefronts"]
+    several = (CSV + second + "\n").replace(ROWS[0], noisy)
+    assert parse(several) == {noisy: 16384, most(noisy): 16390, ROWS[1]: 34}
     assert parse("==ERROR== nothing") == {}
     assert parse("") == {}
 
@@ -54,7 +59,7 @@ def test_what_ncu_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     asked = (tmp_path / "asked").read_text()
     assert "--clock-control none" in asked
     assert "--print-units base" in asked
-    assert "-m tilescope _launch matmul_tiled --size 64 --jit-level 0" in asked
+    assert "-m tilescope _launch matmul_tiled --size 64 --launches 10 --jit-level 0" in asked
     assert all(metric in asked for metric in (*METRICS.values(), *LAUNCH))
     measure(["matmul_tiled"], None)
     assert "--jit-level" not in (tmp_path / "asked").read_text()
@@ -121,6 +126,12 @@ def test_figures_and_their_explanations() -> None:
     changed = figures(run.counters, level0 | {fma: 7}, level0 | {fma: 7})
     assert not all(figure.equal for figure in changed)
     assert explanations(changed)[0].startswith("fma_f32 differs at level 0: the driver expands")
+    waves = METRICS["shared_load.wavefronts"]
+    (text,) = explanations(figures(run.counters, level0 | {most(waves): 99_999}, level0))[:1]
+    assert text == (
+        f"shared_load.wavefronts read {level0[waves]:,} to 99,999 at level 0, in 10 launches: "
+        "warps collide now and then; the least counts"
+    )
     registers = dict.fromkeys(LAUNCH, 0) | {"launch__registers_per_thread": 34}
     text = hardware(run, changed, level0 | registers, level0, "NVIDIA H200")
     assert "NOT" in text

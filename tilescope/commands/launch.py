@@ -1,4 +1,4 @@
-"""``tilescope _launch``: one launch on the GPU and nothing else, for profilers to run."""
+"""``tilescope _launch``: a launch on the GPU and nothing else, for profilers to run."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from ..target import Request, resolve
 @target_options
 @device_option
 @jit_option
-def launch_command(request: Request, index: int, jit_level: int | None) -> None:
-    """Launch once on the GPU; tilescope counters runs this under ncu."""
+@click.option("--launches", type=click.IntRange(1), default=1)
+def launch_command(request: Request, index: int, jit_level: int | None, launches: int) -> None:
+    """Launch on the GPU, from equal arrays each time; tilescope counters runs this under ncu."""
     target = resolve(request)
     with device_errors():
         out = device.launch(
             target.kernel, target.grid, target.block, target.args, target.shared_bytes, index,
-            jit_level,
+            jit_level, launches,
         )  # fmt: skip
     click.echo(json.dumps(dataclasses.asdict(out)))

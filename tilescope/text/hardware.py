@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from device import UnknownGpu, find_gpu, occupancy
 from simulator import Run
 
-from ..ncu import Figure, Readings
+from ..ncu import LAUNCHES, Figure, Readings
 from .findings import wrapped
 from .layout import shape, table
 
@@ -41,6 +41,11 @@ def explanations(found: Sequence[Figure]) -> list[str]:
     by_name = {figure.name: figure for figure in found}
     texts = []
     for figure in found:
+        if figure.most is not None and figure.level0 is not None:
+            texts.append(
+                f"{figure.name} read {figure.level0:,} to {figure.most:,} at level 0, in "
+                f"{LAUNCHES} launches: warps collide now and then; the least counts"
+            )
         if not figure.equal:
             texts.append(f"{figure.name} differs at level 0: {_suspicion(figure)}")
     for operation in ("load", "store"):
@@ -67,8 +72,6 @@ def explanations(found: Sequence[Figure]) -> list[str]:
 def _suspicion(figure: Figure) -> str:
     if figure.name in ("fma_f32", "add_f32", "mul_f32"):
         return "the driver expands div, sqrt and the like into these, which count as one here"
-    if figure.name == "shared_store.wavefronts" or figure.name == "shared_store.bank_conflicts":
-        return "stores of several warps can collide in the hardware, which varies from run to run"
     if figure.name.endswith("requests") and figure.level0 and figure.level0 > figure.simulator:
         return "the hardware also counts requests with every lane off"
     return "not explained; please report it"
