@@ -38,6 +38,11 @@ def hazard(page: Page) -> None:
     page.locator(".finding", has_text="RAW race").first.locator(".jump").click()
 
 
+def barriers(page: Page) -> None:
+    """Some warps wait, others have yet to come."""
+    page.evaluate("tilescopePage.state.update({ view: 'barriers', step: 330 })")
+
+
 def memory(page: Page) -> None:
     """A column of a tile in shared memory: eight words in each of two banks."""
     page.keyboard.press("4")
@@ -54,6 +59,7 @@ PICTURES = {
          "f32[6,6]=arange", "f32[6,6]", "6", "6", "6"], steps, 860,
     ),
     "page-hazard": (["matmul_missing_first_barrier", "--size", "32"], hazard, 820),
+    "page-barriers": (["matmul_missing_first_barrier", "--size", "32"], barriers, 820),
     "page-memory": (
         ["matmul_transposed", "--size", "64", "--tile", "16"], memory, 1600,
     ),

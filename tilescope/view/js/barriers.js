@@ -87,10 +87,12 @@ export class Barriers {
       if (!groups.has(key)) groups.set(key, []);
       groups.get(key).push(number);
     });
-    const race = (numbers) =>
-      (run.hazards[numbers[0]].severity === "error" ? 0 : 2) +
-      (run.hazards[numbers[0]].kind.endsWith("race") ? 0 : 1);
-    const sorted = [...groups.values()].sort((a, b) => race(a) - race(b));
+    // Errors first; of them races, and of these the ones with a cure.
+    const rank = ([number]) => {
+      const { severity, kind, cure_text: cure } = run.hazards[number];
+      return (severity === "error" ? 0 : 4) + (kind.endsWith("race") ? 0 : 2) + (cure ? 0 : 1);
+    };
+    const sorted = [...groups.values()].sort((a, b) => rank(a) - rank(b));
     replace(
       this.findings,
       sorted.map((numbers) =>
@@ -118,11 +120,7 @@ export class Barriers {
       { class: `finding ${hazard.severity}${on ? " on" : ""}` },
       el("h3", {}, el("span", { class: "tag" }, hazard.severity), " ", hazard.message),
       el("ol", {}, rows),
-      el(
-        "p",
-        {},
-        `${count(hazard.count)} ${hazard.kind.endsWith("race") ? "pairs of threads" : "times"}${more ? `; ${count(more)} more like this, on other elements` : ""}.`,
-      ),
+      el("p", {}, howOften(hazard, more)),
       hazard.cure_text ? el("p", { class: "cure" }, `Cure: ${hazard.cure_text}`) : null,
       hazard.notes.map((note) => el("p", { class: "hint" }, note)),
       el(
@@ -268,6 +266,15 @@ export class Barriers {
   }
 }
 
+function howOften(hazard, more) {
+  const number = count(hazard.count);
+  const said = hazard.notes.some((note) => note.startsWith(`${number} `));
+  const often = said
+    ? ""
+    : `${number} ${hazard.kind.endsWith("race") ? "pairs of threads" : "times"}.`;
+  return `${often}${more ? ` ${count(more)} more like this, on other elements.` : ""}`.trim();
+}
+
 // A row for each warp; for a block of one warp, for each thread.
 function lanesOf(block) {
   if (block.rows) return block.rows;
@@ -322,7 +329,7 @@ function stateAt(row, step) {
       return {
         kind: "waits",
         line,
-        text: `waits at the barrier in line ${line}${forever ? ", for ever" : ""}`,
+        text: `waits, line ${line}${forever ? ", for ever" : ""}`,
       };
   }
   if (row.exit !== null && step >= row.exit) return { kind: "gone", text: "is done" };
