@@ -93,8 +93,12 @@ def main() -> int:
             continue
         all_figures[f"{name} {size}"] = [figure.__dict__ for figure in found]
         equal = sum(figure.equal for figure in found)
-        wrong += equal != len(found)
-        rows.append([name, size, f"{equal} of {len(found)}", "; ".join(explanations(found))])
+        varying = sum(figure.varies for figure in found)
+        unsettled = f", {varying} vary" if varying else ""
+        wrong += any(figure.verdict == "NOT" for figure in found)
+        rows.append(
+            [name, size, f"{equal} of {len(found)}{unsettled}", "; ".join(explanations(found))]
+        )
     print("\n".join(table(["kernel", "size", "equal at level 0", "notes"], rows, right=4)))
     if options.out:
         folder = Path(options.out)

@@ -91,6 +91,18 @@ class Figure:
         """Whether the simulator has what the GPU counted at level 0."""
         return self.level0 is None or self.simulator == self.level0
 
+    @property
+    def varies(self) -> bool:
+        """Whether the hardware does not settle it: its readings differ by more than ours does."""
+        if self.equal or self.most is None or self.level0 is None:
+            return False
+        return 0 < self.level0 - self.simulator <= self.most - self.level0
+
+    @property
+    def verdict(self) -> str:
+        """``=``, ``~`` where the readings vary too much to tell, or ``NOT``."""
+        return "=" if self.equal else "~" if self.varies else "NOT"
+
 
 def figures(counters: Counters, level0: Readings, default: Readings) -> list[Figure]:
     """Every counter beside its readings, those that are zero throughout left out."""

@@ -130,7 +130,7 @@ def test_figures_and_their_explanations() -> None:
     (text,) = explanations(figures(run.counters, level0 | {most(waves): 99_999}, level0))[:1]
     assert text == (
         f"shared_load.wavefronts read {level0[waves]:,} to 99,999 at level 0, in 10 launches: "
-        "warps collide now and then; the least counts"
+        f"warps collide now and then, which the simulator's {level0[waves]:,} is without"
     )
     registers = dict.fromkeys(LAUNCH, 0) | {"launch__registers_per_thread": 34}
     text = hardware(run, changed, level0 | registers, level0, "NVIDIA H200")
@@ -150,6 +150,16 @@ def test_figures_and_their_explanations() -> None:
 def test_a_counter_that_this_gpu_lacks_is_no_difference() -> None:
     assert Figure("fma_f32", 3, None, None).equal
     assert not Figure("fma_f32", 3, 4, 3).equal
+
+
+@pytest.mark.parametrize(
+    ("ours", "most", "verdict"),
+    [(1568, 1578, "~"), (1569, 1578, "="), (1568, None, "NOT"), (1500, 1578, "NOT"),
+     (1570, 1578, "NOT")],
+)  # fmt: skip
+def test_what_varying_readings_settle(ours: int, most: int | None, verdict: str) -> None:
+    """Collisions only add: a reading below ours contradicts it, one just above may not."""
+    assert Figure("shared_store.wavefronts", ours, 1569, ours, most).verdict == verdict
 
 
 # -- compute-sanitizer ------------------------------------------------------------------

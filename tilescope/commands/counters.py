@@ -40,7 +40,7 @@ def counters_command(
       tilescope counters matmul_tiled --size 64
       tilescope counters reduction_shuffle --size 4096 --json -
 
-    Exit code 0: equal at level 0; 1: some differ; 2: it could not run, for lack of a GPU
+    Exit code 0: none differs at level 0; 1: some do; 2: it could not run, for lack of a GPU
     or of ncu perhaps.
     """  # noqa: D301 - click reads \b
     find_ncu()
@@ -53,7 +53,7 @@ def counters_command(
         write_json(json_file, _content(run, found, level0, default))
     if json_file != "-":
         click.echo(hardware(run, found, level0, default, device.device_name(index)))
-    ctx.exit(int(not all(figure.equal for figure in found)))
+    ctx.exit(int(any(figure.verdict == "NOT" for figure in found)))
 
 
 def command_words(request: Request) -> list[str]:
@@ -76,6 +76,6 @@ def _content(run: Run, found: list[Figure], level0: Readings, default: Readings)
         "kernel": run.kernel,
         "sha256": run.sha256,
         "equal": all(figure.equal for figure in found),
-        "counters": [dataclasses.asdict(figure) | {"equal": figure.equal} for figure in found],
+        "counters": [dataclasses.asdict(figure) | {"verdict": figure.verdict} for figure in found],
         "ncu": {"level0": level0, "default": default},
     }

@@ -24,13 +24,16 @@ def hardware(
     rows = [
         (
             figure.name, f"{figure.simulator:,}", _number(figure.level0),
-            _number(figure.default), "=" if figure.equal else "NOT",
+            _number(figure.default), figure.verdict,
         )
         for figure in found
     ]  # fmt: skip
     lines += table(head, rows, _WIDTHS)
     equal = sum(figure.equal for figure in found)
+    varying = sum(figure.varies for figure in found)
     lines += ["", f"{equal} of {len(found)} counters equal the GPU's at level 0"]
+    if varying:
+        lines[-1] += f"; {varying} (~) vary too much there to tell"
     lines += [wrapped(text) for text in explanations(found)]
     lines += ["", *_occupancy(run, level0, default, gpu)]
     return "\n".join(lines)
@@ -44,9 +47,10 @@ def explanations(found: Sequence[Figure]) -> list[str]:
         if figure.most is not None and figure.level0 is not None:
             texts.append(
                 f"{figure.name} read {figure.level0:,} to {figure.most:,} at level 0, in "
-                f"{LAUNCHES} launches: warps collide now and then; the least counts"
+                f"{LAUNCHES} launches: warps collide now and then, which the simulator's "
+                f"{figure.simulator:,} is without"
             )
-        if not figure.equal:
+        if not figure.equal and not figure.varies:
             texts.append(f"{figure.name} differs at level 0: {_suspicion(figure)}")
     for operation in ("load", "store"):
         requests = by_name.get(f"shared_{operation}.requests")
