@@ -47,8 +47,13 @@ class _RaceGroup:
     blocks: set[int] = field(default_factory=set)
 
 
+def _line(ins: Instruction) -> Any:
+    """An instruction's source line, which it shares with copies that unrolling makes."""
+    return (ins.location.file, ins.location.line) if ins.location else ins.line
+
+
 class Findings:
-    """Collects hazards; the same finding at the same instruction is one hazard with a count."""
+    """Collects hazards; the same finding at the same source line is one hazard with a count."""
 
     def __init__(
         self, sources: Sources, layout: Layout, sites: list[Site], grid: Triple, block: Triple
@@ -96,7 +101,7 @@ class Findings:
         self, kind: str, message: str, role: str, ins: Instruction | None, count: int,
         thread: Triple | None = None, block: Triple | None = None, **more: Any,
     ) -> None:  # fmt: skip
-        key = (kind, ins.line if ins else 0, more.get("variable", ""))
+        key = (kind, _line(ins) if ins else 0, more.get("variable", ""), role)
         if key in self.found:
             self.found[key].count += count
             return
@@ -156,9 +161,10 @@ class Findings:
 
     def drop_local_reads(self, sites: set[int]) -> None:
         """Reads of unwritten local memory that turned out to change nothing."""
-        lines = {self.sites[number].instruction.line for number in sites}
-        for key in list(self.found):
-            if key[0] == "uninitialised" and key[1] in lines:
+        left = {_line(self.sites[n].instruction) for n in self.local_reads if n not in sites}
+        lines = {_line(self.sites[n].instruction) for n in sites} - left
+        for key, hazard in list(self.found.items()):
+            if key[0] == "uninitialised" and hazard.space == "local" and key[1] in lines:
                 del self.found[key]
 
     def _place(self, space: str, address: int, site: Site) -> tuple[str, int]:
@@ -198,7 +204,7 @@ class Findings:
     def _race_group(self, race: Race, earlier: Site, pick: Any, how: int, equal: bool) -> None:
         c, first = race.conflict, int(pick[0])
         reach = ("lane", "warp", "block")[how]
-        one, two = self._line(earlier), self._line(race.site)
+        one, two = _line(earlier.instruction), _line(race.site.instruction)
         place = int(c.place[first])
         if race.space == "shared":
             address = place // self.geometry.columns * race.granule
@@ -218,10 +224,6 @@ class Findings:
         if len(group.places) < 100_000:
             group.places.update((c.place[pick]).tolist())
             group.blocks.update((c.later[pick] // race.threads).tolist())
-
-    def _line(self, site: Site) -> Any:
-        location = site.instruction.location
-        return (location.file, location.line) if location else site.instruction.line
 
     def _race_hazard(self, group: _RaceGroup) -> Hazard:
         race = group.race
@@ -261,7 +263,7 @@ class Findings:
                 "barrier-divergence", "threads of a block wait at different barriers", "waits",
                 ends[0], 1, thread, block,
             )  # fmt: skip
-            hazard = self.found["barrier-divergence", ends[0].line if ends[0] else 0, ""]
+            hazard = self.found["barrier-divergence", _line(ends[0]) if ends[0] else 0, "", "waits"]
             if len(hazard.involved) < 2 and ends[1]:
                 thread, block, _ = self._example(waits[1].mask)
                 hazard.involved += (self.involved("waits", ends[1], thread, block),)
