@@ -32,7 +32,8 @@ class _Parser(OperandParser):
         super().__init__(text)
         self.result = Module()
         self.files = {
-            int(m[1]): m[2] for m in re.finditer(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, re.M)
+            int(m[1]): re.sub(r"\\(.)", r"\1", m[2])
+            for m in re.finditer(r'^\s*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"', text, re.M)
         }
         self.location: Location | None = None
         self.scope_count = 0

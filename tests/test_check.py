@@ -534,3 +534,10 @@ def test_barriers_as_json() -> None:
     assert content["hazards"] == []
     assert [barrier["needed"] for barrier in content["barriers"]] == [True, True]
     assert all(barrier["hazards"][0]["kind"] for barrier in content["barriers"])
+
+
+@pytest.mark.parametrize("name", ['a "quoted" name.cu', "back\\slash.cu", "two words.cu"])
+def test_files_of_any_name_show_their_lines(file: str, name: str) -> None:
+    Path(name).write_text(Path(file).read_text())
+    said = flat(check(name, *launch("past", 32, "f32[32]")))
+    assert f"write {name}:25 x[threadIdx.x + 8] = 1.0f;" in said
