@@ -36,7 +36,7 @@ class Endless:
         """
         machine = self.machine
         if machine.step >= machine.step_limit:
-            raise Stuck("limit", machine.waiting, {**machine.groups, number: mask})
+            raise Stuck("limit", machine.barriers.waiting, {**machine.groups, number: mask})
         if machine.step >= self.next_keep:
             self.next_keep = min(machine.step * 2, machine.step_limit)
             self.compared = 0
@@ -44,14 +44,14 @@ class Endless:
         elif self.kept is not None and number == self.kept[0]:
             self.compared += 1
             if self._same(mask):
-                raise Stuck("repeats", machine.waiting, {**machine.groups, number: mask})
+                raise Stuck("repeats", machine.barriers.waiting, {**machine.groups, number: mask})
         watching = self.kept is not None and self.compared < 64
         self.next_look = machine.step + 1 if watching else self.next_keep
 
     def _state(self) -> list[Any]:
         machine = self.machine
         masks = [m for m in (*machine.groups.values(), *machine.parked.values()) if m is not None]
-        masks += [w.mask for w in machine.waiting if w.mask is not None]
+        masks += [w.mask for w in machine.barriers.waiting if w.mask is not None]
         keys = np.array([*machine.groups, -1, *machine.parked], np.int64)
         return [keys, *machine.registers, *masks, *machine.memory_state()]
 

@@ -7,20 +7,19 @@ branches together again. A barrier holds lanes until their block's others have c
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from .barriers import Barriers, Splits
 from .blocks import EXIT
 from .endless import Endless
-from .flow import deciders
 from .geometry import Geometry
 from .program import CompiledBlock, Program
 from .schedule import Schedule
-from .waiting import Listener, Stuck, Waiting
+from .waiting import Listener, Stuck
 
 _FAIR = 64
 """After so many steps that did not bring all lanes together, the group that has waited
@@ -56,8 +55,7 @@ class Machine:
         self.warp_runs = np.zeros(count, np.int64)
         self.divergent_branches = 0
         self.barrier_warps = 0
-        self.split_at: set[int] = set()
-        self._deciders: dict[int, set[int]] = {}
+        self.splits = Splits([compiled.block for compiled in program.blocks])
         self._functions: dict[tuple[int, bool], Callable[..., Any]] = {}
         self._active: dict[int, tuple[Any, tuple[int, int]]] = {}
 
@@ -72,9 +70,8 @@ class Machine:
         self.alive: Any = None
         self.finished = False
         self.groups: dict[int, Any] = {self.program.start: None}
-        self.waiting: list[Waiting] = []
+        self.barriers = Barriers(self)
         self.parked: dict[int, Any] = {}
-        self.arrived: dict[int, Any] = {}
         self.ages: dict[int, int] = {}
         self.step = 0
         self.forced: set[int] = set()
@@ -83,9 +80,9 @@ class Machine:
         self.endless = Endless(self)
         self.schedule.start(geometry)
         while not self.finished:
-            if not self.groups and not self._release():
+            if not self.groups and not self.barriers.release():
                 if not self.parked:
-                    raise Stuck("waits", self.waiting, {})
+                    raise Stuck("waits", self.barriers.waiting, {})
                 self._force_parked()
             self._advance()
 
@@ -93,7 +90,7 @@ class Machine:
 
     def _advance(self) -> None:
         """Take a group of lanes and run it until it splits, waits or ends."""
-        alone = len(self.groups) == 1 and not self.waiting and not self.parked
+        alone = len(self.groups) == 1 and not self.barriers.waiting and not self.parked
         number, mask, whole = self.schedule.pick(self.groups, self._oldest())
         self.ages[number] = self.step
         if whole:
@@ -103,7 +100,7 @@ class Machine:
         else:
             alone = False
         if not alone and self.step % _FAIR == 0:
-            self._release()
+            self.barriers.release()
         while True:
             self.step += 1
             if self.step >= self.endless.next_look:
@@ -115,7 +112,7 @@ class Machine:
                     return
             if block.warp_barrier:
                 self.listener.warp_sync(mask, self._members(block))
-            threads, warps = self._count(mask)
+            threads, warps = self.count(mask)
             self.thread_runs[number] += threads
             self.warp_runs[number] += warps
             key = (number, not alone)
@@ -128,7 +125,7 @@ class Machine:
             if following is None:
                 return
             if not alone:
-                self._join(following, mask)
+                self.join(following, mask)
                 return
             number = following
 
@@ -138,7 +135,8 @@ class Machine:
             return None
         return min(self.groups, key=lambda n: self.ages.get(n, -1))
 
-    def _count(self, mask: Any) -> tuple[int, int]:
+    def count(self, mask: Any) -> tuple[int, int]:
+        """Threads of a mask, and warps that have one of them."""
         key = id(mask)
         known = self._active.get(key)
         if known is not None and known[0] is mask:
@@ -149,7 +147,7 @@ class Machine:
         self._active[key] = (mask, counts)
         return counts
 
-    def _join(self, number: int, mask: Any) -> None:
+    def join(self, number: int, mask: Any) -> None:
         """Put lanes at a block; those that stand there already are joined."""
         if number == EXIT:
             self._exit(mask)
@@ -170,7 +168,7 @@ class Machine:
         if kind == "branch":
             return self._branch(block, out, mask)
         if kind == "barrier":
-            return self._barrier(block, out, mask, alone)
+            return self.barriers.come(block, out, mask, alone)
         if kind == "call":
             follow = np.int32(block.block.follow)
             index = block.return_register
@@ -179,7 +177,7 @@ class Machine:
             return block.call_entry
         return self._rare(block, out, mask)
 
-    def _split(self, predicate: Any, mask: Any) -> tuple[Any, Any]:
+    def split(self, predicate: Any, mask: Any) -> tuple[Any, Any]:
         """The lanes for which a predicate holds, and the others; ``None`` for nobody."""
         if predicate.ndim == 0:
             return (mask, False) if predicate else (False, mask)
@@ -192,31 +190,24 @@ class Machine:
         return yes, no
 
     def _branch(self, block: CompiledBlock, predicate: Any, mask: Any) -> int | None:
-        yes, no = self._split(predicate, mask)
+        yes, no = self.split(predicate, mask)
         if no is False:
             return block.block.targets[0]
         if yes is False:
             return block.block.follow
         self._note_divergence(block.number, yes, mask)
-        self._join(block.block.follow, no)
-        self._join(block.block.targets[0], yes)
+        self.join(block.block.follow, no)
+        self.join(block.block.targets[0], yes)
         return None
 
     def _note_divergence(self, number: int, yes: Any, mask: Any) -> None:
         """Count warps of which some lanes branch and some do not."""
-        _, total = self._count(mask)
+        _, total = self.count(mask)
         _, taking = self.geometry.active(yes)
         rest = ~yes if mask is None else mask & ~yes
         _, leaving = self.geometry.active(rest)
         self.divergent_branches += taking + leaving - total
-        if number not in self.split_at and self._part_of_a_block(yes, mask):
-            self.split_at.add(number)
-
-    def _part_of_a_block(self, lanes: Any, among: Any) -> bool:
-        """Whether some block has lanes here and others that are not."""
-        here = np.broadcast_to(lanes, self.geometry.shape)
-        rest = ~here if among is None else among & ~here
-        return bool((here.any(axis=(0, 1, 2)) & rest.any(axis=(0, 1, 2))).any())
+        self.splits.note(number, yes, mask, self.geometry.shape)
 
     def _rare(self, block: CompiledBlock, out: Any, mask: Any) -> int | None:
         kind = block.kind
@@ -225,14 +216,14 @@ class Machine:
         if kind == "return":
             return self._return(block, out, mask)
         # exit, trap, assert: perhaps under a guard
-        gone, staying = self._split(np.bool_(True) if out is None else out, mask)
+        gone, staying = self.split(np.bool_(True) if out is None else out, mask)
         if gone is False:
             return block.block.follow
         if kind in ("trap", "assert"):
             self.listener.event(kind, block, gone)
         self._exit(gone)
         if staying is not False:
-            self._join(block.block.follow, staying)
+            self.join(block.block.follow, staying)
         return None
 
     def _switch(self, block: CompiledBlock, index: Any, mask: Any) -> int | None:
@@ -243,13 +234,12 @@ class Machine:
         for i, target in enumerate(targets):
             lanes = (index == i) if mask is None else mask & (index == i)
             if lanes.any():
-                if self._part_of_a_block(lanes, mask):
-                    self.split_at.add(block.number)
-                self._join(target, lanes)
+                self.splits.note(block.number, lanes, mask, self.geometry.shape)
+                self.join(target, lanes)
         return None
 
     def _return(self, block: CompiledBlock, guard: Any, mask: Any) -> int | None:
-        leaving, staying = self._split(np.bool_(True) if guard is None else guard, mask)
+        leaving, staying = self.split(np.bool_(True) if guard is None else guard, mask)
         if leaving is False:
             return block.block.follow
         where = self.registers[block.return_register]
@@ -259,9 +249,9 @@ class Machine:
             lanes = where == number
             lanes = lanes if leaving is None else leaving & lanes
             if np.any(lanes):
-                self._join(number, lanes)
+                self.join(number, lanes)
         if staying is not False:
-            self._join(block.block.follow, staying)
+            self.join(block.block.follow, staying)
         return None
 
     def _exit(self, mask: Any) -> None:
@@ -277,12 +267,12 @@ class Machine:
         """Of the lanes that came to a warp-synchronous instruction, those that may run it."""
         if block.number in self.forced:
             self.forced.discard(block.number)
-            return mask if mask is not None else self._all()
+            return mask if mask is not None else self._everybody()
         here = self.parked.pop(block.number, None)
         if here is not None:
             mask = here if mask is None else mask | here
         if block.gate == "ALL":
-            return mask if mask is not None else self._all()
+            return mask if mask is not None else self._everybody()
         g = self.geometry
         named = self._members(block)
         lanes = g.warp_bits(np.bool_(True) if mask is None else mask)
@@ -292,7 +282,7 @@ class Machine:
         if mask is not None:
             ready = ready & mask
         if ready.all():
-            return self._all() if mask is None else mask
+            return self._everybody() if mask is None else mask
         late = ~ready if mask is None else mask & ~ready
         if late.any():
             self.parked[block.number] = late
@@ -303,7 +293,7 @@ class Machine:
         assert block.gate is not None
         return eval(block.gate, self.names | {"R": self.registers})
 
-    def _all(self) -> Any:
+    def _everybody(self) -> Any:
         return np.ones((1, 1, 1, 1), bool)
 
     def _force_parked(self) -> None:
@@ -340,158 +330,3 @@ class Machine:
             return False
         self.listener.warp_sync(together, members)
         return True
-
-    # -- barriers -------------------------------------------------------------------
-
-    def _barrier(self, block: CompiledBlock, out: Any, mask: Any, alone: bool) -> int | None:
-        guard, number, count, predicate = out
-        if guard is not None:
-            coming, passing = self._split(guard, mask)
-            if passing is not False:
-                self._join(block.block.follow, passing)
-            if coming is False:
-                return None
-            if passing is not False and self._part_of_a_block(coming, mask):
-                self.split_at.add(block.number)
-            mask, alone = coming, False
-        if "arrive" in block.block.end.modifiers:  # type: ignore[union-attr]
-            self._arrive(number, mask)
-            return block.block.follow
-        wait = Waiting(block, mask, number, count, predicate)
-        if alone and number.ndim == 0 and count.ndim == 0 and not count:
-            self._let_go([wait], mask)
-            return block.block.follow
-        wait.in_pieces = self._in_pieces(block, mask)
-        self.waiting.append(wait)
-        if np.any(count):  # it may be complete without the others
-            self._release()
-        return None
-
-    def _in_pieces(self, block: CompiledBlock, mask: Any) -> bool:
-        """Whether threads come to a barrier without others of their block, by a branch's doing.
-
-        Told in lockstep only, which brings branches together where it can. It cannot always
-        (fairness lets a group go that waits for one that loops on), so a branch has to be
-        there, too, that split a block and decides on this barrier.
-        """
-        if mask is None or type(self.schedule) is not Schedule or not self.split_at:
-            return False
-        if not self._part_of_a_block(mask, self.alive):
-            return False
-        if block.number not in self._deciders:
-            blocks = [compiled.block for compiled in self.program.blocks]
-            self._deciders[block.number] = deciders(blocks, block.number) | {block.number}
-        return not self._deciders[block.number].isdisjoint(self.split_at)
-
-    def _arrive(self, number: Any, mask: Any) -> None:
-        """``bar.arrive``: counted, not held. Warps count as 32 threads."""
-        key = int(np.asarray(number).reshape(-1)[0])
-        self.arrived[key] = self.arrived.get(key, 0) + self._warps_of(mask) * 32
-        self.listener.arrive(mask, key)
-
-    def _warps_of(self, mask: Any) -> Any:
-        """How many warps of each block have a lane in the mask, ``(blocks,)``."""
-        bits = self.geometry.warp_bits(np.bool_(True) if mask is None else mask)
-        return np.broadcast_to((bits != 0).sum(axis=0), (self.geometry.columns,))
-
-    def _release(self) -> bool:
-        """Let go of every block whose threads have all come; whether there was one."""
-        if not self.waiting:
-            return False
-        g = self.geometry
-        if (
-            len(self.waiting) == 1
-            and not self.groups
-            and not self.parked
-            and not np.any(self.waiting[0].count)
-            and self.waiting[0].number.ndim == 0
-            and self._covers(self.waiting[0].mask)
-        ):
-            wait = self.waiting.pop()
-            self._let_go([wait], wait.mask)
-            self._join(wait.block.block.follow, wait.mask)
-            return True
-        whole = np.ones(g.shape, bool)
-        alive = whole if self.alive is None else np.broadcast_to(self.alive, g.shape)
-        released = False
-        numbers: set[int] = set()
-        for wait in self.waiting:
-            numbers |= set(np.unique(wait.number).tolist())
-        for number in sorted(numbers):
-            members: list[tuple[Waiting, Any]] = []
-            union = np.zeros(g.shape, bool)
-            wanted = np.zeros(g.columns, np.int64)
-            for wait in self.waiting:
-                lanes = (wait.number == number) & (whole if wait.mask is None else wait.mask)
-                lanes = np.broadcast_to(lanes, g.shape)
-                if lanes.any():
-                    members.append((wait, lanes))
-                    union |= lanes
-                    count = np.where(lanes, wait.count, 0)
-                    wanted = np.maximum(wanted, count.reshape(g.threads, -1).max(axis=0))
-            present = union.any(axis=(0, 1, 2))
-            every = (union | ~alive).all(axis=(0, 1, 2))
-            union = self._generation(union, wanted, self.arrived.get(number, 0))
-            counted = self._warps_of(union) * 32 + self.arrived.get(number, 0)
-            done = present & np.where(wanted > 0, counted >= wanted, every)
-            if not done.any():
-                continue
-            released = True
-            if number in self.arrived:
-                self.arrived[number] = np.where(done, 0, self.arrived[number])
-            go: list[Waiting] = []
-            for wait, lanes in members:
-                leaving = lanes & union & done
-                if not leaving.any():
-                    continue
-                go.append(dataclasses.replace(wait, mask=leaving))
-                rest = (whole if wait.mask is None else wait.mask) & ~leaving
-                wait.mask = rest
-            self._let_go(go, union & done)
-            for wait in go:
-                self._join(wait.block.block.follow, wait.mask)
-        self.waiting = [w for w in self.waiting if w.mask is None or w.mask.any()]
-        return released
-
-    def _generation(self, union: Any, wanted: Any, arrived: Any) -> Any:
-        """Of the lanes at a counted barrier, the warps that complete it: the lowest ones."""
-        if not wanted.any():
-            return union
-        g = self.geometry
-        here = np.broadcast_to(g.warp_bits(union) != 0, (g.warps, g.columns))
-        turn = np.cumsum(here, axis=0) * 32 + arrived
-        mine = here & ((turn <= wanted) | (wanted == 0))
-        return union & np.repeat(mine, 32, axis=0)[: g.threads].reshape(g.shape)
-
-    def _covers(self, mask: Any) -> bool:
-        if mask is None:
-            return True
-        alive = np.bool_(True) if self.alive is None else self.alive
-        return bool((mask | ~alive).all())
-
-    def _let_go(self, waits: list[Waiting], lanes: Any) -> None:
-        self.barrier_warps += self._count(lanes)[1]
-        for wait in waits:
-            wait.in_pieces = wait.in_pieces and not self.broken
-            if wait.block.reduction:
-                self._reduce(wait, waits, lanes)
-        self.listener.barrier(waits, lanes, self.alive)
-
-    def _reduce(self, wait: Waiting, waits: list[Waiting], lanes: Any) -> None:
-        """``bar.red``: a reduction over all threads that came, given to each."""
-        g = self.geometry
-        operation, index = wait.block.reduction  # type: ignore[misc]
-        true = np.zeros(g.shape, bool)
-        for other in waits:
-            mask = np.bool_(True) if other.mask is None else other.mask
-            true |= np.broadcast_to(other.predicate & mask, g.shape)
-        on = np.broadcast_to(np.bool_(True) if lanes is None else lanes, g.shape)
-        result: Any
-        if operation == "popc":
-            result = (true & on).sum(axis=(0, 1, 2), dtype=np.int32)
-        elif operation == "or":
-            result = (true & on).any(axis=(0, 1, 2))
-        else:
-            result = (true | ~on).all(axis=(0, 1, 2))
-        mine = np.bool_(True) if wait.mask is None else wait.mask
-        self.registers[index] = np.where(mine, result.reshape(1, 1, 1, -1), self.registers[index])
