@@ -26,7 +26,11 @@ _BY_WARP = 1 << 16
 """Threads of a launch up to which one warp at a time is fast enough."""
 
 
-@click.command("view", context_settings={"ignore_unknown_options": True})
+@click.command(
+    "view",
+    short_help="Draw a run, step by step, as one HTML file.",
+    context_settings={"ignore_unknown_options": True},
+)
 @target_options
 @launch_options
 @click.option("--compare", "other", metavar="OTHER", help="A library kernel to put beside it.")
