@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,35 +21,38 @@ _SHARED, _LOCAL = WINDOWS["shared"], WINDOWS["local"]
 _JUST_BEFORE = 1 << 30
 """So many bytes in front of an array are reported as a negative index into it."""
 
-Event = tuple[str, Any, Any, Any]
-"""Space, address, mask, and the memory."""
+Part = tuple[str, Any, Any, Any]
+"""Of an access: space, address, mask, and the memory; more than one where lanes differ."""
+
+
+class Event(NamedTuple):
+    """One execution of a memory instruction (one space of it), told before it happens.
+
+    Attributes:
+        site: The instruction.
+        space: ``global``, ``shared`` or ``local``.
+        address: Byte address within the space, without ``site.offset``; broadcasts to the
+            geometry's shape.
+        mask: The lanes that access; ``None`` is all of them.
+        repeated: Address and mask are the very objects of this site's last event.
+        home: The ``Allocation`` or ``ColumnMemory`` accessed.
+        values: What a store writes, one array an element; else ``None``.
+    """
+
+    site: Site
+    space: str
+    address: Any
+    mask: Any
+    repeated: bool
+    home: Any
+    values: Any
 
 
 class AccessObserver(Protocol):
     """Sees every access, in bulk."""
 
-    def access(
-        self,
-        site: Site,
-        space: str,
-        address: Any,
-        mask: Any,
-        repeated: bool,
-        home: Any,
-        values: Any,
-    ) -> None:
-        """One execution of a memory instruction, told before it happens.
-
-        Args:
-            site: The instruction.
-            space: ``global``, ``shared`` or ``local``.
-            address: Byte address within the space, without ``site.offset``; broadcasts
-                to the geometry's shape.
-            mask: The lanes that access; ``None`` is all of them.
-            repeated: Address and mask are the very objects of this site's last event.
-            home: The ``Allocation`` or ``ColumnMemory`` accessed.
-            values: What a store writes, one array an element; else ``None``.
-        """
+    def access(self, event: Event) -> None:
+        """An access is about to happen."""
 
 
 class Memories:
@@ -92,7 +95,7 @@ class Memories:
 
     # -- address to index -------------------------------------------------------
 
-    def resolve(self, site: Site, base: Any, mask: Any) -> tuple[Any, list[Event]]:
+    def resolve(self, site: Site, base: Any, mask: Any) -> tuple[Any, list[Part]]:
         """The index of an access, and its events."""
         low, high, bits = _extent(base, None)
         found = self._whole(site, base, mask, low, high, bits)
@@ -137,13 +140,13 @@ class Memories:
         relative = base - np.int64(allocation.base - offset)
         return GlobalIndex(allocation, relative, site.type, site.count), "global", base
 
-    def _piecewise(self, site: Site, base: Any, mask: Any) -> tuple[MixedIndex, list[Event]]:
+    def _piecewise(self, site: Site, base: Any, mask: Any) -> tuple[MixedIndex, list[Part]]:
         """Lanes in different arrays or spaces, and those that are nowhere: hazards."""
         shape = self.geometry.shape
         address = np.broadcast_to(base + np.int64(site.offset), shape)
         left = np.ones(shape, bool) if mask is None else np.broadcast_to(mask, shape).copy()
         parts: list[tuple[Any, Any]] = []
-        events: list[Event] = []
+        events: list[Part] = []
         aligned = (address & np.int64(site.width - 1)) == 0
         for name, start, end, make in self._places(site, address, left):
             inside = left & (address >= start) & (address <= end - site.width)
@@ -274,7 +277,7 @@ class Access:
         self.base: Any = None
         self.mask: Any = None
         self.index: Any = None
-        self.events: list[Event] = []
+        self.events: list[Part] = []
         self.whole = False
 
     def _look(self, base: Any, mask: Any, values: Any = None) -> None:
@@ -285,9 +288,10 @@ class Access:
             self.base, self.mask = base, mask
             self.whole = len(self.events) == 1
         repeated = repeated and self.whole
-        for observer in self.memories.observers:
-            for space, address, lanes, home in self.events:
-                observer.access(self.site, space, address, lanes, repeated, home, values)
+        for space, address, lanes, home in self.events:
+            event = Event(self.site, space, address, lanes, repeated, home, values)
+            for observer in self.memories.observers:
+                observer.access(event)
 
     def load(self, base: Any, mask: Any) -> tuple[Any, ...]:
         """The loaded elements; lanes that are off get anything."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .access import Event
 from .geometry import WARP, Geometry
 from .site import Site
 
@@ -107,27 +108,19 @@ class TrafficCounter:
                 self._totals[slot] += self._last[slot] * times
                 self._pending[slot] = 0
 
-    def access(
-        self,
-        site: Site,
-        space: str,
-        address: Any,
-        mask: Any,
-        repeated: bool,
-        home: Any,
-        values: Any,
-    ) -> None:
+    def access(self, event: Event) -> None:
         """See ``AccessObserver``."""
+        site = event.site
         if not site.counted:
             return
-        slot = site.number * len(COUNTED_SPACES) + COUNTED_SPACES.index(space)
-        if repeated:
+        slot = site.number * len(COUNTED_SPACES) + COUNTED_SPACES.index(event.space)
+        if event.repeated:
             self._pending[slot] += 1
             return
         if self._pending[slot]:
             self._totals[slot] += self._last[slot] * self._pending[slot]
             self._pending[slot] = 0
-        cost = self.cost(site, space, address, mask)
+        cost = self.cost(site, event.space, event.address, event.mask)
         self._last[slot] = cost
         self._totals[slot] += cost
 

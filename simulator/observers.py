@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .access import Event
 from .geometry import Geometry
 from .memory import ColumnMemory
 from .races import RaceCheck
@@ -66,19 +67,11 @@ class LocalCheck:
         self.whole = np.zeros(count, bool)
         self.lanes: dict[int, Any] = {}
 
-    def access(
-        self,
-        site: Site,
-        space: str,
-        address: Any,
-        mask: Any,
-        repeated: bool,
-        home: Any,
-        values: Any,
-    ) -> None:
+    def access(self, event: Event) -> None:
         """See ``AccessObserver``."""
-        if space != "local":
+        if event.space != "local":
             return
+        site, address, mask, home = event.site, event.address, event.mask, event.home
         assert isinstance(home, ColumnMemory)
         full = np.broadcast_to(address, self.geometry.shape) if address.ndim else None
         if full is None:

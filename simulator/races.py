@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .access import Event
 from .geometry import Geometry
 from .intervals import Intervals
 from .lanes import SHARED, Lanes, LookCloser, Race, lanes_of
@@ -73,29 +74,21 @@ class RaceCheck:
 
     # -- events -------------------------------------------------------------------
 
-    def access(
-        self,
-        site: Site,
-        space: str,
-        address: Any,
-        mask: Any,
-        repeated: bool,
-        home: Any,
-        values: Any,
-    ) -> None:
-        """See ``AccessObserver``; ``home`` is the memory, ``values`` what a store writes."""
+    def access(self, event: Event) -> None:
+        """See ``AccessObserver``."""
+        site, space = event.site, event.space
         if not site.counted:
             return
         self.now += 1
         if site.strong and self.races and space in ("shared", "global"):
-            self._synchronise(site, space, address, mask)
+            self._synchronise(event)
         if space == "shared":
             if self.shared_shadow is None:
-                self.intervals.add(site, address, mask)
+                self.intervals.add(site, event.address, event.mask)
             else:
-                self._shared(site, address, mask, home, values)
+                self._shared(event)
         elif space == "global" and self.races:
-            self._global(site, address, mask, repeated, home, values)
+            self._global(event)
 
     def barrier(self, lanes: Any) -> None:
         """A block barrier let lanes go."""
@@ -133,10 +126,10 @@ class RaceCheck:
 
     # -- shared memory, with the table ------------------------------------------------
 
-    def _shared(self, site: Site, address: Any, mask: Any, home: Any, values: Any) -> None:
-        g, shadow = self.geometry, self.shared_shadow
+    def _shared(self, event: Event) -> None:
+        g, shadow, site = self.geometry, self.shared_shadow, event.site
         assert shadow is not None
-        lanes = lanes_of(g, site, address, mask, g.columns)
+        lanes = lanes_of(g, site, event.address, event.mask, g.columns)
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
         for part in range(max(1, site.width // self.granule)):
             place = (lanes.address // self.granule + part) * g.columns + lanes.column
@@ -148,13 +141,12 @@ class RaceCheck:
             if site.kind != "load":
                 self.written[place] = True
             if self.races:
-                self._look_up(shadow, site, lanes, place, thread, home, values, "shared", part)
+                self._look_up(shadow, event, lanes, place, thread, part)
 
     def _look_up(
-        self, shadow: Shadow, site: Site, lanes: Lanes, place: Any, thread: Any,
-        home: Any, values: Any, space: str, part: int,
-    ) -> None:  # fmt: skip
-        g = self.geometry
+        self, shadow: Shadow, event: Event, lanes: Lanes, place: Any, thread: Any, part: int
+    ) -> None:
+        g, site = self.geometry, event.site
 
         def ordered(time: Any, earlier: Any, which: Any) -> Any:
             block, other = np.divmod(earlier, g.threads)
@@ -175,21 +167,19 @@ class RaceCheck:
 
         for conflict in shadow.access(site, place, thread, self.now, ordered):
             same_value = None
-            if conflict.kind == "waw" and values is not None:
-                same_value = self._same_value(conflict, site, lanes, home, values, part)
-            allocation = home if isinstance(home, Allocation) else None
+            if conflict.kind == "waw" and event.values is not None:
+                same_value = self._same_value(conflict, event, lanes, part)
+            allocation = event.home if isinstance(event.home, Allocation) else None
             self.found(
                 Race(
-                    conflict, site, space, allocation, g.threads, self.granule, same_value,
+                    conflict, site, event.space, allocation, g.threads, self.granule, same_value,
                     lanes.column[conflict.lane], part,
                 )
             )  # fmt: skip
 
-    def _same_value(
-        self, conflict: Conflict, site: Site, lanes: Lanes, home: Any, values: Any, part: int
-    ) -> Any:
+    def _same_value(self, conflict: Conflict, event: Event, lanes: Lanes, part: int) -> Any:
         """Whether both writes of a pair leave the same bits."""
-        g = self.geometry
+        g, site, home, values = self.geometry, event.site, event.home, event.values
         element = part * self.granule // site.size
         value = np.broadcast_to(values[min(element, len(values) - 1)], g.shape)
         mine = value.reshape(g.threads, g.columns)[
@@ -215,46 +205,42 @@ class RaceCheck:
 
     # -- global memory ---------------------------------------------------------------
 
-    def _global(
-        self, site: Site, address: Any, mask: Any, repeated: bool, home: Allocation, values: Any
-    ) -> None:
+    def _global(self, event: Event) -> None:
+        site, home, g = event.site, event.home, self.geometry
         number = home.number
         if number not in self.closer:
-            self._quick_look(site, address, mask, repeated, home)
+            self._quick_look(event)
             return
-        g = self.geometry
-        lanes = lanes_of(g, site, address, mask, g.columns)
+        lanes = lanes_of(g, site, event.address, event.mask, g.columns)
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
         shadow = self.shadows.get(number)
         if shadow is None:
             shadow = self.shadows[number] = Shadow(g.everyone)
         places = (lanes.address - home.base) // self.granule
         for part in range(max(1, site.width // self.granule)):
-            self._look_up(shadow, site, lanes, places + part, thread, home, values, "global", part)
+            self._look_up(shadow, event, lanes, places + part, thread, part)
 
-    def _quick_look(
-        self, site: Site, address: Any, mask: Any, repeated: bool, home: Allocation
-    ) -> None:
+    def _quick_look(self, event: Event) -> None:
         """Only read, only written with one thread an element, or only strong: no race."""
-        number = home.number
+        number, site = event.home.number, event.site
         kind = "strong" if site.strong else "read" if site.kind == "load" else "written"
         if self.uses.setdefault(number, kind) != kind:
             raise LookCloser(number)
         if kind == "written":
-            self._first_touch(site, address, mask, repeated, home)
+            self._first_touch(event)
 
-    def _synchronise(self, site: Site, space: str, address: Any, mask: Any) -> None:
+    def _synchronise(self, event: Event) -> None:
         """A strong access releases and acquires; its lanes take turns.
 
         Block by block, threads ascending, as ``atomics`` has it.
         """
-        g = self.geometry
+        g, site = self.geometry, event.site
         if not self.releases.fences:  # nothing is released before a fence
             return
-        lanes = lanes_of(g, site, address, mask, g.columns)
+        lanes = lanes_of(g, site, event.address, event.mask, g.columns)
         blocks = g.blocks[lanes.column]
         thread = blocks * g.threads + lanes.thread
-        place = lanes.address if space == "global" else -1 - (blocks << 32 | lanes.address)
+        place = lanes.address if event.space == "global" else -1 - (blocks << 32 | lanes.address)
         turn = np.empty(len(thread), np.int64)
         turn[np.lexsort((lanes.thread, lanes.column))] = np.arange(len(thread))
         times = self.now + turn
@@ -266,14 +252,12 @@ class RaceCheck:
             self.releases.acquire(place, thread, blocks, times)
         self.now += len(thread)
 
-    def _first_touch(
-        self, site: Site, address: Any, mask: Any, repeated: bool, home: Allocation
-    ) -> None:
+    def _first_touch(self, event: Event) -> None:
         """A write to an array that is only written: is each location written once?"""
-        if repeated:
+        site, home, g = event.site, event.home, self.geometry
+        if event.repeated:
             raise LookCloser(home.number)
-        g = self.geometry
-        lanes = lanes_of(g, site, address, mask, g.columns)
+        lanes = lanes_of(g, site, event.address, event.mask, g.columns)
         touched = self.touched.get(home.number)
         if touched is None:
             touched = self.touched[home.number] = np.zeros(len(home.buffer) // self.granule, bool)
