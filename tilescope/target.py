@@ -66,15 +66,21 @@ class Target:
     file: str = ""
 
 
-def resolve(request: Request) -> Target:
+def resolve(request: Request, reference: bool = True) -> Target:
     """Compile what was asked for and make its arguments.
+
+    Args:
+        request: What was asked for.
+        reference: Whether to work out what the outputs should become, which takes seconds
+            for large sizes, and has to be done before a launch changes the arguments.
 
     Raises:
         UserError: The request does not make a launch.
         KernelError: The kernel cannot be had.
         FileNotFoundError: No such file.
     """
-    target = _from_file(request) if _is_file(request.target) else _from_library(request)
+    from_file = _is_file(request.target)
+    target = _from_file(request) if from_file else _from_library(request, reference)
     names = parameter_names(target.kernel.sources, target.kernel.name)
     try:
         convert(target.kernel, target.args, names)
@@ -87,7 +93,7 @@ def _is_file(target: str) -> bool:
     return target.endswith((*_CUDA, ".ptx")) or os.sep in target or Path(target).is_file()
 
 
-def _from_library(request: Request) -> Target:
+def _from_library(request: Request, reference: bool) -> Target:
     entry = library.get(request.target)
     if request.words:
         raise UserError(
@@ -105,7 +111,7 @@ def _from_library(request: Request) -> Target:
     kernel = entry.kernel(tile, request.arch, request.options, request.build or "device")
     return Target(
         entry.name, kernel, launch.grid, launch.block, launch.args, launch.shared_bytes,
-        entry, size, tile, launch, launch.expected(),
+        entry, size, tile, launch, launch.expected() if reference else None,
     )  # fmt: skip
 
 

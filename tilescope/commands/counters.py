@@ -45,7 +45,7 @@ def counters_command(
     """  # noqa: D301 - click reads \b
     find_ncu()
     require_gpu(index, "counters")
-    run = execute(resolve(request), "lockstep", "none").run
+    run = execute(resolve(request, False), "lockstep", "none").run
     words = [*command_words(request), "--device", str(index)]
     level0, default = measure(words, 0), measure(words, None)
     found = figures(run.counters, level0, default)

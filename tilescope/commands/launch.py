@@ -21,7 +21,7 @@ from ..target import Request, resolve
 @click.option("--launches", type=click.IntRange(1), default=1)
 def launch_command(request: Request, index: int, jit_level: int | None, launches: int) -> None:
     """Launch on the GPU, from equal arrays each time; tilescope counters runs this under ncu."""
-    target = resolve(request)
+    target = resolve(request, False)
     with device_errors():
         out = device.launch(
             target.kernel, target.grid, target.block, target.args, target.shared_bytes, index,

@@ -76,12 +76,12 @@ def time_command(
 
 def _targets(request: Request) -> list[Target]:
     """The target; for library kernels, every further word is one more."""
-    first = resolve(dataclasses.replace(request, words=())) if _several(request) else None
+    first = resolve(dataclasses.replace(request, words=()), False) if _several(request) else None
     if first is None:
-        return [resolve(request)]
+        return [resolve(request, False)]
     targets = [first]
     for name in request.words:
-        other = resolve(dataclasses.replace(request, target=name, words=()))
+        other = resolve(dataclasses.replace(request, target=name, words=()), False)
         if other.entry is None:
             raise UserError(f"{name} is a file: time it by itself")
         targets.append(other)
