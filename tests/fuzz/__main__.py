@@ -1,0 +1,67 @@
+"""``python -m tests.fuzz SECONDS SEED``: run the nets for as long as wanted.
+
+Each net runs for SECONDS. A difference is printed with its seed and its shrunk program; the
+seed shows it again with ``--net NAME --count 1``. The exit code is 1 if there was one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import sys
+import time
+
+from .report import Report
+
+NETS = ("ptx", "cuda", "mutate", "modifiers", "races")
+
+
+def available() -> list[str]:
+    """The nets that are there."""
+    return [name for name in NETS if importlib.util.find_spec(f"{__package__}.{name}")]
+
+
+def told(name: str, report: Report, seconds: float) -> str:
+    """A net's report as text."""
+    lines = [
+        f"{name}: {report.programs} programs, {report.launches} launches, "
+        f"{len(report.differences)} differences in {seconds:.0f} s"
+    ]
+    for kind in sorted({*report.reached, *report.known}):
+        counts = report.reached.get(kind, {})
+        lines.append(f"  {kind}: {len(counts)} reached")
+        pairs = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+        lines.append("    " + ", ".join(f"{key} {n}" for key, n in pairs))
+        never = report.never(kind)
+        if never:
+            lines.append(f"  {kind} never reached: {', '.join(never)}")
+    lines += [f"  {note}" for note in report.notes]
+    for found in report.differences:
+        lines.append(f"  DIFFERENCE, seed {found.seed}: {found.what}")
+        lines += [f"    | {line}" for line in found.program.splitlines()]
+    return "\n".join(lines)
+
+
+def main(words: list[str]) -> int:
+    """Run the command; 1 on a difference."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("seconds", type=float, help="for each net")
+    parser.add_argument("seed", type=int, help="of the first program")
+    parser.add_argument("--net", action="append", choices=NETS, help="only this one (repeatable)")
+    parser.add_argument("--count", type=int, help="at most so many programs a net")
+    options = parser.parse_args(words)
+    names = options.net or available()
+    failed = False
+    for name in names:
+        print(f"{name}: {options.seconds:g} s from seed {options.seed} ...", flush=True)
+        start = time.monotonic()
+        net = importlib.import_module(f"{__package__}.{name}")
+        report: Report = net.run(options.seconds, options.seed, options.count)
+        print(told(name, report, time.monotonic() - start), flush=True)
+        failed = failed or bool(report.differences)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
