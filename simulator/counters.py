@@ -20,7 +20,8 @@ SECTOR = 32
 BANKS = 32
 """Banks of shared memory, each one 32-bit word wide."""
 COUNTED_SPACES = ("global", "shared", "local")
-_OFF = np.int64(2**62)
+OFF = np.int64(2**62)
+"""The address of a lane that is off."""
 
 
 @dataclass
@@ -232,21 +233,21 @@ class TrafficCounter:
         """Cost of ``(threads, columns)`` addresses, each column a block."""
         g = self._shape
         columns = max(address.shape[1], 1 if mask is None else mask.shape[1])
-        full = np.full((g.warps * WARP, columns), _OFF, np.int64)
+        full = np.full((g.warps * WARP, columns), OFF, np.int64)
         on = True if mask is None else mask
-        full[: g.threads] = np.where(on, address, _OFF)
+        full[: g.threads] = np.where(on, address, OFF)
         in_order = full.reshape(g.warps, WARP, columns).transpose(0, 2, 1).reshape(-1, WARP)
         # Sorted, what is distinct stands side by side.
         lanes = np.sort(in_order)
-        lanes = lanes[lanes[:, 0] != _OFF]
-        live = lanes != _OFF
+        lanes = lanes[lanes[:, 0] != OFF]
+        live = lanes != OFF
         accesses = int(np.count_nonzero(live))
         distinct = int(np.count_nonzero(_fresh(lanes) & live)) * site.width
         sectors = passes = conflicts = ideal = 0
         if space == "shared":
             passes, conflicts = wavefronts(in_order, site.width, site.kind == "load")
         else:
-            numbers = np.where(live, lanes // SECTOR, _OFF)
+            numbers = np.where(live, lanes // SECTOR, OFF)
             sectors = int(np.count_nonzero(_fresh(numbers) & live))
             touched = np.count_nonzero(_fresh(lanes) & live, axis=1) * site.width
             ideal = int((-(-touched // SECTOR)).sum())
@@ -275,6 +276,15 @@ def _fresh(rows: Any) -> Any:
 def wavefronts(lanes: Any, width: int, load: bool) -> tuple[int, int]:
     """Passes through the banks that shared memory requests take, and conflicts among them.
 
+    Takes what ``bank_passes`` takes; both figures are summed over the requests.
+    """
+    passes, conflicts, _ = bank_passes(lanes, width, load)
+    return int(passes.sum()), int(conflicts.sum())
+
+
+def bank_passes(lanes: Any, width: int, load: bool) -> tuple[Any, Any, Any]:
+    """How the banks of shared memory serve each request.
+
     A request of up to 4, 8 or 16 bytes a lane is served in groups of 32, 16 or 8
     lanes. A wide load takes groups of twice that if every lane wants the same as its
     neighbour, counted one way (lane xor 1) or the other (lane xor 2), or one of the
@@ -289,27 +299,28 @@ def wavefronts(lanes: Any, width: int, load: bool) -> tuple[int, int]:
             that is off.
         width: Bytes a lane accesses.
         load: Stores (and atomics) never take the wider groups.
+
+    Returns:
+        For each request: wavefronts, bank conflicts, and lanes a group; int64 each.
     """
-    live = lanes != _OFF
-    size = {8: 16, 16: 8}.get(width, 32)
-    group = np.arange(WARP)[None, :] // size
+    live = lanes != OFF
+    size = np.full(len(lanes), {8: 16, 16: 8}.get(width, 32))
     if load and width > 4:
         alike = np.zeros(len(lanes), bool)
         for step in (1, 2):
             partner = np.arange(WARP) ^ step
             same = (lanes == lanes[:, partner]) | ~live | ~live[:, partner]
             alike |= same.all(axis=1)
-        group = np.where(alike[:, None], group // 2, group)
-    group = np.broadcast_to(group, lanes.shape)[live] + 4 * np.nonzero(live)[0]
+        size[alike] *= 2
+    numbered = np.arange(WARP) // size[:, None] + 4 * np.arange(len(lanes))[:, None]
+    group = numbered[live]
     # Addresses are relative to a block's first lane: what matters of a word is where it lies
     # modulo the banks, and that different words stay different.
     words = (lanes[live][:, None] // 4 + np.arange(max(1, width // 4))) & np.int64(0xFFFFFFFF)
     wanted = np.unique((group[:, None] << np.int64(32)) + words)
-    if not wanted.size:
-        return 0, 0
-    bank = wanted % BANKS
     per_bank = np.bincount(
-        (wanted >> np.int64(32)) * BANKS + bank, minlength=len(lanes) * 4 * BANKS
+        (wanted >> np.int64(32)) * BANKS + wanted % BANKS, minlength=len(lanes) * 4 * BANKS
     )
-    fullest = per_bank.reshape(-1, BANKS).max(axis=1)
-    return int(fullest.sum()), int(fullest.sum() - np.count_nonzero(fullest))
+    fullest = per_bank.reshape(len(lanes), 4, BANKS).max(axis=2)
+    passes = fullest.sum(axis=1)
+    return passes, passes - np.count_nonzero(fullest, axis=1), size

@@ -321,6 +321,52 @@ def test_banks_are_those_that_the_run_counted(open_page):
     assert shown.page.locator(".banks tbody tr").count() == waves
 
 
+WIDE = """
+extern "C" __global__ void wide(double* out, float4* four, float2* two) {
+    __shared__ double d[64];
+    __shared__ float4 q[32];
+    __shared__ float2 p[64];
+    int t = threadIdx.x;
+    d[t] = t;
+    q[t] = make_float4(t, t, t, t);
+    p[t] = make_float2(t, t);
+    p[t + 32] = make_float2(t, t);
+    __syncthreads();
+    out[t] = d[t % 16];
+    out[t + 32] = d[t / 2];
+    four[t] = q[t];
+    four[t + 32] = q[t / 2];
+    four[t + 64] = q[t * 4 % 32];
+    two[t] = p[t * 2];
+    if (t % 3)
+        two[t + 32] = p[t / 4];
+}
+"""
+
+
+def test_banks_of_wide_accesses_are_the_simulators(open_page):
+    arrays = [np.zeros(64), np.zeros(96 * 4, np.float32), np.zeros(128, np.float32)]
+    run = simulator.launch(Kernel.from_cuda(WIDE, "wide"), 1, 32, arrays, trace=True)
+    shown = open_page(Story(run))
+    shown.press("4")
+    options = shown.page.locator("#access-line option", has_text=".shared")
+    found = [0, 0]
+    for value in [option.get_attribute("value") for option in options.all()]:
+        shown.page.select_option("#access-line", value=value)
+        said = re.search(
+            r"(\d+) wavefronts?(?:, in groups of \d+ lanes)?: (bank conflicts add (\d+)|no bank)",
+            shown.text("#access"),
+        )
+        assert said
+        assert shown.page.locator(".banks tbody tr").count() == int(said[1])
+        found[0] += int(said[1])
+        found[1] += int(said[3] or 0)
+    counters = run.counters
+    both = [counters.shared_load, counters.shared_store]
+    assert found == [sum(t.wavefronts for t in both), sum(t.bank_conflicts for t in both)]
+    assert found[1] > 0
+
+
 def test_the_table_of_lines_sorts(open_page):
     story = matmul(6, 2)
     shown = open_page(story)

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from simulator.counters import OFF, bank_passes
+from simulator.geometry import WARP
 from simulator.program import Watched
 from simulator.trace import RELEASE, SHARED, Batch, Event, Trace
 
 from .pool import Pool, shrink
 
-FIELDS = ("watched", "mask", "place", "offset", "box", "first", "many")
-"""Columns of the event table; ``first`` and ``many`` select from the list of values."""
+FIELDS = ("watched", "mask", "place", "offset", "box", "first", "many", "banks")
+"""Columns of the event table; ``first`` and ``many`` select from the list of values; ``banks``
+is how the banks serve each warp and block: wavefronts, conflicts, lanes a group."""
 
 _HALF = ("f16",)
 
@@ -82,7 +85,7 @@ class _Packer:
         if key not in self._boxes:
             self._boxes[key] = len(self.boxes)
             self.boxes.append(key)
-        place = offset = -1
+        place = offset = banks = -1
         first = len(self.values)
         if event.watched != RELEASE:
             watched = (self.trace.program.watched or [])[event.watched]
@@ -90,12 +93,13 @@ class _Packer:
                 place = self.reduced(event.place.astype(np.int32), low, high)
                 bounded = np.clip(event.offset, -1, 2**31 - 1).astype(np.int32)
                 offset = self.reduced(bounded, low, high)
+                banks = self.banks(event, watched)
             for value in event.values:
                 self.values.append(self.reduced(self.typed(value, watched, event), low, high))
         self.rows.append(
             (
                 event.watched, -1 if mask is None else mask, place, offset,
-                self._boxes[key], first, len(self.values) - first,
+                self._boxes[key], first, len(self.values) - first, banks,
             )
         )  # fmt: skip
 
@@ -129,6 +133,23 @@ class _Packer:
     def reduced(self, value: Any, low: tuple[int, ...], high: tuple[int, ...]) -> int:
         """The pool's number of a register's value."""
         return self.pool.add(shrink(self.cut(self.crop(value), low, high)))
+
+    def banks(self, event: Event, watched: Watched) -> int:
+        """The pool's number of ``(3, warps, blocks)`` figures, as the counters have them."""
+        shared, site = event.place == SHARED, watched.site
+        if site is None or not shared.any():
+            return -1
+        parts = (event.offset, shared, True if event.mask is None else event.mask)
+        full = [np.asarray(self.crop(np.asarray(part))) for part in parts]
+        columns = max(part.shape[3] if part.ndim else 1 for part in full)
+        shape = (*self.extent, columns)
+        address, there, on = (np.broadcast_to(part, shape).reshape(-1, columns) for part in full)
+        warps = -(-len(address) // WARP)
+        lanes = np.full((warps * WARP, columns), OFF)
+        lanes[: len(address)] = np.where(there & on, address, OFF)
+        requests = lanes.reshape(warps, WARP, columns).transpose(0, 2, 1).reshape(-1, WARP)
+        figures = np.stack(bank_passes(requests, site.width, site.kind == "load"))
+        return self.pool.add(shrink(figures.reshape(1, 3, warps, columns).astype(np.uint8)))
 
     def typed(self, value: Any, watched: Watched, event: Event) -> Any:
         """A value as the number it stands for: bits moved about untyped are often floats."""

@@ -119,6 +119,13 @@ class Block {
     return found;
   }
 
+  // How the banks serve a warp's access to shared memory, as the simulator counted it.
+  banks(step, warp) {
+    const number = this.batch.banks[this.events[step]];
+    const figure = (k) => this.run.pool.at(number, 0, k, warp, this.column);
+    return { wavefronts: figure(0), conflicts: figure(1), each: figure(2) };
+  }
+
   // Where one of a step's threads accesses memory.
   oneAccess(step) {
     const e = this.events[step];

@@ -3,7 +3,7 @@ import { el, replace, setText } from "./dom.js";
 import { bytes, count, plural, ranges } from "./format.js";
 import { Limits } from "./limits.js";
 import { SHARED } from "./run.js";
-import { banks, distinct, ideal, lanesOf, sectors } from "./warp.js";
+import { banks, distinct, lanesOf, sectors } from "./warp.js";
 
 const COLUMNS = [
   ["line", "Line"],
@@ -131,7 +131,7 @@ export class Memory {
     const w = block.watchedAt(step);
     this.choice.value = w.number;
     const lanes = lanesOf(run, block, step, warp);
-    if (lanes[0].place === SHARED) this.drawBanks(run, w, lanes, warp);
+    if (lanes[0].place === SHARED) this.drawBanks(run, w, lanes, warp, block.banks(step, warp));
     else this.drawSectors(run, w, lanes, warp);
   }
 
@@ -173,32 +173,39 @@ export class Memory {
     );
   }
 
-  drawBanks(run, w, lanes, warp) {
-    const { stacks, wavefronts } = banks(lanes);
+  drawBanks(run, w, lanes, warp, { wavefronts, conflicts, each }) {
+    const groups = banks(lanes, each);
     const { name } = run.element(SHARED, lanes[0].offset);
-    const extra = Math.max(0, wavefronts - ideal(w.width));
-    const reading = extra
-      ? `${wavefronts} wavefronts: bank conflicts add ${extra}.`
-      : `${plural(wavefronts, "wavefront")}, no bank conflict.`;
+    const words = new Set(groups.flatMap((g) => g.stacks.flat().map((s) => s.word))).size;
+    const served = groups.length > 1 ? `, in groups of ${each} lanes` : "";
+    const reading = conflicts
+      ? `bank conflicts add ${conflicts}.`
+      : `no bank conflict.`;
     setText(
       this.what,
-      `Warp ${warp}, ${w.name} on ${name} in shared memory: ${plural(lanes.length, "lane")} ask for ${plural(new Set(stacks.flat().map((s) => s.word)).size, "distinct word")}. ${reading}`,
+      `Warp ${warp}, ${w.name} on ${name} in shared memory: ${plural(lanes.length, "lane")} ask for ${plural(words, "distinct word")}. ${plural(wavefronts, "wavefront")}${served}: ${reading}`,
     );
-    const deepest = Math.max(1, ...stacks.map((s) => s.length));
-    const rows = Array.from({ length: deepest }, (_, i) =>
-      el(
-        "tr",
-        {},
-        el("th", { scope: "row" }, String(i + 1)),
-        stacks.map((stack) =>
+    const rows = groups.flatMap(({ first, last, stacks }) =>
+      Array.from({ length: Math.max(...stacks.map((s) => s.length)) }, (_, i) =>
+        el(
+          "tr",
+          {},
           el(
-            "td",
-            { class: stack[i] ? (i ? "on more" : "on") : null },
-            stack[i] ? ranges(stack[i].lanes) : "",
+            "th",
+            { scope: "row" },
+            groups.length > 1 && !i ? `${i + 1} (lanes ${first}\u2013${last})` : String(i + 1),
+          ),
+          stacks.map((stack) =>
+            el(
+              "td",
+              { class: stack[i] ? (i ? "on more" : "on") : null },
+              stack[i] ? ranges(stack[i].lanes) : "",
+            ),
           ),
         ),
       ),
     );
+    const deepest = rows.length;
     replace(
       this.picture,
       laneStrip(lanes),
@@ -217,7 +224,7 @@ export class Memory {
             "tr",
             {},
             el("th", { scope: "col" }, "bank"),
-            stacks.map((_, i) => el("th", { scope: "col" }, String(i))),
+            Array.from({ length: 32 }, (_, i) => el("th", { scope: "col" }, String(i))),
           ),
         ),
         el("tbody", {}, rows),

@@ -23,22 +23,29 @@ export function sectors(lanes) {
   return [...found.values()].sort((a, b) => a.place - b.place || a.sector - b.sector);
 }
 
-// For each of 32 banks the distinct words asked of it, each with its lanes; the deepest bank
-// says how many wavefronts the request takes.
-export function banks(lanes) {
-  const found = Array.from({ length: 32 }, () => new Map());
+// For each group of lanes that is served together, and of its 32 banks each: the distinct words
+// asked of it, with their lanes. How many lanes make a group the simulator says.
+export function banks(lanes, each) {
+  const groups = new Map();
   for (const { lane, offset, width } of lanes) {
+    const group = Math.floor(lane / each);
+    if (!groups.has(group)) groups.set(group, Array.from({ length: 32 }, () => new Map()));
     for (let byte = offset; byte < offset + width; byte += 4 - (byte % 4)) {
       const word = Math.floor(byte / 4);
-      const bank = found[word % 32];
+      const bank = groups.get(group)[word % 32];
       if (!bank.has(word)) bank.set(word, new Set());
       bank.get(word).add(lane);
     }
   }
-  const stacks = found.map((bank) =>
-    [...bank].map(([word, lanes]) => ({ word, lanes: [...lanes] })),
-  );
-  return { stacks, wavefronts: Math.max(0, ...stacks.map((stack) => stack.length)) };
+  return [...groups.entries()]
+    .sort(([a], [b]) => a - b)
+    .map(([group, found]) => ({
+      first: group * each,
+      last: group * each + each - 1,
+      stacks: found.map((bank) =>
+        [...bank].map(([word, lanes]) => ({ word, lanes: [...lanes] })),
+      ),
+    }));
 }
 
 // Bytes that the lanes ask for, each byte once.
@@ -48,9 +55,4 @@ export function distinct(lanes) {
     for (let i = 0; i < width; i++) bytes.add(`${place}:${offset + i}`);
   }
   return bytes.size;
-}
-
-// Wavefronts that an access of this width takes without any conflict.
-export function ideal(width) {
-  return width <= 4 ? 1 : width <= 8 ? 2 : 4;
 }
