@@ -129,7 +129,7 @@ class Barriers:
         if (
             len(self.waiting) == 1
             and not machine.groups
-            and not machine.parked
+            and not machine.gates.parked
             and not np.any(self.waiting[0].count)
             and self.waiting[0].number.ndim == 0
             and self._covers(self.waiting[0].mask)
@@ -199,7 +199,6 @@ class Barriers:
     def _let_go(self, waits: list[Waiting], lanes: Any) -> None:
         self.machine.barrier_warps += self.machine.count(lanes)[1]
         for wait in waits:
-            wait.in_pieces = wait.in_pieces and not self.machine.broken
             if wait.block.reduction:
                 self._reduce(wait, waits, lanes)
         self.machine.listener.barrier(waits, lanes, self.machine.alive)

@@ -50,9 +50,11 @@ class Endless:
 
     def _state(self) -> list[Any]:
         machine = self.machine
-        masks = [m for m in (*machine.groups.values(), *machine.parked.values()) if m is not None]
+        masks = [
+            m for m in (*machine.groups.values(), *machine.gates.parked.values()) if m is not None
+        ]
         masks += [w.mask for w in machine.barriers.waiting if w.mask is not None]
-        keys = np.array([*machine.groups, -1, *machine.parked], np.int64)
+        keys = np.array([*machine.groups, -1, *machine.gates.parked], np.int64)
         return [keys, *machine.registers, *masks, *machine.memory_state()]
 
     def _same(self, mask: Any) -> bool:

@@ -7,7 +7,6 @@ branches together again. A barrier holds lanes until their block's others have c
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from .barriers import Barriers, Splits
 from .blocks import EXIT
 from .endless import Endless
+from .gates import Gates
 from .geometry import Geometry
 from .program import CompiledBlock, Program
 from .schedule import Schedule
@@ -71,26 +71,24 @@ class Machine:
         self.finished = False
         self.groups: dict[int, Any] = {self.program.start: None}
         self.barriers = Barriers(self)
-        self.parked: dict[int, Any] = {}
+        self.gates = Gates(self)
         self.ages: dict[int, int] = {}
         self.step = 0
-        self.forced: set[int] = set()
-        self.broken = False
         self._active = {}
         self.endless = Endless(self)
         self.schedule.start(geometry)
         while not self.finished:
             if not self.groups and not self.barriers.release():
-                if not self.parked:
+                if not self.gates.parked:
                     raise Stuck("waits", self.barriers.waiting, {})
-                self._force_parked()
+                self.gates.force()
             self._advance()
 
     # -- choosing ---------------------------------------------------------------
 
     def _advance(self) -> None:
         """Take a group of lanes and run it until it splits, waits or ends."""
-        alone = len(self.groups) == 1 and not self.barriers.waiting and not self.parked
+        alone = len(self.groups) == 1 and not self.barriers.waiting and not self.gates.parked
         number, mask, whole = self.schedule.pick(self.groups, self._oldest())
         self.ages[number] = self.step
         if whole:
@@ -106,12 +104,12 @@ class Machine:
             if self.step >= self.endless.next_look:
                 self.endless.look(number, mask)
             block = self.program.blocks[number]
-            if block.gate is not None and not (alone and mask is self.alive):
-                mask = self._through_gate(block, mask)
-                if mask is None:
+            if block.gate is not None:
+                mask = self.gates.through(block, mask, alone and mask is self.alive)
+                if mask is None and not alone:
                     return
-            if block.warp_barrier:
-                self.listener.warp_sync(mask, self._members(block))
+                if block.warp_barrier:
+                    self.listener.warp_sync(mask, self.gates.members(block))
             threads, warps = self.count(mask)
             self.thread_runs[number] += threads
             self.warp_runs[number] += warps
@@ -257,76 +255,8 @@ class Machine:
     def _exit(self, mask: Any) -> None:
         self.alive = np.zeros((1, 1, 1, 1), bool) if mask is None else self._without(mask)
         self.finished = not self.alive.any()
+        if self.gates.parked:
+            self.gates.look_again()
 
     def _without(self, mask: Any) -> Any:
         return ~mask if self.alive is None else self.alive & ~mask
-
-    # -- warp-synchronous instructions ----------------------------------------------
-
-    def _through_gate(self, block: CompiledBlock, mask: Any) -> Any:
-        """Of the lanes that came to a warp-synchronous instruction, those that may run it."""
-        if block.number in self.forced:
-            self.forced.discard(block.number)
-            return mask if mask is not None else self._everybody()
-        here = self.parked.pop(block.number, None)
-        if here is not None:
-            mask = here if mask is None else mask | here
-        if block.gate == "ALL":
-            return mask if mask is not None else self._everybody()
-        g = self.geometry
-        named = self._members(block)
-        lanes = g.warp_bits(np.bool_(True) if mask is None else mask)
-        living = g.existing if self.alive is None else g.warp_bits(self.alive)
-        missing = g.spread(living & ~lanes) & named
-        ready = missing == 0
-        if mask is not None:
-            ready = ready & mask
-        if ready.all():
-            return self._everybody() if mask is None else mask
-        late = ~ready if mask is None else mask & ~ready
-        if late.any():
-            self.parked[block.number] = late
-        return ready if ready.any() else None
-
-    def _members(self, block: CompiledBlock) -> Any:
-        """The member mask of a warp-synchronous block, uint32."""
-        assert block.gate is not None
-        return eval(block.gate, self.names | {"R": self.registers})
-
-    def _everybody(self) -> Any:
-        return np.ones((1, 1, 1, 1), bool)
-
-    def _force_parked(self) -> None:
-        """Nothing else can run: lanes of several branches meet, or the missing ones never come."""
-        meeting = [n for n in self.parked if self.program.blocks[n].warp_barrier]
-        if meeting and self._meet(meeting):
-            return
-        number = min(self.parked)
-        mask = self.parked.pop(number)
-        self.broken = True  # lanes that should have met go separate ways from here
-        self.listener.event("bad-mask", self.program.blocks[number], mask)
-        self.groups[number] = mask
-        self.forced.add(number)
-
-    def _meet(self, numbers: list[int]) -> bool:
-        """Let lanes pass that stand at different ``bar.warp.sync`` with the same members."""
-        g = self.geometry
-        present = functools.reduce(np.bitwise_or, (g.warp_bits(self.parked[n]) for n in numbers))
-        living = g.existing if self.alive is None else g.warp_bits(self.alive)
-        missing = g.spread(living & ~present)
-        together: Any = np.bool_(False)
-        members: Any = np.uint32(0)
-        for number in numbers:
-            named = self._members(self.program.blocks[number])
-            ready = self.parked[number] & ((missing & named) == 0)
-            if ready.any():
-                together, members = together | ready, np.where(ready, named, members)
-                late = self.parked.pop(number) & ~ready
-                if late.any():
-                    self.parked[number] = late
-                self.groups[number] = ready
-                self.forced.add(number)
-        if together.ndim == 0:
-            return False
-        self.listener.warp_sync(together, members)
-        return True

@@ -317,9 +317,11 @@ class Findings:
             "trap": "the kernel executed a trap",
             "assert": "an assertion failed",
             "bad-mask": "a member mask names lanes that never come to this instruction",
+            "left-out": "threads execute this, and their own member mask leaves them out",
         }[kind]
         thread, where, count = self._example(lanes)
-        self._add(kind, text, "at", ins, count, thread, where)
+        role = "left out" if kind == "left-out" else "at"
+        self._add("bad-mask" if kind == "left-out" else kind, text, role, ins, count, thread, where)
 
     def _example(self, lanes: Any) -> tuple[Triple | None, Triple | None, int]:
         g = self.geometry

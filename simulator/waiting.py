@@ -47,4 +47,4 @@ class Listener(Protocol):
         """Lanes pass ``bar.warp.sync``, each with its member mask (uint32)."""
 
     def event(self, kind: str, block: CompiledBlock, lanes: Any) -> None:
-        """``trap``, ``assert``, or ``bad-mask``."""
+        """``trap``, ``assert``, ``bad-mask``, or ``left-out`` (of one's own member mask)."""
