@@ -43,13 +43,16 @@ class BlockCompiler(Operands):
         function = self.function
         private = function.registers
         writes = []
+        checked: dict[int, str] = {}
         for index, name in self.written.items():
             if name not in private or name in self.block.live_out:
                 writes.append((index, self.locals[index]))
+                if self.owner.checked:
+                    checked[index] = self.owner.carriers[index]
         first = self.block.body[0] if self.block.body else None
         warp_barrier = first is not None and is_warp_barrier(first)
         return CompiledBlock(
-            self.block, kind, self.lines, writes, returns, gate, warp_barrier, **extra
+            self.block, kind, self.lines, writes, returns, gate, warp_barrier, checked, **extra
         )
 
     # -- instructions ---------------------------------------------------------
@@ -189,7 +192,7 @@ class BlockCompiler(Operands):
             each = f"b{size * 8 // len(source.items)}"
             parts = [self.source(item, each) for item in source.items]
             while len(parts) > 1:
-                merged = f"u{DTYPES[each].itemsize * 16}"
+                merged = f"b{DTYPES[each].itemsize * 16}"
                 parts = [
                     f"pack({a}, {b}, t_{merged})"
                     for a, b in zip(parts[::2], parts[1::2], strict=True)
@@ -448,7 +451,9 @@ class BlockCompiler(Operands):
             operation = next((m for m in end.modifiers if m in ("popc", "and", "or")), None)
             if operation is None or not isinstance(target, Reg):
                 raise Unsupported("no operation")
-            index, _ = self.owner.register(self.function, target.name)
+            index, carrier = self.owner.register(self.function, target.name)
+            if carrier != ("s32" if operation == "popc" else "pred"):
+                raise Unsupported(f"a result in a register of type {carrier}")
             extra["reduction"] = (operation, index)
             predicate = self.source(source, "pred")
         come = "M" if guard == "None" else f"both(M, {guard})"

@@ -10,6 +10,7 @@ Set ``TILESCOPE_DUMP`` to a folder to read what was generated.
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,7 @@ from .layout import lay_out
 from .module import Function, Module, Symbol
 from .parser import parse
 from .program import Program
-from .values import both, low, merge, pack, upper
+from .values import both, expect, low, merge, pack, upper
 
 _REGISTER_CARRIERS = {
     "pred": "pred", "f32": "f32", "f64": "f64",
@@ -34,29 +35,44 @@ _REGISTER_CARRIERS = {
 }  # fmt: skip
 
 
-@functools.lru_cache(maxsize=32)
+CHECKED = "TILESCOPE_CHECK_WRITES"
+"""Set in the environment to have generated code check the dtype of every register it writes."""
+
+
 def compile_ptx(text: str, entry: str) -> Program:
     """Parse and compile one entry of a PTX text.
 
     Raises:
         PtxError: The text cannot be parsed, or has an instruction without a row.
     """
-    return Compiler(parse(text), entry).program()
+    return _compiled(text, entry, bool(os.environ.get(CHECKED)))
+
+
+@functools.lru_cache(maxsize=32)
+def _compiled(text: str, entry: str, checked: bool) -> Program:
+    return Compiler(parse(text), entry, checked).program()
 
 
 class Compiler:
-    """Compiles the functions that an entry reaches."""
+    """Compiles the functions that an entry reaches.
 
-    def __init__(self, module: Module, entry: str) -> None:
+    Args:
+        module: The PTX.
+        entry: Name of the entry.
+        checked: Whether generated code checks what it writes (see ``CHECKED``).
+    """
+
+    def __init__(self, module: Module, entry: str, checked: bool = False) -> None:
         if entry not in module.functions:
             raise PtxError(f"no body for the entry {entry!r} in this PTX")
         self.module = module
+        self.checked = checked
         self.functions = reachable(module, entry)
         self.layout = lay_out(module, self.functions)
         self.result = Program(module.functions[entry], module, self.layout)
         self.result.constants |= {
             "np": np, "merge": merge, "both": both, "choose": choose, "low": low,
-            "pack": pack, "upper": upper,
+            "pack": pack, "upper": upper, "expect": expect,
             **{f"t_{name}": dtype for name, dtype in DTYPES.items()},
         }  # fmt: skip
         self.index: dict[tuple[str, str], int] = {}

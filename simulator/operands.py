@@ -40,11 +40,14 @@ class Operands:
         if index not in self.locals:
             self.locals[index] = f"r{index}"
             self.emit(f"r{index} = R[{index}]")
+            self.expect(f"r{index}", carrier)
         return self.locals[index], carrier
 
     def predicate(self, reg: Reg) -> str:
         """A guard as an expression."""
-        name, _ = self.read(reg.name)
+        name, carrier = self.read(reg.name)
+        if carrier != "pred":
+            raise Unsupported("a guard that is no predicate")
         return f"~{name}" if reg.negated else name
 
     def source(self, operand: Operand | None, kind: str) -> str:
@@ -53,6 +56,8 @@ class Operands:
         if isinstance(operand, Reg):
             name, carrier = self.read(operand.name)
             if operand.negated:
+                if carrier != "pred":
+                    raise Unsupported("the negation of a register that is no predicate")
                 name = f"(~{name})"
             return self.cast(name, carrier, kind)
         if isinstance(operand, Imm):
@@ -90,6 +95,11 @@ class Operands:
             raise Unsupported("a destination that is not a register")
         index, carrier = self.owner.register(self.function, operand.name)
         have, want = DTYPES[kind], DTYPES[carrier]
+        if self.owner.checked:
+            result = self.fresh()
+            self.emit(f"{result} = {expression}")
+            self.expect(result, kind)
+            expression = result
         if (have == np.bool_) != (want == np.bool_):
             raise Unsupported("a predicate for a number")
         if have != want:
@@ -110,6 +120,12 @@ class Operands:
         self.locals[index] = f"r{index}"
         self.written[index] = operand.name
         self.emit(f"r{index} = {expression}")
+        self.expect(f"r{index}", carrier)
+
+    def expect(self, name: str, kind: str) -> None:
+        """Where writes are checked, hold a value to the dtype of a type."""
+        if self.owner.checked:
+            self.emit(f"expect({name}, t_{kind})")
 
     def fresh(self) -> str:
         """A new local name."""

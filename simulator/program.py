@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ class CompiledBlock:
         writes: ``(register index, local name)`` of results that outlive the block.
         returns: Expression the function returns: a branch's predicate, a barrier's
             operands.
+        checked: Carrier types of the registers whose merged values are held to them.
     """
 
     block: Block
@@ -37,6 +38,7 @@ class CompiledBlock:
     returns: str
     gate: str | None = None
     warp_barrier: bool = False
+    checked: Mapping[int, str] = field(default_factory=dict)
     call_entry: int = EXIT
     return_register: int = -1
     reduction: tuple[str, int] | None = None
@@ -53,6 +55,8 @@ class CompiledBlock:
         for index, name in self.writes:
             value = f"merge(M, {name}, R[{index}])" if merge else name
             lines.append(f"    R[{index}] = {value}")
+            if index in self.checked:
+                lines.append(f"    expect(R[{index}], t_{self.checked[index]})")
         lines.append(f"    return {self.returns}")
         return "\n".join(lines) + "\n"
 

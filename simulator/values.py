@@ -24,6 +24,21 @@ def both(mask: Any, more: Any) -> Any:
     return mask & more
 
 
+def expect(value: Any, dtype: Any) -> None:
+    """Hold a register's value to the dtype that carries it, and to a register's shape.
+
+    Generated code calls this after every write where ``compiler.CHECKED`` is set in the
+    environment: one value of another dtype makes NumPy promote all that is computed from it.
+
+    Raises:
+        AssertionError: It is of another one.
+    """
+    numeric = isinstance(value, (np.generic, np.ndarray))  # a dtype equals some Python types
+    if not numeric or value.dtype != dtype or value.ndim not in (0, 4):
+        found = f"{value.dtype} of shape {value.shape}" if numeric else repr(value)
+        raise AssertionError(f"a register of {dtype} got {found}")
+
+
 def low(value: Any, dtype: Any) -> Any:
     """The low bits of an integer, as a narrower type."""
     return value.astype(f"u{dtype.itemsize}").view(dtype)

@@ -1,4 +1,7 @@
-"""Where there is a GPU, its context is kept: made anew for each launch, it takes 0.3 s."""
+"""Every write to a register is checked; and the context of a GPU, where there is one, is kept.
+
+(Made anew for each launch, it takes 0.3 s.)
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,15 @@ from collections.abc import Iterator
 import pytest
 
 import device
+from simulator.compiler import CHECKED
+
+
+@pytest.fixture(scope="module", autouse=True)
+def checked_writes() -> Iterator[None]:
+    """Generated code holds each register that it writes to its carrier's dtype."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(CHECKED, "1")
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

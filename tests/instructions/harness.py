@@ -69,6 +69,10 @@ def _more_edges() -> None:
 _more_edges()
 
 
+_FEW = 24
+"""Rows of operands in the forms that cost a launch each."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One instruction variant.
@@ -130,8 +134,13 @@ def _moved(kind: str) -> str:
 
 
 @functools.cache
-def build(case: Case) -> Kernel:
-    """A kernel that loads operands, runs the case's code and stores the results."""
+def build(case: Case, diverged: bool = False) -> Kernel:
+    """A kernel that loads operands, runs the case's code and stores the results.
+
+    Args:
+        case: What to run.
+        diverged: Only threads of even number run it, after a branch.
+    """
     outs = [f"%o{i}" for i in range(len(case.out))]
     values = [f"%v{i}" for i in range(len(case.ins))]
     lines = [f".reg .{result_register(k)} {o};" for k, o in zip(case.out, outs, strict=True)]
@@ -152,7 +161,10 @@ def build(case: Case) -> Kernel:
         else:
             lines.append(f"ld.global.{moved} {name}, [%rd2];")
     names = {f"o{i}": o for i, o in enumerate(outs)} | {f"v{i}": v for i, v in enumerate(values)}
+    if diverged:
+        lines.append("and.b32 %r6, %r0, 1; setp.eq.u32 %p3, %r6, 1; @%p3 bra DONE;")
     lines.append(case.statements.format(**names))
+    lines.append("DONE:")
     for i, (kind, name) in enumerate(zip(case.out, outs, strict=True)):
         moved = _moved(result_register(kind))
         number = len(case.ins) + i
@@ -210,7 +222,11 @@ def rows_of(case: Case) -> list[tuple[int, ...]]:
 
 
 def execute(
-    machine: Any, case: Case, rows: Sequence[tuple[int, ...]], block: int = 64
+    machine: Any,
+    case: Case,
+    rows: Sequence[tuple[int, ...]],
+    block: int = 64,
+    diverged: bool = False,
 ) -> list[tuple[int, ...]]:
     """The results' bit patterns, a tuple a row."""
     count = len(rows)
@@ -221,7 +237,8 @@ def execute(
         np.zeros(len(padded), f"u{WIDTH[_moved(result_register(k))] // 8}") for k in case.out
     ]
     options = {"checks": "none"} if machine is simulator else {}
-    machine.launch(build(case), len(padded) // block, block, [*inputs, *outputs], **options)
+    made = build(case, diverged)
+    machine.launch(made, len(padded) // block, block, [*inputs, *outputs], **options)
     return list(zip(*(o[:count].tolist() for o in outputs), strict=True))
 
 
@@ -254,8 +271,28 @@ def compare(case: Case, rows: Sequence[tuple[int, ...]]) -> None:
 
 
 def check_edges(case: Case) -> None:
-    """The case on its edge values."""
-    compare(case, rows_of(case))
+    """The case on its edge values; on some of them one at a time and after a branch, too."""
+    rows = rows_of(case)
+    compare(case, rows)
+    check_forms(case, rows[:: max(1, len(rows) // _FEW)])
+
+
+def check_forms(case: Case, rows: Sequence[tuple[int, ...]]) -> None:
+    """The simulator's other ways to compute the same: on NumPy scalars, and diverged."""
+    wanted = [expected(case, row) for row in rows]
+    nothing = (0,) * len(case.out)
+    found = {
+        "diverged": execute(simulator, case, [r for row in rows for r in (row, row)], 64, True),
+        "uniform": execute(simulator, case, rows[:1], 1) + execute(simulator, case, rows[-1:], 1),
+    }
+    assert not any(got != nothing for got in found["diverged"][1::2])
+    found["diverged"] = found["diverged"][::2]
+    for form, results in found.items():
+        models = wanted if form == "diverged" else [wanted[0], wanted[-1]]
+        operands = rows if form == "diverged" else [rows[0], rows[-1]]
+        for row, got, want in zip(operands, results, models, strict=True):
+            near = case.close and case.close(row, got[0], want[0])
+            assert got == want or near, (str(case), form, row, got, want)
 
 
 _WORDS = st.one_of(

@@ -1,0 +1,67 @@
+"""64-bit integers that are made of two words, from CUDA C++ in both builds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+
+PROGRAMS = Path(__file__).parent / "defects" / "random"
+LANES = np.arange(32)
+LOW = LANES.astype(np.uint32) * 77 + 1
+HIGH = np.full(32, 0xFFFFFFFF, np.uint32)
+NEGATIVE = ((HIGH.astype(np.uint64) << np.uint64(32)) | LOW).view(np.int64)
+ADDED = LANES * 10**12 - 5
+
+BUILDS = pytest.mark.parametrize("build", ["device", "source"])
+
+
+@BUILDS
+@pytest.mark.parametrize("checked", ["", "1"])
+@pytest.mark.parametrize(
+    ("entry", "out", "inputs", "wanted"),
+    [
+        ("pack", np.int64, [LOW, HIGH, ADDED], NEGATIVE + ADDED),
+        ("sum", np.int64, [ADDED], ADDED.sum()),
+        ("less", np.int32, [np.stack([LOW, HIGH], 1), ADDED], NEGATIVE < ADDED),
+    ],
+)
+def test_words(
+    build: str, checked: str, entry: str, out: type, inputs: list[np.ndarray], wanted: np.ndarray,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("TILESCOPE_CHECK_WRITES", checked)
+    kernel = Kernel.from_cuda(PROGRAMS / "wrong_int64.cu", entry, build=build)
+    result = np.zeros(np.shape(wanted) or 1, out)
+    run = simulator.launch(kernel, 1, 32, [result, *(np.ascontiguousarray(a) for a in inputs)])
+    assert run.hazards == []
+    assert (result == wanted).all()
+
+
+@BUILDS
+def test_atomic_in_shared_memory(build: str) -> None:
+    kernel = Kernel.from_cuda(PROGRAMS / "shared_or64.cu", "k", build=build)
+    out = np.zeros(64, np.uint64)
+    assert simulator.launch(kernel, 1, 64, [out]).hazards == []
+    assert (out == np.uint64(2**64 - 1)).all()
+
+
+@BUILDS
+def test_sum_by_shuffles_of_unsigned_and_double(build: str) -> None:
+    source = """
+    template <typename T> __global__ void sum(T* out, const T* in) {
+        T v = in[threadIdx.x];
+        for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(0xffffffffu, v, o);
+        out[threadIdx.x] = v;
+    }
+    """
+    for name, dtype in (("unsigned long long", np.uint64), ("double", np.float64)):
+        values = (LANES * 2**40 + 2**62).astype(dtype)
+        out = np.zeros(32, dtype)
+        kernel = Kernel.from_cuda(source, f"sum<{name}>", build=build)
+        simulator.launch(kernel, 1, 32, [out, values])
+        assert (out == values.sum()).all()
