@@ -10,16 +10,12 @@ import numpy as np
 from . import atomics
 from .geometry import Geometry
 from .instructions import DTYPES
-from .layout import ARRAY_BITS, Layout
-from .memory import Allocation, ColumnIndex, ColumnMemory, GlobalIndex, MixedIndex
+from .layout import MIDDLE, Layout, array_number
+from .memory import Allocation, ColumnIndex, ColumnMemory, GlobalIndex, Home, MixedIndex
 from .site import Site
 from .values import WINDOWS
 
 _SHARED, _LOCAL = WINDOWS["shared"], WINDOWS["local"]
-
-
-_JUST_BEFORE = 1 << 30
-"""So many bytes in front of an array are reported as a negative index into it."""
 
 Part = tuple[str, Any, Any, Any]
 """Of an access: space, address, mask, and the memory; more than one where lanes differ."""
@@ -132,8 +128,10 @@ class Memories:
                 return None
             address = base + np.int64(offset) if offset else base
             return ColumnIndex(memory, address, site.type, site.count), space, base
-        allocation = self.allocations.get(((low + offset) >> ARRAY_BITS) - 1)
-        if allocation is None or high + offset + width > allocation.end:
+        allocation = self.allocations.get(array_number(low + offset))
+        if allocation is None or low + offset < allocation.base:
+            return None
+        if high + offset + width > allocation.end:
             return None
         if site.kind != "load" and not allocation.writable:
             return None
@@ -148,7 +146,7 @@ class Memories:
         parts: list[tuple[Any, Any]] = []
         events: list[Part] = []
         aligned = (address & np.int64(site.width - 1)) == 0
-        for name, start, end, make in self._places(site, address, left):
+        for home, start, end, make in self._places(site, address, left):
             inside = left & (address >= start) & (address <= end - site.width)
             good = inside & aligned
             if good.any():
@@ -157,15 +155,15 @@ class Memories:
                 events.append((space, local - np.int64(site.offset), good, _home(index)))
             bad = inside & ~aligned
             if bad.any():
-                self._report("misaligned", site, address - start, bad, name)
+                self._report("misaligned", site, address - start, bad, home)
             left &= ~inside
         if left.any():
             self._report_outside(site, address, left)
         return MixedIndex(parts, site.type, site.count), events
 
-    def _places(self, site: Site, address: Any, lanes: Any) -> list[tuple[str, int, int, Any]]:
-        """(name, start, end, index maker) of each array or space that some lane falls in."""
-        found: list[tuple[str, int, int, Any]] = []
+    def _places(self, site: Site, address: Any, lanes: Any) -> list[tuple[Home, int, int, Any]]:
+        """(memory, start, end, index maker) of each array or space that some lane falls in."""
+        found: list[tuple[Home, int, int, Any]] = []
 
         def column(memory: ColumnMemory, start: int) -> Any:
             def make(a: Any) -> Any:
@@ -186,61 +184,57 @@ class Memories:
         if site.space in ("shared", "generic"):
             start = _SHARED if site.space == "generic" else 0
             end = start + self.shared.nbytes
-            found.append(("shared memory", start, end, column(self.shared, start)))
+            found.append((self.shared, start, end, column(self.shared, start)))
         if site.space in ("local", "generic"):
             start = _LOCAL if site.space == "generic" else 0
-            found.append(
-                ("local memory", start, start + self.local.nbytes, column(self.local, start))
-            )
+            end = start + self.local.nbytes
+            found.append((self.local, start, end, column(self.local, start)))
         if site.space not in ("shared", "local"):
-            for number in np.unique(address[lanes] >> np.int64(ARRAY_BITS)) - 1:
+            for number in np.unique(array_number(address[lanes])):
                 allocation = self.allocations.get(int(number))
                 if allocation is None:
                     continue
                 if site.kind != "load" and not allocation.writable:
                     inside = lanes & (address >= allocation.base) & (address < allocation.end)
                     if inside.any():
-                        self._report(
-                            "read-only", site, address - allocation.base, inside, allocation.name
-                        )
+                        relative = address - allocation.base
+                        self._report("read-only", site, relative, inside, allocation)
                         lanes &= ~inside
                     continue
-                found.append((allocation.name, allocation.base, allocation.end, flat(allocation)))
+                found.append((allocation, allocation.base, allocation.end, flat(allocation)))
         return found
 
     def _report_outside(self, site: Site, address: Any, lanes: Any) -> None:
         first = int(address[lanes][0])
         window = first >> 60
+        home: Home | None
         if site.space in ("shared", "local"):
-            elsewhere = not 0 <= first < 1 << ARRAY_BITS
-            kind = "address-space" if elsewhere else "out-of-bounds"
-            self._report(kind, site, address, lanes, f"{site.space} memory")
+            kind = "out-of-bounds" if -MIDDLE <= first < MIDDLE else "address-space"
+            home, start = self.shared if site.space == "shared" else self.local, 0
         elif window in (1, 2, 3):
-            space, start = ("shared", _SHARED) if window == 1 else ("local", _LOCAL)
             kind = "out-of-bounds" if site.space == "generic" else "address-space"
-            self._report(kind, site, address - start, lanes, f"{space} memory")
+            home, start = (self.shared, _SHARED) if window == 1 else (self.local, _LOCAL)
         else:
-            number = (first >> ARRAY_BITS) - 1
-            allocation = self.allocations.get(number)
-            following = self.allocations.get(number + 1)
-            if allocation is None and following and following.base - first <= _JUST_BEFORE:
-                allocation = following
-            if allocation is not None:
-                relative = address - allocation.base
-                self._report("out-of-bounds", site, relative, lanes, allocation.name)
-            else:
-                self._report("out-of-bounds", site, address, lanes, "")
+            number = array_number(first)
+            kind, home = "out-of-bounds", self.allocations.get(number)
+            start = home.base if home else 0
+            if home:  # others may be nearer to another array
+                rest = lanes & (array_number(address) != number)
+                lanes = lanes & ~rest
+                if rest.any():
+                    self._report_outside(site, address, rest)
+        self._report(kind, site, address - start, lanes, home)
 
-    def _report(self, kind: str, site: Site, relative: Any, lanes: Any, name: str) -> None:
+    def _report(self, kind: str, site: Site, relative: Any, lanes: Any, home: Home | None) -> None:
         if self.report is None:
             return
         first = np.unravel_index(int(np.argmax(lanes)), lanes.shape)
         thread, block = self.geometry.thread_at(tuple(int(i) for i in first))
         count = int(np.count_nonzero(lanes))
-        self.report(kind, site, int(relative[first]), name, thread, block, count)
+        self.report(kind, site, int(relative[first]), home, thread, block, count)
 
 
-def _home(index: Any) -> Any:
+def _home(index: Any) -> Home:
     return index.allocation if isinstance(index, GlobalIndex) else index.memory
 
 

@@ -311,7 +311,7 @@ class BlockCompiler(Operands):
             if carrier == "s64":
                 return name
             if carrier == "s32":
-                return f"{name}.view(t_u32).astype(t_s64)"
+                return f"{name}.astype(t_s64)"  # with its sign: ``s[-1]`` stays in front of ``s``
             raise Unsupported("an address in a register of another type")
         if isinstance(address.base, Symbol):
             start = self.symbol(address.base.name)

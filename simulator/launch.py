@@ -34,9 +34,10 @@ from .hazard import Source
 from .influence import without_effect
 from .instructions import DTYPES
 from .lanes import LookCloser
-from .layout import ARRAY_BITS, FUNCTIONS, PARAMETERS, array_address, variable_bytes
+from .layout import FUNCTIONS, PARAMETERS, array_address, array_number, variable_bytes
 from .machine import Machine
 from .memory import Allocation
+from .names import variable_name
 from .observers import Checks, LocalCheck
 from .program import Program
 from .races import RaceCheck
@@ -175,7 +176,7 @@ class _Job:
         self.grid, self.block, self.shared, self.dynamic = grid, block, shared, dynamic
         self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", block))
         self.tally = Tally(program)
-        self.findings = Findings(Sources(kernel), program.layout, program.sites, grid, block)
+        self.findings = Findings(Sources(kernel), program, grid, block)
 
     def run(
         self, order: Schedule, chosen: set[str], closer: set[int], progress: Progress | None,
@@ -324,9 +325,10 @@ def _allocations(program: Program, arguments: Arguments, buffer: bytes) -> dict[
     for (_, name), p in placed.items():
         variable = p.variable
         if variable.space in ("global", "const"):
-            number = (p.address >> ARRAY_BITS) - 1
+            number = array_number(p.address)
             initial = np.frombuffer(variable_bytes(program.layout, variable, addresses), np.uint8)
-            made[number] = Allocation(number, initial, name, variable.space == "global")
+            writable = variable.space == "global"
+            made[number] = Allocation(number, initial, variable_name(name), writable)
     return made
 
 

@@ -9,6 +9,9 @@ from .module import Function, Module, Variable
 
 ARRAY_BITS = 40
 """Each global array has an address range of 2**40 bytes to itself: none runs into the next."""
+MIDDLE = 1 << ARRAY_BITS - 1
+"""Arrays and the windows of shared and local memory begin in the middle of their ranges: what
+is less than 2**39 bytes in front of an array or behind it is nearer to it than to any other."""
 PARAMETERS = 9_999
 MODULE_VARIABLES = 10_000
 FUNCTIONS = 100_000
@@ -18,7 +21,12 @@ address (where nothing can be read); arguments are below."""
 
 def array_address(number: int) -> int:
     """The generic address at which a global array begins."""
-    return (number + 1) << ARRAY_BITS
+    return (number + 1 << ARRAY_BITS) + MIDDLE
+
+
+def array_number(address: int) -> int:
+    """The number of the global array in whose range a generic address lies."""
+    return (address >> ARRAY_BITS) - 1
 
 
 @dataclass

@@ -24,9 +24,11 @@ class Allocation:
 
     Attributes:
         base: Generic address of its first byte.
-        nbytes: Its size.
+        nbytes: Its size; ``space``: always ``global``.
         buffer: Its bytes, padded to a multiple of 32.
     """
+
+    space = "global"
 
     def __init__(self, number: int, content: Any, name: str, writable: bool) -> None:
         self.number, self.name, self.writable = number, name, writable
@@ -225,6 +227,10 @@ class ColumnIndex:
             flat[places], flat[places + self.memory.count] = _words(values)
         else:
             flat.view(self.dtype)[places] = values
+
+
+Home = Allocation | ColumnMemory
+"""What an address may lie in."""
 
 
 class MixedIndex:

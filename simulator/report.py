@@ -10,10 +10,11 @@ import numpy as np
 from .geometry import WARP, Geometry
 from .hazard import SEVERITIES, Hazard, Involved, Triple
 from .lanes import Race
-from .layout import Layout
+from .memory import Home
 from .module import Instruction
 from .names import LOCAL_MEMORY, variable_name
-from .program import CompiledBlock
+from .naming import spot
+from .program import CompiledBlock, Program
 from .site import Site
 from .sources import Sources
 from .waiting import Stuck, Waiting
@@ -55,10 +56,9 @@ def _line(ins: Instruction) -> Any:
 class Findings:
     """Collects hazards; the same finding at the same source line is one hazard with a count."""
 
-    def __init__(
-        self, sources: Sources, layout: Layout, sites: list[Site], grid: Triple, block: Triple
-    ) -> None:
-        self.sources, self.layout, self.sites = sources, layout, sites
+    def __init__(self, sources: Sources, program: Program, grid: Triple, block: Triple) -> None:
+        self.sources, self.layout, self.sites = sources, program.layout, program.sites
+        self.functions = program.module.functions
         self.grid, self.shape = grid, block
         self.found: dict[Any, Hazard] = {}
         self.races: dict[Any, _RaceGroup] = {}
@@ -112,35 +112,27 @@ class Findings:
     # -- memory -------------------------------------------------------------------
 
     def memory(
-        self, kind: str, site: Site, relative: int, name: str,
+        self, kind: str, site: Site, relative: int, home: Home | None,
         thread: Triple, block: Triple, count: int,
     ) -> None:  # fmt: skip
-        """A bad access; ``relative`` is the byte offset from the start of ``name``."""
+        """A bad access; ``relative`` is the distance in bytes from the start of ``home``."""
         verb = _VERBS[site.kind]
-        space = site.space if site.space != "generic" else "global"
-        element = relative // site.size if relative % site.size == 0 else None
-        place = f"{name}[{element}]" if element is not None else f"{name} at byte {relative}"
-        if name.endswith(" memory"):
-            space, element = name.split()[0], None
-            place = f"byte {relative} of {name}"
-        if kind == "address-space":
-            space = site.space
+        at = spot(home, relative, site, self.layout, self.functions)
+        space = at.space
         if kind == "misaligned":
-            message = f"misaligned {verb} of {place}: not a multiple of {site.width} bytes"
+            message = f"misaligned {verb} of {at.text}: not a multiple of {site.width} bytes"
         elif kind == "address-space":
-            message = f"{verb} as {site.space} memory of an address that is not: {place}"
+            space = site.space
+            message = f"{verb} as {site.space} memory of an address that is not: {at.text}"
         elif kind == "read-only":
-            message = f"{verb} to read-only {place}"
-        elif not name:
-            space, element = "global", None
-            message = f"{verb} outside any array, at address {relative:#x}"
-            if 0 <= relative < 4096:
-                message += " (a null pointer?)"
+            message = f"{verb} to read-only {at.text}"
+        elif home is None:
+            message = f"{verb} outside any array, at address {at.text}"
         else:
-            message = f"{verb} out of bounds: {place}"
+            message = f"{verb} out of bounds: {at.text} ({at.extent})"
         self._add(
             kind, message, _ROLES[site.kind], site.instruction, count, thread, block,
-            space=space, variable=name, element=element,
+            space=space, variable=at.variable, element=at.element,
         )  # fmt: skip
 
     def uninitialised(self, space: str, site: Site, address: Any, thread: Any, column: Any) -> None:

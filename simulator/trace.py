@@ -22,7 +22,7 @@ from .compiler import Compiler
 from .errors import PtxError
 from .geometry import Geometry
 from .instructions import DTYPES
-from .layout import ARRAY_BITS
+from .layout import array_address, array_number
 from .memory import Allocation
 from .module import Function
 from .parser import parse
@@ -264,7 +264,7 @@ class Trace:
 def _declared(program: Program, number: int) -> Any:
     """The element type of a module variable, as PTX declares it: often plain bytes."""
     for placed in program.layout.placed.values():
-        here = (placed.address >> ARRAY_BITS) - 1 == number
+        here = array_number(placed.address) == number
         if here and placed.variable.space in ("global", "const"):
             return np.dtype(DTYPES[placed.variable.type])
     return np.dtype(np.uint8)
@@ -278,7 +278,7 @@ def _add(counts: Any, elements: Any, weight: int) -> None:
 def _places(address: Any) -> Any:
     """The place of generic addresses."""
     window = address >> np.int64(60)
-    array = (address >> np.int64(ARRAY_BITS)) - np.int64(1)
+    array = array_number(address)
     other = np.where(window == 1, SHARED, np.where((window == 2) | (window == 3), LOCAL, NOWHERE))
     return np.where((window == 0) & (array >= 0), array, other)[()]
 
@@ -286,7 +286,7 @@ def _places(address: Any) -> Any:
 def _start(place: Any) -> Any:
     """The generic address at which a place begins."""
     space = np.where(place == SHARED, WINDOWS["shared"], WINDOWS["local"])
-    array = (place + np.int64(1)) << np.int64(ARRAY_BITS)
+    array = array_address(place)
     return np.where(place >= 0, array, np.where(place == NOWHERE, 0, space))[()]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .instructions import DTYPES, Unsupported
+from .layout import MIDDLE
 from .module import Imm
 
 
@@ -82,7 +83,9 @@ def immediate(imm: Imm, kind: str) -> Any:
     raise Unsupported(f"a floating constant for .{kind}")
 
 
-WINDOWS = {"global": 0, "const": 0, "param": 0, "shared": 1 << 60, "local": 1 << 61}
+WINDOWS = {
+    "global": 0, "const": 0, "param": 0, "shared": (1 << 60) + MIDDLE, "local": (1 << 61) + MIDDLE,
+}  # fmt: skip
 """Where each state space begins among generic addresses."""
 
 

@@ -1,0 +1,157 @@
+"""Addresses outside of what they belong to are named after it: ``a[-1]``, never a neighbour."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+from simulator import Hazard
+
+DEFECTS = Path(__file__).parent / "defects" / "run"
+BUILDS = ("device", "source")
+
+
+def floats(n: int) -> Any:
+    return np.zeros(n, np.float32)
+
+
+def hazards(source: str | Path, args: list[Any], build: str, **more: Any) -> list[Hazard]:
+    """What one block of 32 threads does wrong in memory."""
+    kernel = Kernel.from_cuda(source, "k", build=build)
+    return simulator.launch(kernel, 1, 32, args, checks=["memory"], **more).hazards
+
+
+def told(hazard: Hazard) -> tuple[str, str, int | None]:
+    return hazard.kind, hazard.variable, hazard.element
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("file", ["neg_index.cu", "neg_index2.cu"])
+def test_in_front_of_an_array_whatever_the_order(file: str, build: str) -> None:
+    [hazard] = hazards(DEFECTS / file, [floats(64), floats(64)], build)
+    assert told(hazard) == ("out-of-bounds", "a", -1)
+    assert hazard.message == "read out of bounds: a[-1] (a has 64 elements)"
+    assert hazard.thread == (0, 0, 0)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("reach", [1, 2, 2**20, 2**31 - 200])
+def test_far_in_front_and_behind(build: str, reach: int) -> None:
+    source = (
+        "__global__ void k(double* a, double* b, double* c, int n) {"
+        " b[(int)threadIdx.x - n] = 1;\n b[64 + n] = 1; }"
+    )
+    arrays = [np.zeros(64) for _ in range(3)]
+    before, behind = hazards(source, [*arrays, reach + 31], build)
+    assert {told(before), told(behind)} == {
+        ("out-of-bounds", "b", -reach - 31),
+        ("out-of-bounds", "b", 64 + reach + 31),
+    }
+
+
+SHARED = """
+__global__ void k(float* out, int n) {
+    __shared__ float s[32], q[32];
+    s[threadIdx.x] = q[threadIdx.x] = 1;
+    __syncthreads();
+    out[threadIdx.x] = INDEX;
+}
+"""
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize(
+    ("index", "variable", "element"),
+    [
+        ("s[(int)threadIdx.x - 1] + q[threadIdx.x]", "s", -1),
+        ("s[(int)threadIdx.x + n] + q[threadIdx.x]", "s", -1),
+        ("s[threadIdx.x] + q[(int)threadIdx.x - 40]", "q", -40),
+        ("s[threadIdx.x] + q[threadIdx.x * 2]", "q", 32),
+    ],
+)
+def test_shared(build: str, index: str, variable: str, element: int) -> None:
+    [hazard] = hazards(SHARED.replace("INDEX", index), [floats(32), -1], build)
+    assert told(hazard) == ("out-of-bounds", variable, element)
+    assert hazard.space == "shared"
+    assert f"shared {variable}[{element}] ({variable} has 32 elements)" in hazard.message
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_shared_through_a_function(build: str) -> None:
+    source = (
+        "__device__ __noinline__ float at(float* p, int i) { return p[i]; }"
+        "__global__ void k(float* out, int n) { __shared__ float s[32]; s[threadIdx.x] = 1;"
+        " __syncthreads(); out[threadIdx.x] = at(s, n); }"
+    )
+    [hazard] = hazards(source, [floats(32), -1], build)
+    assert told(hazard) == ("out-of-bounds", "s", -1)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("given", [0, 16])
+def test_too_little_dynamic_shared_memory_names_the_option(build: str, given: int) -> None:
+    source = (
+        "__global__ void k(float* out) { extern __shared__ float s[];"
+        " s[threadIdx.x] = 1; out[threadIdx.x] = s[threadIdx.x]; }"
+    )
+    found = hazards(source, [floats(32)], build, shared_bytes=given)
+    assert {told(h) for h in found} == {("out-of-bounds", "s", given // 4)}
+    for hazard in found:
+        assert f"the launch gave {given} bytes: --shared, shared_bytes" in hazard.message
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_constants_and_variables_of_the_module(build: str) -> None:
+    source = (
+        "__constant__ int c[4] = {1, 2, 3, 4}; namespace deep { __device__ int g[3]; }"
+        "__global__ void k(int* out, int n) { int t = (int)threadIdx.x + n;"
+        " out[threadIdx.x] = c[t] + deep::g[t]; }"
+    )
+    found = hazards(source, [np.zeros(32, np.int32), -2], build)
+    assert {told(h) for h in found} == {("out-of-bounds", "c", -2), ("out-of-bounds", "g", -2)}
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_an_unsigned_index_that_went_below_zero_is_explained(build: str) -> None:
+    source = "__global__ void k(int* a, unsigned n) { a[threadIdx.x - n] = 1; }"
+    [hazard] = hazards(source, [np.zeros(32, np.int32), 1], build)
+    assert told(hazard) == ("out-of-bounds", "a", 2**32 - 1)
+    assert "4294967295 is -1 as an unsigned int" in hazard.message
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_local_structs_and_odd_bytes(build: str) -> None:
+    local = (
+        "__global__ void k(int* out, int n) { int l[8]; for (int i = 0; i < 8; i++) l[i] = out[i];"
+        " l[out[3] + 2] = 4; out[threadIdx.x] = l[out[5] + n]; }"
+    )
+    [hazard] = hazards(local, [np.zeros(32, np.int32), -1], build)
+    assert "byte -4 of the thread's local memory (it has 32 bytes)" in hazard.message
+    assert hazard.space == "local"
+    struct = (
+        "struct P { float x, y, z; };"
+        "__global__ void k(P* p, int n) { if (threadIdx.x == 0) { p[n].x = 1;\n"
+        " *(float*)((char*)p - 8 + n) = 1; } }"
+    )
+    found = hazards(struct, [floats(96), -1], build)
+    assert ("out-of-bounds", "p", -3) in {told(h) for h in found}
+    [odd] = [h for h in found if h.element is None]
+    assert odd.message == "write out of bounds: p at byte -9 (p has 384 bytes)"
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_lanes_outside_of_two_arrays_are_two_findings(build: str) -> None:
+    source = "__global__ void k(float* p, float* q) { *(threadIdx.x & 1 ? p - 1 : q + 70) = 1; }"
+    found = hazards(source, [floats(32), floats(64)], build)
+    assert {told(h) for h in found} == {("out-of-bounds", "p", -1), ("out-of-bounds", "q", 70)}
+    assert {h.count for h in found} == {16}
+
+
+def test_in_front_of_a_null_pointer() -> None:
+    [hazard] = hazards("__global__ void k(float* p) { p[-1] = 1; }", [None], "device")
+    assert hazard.message == "write outside any array, at address -0x4 (a null pointer?)"
