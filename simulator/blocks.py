@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from .errors import PtxError
 from .instructions import TABLE, Row
 from .module import Address, Function, Instruction, Module, Operand, Pair, Reg, Symbol, Vector
+from .validity import check, not_yet
 
 EXIT = -1
 """The block number that stands for "this thread is done"."""
@@ -53,17 +54,8 @@ def row_of(ins: Instruction) -> Row:
     """
     found = TABLE.get(ins.opcode)
     if found is None:
-        raise unsupported(ins)
+        raise not_yet(ins, "")
     return found
-
-
-def unsupported(ins: Instruction, why: str = "") -> PtxError:
-    """The error for an instruction or a variant that the table does not have."""
-    where = f"PTX line {ins.line}"
-    if ins.location:
-        where += f", {ins.location.file}:{ins.location.line}"
-    reason = f" ({why})" if why else ""
-    return PtxError(f"the simulator does not execute {ins.name!r} yet{reason}: {where}")
 
 
 def is_warp_barrier(ins: Instruction) -> bool:
@@ -91,6 +83,7 @@ def reachable(module: Module, entry: str) -> list[Function]:
             raise PtxError(f"the function {name!r} has no body in this PTX{line}")
         state[name] = 1
         function.load()
+        check(function, module)
         for ins in function.body:
             if ins.opcode == "call" and ins.targets[0] not in INTRINSIC_CALLS:
                 visit(ins.targets[0], ins)

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .blocks import CARRY, INTRINSIC_CALLS, is_warp_barrier, param_name, row_of, unsupported
+from .blocks import CARRY, INTRINSIC_CALLS, is_warp_barrier, param_name, row_of
 from .instructions import DTYPES, Op, Unsupported, carry_op
 from .module import Address, Imm, Instruction, Operand, Pair, Reg, Symbol, Vector
 from .operands import Operands
 from .program import Arithmetic, CompiledBlock, Watched
 from .site import Site, make_site
+from .validity import not_yet
 from .values import WINDOWS, immediate, in_window
 
 RETURN = "%return"
@@ -36,9 +37,9 @@ class BlockCompiler(Operands):
                     gate = self.gate(ins)
                 self.instruction(ins)
             except Unsupported as error:
-                raise unsupported(ins, str(error)) from None
+                raise not_yet(ins, str(error)) from None
             except _MALFORMED:
-                raise unsupported(ins, "operands or types that do not fit") from None
+                raise not_yet(ins, "operands or types that do not fit") from None
         kind, returns, extra = self.end()
         function = self.function
         private = function.registers
@@ -406,9 +407,9 @@ class BlockCompiler(Operands):
             if kind == "barrier":
                 return self.barrier(end, guard)
         except Unsupported as error:
-            raise unsupported(end, str(error)) from None
+            raise not_yet(end, str(error)) from None
         except _MALFORMED:
-            raise unsupported(end, "operands or types that do not fit") from None
+            raise not_yet(end, "operands or types that do not fit") from None
         if kind == "trap":
             return "trap", guard, {}
         if self.function.is_entry:

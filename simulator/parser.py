@@ -10,6 +10,7 @@ import re
 from kernels.ptx_header import TYPE_SIZES, Param
 
 from .errors import PtxError
+from .instructions import TABLE
 from .module import TYPES, Function, Instruction, Location, Module, Operand, Reg, Symbol, Variable
 from .operand_parser import OperandParser, float_constant
 
@@ -94,7 +95,7 @@ class _Parser(OperandParser):
                 while not self.accept(")"):
                     self.next()
             elif attribute in ("texref", "samplerref", "surfref"):
-                self.fail("textures and surfaces are not supported")
+                space, kind = "texture", "b64"
         if kind not in TYPE_SIZES:
             self.fail(f"a variable needs a type, found {self.peek!r}")
         if align > _MAX_ALIGN:
@@ -108,7 +109,10 @@ class _Parser(OperandParser):
                 extents.append(0 if self.peek == "]" else self.integer())
                 self.expect("]")
             init: tuple[int | Symbol, ...] = ()
-            if self.accept("="):
+            if space == "texture":
+                while self.peek not in (",", ";"):
+                    self.next()
+            elif self.accept("="):
                 init = tuple(self.initialiser(kind))
             shape = tuple(extents + dims)
             if shape and shape[0] == 0 and init:
@@ -179,7 +183,7 @@ class _Parser(OperandParser):
         self.location = None
         self.current = function
         self.expect("{")
-        self.scopes = [{}]
+        self.scopes = [{p.name: p.name for p in (*function.params, *function.results)}]
         self.pending_labels = []
         self.block(function)
         for label in self.pending_labels:
@@ -258,10 +262,13 @@ class _Parser(OperandParser):
 
     def declare(self, name: str) -> str:
         """A name that is unique in the function: nested scopes may repeat one."""
-        if len(self.scopes) <= 1:
-            return name
-        self.scope_count += 1
-        unique = f"{name}#{self.scope_count}"
+        if name in self.scopes[-1]:
+            line = self.tokens[self.at - 1].line
+            raise PtxError(f"PTX line {line}: {name!r} is declared twice")
+        unique = name
+        if len(self.scopes) > 1:
+            self.scope_count += 1
+            unique = f"{name}#{self.scope_count}"
         self.scopes[-1][name] = unique
         return unique
 
@@ -342,9 +349,12 @@ class _Parser(OperandParser):
         made = Instruction(opcode, tuple(modifiers), (), guard, token.line, self.location)
         if opcode == "call":
             self.call(made)
+        elif opcode not in TABLE or TABLE[opcode].kind == "later":
+            while not self.accept(";"):  # refused when a kernel reaches it, by its name
+                self.next()
         else:
             made.operands = tuple(self.operands())
-        if opcode == "bra" and made.operands:
+        if opcode == "bra" and len(made.operands) == 1:
             made.targets, made.operands = (self.label(made.operands[0]),), ()
         elif opcode == "brx" and len(made.operands) == 2:
             table = self.branch_targets.get(self.label(made.operands[1]), ())
@@ -364,16 +374,12 @@ class _Parser(OperandParser):
             made.results = self.names(")")
             self.expect(",")
         target = self.next().text
-        if target.startswith("%"):
-            self.fail("indirect calls are not supported")
         made.targets = (self.resolve(target),)
         arguments: tuple[str, ...] = ()
-        if self.accept(","):
-            self.expect("(")
+        if self.accept(",") and self.accept("("):
             arguments = self.names(")")
-            while self.accept(","):
-                self.next()
-        self.expect(";")
+        while not self.accept(";"):  # the prototype or the targets of an indirect call
+            self.next()
         made.operands = tuple(Symbol(name) for name in arguments)
 
     def names(self, end: str) -> tuple[str, ...]:

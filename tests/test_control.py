@@ -345,9 +345,10 @@ def test_special_registers(grid: tuple[int, ...], block: tuple[int, ...]) -> Non
     threads, blocks = int(np.prod(block)), int(np.prod(grid))
     lines = [
         SHARED, ".reg .b32 %r<16>; .reg .b64 %rd<8>; .reg .b32 %v;",
-        "mov.u32 %r0, %tid.z; mad.lo.u32 %r0, %r0, %ntid.y, %tid.y;",
-        "mad.lo.u32 %r0, %r0, %ntid.x, %tid.x; mov.u32 %r1, %ctaid.z;",
-        "mad.lo.u32 %r1, %r1, %nctaid.y, %ctaid.y; mad.lo.u32 %r1, %r1, %nctaid.x, %ctaid.x;",
+        *(f"mov.u32 %r{4 + i}, %{name};" for i, name in enumerate(
+            ("tid.x", "tid.y", "ntid.x", "ntid.y", "ctaid.x", "ctaid.y", "nctaid.x", "nctaid.y"))),
+        "mov.u32 %r0, %tid.z; mad.lo.u32 %r0, %r0, %r7, %r5; mad.lo.u32 %r0, %r0, %r6, %r4;",
+        "mov.u32 %r1, %ctaid.z; mad.lo.u32 %r1, %r1, %r11, %r9; mad.lo.u32 %r1, %r1, %r10, %r8;",
         f"mad.lo.u32 %r2, %r1, {threads}, %r0; ld.param.u64 %rd0, [p0];",
         f"mul.wide.u32 %rd1, %r2, {4 * len(SPECIALS)}; add.u64 %rd2, %rd0, %rd1;",
         "mov.u32 %v, room; st.shared.u32 [room], 1;" if threads == 1 else "",

@@ -1,10 +1,10 @@
 """The instruction table, one module a family; importing this package fills it."""
 
-from . import bits, compare, control, convert, floating, half, integer, warp
+from . import bits, compare, control, convert, floating, half, integer, later, movement, warp
 from .integer import carry_op
 from .table import DTYPES, TABLE, Op, Row, Unsupported
 
 __all__ = [
     "DTYPES", "TABLE", "Op", "Row", "Unsupported", "bits", "carry_op", "compare", "control",
-    "convert", "floating", "half", "integer", "warp",
+    "convert", "floating", "half", "integer", "later", "movement", "warp",
 ]  # fmt: skip

@@ -23,7 +23,12 @@ LOGIC = "Logic and Shift Instructions"
 INTEGER = "Integer Arithmetic Instructions"
 
 
-@row("and", "or", "xor", section=LOGIC)
+@row(
+    "and", "or", "xor", section=LOGIC,
+    forms="""
+        .pred|b16|b32|b64 : t = t t
+    """,
+)  # fmt: skip
 def logic(ins: Instruction) -> Op:
     """Bitwise, or logical on predicates."""
     kind = require(ins, "pred", *BITS)
@@ -31,21 +36,37 @@ def logic(ins: Instruction) -> Op:
     return Op(fn, (kind, kind), (kind,))
 
 
-@row("not", section=LOGIC)
+@row(
+    "not", section=LOGIC,
+    forms="""
+        .pred|b16|b32|b64 : t = t
+    """,
+)  # fmt: skip
 def invert(ins: Instruction) -> Op:
     """One's complement."""
     kind = require(ins, "pred", *BITS)
     return Op(np.invert, (kind,), (kind,))
 
 
-@row("cnot", section=LOGIC)
+@row(
+    "cnot", section=LOGIC,
+    forms="""
+        .b16|b32|b64 : t = t
+    """,
+)  # fmt: skip
 def logical_not(ins: Instruction) -> Op:
     """1 where zero, else 0."""
     kind = require(ins, *BITS)
     return Op(lambda a: (a == 0).astype(DTYPES[kind]), (kind,), (kind,))
 
 
-@row("lop3", section=LOGIC)
+@row(
+    "lop3", section=LOGIC,
+    forms="""
+        .b32 : t = t t t imm
+        or|and .b32 : t|pred = t t t imm pred
+    """,
+)  # fmt: skip
 def lop3(ins: Instruction) -> Op:
     """Any function of three bits, by its truth table (an immediate operand).
 
@@ -76,7 +97,12 @@ def lop3(ins: Instruction) -> Op:
     return Op(with_predicate, (*words, "pred"), ("b32", "pred"))
 
 
-@row("shl", section=LOGIC)
+@row(
+    "shl", section=LOGIC,
+    forms="""
+        .b16|b32|b64 : t = t i32
+    """,
+)  # fmt: skip
 def shift_left(ins: Instruction) -> Op:
     """Shift amounts past the width give zero."""
     kind = require(ins, *BITS)
@@ -93,7 +119,12 @@ def shift_left(ins: Instruction) -> Op:
     return Op(apply, (kind, "u32"), (kind,))
 
 
-@row("shr", section=LOGIC)
+@row(
+    "shr", section=LOGIC,
+    forms="""
+        .b16|b32|b64|s16|u16|s32|u32|s64|u64 : t = t i32
+    """,
+)  # fmt: skip
 def shift_right(ins: Instruction) -> Op:
     """Sign-filling for ``.s``; amounts past the width count as the width."""
     kind = require(ins, *BITS, "s16", "u16", "s32", "u32", "s64", "u64")
@@ -111,7 +142,12 @@ def shift_right(ins: Instruction) -> Op:
     return Op(apply, (kind, "u32"), (kind,))
 
 
-@row("shf", section=LOGIC)
+@row(
+    "shf", section=LOGIC,
+    forms="""
+        l|r! clamp|wrap .b32 : t = t t i32
+    """,
+)  # fmt: skip
 def funnel_shift(ins: Instruction) -> Op:
     """The upper (``.l``) or lower (``.r``) word of the pair ``b:a`` shifted; clamp or wrap."""
     require(ins, "b32")
@@ -127,7 +163,12 @@ def funnel_shift(ins: Instruction) -> Op:
     return Op(apply, ("u32", "u32", "u32"), ("u32",))
 
 
-@row("popc", section=INTEGER)
+@row(
+    "popc", section=INTEGER,
+    forms="""
+        .b32|b64 : i32 = t
+    """,
+)  # fmt: skip
 def population_count(ins: Instruction) -> Op:
     """Number of one bits."""
     kind = unsigned(require(ins, "b32", "b64"))
@@ -142,7 +183,12 @@ def highest_bit(a: Any) -> Any:
     return np.bitwise_count(wide).astype(np.int32) - np.int32(1)
 
 
-@row("clz", section=INTEGER)
+@row(
+    "clz", section=INTEGER,
+    forms="""
+        .b32|b64 : i32 = t
+    """,
+)  # fmt: skip
 def leading_zeros(ins: Instruction) -> Op:
     """Zeros above the highest one bit."""
     kind = unsigned(require(ins, "b32", "b64"))
@@ -150,7 +196,12 @@ def leading_zeros(ins: Instruction) -> Op:
     return Op(lambda a: top - highest_bit(a), (kind,), ("b32",))
 
 
-@row("bfind", section=INTEGER)
+@row(
+    "bfind", section=INTEGER,
+    forms="""
+        shiftamt? .s32|u32|s64|u64 : i32 = t
+    """,
+)  # fmt: skip
 def find_bit(ins: Instruction) -> Op:
     """Highest bit that is not the sign; 0xffffffff where there is none."""
     kind = require(ins, "u32", "s32", "u64", "s64")
@@ -167,7 +218,12 @@ def find_bit(ins: Instruction) -> Op:
     return Op(apply, (kind,), ("b32",))
 
 
-@row("brev", section=INTEGER)
+@row(
+    "brev", section=INTEGER,
+    forms="""
+        .b32|b64 : t = t
+    """,
+)  # fmt: skip
 def bit_reverse(ins: Instruction) -> Op:
     """Bits in reverse order."""
     kind = unsigned(require(ins, "b32", "b64"))
@@ -195,7 +251,12 @@ def _field(x: Any, bits: int) -> Any:
     return x & np.uint32(255) if bits == 32 else np.minimum(x, np.uint32(255))
 
 
-@row("bfe", section=INTEGER)
+@row(
+    "bfe", section=INTEGER,
+    forms="""
+        .s32|u32|s64|u64 : t = t d8 d8
+    """,
+)  # fmt: skip
 def bit_field_extract(ins: Instruction) -> Op:
     """``c`` bits of ``a`` from bit ``b``, zero- or sign-filled."""
     kind = require(ins, "u32", "s32", "u64", "s64")
@@ -224,7 +285,12 @@ def bit_field_extract(ins: Instruction) -> Op:
     return Op(apply, (kind, "u32", "u32"), (kind,))
 
 
-@row("bfi", section=INTEGER)
+@row(
+    "bfi", section=INTEGER,
+    forms="""
+        .b32|b64 : t = t t d8 d8
+    """,
+)  # fmt: skip
 def bit_field_insert(ins: Instruction) -> Op:
     """The low ``d`` bits of ``a`` into ``b`` at bit ``c``."""
     kind = unsigned(require(ins, "b32", "b64"))
@@ -244,7 +310,12 @@ def bit_field_insert(ins: Instruction) -> Op:
     return Op(apply, (kind, kind, "u32", "u32"), (kind,))
 
 
-@row("bmsk", section=INTEGER)
+@row(
+    "bmsk", section=INTEGER,
+    forms="""
+        clamp|wrap .b32 : t = t t
+    """,
+)  # fmt: skip
 def bit_mask(ins: Instruction) -> Op:
     """A mask of ``b`` ones from bit ``a``; ``.clamp`` stops at 32, ``.wrap`` takes five bits."""
     require(ins, "b32")
@@ -259,7 +330,12 @@ def bit_mask(ins: Instruction) -> Op:
     return Op(apply, ("u32", "u32"), ("u32",))
 
 
-@row("fns", section=INTEGER)
+@row(
+    "fns", section=INTEGER,
+    forms="""
+        .b32 : t = t t t
+    """,
+)  # fmt: skip
 def find_nth_set(ins: Instruction) -> Op:
     """The ``n``-th one bit of a mask from a base, upwards (n > 0) or downwards (n < 0)."""
     require(ins, "b32")
@@ -282,7 +358,12 @@ def find_nth_set(ins: Instruction) -> Op:
     return Op(apply, ("u32", "u32", "s32"), ("u32",))
 
 
-@row("prmt", section="Data Movement and Conversion Instructions")
+@row(
+    "prmt", section="Data Movement and Conversion Instructions",
+    forms="""
+        f4e|b4e|rc8|ecl|ecr|rc16? .b32 : t = t t t
+    """,
+)  # fmt: skip
 def permute(ins: Instruction) -> Op:
     """Four bytes picked out of the eight of ``b:a``; a selector's top bit repeats the sign."""
     modes = {
@@ -317,7 +398,12 @@ def permute(ins: Instruction) -> Op:
     return Op(apply, ("u32", "u32", "u32"), ("u32",))
 
 
-@row("szext", section=INTEGER)
+@row(
+    "szext", section=INTEGER,
+    forms="""
+        clamp|wrap .s32|u32 : t = t i32
+    """,
+)  # fmt: skip
 def extend(ins: Instruction) -> Op:
     """Sign- or zero-extend from ``b`` bits."""
     kind = require(ins, "s32", "u32")

@@ -66,7 +66,26 @@ _COMBINE: dict[str, Any] = {
 }
 
 
-@row("setp", section=SECTION)
+_SIGNED = "eq|ne|lt|le|gt|ge"
+_UNSIGNED = f"{_SIGNED}|lo|ls|hi|hs"
+_FLOATS = f"{_SIGNED}|equ|neu|ltu|leu|gtu|geu|num|nan"
+
+
+def _combined(lines: str) -> str:
+    """The forms of a comparison, and those that combine it with a predicate."""
+    return lines + "\n".join(f"and|or|xor {x} pred" for x in lines.strip().splitlines())
+
+
+@row(
+    "setp", section=SECTION,
+    forms=_combined(f"""
+        eq|ne .b16|b32|b64 : pred|pred? = t t
+        {_SIGNED} .s16|s32|s64 : pred|pred? = t t
+        {_UNSIGNED} .u16|u32|u64 : pred|pred? = t t
+        {_FLOATS} ftz? .f32|f16|f16x2 : pred|pred? = t t
+        {_FLOATS} .f64|bf16|bf16x2 : pred|pred? = t t
+    """),
+)  # fmt: skip
 def set_predicate(ins: Instruction) -> Op:
     """Compare; with a boolean operator, combined with ``c``; ``p|q``: q is the complement's."""
     fn, kind = comparison(ins, scalar_type(ins))
@@ -97,7 +116,20 @@ _TRUE = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}
 """What ``set`` writes for true where it is not all ones."""
 
 
-@row("set", section=SECTION)
+@row(
+    "set", section=SECTION,
+    forms=_combined(f"""
+        eq|ne .u32|s32|f32 .b16|b32|b64 : t0 = t t
+        {_SIGNED} .u32|s32|f32 .s16|s32|s64 : t0 = t t
+        {_UNSIGNED} .u32|s32|f32 .u16|u32|u64 : t0 = t t
+        {_FLOATS} ftz? .u32|s32|f32 .f32|f16 : t0 = t t
+        {_FLOATS} .u32|s32|f32 .f64|bf16 : t0 = t t
+        {_FLOATS} ftz? .f16|u16|s16 .f16 : t0 = t t
+        {_FLOATS} ftz? .f16x2 .f16x2 : t0 = t t
+        {_FLOATS} .bf16|u16|s16 .bf16 : t0 = t t
+        {_FLOATS} .bf16x2 .bf16x2 : t0 = t t
+    """),
+)  # fmt: skip
 def set_value(ins: Instruction) -> Op:
     """Compare into a number: all ones or 1.0 where true."""
     target, source = ins.types[0], ins.types[1]
@@ -121,14 +153,25 @@ def set_value(ins: Instruction) -> Op:
     return Op(apply, (kind, kind) + (("pred",) if combine else ()), (target,))
 
 
-@row("selp", section=SECTION)
+@row(
+    "selp", section=SECTION,
+    forms="""
+        .b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64 : t = t t pred
+    """,
+)  # fmt: skip
 def select(ins: Instruction) -> Op:
     """``a`` where the predicate holds, else ``b``."""
     kind = _bits_or_float(scalar_type(ins))
     return Op(lambda a, b, p: choose(p, a, b), (kind, kind, "pred"), (kind,))
 
 
-@row("slct", section=SECTION)
+@row(
+    "slct", section=SECTION,
+    forms="""
+        .b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64 .s32 : t0 = t0 t0 t
+        ftz? .b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64 .f32 : t0 = t0 t0 t
+    """,
+)  # fmt: skip
 def select_by_sign(ins: Instruction) -> Op:
     """``a`` where ``c >= 0``, else ``b`` (also for NaN)."""
     kind, by = _bits_or_float(ins.types[0]), ins.types[1]
@@ -153,7 +196,16 @@ def _bits_or_float(kind: str) -> str:
     return kind if kind in ("f32", "f64", "pred") else f"b{width(kind)}"
 
 
-@row("mov", section="Data Movement and Conversion Instructions")
+@row(
+    "mov", section="Data Movement and Conversion Instructions",
+    later="""
+        .b128 : 128-bit values
+    """,
+    forms="""
+        .pred|u16|s16|u32|s32|u64|s64|f32|f64 : t = t%&
+        .b16|b32|b64 : {t} = {t}%&
+    """,
+)  # fmt: skip
 def move(ins: Instruction) -> Op:
     """A copy; packing and unpacking of ``{a, b}`` is the compiler's."""
     kind = _bits_or_float(scalar_type(ins))

@@ -1,43 +1,67 @@
-"""Opcodes whose meaning is a place: control flow, barriers, memory.
+"""Opcodes whose meaning is a place: control flow and barriers.
 
-What they do stands in ``machine`` (control, barriers) and ``memory`` (accesses);
-the rows here say that they exist and of which kind they are.
+What they do stands in ``machine``; the rows here say that they exist, of which kind they
+are and how they are written.
 """
 
 from __future__ import annotations
 
 from .table import plain
 
-plain("bra", "brx", section="Control Flow Instructions", kind="branch")
-plain("call", section="Control Flow Instructions", kind="call")
-plain("ret", "exit", section="Control Flow Instructions", kind="exit")
-plain("trap", section="Miscellaneous Instructions", kind="trap")
+CONTROL = "Control Flow Instructions"
+MISCELLANEOUS = "Miscellaneous Instructions"
+PARALLEL = "Parallel Synchronization and Communication Instructions"
+
+plain("bra", section=CONTROL, kind="branch", forms="uni? : = label")
+plain("brx", section=CONTROL, kind="branch", forms="idx! uni? : = i32 label")
+plain("call", section=CONTROL, kind="call", forms="uni? :")
+plain("ret", section=CONTROL, kind="exit", forms="uni? :")
+plain("exit", section=CONTROL, kind="exit", forms=" :")
+plain("trap", section=MISCELLANEOUS, kind="trap", forms=" :")
+plain("brkpt", section=MISCELLANEOUS, kind="nothing", forms=" :")
+plain("nanosleep", section=MISCELLANEOUS, kind="nothing", forms=".u32 : = i32")
+plain("pmevent", section=MISCELLANEOUS, kind="nothing", forms="mask? : = imm")
 plain(
-    "brkpt",
-    "nanosleep",
-    "pmevent",
-    "setmaxnreg",
-    section="Miscellaneous Instructions",
-    kind="nothing",
+    "setmaxnreg", section=MISCELLANEOUS, kind="nothing", forms="inc|dec sync aligned .u32 : = imm"
 )
+plain("griddepcontrol", section=PARALLEL, kind="nothing", forms="launch_dependents|wait :")
 plain(
-    "membar", "fence",
-    section="Parallel Synchronization and Communication Instructions", kind="nothing",
+    "membar", section=PARALLEL, kind="nothing",
+    forms="""
+        cta|gl|sys :
+        proxy alias|async|async.global|async.shared::cta :
+    """,
 )  # fmt: skip
 plain(
-    "bar",
-    "barrier",
-    section="Parallel Synchronization and Communication Instructions",
-    kind="barrier",
-)
-plain("ld", "ldu", section="Data Movement and Conversion Instructions", kind="load")
-plain("st", section="Data Movement and Conversion Instructions", kind="store")
-plain(
-    "atom", "red",
-    section="Parallel Synchronization and Communication Instructions", kind="atomic",
+    "fence", section=PARALLEL, kind="nothing",
+    forms="""
+        sc|acq_rel|acquire|release? cta|cluster|gpu|sys :
+        proxy alias|async :
+        proxy async global|shared::cta :
+    """,
+    later="""
+        mbarrier_init release cluster : mbarrier
+    """,
 )  # fmt: skip
-plain("cvta", "isspacep", section="Data Movement and Conversion Instructions", kind="address")
+
+_BLOCK = """
+    cta! sync! {0} : = bar
+    cta! sync! {0} : = bar threads
+    cta! arrive! {0} : = bar threads
+    cta! red! {0} popc .u32 : t = bar pred
+    cta! red! {0} popc .u32 : t = bar threads pred
+    cta! red! {0} and|or .pred : t = bar pred
+    cta! red! {0} and|or .pred : t = bar threads pred
+"""
 plain(
-    "prefetch", "prefetchu", "discard", "applypriority", "griddepcontrol",
-    section="Data Movement and Conversion Instructions", kind="nothing",
+    "bar", section=PARALLEL, kind="barrier",
+    forms=_BLOCK.format("").replace("cta! ", "") + _BLOCK.format("") + "warp! sync! : = i32",
+)  # fmt: skip
+plain(
+    "barrier", section=PARALLEL, kind="barrier",
+    forms=_BLOCK.format("aligned?").replace("cta! ", "") + _BLOCK.format("aligned?"),
+    later="""
+        cluster! arrive! release|relaxed? aligned? : clusters
+        cluster! wait! acquire? aligned? : clusters
+    """,
 )  # fmt: skip

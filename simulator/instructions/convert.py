@@ -17,7 +17,62 @@ _FLOATS = ("f16", "bf16", "f32", "f64")
 _TO_INTEGER: dict[str, Any] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
 
-@row("cvt", section="Data Movement and Conversion Instructions")
+def _range(kind: str) -> tuple[int, int]:
+    info = np.iinfo(DTYPES[kind])
+    return int(info.min), int(info.max)
+
+
+_INTEGERS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
+_ANY = "s8|u8|s16|u16|s32|u32|s64|u64"
+_CLAMPED = "\n".join(  # .sat where the target does not hold all numbers of the source
+    f"sat .{target} .{source} : t0~ = t~%"
+    for target in _INTEGERS
+    for source in _INTEGERS
+    if _range(source)[0] < _range(target)[0] or _range(source)[1] > _range(target)[1]
+)
+
+
+@row(
+    "cvt", section="Data Movement and Conversion Instructions",
+    forms=f"""
+        .{_ANY} .{_ANY} : t0~ = t~%
+        {_CLAMPED}
+        rni|rzi|rmi|rpi sat? .{_ANY} .f16|f64 : t0~ = t~%
+        rni|rzi|rmi|rpi sat? ftz? .{_ANY} .f32 : t0~ = t~%
+        rni|rzi|rmi|rpi .s16|u16|s32|u32|s64|u64 .bf16 : t0~ = t~%
+        rn|rz|rm|rp sat? .f16|f64 .{_ANY} : t0~ = t~%
+        rn|rz|rm|rp sat? ftz? .f32 .{_ANY} : t0~ = t~%
+        rn|rz|rm|rp .bf16 .s16|u16|s32|u32|s64|u64 : t0~ = t~%
+        rni|rzi|rmi|rpi? sat? .f16 .f16 : t0~ = t~%
+        rni|rzi|rmi|rpi? sat? .f64 .f64 : t0~ = t~%
+        rni|rzi|rmi|rpi? sat? ftz? .f32 .f32 : t0~ = t~%
+        rni|rzi|rmi|rpi? .bf16 .bf16 : t0~ = t~%
+        sat? .f64 .f16 : t0~ = t~%
+        sat? ftz? .f64 .f32 : t0~ = t~%
+        sat? ftz? .f32 .f16 : t0~ = t~%
+        ftz? rn|rz|rm|rp? .f32 .bf16 : t0~ = t~%
+        rn|rz|rm|rp? .f64 .bf16 : t0~ = t~%
+        rn|rz|rm|rp? .f16 .bf16 : t0~ = t~%
+        rn|rz|rm|rp? .bf16 .f16 : t0~ = t~%
+        rn|rz|rm|rp sat? ftz? .f32 .f64 : t0~ = t~%
+        rn|rz|rm|rp sat? .f16 .f64 : t0~ = t~%
+        rn|rz|rm|rp .bf16 .f64 : t0~ = t~%
+        rn|rz|rm|rp sat? ftz? .f16 .f32 : t0~ = t~%
+        rn|rz|rm|rp ftz? .bf16 .f32 : t0~ = t~%
+        rn|rz relu? satfinite? .f16|bf16 .f32 : t0~ = t~%
+        rn|rz relu? satfinite? .f16x2|bf16x2 .f32 : t0~ = t~ t~
+        rn|rz relu? .tf32 .f32 : t0~ = t~%
+        rn|rz relu? satfinite .tf32 .f32 @100 : t0~ = t~%
+        rna satfinite? .tf32 .f32 : t0~ = t~%
+        pack! sat .u16|s16 .s32 : b32 = t t
+        pack! sat .u8|s8|u4|s4|u2|s2 .s32 .b32 : b32 = s32 s32 b32
+    """,
+    later="""
+        rn satfinite relu? .e4m3x2|e5m2x2 .f32 : 8-bit floating point
+        rn satfinite relu? .e4m3x2|e5m2x2 .f16x2 : 8-bit floating point
+        rn relu? .f16x2 .e4m3x2|e5m2x2 : 8-bit floating point
+    """,
+)  # fmt: skip
 def convert(ins: Instruction) -> Op:
     """Between any two of the integer and floating types, and packing of two."""
     if ins.has("pack"):
@@ -94,16 +149,11 @@ def _to_tf32(ins: Instruction) -> Op:
     return Op(apply, ("f32",), ("u32",))
 
 
-def _limits(kind: str) -> tuple[int, int]:
-    info = np.iinfo(DTYPES[kind])
-    return int(info.min), int(info.max)
-
-
 def _integer_to_integer(ins: Instruction, target: str, source: str) -> Callable[[Any], Any]:
     dtype = DTYPES[target]
     if not ins.has("sat"):
         return lambda a: a.astype(dtype)
-    (low, high), (source_low, source_high) = _limits(target), _limits(source)
+    (low, high), (source_low, source_high) = _range(target), _range(source)
     low, high = max(low, source_low), min(high, source_high)
     lowest, highest = DTYPES[source].type(low), DTYPES[source].type(high)
     return lambda a: np.clip(a, lowest, highest).astype(dtype)
@@ -170,7 +220,7 @@ def _float_to_integer(ins: Instruction, target: str, source: str) -> Callable[[A
         raise Unsupported("no integer rounding")
     rounding = _TO_INTEGER[mode]
     dtype = DTYPES[target]
-    low, high = _limits(target)
+    low, high = _range(target)
     nan = dtype.type(0)
     if width(target) == 64 or source == "f64":  # measured on an H200
         nan = np.dtype(f"u{dtype.itemsize}").type(1 << (width(target) - 1)).view(dtype)

@@ -137,7 +137,21 @@ def mul(ins: Instruction) -> Op:
     return Op(_finished(ins, fn), (kind, kind), (kind,), f"mul_{kind}", 1)
 
 
-@row("fma", section=SECTION)
+@row(
+    "fma", section=SECTION,
+    later="""
+        rn|rz|rm|rp? sat? .f32 .f16|bf16 : mixed precision
+        rn|rz|rm|rp? ftz? .f32x2 : pairs of .f32
+        rn oob relu? ftz? .f16|f16x2|bf16|bf16x2 : out-of-bounds NaN
+    """,
+    forms="""
+        rn|rz|rm|rp ftz? sat? .f32 : t = t t t
+        rn|rz|rm|rp .f64 : t = t t t
+        rn ftz? sat? .f16|f16x2 : t = t t t
+        rn ftz? relu .f16|f16x2 : t = t t t
+        rn relu? .bf16|bf16x2 : t = t t t
+    """,
+)  # fmt: skip
 def fma(ins: Instruction) -> Op:
     """``d = a * b + c``, rounded once. ``mad.f32`` and ``mad.f64`` are the same."""
     if scalar_type(ins) in half.HALF_TYPES:
@@ -180,7 +194,21 @@ def _by_reciprocal(fn: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
-@row("rcp", "sqrt", section=SECTION)
+@row(
+    "rcp", section=SECTION,
+    forms="""
+        approx|rn|rz|rm|rp ftz? .f32 : t = t
+        rn|rz|rm|rp .f64 : t = t
+        approx ftz .f64 : t = t
+    """,
+)  # fmt: skip
+@row(
+    "sqrt", section=SECTION,
+    forms="""
+        approx|rn|rz|rm|rp ftz? .f32 : t = t
+        rn|rz|rm|rp .f64 : t = t
+    """,
+)  # fmt: skip
 def rcp_sqrt(ins: Instruction) -> Op:
     """Reciprocal and square root, IEEE or ``.approx``."""
     kind = _float_type(ins)
@@ -216,7 +244,18 @@ _APPROXIMATE: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@row("rsqrt", "lg2", "sin", "cos", section=SECTION)
+@row(
+    "rsqrt", section=SECTION,
+    forms="""
+        approx ftz? .f32|f64 : t = t
+    """,
+)  # fmt: skip
+@row(
+    "lg2", "sin", "cos", section=SECTION,
+    forms="""
+        approx ftz? .f32 : t = t
+    """,
+)  # fmt: skip
 def transcendental(ins: Instruction) -> Op:
     """The special-function unit's approximations, here in float64 and rounded once."""
     kind = _float_type(ins)
@@ -258,7 +297,12 @@ def sign_bit(ins: Instruction) -> Op:
     return Op(half.lanes(half_word, kind), (carrier,), (carrier,))
 
 
-@row("copysign", section=SECTION)
+@row(
+    "copysign", section=SECTION,
+    forms="""
+        .f32|f64 : t = t t
+    """,
+)  # fmt: skip
 def copy_sign(ins: Instruction) -> Op:
     """The sign of ``a`` on the magnitude of ``b``."""
     kind = _float_type(ins)
@@ -311,7 +355,12 @@ def min_max(ins: Instruction) -> Op:
     return Op(_finished(ins, apply), (kind, kind), (kind,))
 
 
-@row("testp", section=SECTION)
+@row(
+    "testp", section=SECTION,
+    forms="""
+        finite|infinite|number|notanumber|normal|subnormal .f32|f64 : pred = t
+    """,
+)  # fmt: skip
 def test_property(ins: Instruction) -> Op:
     """finite, infinite, number, notanumber, normal or subnormal."""
     kind = _float_type(ins)

@@ -146,7 +146,20 @@ def min_max(ins: Instruction) -> Op:
     return _op(ins, kind, exact, 2)
 
 
-@row("tanh", "ex2", section="Half Precision Floating Point Instructions")
+@row(
+    "tanh", section="Half Precision Floating Point Instructions",
+    forms="""
+        approx .f32|f16|f16x2|bf16|bf16x2 : t = t
+    """,
+)  # fmt: skip
+@row(
+    "ex2", section="Half Precision Floating Point Instructions",
+    forms="""
+        approx ftz? .f32 : t = t
+        approx .f16|f16x2 : t = t
+        approx ftz .bf16|bf16x2 : t = t
+    """,
+)  # fmt: skip
 def transcendental(ins: Instruction) -> Op:
     """``ex2.approx`` and ``tanh.approx``; single precision is the other family's."""
     from . import floating

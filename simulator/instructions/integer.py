@@ -22,6 +22,7 @@ from .table import (
 )
 
 SECTION = "Integer Arithmetic Instructions"
+EXTENDED = "Extended-Precision Integer Arithmetic Instructions"
 _WIDER = {"s16": "s32", "u16": "u32", "s32": "s64", "u32": "u64"}
 
 
@@ -54,7 +55,39 @@ def _packed(ins: Instruction) -> Op | None:
     return Op(half.lanes(apply, "x2"), ("b32", "b32"), ("b32",))
 
 
-@row("add", "sub", section=SECTION)
+@row(
+    "add", section=SECTION,
+    later="""
+        rn|rz|rm|rp? sat? .f32 .f16|bf16 : mixed precision
+        rn|rz|rm|rp? ftz? .f32x2 : pairs of .f32
+    """,
+    forms="""
+        sat? .s32 : t = t t
+        .s16|u16|u32|s64|u64 : t = t t
+        cc .s32|u32|s64|u64 : t = t t
+        rn|rz|rm|rp? ftz? sat? .f32 : t = t t
+        rn|rz|rm|rp? .f64 : t = t t
+        rn? ftz? sat? .f16|f16x2 : t = t t
+        rn? .bf16|bf16x2 : t = t t
+        .s16x2|u16x2 @90 : t = t t
+    """,
+)  # fmt: skip
+@row(
+    "sub", section=SECTION,
+    later="""
+        rn|rz|rm|rp? sat? .f32 .f16|bf16 : mixed precision
+        rn|rz|rm|rp? ftz? .f32x2 : pairs of .f32
+    """,
+    forms="""
+        sat? .s32 : t = t t
+        .s16|u16|u32|s64|u64 : t = t t
+        cc .s32|u32|s64|u64 : t = t t
+        rn|rz|rm|rp? ftz? sat? .f32 : t = t t
+        rn|rz|rm|rp? .f64 : t = t t
+        rn? ftz? sat? .f16|f16x2 : t = t t
+        rn? .bf16|bf16x2 : t = t t
+    """,
+)  # fmt: skip
 def add_sub(ins: Instruction) -> Op:
     """``d = a ± b``, wrapping; ``.sat`` clamps (s32 only)."""
     packed = _packed(ins)
@@ -114,7 +147,20 @@ def _product(ins: Instruction) -> tuple[Any, str, str]:
     raise Unsupported("one of .lo, .hi, .wide is needed")
 
 
-@row("mul", section=SECTION)
+@row(
+    "mul", section=SECTION,
+    later="""
+        rn|rz|rm|rp? ftz? .f32x2 : pairs of .f32
+    """,
+    forms="""
+        lo|hi! .s16|u16|s32|u32|s64|u64 : t = t t
+        wide! .s16|u16|s32|u32 : 2t = t t
+        rn|rz|rm|rp? ftz? sat? .f32 : t = t t
+        rn|rz|rm|rp? .f64 : t = t t
+        rn? ftz? sat? .f16|f16x2 : t = t t
+        rn? .bf16|bf16x2 : t = t t
+    """,
+)  # fmt: skip
 def mul(ins: Instruction) -> Op:
     """``d = a * b``: low half, high half, or all of it (``.wide``)."""
     if scalar_type(ins).startswith(("f", "bf")):
@@ -123,7 +169,17 @@ def mul(ins: Instruction) -> Op:
     return Op(fn, (source, source), (result,))
 
 
-@row("mad", section=SECTION)
+@row(
+    "mad", section=SECTION,
+    forms="""
+        lo|hi! .s16|u16|s32|u32|s64|u64 : t = t t t
+        hi! sat .s32 : t = t t t
+        wide! .s16|u16|s32|u32 : 2t = t t 2t
+        lo|hi! cc .s32|u32|s64|u64 : t = t t t
+        rn|rz|rm|rp ftz? sat? .f32 : t = t t t
+        rn|rz|rm|rp .f64 : t = t t t
+    """,
+)  # fmt: skip
 def mad(ins: Instruction) -> Op:
     """``d = a * b + c`` on the half that is asked for; ``.hi.sat.s32`` clamps."""
     if scalar_type(ins).startswith("f"):
@@ -150,7 +206,19 @@ def _product_24(ins: Instruction) -> tuple[Any, str]:
     return (lambda a, b: ((narrow(a) * narrow(b)) >> high).astype(DTYPES[kind])), kind
 
 
-@row("mul24", "mad24", section=SECTION)
+@row(
+    "mul24", section=SECTION,
+    forms="""
+        lo|hi! .s32|u32 : t = t t
+    """,
+)  # fmt: skip
+@row(
+    "mad24", section=SECTION,
+    forms="""
+        lo|hi! .s32|u32 : t = t t t
+        hi! sat .s32 : t = t t t
+    """,
+)  # fmt: skip
 def mul24(ins: Instruction) -> Op:
     """24-bit product: bits 0 to 31 (``.lo``) or 16 to 47 (``.hi``)."""
     product, kind = _product_24(ins)
@@ -160,7 +228,12 @@ def mul24(ins: Instruction) -> Op:
     return Op(lambda a, b, c: add(product(a, b), c), (kind, kind, kind), (kind,))
 
 
-@row("sad", section=SECTION)
+@row(
+    "sad", section=SECTION,
+    forms="""
+        .s16|u16|s32|u32|s64|u64 : t = t t t
+    """,
+)  # fmt: skip
 def sad(ins: Instruction) -> Op:
     """``d = c + |a - b|``."""
     kind = require(ins, *INTEGERS)
@@ -171,7 +244,14 @@ def sad(ins: Instruction) -> Op:
     return Op(apply, (kind, kind, kind), (kind,))
 
 
-@row("div", section=SECTION)
+@row(
+    "div", section=SECTION,
+    forms="""
+        .s16|u16|s32|u32|s64|u64 : t = t t
+        approx|full|rn|rz|rm|rp ftz? .f32 : t = t t
+        rn|rz|rm|rp .f64 : t = t t
+    """,
+)  # fmt: skip
 def div(ins: Instruction) -> Op:
     """Quotient towards zero; by zero gives all ones, as NVIDIA's GPUs do."""
     if scalar_type(ins).startswith("f"):
@@ -180,7 +260,12 @@ def div(ins: Instruction) -> Op:
     return Op(_divide(kind), (kind, kind), (kind,))
 
 
-@row("rem", section=SECTION)
+@row(
+    "rem", section=SECTION,
+    forms="""
+        .s16|u16|s32|u32|s64|u64 : t = t t
+    """,
+)  # fmt: skip
 def rem(ins: Instruction) -> Op:
     """``a - (a / b) * b``; by zero gives all ones (measured on an H200)."""
     kind = require(ins, *INTEGERS)
@@ -223,7 +308,14 @@ def _divide(kind: str) -> Any:
     return unsigned_quotient if kind.startswith("u") else signed_quotient
 
 
-@row("abs", section=SECTION)
+@row(
+    "abs", section=SECTION,
+    forms="""
+        .s16|s32|s64 : t = t
+        ftz? .f32|f16|f16x2 : t = t
+        .f64|bf16|bf16x2 : t = t
+    """,
+)  # fmt: skip
 def absolute(ins: Instruction) -> Op:
     """``|a|``; the most negative number stays as it is."""
     if scalar_type(ins).startswith(("f", "bf")):
@@ -232,7 +324,14 @@ def absolute(ins: Instruction) -> Op:
     return Op(np.abs, (kind,), (kind,))
 
 
-@row("neg", section=SECTION)
+@row(
+    "neg", section=SECTION,
+    forms="""
+        .s16|s32|s64 : t = t
+        ftz? .f32|f16|f16x2 : t = t
+        .f64|bf16|bf16x2 : t = t
+    """,
+)  # fmt: skip
 def negate(ins: Instruction) -> Op:
     """``-a``."""
     if scalar_type(ins).startswith(("f", "bf")):
@@ -241,7 +340,20 @@ def negate(ins: Instruction) -> Op:
     return Op(np.negative, (kind,), (kind,))
 
 
-@row("min", "max", section=SECTION)
+@row(
+    "min", "max", section=SECTION,
+    forms="""
+        .s16|u16|s32|u32|s64|u64 : t = t t
+        .s16x2|u16x2 @90 : t = t t
+        relu .s32|s16x2 @90 : t = t t
+        ftz? NaN? .f32|f16|f16x2 : t = t t
+        ftz? NaN? xorsign abs .f32|f16|f16x2 : t = t t
+        .f64 : t = t t
+        NaN? .bf16|bf16x2 : t = t t
+        NaN? xorsign abs .bf16|bf16x2 : t = t t
+        ftz? NaN? abs? .f32 @100 : t = t t t
+    """,
+)  # fmt: skip
 def min_max(ins: Instruction) -> Op:
     """The lesser or greater of two; ``.relu`` clamps at zero."""
     packed = _packed(ins)
@@ -258,7 +370,18 @@ def min_max(ins: Instruction) -> Op:
     return Op(fn, (kind, kind), (kind,))
 
 
-@row("addc", "subc", "madc", section="Extended-Precision Integer Arithmetic Instructions")
+@row(
+    "addc", "subc", section=EXTENDED,
+    forms="""
+        cc? .s32|u32|s64|u64 : t = t t
+    """,
+)  # fmt: skip
+@row(
+    "madc", section=EXTENDED,
+    forms="""
+        lo|hi! cc? .s32|u32|s64|u64 : t = t t t
+    """,
+)  # fmt: skip
 def with_carry(ins: Instruction) -> Op:
     """Placed by the compiler through ``carry_op``; named here so that the table is whole."""
     return carry_op(ins)
@@ -300,7 +423,18 @@ def carry_op(ins: Instruction) -> Op:
     return Op(apply, sources + (("pred",) if reads else ()), outputs)
 
 
-@row("dp4a", "dp2a", section=SECTION)
+@row(
+    "dp4a", section=SECTION,
+    forms="""
+        .u32|s32 .u32|s32 : b32 = t0 t b32
+    """,
+)  # fmt: skip
+@row(
+    "dp2a", section=SECTION,
+    forms="""
+        lo|hi! .u32|s32 .u32|s32 : b32 = t0 t b32
+    """,
+)  # fmt: skip
 def dot_product(ins: Instruction) -> Op:
     """Four-way byte or two-way half-word dot product, accumulated in 32 bits."""
     types = ins.types

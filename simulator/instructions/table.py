@@ -69,36 +69,52 @@ class Row:
         opcode: Its name without modifiers.
         kind: ``value`` (has a builder), ``load``, ``store``, ``atomic``, ``branch``,
             ``call``, ``exit``, ``barrier``, ``warp-sync`` (has a builder and waits for
-            the lanes its mask names), ``nothing``, ``trap``.
+            the lanes its mask names), ``address``, ``nothing``, ``trap``, ``later`` (an
+            instruction of PTX that the simulator does not execute).
         section: Where the PTX ISA defines it.
+        forms: Its modifiers, types and operands, in the notation of ``grammar``.
+        later: Forms of PTX that the simulator does not execute, with what they are about.
         build: The builder of a ``value`` or ``warp-sync`` row.
     """
 
     opcode: str
     kind: str
     section: str
+    forms: tuple[str, ...] = ()
+    later: tuple[tuple[str, str], ...] = ()
     build: Builder | None = None
 
 
 TABLE: dict[str, Row] = {}
-"""Every opcode the simulator executes."""
+"""Every opcode of PTX that the simulator knows."""
 
 
-def row(*opcodes: str, section: str, kind: str = "value") -> Callable[[Builder], Builder]:
+def plain(
+    *opcodes: str,
+    section: str,
+    kind: str,
+    forms: str = "",
+    later: str = "",
+    build: Builder | None = None,
+) -> None:
+    """Register opcodes; ``forms`` and ``later`` are lines (``grammar``)."""
+    ways = tuple(line.strip() for line in forms.strip().splitlines())
+    not_yet = [line.partition(" : ") for line in later.strip().splitlines()]
+    missing = tuple((form.strip(), about.strip()) for form, _, about in not_yet)
+    for opcode in opcodes:
+        TABLE[opcode] = Row(opcode, kind, section, ways, missing, build)
+
+
+def row(
+    *opcodes: str, section: str, forms: str, kind: str = "value", later: str = ""
+) -> Callable[[Builder], Builder]:
     """Register a builder under its opcodes."""
 
     def register(build: Builder) -> Builder:
-        for opcode in opcodes:
-            TABLE[opcode] = Row(opcode, kind, section, build)
+        plain(*opcodes, section=section, kind=kind, forms=forms, later=later, build=build)
         return build
 
     return register
-
-
-def plain(*opcodes: str, section: str, kind: str) -> None:
-    """Register opcodes that need no builder."""
-    for opcode in opcodes:
-        TABLE[opcode] = Row(opcode, kind, section)
 
 
 def scalar_type(ins: Instruction, index: int = -1) -> str:

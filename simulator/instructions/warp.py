@@ -19,7 +19,13 @@ _EVERYBODY = np.uint32(0xFFFFFFFF)
 MOVEMENT = "Data Movement and Conversion Instructions"
 
 
-@row("shfl", section=MOVEMENT, kind="warp-sync")
+@row(
+    "shfl", section=MOVEMENT, kind="warp-sync",
+    forms="""
+        sync up|down|bfly|idx .b32 : t|pred? = t i32 i32 i32
+        up|down|bfly|idx .b32 @-69 : t|pred? = t i32 i32
+    """,
+)  # fmt: skip
 def shuffle(ins: Instruction) -> Op:
     """Another lane's value: ``up``, ``down``, ``bfly`` or ``idx``; ``p``: the lane was in range."""
     require(ins, "b32")
@@ -54,7 +60,15 @@ def shuffle(ins: Instruction) -> Op:
     return Op(apply, inputs, ("b32", "pred") if pair else ("b32",), warp=True)
 
 
-@row("vote", section=PARALLEL, kind="warp-sync")
+@row(
+    "vote", section=PARALLEL, kind="warp-sync",
+    forms="""
+        sync all|any|uni .pred : t = t i32
+        sync ballot .b32 : t = pred i32
+        all|any|uni .pred @-69 : t = t
+        ballot .b32 @-69 : t = pred
+    """,
+)  # fmt: skip
 def vote(ins: Instruction) -> Op:
     """``all``, ``any``, ``uni`` of a predicate over the named lanes, or its ``ballot``."""
     mode = next((m for m in ins.modifiers if m in ("all", "any", "uni", "ballot")), None)
@@ -76,7 +90,13 @@ def vote(ins: Instruction) -> Op:
     return Op(apply, inputs, ("b32",) if mode == "ballot" else ("pred",), warp=True)
 
 
-@row("match", section=PARALLEL, kind="warp-sync")
+@row(
+    "match", section=PARALLEL, kind="warp-sync",
+    forms="""
+        any sync .b32|b64 : i32 = t i32
+        all sync .b32|b64 : i32|pred? = t i32
+    """,
+)  # fmt: skip
 def match(ins: Instruction) -> Op:
     """The lanes that hold the same value (``any``), or all of them if all do (``all``)."""
     kind = require(ins, "b32", "b64")
@@ -102,7 +122,16 @@ def match(ins: Instruction) -> Op:
     return Op(apply, (kind, "u32"), outputs, warp=True)
 
 
-@row("redux", section=PARALLEL, kind="warp-sync")
+@row(
+    "redux", section=PARALLEL, kind="warp-sync",
+    later="""
+        sync min|max abs? NaN? .f32 : reductions of .f32
+    """,
+    forms="""
+        sync add|min|max .s32|u32 : i32 = i32 i32
+        sync and|or|xor .b32 : i32 = i32 i32
+    """,
+)  # fmt: skip
 def reduce(ins: Instruction) -> Op:
     """Integer add, min, max, and, or, xor over the named lanes."""
     kind = scalar_type(ins)
@@ -133,13 +162,23 @@ def reduce(ins: Instruction) -> Op:
     return Op(apply, (kind, "u32"), (kind,), warp=True)
 
 
-@row("activemask", section=PARALLEL, kind="value")
+@row(
+    "activemask", section=PARALLEL,
+    forms="""
+        .b32 : t =
+    """,
+)  # fmt: skip
 def active_mask(ins: Instruction) -> Op:
     """The lanes that execute this instruction together."""
     return Op(lambda warp: warp.active().view(np.int32), (), ("b32",), warp=True)
 
 
-@row("elect", section=PARALLEL, kind="warp-sync")
+@row(
+    "elect", section=PARALLEL, kind="warp-sync",
+    forms="""
+        sync : b32|pred = i32
+    """,
+)  # fmt: skip
 def elect(ins: Instruction) -> Op:
     """One leader among the named lanes: the lowest."""
 

@@ -24,7 +24,7 @@ from kernels import Kernel
 SIZES = {"pred": 1, "f16": 2, "f32": 4, "f64": 8} | {
     f"{sign}{8 * size}": size for sign in "bsu" for size in (1, 2, 4, 8)
 }
-HEADER = ".version 8.6\n.target sm_90\n.address_size 64\n"
+HEADER = ".version 8.8\n.target sm_100\n.address_size 64\n"
 
 _INTEGER_EDGES = {
     1: [0, 1, 2, 0x55, 0x7E, 0x7F, 0x80, 0x81, 0xFE, 0xFF],

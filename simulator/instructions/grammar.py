@@ -1,0 +1,159 @@
+"""What may follow an opcode: its modifiers, its types, its operands.
+
+A row lists its *forms*, each a line such as ``"rn|rz? ftz? .f32 : t = t t"``:
+
+- ``rn|rz?``: one modifier of these or none (without ``?``: one of them is needed); modifiers
+  may come in any order, as ptxas has it, each at most once;
+- ``lo|hi!``: directly after the opcode;
+- ``.f32|f64``: a type; several types come in their order;
+- ``@100``: for targets from sm_100 on (``@-69``: up to sm_69);
+- left of ``=`` the types of the results, right of it those of the sources (``operands``): ``t``
+  the form's last type, ``t0`` its first, ``2t`` one of twice the size, or a type's name.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One modifier out of some."""
+
+    words: tuple[str, ...]
+    needed: bool
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to write an opcode; see the module's text.
+
+    Attributes:
+        text: As the row has it.
+        head: Slots directly after the opcode; ``slots``: in any order; ``types``: in order.
+        targets: The lowest and the highest sm number.
+        results: Left of ``=``; ``sources``: right of it.
+    """
+
+    text: str
+    head: tuple[Slot, ...]
+    slots: tuple[Slot, ...]
+    types: tuple[tuple[str, ...], ...]
+    targets: tuple[int, int]
+    results: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Match:
+    """A form that an instruction has, and the types it has there."""
+
+    form: Form
+    types: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """Why an instruction has no form: a sentence, and how many modifiers had their place."""
+
+    why: str
+    placed: int
+
+
+@functools.cache
+def form(text: str) -> Form:
+    """A form, read from its line."""
+    modifiers, _, operands = f" {text} ".partition(" : ")
+    head: list[Slot] = []
+    slots: list[Slot] = []
+    types: list[tuple[str, ...]] = []
+    targets = (0, 999)
+    for word in modifiers.split():
+        if word.startswith("@"):
+            number = int(word[1:])
+            targets = (number, 999) if number > 0 else (0, -number)
+        elif word.startswith("."):
+            types.append(tuple(word[1:].split("|")))
+        else:
+            found = Slot(tuple(word.rstrip("?!").split("|")), not word.endswith("?"))
+            (head if word.endswith("!") else slots).append(found)
+    results, _, sources = f" {operands} ".partition("= ")
+    return Form(
+        text, tuple(head), tuple(slots), tuple(types), targets,
+        tuple(results.split()), tuple(sources.split()),
+    )  # fmt: skip
+
+
+def fit(shape: Form, modifiers: Sequence[str]) -> Match | Misfit:
+    """Whether modifiers are those of a form."""
+    rest = list(modifiers)
+    for slot in shape.head:
+        if not rest or rest[0] not in slot.words:
+            return _missing(slot.words, len(modifiers) - len(rest))
+        rest.pop(0)
+    first = len(modifiers) - len(rest)
+    used: dict[int, str] = {}
+    types: list[str] = []
+    for at, word in enumerate(rest, first):
+        if len(types) < len(shape.types) and word in shape.types[len(types)]:
+            types.append(word)
+            continue
+        places = [i for i, slot in enumerate(shape.slots) if word in slot.words]
+        free = [i for i in places if i not in used]
+        if free:
+            used[free[0]] = word
+        elif places:
+            other = used[places[0]]
+            said = f"'.{word}' twice" if other == word else f"'.{word}' beside '.{other}'"
+            return Misfit(said, at)
+        else:
+            return Misfit(f"'.{word}' does not belong there", at)
+    for number, slot in enumerate(shape.slots):
+        if slot.needed and number not in used:
+            return _missing(slot.words, len(modifiers))
+    if len(types) < len(shape.types):
+        return _missing(shape.types[len(types)], len(modifiers))
+    return Match(shape, tuple(types))
+
+
+def _missing(words: Sequence[str], placed: int) -> Misfit:
+    named = ", ".join(f"'.{word}'" for word in words[:6])
+    if len(words) == 1:
+        return Misfit(f"{named} is missing", placed)
+    return Misfit(f"one of {named}{' ...' if len(words) > 6 else ''} is missing", placed)
+
+
+def find(forms: Sequence[str], modifiers: tuple[str, ...], target: int) -> list[Match] | Misfit:
+    """The forms that modifiers have (their operands tell them apart), or why there is none."""
+    found: list[Match] = []
+    best = Misfit("it has no form", -1)
+    for text in forms:
+        shape = form(text)
+        result = fit(shape, modifiers)
+        if isinstance(result, Match):
+            low, high = shape.targets
+            if not target or low <= target <= high:
+                found.append(result)
+                continue
+            which = f"sm_{low} and later" if low else f"sm_{high} and earlier"
+            result = Misfit(f"for targets {which} only", len(modifiers))
+        if result.placed > best.placed:
+            best = result
+    if found:
+        return found
+    known = {w for text in forms for group in _words(form(text)) for w in group}
+    strange = next((m for m in modifiers if m not in known), None)
+    return Misfit(f"it knows no '.{strange}'", 0) if strange is not None else best
+
+
+def _words(shape: Form) -> list[tuple[str, ...]]:
+    return [*(slot.words for slot in (*shape.head, *shape.slots)), *shape.types]
+
+
+def target_number(target: str) -> int:
+    """90 of ``sm_90a, debug``; 0 where there is none."""
+    found = re.search(r"sm_(\d+)", target)
+    return int(found[1]) if found else 0

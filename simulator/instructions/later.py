@@ -1,0 +1,19 @@
+"""Instructions of PTX that the simulator does not execute, and what they are about."""
+
+from __future__ import annotations
+
+from .table import plain
+
+ABOUT = {
+    "textures and surfaces": "tex tld4 txq suld sust sured suq istypep",
+    "tensor cores": "mma wmma ldmatrix stmatrix movmatrix wgmma tcgen05",
+    "asynchronous copies": "cp tensormap multimem createpolicy",
+    "mbarrier": "mbarrier",
+    "clusters": "mapa getctarank clusterlaunchcontrol",
+    "stack allocation": "alloca stacksave stackrestore",
+    "video instructions": "vadd vsub vabsdiff vmin vmax vshl vshr vmad vset vadd2 vsub2 vavrg2 "
+    "vabsdiff2 vmin2 vmax2 vset2 vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4",
+}
+
+for about, opcodes in ABOUT.items():
+    plain(*opcodes.split(), section=about, kind="later")

@@ -1,0 +1,164 @@
+"""Loads, stores, atomics and addresses: how they are written.
+
+What they do stands in ``memory`` and ``access``.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from .table import plain
+
+MOVEMENT = "Data Movement and Conversion Instructions"
+PARALLEL = "Parallel Synchronization and Communication Instructions"
+
+_SCOPE = "cta|cluster|gpu|sys"
+_L1 = "|".join(
+    f"L1::{how}"
+    for how in ("evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate")
+)
+_L2 = "L2::64B|L2::128B|L2::256B?"
+_HINTED = "L2::cache_hint"
+_SHARED = "shared|shared::cta"
+_8_16 = "b8|u8|s8|b16|u16|s16"
+_32 = "b32|u32|s32|f32"
+_64 = "b64|u64|s64|f64"
+_ELEMENT = f".{_8_16}|{_32}|{_64}"
+_ANOTHER = "shared memory of another block: clusters"
+_WIDTHS = (
+    _ELEMENT,
+    f"v2 {_ELEMENT}",
+    f"v4 .{_8_16}|{_32}",
+    f"v8 .{_8_16}",
+    f"v4 .{_64} @100",
+    f"v8 .{_32} @100",
+)
+
+
+def _access(ways: list[str], operands: str) -> str:
+    """Lines for each way to reach memory, for each width, with and without a cache hint."""
+    lines = [f"{way} {width} : {operands}" for way, width in itertools.product(ways, _WIDTHS)]
+    reaches = [way for way in ways if "global" in way]
+    lines += [
+        f"{way} {_HINTED} {width} : {operands} b64"
+        for way, width in itertools.product(reaches, _WIDTHS)
+    ]
+    return "\n".join(lines)
+
+
+plain(
+    "ld", section=MOVEMENT, kind="load",
+    forms=_access(
+        [
+            f"weak? const|local|param|param::entry|param::func|{_SHARED} ca|cg|cs|lu|cv?",
+            f"weak? global? ca|cg|cs|lu|cv|{_L1}? {_L2}",
+            f"volatile global? {_L2}",
+            f"volatile {_SHARED}",
+            f"relaxed|acquire {_SCOPE} global? {_L1}? {_L2}",
+            f"relaxed|acquire {_SCOPE} {_SHARED}",
+            "mmio relaxed sys global?",
+            f"global nc ca|cg|cs|{_L1}? {_L2}",
+        ],
+        "v:t~ = @",
+    ),
+    later=f"""
+        weak|volatile|relaxed|acquire? {_SCOPE}? shared::cluster \
+            ca|cg|cs|lu|cv? v2|v4|v8? {_ELEMENT} : {_ANOTHER}
+        weak|volatile|relaxed|acquire? {_SCOPE}? global|const|local|{_SHARED}? .b128 : \
+            128-bit values
+    """,
+)  # fmt: skip
+plain(
+    "ldu", section=MOVEMENT, kind="load",
+    forms=f"""
+        global? .{_8_16}|{_32}|{_64} : v:t~ = @
+        global? v2 .{_8_16}|{_32}|{_64} : v:t~ = @
+        global? v4 .{_8_16}|{_32} : v:t~ = @
+    """,
+)  # fmt: skip
+plain(
+    "st", section=MOVEMENT, kind="store",
+    forms=_access(
+        [
+            f"weak? local|param|param::func|{_SHARED} wb|cg|cs|wt?",
+            f"weak? global? wb|cg|cs|wt|{_L1}?",
+            f"volatile global|{_SHARED}?",
+            f"relaxed|release {_SCOPE} global? {_L1}?",
+            f"relaxed|release {_SCOPE} {_SHARED}",
+            "mmio relaxed sys global?",
+        ],
+        "= @ v:t~",
+    ),
+    later=f"""
+        weak|volatile|relaxed|release? {_SCOPE}? shared::cluster \
+            wb|cg|cs|wt? v2|v4|v8? {_ELEMENT} : {_ANOTHER}
+        weak|volatile|relaxed|release? {_SCOPE}? global|local|{_SHARED}? .b128 : 128-bit values
+        async! weak? shared::cluster? mbarrier::complete_tx::bytes v2|v4? \
+            .b32|b64|u32|u64|s32|s64|f32|f64 : asynchronous stores
+        bulk! weak? shared::cta? : asynchronous stores
+    """,
+)  # fmt: skip
+
+_SEMANTICS = f"relaxed|acquire|release|acq_rel? {_SCOPE}? global|{_SHARED}?"
+_RED = f"relaxed|release? {_SCOPE}? global|{_SHARED}?"
+_COMBINE = """
+    {0} and|or|xor .b32|b64 : {1} t
+    {0} add .u32|s32|u64|f32|f64 : {1} t
+    {0} inc|dec .u32 : {1} t
+    {0} min|max .u32|s32|u64|s64 : {1} t
+"""
+_EXCHANGE = """
+    {0} exch .b32|b64 : {1} t
+    {0} cas .b16|b32|b64 : {1} t t
+"""
+_LATER = f"""
+    {{0}} add noftz .f16|f16x2|bf16|bf16x2 : atomics on 16-bit floating point
+    {{0}} add|min|max noftz? v2|v4|v8 .f16|f16x2|bf16|bf16x2|f32 : vector atomics
+    {{0}} shared::cluster and|or|xor|add|inc|dec|min|max|exch|cas \
+        .b16|b32|u32|s32|b64|u64|s64|f32|f64 : {_ANOTHER}
+"""
+
+
+def _hinted(lines: str, way: str, operands: str) -> str:
+    """The forms, and those with a cache hint, which have one more source."""
+    plainly = lines.format(way, operands)
+    hinted = lines.format(f"{way} {_HINTED}", operands).strip().splitlines()
+    return plainly + "\n".join(f"{line} b64" for line in hinted)
+
+
+plain(
+    "atom", section=PARALLEL, kind="atomic",
+    forms=_hinted(_COMBINE + _EXCHANGE, _SEMANTICS, "t* = @"),
+    later=_LATER.format(f"{_SEMANTICS} {_HINTED}?")
+    + f"{_SEMANTICS} exch|cas .b128 : 128-bit values",
+)  # fmt: skip
+plain(
+    "red", section=PARALLEL, kind="atomic",
+    forms=_hinted(_COMBINE, _RED, "= @"),
+    later=_LATER.format(f"{_RED} {_HINTED}?")
+    + f"async! relaxed? {_SCOPE}? shared::cluster? mbarrier::complete_tx::bytes "
+    "and|or|xor|add|inc|dec|min|max .b32|u32|s32|u64 : asynchronous stores",
+)  # fmt: skip
+
+_WINDOWS = "global|shared|shared::cta|local|const|param|param::entry"
+plain(
+    "cvta", section=MOVEMENT, kind="address",
+    forms=f"to? {_WINDOWS} .u64 : t = t&",
+    later="to? shared::cluster .u64 : " + _ANOTHER,
+)  # fmt: skip
+plain(
+    "isspacep", section=MOVEMENT, kind="address",
+    forms=f"{_WINDOWS} : pred = where",
+    later="shared::cluster : " + _ANOTHER,
+)  # fmt: skip
+plain(
+    "prefetch", section=MOVEMENT, kind="nothing",
+    forms="""
+        global|local? L1|L2 : = @
+        global L2::evict_last|L2::evict_normal : = @
+    """,
+    later="param|const? tensormap : tensor maps",
+)  # fmt: skip
+plain("prefetchu", section=MOVEMENT, kind="nothing", forms="L1 : = @")
+plain("discard", section=MOVEMENT, kind="nothing", forms="global? L2 : = @ imm")
+plain("applypriority", section=MOVEMENT, kind="nothing", forms="global? L2::evict_normal : = @ imm")

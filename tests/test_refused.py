@@ -1,0 +1,144 @@
+"""What is not PTX, or is not executed yet, is refused before the launch, in one line.
+
+(``tests/fuzz/modifiers.py`` holds every row against ptxas; here are texts and the words.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+from simulator.errors import PtxError
+from simulator.instructions import TABLE
+
+HEADER = """.version 8.0
+.target sm_90
+.address_size 64
+.global .texref picture;
+.global .b32 outside[4];
+.visible .entry other() {
+.reg .b32 %r; tex.2d.v4.f32.f32 {%r, %r, %r, %r}, [picture, {%r, %r}]; ret;
+}
+.visible .entry k(.param .u64 p) {
+.reg .pred %p<3>; .reg .b32 %r<8>; .reg .f32 %f<4>; .reg .b64 %rd<8>; .reg .b16 %h<4>;
+ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2;
+mov.u32 %r2, 5; mov.u32 %r3, 1;
+"""
+LINE = HEADER.count("\n") + 1
+
+
+def launch(code: str) -> list[int]:
+    """Run a kernel that holds some code and stores ``%r3``."""
+    text = f"{HEADER}{code}\nst.global.u32 [%rd1], %r3;\nret;\n}}\n"
+    out = np.zeros(32, np.int32)
+    simulator.launch(Kernel.from_ptx(text, "k"), 1, 32, [out])
+    return [int(x) for x in out]
+
+
+NOT_PTX = [
+    ("add.frobnicate.u32 %r3, %r1, %r2;", "add.frobnicate.u32", "no '.frobnicate'"),
+    ("mul.lo.hi.u32 %r3, %r1, %r2;", "mul.lo.hi.u32", "'.hi'"),
+    ("add.u32 %r3, %rd1, %r2;", "add.u32", "'%rd1' is .b64"),
+    ("add.u32.s32 %r3, %r1, %r2;", "add.u32.s32", "'.s32'"),
+    ("ld.global.cas.u32 %r3, [%rd1];", "ld.global.cas.u32", "'.cas'"),
+    ("add.u32 %r3, %r1, %r2, %r2;", "add.u32", "4 operands, it takes 3"),
+    ("shl.b32 %r3, %r1, %f1;", "shl.b32", "'%f1' is .f32"),
+    ("mov.u32 %r3, 2; bra X; add.u32 %nope, %r1, %r2; X:", "add.u32", "'%nope' is not declared"),
+    ("ld.volatile.relaxed.gpu.global.u32 %r3, [%rd1];", "ld.volatile", "'.relaxed'"),
+    ("ld.glob.u32 %r3, [%rd1];", "ld.glob.u32", "no '.glob'"),
+    ("add.rq.f32 %f1, %f1, %f1;", "add.rq.f32", "no '.rq'"),
+    ("add.rn.rz.f32 %f1, %f1, %f1;", "add.rn.rz.f32", "'.rz' beside '.rn'"),
+    ("add.rn.rn.f32 %f1, %f1, %f1;", "add.rn.rn.f32", "'.rn' twice"),
+    ("add.rn %f1, %f1, %f1;", "add.rn", "is missing"),
+    ("ld.global.u32 %r3, [%r1];", "ld.global.u32", "address has 64"),
+    ("setp.u32 %p1, %r1, %r2;", "setp.u32", "'.eq'"),
+    ("cvt.f32.s32 %f1, %r1;", "cvt.f32.s32", "'.rn'"),
+    ("st.const.u32 [%rd1], %r3;", "st.const.u32", "'.const'"),
+    ("@%r1 mov.u32 %r3, 2;", "mov.u32", "'%r1' is no predicate"),
+    ("add.u32 %r3, %tid.x, %r2;", "add.u32", "%tid.x"),
+    ("add.f32 %f1, %f1, 1;", "add.f32", "the constant 1"),
+    ("add.u32 %r3, %r1, 0f3F800000;", "add.u32", "floating constant"),
+    ("bfe.u32 %r3, %r1, 256, 1;", "bfe.u32", "256 is not from 0 to 255"),
+    ("bar.sync 16;", "bar.sync", "no barrier 16"),
+    ("bar.sync 0, 7;", "bar.sync", "multiple of 32"),
+    ("ld.shared.u32 %r3, [outside];", "ld.shared.u32", "'outside' is in .global"),
+    ("ld.global.u32 %r3, [nowhere];", "ld.global.u32", "'nowhere' is not declared"),
+    ("ld.global.u32 %r3, [16];", "ld.global.u32", "constant"),
+    ("ld.global.v2.u32 {%r3}, [%rd1];", "ld.global.v2.u32", "in braces"),
+    ("lop3.and.b32 %r3, %r1, %r2, %r2, 7, %p1;", "lop3.and.b32", "two results"),
+    ("shfl.idx.b32 %r3, %r1, 1, 31;", "shfl.idx.b32", "'.sync' is missing"),
+    ("min.f32 %f1, %f1, %f2, %f3;", "min.f32", "4 operands"),
+    ("prmx.b32 %r3, %r1, %r2, %r2;", "prmx.b32", "no instruction"),
+]
+
+
+@pytest.mark.parametrize(("code", "name", "words"), NOT_PTX, ids=[case[0] for case in NOT_PTX])
+def test_what_is_not_ptx_is_refused(code: str, name: str, words: str) -> None:
+    with pytest.raises(PtxError) as caught:
+        launch(code)
+    message = str(caught.value)
+    assert message.startswith(f"'{name}")
+    assert words in message
+    assert message.endswith(f"PTX line {LINE}")
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("L: mov.u32 %r3, 2;\nL:", "L"),
+        (".reg .b64 %r3;", "%r3"),
+        (".reg .b32 a, a;", "a"),
+        (".local .b8 q[4]; .shared .b8 q[4];", "q"),
+        (".reg .u64 p;", "p"),
+    ],
+)
+def test_a_name_is_declared_once(code: str, name: str) -> None:
+    with pytest.raises(PtxError, match=rf"^PTX line \d+: '{name}' is declared twice$"):
+        launch(code)
+
+
+LATER = [
+    ("add.f32.f16 %f1, %f2, %h1;", "mixed precision"),
+    ("fma.rn.f32.f16 %f1, %h1, %h1, %f2;", "mixed precision"),
+    ("fma.rn.oob.f16x2 %r3, %r1, %r1, %r1;", "out-of-bounds NaN"),
+    ("tex.2d.v4.f32.f32 {%f1, %f1, %f1, %f1}, [picture, {%f1, %f2}];", "textures and surfaces"),
+    ("mov.u64 %rd3, picture;", "textures and surfaces"),
+    ("barrier.cluster.arrive.release.aligned;", "clusters"),
+    ("mapa.shared::cluster.u32 %r3, %r1, 1;", "clusters"),
+    ("ld.shared::cluster.u32 %r3, [%r1];", "shared memory of another block: clusters"),
+    ("cp.async.ca.shared.global [%r1], [%rd1], 4;", "asynchronous copies"),
+    ("mbarrier.init.shared.b64 [%r1], 1;", "mbarrier"),
+    ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3}, [%r1];", "tensor cores"),
+    ("alloca.u64 %rd3, 16;", "stack allocation"),
+    ("{ proto: .callprototype _ (); call %rd1, proto; }", "indirect call"),
+]
+
+
+@pytest.mark.parametrize(("code", "about"), LATER, ids=[case[0] for case in LATER])
+def test_what_comes_later_is_named(code: str, about: str) -> None:
+    with pytest.raises(PtxError) as caught:
+        launch(code)
+    message = str(caught.value)
+    assert message.startswith("the simulator does not execute '")
+    assert f"yet ({'an ' if 'call' in about else ''}{about}" in message
+    assert message.endswith(f"PTX line {LINE}")
+
+
+def test_every_later_row_says_what_it_is_about() -> None:
+    for opcode, found in TABLE.items():
+        if found.kind == "later":
+            with pytest.raises(PtxError, match=found.section):
+                launch(f"{opcode} whatever, [stands], {{there}};")
+
+
+def test_the_rest_of_the_file_runs() -> None:
+    """Another kernel of the header uses a texture."""
+    assert launch("add.f32 %r3, %r2, %r2;") != [1] * 32
+    assert launch("") == [1] * 32
+
+
+def test_scopes_may_repeat_a_name() -> None:
+    assert launch("{ .reg .b32 %r3; mov.u32 %r3, 9; }\n{ .reg .b64 %r3; L: }\nL:") == [1] * 32
