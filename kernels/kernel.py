@@ -12,7 +12,8 @@ from pathlib import Path
 
 from . import ptx_header
 from .errors import KernelError
-from .nvrtc import BUILD_OPTIONS, compile_cuda
+from .nvrtc import BUILD_OPTIONS, compile_cuda, include_folders
+from .reading import read_below
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Kernel:
         name: The entry as the user wrote it, for reports.
         build: ``device``, ``source``, or ``ptx`` if it came as PTX.
         sources: CUDA sources by the path that the PTX's ``.file`` lines give.
+        folders: Files that the PTX names are read from below these, and from nowhere else.
         origin: How to compile it again in another build, if it came from CUDA C++.
     """
 
@@ -35,12 +37,18 @@ class Kernel:
     name: str
     build: str = "ptx"
     sources: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    folders: tuple[Path, ...] = field(default=(), repr=False, compare=False)
     origin: Origin | None = field(default=None, repr=False, compare=False)
 
     @functools.cached_property
     def sha256(self) -> str:
         """SHA-256 of the PTX text's bytes, in hex."""
         return hashlib.sha256(self.ptx.encode()).hexdigest()
+
+    def source_text(self, file: str) -> str | None:
+        """The text of a file that the PTX names; ``None`` if it is not at hand, or not ours."""
+        text = self.sources.get(file)
+        return read_below(file, self.folders) if text is None else text
 
     @classmethod
     def from_cuda(
@@ -78,6 +86,7 @@ class Kernel:
             name=entry,
             build=build,
             sources={os.path.abspath(name): text},
+            folders=include_folders(directory, options),
             origin=origin,
         )
 
@@ -106,7 +115,8 @@ class Kernel:
         if entry not in found:
             wanted = f"no entry {entry!r}" if entry else "which entry?"
             raise KernelError(f"{wanted} there are: {', '.join(found)}")
-        return cls(text, entry, found[entry].params, entry)
+        folders = (path.parent.resolve(),) if path else ()
+        return cls(text, entry, found[entry].params, entry, folders=folders)
 
     def rebuild(self, build: str) -> Kernel:
         """The same kernel in another build; needs CUDA C++ to start from.

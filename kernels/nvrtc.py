@@ -13,8 +13,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from . import ptx_header
 from .errors import CompileError
 from .host_code import IMPLICIT, without_host_code
+from .reading import plain
 
 BUILD_OPTIONS = {
     "device": ("-lineinfo",),
@@ -50,15 +52,12 @@ def compile_cuda(
             names nothing; the message is NVRTC's log.
     """
     nvrtc = _nvrtc()
-    includes = [f"-I{path}" for path in (directory, *_toolkit_includes(), _OWN_HEADERS)]
+    includes = [f"-I{path}" for path in include_folders(directory)]
     arguments = [*options, *includes]
     cached = _cache_path(source, name, entry, options, directory)
-    if cached and cached.is_file():
-        try:
-            stored = json.loads(cached.read_text())
-            return stored["ptx"], stored["entry"]
-        except (ValueError, KeyError):
-            pass  # a torn or foreign file: compile again and overwrite it
+    stored = _stored(cached) if cached else None
+    if stored:
+        return stored
     try:
         ptx, lowered = _compile(nvrtc, source, name, entry, arguments)
     except CompileError as error:
@@ -167,7 +166,7 @@ def _explain(log: str, source: str, entry: str) -> str:
             wanted = not closing and not (said and said[1] in ("warning", "remark"))
         if wanted and line.strip():
             kept.append(line)
-    return "\n".join(kept)
+    return plain("\n".join(kept))
 
 
 def kernel_names(source: str) -> list[str]:
@@ -191,6 +190,15 @@ def parameter_names(sources: dict[str, str], entry: str) -> list[str]:
             names = [re.findall(r"\w+", part.split("=")[0]) for part in found[1].split(",")]
             return [words[-1] if words else "" for words in names]
     return []
+
+
+def include_folders(directory: Path, options: Sequence[str] = ()) -> tuple[Path, ...]:
+    """Where a compilation finds its headers: the source's folder, the options', CUDA's, ours."""
+    return (directory, *_named_folders(options), *_toolkit_includes(), _OWN_HEADERS)
+
+
+def _named_folders(options: Sequence[str]) -> list[Path]:
+    return [Path(option[2:]) for option in options if option.startswith("-I")]
 
 
 @functools.cache
@@ -239,7 +247,7 @@ def _cache_path(
 
 def _included_texts(source: str, directory: Path, options: Sequence[str]) -> list[str]:
     """Texts of the user's own headers, followed through their includes."""
-    folders = [directory, *(Path(option[2:]) for option in options if option.startswith("-I"))]
+    folders = [directory, *_named_folders(options)]
     texts: list[str] = []
     seen: set[Path] = set()
     waiting = [(source, directory)]
@@ -247,23 +255,48 @@ def _included_texts(source: str, directory: Path, options: Sequence[str]) -> lis
         text, here = waiting.pop()
         for name in _INCLUDE.findall(text):
             for folder in (here, *folders):
-                path = (folder / name).resolve()
-                if path.is_file() and path not in seen:
-                    seen.add(path)
+                try:
+                    path = (folder / name).resolve()
+                    if path in seen or not path.is_file():
+                        continue
                     texts.append(path.read_text(errors="replace"))
-                    waiting.append((texts[-1], path.parent))
-                    break
+                except (OSError, ValueError, RuntimeError):  # no name of a file, or unreadable
+                    continue
+                seen.add(path)
+                waiting.append((texts[-1], path.parent))
+                break
     return texts
+
+
+def _stored(path: Path) -> tuple[str, str] | None:
+    """The PTX and entry of a cache file; ``None`` for one that is torn, or is none of ours.
+
+    What it holds is treated like any PTX file that is given: whoever writes the cache says
+    what runs in the simulator, and no more than that.
+    """
+    try:
+        if not path.is_file():
+            return None
+        content = json.loads(path.read_text())
+        ptx, entry = content["ptx"], content["entry"]
+        known = any(found.name == entry for found in ptx_header.entries(ptx))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return (ptx, entry) if known else None
 
 
 def _store(path: Path, content: dict[str, str]) -> None:
     """Write through a temporary file, so that a reader never sees half of it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, suffix=".tmp", delete=False
-        ) as handle:
-            json.dump(content, handle)
-        os.replace(handle.name, path)
+        handle, name = tempfile.mkstemp(".tmp", dir=path.parent)
     except OSError:
-        pass  # a read-only home folder: the next run compiles again
+        return  # a read-only home folder: the next run compiles again
+    try:
+        with open(handle, "w") as file:
+            json.dump(content, file)
+        os.replace(name, path)
+    except OSError:  # a full disk, likewise
+        pass
+    finally:
+        Path(name).unlink(missing_ok=True)

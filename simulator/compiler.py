@@ -80,6 +80,7 @@ class Compiler:
         self.entries: dict[str, int] = {}
         self.aliases: dict[str, dict[str, tuple[str, str]]] = {}
         self.constant_names: dict[tuple[str, int], str] = {}
+        self.special_names: dict[str, str] = {}
 
     def program(self) -> Program:
         """The finished program."""
@@ -146,6 +147,13 @@ class Compiler:
             self.constant_names[key] = name
             self.result.constants[name] = value
         return self.constant_names[key]
+
+    def special(self, name: str) -> str:
+        """A name for the name of a special register: none of the PTX's is generated."""
+        if name not in self.special_names:
+            self.special_names[name] = f"s{len(self.special_names)}"
+            self.result.constants[self.special_names[name]] = name
+        return self.special_names[name]
 
     def callable(self, fn: Callable[..., Any]) -> str:
         """A name for a function."""

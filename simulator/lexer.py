@@ -84,6 +84,13 @@ class Cursor:
         if not self.accept(text):
             self.fail(f"expected {text!r}, found {self.peek!r}")
 
+    def name(self) -> str:
+        """Take the next token, which has to be a name: a string, say, is none."""
+        token = self.next()
+        if token.kind != "word" or token.text[0] in ".@":
+            raise PtxError(f"PTX line {token.line}: expected a name, found {token.text[:40]!r}")
+        return token.text
+
     def fail(self, message: str) -> None:
         """Raise an error at the next token."""
         raise PtxError(f"PTX line {self.tokens[self.at].line}: {message}")

@@ -178,8 +178,9 @@ class Function:
 
 @dataclass
 class Module:
-    """A parsed PTX text."""
+    """A parsed PTX text; ``digest`` tells it from others."""
 
+    digest: str = ""
     version: str = ""
     target: str = ""
     functions: dict[str, Function] = field(default_factory=dict)

@@ -15,7 +15,7 @@ _SPECIAL = re.compile(
     r"%(?:(?:tid|ntid|ctaid|nctaid|clusterid|nclusterid|cluster_ctaid|cluster_nctaid)\.[xyzw]"
     r"|cluster_ctarank|cluster_nctarank|is_explicit_cluster|laneid|warpid|nwarpid|smid|nsmid|gridid"
     r"|lanemask_(?:eq|le|lt|ge|gt)|clock(?:_hi|64)?|globaltimer(?:_lo|_hi)?|pm\d+|envreg\d+"
-    r"|total_smem_size|reserved_smem_offset_\w+|aggr_smem_size|dynamic_smem_size|current_graph_exec)$"
+    r"|total_smem_size|reserved_smem_offset_\w+|aggr_smem_size|dynamic_smem_size|current_graph_exec)"
 )
 
 
@@ -64,7 +64,7 @@ class OperandParser(Cursor):
         if self.accept("["):
             return self.address()
         if self.accept("!"):
-            return Reg(self.resolve(self.next().text), True)
+            return Reg(self.resolve(self.name()), True)
         if token.text in ("-", "+") or token.kind in ("int", "real"):
             return self.constant()
         if token.kind != "word":
@@ -72,7 +72,7 @@ class OperandParser(Cursor):
         self.next()
         if token.text == "_":
             return None
-        if _SPECIAL.match(token.text):
+        if _SPECIAL.fullmatch(token.text):
             return Special(token.text)
         if token.text in ("WARP_SZ",):
             return Imm("int", 32)

@@ -64,7 +64,7 @@ class Operands:
             return self.owner.constant(immediate(operand, kind))
         if isinstance(operand, Special):
             carrier = "s64" if operand.name in _WIDE_SPECIALS else "s32"
-            return self.cast(f'S["{operand.name}"]', carrier, kind)
+            return self.cast(f"S[{self.owner.special(operand.name)}]", carrier, kind)
         if isinstance(operand, Symbol):
             address = self.symbol(operand.name) + operand.offset
             if want.itemsize < 4:

@@ -5,9 +5,11 @@ Source of the grammar: PTX ISA, chapters "Syntax" and "Directives".
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 from kernels.ptx_header import TYPE_SIZES, Param
+from kernels.reading import plain
 
 from .errors import PtxError
 from .instructions import TABLE
@@ -31,9 +33,9 @@ def parse(text: str) -> Module:
 class _Parser(OperandParser):
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.result = Module()
+        self.result = Module(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16])
         self.files = {
-            int(m[1]): re.sub(r"\\(.)", r"\1", m[2])
+            int(m[1]): plain(re.sub(r"\\(.)", r"\1", m[2], flags=re.S))
             for m in re.finditer(r'^\s*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"', text, re.M)
         }
         self.location: Location | None = None
@@ -102,7 +104,7 @@ class _Parser(OperandParser):
             self.fail(f"an alignment of {align} bytes")
         found: list[Variable] = []
         while True:
-            name = self.next().text
+            name = self.name()
             dims: list[int] = [vector] if vector > 1 else []
             extents: list[int] = []
             while self.accept("["):
@@ -138,7 +140,7 @@ class _Parser(OperandParser):
             self.next()
             if token.text == "generic":
                 self.expect("(")
-                symbol = self.next().text
+                symbol = self.name()
                 self.expect(")")
             else:
                 symbol = token.text
@@ -154,7 +156,7 @@ class _Parser(OperandParser):
     def function(self) -> None:
         is_entry = self.next().text == ".entry"
         results = self.param_list() if not is_entry and self.peek == "(" else ()
-        name = self.next().text
+        name = self.name()
         params = self.param_list() if self.peek == "(" else ()
         function = Function(name, is_entry, params, results)
         while self.peek not in ("{", ";"):
@@ -201,7 +203,7 @@ class _Parser(OperandParser):
                     align = self.integer()
                 elif word in TYPES:
                     kind = word
-            name = self.next().text
+            name = self.name()
             count = 1
             if self.accept("["):
                 count = 0 if self.peek == "]" else self.integer()
@@ -245,9 +247,9 @@ class _Parser(OperandParser):
                 label = self.declare(text)
                 if self.peek == ".branchtargets":
                     self.next()
-                    names = [self.next().text]
+                    names = [self.name()]
                     while self.accept(","):
-                        names.append(self.next().text)
+                        names.append(self.name())
                     self.expect(";")
                     self.branch_targets[label] = tuple(names)
                 elif self.peek == ".callprototype":
@@ -281,7 +283,7 @@ class _Parser(OperandParser):
         if kind not in TYPES or vector > 1:
             self.fail(f"cannot declare registers of type {kind!r}")
         while True:
-            name = self.next().text
+            name = self.name()
             if self.accept("<"):
                 count = self.integer()
                 self.expect(">")
@@ -338,7 +340,7 @@ class _Parser(OperandParser):
             negated = False
             if not word:
                 negated = self.accept("!")
-                word = self.next().text
+                word = self.name()
             guard = Reg(self.resolve(word), negated)
         token = self.next()
         if token.kind != "word":
@@ -373,7 +375,7 @@ class _Parser(OperandParser):
         if self.accept("("):
             made.results = self.names(")")
             self.expect(",")
-        target = self.next().text
+        target = self.name()
         made.targets = (self.resolve(target),)
         arguments: tuple[str, ...] = ()
         if self.accept(",") and self.accept("("):
@@ -385,6 +387,6 @@ class _Parser(OperandParser):
     def names(self, end: str) -> tuple[str, ...]:
         found: list[str] = []
         while not self.accept(end):
-            found.append(self.resolve(self.next().text))
+            found.append(self.resolve(self.name()))
             self.accept(",")
         return tuple(found)

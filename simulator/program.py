@@ -50,7 +50,9 @@ class CompiledBlock:
 
     def source(self, merge: bool) -> str:
         """Python source of one of the two forms."""
-        lines = [f"def block(R, M):  # block {self.number} of {self.block.function.name}"]
+        # Nothing of the PTX's text stands in here, names least of all: they may be anything.
+        first = self.block.instructions[0].line if self.block.instructions else 0
+        lines = [f"def block(R, M):  # block {self.number}, PTX line {first}"]
         lines += [f"    {line}" for line in self.body]
         for index, name in self.writes:
             value = f"merge(M, {name}, R[{index}])" if merge else name
@@ -146,10 +148,12 @@ class Program:
         key = (number, merge)
         if key not in self._code:
             source = self.blocks[number].source(merge)
-            where = f"<{self.entry.name} block {number}{' diverged' if merge else ''}>"
+            where = f"<block {number}{' diverged' if merge else ''}>"
             folder = os.environ.get("TILESCOPE_DUMP")
             if folder:
-                path = Path(folder) / f"{self.entry.name}.{number}{'d' if merge else ''}.py"
+                form = "d" if merge else ""
+                entry = list(self.module.functions).index(self.entry.name)
+                path = Path(folder) / f"{self.module.digest}.{entry}.{number}{form}.py"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(source)
                 where = str(path)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import os
-from pathlib import Path
 
 from kernels import Kernel
+from kernels.reading import plain
 
 from .hazard import Source
 from .module import Instruction, Location
+
+_LONGEST = 1000
+"""Characters of a line at most."""
 
 
 class Sources:
@@ -20,20 +23,15 @@ class Sources:
 
     @functools.lru_cache(maxsize=64)  # noqa: B019 - lives as long as one launch
     def _lines(self, file: str) -> list[str]:
-        text = self.kernel.sources.get(file)
-        if text is None:
-            try:
-                text = Path(file).read_text(encoding="utf-8", errors="replace")
-            except OSError:
-                return []
-        return text.splitlines()
+        return (self.kernel.source_text(file) or "").splitlines()
 
     def code(self, location: Location | None) -> str:
         """The line's text without indentation; empty if it is not at hand."""
         if location is None:
             return ""
         lines = self._lines(location.file)
-        return lines[location.line - 1].strip() if 0 < location.line <= len(lines) else ""
+        text = lines[location.line - 1] if 0 < location.line <= len(lines) else ""
+        return plain(text.strip()[:_LONGEST])
 
     def of(self, ins: Instruction) -> Source:
         """The source line of an instruction; without line information, its PTX line."""

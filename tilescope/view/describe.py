@@ -59,12 +59,7 @@ class Text:
         """The source files."""
         found = []
         for file in self.files:
-            text = self.trace.kernel.sources.get(file)
-            if text is None:
-                try:
-                    text = Path(file).read_text(encoding="utf-8", errors="replace")
-                except OSError:
-                    text = ""
+            text = self.trace.kernel.source_text(file) or ""
             found.append({"path": shown_path(file), "lines": text.splitlines()[:_MOST_LINES]})
         return found
 

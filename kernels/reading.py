@@ -1,0 +1,53 @@
+"""Source files that a PTX text names: which of them may be read, and how much of them.
+
+The names come from the PTX (``.file``), which may be anybody's: what is read ends in reports
+and pages. See ``docs/security.md``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+LIMIT = 4 << 20
+"""Bytes of a source file at most; a longer one is not shown."""
+
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def plain(text: str) -> str:
+    """The text without what changes how a terminal shows the rest: control characters.
+
+    Tabs and line feeds stay.
+    """
+    return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def read_below(file: str, folders: Sequence[Path]) -> str | None:
+    """The text of a regular file below one of some folders, links followed first.
+
+    Returns:
+        ``None`` for anything else: a file elsewhere, a device, a pipe, more than ``LIMIT``.
+    """
+    for start in dict.fromkeys([*folders, Path.cwd()]):
+        try:
+            path = (start / file).resolve(strict=True)
+            if any(path.is_relative_to(folder.resolve()) for folder in folders):
+                return _read(path)
+        except (OSError, ValueError, RuntimeError):  # not there, no name at all, links in a circle
+            continue
+    return None
+
+
+def _read(path: Path) -> str | None:
+    # Opened without waiting for a pipe's other end, and looked at through what was opened.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+    with open(os.open(path, flags), "rb") as opened:
+        about = os.fstat(opened.fileno())
+        if not stat.S_ISREG(about.st_mode) or about.st_size > LIMIT:
+            return None
+        content = opened.read(LIMIT + 1)
+    return content.decode("utf-8", "replace") if len(content) <= LIMIT else None

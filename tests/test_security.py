@@ -1,0 +1,409 @@
+"""Each sentence of ``docs/security.md``, tried."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import os
+import re
+import stat
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import simulator
+from kernels import CompileError, Kernel, KernelError, nvrtc, reading
+from simulator import SimulatorError
+from simulator.program import Program
+from tilescope.cli import main
+from tilescope.view import show
+
+PROGRAMS = Path(__file__).parent / "defects" / "random"
+HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
+EVIL = '"f\n    import sys; sys.exit(99)\n    #"'
+"""A quoted name that ends a comment, or a statement, and goes on as Python."""
+
+
+def ptx(body: str, before: str = "", params: str = ".param .u64 p", after: str = "") -> str:
+    return f"{HEADER}{before}\n.visible .entry k({params})\n{{\n{body}\nret;\n}}\n{after}\n"
+
+
+STORE = """\
+.reg .b32 %r<3>; .reg .b64 %rd<5>; ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x;
+.loc 1 1 0
+st.global.u32 [%rd1+4096], %r1;
+"""
+"""Writes outside its array at line 1 of file 1, which a report then shows."""
+
+
+def run(text: str | Path, **options: Any) -> simulator.Run:
+    return simulator.launch(Kernel.from_ptx(text), 1, 32, [np.zeros(32, np.int32)], **options)
+
+
+def command(*words: str) -> Result:
+    return CliRunner().invoke(main, words)
+
+
+def check_file(path: Path, entry: str = "k") -> Result:
+    return command("check", str(path), entry, "--grid", "1", "--block", "32", "i32[32]")
+
+
+# -- code -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        (PROGRAMS / "rce.ptx").read_text(),
+        ptx(f"call {EVIL}, ();", f".func {EVIL} ()\n{{ ret; }}"),
+        ptx("", f".global .b32 {EVIL};"),
+        ptx(f".reg .b32 {EVIL};"),
+        ptx(f".shared .b32 {EVIL};"),
+        ptx(f"mov.u32 %r1, {EVIL};"),
+        ptx(f".reg .pred %p; @{EVIL} ret;"),
+        ptx(f"bra {EVIL};"),
+        ptx(f"{EVIL}: ret;"),
+        ptx(f"ld.param.u64 %rd1, [{EVIL}];"),
+        ptx(f".func {EVIL} ()", params=f".param .u64 {EVIL}"),
+        ptx(f".reg .b32 %r1; mov.u32 %r1, %pm0{EVIL};"),
+    ],
+)
+def test_quoted_names_are_no_names(text: str) -> None:
+    with pytest.raises((SimulatorError, KernelError)) as caught:
+        run(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_code_by_inline_assembly() -> None:
+    found = check_file(PROGRAMS / "rce.cu")
+    assert found.exit_code == 2
+    assert found.output.count("\n") == 1
+
+
+NAMED = ptx(
+    ".reg .b32 %secret, %r<3>; .reg .pred %hidden; .reg .b64 %address; .shared .b32 private;\n"
+    "ld.param.u64 %address, [p]; mov.u32 %secret, %tid.x; st.shared.u32 [private], %secret;\n"
+    "setp.lt.u32 %hidden, %secret, 5; @%hidden bra over; call inner, (); over:\n"
+    "ld.global.u32 %r1, [%address]; mov.u32 %r2, %laneid; st.global.u32 [%address], %r2;",
+    ".func inner () { .reg .b32 %own; mov.u32 %own, %ctaid.x; ret; }\n.global .b32 everywhere;",
+).replace("entry k(", "entry confidential(")
+
+
+def test_generated_code_has_no_name_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words of the generated code, its file names and what it refers to."""
+    monkeypatch.setenv("TILESCOPE_DUMP", str(tmp_path))
+    codes: list[Any] = []
+    spaces: list[dict[str, Any]] = []
+    made = Program.function
+
+    def function(self: Program, number: int, merge: bool, names: dict[str, Any]) -> Any:
+        found = made(self, number, merge, names)
+        codes.append(found.__code__)
+        spaces.append(names)
+        return found
+
+    monkeypatch.setattr(Program, "function", function)
+    run(NAMED, checks="none")
+    written = sorted(tmp_path.iterdir())
+    assert len(written) == len(codes) >= 4
+    own = {"secret", "hidden", "address", "private", "over", "inner", "own", "everywhere",
+           "confidential", "laneid", "tid"}  # fmt: skip
+    for file in written:
+        assert re.fullmatch(r"[0-9a-f]{16}\.\d+\.\d+d?\.py", file.name)
+        assert not own & set(re.findall(r"[A-Za-z]+", file.read_text()))
+        assert re.fullmatch(r"[\w\s(),.:=\[\]#~>+-]*", file.read_text(), re.A)
+    for code in codes:
+        assert Path(code.co_filename) in written
+        assert all(re.fullmatch(r"[A-Za-z]+\d*(_\w+)?", name) for name in code.co_names)
+    for names in spaces:
+        assert all(re.fullmatch(r"[A-Za-z]+\d*(_\w+)?|__builtins__", name) for name in names)
+
+
+def test_file_names_of_generated_code_without_a_dump(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TILESCOPE_DUMP", raising=False)
+    names: list[str] = []
+    original = builtins.compile
+
+    def compile_(source: Any, filename: Any, *rest: Any, **more: Any) -> Any:
+        names.append(str(filename))
+        return original(source, filename, *rest, **more)
+
+    monkeypatch.setattr(builtins, "compile", compile_)
+    run(NAMED + "// of its own", checks="none")
+    blocks = [name for name in names if "block" in name]
+    assert blocks
+    assert all(re.fullmatch(r"<block \d+( diverged)?>", name) for name in blocks)
+
+
+# -- files that are read ----------------------------------------------------------------------
+
+
+def shown(path: Path) -> str:
+    """Everything that tilescope says of a PTX file: report, JSON, SARIF and page."""
+    json_file, sarif_file = path.with_suffix(".json"), path.with_suffix(".sarif")
+    words = ("check", str(path), "k", "--grid", "1", "--block", "32", "i32[32]")
+    told = command(*words, "--json", str(json_file), "--sarif", str(sarif_file))
+    assert told.exit_code == 1
+    kernel = Kernel.from_ptx(path)
+    run = simulator.launch(kernel, 1, 32, [np.zeros(32, np.int32)], trace=True)
+    return "".join([told.output, json_file.read_text(), sarif_file.read_text(), show(run).content])
+
+
+def naming(folder: Path, file: str | Path) -> Path:
+    """A PTX file whose report would show line 1 of another file."""
+    path = folder / "k.ptx"
+    path.write_text(ptx(STORE, after=f'.file 1 "{file}"'))
+    return path
+
+
+def test_files_below_the_folder_are_shown(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    for place in ("mine.cu", "deep/mine.cu", str(tmp_path / "mine.cu")):
+        (tmp_path / place).write_text("out[i] = sesame;\n")
+        assert "sesame" in shown(naming(tmp_path, place))
+
+
+def test_other_files_are_not_shown(tmp_path: Path) -> None:
+    outside = tmp_path / "secret.cu"
+    outside.write_text("sesame\n")
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (inside / "link.cu").symlink_to(outside)
+    (inside / "folder").symlink_to(tmp_path)
+    (inside / "circle").symlink_to(inside / "circle")
+    for place in (
+        outside, "../secret.cu", "link.cu", inside / "link.cu", "folder/secret.cu",
+        f"{inside}/../secret.cu", "circle", "", ".", "no\\0thing", "x" * 5000,
+    ):  # fmt: skip
+        assert "sesame" not in shown(naming(inside, place))
+    text = naming(inside, outside).read_text()
+    assert "sesame" not in "".join(map(str, run(text).hazards))
+
+
+@pytest.mark.parametrize("program", ["leak.ptx", "devzero.ptx"])
+def test_programs_that_name_system_files(program: str) -> None:
+    hazards = run(PROGRAMS / program).hazards
+    assert hazards
+    assert not any(source.code for hazard in hazards for source in hazard.sources)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_pipes_devices_and_long_files_are_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    (tmp_path / "long").write_bytes(b"x" * (reading.LIMIT + 1))
+    (tmp_path / "whole").write_bytes(b"x" * reading.LIMIT)
+    texts: list[str | None] = []
+
+    def read() -> None:
+        for name in ("pipe", "zero", "long", "whole"):
+            texts.append(reading.read_below(name, [tmp_path]))
+
+    reader = threading.Thread(target=read, daemon=True)  # a pipe without a writer holds a reader
+    reader.start()
+    reader.join(30)
+    assert [len(text or "") for text in texts] == [0, 0, 0, reading.LIMIT]
+
+
+def test_headers_of_a_cuda_source_are_shown(tmp_path: Path) -> None:
+    """The user's own, below the folder and from ``-I``; not what inline assembly names."""
+    include = tmp_path / "include"
+    folder = tmp_path / "source"
+    for place in (include, folder):
+        place.mkdir()
+    body = "__device__ __forceinline__ void {0}(int* a) {{ a[5000] = 1; /* {0} */ }}\n"
+    (folder / "near.cuh").write_text(body.format("near"))
+    (include / "far.cuh").write_text(body.format("far"))
+    (tmp_path / "secret").write_text("sesame\n")
+    source = folder / "k.cu"
+    source.write_text(
+        '#include "near.cuh"\n#include "far.cuh"\n'
+        '__global__ void k(int* a) {\n near(a);\n far(a);\n'
+        f' asm volatile(".file 77 \\"{tmp_path}/secret\\"\\n .loc 77 1 0\\n"\n'
+        '  " st.global.u32 [%0], 1;" :: "l"(a));\n}\n'
+    )  # fmt: skip
+    kernel = Kernel.from_cuda(source, "k", options=(f"-I{include}",))
+    found = simulator.launch(kernel, 1, 1, [np.zeros(4, np.int32)])
+    codes = " ".join(line.code for line in found.by_line())
+    assert "/* near */" in codes
+    assert "/* far */" in codes
+    assert any("secret" in line.file for line in found.by_line())
+    assert "sesame" not in codes
+
+
+def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(ptx(STORE, f'.global .b32 x;\n.file 1 "{tmp_path / "new"}"'))
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- memory, time, errors -----------------------------------------------------------------------
+
+
+def test_addresses_reach_no_memory_of_the_host() -> None:
+    for address in (0, 1 << 40, (1 << 63) + 8, id(STORE)):
+        text = ptx(f".reg .b64 %a; mov.u64 %a, {address}; st.global.u8 [%a+{1 << 50}], 1;")
+        (hazard,) = run(text).hazards
+        assert hazard.kind in ("out-of-bounds", "read-only")
+
+
+def test_step_limit_ends_what_has_no_end() -> None:
+    loop = ".reg .b32 %r; mov.u32 %r, 0; L: add.u32 %r, %r, 1; bra L;"
+    (hazard,) = run(ptx(loop), step_limit=1000).hazards
+    assert hazard.kind == "deadlock"
+
+
+# -- the terminal -------------------------------------------------------------------------------
+
+
+def test_control_characters_are_not_printed(tmp_path: Path) -> None:
+    source = tmp_path / "k.cu"
+    source.write_text(
+        "__global__ void k(int* a) { a[5000] = 1; /* \x1b]0;title\x07 \u202e */ }\n"
+        "__global__ void wrong(int* a) { a = \x1b[31m nothing; }\n#ifdef NEVER\n#endif\n"
+    )
+    told = check_file(source).output + check_file(source, "wrong").output
+    path = tmp_path / "k.ptx"
+    path.write_text(ptx(STORE, after='.file 1 "\x1b[2J\rname\nfalse line"'))
+    told += check_file(path).output
+    assert "nothing" in told
+    assert "name" in told
+    assert not set(told) & {"\x1b", "\x07", "\r", "\u202e"}
+
+
+# -- CUDA sources ---------------------------------------------------------------------------------
+
+
+def test_host_code_does_not_run(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    source = tmp_path / "k.cu"
+    source.write_text(
+        "#include <cstdlib>\n"
+        f'struct Early {{ Early() {{ system("touch {mark}"); }} }};\nEarly early;\n'
+        "__global__ void k(int* a) { a[threadIdx.x] = 1; }\n"
+        f'int main() {{ system("touch {mark}"); k<<<1, 32>>>(nullptr); }}\n'
+    )
+    check_file(source)
+    assert not mark.exists()
+
+
+def test_an_include_can_name_any_file(tmp_path: Path) -> None:
+    """What the page says a source can do."""
+    (tmp_path / "secret").write_text("sesame;\n")
+    with pytest.raises(CompileError, match="sesame"):
+        Kernel.from_cuda(f'#include "{tmp_path}/secret"\n__global__ void k() {{}}', "k")
+
+
+# -- the cache ------------------------------------------------------------------------------------
+
+SOURCE = "__global__ void k(int* a) {\n a[threadIdx.x] = 7; }\n"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TILESCOPE_CACHE", str(tmp_path / "cache"))
+    Kernel.from_cuda(SOURCE, "k")
+    (file,) = (tmp_path / "cache").iterdir()
+    assert file.suffix == ".json"
+    return file
+
+
+GOOD = Kernel.from_ptx(ptx("")).ptx
+WRONG: list[Any] = [
+    "", "{", "null", "7", "[]", '"text"', "{}", "[" * 100_000, "\xff\x00",
+    {"ptx": 7, "entry": "k"}, {"ptx": None, "entry": None}, {"ptx": ["x"], "entry": "k"},
+    {"ptx": GOOD, "entry": 3}, {"ptx": GOOD, "entry": "other"}, {"ptx": GOOD, "entry": ["k"]},
+    {"ptx": {"a": 1}, "entry": "k"}, {"ptx": "", "entry": "k"}, {"ptx": GOOD},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", WRONG, ids=lambda c: str(c)[:24])
+def test_a_wrong_cache_file_is_a_miss(cache: Path, content: Any) -> None:
+    text = content if isinstance(content, str) else json.dumps(content)
+    cache.write_bytes(text.encode("latin-1"))
+    kernel = Kernel.from_cuda(SOURCE, "k")
+    out = np.zeros(4, np.int32)
+    simulator.launch(kernel, 1, 4, [out])
+    assert out.tolist() == [7] * 4
+    assert json.loads(cache.read_text())["ptx"] == kernel.ptx
+
+
+def test_a_cache_file_that_is_a_folder(cache: Path) -> None:
+    cache.unlink()
+    cache.mkdir()
+    assert ".entry" in Kernel.from_cuda(SOURCE, "k").ptx
+    assert list(cache.parent.iterdir()) == [cache]
+
+
+def test_the_cache_runs_no_code(cache: Path) -> None:
+    stored = json.loads(cache.read_text())
+    evil = stored["ptx"].replace("ret;", f"call {EVIL}, (); ret;") + f".func {EVIL} () {{ ret; }}"
+    cache.write_text(json.dumps(stored | {"ptx": evil}))
+    kernel = Kernel.from_cuda(SOURCE, "k")
+    assert kernel.ptx == evil
+    with pytest.raises(SimulatorError):
+        simulator.launch(kernel, 1, 4, [np.zeros(4, np.int32)])
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILESCOPE_CACHE", str(tmp_path / "cache"))
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    steps: list[tuple[Any, str, Callable[..., Any]]] = [
+        (json, "dump", full), (os, "replace", full), (nvrtc.tempfile, "mkstemp", full),
+    ]  # fmt: skip
+    for owner, name, failing in steps:
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, failing)
+            assert ".entry" in Kernel.from_cuda(SOURCE, "k").ptx
+        assert list((tmp_path / "cache").iterdir()) == []
+
+
+# -- array files and pages ------------------------------------------------------------------------
+
+
+def test_pickled_arrays_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.npy"
+
+    class Evil:
+        def __reduce__(self) -> Any:
+            return os.mkdir, (str(tmp_path / "made"),)
+
+    np.save(file, np.array([Evil()], object), allow_pickle=True)
+    path = tmp_path / "k.ptx"
+    path.write_text(ptx(""))
+    told = command("run", str(path), "k", "--grid", "1", "--block", "1", f"i32[1]=@{file}")
+    assert told.exit_code == 2
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_page_shows_text_as_text(tmp_path: Path) -> None:
+    tag = "</script><script>alert(1)</script><!--"
+    source = tmp_path / "k.cu"
+    source.write_text(f"__global__ void k(int* a) {{ a[threadIdx.x] = 1; /* {tag} */ }}\n")
+    traced = simulator.launch(
+        Kernel.from_cuda(source, "k"), 1, 32, [np.zeros(32, np.int32)], trace=True
+    )
+    page = show(traced).content
+    assert "alert(1)" in page
+    assert tag not in page
+    assert page.count("<script") == page.count("</script") == 3
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy
+    assert policy[1].startswith("default-src &#39;none&#39;; script-src &#39;sha256-")
+    assert "unsafe" not in policy[1]
+    assert "http" not in re.sub(r"http://www\.w3\.org/\S+", "", policy[1])
+
+
+def test_caches_and_dumps_are_plain_files(cache: Path) -> None:
+    assert stat.S_ISREG(cache.stat().st_mode)
+    assert cache.stat().st_mode & 0o077 == 0
