@@ -1,0 +1,90 @@
+"""A program run by the simulator and by the interpreter, and what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import simulator
+from kernels import Kernel
+from tests import interpreter
+
+SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 12345)
+
+
+@dataclass
+class Launch:
+    """One launch: PTX, entry, shape and arguments (arrays of unsigned integers, and numbers)."""
+
+    ptx: str
+    entry: str
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    args: list[Any]
+    shared_bytes: int = 0
+
+
+def expected(launch: Launch, order: int | None = None) -> list[bytes]:
+    """What the interpreter says the arrays hold afterwards."""
+    given = [
+        bytearray(a.tobytes()) if isinstance(a, np.ndarray) else a.tobytes() for a in launch.args
+    ]
+    return interpreter.run(
+        launch.ptx, launch.entry, launch.grid, launch.block, given, launch.shared_bytes, order=order
+    )
+
+
+def simulated(launch: Launch, schedule: str | int, checks: str = "all") -> tuple[list[bytes], Any]:
+    """What the simulator says they hold, and its run."""
+    args = [a.copy() if isinstance(a, np.ndarray) else a for a in launch.args]
+    kernel = Kernel.from_ptx(launch.ptx, launch.entry)
+    run = simulator.launch(
+        kernel, launch.grid, launch.block, args, launch.shared_bytes, schedule, checks,
+        step_limit=200_000,
+    )  # fmt: skip
+    return [a.tobytes() for a in args if isinstance(a, np.ndarray)], run
+
+
+def difference(
+    launch: Launch, schedules: Sequence[str | int] = SCHEDULES, mixed: bool = True
+) -> str | None:
+    """What is wrong with the simulator's results, if anything.
+
+    Args:
+        launch: The program.
+        schedules: To run it under.
+        mixed: Whether the interpreter runs it in a mixed order too; if that changes the
+            result, the program is at fault, and the words begin with ``generator``.
+    """
+    wanted = expected(launch)
+    if mixed and expected(launch, order=1) != wanted:
+        return "generator: the program's result depends on the order of its threads"
+    for schedule in schedules:
+        try:
+            found, run = simulated(launch, schedule)
+        except Exception as error:
+            return f"{schedule}: {type(error).__name__}: {error}"
+        for number, (a, b) in enumerate(zip(found, wanted, strict=True)):
+            if a != b:
+                return f"{schedule}: {place(number, a, b)}"
+        if run.hazards:
+            return f"{schedule}: invented hazard: {first_line(run.hazards[0])}"
+    return None
+
+
+def place(number: int, found: bytes, wanted: bytes) -> str:
+    """The first 64-bit word that differs."""
+    words = [np.frombuffer(x.ljust(-(-len(x) // 8) * 8, b"\0"), np.uint64) for x in (found, wanted)]
+    where = np.nonzero(words[0] != words[1])[0]
+    at = int(where[0])
+    return (
+        f"array {number}, word {at}: {int(words[0][at]):#x}, not {int(words[1][at]):#x} "
+        f"({len(where)} of {len(words[0])} words)"
+    )
+
+
+def first_line(hazard: Any) -> str:
+    return f"{hazard.kind}: {str(hazard).splitlines()[0]}"

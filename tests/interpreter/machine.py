@@ -1,0 +1,255 @@
+"""Threads, one after another; they change places only where they have to wait."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from simulator.module import Function, Instruction, Module
+from simulator.parser import parse
+
+from . import decode
+from .memory import Memory
+
+LANES = 32
+
+
+class Deadlock(Exception):
+    """Threads wait for what never comes."""
+
+
+class Endless(Exception):
+    """More steps than allowed."""
+
+
+class Wait:
+    """What a thread stands at: a barrier, or an instruction of its warp."""
+
+    def __init__(self, ins: Instruction, values: tuple[int, ...], finish: Any) -> None:
+        self.ins, self.values, self.finish = ins, values, finish
+
+
+class Frame:
+    """One call: registers by number, and the bytes of its parameters."""
+
+    __slots__ = ("carry", "code", "function", "params", "pc", "regs", "results")
+
+    def __init__(self, function: Function, code: decode.Code) -> None:
+        self.function, self.code = function, code.steps
+        self.regs = [0] * code.registers
+        self.params: dict[str, bytearray] = {}
+        self.results: tuple[str, ...] = ()
+        self.pc = 0
+        self.carry = 0
+
+
+class Thread:
+    """One thread of a block."""
+
+    def __init__(self, block: Block, tid: tuple[int, int, int], linear: int) -> None:
+        self.block, self.tid, self.linear = block, tid, linear
+        self.memory = block.launch.memory
+        self.shared = block.shared
+        self.local = bytearray(self.memory.local_bytes)
+        self.lane, self.warp = linear % LANES, linear // LANES
+        self.done = False
+        self.wait: Wait | None = None
+        launch = block.launch
+        frame = Frame(launch.entry, launch.code[launch.entry.name])
+        frame.params = dict(launch.params)
+        self.stack = [frame]
+
+    def go(self, steps: int) -> int:
+        """Run until the thread waits or ends; the steps that are left."""
+        while True:
+            frame = self.stack[-1]
+            code, pc = frame.code, frame.pc
+            while True:
+                steps -= 1
+                if steps < 0:
+                    raise Endless
+                after = code[pc](self, frame)
+                if after is None:
+                    pc += 1
+                elif after.__class__ is int:
+                    pc = after
+                else:
+                    break
+            frame.pc = pc + 1
+            if after is decode.EXIT:
+                self.done = True
+                return steps
+            if after is decode.RETURN:
+                self.stack.pop()
+                if not self.stack:
+                    self.done = True
+                    return steps
+                caller = self.stack[-1]
+                for ours, result in zip(frame.results, frame.function.results, strict=True):
+                    caller.params[ours] = frame.params[result.name]
+            elif isinstance(after, decode.Call):
+                callee = self.block.launch.module.functions[after.name]
+                made = Frame(callee, self.block.launch.code[after.name])
+                for theirs, param in zip(after.arguments, callee.params, strict=True):
+                    made.params[param.name] = bytearray(frame.params[theirs])
+                for result in callee.results:
+                    made.params[result.name] = bytearray(result.nbytes)
+                made.results = after.results
+                self.stack.append(made)
+            else:
+                self.wait = after
+                return steps
+
+
+class Block:
+    """The threads of one block, and its barriers."""
+
+    def __init__(self, launch: Launch, ctaid: tuple[int, int, int]) -> None:
+        self.launch, self.ctaid = launch, ctaid
+        self.shared = bytearray(launch.shared_bytes)
+        x, y, z = launch.block
+        self.threads = [
+            Thread(self, (i % x, i // x % y, i // (x * y)), i) for i in range(x * y * z)
+        ]
+        self.arrived: dict[int, int] = {}
+
+    def run(self, order: random.Random | None) -> None:
+        """Run all threads to their end.
+
+        Raises:
+            Deadlock: Some wait for ever.
+        """
+        left = self.launch.steps
+        while True:
+            ready = [t for t in self.threads if not t.done and t.wait is None]
+            if order:
+                order.shuffle(ready)
+            for thread in ready:
+                left = thread.go(left)
+            if all(t.done for t in self.threads):
+                return
+            if not self.warps() and not self.barriers():
+                raise Deadlock(f"block {self.ctaid}: threads wait for ever")
+
+    def warps(self) -> bool:
+        """Let groups of lanes go that stand at the same warp instruction."""
+        moved = False
+        for first in range(0, len(self.threads), LANES):
+            warp = [t for t in self.threads[first : first + LANES] if not t.done]
+            groups: dict[Any, list[Thread]] = {}
+            for t in warp:
+                if t.wait and decode.of_warp(t.wait.ins):
+                    members = t.wait.values[-1]
+                    sync = t.wait.ins.opcode in ("bar", "barrier")
+                    groups.setdefault(("sync" if sync else t.wait.ins, members), []).append(t)
+            for (_, members), group in groups.items():
+                here = sum(1 << t.lane for t in group)
+                if any(not members >> t.lane & 1 for t in group):
+                    raise Deadlock("a lane executes a warp instruction whose mask leaves it out")
+                living = sum(1 << t.lane for t in warp)
+                if here != members & living:
+                    continue
+                decode.together(group, members & living)
+                for t in group:
+                    t.wait = None
+                moved = True
+        return moved
+
+    def barriers(self) -> bool:
+        """Let threads go whose barrier is complete."""
+        moved = False
+        waiting: dict[int, list[Thread]] = {}
+        for t in self.threads:
+            if t.wait and not decode.of_warp(t.wait.ins):
+                waiting.setdefault(t.wait.values[0], []).append(t)
+        living = sum(not t.done for t in self.threads)
+        for number, group in waiting.items():
+            expected = {t.wait.values[1] or living for t in group if t.wait}
+            if len(expected) != 1:
+                raise Deadlock(f"barrier {number} with several counts")
+            if len(group) + self.arrived.get(number, 0) < expected.pop():
+                continue
+            self.arrived[number] = 0
+            votes = [t.wait.values[2] for t in group if t.wait]
+            for t in group:
+                assert t.wait is not None
+                if t.wait.finish:
+                    t.wait.finish(t.stack[-1], votes)
+                t.wait = None
+            moved = True
+        return moved
+
+
+class Launch:
+    """A kernel, its arguments and its memory."""
+
+    def __init__(
+        self, module: Module, entry: str, grid: Sequence[int], block: Sequence[int],
+        arrays: list[bytearray], params: bytes, dynamic: int, steps: int,
+    ) -> None:  # fmt: skip
+        self.module, self.steps = module, steps
+        self.grid = (*grid, 1, 1)[:3]
+        self.block = (*block, 1, 1)[:3]
+        self.dynamic = dynamic
+        self.entry = module.functions[entry]
+        functions = decode.called(module, self.entry)
+        self.memory = Memory(module, functions, arrays)
+        self.shared_bytes = self.memory.dynamic_start + dynamic
+        self.params = {"": bytearray(params)}
+        for p in self.entry.params:
+            self.params[p.name] = bytearray(params[p.offset : p.offset + p.nbytes])
+        self.memory.arrays[decode.PARAMETERS] = self.params[""]
+        self.code = {f.name: decode.Code(self, f) for f in functions}
+
+    def run(self, order: random.Random | None = None) -> None:
+        """All blocks, one after another."""
+        x, y, z = self.grid
+        places = [(i % x, i // x % y, i // (x * y)) for i in range(x * y * z)]
+        if order:
+            order.shuffle(places)
+        for place in places:
+            Block(self, place).run(order)
+
+
+def run(
+    ptx: str,
+    entry: str,
+    grid: Sequence[int],
+    block: Sequence[int],
+    args: Sequence[Any],
+    shared_bytes: int = 0,
+    steps: int = 2_000_000,
+    order: int | None = None,
+) -> list[bytes]:
+    """Run a kernel; the arrays' bytes afterwards.
+
+    Args:
+        ptx: The text; ``entry``: the kernel in it.
+        grid: Blocks; ``block``: threads.
+        args: Bytes of each argument: a ``bytearray`` is an array behind a pointer (copied),
+            ``bytes`` are passed by value.
+        shared_bytes: Dynamic shared memory.
+        steps: Instructions a block may run.
+        order: A seed that mixes threads and blocks; a kernel without races does not see it.
+
+    Raises:
+        Deadlock, Endless, NotModelled: It cannot be run to the end.
+    """
+    module = parse(ptx)
+    arrays = [bytearray(a) for a in args if isinstance(a, bytearray)]
+    buffer, number = bytearray(), 0
+    for param, arg in zip(module.functions[entry].params, args, strict=True):
+        buffer = buffer.ljust(param.offset, b"\0")
+        if isinstance(arg, bytearray):
+            number += 1
+            arg = (number << 32).to_bytes(8, "little")
+        buffer += arg
+    launch = Launch(
+        module, entry, grid, block, arrays, bytes(buffer), shared_bytes, steps
+    )  # fmt: skip
+    launch.run(random.Random(order) if order is not None else None)
+    return [bytes(launch.memory.arrays[i + 1]) for i in range(len(arrays))]
+
+
+Step = Callable[[Thread, Frame], Any]
