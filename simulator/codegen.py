@@ -78,11 +78,12 @@ class BlockCompiler(Operands):
         """An instruction that computes values by its row's function."""
         op = self.op(ins)
         guard = self.predicate(ins.guard) if ins.guard else ""
-        if guard and not guard.isidentifier():
+        destinations, sources = self.destinations(ins, op)
+        # The first of two destinations may be the guard itself.
+        if guard and (not guard.isidentifier() or len(destinations) > 1):
             name = self.fresh()
             self.emit(f"{name} = {guard}")
             guard = name
-        destinations, sources = self.destinations(ins, op)
         if len(sources) < len(op.inputs) and op.inputs[len(sources) :] == ("pred",):
             sources = [*sources, Reg(CARRY)]
         if len(sources) != len(op.inputs):

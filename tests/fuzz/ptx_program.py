@@ -166,15 +166,17 @@ def tail() -> str:
             at += 8 if c in "ld" else 4
         at = -(-at // 8) * 8
     assert at <= SLOTS * 8
-    lines += [f"@%q1 ld.shared.u64 %a9, [sums+{8 * i}];\n@%q1 red.global.add.u64 [%a2+{8 * i + 128}], %a9;"
-              for i in range(8)]  # fmt: skip
+    for i in range(8):
+        lines.append(f"@%q1 ld.shared.u64 %a9, [sums+{8 * i}];")
+        lines.append(f"@%q1 red.global.add.u64 [%a2+{8 * i + 128}], %a9;")
     return "\n".join([*lines, "ret;", "}"])
 
 
 FUNCTION = """\
 .func (.param .b64 NAME_r) NAME(.param .b32 NAME_0, .param .b64 NAME_1, .param .b32 NAME_2)
 {
-.reg .b16 %h<5>; .reg .b32 %r<8>; .reg .b64 %l<6>; .reg .f32 %f<5>; .reg .f64 %d<4>; .reg .pred %p<5>;
+.reg .b16 %h<5>; .reg .b32 %r<8>; .reg .b64 %l<6>; .reg .f32 %f<5>; .reg .f64 %d<4>;
+.reg .pred %p<5>;
 .reg .b32 %t<24>; .reg .b64 %a<16>; .reg .pred %q<4>;
 ld.param.b32 %r0, [NAME_0]; ld.param.b64 %l0, [NAME_1]; ld.param.f32 %f0, [NAME_2];
 mov.b32 {%h0, %h1}, %r0; mov.b64 {%r1, %r2}, %l0; mov.b64 %d0, %l0; mov.b32 %r3, %f0;

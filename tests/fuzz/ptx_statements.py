@@ -115,9 +115,8 @@ class Writer:
     def branch(self) -> Statement:
         rng = self.rng
         p = rng.choice(["", "!"]) + self.reg("p")
-        uni = ""
         if rng.chance(0.5):
-            text = f"@{p} bra{uni} L{{id}};\n{{0}}\nL{{id}}:"
+            text = f"@{p} bra L{{id}};\n{{0}}\nL{{id}}:"
             return Statement(text, [self.inner(rng.randrange(1, 4))])
         text = f"@{p} bra T{{id}};\n{{0}}\nbra E{{id}};\nT{{id}}:\n{{1}}\nE{{id}}:"
         return Statement(
@@ -170,7 +169,7 @@ class Writer:
         )
 
     def nothing(self) -> Statement:
-        name = self.named("{membar|fence.acq_rel|fence.sc}.{cta|gpu|sys}".replace("fence", "fence"))
+        name = self.named("{membar|fence.acq_rel|fence.sc}.{cta|gpu|sys}")
         if name.startswith("membar"):
             name = name.replace(".gpu", ".gl")
         return Statement(f"{name};")
@@ -218,7 +217,7 @@ class Writer:
         place = f"[{base}+{offset}]" if offset or rng.chance(0.5) else f"[{base}]"
         extra = rng.choice(["", "", ".volatile"]) if where in ("global", "shared") else ""
         if not extra and where == "global":
-            extra = rng.choice(["", ".relaxed.gpu", ".ca" if False else ""])
+            extra = rng.choice(["", "", ".relaxed.gpu"])
         if rng.chance(0.5):
             name = f"ld{extra}{space}.{kind}"
             text = f"{name} {self.operand(registers)}, {place};"
@@ -314,7 +313,7 @@ class Writer:
     def exchange(self) -> Statement:
         """Each thread leaves something in shared memory, and reads another's."""
         rng = self.rng
-        kind, registers, width = self.typed()
+        kind, registers, _ = self.typed()
         stored = self.operand([self.reg(r[1]) for r in registers])
         by = rng.randrange(self.threads)
         generic = rng.chance(0.3)
@@ -451,8 +450,8 @@ class Writer:
         )  # fmt: skip
 
 
-def draw(seed: int, entry: str = "k") -> Program:
-    """The program of a seed."""
+def draw(seed: int, entry: str = "k", small: bool = False) -> Program:
+    """The program of a seed; a small one has few threads and statements."""
     rng = Draw(seed)
     edges = [bits for values in EDGES.values() for bits in values]
     words = [
@@ -462,13 +461,15 @@ def draw(seed: int, entry: str = "k") -> Program:
         for _ in range(INPUTS)
     ]
     block = rng.choice(BLOCKS)
-    grid = rng.choice([(1,), (2,), (3,), (2, 2)])
+    grid = rng.choice([(1,), (1,), (2,), (2, 2)])
+    if small:
+        block, grid = rng.choice([(32,), (8,), (7,), (4, 2, 2)]), (1,)
     program = Program(seed, [], [], grid, block, np.array(words, np.uint64), entry=entry)
     writer = Writer(rng, program)
     writer.in_function = True
     program.functions = [writer.body(False, rng.randrange(2, 6)) for _ in range(2)]
     writer.in_function = False
-    program.body = writer.body(True, rng.randrange(6, 22))
+    program.body = writer.body(True, rng.randrange(4, 9) if small else rng.randrange(6, 22))
     if rng.chance(0.15):
         program.body.append(writer.leave())
     return program

@@ -1,0 +1,86 @@
+"""A few programs of each net; ``python -m tests.fuzz`` runs them for longer."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulator.instructions import TABLE, Op, Row
+from simulator.module import Instruction
+from tests import interpreter
+from tests.fuzz import compare, cuda, ptx
+from tests.fuzz.__main__ import told
+from tests.fuzz.cuda_program import draw as draw_cuda
+from tests.fuzz.ptx_statements import draw as draw_ptx
+from tests.fuzz.report import Difference, Report
+from tests.fuzz.tree import Statement
+
+
+@pytest.mark.parametrize("first", range(0, 120, 30))
+def test_random_ptx(first: int) -> None:
+    for seed in range(first, first + 30):
+        launch = draw_ptx(seed, small=True).launch()
+        assert compare.difference(launch, (compare.SCHEDULES[seed % 4],)) is None, seed
+
+
+@pytest.mark.parametrize("first", range(0, 24, 8))
+def test_random_cuda(first: int) -> None:
+    for seed in range(first, first + 8):
+        program = draw_cuda(seed, small=True)
+        for build in cuda.BUILDS:
+            launch = program.launch(build)
+            assert compare.difference(launch, (compare.SCHEDULES[seed % 4],)) is None, (seed, build)
+
+
+def test_a_difference_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine whose remainder is its dividend."""
+    row = TABLE["rem"]
+
+    def wrong(ins: Instruction) -> Op:
+        op = build(ins)
+        return Op(lambda a, b: a, op.inputs, op.outputs)
+
+    assert row.build
+    build = row.build
+    monkeypatch.setitem(TABLE, "rem", Row("rem", row.kind, row.section, wrong))
+    program = draw_ptx(3, small=True)
+    program.functions = [[], []]
+    program.body = [
+        Statement("add.u32 %r3, %r3, 5;"),
+        Statement("@%p0 bra L{id};\n{0}\nL{id}:", [[Statement("not.b32 %r4, %r4;")]]),
+        Statement("rem.u32 %r1, %t0, 5;"),
+    ]
+    said = ptx.wrong(program)
+    assert said
+    text = ptx.shrunk(program, said)
+    assert "rem.u32 %r1, %t0, 5;" in text
+    assert "add.u32 %r3" not in text
+    assert "not.b32 %r4" not in text
+
+
+def test_what_a_net_says() -> None:
+    report = Report(programs=2, launches=8, known={"rows": {"add", "sub"}})
+    report.reach("rows", "add")
+    report.differences.append(Difference(7, "lockstep: other", "the program"))
+    text = told("ptx", report, 1)
+    assert "rows never reached: sub" in text
+    assert "DIFFERENCE, seed 7: lockstep: other" in text
+    assert "| the program" in text
+
+
+def test_the_interpreter_knows_a_deadlock() -> None:
+    body = "@%p bar.sync 0;\nbar.sync 1;"
+    with pytest.raises(interpreter.Deadlock):
+        interpreter.run(kernel(body), "k", (1,), (64,), [])
+
+
+def test_the_interpreter_refuses_what_is_approximate() -> None:
+    with pytest.raises(interpreter.NotModelled):
+        interpreter.run(kernel("ex2.approx.f32 %f, %f;"), "k", (1,), (1,), [])
+
+
+def kernel(body: str) -> str:
+    return (
+        ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {\n"
+        ".reg .pred %p; .reg .f32 %f; .reg .b32 %r;\nmov.u32 %r, %tid.x;\n"
+        f"setp.lt.u32 %p, %r, 32;\n{body}\nret;\n}}\n"
+    )
