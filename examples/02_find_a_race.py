@@ -32,6 +32,6 @@ for schedule in ("lockstep", "warps", "reverse", 1):
     assert (error > 1e-3) == (schedule != "lockstep")
 
 run, _ = launch(kernel)
-assert find_cures(kernel, run, lambda edited: launch(edited)[0]) == 1
+assert find_cures(kernel, run, lambda edited: launch(edited)[0])
 print()
 print(run.hazards[0])

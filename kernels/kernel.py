@@ -58,6 +58,7 @@ class Kernel:
         arch: str = "compute_90",
         options: Sequence[str] = (),
         build: str = "device",
+        cache: bool = True,
     ) -> Kernel:
         """Compile CUDA C++ with NVRTC.
 
@@ -68,6 +69,7 @@ class Kernel:
             arch: A virtual architecture (``compute_90``); PTX is made, no machine code.
             options: Further NVRTC options, such as ``-DTILE=16`` or ``--use_fast_math``.
             build: ``device`` is what a GPU would run; ``source`` is unoptimised (``-G``).
+            cache: Whether to look the PTX up on disk, and to keep it there.
 
         Raises:
             FileNotFoundError: No such file.
@@ -80,7 +82,7 @@ class Kernel:
         name = str(path) if path else "kernel.cu"
         directory = path.parent.resolve() if path else Path.cwd()
         flags = [f"-arch={arch}", *BUILD_OPTIONS[build], *options]
-        ptx, lowered = compile_cuda(text, name, entry, flags, directory)
+        ptx, lowered = compile_cuda(text, name, entry, flags, directory, cache)
         return dataclasses.replace(
             cls.from_ptx(ptx, lowered),
             name=entry,
@@ -148,7 +150,7 @@ def _read(source: str, suffixes: tuple[str, ...]) -> tuple[str, Path | None]:
     if not path.exists() and path.suffix not in suffixes:
         raise FileNotFoundError(f"no file {source!r} (expected a {suffixes[0]} file or its text)")
     try:
-        return path.read_text(encoding="utf-8", errors="replace"), path
+        return path.read_text(encoding="utf-8-sig", errors="replace"), path
     except FileNotFoundError:
         raise FileNotFoundError(f"no file {source!r}") from None
     except OSError as error:

@@ -32,7 +32,12 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
 
 
 def compile_cuda(
-    source: str, name: str, entry: str, options: Sequence[str], directory: Path
+    source: str,
+    name: str,
+    entry: str,
+    options: Sequence[str],
+    directory: Path,
+    cache: bool = True,
 ) -> tuple[str, str]:
     """Compile CUDA C++ to PTX.
 
@@ -43,6 +48,7 @@ def compile_cuda(
             is looked up as it stands first, for ``extern "C"`` kernels.
         options: NVRTC options, all of them.
         directory: Where ``#include "..."`` looks first.
+        cache: Whether to look the PTX up on disk, and to keep it there.
 
     Returns:
         The PTX text and the lowered (mangled) entry name.
@@ -54,7 +60,7 @@ def compile_cuda(
     nvrtc = _nvrtc()
     includes = [f"-I{path}" for path in include_folders(directory)]
     arguments = [*options, *includes]
-    cached = _cache_path(source, name, entry, options, directory)
+    cached = _cache_path(source, name, entry, options, directory) if cache else None
     stored = _stored(cached) if cached else None
     if stored:
         return stored
@@ -240,16 +246,15 @@ def _cache_path(
     base = Path(root) if root else Path.home() / ".cache" / "tilescope"
     key = hashlib.sha256()
     parts = [nvrtc_version(), os.path.abspath(name), entry, *options, source]
-    for part in [*parts, *_included_texts(source, directory, options)]:
+    for part in [*parts, *included_files(source, directory, options).values()]:
         key.update(part.encode() + b"\0")
     return base / f"{key.hexdigest()}.json"
 
 
-def _included_texts(source: str, directory: Path, options: Sequence[str]) -> list[str]:
-    """Texts of the user's own headers, followed through their includes."""
+def included_files(source: str, directory: Path, options: Sequence[str]) -> dict[Path, str]:
+    """The user's own headers with their texts, followed through their includes."""
     folders = [directory, *_named_folders(options)]
-    texts: list[str] = []
-    seen: set[Path] = set()
+    found: dict[Path, str] = {}
     waiting = [(source, directory)]
     while waiting:
         text, here = waiting.pop()
@@ -257,15 +262,14 @@ def _included_texts(source: str, directory: Path, options: Sequence[str]) -> lis
             for folder in (here, *folders):
                 try:
                     path = (folder / name).resolve()
-                    if path in seen or not path.is_file():
+                    if path in found or not path.is_file():
                         continue
-                    texts.append(path.read_text(errors="replace"))
+                    found[path] = path.read_text(errors="replace")
                 except (OSError, ValueError, RuntimeError):  # no name of a file, or unreadable
                     continue
-                seen.add(path)
-                waiting.append((texts[-1], path.parent))
+                waiting.append((found[path], path.parent))
                 break
-    return texts
+    return found
 
 
 def _stored(path: Path) -> tuple[str, str] | None:

@@ -6,17 +6,20 @@ And the other way round: what happens without a barrier that is there.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kernels import Kernel
+from kernels import Kernel, KernelError
+from kernels.edited import user_files
 
 from .blocks import reachable, row_of
 from .edit import with_barriers, without_barriers
+from .errors import SimulatorError
 from .hazard import Cure, Hazard, Source
 from .module import Function, Instruction, Location
 from .parser import parse
 from .run import Run
+from .source_cures import SourceSearch, Trial, curable
 from .sources import Sources
 
 Rerun = Callable[[Kernel], Run]
@@ -25,18 +28,70 @@ Rerun = Callable[[Kernel], Run]
 _TRIES = 12
 
 
-def find_cures(kernel: Kernel, run: Run, rerun: Rerun) -> int:
+def find_cures(
+    kernel: Kernel, run: Run, rerun: Rerun, trials: Sequence[Trial] | None = None
+) -> int:
     """Look for a barrier that removes each race inside blocks; sets ``hazard.cure``.
 
-    Only what a run with the barrier proved is reported: no error left at all if one
-    barrier can do that, else this hazard gone and none new. Where several barriers are
-    needed, a last run with all of them says what is left then.
+    Of CUDA C++ the source is edited, compiled in both builds, and run; of PTX the PTX is.
+    Only what runs with the edit proved is reported: no error left at all if one barrier can
+    do that, else this hazard gone and none new. Where several barriers are needed, a last
+    run with all of them says what is left then.
+
+    Args:
+        kernel: What ran.
+        run: Its run.
+        rerun: Runs an edited kernel on the same inputs.
+        trials: Launches that a cure has to pass; ``rerun`` alone, if left out.
 
     Returns:
         How many hazards got a cure.
     """
+    if kernel.origin is None:
+        return _cure_ptx(kernel, run, rerun)
+    here = Trial("this launch", run.schedule, lambda edited: (rerun(edited), True))
+    return cure_source({run.build: kernel}, run.hazards, rerun, lambda _: list(trials or [here]))
+
+
+def cure_source(
+    kernels: Mapping[str, Kernel],
+    hazards: Sequence[Hazard],
+    rerun: Rerun,
+    trials: Callable[[Sequence[Hazard]], Sequence[Trial]],
+) -> int:
+    """Look for edits of the source that cure the hazards of one launch, in all its builds.
+
+    Args:
+        kernels: The kernel, compiled from CUDA C++, in each build that was run.
+        hazards: Those of these builds; ``hazard.cure`` is set.
+        rerun: Runs a kernel on the same inputs.
+        trials: Makes the launches that a cure has to pass, those that found the hazards
+            first, from what all builds show.
+
+    Returns:
+        How many hazards got a cure.
+    """
+    if not any(curable(hazard) for hazard in hazards):
+        return 0
+    first = next(iter(kernels.values()))
+    files = user_files(first)
+    if not files:
+        return 0
+    others: list[Hazard] = []
+    for build in {"device", "source"} - set(kernels):
+        try:
+            kernel = first.rebuild(build)
+            others += rerun(kernel).hazards
+            kernels = {**kernels, build: kernel}
+        except (KernelError, SimulatorError):
+            continue  # a build that cannot be had or run proves nothing
+    return SourceSearch(kernels, files, hazards, trials([*hazards, *others]), others).run()
+
+
+def _cure_ptx(kernel: Kernel, run: Run, rerun: Rerun) -> int:
+    """A place in the PTX for each race inside blocks."""
     errors = [h for h in run.hazards if h.severity == "error"]
-    racing = [h for h in errors if h.kind.endswith("-race") and _one_block(h)]
+    racing = [h for h in errors if curable(h)]
     whole = len(racing) == len(errors)  # no barrier cures anything but a race in a block
     known = {_identity(h) for h in run.hazards}
     for hazard in racing:
@@ -50,12 +105,18 @@ def find_cures(kernel: Kernel, run: Run, rerun: Rerun) -> int:
             assert hazard.cure is not None
             if hazard.cure.left:
                 hazard.cure = dataclasses.replace(hazard.cure, together=len(left))
-    return len(cured)
+    _group(racing)
+    return sum(hazard.cure is not None for hazard in racing)
 
 
-def _one_block(hazard: Hazard) -> bool:
-    blocks = {item.block for item in hazard.involved}
-    return len(blocks) == 1
+def _group(racing: list[Hazard]) -> None:
+    """A cure that left no error at all is the cure of every race: name the same everywhere."""
+    whole = next((h.cure for h in racing if h.cure and not h.cure.left), None)
+    numbers: dict[tuple[int, ...], int] = {}
+    for hazard in racing:
+        if cure := whole or hazard.cure:
+            group = numbers.setdefault(cure.ptx_lines, len(numbers) + 1)
+            hazard.cure = dataclasses.replace(cure, group=group)
 
 
 def _identity(hazard: Hazard) -> object:
@@ -85,7 +146,7 @@ def _cure(
         found = {_identity(h) for h in result.hazards}
         if _identity(hazard) in found or _new_trouble(result, known):
             continue
-        cure = Cure(_source(kernel, after), places, len(errors))
+        cure = _made(kernel, after, places, len(errors))
         if not errors:
             return cure
         partly = partly or cure
@@ -101,6 +162,14 @@ def _new_trouble(run: Run, known: set[object]) -> bool:
         for h in run.hazards
         if h.severity == "error" or h.kind == "barrier-divergence"
     )
+
+
+def _made(kernel: Kernel, after: Instruction, places: tuple[int, ...], left: int) -> Cure:
+    """The cure, told by PTX lines, and by the source line that it follows if there is one."""
+    before = " and ".join(str(place) for place in places)
+    source = _source(kernel, after)
+    how = f", {source}" if source.line else ""
+    return Cure(Source(f"PTX line {before}", 0), places, left, None, "before", "bar.sync 0;", how)
 
 
 def _source(kernel: Kernel, ins: Instruction) -> Source:

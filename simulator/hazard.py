@@ -6,6 +6,8 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import Any
 
+from .source_edit import Edit
+
 Triple = tuple[int, int, int]
 _COLUMNS = 80
 _CODE = 20
@@ -66,33 +68,67 @@ class Involved:
 
 @dataclass(frozen=True)
 class Cure:
-    """A barrier that removes the hazard, proved by a run with it.
+    """An edit that removes the hazard, proved by compiling it and by runs with it.
 
     Attributes:
-        source: The source line after which it goes.
-        ptx_lines: The PTX lines before which it was inserted (several if unrolled).
-        left: Errors that the run with this barrier still had, none of them new.
+        source: The source line that the edit is told by.
+        ptx_lines: For PTX alone: the lines before which a barrier was put (several if
+            unrolled).
+        left: Errors that the run with this edit still had, none of them new.
         together: Errors left with the cures of the other races as well; ``None`` if there
             are no others, or nothing is left anyway.
+        where: Whether the text goes ``before`` or ``after`` the line, or ``in place of`` what
+            stands there.
+        text: What is put there.
+        how: What else is to say of the place, after the line's number.
+        diff: The edit as a unified diff; empty for PTX alone.
+        proof: In which builds, schedules and launch shapes it was verified.
+        edit: What ``tilescope check --fix`` writes.
+        group: Which hazards it mends, all of one launch; the same number, the same edit.
     """
 
     source: Source
-    ptx_lines: tuple[int, ...]
+    ptx_lines: tuple[int, ...] = ()
     left: int = 0
     together: int | None = None
+    where: str = "after"
+    text: str = "__syncthreads();"
+    how: str = ""
+    diff: str = field(default="", repr=False)
+    proof: str = ""
+    edit: Edit | None = field(default=None, repr=False, compare=False)
+    group: int = 0
+
+    @property
+    def file(self) -> str:
+        """The file to edit."""
+        return self.source.file
+
+    @property
+    def line(self) -> int:
+        """The line, from 1, that the text goes before or after (0: PTX without lines)."""
+        return self.source.line
 
     def __str__(self) -> str:
         hazards = "hazard" if self.left == 1 else "hazards"
-        text = (
-            f"__syncthreads() after line {self.source.line}: verified, {self.left} {hazards} left"
-        )
+        place = f"line {self.line}" if self.line else str(self.source)
+        text = f"{self.text.rstrip(';')} {self.where} {place}{self.how}"
+        if self.where == "in place of":
+            text = f"{place} split in two, {self.text.rstrip(';')} between"
+        text += f": verified, {self.left} {hazards} left"
         return text if self.together is None else f"{text}, {self.together} with the other cures"
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
         return {
             "file": self.source.file,
-            "after_line": self.source.line,
+            "after_line": self.line if self.where == "after" else max(self.line - 1, 0),
+            "line": self.line,
+            "where": self.where,
+            "text": self.text,
+            "diff": self.diff,
+            "verified": self.proof,
+            "group": self.group,
             "left": self.left,
             "left_with_other_cures": self.together,
         }
@@ -188,8 +224,10 @@ class Hazard:
         for note in self.notes:
             text += textwrap.wrap(note, _COLUMNS, initial_indent="  ", subsequent_indent="    ")
         if self.cure:
-            cure = f"cure  {self.cure}"
-            text += textwrap.wrap(cure, _COLUMNS, initial_indent="  ", subsequent_indent="        ")
+            text += _paragraph(f"cure  {self.cure}")
+            text += _shown(self.cure.diff)
+            if self.cure.proof:
+                text += _paragraph(f"      {self.cure.proof}")
         return "\n".join(text)
 
     def to_dict(self) -> dict[str, Any]:
@@ -212,3 +250,13 @@ class Hazard:
 
 def _triple(t: Triple) -> str:
     return f"({t[0]},{t[1]},{t[2]})"
+
+
+def _paragraph(text: str) -> list[str]:
+    return textwrap.wrap(text, _COLUMNS, initial_indent="  ", subsequent_indent="        ")
+
+
+def _shown(diff: str) -> list[str]:
+    """The changed lines of a diff and those around them, cut to the width."""
+    lines = [f"        {line.expandtabs(4)}" for line in diff.splitlines()[2:]]
+    return [line if len(line) <= _COLUMNS else line[: _COLUMNS - 3] + "..." for line in lines]

@@ -177,7 +177,9 @@ def test_a_race_that_the_optimiser_removes(file: str) -> None:
     assert result.exit_code == 1
     said = flat(result)
     assert "WAW race on shared last" in said
-    assert said.count(SOURCE_ONLY) == said.count("race on shared last")
+    found = json.loads(check(*words, "--json", "-").stdout)["hazards"]
+    assert len(found) == 4
+    assert all(SOURCE_ONLY in hazard["notes"] for hazard in found)
     device = check(*words, "--build", "device")
     assert device.exit_code == 0
     assert "on: device build; schedule lockstep" in device.stdout
@@ -309,8 +311,8 @@ def test_warp_synchronous(file: str, choice: str, code: int) -> None:
     assert result.exit_code == code
     head = {"error": "1 error in", "warning": "1 warning in", "ignore": "no hazards in"}[choice]
     assert result.stdout.startswith(head)
-    # As an error it is worth a cure.
-    assert ("verified, 0 hazards left" in result.stdout) == (choice == "error")
+    cured = "__syncwarp() after line 15: verified, 0 hazards left" in result.stdout
+    assert cured == (choice != "ignore")
     assert check(*words, "--fail-on", "warning").exit_code == int(choice != "ignore")
 
 
@@ -341,10 +343,14 @@ def test_json() -> None:
     assert (content["errors"], content["warnings"], content["not_checked"]) == (1, 1, [])
     first = content["hazards"][0]
     assert first["kind"] == "raw-race"
-    assert first["cure"] == {
+    cure = first["cure"]
+    assert {key: cure[key] for key in ("file", "after_line", "left", "left_with_other_cures")} == {
         "file": "kernels/matmul/faulty.cu", "after_line": 25, "left": 0,
         "left_with_other_cures": None,
     }  # fmt: skip
+    assert (cure["line"], cure["where"], cure["text"]) == (25, "after", "__syncthreads();")
+    assert "\n+        __syncthreads();\n" in cure["diff"]
+    assert [hazard["cure"]["group"] for hazard in content["hazards"]] == [1, 1]
     assert first["builds"] == ["device", "source"]
 
 

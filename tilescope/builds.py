@@ -15,8 +15,7 @@ def merge(runs: Sequence[Run]) -> list[Hazard]:
     """The hazards of all runs, each finding once, with ``builds`` set; errors first.
 
     Two hazards are one finding if kind, severity, space and roles agree, variables and source
-    lines meet, and a race has the same reach (warp, block). Where the builds' cures differ, a
-    note says so.
+    lines meet, and a race has the same reach (warp, block).
     """
     merged = _collapsed(runs[0])
     for run in runs[1:]:
@@ -77,15 +76,8 @@ def _meets(a: Hazard, b: Hazard) -> bool:
 
 
 def _joined(a: Hazard, b: Hazard, build: str) -> Hazard:
-    """The first build's finding; it tells where the builds differ on the cure."""
-    notes = a.notes
-    cure = a.cure or b.cure
-    if cure and (a.cure is None or b.cure is None or a.cure.source.line != b.cure.source.line):
-        proved = a.builds[0] if a.cure else build
-        notes = (*notes, f"a cure was proved for the {proved} build alone")
-        if a.cure and b.cure:
-            notes = (*a.notes, f"cure in the {build} build: {b.cure}")
-    return dataclasses.replace(a, builds=(*a.builds, build), notes=notes, cure=cure)
+    """The first build's finding, seen in one more."""
+    return dataclasses.replace(a, builds=(*a.builds, build))
 
 
 def _with_note(hazard: Hazard) -> Hazard:

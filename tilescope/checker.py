@@ -11,12 +11,13 @@ from typing import Any
 import simulator
 from kernels import Kernel
 from simulator import CHECKS, Hazard, Run
-from simulator.cures import find_cures
+from simulator.cures import cure_source, find_cures
 
 from .builds import merge
 from .policy import Policy, apply
 from .progress import STEP_LIMIT, ProgressBar
 from .target import Target, fresh
+from .trials import trials
 
 SCHEMA = 1
 """Version of ``Verdict.to_dict``'s layout; it changes when a key changes its meaning."""
@@ -57,9 +58,10 @@ class Verdict:
         """Which builds ran."""
         return tuple(run.build for run in self.runs)
 
-    def fails(self, on: str) -> bool:
-        """Whether something at least as severe as ``on`` was found."""
-        return bool(self.errors or (on == "warning" and self.warnings))
+    def fails(self, on: str, fixed: bool = False) -> bool:
+        """Whether something at least as severe as ``on`` was found, and not ``fixed`` by a cure."""
+        left = [h.severity for h in self.hazards if not (fixed and h.cure and h.cure.edit)]
+        return "error" in left or (on == "warning" and "warning" in left)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; ``schema`` says which layout."""
@@ -94,14 +96,6 @@ class Verdict:
         }
 
 
-def _one_cure(hazards: list[Hazard]) -> None:
-    """A cure that left no error at all is the cure of every race: name the same everywhere."""
-    cure = next((h.cure for h in hazards if h.cure and not h.cure.left), None)
-    for hazard in hazards:
-        if cure and hazard.severity == "error" and hazard.kind.endswith("-race"):
-            hazard.cure = cure
-
-
 @dataclass
 class Checker:
     """Launches a target as often as it takes, always on the inputs it came with.
@@ -129,14 +123,22 @@ class Checker:
             SimulatorError: It cannot be launched.
         """
         runs, left_out = [], 0
-        for kernel in self.kernels(builds):
+        kernels = self.kernels(builds)
+        for kernel in kernels:
             run = self.launch(kernel, self.checks)
             run.hazards, ignored = apply(self.policy, run.hazards)
             left_out = max(left_out, ignored)
-            if cures and find_cures(kernel, run, self.rerun):
-                _one_cure(run.hazards)
             runs.append(run)
-        return Verdict(self.target, runs, merge(runs), left_out)
+        if cures and kernels[0].origin is None:
+            find_cures(kernels[0], runs[0], self.rerun)
+        hazards = merge(runs)
+        if cures and kernels[0].origin is not None:
+            built = {kernel.build: kernel for kernel in kernels}
+            weight = max(run.counters.thread_instructions for run in runs)
+            cure_source(
+                built, hazards, self.rerun, lambda known: trials(self, built, known, weight)
+            )
+        return Verdict(self.target, runs, hazards, left_out)
 
     def kernels(self, builds: Collection[str]) -> list[Kernel]:
         """The target's kernel in some builds; PTX is as it is."""
@@ -150,10 +152,15 @@ class Checker:
         return self.observe(kernel, checks, self.schedule)[0]
 
     def observe(
-        self, kernel: Kernel, checks: str | Collection[str], schedule: str | int
+        self,
+        kernel: Kernel,
+        checks: str | Collection[str],
+        schedule: str | int,
+        target: Target | None = None,
     ) -> tuple[Run, list[Any]]:
-        """One run, and what it made of the arguments."""
-        target, args = self.target, fresh(self.target.args)
+        """One run (of another target, if given), and what it made of the arguments."""
+        target = target or self.target
+        args = fresh(target.args)
         with ProgressBar(target.name, self.quiet, self.began) as progress:
             run = simulator.launch(
                 kernel, target.grid, target.block, args,

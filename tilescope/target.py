@@ -79,7 +79,7 @@ def resolve(request: Request, reference: bool = True) -> Target:
         KernelError: The kernel cannot be had.
         FileNotFoundError: No such file.
     """
-    from_file = _is_file(request.target)
+    from_file = is_file(request.target)
     target = _from_file(request) if from_file else _from_library(request, reference)
     names = parameter_names(target.kernel.sources, target.kernel.name)
     try:
@@ -89,7 +89,8 @@ def resolve(request: Request, reference: bool = True) -> Target:
     return target
 
 
-def _is_file(target: str) -> bool:
+def is_file(target: str) -> bool:
+    """Whether a file is meant, and no kernel of the library."""
     return target.endswith((*_CUDA, ".ptx")) or os.sep in target or Path(target).is_file()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from .. import fix as fixes
 from ..checker import Checker, Verdict
 from ..demonstrate import Difference, demonstrate
 from ..failure import UserError
@@ -14,9 +15,10 @@ from ..options import launch_options, target_options
 from ..output import write_json
 from ..policy import CHOICES, Policy
 from ..sarif import sarif
-from ..target import Request, resolve
+from ..target import Request, is_file, resolve
 from ..text.demonstration import demonstration
 from ..text.findings import findings
+from ..text.layout import display_path
 
 _MOST = 20
 
@@ -40,6 +42,8 @@ def _policy(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[...
     help="What makes the exit code 1.",
 )
 @click.option("--no-cure", is_flag=True, help="Do not look for barriers that cure a race.")
+@click.option("--fix", is_flag=True, help="Write the cures to the source files.")
+@click.option("--diff", "only_diff", is_flag=True, help="Print the cures as a unified diff only.")
 @click.option("--demonstrate", "show", is_flag=True, help="Find a schedule that shows the race.")
 @click.option(
     "--max",
@@ -64,6 +68,8 @@ def check_command(
     warp_synchronous: str,
     fail_on: str,
     no_cure: bool,
+    fix: bool,
+    only_diff: bool,
     show: bool,
     most: int,
     json_file: str | None,
@@ -74,7 +80,8 @@ def check_command(
 
     Runs both builds of a CUDA source, what a GPU would run and the unoptimised source
     (--build picks one), reports each hazard with its lines, and tries barriers that
-    remove a race: a cure is named only if a run with it had no error left.
+    remove a race: an edit of the source is shown only if it compiles in both builds and
+    is free of that race in all schedules, with nothing new. --fix writes it to the file.
 
     TARGET, ENTRY and ARGUMENTs are those of tilescope run.
 
@@ -86,14 +93,16 @@ def check_command(
       tilescope check my.cu 'tiled<16>' --grid 4,4 --block 16,16 \\
           f32[64,64]=normal f32[64,64]=normal f32[64,64] 64 64 64
       tilescope check my.cu fill --grid 4 --block 256 f32[1000] --sarif out.sarif
+      tilescope check my.cu reduce --grid 4 --block 256 f32[1024] f32[4] --fix
 
-    Exit code 0: clean; 1: an error was found (or, with --fail-on warning, a warning);
-    2: it could not run.
+    Exit code 0: clean; 1: an error was found (or, with --fail-on warning, a warning)
+    that --fix did not mend; 2: it could not run.
     """  # noqa: D301 - click reads \b
     if checks == "none":
         raise UserError("--checks none leaves nothing to check")
-    if json_file == "-" and sarif_file == "-":
-        raise UserError("--json - and --sarif - cannot both have standard output")
+    if [json_file == "-", sarif_file == "-", only_diff].count(True) > 1:
+        raise UserError("--json -, --sarif - and --diff cannot both have standard output")
+    _refuse(request, no_cure, fix, only_diff)
     policy = Policy(equal_writes, warp_synchronous)
     checker = Checker(resolve(request), schedule, checks, policy, quiet, step_limit)
     builds = (request.build,) if request.build else ("device", "source")
@@ -107,9 +116,37 @@ def check_command(
     if quiet:
         for hazard in verdict.hazards:
             click.echo(str(hazard), err=True)
-    elif "-" not in (json_file, sarif_file):
+    elif not only_diff and "-" not in (json_file, sarif_file):
         click.echo(_text(verdict, most, show, difference))
-    ctx.exit(int(verdict.fails(fail_on)))
+    if only_diff:
+        click.echo(fixes.as_diff(verdict.hazards), nl=False)
+    if fix:
+        written = fixes.write(verdict.hazards)
+        if not quiet:
+            names = ", ".join(display_path(str(file)) for file in written)
+            said = f"written: {names}" if written else "nothing written: no cure to write"
+            click.echo(said, err="-" in (json_file, sarif_file) or only_diff)
+    ctx.exit(int(verdict.fails(fail_on, fixed=fix)))
+
+
+def _refuse(request: Request, no_cure: bool, fix: bool, only_diff: bool) -> None:
+    """Options that do not go together, or not with this target.
+
+    Raises:
+        UserError: Such options.
+    """
+    asked = "--fix" if fix else "--diff"
+    if not fix and not only_diff:
+        return
+    if no_cure:
+        raise UserError(f"{asked} needs cures, and --no-cure looks for none")
+    if request.target.endswith(".ptx"):
+        raise UserError(f"{request.target} is PTX: {asked} edits CUDA C++")
+    if fix and not is_file(request.target):
+        raise UserError(
+            f"{request.target} comes along with tilescope: --fix writes to files of your own; "
+            "--diff shows the edit"
+        )
 
 
 def _demonstrate(checker: Checker, builds: Collection[str]) -> Difference | None:

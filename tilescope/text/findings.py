@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from simulator import CHECKS
+from simulator import CHECKS, Hazard
 
 from ..checker import Verdict
 from .layout import WIDTH, shape
@@ -12,13 +12,36 @@ from .layout import WIDTH, shape
 
 def findings(verdict: Verdict, most: int) -> str:
     """Header, hazards (``most`` of them; 0: all) and what was looked at."""
-    shown = verdict.hazards[:most] if most else verdict.hazards
-    parts = [header(verdict), *(str(hazard) for hazard in shown)]
-    hidden = len(verdict.hazards) - len(shown)
+    groups = _groups(verdict.hazards)
+    shown = groups[:most] if most else groups
+    parts = [header(verdict), *(_together(group) for group in shown)]
+    hidden = len(verdict.hazards) - sum(map(len, shown))
     if hidden:
         parts.append(f"(and {hidden} more: --max 0 shows all)")
     parts.append("\n".join(footer(verdict)))
     return "\n\n".join(parts)
+
+
+def _groups(hazards: list[Hazard]) -> list[list[Hazard]]:
+    """Hazards that one cure mends side by side, in the order of their first ones."""
+    found: dict[object, list[Hazard]] = {}
+    for number, hazard in enumerate(hazards):
+        key = ("cure", hazard.cure.group) if hazard.cure else ("alone", number)
+        found.setdefault(key, []).append(hazard)
+    return list(found.values())
+
+
+def _together(group: list[Hazard]) -> str:
+    """The first hazard in full, the others with a line or two each."""
+    first, *others = group
+    if not others:
+        return str(first)
+    lines = [str(first), f"  one missing barrier explains these {len(group)}: the above and"]
+    for hazard in others:
+        places = " and ".join(dict.fromkeys(str(source) for source in hazard.sources))
+        text = f"{hazard.severity}: {hazard.message}, {places}"
+        lines += textwrap.wrap(text, WIDTH, initial_indent="    ", subsequent_indent="      ")
+    return "\n".join(lines)
 
 
 def header(verdict: Verdict) -> str:

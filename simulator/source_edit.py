@@ -1,0 +1,93 @@
+"""Edits of a source file: bytes replaced at some places, shown as a diff."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Piece = tuple[int, int, bytes]
+"""First byte, end, and what to put there instead."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A small edit of one file.
+
+    Attributes:
+        file: Its real path.
+        pieces: What is replaced, in the order of the file.
+        line: The line, from 1, that the text goes ``before`` or ``after``, or which it is put
+            ``in place of``.
+        text: What is put there.
+        how: What the place alone does not say.
+        content: What the file held when the edit was made.
+    """
+
+    file: Path
+    pieces: tuple[Piece, ...]
+    line: int
+    where: str
+    text: str
+    how: str = ""
+    content: bytes = field(default=b"", repr=False)
+
+
+def applied(content: bytes, edits: Iterable[Edit]) -> bytes:
+    """A file's content after some edits of it.
+
+    Raises:
+        ValueError: Two edits replace the same bytes.
+    """
+    return b"".join(text for text, _, _ in _segments(content, edits))
+
+
+def old_lines(content: bytes, edits: Iterable[Edit]) -> list[int]:
+    """For each line of the edited file the line, from 1, that it comes from."""
+    made = [1]
+    for text, start, copied in _segments(content, edits):
+        line = line_of(content, start)
+        made += [line + (i if copied else 0) for i in range(1, line_of(text, len(text)))]
+    return made
+
+
+def line_of(content: bytes, offset: int) -> int:
+    """The line, from 1, that a byte stands in."""
+    return len((content[:offset] + b"x").splitlines())
+
+
+def diff(content: bytes, edits: Sequence[Edit], name: str, context: int = 3) -> bytes:
+    """A unified diff of the edits of one file, in the file's own encoding."""
+    before = content.splitlines(keepends=True)
+    after = applied(content, edits).splitlines(keepends=True)
+    labels = (name, name) if name.startswith("/") else (f"a/{name}", f"b/{name}")
+    old, new = (label.encode() for label in labels)
+    lines = difflib.diff_bytes(
+        difflib.unified_diff, before, after, old, new, b"", b"", context, b"\n"
+    )  # fmt: skip
+    ended = (
+        line if line.endswith((b"\n", b"\r")) else line + b"\n\\ No newline at end of file\n"
+        for line in lines
+    )  # fmt: skip
+    return b"".join(ended)
+
+
+def decoded(content: bytes) -> str:
+    """Text to show: UTF-8, or Latin-1 where it is not that."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+def _segments(content: bytes, edits: Iterable[Edit]) -> Iterator[tuple[bytes, int, bool]]:
+    """What the edited file is made of, where in the old one it goes, whether it is from there."""
+    at = 0
+    for start, end, text in sorted((p for e in edits for p in e.pieces), key=lambda p: p[:2]):
+        if start < at:
+            raise ValueError("two edits of the same bytes")
+        yield content[at:start], at, True
+        yield text, start, False
+        at = end
+    yield content[at:], at, True

@@ -1,0 +1,238 @@
+"""Where statements stand in the user's CUDA C++, as far as a syntax tree tells.
+
+A place in the source is followed outwards: the list of statements that it stands in, the
+list that holds that one, and so on to the function, and on to the calls of the function.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernels.syntax import parse
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_LOOPS = {"for_statement", "while_statement", "do_statement", "for_range_loop"}
+_CHOICES = {"if_statement", "switch_statement", "else_clause"}
+_DIRECTIVES = {
+    "preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef",
+}  # fmt: skip
+_LISTS = {"compound_statement", "case_statement", *_DIRECTIVES}
+_FUNCTIONS = {"function_definition", "lambda_expression"}
+_JUMPS = {"return_statement", "break_statement", "continue_statement", "goto_statement"}
+_NOT_LISTED = {"comment", "preproc_else", "preproc_elif", "preproc_elifdef"}
+_CALLS_DEEP = 4
+"""How many calls a place is followed outwards."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A line, from 1, of a file; the PTX has one column for a whole line, often the first."""
+
+    file: Path
+    line: int
+
+
+@dataclass(frozen=True)
+class Body:
+    """A list of statements: what stands in braces, or the one statement of a loop or branch.
+
+    Attributes:
+        statements: One after the other, comments left out.
+        single: Whether it has no braces, so that a second statement needs them.
+        choices: Branches around it, within its function.
+        loops: Loops around it, likewise.
+    """
+
+    file: Path
+    statements: tuple[Node, ...]
+    single: bool
+    choices: int
+    loops: int
+
+    @property
+    def key(self) -> tuple[Path, int, int]:
+        """What tells it from other lists."""
+        return self.file, self.statements[0].start_byte, self.statements[-1].end_byte
+
+    def gaps(self) -> list[int]:
+        """Where a statement may go: in front of the one of that number, or behind the last."""
+        return [g for g in range(len(self.statements) + 1) if self._open(g)]
+
+    def _open(self, gap: int) -> bool:
+        if gap == 0:
+            return True
+        before = self.statements[gap - 1]
+        if before.type == "preproc_call":  # a #pragma belongs to what follows
+            return False
+        return before.type not in _JUMPS
+
+
+class Syntax:
+    """The user's files as trees."""
+
+    def __init__(self, files: Mapping[Path, bytes]) -> None:
+        self.files = files
+        self.roots = {file: parse(content).root_node for file, content in files.items()}
+
+    def at(self, point: Point) -> list[Node]:
+        """The innermost statements that a line has a part of."""
+        found: list[Node] = []
+        if point.file in self.roots:
+            _innermost(self.roots[point.file], point.line - 1, found)
+        return found
+
+    def levels(self, points: list[Point]) -> list[tuple[Body, int]]:
+        """Lists of statements around a place, inwards out, each with the place's number in it.
+
+        Args:
+            points: The place, and the calls it was inlined through.
+        """
+        found: list[tuple[Body, int]] = []
+        for point in points:
+            for node in self.at(point):
+                found += self._around(point.file, node, _CALLS_DEEP)
+        unique: dict[object, tuple[Body, int]] = {}
+        for body, index in found:
+            unique.setdefault((body.key, body.single, index), (body, index))
+        return list(unique.values())
+
+    def all_lists(self, points: list[Point]) -> list[tuple[Body, int]]:
+        """Every list of statements of the functions that have these lines."""
+        found: list[tuple[Body, int]] = []
+        for point in points:
+            if point.file not in self.roots:
+                continue
+            for function in _descendants(self.roots[point.file], {"function_definition"}):
+                if function.start_point.row <= point.line - 1 <= function.end_point.row:
+                    for holder in _descendants(function, _LISTS):
+                        if body := self._body(point.file, holder, holder):
+                            found.append((body, 0))
+        return found
+
+    def _around(self, file: Path, node: Node, depth: int) -> Iterator[tuple[Body, int]]:
+        child: Node | None = None
+        here: Node | None = node
+        while here is not None:
+            inner = here.child_by_field_name("body")
+            if here.type in _LOOPS and inner is not None and inner != child:
+                made = self._body(file, inner if inner.type in _LISTS else here, inner)
+                if made:  # the loop's head comes after its body, and before it
+                    yield made, len(made.statements)
+            if child is not None and _is_statement(child):
+                made = self._body(file, here, child)
+                index = made.statements.index(child) if made else None
+                if made and index is not None:
+                    yield made, index
+            if here.type in _FUNCTIONS:
+                if depth:
+                    for at, call in self._calls(_name(here)):
+                        yield from self._around(at, call, depth - 1)
+                if here.type == "function_definition":
+                    return
+            child, here = here, here.parent
+
+    def _body(self, file: Path, holder: Node, child: Node) -> Body | None:
+        choices = loops = 0
+        single = holder.type not in _LISTS
+        node: Node | None = holder
+        while node is not None and node.type not in _FUNCTIONS:
+            loops += node.type in _LOOPS
+            if node.type == "if_statement" and not (node.text or b"").startswith(b"if constexpr"):
+                choices += 1
+            choices += node.type == "switch_statement"
+            node = node.parent
+        listed = (child,) if single else tuple(_listed(holder))
+        return Body(file, listed, single, choices, loops) if listed else None
+
+    def _calls(self, name: str) -> Iterator[tuple[Path, Node]]:
+        """Calls of a function, or of a macro that calls it."""
+        if not name:
+            return
+        names = {name.encode()}
+        for root in self.roots.values():
+            for node in _descendants(root, {"preproc_function_def", "preproc_def"}):
+                value, defined = node.child_by_field_name("value"), _field(node, "name")
+                if value is not None and re.search(rb"\b%b\b" % name.encode(), value.text or b""):
+                    names.add(defined)
+        for file, root in self.roots.items():
+            for node in _descendants(root, {"call_expression"}):
+                called = re.findall(rb"\w+", re.sub(rb"<.*", b"", _field(node, "function")))
+                if called and called[-1] in names:
+                    yield file, node
+
+
+def _innermost(node: Node, row: int, found: list[Node]) -> bool:
+    """Collect the statements that have a part of a row, and none inside them that has."""
+    inside = False
+    for child in node.children:
+        if child.start_point.row <= row <= child.end_point.row:
+            inside = _innermost(child, row, found) or inside
+    body = node.child_by_field_name("body") if node.type in _LOOPS else None
+    head = body is not None and node.start_point.row <= row <= body.start_point.row
+    if (head or not inside) and _is_statement(node):
+        found.append(node)
+        inside = True
+    return inside
+
+
+def _is_statement(node: Node) -> bool:
+    """Whether a node is one of a list of statements, or all there is of a list without braces."""
+    parent = node.parent
+    if parent is None or not node.is_named:
+        return False
+    if parent.type in _LISTS:
+        return any(node == other for other in _listed(parent))
+    return _is_single(parent, node) and node.type not in _LISTS
+
+
+def _is_single(holder: Node, child: Node) -> bool:
+    """Whether a node is the whole body of a loop or branch."""
+    if holder.type in _LOOPS:
+        return child == holder.child_by_field_name("body")
+    if holder.type == "if_statement":
+        return child == holder.child_by_field_name("consequence")
+    return holder.type == "else_clause" and child == holder.named_children[-1]
+
+
+def _listed(holder: Node) -> Iterator[Node]:
+    """The statements of a list."""
+    labels = [holder.child_by_field_name(name) for name in ("value", "condition", "name")]
+    for node in holder.named_children:
+        if node.type not in _NOT_LISTED and node not in labels:
+            yield node
+
+
+def _descendants(root: Node, types: set[str]) -> Iterator[Node]:
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type in types:
+            yield node
+        waiting += reversed(node.named_children)
+
+
+def _field(node: Node, name: str) -> bytes:
+    child = node.child_by_field_name(name)
+    return (child.text or b"") if child is not None else b""
+
+
+def _name(function: Node) -> str:
+    """The name a function or a lambda is called by; empty for a kernel or where unknown."""
+    if function.type == "lambda_expression":
+        parent = function.parent
+        named = parent is not None and parent.type == "init_declarator"
+        return _field(parent, "declarator").decode(errors="replace") if named and parent else ""
+    declarator = function.child_by_field_name("declarator")
+    text = (function.text or b"").partition(b"{")[0]
+    if b"__global__" in text or declarator is None:
+        return ""
+    while (inner := declarator.child_by_field_name("declarator")) is not None:
+        declarator = inner
+    words = re.findall(rb"~?\w+", declarator.text or b"")
+    return words[-1].decode(errors="replace") if words else ""

@@ -1,0 +1,118 @@
+"""Cures are edits of the source: where they go, what is written, and that they hold.
+
+``tests/lost_barriers.py`` asks the same of every barrier of the library.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tilescope.cli import main
+
+DEFECTS = Path(__file__).parent / "defects" / "check"
+
+
+def check(*words: Any) -> Result:
+    result = CliRunner().invoke(main, ["check", *(str(word) for word in words)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def launch(file: Path, grid: int, block: int, *arguments: Any) -> tuple[Any, ...]:
+    return file, "--grid", grid, "--block", block, *arguments
+
+
+def hazards(*words: Any) -> list[dict[str, Any]]:
+    found = json.loads(check(*words, "--json", "-").stdout)["hazards"]
+    assert isinstance(found, list)
+    return found
+
+
+PROGRAMS = {
+    "reduce_braces": ((4, 256, "f32[1000]=ones", "f32[4]", 1000), [("after", 11)]),
+    "cure_inside_if": ((1, 64, "i32[4]"), [("after", 4)]),
+    "cure_loop_end": ((1, 64, "i32[64]=arange"), [("after", 10)]),
+    "cure_one_statement": ((1, 64, "i32[65]=arange"), [("in place of", 2)]),
+    "multiline": ((1, 128, "f32[128]=arange", "f32[128]"), [("after", 6)]),
+    "oneline": ((1, 64, "f32[64]"), [("after", 1)]),
+    "macro": ((1, 128, "f32[128]=arange", "f32[128]"), [("after", 7)]),
+}
+"""Programs whose cure used to be said of a place where it does not cure: shape, right place."""
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_cure_said_is_a_cure_written(name: str, tmp_path: Path) -> None:
+    """Once written, the same check finds nothing; taken out again, it is back."""
+    shape, places = PROGRAMS[name]
+    file = tmp_path / f"{name}.cu"
+    before = (DEFECTS / file.name).read_bytes()
+    file.write_bytes(before)
+    words = launch(file, *shape)
+    cures = [hazard["cure"] for hazard in hazards(*words)]
+    assert sorted({(cure["where"], cure["line"]) for cure in cures}) == places
+    assert file.read_bytes() == before
+    patch = check(*words, "--diff").stdout_bytes
+    assert check(*words, "--fix").exit_code == 0
+    written = file.read_bytes()
+    assert written != before
+    again = check(*words, "--fail-on", "warning")
+    assert again.exit_code == 0, again.stdout
+    file.write_bytes(before)
+    subprocess.run(["git", "apply", "-p1", "--unsafe-paths", "--directory", str(tmp_path), "-"],
+                   input=patch.replace(str(tmp_path).encode(), b""), check=True,
+                   cwd=tmp_path)  # fmt: skip
+    assert file.read_bytes() == written
+
+
+def test_line_ends_and_encoding_stay(tmp_path: Path) -> None:
+    text = (DEFECTS / "multiline.cu").read_text()
+    content = ("// Gr\u00f6\u00dfe\r\n" + text.replace("\n", "\r\n")).encode("latin-1")
+    for mark in (b"", b"\xef\xbb\xbf"):
+        file = tmp_path / "my.cu"
+        file.write_bytes(mark + content)
+        words = launch(file, 1, 128, "f32[128]=arange", "f32[128]")
+        assert check(*words, "--fix").exit_code == 0
+        expected = content.replace(b"2.0f;\r\n", b"2.0f;\r\n    __syncthreads();\r\n")
+        assert file.read_bytes() == mark + expected
+
+
+def test_a_file_that_changed_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tilescope import checker
+
+    file = tmp_path / "my.cu"
+    file.write_bytes((DEFECTS / "multiline.cu").read_bytes())
+    search = checker.cure_source
+
+    def slow(*words: Any) -> int:
+        found = search(*words)
+        file.write_bytes(file.read_bytes() + b"// meanwhile\n")
+        return found
+
+    monkeypatch.setattr(checker, "cure_source", slow)
+    result = check(*launch(file, 1, 128, "f32[128]=arange", "f32[128]"), "--fix")
+    assert result.exit_code == 2
+    assert "has changed since it was read; nothing written" in result.stderr
+    assert file.read_bytes().endswith(b"// meanwhile\n")
+    assert b"    __syncthreads" not in file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("matmul_missing_first_barrier", "--fix"), "comes along with tilescope"),
+        (("my.ptx", "--fix"), "is PTX"),
+        (("my.ptx", "--diff"), "is PTX"),
+        (("matmul_missing_first_barrier", "--diff", "--no-cure"), "--no-cure looks for none"),
+        (("matmul_missing_first_barrier", "--diff", "--json", "-"), "standard output"),
+    ],
+)
+def test_options_that_do_not_go_together(words: tuple[str, ...], message: str) -> None:
+    result = check(*words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
