@@ -55,13 +55,14 @@ def difference(launch: Launch, schedules: Sequence[str | int] = SCHEDULES) -> st
     program is at fault, and the words begin with ``generator``.
     """
     wanted = expected(launch)
-    said = _against(launch, wanted, schedules)
+    said = against(launch, wanted, schedules)
     if said and expected(launch, order=1) != wanted:
         return "generator: the program's result depends on the order of its threads"
     return said
 
 
-def _against(launch: Launch, wanted: list[bytes], schedules: Sequence[str | int]) -> str | None:
+def against(launch: Launch, wanted: list[bytes], schedules: Sequence[str | int]) -> str | None:
+    """What the simulator does otherwise than is wanted, if anything."""
     for schedule in schedules:
         try:
             found, run = simulated(launch, schedule)

@@ -146,7 +146,7 @@ class Terms:
             lambda: f"({kind}){self.expression(self.integer_kind(), depth - 1)}",
             lambda: f"({kind}){a('double' if single else 'float')}",
             lambda: f"__int2{kind}_rn({self.expression('int', depth - 1)})",
-            lambda: f"__half2float({self.half(depth - 1)})",
+            lambda: f"({kind})__half2float({self.half(depth - 1)})",
             lambda: (f"__int_as_float({self.expression('int', depth - 1)})" if single else
                      f"__longlong_as_double({self.expression('long long', depth - 1)})"),
         ])()  # fmt: skip

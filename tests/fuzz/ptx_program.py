@@ -80,7 +80,8 @@ class Program:
     def arguments(self) -> list[np.ndarray]:
         """Output slots, inputs, counters."""
         total = math.prod(self.block) * math.prod(self.grid)
-        out = np.arange(total * SLOTS, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        slots = np.arange(SLOTS, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        out = np.tile(slots, total)
         return [out, self.inputs.copy(), np.zeros(32, np.uint64)]
 
     def launch(self) -> Launch:
