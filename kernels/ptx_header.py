@@ -62,8 +62,14 @@ class Entry:
     params: tuple[Param, ...]
 
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
-_ENTRY = re.compile(r"\.entry\s+([\w$%]+)\s*(\(([^)]*)\))?")
+MAX_PARAMETERS = 32_764
+"""Bytes of parameters that a kernel may have (CUDA C++ Programming Guide, sm_70 and later)."""
+
+# All of these take time linear in the text, whatever stands in it.
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.S)
+_ENTRY = re.compile(r"\.entry\s+([\w$%]+)\s*(\(([^()]*)\))?")
+_LONGEST = 2000
+"""Characters of a parameter's declaration."""
 _PARAM = re.compile(
     r"\.param\b(?P<attributes>.*?)\.(?P<type>[bsuf]\w*|pred)\s+"
     r"(?P<pointer>\.ptr\b[^,]*?\s)?(?P<name>[\w$%]+)\s*(?P<extent>\[\s*\d*\s*\])?\s*$",
@@ -86,17 +92,30 @@ def entries(text: str) -> list[Entry]:
     return [Entry(m[1], _params(m[3] or "")) for m in _ENTRY.finditer(strip_comments(text))]
 
 
+def _number(digits: str) -> int:
+    if len(digits) > 18:
+        raise ValueError(f"the number {digits[:18]}... is too large")
+    return int(digits)
+
+
 def _params(text: str) -> tuple[Param, ...]:
     params: list[Param] = []
     offset = 0
     for declaration in filter(None, (part.strip() for part in text.split(","))):
-        m = _PARAM.match(declaration)
+        m = _PARAM.match(declaration) if len(declaration) < _LONGEST else None
         if not m or m["type"] not in TYPE_SIZES:
-            raise ValueError(f"cannot read the parameter declaration {declaration!r}")
-        count = int(m["extent"].strip("[] \t\n") or 0) if m["extent"] else 1
+            shown = " ".join(declaration[:80].split())
+            raise ValueError(f"cannot read the parameter declaration {shown!r}")
+        count = _number(m["extent"].strip("[] \t\n") or "0") if m["extent"] else 1
         stated = _ALIGN.search(m["attributes"])
-        align = int(stated[1]) if stated else TYPE_SIZES[m["type"]]
+        align = _number(stated[1]) if stated else TYPE_SIZES[m["type"]]
+        if not 0 < align <= MAX_PARAMETERS or align & (align - 1):
+            raise ValueError(f"parameter {m['name']!r}: an alignment of {align} bytes")
         offset = -(-offset // align) * align
         params.append(Param(m["name"], m["type"], count, align, offset))
         offset += params[-1].nbytes
+        if offset > MAX_PARAMETERS:
+            raise ValueError(
+                f"{offset:,} bytes of parameters; a kernel may have {MAX_PARAMETERS:,}"
+            )
     return tuple(params)

@@ -9,6 +9,7 @@ from .instructions import TABLE, Row
 from .module import Address, Function, Instruction, Module, Operand, Pair, Reg, Symbol, Vector
 from .validity import check, not_yet
 
+_CALL_DEPTH = 100
 EXIT = -1
 """The block number that stands for "this thread is done"."""
 
@@ -72,7 +73,7 @@ def reachable(module: Module, entry: str) -> list[Function]:
     order: list[Function] = []
     state: dict[str, int] = {}
 
-    def visit(name: str, caller: Instruction | None) -> None:
+    def visit(name: str, caller: Instruction | None, depth: int = 0) -> None:
         if state.get(name) == 2:
             return
         if state.get(name) == 1:
@@ -86,7 +87,9 @@ def reachable(module: Module, entry: str) -> list[Function]:
         check(function, module)
         for ins in function.body:
             if ins.opcode == "call" and ins.targets[0] not in INTRINSIC_CALLS:
-                visit(ins.targets[0], ins)
+                if depth == _CALL_DEPTH:
+                    raise PtxError(f"calls nest deeper than {depth} (PTX line {ins.line})")
+                visit(ins.targets[0], ins, depth + 1)
         state[name] = 2
         order.append(function)
 

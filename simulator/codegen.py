@@ -14,7 +14,7 @@ from .module import Address, Imm, Instruction, Operand, Pair, Reg, Symbol, Vecto
 from .operands import Operands
 from .program import Arithmetic, CompiledBlock, Watched
 from .site import Site, make_site
-from .validity import not_yet
+from .validity import invalid, not_yet
 from .values import WINDOWS, immediate, in_window
 
 RETURN = "%return"
@@ -371,6 +371,9 @@ class BlockCompiler(Operands):
         items = list(value.items) if isinstance(value, Vector) else [value]
         for i, item in enumerate(items):
             at = offset + i * DTYPES[kind].itemsize
+            last = self.function.params[-1]
+            if not 0 <= at <= last.offset + last.nbytes - DTYPES[kind].itemsize:
+                raise invalid(ins, "an address outside the kernel's parameters")
             key = (f"p{at}_{kind}", kind, at)
             if key not in self.owner.result.params:
                 self.owner.result.params.append(key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -28,7 +29,7 @@ from .arguments import (
 )
 from .compiler import compile_ptx
 from .counters import TrafficCounter
-from .errors import LaunchError
+from .errors import LaunchError, PtxError
 from .geometry import Geometry, WarpView
 from .hazard import Source
 from .influence import without_effect
@@ -109,6 +110,8 @@ def launch(
     schedules.make(schedule)
     recorder = Trace() if trace is True else trace or None
     program = (compile_traced if recorder else compile_ptx)(kernel.ptx, kernel.entry)
+    if program.entry.params != kernel.params:
+        raise PtxError(f"the parameters of {kernel.entry} are declared in two ways")
     total_shared = _shared(program, shared_bytes)
     _directives(program, block3)
     names = parameter_names(kernel.sources, kernel.name)
@@ -299,9 +302,9 @@ def _shared(program: Program, dynamic: int) -> int:
 def _directives(program: Program, block: Dim3) -> None:
     threads = block[0] * block[1] * block[2]
     most, required = program.entry.max_threads, program.entry.required_threads
-    if most and threads > int(np.prod(most)):
+    if most and threads > math.prod(most):
         raise LaunchError(
-            f"{threads} threads in a block, but the kernel is compiled for {int(np.prod(most))} "
+            f"{threads} threads in a block, but the kernel is compiled for {math.prod(most)} "
             "at most (.maxntid, __launch_bounds__)"
         )
     if required and (*required, 1, 1)[:3] != block:
@@ -328,7 +331,8 @@ def _allocations(program: Program, arguments: Arguments, buffer: bytes) -> dict[
             number = array_number(p.address)
             initial = np.frombuffer(variable_bytes(program.layout, variable, addresses), np.uint8)
             writable = variable.space == "global"
-            made[number] = Allocation(number, initial, variable_name(name), writable)
+            nbytes = max(variable.nbytes, len(initial))
+            made[number] = Allocation(number, initial, variable_name(name), writable, nbytes)
     return made
 
 

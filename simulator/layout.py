@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 
 from .errors import PtxError
@@ -12,6 +13,8 @@ ARRAY_BITS = 40
 MIDDLE = 1 << ARRAY_BITS - 1
 """Arrays and the windows of shared and local memory begin in the middle of their ranges: what
 is less than 2**39 bytes in front of an array or behind it is nearer to it than to any other."""
+MAX_GLOBAL = 1 << 30
+"""Bytes of all ``.global`` and ``.const`` variables of a module."""
 PARAMETERS = 9_999
 MODULE_VARIABLES = 10_000
 FUNCTIONS = 100_000
@@ -90,7 +93,7 @@ def lay_out(module: Module, functions: list[Function]) -> Layout:
     scopes += [(f.name, list(f.variables.values())) for f in functions]
     mentioned = _mentioned(functions)
     dynamic: list[tuple[str, Variable]] = []
-    numbered = MODULE_VARIABLES
+    numbered, total = MODULE_VARIABLES, 0
     for scope, variables in scopes:
         for variable in variables:
             if variable.space == "shared":
@@ -99,12 +102,18 @@ def lay_out(module: Module, functions: list[Function]) -> Layout:
                 elif scope or variable.name in mentioned:
                     layout.shared_bytes = layout.add(scope, variable, layout.shared_bytes)
             elif variable.space in ("global", "const"):
+                total += variable.nbytes
+                if total > MAX_GLOBAL or numbered == FUNCTIONS:
+                    raise PtxError(
+                        f"the variable {variable.name!r} is one too many: a module's variables "
+                        f"may have {MAX_GLOBAL:,} bytes here"
+                    )
                 address = array_address(numbered)
                 layout.placed[scope, variable.name] = Placed(variable, address)
                 numbered += 1
             elif variable.space in ("local", "param") and scope:
-                variable.space = "local"
-                layout.local_bytes = layout.add(scope, variable, layout.local_bytes)
+                local = dataclasses.replace(variable, space="local")
+                layout.local_bytes = layout.add(scope, local, layout.local_bytes)
     for function in functions:
         for param in (*function.params, *function.results):
             if function.is_entry:
@@ -142,7 +151,7 @@ def _mentioned(functions: list[Function]) -> set[str]:
 
 
 def variable_bytes(layout: Layout, variable: Variable, resolve: dict[str, int]) -> bytes:
-    """A module variable's initial content.
+    """A module variable's initial values; what comes after them is zero.
 
     Raises:
         PtxError: An initialiser names an address that has none.
@@ -159,4 +168,4 @@ def variable_bytes(layout: Layout, variable: Variable, resolve: dict[str, int]) 
                 raise PtxError(f"the initialiser of {variable.name!r} names {value.name!r}")
             number = resolve[value.name] + value.offset
         content += (number & ((1 << (8 * size)) - 1)).to_bytes(size, "little")
-    return bytes(content.ljust(variable.nbytes, b"\0"))
+    return bytes(content)

@@ -18,8 +18,14 @@ _TOKEN = re.compile(
     | (?P<word>\.[A-Za-z_]\w*(?:::\w+)*|[%$@]?[A-Za-z_$%][\w$]*(?:(?:\.|::)\w+)*)
     | (?P<punct>[-+*/{}()\[\];:,|!<>=@~&^?])
     )""",
-    re.X,
+    re.X | re.A,
 )
+
+
+_DIGITS = 80
+"""Characters of an integer constant: 64 binary digits and some zeros."""
+_DEPTH = 200
+"""Braces inside of each other."""
 
 
 class Token(NamedTuple):
@@ -103,7 +109,24 @@ class Cursor:
         token = self.next()
         if token.kind != "int":
             raise PtxError(f"PTX line {token.line}: expected a number, found {token.text!r}")
-        return sign * integer_value(token.text)
+        return sign * self.value(token)
+
+    def value(self, token: Token) -> int:
+        """The value of an integer constant; 64 bits at most, as in PTX."""
+        text = token.text.rstrip("U")
+        octal = len(text) > 1 and text[0] == "0" and text[1].isdigit()
+        try:
+            value = int(text, 8 if octal else 0) if len(text) <= _DIGITS else 1 << 64
+        except ValueError:
+            raise PtxError(f"PTX line {token.line}: {text!r} is no octal number") from None
+        if value >> 64:
+            raise PtxError(f"PTX line {token.line}: {text[:20]}... does not fit in 64 bits")
+        return value
+
+    def enter(self, depth: int) -> None:
+        """Refuse what nests deeper than anything that a compiler writes."""
+        if depth > _DEPTH:
+            self.fail(f"braces inside of braces, {depth} deep")
 
     def rest_of_line(self) -> list[Token]:
         """Take the tokens up to the end of the line."""
@@ -119,11 +142,3 @@ class Cursor:
         while depth:
             text = self.next().text
             depth += (text == "{") - (text == "}")
-
-
-def integer_value(text: str) -> int:
-    """The value of an integer constant (decimal, octal, hexadecimal, binary)."""
-    text = text.rstrip("U")
-    if len(text) > 1 and text[0] == "0" and text[1].isdigit():
-        return int(text, 8)
-    return int(text, 0)

@@ -30,13 +30,15 @@ class Allocation:
 
     space = "global"
 
-    def __init__(self, number: int, content: Any, name: str, writable: bool) -> None:
+    def __init__(
+        self, number: int, content: Any, name: str, writable: bool, nbytes: int | None = None
+    ) -> None:
         self.number, self.name, self.writable = number, name, writable
         self.base = array_address(number)
-        self.nbytes = len(content)
+        self.nbytes = len(content) if nbytes is None else nbytes
         self.end = self.base + self.nbytes
         self.buffer = np.zeros(-(-max(self.nbytes, 1) // 32) * 32, np.uint8)
-        self.buffer[: self.nbytes] = content
+        self.buffer[: len(content)] = content  # the rest is zero, and costs nothing yet
         self._views: dict[tuple[str, int], Any] = {}
 
     def content(self) -> Any:
@@ -69,7 +71,8 @@ class GlobalIndex:
         if self.count == 1:
             return (self.view.take(self.index, mode="clip"),)
         rows = self.view.take(self.index, axis=0, mode="clip")
-        return tuple(np.ascontiguousarray(rows[..., i])[()] for i in range(self.count))
+        # Copied, for speed; [()] keeps one number a scalar (ascontiguousarray makes it 1-D).
+        return tuple(rows[..., i].copy()[()] for i in range(self.count))
 
     def store(self, values: Sequence[Any], mask: Any) -> None:
         """Write each element; of lanes at the same place the last one wins."""

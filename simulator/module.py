@@ -25,6 +25,11 @@ class Location:
         """The position in the function that was not inlined itself."""
         return self.inlined_at.outermost if self.inlined_at else self
 
+    @property
+    def depth(self) -> int:
+        """How many calls it was inlined through."""
+        return self.inlined_at.depth + 1 if self.inlined_at else 0
+
 
 @dataclass(frozen=True)
 class Reg:

@@ -8,7 +8,7 @@ import struct
 import numpy as np
 
 from .errors import PtxError
-from .lexer import Cursor, integer_value
+from .lexer import Cursor
 from .module import Address, Function, Imm, Operand, Pair, Reg, Special, Symbol, Vector
 
 _SPECIAL = re.compile(
@@ -58,6 +58,8 @@ class OperandParser(Cursor):
         if self.accept("{"):
             items: list[Operand | None] = []
             while not self.accept("}"):
+                if self.peek == "{":
+                    self.fail("a vector in a vector")
                 items.append(self.single())
                 self.accept(",")
             return Vector(tuple(items))
@@ -113,7 +115,7 @@ class OperandParser(Cursor):
             self.accept("+")
         token = self.next()
         if token.kind == "int":
-            value = integer_value(token.text)
+            value = self.value(token)
             return Imm("int", -value if negative else value)
         if token.kind != "real":
             raise PtxError(f"PTX line {token.line}: expected a constant, found {token.text!r}")
@@ -135,5 +137,6 @@ def float_constant(imm: Imm, kind: str) -> Imm:
     else:
         value = float(np.uint64(imm.value).view(np.float64))
     if kind == "f32":
-        return Imm(kind, int(np.float32(value).view(np.uint32)))
+        with np.errstate(over="ignore"):
+            return Imm(kind, int(np.float32(value).view(np.uint32)))
     return Imm(kind, int(np.float64(value).view(np.uint64)))

@@ -17,7 +17,12 @@ from .module import TYPES, Function, Instruction, Location, Module, Operand, Reg
 from .operand_parser import OperandParser, float_constant
 
 _MAX_ALIGN = 1 << 20
+_MAX_REGISTERS = 1_000_000
 _SPACES = {".shared", ".global", ".const", ".local", ".param", ".tex"}
+_DIGITS = 10
+"""Digits of a line number."""
+_INLINED = 100
+"""Calls inlined into each other that are told apart."""
 _LINKAGE = {".visible", ".extern", ".weak", ".common", ".noreturn"}
 
 
@@ -36,7 +41,9 @@ class _Parser(OperandParser):
         self.result = Module(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16])
         self.files = {
             int(m[1]): plain(re.sub(r"\\(.)", r"\1", m[2], flags=re.S))
-            for m in re.finditer(r'^\s*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"', text, re.M)
+            for m in re.finditer(
+                r'^[ \t]*\.file[ \t]+(\d{1,9})[ \t]+"((?:[^"\\]|\\.)*)"', text, re.M | re.A
+            )
         }
         self.location: Location | None = None
         self.scope_count = 0
@@ -100,8 +107,7 @@ class _Parser(OperandParser):
                 space, kind = "texture", "b64"
         if kind not in TYPE_SIZES:
             self.fail(f"a variable needs a type, found {self.peek!r}")
-        if align > _MAX_ALIGN:
-            self.fail(f"an alignment of {align} bytes")
+        self.check_align(align or 1)
         found: list[Variable] = []
         while True:
             name = self.name()
@@ -110,6 +116,8 @@ class _Parser(OperandParser):
             while self.accept("["):
                 extents.append(0 if self.peek == "]" else self.integer())
                 self.expect("]")
+            if any(extent < 0 for extent in extents):
+                self.fail(f"{name!r} has a negative extent")
             init: tuple[int | Symbol, ...] = ()
             if space == "texture":
                 while self.peek not in (",", ";"):
@@ -122,17 +130,24 @@ class _Parser(OperandParser):
             variable = Variable(
                 name, space, kind, shape, align or TYPE_SIZES[kind] * vector, init, external
             )
+            if len(init) * TYPE_SIZES[kind] > variable.nbytes:
+                self.fail(f"{name!r} has more initial values than elements")
             found.append(variable)
             if self.accept(","):
                 continue
             self.expect(";")
             return found
 
-    def initialiser(self, kind: str) -> list[int | Symbol]:
+    def check_align(self, align: int) -> None:
+        if not 0 < align <= _MAX_ALIGN or align & (align - 1):
+            self.fail(f"an alignment of {align} bytes")
+
+    def initialiser(self, kind: str, depth: int = 1) -> list[int | Symbol]:
         if self.accept("{"):
+            self.enter(depth)
             values: list[int | Symbol] = []
             while not self.accept("}"):
-                values += self.initialiser(kind)
+                values += self.initialiser(kind, depth + 1)
                 self.accept(",")
             return values
         token = self.tokens[self.at]
@@ -196,11 +211,15 @@ class _Parser(OperandParser):
         params: list[Param] = []
         offset = 0
         while not self.accept(")"):
-            kind, align = "", 0
+            kind = ""
+            align: int | None = None
+            pointer = False
             while self.peek.startswith("."):
                 word = self.next().text[1:]
+                pointer = pointer or word == "ptr"  # what follows is of what it points at
                 if word == "align":
-                    align = self.integer()
+                    stated = self.integer()
+                    align = align if pointer else stated
                 elif word in TYPES:
                     kind = word
             name = self.name()
@@ -210,7 +229,10 @@ class _Parser(OperandParser):
                 self.expect("]")
             if kind not in TYPE_SIZES:
                 self.fail(f"parameter {name!r} has no type")
-            align = align or TYPE_SIZES[kind]
+            if count < 0:
+                self.fail(f"parameter {name!r} has a negative extent")
+            align = TYPE_SIZES[kind] if align is None else align
+            self.check_align(align)
             offset = -(-offset // align) * align
             params.append(Param(name, kind, count, align, offset))
             offset += params[-1].nbytes
@@ -226,6 +248,7 @@ class _Parser(OperandParser):
             if text == "{":
                 self.next()
                 self.scopes.append({})
+                self.enter(len(self.scopes))
                 self.block(function)
                 self.scopes.pop()
             elif text == ".reg":
@@ -287,8 +310,8 @@ class _Parser(OperandParser):
             if self.accept("<"):
                 count = self.integer()
                 self.expect(">")
-                if count > 1_000_000:
-                    self.fail(f"{count} registers")
+                if not 0 <= count <= _MAX_REGISTERS - len(function.registers):
+                    self.fail(f"{count + len(function.registers):,} registers")
                 for i in range(count):
                     function.registers[self.declare(f"{name}{i}")] = kind
             else:
@@ -299,7 +322,7 @@ class _Parser(OperandParser):
 
     def loc(self, function: Function) -> None:
         words = [t.text for t in self.rest_of_line()]
-        numbers = [w for w in words if w.isdigit()]
+        numbers = [w for w in words if w.isdigit() and len(w) < _DIGITS]
         if len(numbers) < 2:
             self.fail(".loc needs a file and a line")
         file, line = int(numbers[0]), int(numbers[1])
@@ -307,11 +330,11 @@ class _Parser(OperandParser):
         if "inlined_at" in words:
             i = words.index("inlined_at")
             try:
-                call_file, call_line, column = (int(w) for w in words[i + 1 : i + 4])
+                call_file, call_line, column = (int(w[:_DIGITS]) for w in words[i + 1 : i + 4])
             except ValueError:
                 self.fail("inlined_at needs a file, a line and a column")
             inlined = self.inlined_parent(call_file, call_line, column)
-        column = int(words[2]) if len(words) > 2 and words[2].isdigit() else 0
+        column = int(words[2][:_DIGITS]) if len(words) > 2 and words[2].isdigit() else 0
         name = self.files.get(file, f"file {file}")
         if line == 0:  # compiler-made code: keep the last real line
             return
@@ -323,8 +346,10 @@ class _Parser(OperandParser):
         """The call site; its own inlining is the chain last seen for that line."""
         name = self.files.get(file, f"file {file}")
         here = self.location
-        while here:
-            if here.file == name and here.line == line:
+        for _ in range(_INLINED):
+            if here is None:
+                break
+            if here.file == name and here.line == line and here.depth < _INLINED:
                 return here
             here = here.inlined_at
         return Location(name, line, column)

@@ -1,0 +1,409 @@
+"""PTX with damage: whatever stands in a text, tilescope answers it in one line, and soon.
+
+A text is drawn (kernels of the library in both builds, programs of the defects, a few made
+to have one of everything), damaged at the level of bytes, tokens, numbers, operands,
+modifiers, lines or directives, and launched. It may run, with any result, or end in an error
+of the project. Anything else is a difference: another exception, a message of several lines,
+a register of another dtype than its carrier's, or more CPU time than ``LIMIT``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import random
+import re
+import signal
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import simulator
+from kernels import Kernel, KernelError, library
+from kernels.nvrtc import kernel_names
+from simulator import SimulatorError
+from simulator.compiler import CHECKED
+from tilescope.view import show
+
+from .report import Difference, Report
+from .report import seeds as seeds_of
+from .samples import DIRECTIVES, NUMBERS, SAMPLES
+
+LIMIT = 20
+"""Seconds of CPU time that one text may take: most take milliseconds."""
+STEPS = 400
+"""Basic blocks a batch may run."""
+_PROGRAMS = Path(__file__).parent.parent / "defects"
+_LONGEST = 9000
+_TOKEN = re.compile(r'"[^"\n]*"|\.?[\w$%@]+|\s+|.', re.S)
+_NUMBER = re.compile(r"\b(?:0[xX][0-9a-fA-F]+|0[fFdD][0-9a-fA-F]+|\d+)\b")
+_SHRINKS = 400
+
+
+class Slow(BaseException):
+    """A text took more CPU time than ``LIMIT``."""
+
+
+# -- what is damaged ------------------------------------------------------------------------------
+
+
+@functools.cache
+def origins() -> tuple[str, ...]:
+    """Names of the programs that there are."""
+    names = [f"sample:{i}" for i in range(len(SAMPLES))]
+    names += [f"library:{name}:{build}" for name in library.names() for build in _BUILDS]
+    names += [f"file:{path.relative_to(_PROGRAMS)}" for path in sorted(_PROGRAMS.rglob("*.ptx"))]
+    for path in sorted(_PROGRAMS.rglob("*.cu")):
+        found = [n for n in kernel_names(path.read_text()) if "<" not in n]
+        for build in _BUILDS:
+            names += [f"cuda:{path.relative_to(_PROGRAMS)}:{name}:{build}" for name in found]
+    return tuple(names)
+
+
+_BUILDS = ("device", "source")
+
+
+@functools.cache
+def program(origin: str) -> str:
+    """A program's PTX without what no simulator reads; empty where there is none, or a long one."""
+    kind, *rest = origin.split(":")
+    try:
+        if kind == "sample":
+            return SAMPLES[int(rest[0])]
+        if kind == "library":
+            entry = library.get(rest[0])
+            text = entry.kernel(entry.tiles[0] if entry.tiles else None, build=rest[1]).ptx
+        elif kind == "file":
+            text = (_PROGRAMS / rest[0]).read_text()
+        else:
+            text = Kernel.from_cuda(_PROGRAMS / rest[0], rest[1], build=rest[2]).ptx
+    except KernelError:
+        return ""
+    text = re.split(r"^\s*\.section", text, maxsplit=1, flags=re.M)[0]
+    text = re.sub(r"^\s*//.*\n|^\s*\n", "", text, flags=re.M)
+    return text if len(text) <= _LONGEST else ""
+
+
+def drawn(rng: random.Random, names: Sequence[str]) -> str:
+    """One of the programs: a sample half of the time."""
+    while True:
+        wanted = "sample" if rng.random() < 0.4 else ""
+        text = program(rng.choice([n for n in names if n.startswith(wanted)]))
+        if text:
+            return text
+
+
+# -- damage ---------------------------------------------------------------------------------------
+
+Change = Callable[[random.Random, str], str]
+
+
+def _bytes(rng: random.Random, text: str) -> str:
+    at = rng.randrange(len(text) + 1)
+    what = rng.choice(
+        [chr(rng.randrange(32, 127)), chr(rng.randrange(32)), "é", "\u202e", "½", "\n"]
+    )
+    cut = rng.choice([0, 1, 1, rng.randrange(20)])
+    return text[:at] + rng.choice([what, "", what * 3]) + text[at + cut :]
+
+
+def _tokens(rng: random.Random, text: str) -> str:
+    parts = _TOKEN.findall(text)
+    solid = [i for i, part in enumerate(parts) if not part.isspace()]
+    i, j = rng.choice(solid), rng.choice(solid)
+    action = rng.randrange(6)
+    if action == 0:
+        parts[i] = ""
+    elif action == 1:
+        parts[i], parts[j] = parts[j], parts[i]
+    elif action == 2:
+        parts[i] = parts[j]
+    elif action == 3:
+        parts[i] += " " + parts[i]
+    elif action == 4:
+        parts[i] = parts[i] * rng.choice([2, 50, 3000])
+    else:
+        other = _TOKEN.findall(rng.choice(SAMPLES))
+        parts[i] = rng.choice(other)
+    return "".join(parts)
+
+
+def _numbers(rng: random.Random, text: str) -> str:
+    found = list(_NUMBER.finditer(text))
+    if not found:
+        return text
+    m = rng.choice(found)
+    return text[: m.start()] + rng.choice(NUMBERS) + text[m.end() :]
+
+
+def _operands(rng: random.Random, text: str) -> str:
+    lines = text.split("\n")
+    places = [i for i, line in enumerate(lines) if "," in line and ";" in line]
+    if not places:
+        return text
+    i = rng.choice(places)
+    head, _, tail = lines[i].partition(";")
+    opcode, *rest = head.split(None, 1)
+    operands = [o.strip() for o in (rest[0] if rest else "").split(",")]
+    j = rng.randrange(len(operands))
+    names = re.findall(r"[%$]\w+", text) or ["%r1"]
+    action = rng.randrange(7)
+    if action == 0:
+        rng.shuffle(operands)
+    elif action == 1:
+        operands[j] = rng.choice(names)
+    elif action == 2:
+        del operands[j]
+    elif action == 3:
+        operands.insert(j, rng.choice([*names, *NUMBERS, "_"]))
+    elif action == 4:
+        operands[j] = rng.choice(NUMBERS)
+    elif action == 5:
+        operands[j] = rng.choice(["{%s}", "[%s]", "!%s", "-%s", "%s|%s", "{%s, %s}", "[%s+4]"])
+        operands[j] = re.sub("%s", lambda _: rng.choice(names), operands[j])
+    else:
+        operands[j] += rng.choice(["+4", "-8", "|%p1", ".x", "[0]"])
+    lines[i] = f"{opcode} {', '.join(operands)};{tail}"
+    return "\n".join(lines)
+
+
+def _alike(rng: random.Random, text: str) -> str:
+    """A register or a number for another of its kind: mostly still PTX."""
+    found = list(re.finditer(r"%[a-z]+\d+|(?<=[ +-])\d+(?=[;,\]])|%[a-z]+\.[xyz]", text))
+    if not found:
+        return text
+    m = rng.choice(found)
+    kind = re.sub(r"\d+|\.[xyz]", "", m[0])
+    alike = [o[0] for o in found if re.sub(r"\d+|\.[xyz]", "", o[0]) == kind]
+    new = rng.choice(alike) if kind else rng.choice([*alike, *"01234", "31", "-1", "4096"])
+    return text[: m.start()] + new + text[m.end() :]
+
+
+def _statements(rng: random.Random, text: str) -> str:
+    """An instruction left out, repeated, moved or put under a guard: mostly still PTX."""
+    lines = text.split("\n")
+    places = [i for i, line in enumerate(lines) if re.match(r"\s*[a-z@].*;\s*$", line)]
+    if not places:
+        return text
+    i, j = rng.choice(places), rng.choice(places)
+    action = rng.randrange(4)
+    if action == 0:
+        lines[i] = ""
+    elif action == 1:
+        lines[j] += lines[i]
+    elif action == 2:
+        lines[i], lines[j] = lines[j], lines[i]
+    else:
+        lines[i] = f"@{rng.choice(['', '!'])}%p{rng.choice('123')} {lines[i].lstrip()}"
+    return "\n".join(lines)
+
+
+def _modifiers(rng: random.Random, text: str) -> str:
+    found = list(re.finditer(r"\.[a-z]\w*(?:::\w+)?", text))
+    if not found:
+        return text
+    m, other = rng.choice(found), rng.choice(found)[0]
+    other = rng.choice([other, rng.choice(re.findall(r"\.[a-z]\w*", rng.choice(SAMPLES)))])
+    new = rng.choice(["", other, m[0] + other, other + m[0]])
+    return text[: m.start()] + new + text[m.end() :]
+
+
+def _lines(rng: random.Random, text: str) -> str:
+    lines = text.split("\n")
+    i, j = rng.randrange(len(lines)), rng.randrange(len(lines))
+    action = rng.randrange(6)
+    if action == 0:
+        del lines[i]
+    elif action == 1:
+        lines.insert(j, lines[i])
+    elif action == 2:
+        lines[i], lines[j] = lines[j], lines[i]
+    elif action == 3:
+        lines.insert(i, rng.choice(rng.choice(SAMPLES).split("\n")))
+    elif action == 4:
+        lines[i] = f"@{rng.choice(['%p1', '!%p1', '%r1', '%p'])} {lines[i]}"
+    else:
+        del lines[min(i, j) : min(max(i, j), min(i, j) + 8)]
+    return "\n".join(lines)
+
+
+def _directives(rng: random.Random, text: str) -> str:
+    lines = text.split("\n")
+    lines.insert(rng.randrange(len(lines) + 1), rng.choice(DIRECTIVES))
+    return "\n".join(lines)
+
+
+def _nests(rng: random.Random, text: str) -> str:
+    at, times = rng.randrange(len(text) + 1), rng.choice([2, 100, 5000])
+    what = rng.choice(
+        ["{", "}", "(", "[", "{}", "{{", '"', "/*", "//", "!", "-", "|", "@", "<", ";"]
+    )
+    return text[:at] + what * times + text[at:]
+
+
+CHANGES: tuple[tuple[str, Change, int], ...] = (
+    ("bytes", _bytes, 2), ("tokens", _tokens, 4), ("numbers", _numbers, 4),
+    ("operands", _operands, 5), ("modifiers", _modifiers, 3), ("lines", _lines, 4),
+    ("directives", _directives, 2), ("nests", _nests, 1),
+    ("alike", _alike, 8), ("statements", _statements, 8),
+)  # fmt: skip
+
+
+def mutant(rng: random.Random, names: Sequence[str], report: Report) -> str:
+    """A program with one to four changes."""
+    text = drawn(rng, names)
+    for _ in range(rng.choice([1, 1, 1, 2, 2, 3])):
+        (change,) = rng.choices(CHANGES, [weight for _, _, weight in CHANGES])
+        report.reach("damage", change[0])
+        text = change[1](rng, text) or "\n"
+    return text
+
+
+# -- what it may do -------------------------------------------------------------------------------
+
+
+def _arguments(kernel: Kernel, rng: random.Random) -> list[Any]:
+    made: list[Any] = []
+    for param in kernel.params:
+        if param.is_struct:
+            made.append(bytes(param.nbytes))
+        elif param.type in ("u64", "s64", "b64"):
+            made.append(np.arange(96, dtype=np.int32) % rng.choice([3, 50]))
+        else:
+            made.append(rng.choice([0, 1, 8, 64]))
+    return made
+
+
+def launch(text: str, seed: int) -> str:
+    """Launch a text; says how it ended: ``ran``, or the error's type.
+
+    Raises:
+        Exception: Whatever is no error of the project.
+    """
+    rng = random.Random(seed)
+    try:
+        try:
+            kernel = Kernel.from_ptx(text + "\n")
+        except KernelError as error:
+            entries = re.findall(r"\.entry\s+([\w$%]+)", text)
+            if not str(error).startswith("which entry?") or not entries:
+                raise
+            kernel = Kernel.from_ptx(text + "\n", rng.choice(entries))
+        run = simulator.launch(
+            kernel, rng.choice([1, 2, (2, 2)]), rng.choice([1, 32, 40, (8, 8)]),
+            _arguments(kernel, rng), shared_bytes=rng.choice([0, 0, 512]),
+            schedule=rng.choice(["lockstep", "lockstep", "warps", "reverse", rng.randrange(99)]),
+            checks=rng.choice(["all", "all", "none"]), step_limit=STEPS,
+            trace=rng.random() < 0.1,
+        )  # fmt: skip
+    except (SimulatorError, KernelError) as error:
+        message = str(error)
+        if not message or not message.isprintable():
+            raise AssertionError(f"no good message: {message[:300]!r}") from error
+        return type(error).__name__
+    json.dumps(run.to_dict())
+    told = "\n".join(map(str, run.hazards))
+    if not told.replace("\n", "").replace("\t", "").isprintable():
+        raise AssertionError(f"no text to print: {told[:300]!r}")
+    if run.trace is not None:
+        show(run)
+    return "ran with hazards" if run.hazards else "ran"
+
+
+@contextlib.contextmanager
+def bounded() -> Iterator[None]:
+    """Ends what takes more than ``LIMIT`` seconds of this process's CPU time."""
+
+    def ring(*_: Any) -> None:
+        raise Slow
+
+    if not hasattr(signal, "SIGPROF"):
+        yield
+        return
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, LIMIT)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def judged(text: str, seed: int) -> tuple[str, str]:
+    """How a launch ended, and what was wrong with that: empty if nothing was."""
+    try:
+        with bounded():
+            return launch(text, seed), ""
+    except (Exception, Slow) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [f for f in frames if "/simulator/" in f.filename or "/kernels/" in f.filename]
+        at = own[-1] if own else frames[-1]
+        place = f"{Path(at.filename).name}:{at.name}"
+        if isinstance(error, Slow):  # it may be caught anywhere
+            return "", f"more than {LIMIT} s of CPU time"
+        return "", f"{type(error).__name__} in {place}: {str(error)[:200]}"
+
+
+def shrunk(text: str, seed: int, what: str) -> str:
+    """A shorter text with the same thing wrong: lines are left out, then tokens."""
+    kind = what.split(":")[0]
+    left = _SHRINKS if "CPU" not in what else 12
+
+    def fails(candidate: str) -> bool:
+        nonlocal left
+        left -= 1
+        return left > 0 and judged(candidate, seed)[1].split(":")[0] == kind
+
+    for pattern in (r"[^\n]*\n?", _TOKEN.pattern):
+        parts = [p for p in re.findall(pattern, text, re.S) if p]
+        size = max(1, len(parts) // 2)
+        while size:
+            at = 0
+            while at < len(parts) and left > 0:
+                candidate = parts[:at] + parts[at + size :]
+                if fails("".join(candidate)):
+                    parts = candidate
+                else:
+                    at += size
+            size //= 2
+        text = "".join(parts)
+    return text
+
+
+def run(seconds: float, seed: int, count: int | None = None, names: Sequence[str] = ()) -> Report:
+    """Damage and launch programs.
+
+    Args:
+        seconds: How long.
+        seed: Of the first program.
+        count: How many at most.
+        names: Of ``origins``, those to take; all, if left out.
+    """
+    report = Report()
+    report.known = {"damage": {name for name, _, _ in CHANGES}}
+    known: set[str] = set()
+    before = os.environ.get(CHECKED)
+    os.environ[CHECKED] = "1"
+    try:
+        for number in seeds_of(seconds, seed, count):
+            rng = random.Random(number)
+            text = mutant(rng, names or origins(), report)
+            report.programs += 1
+            report.launches += 1
+            ended, wrong = judged(text, number)
+            report.reach("ends", ended or "wrong")
+            kind = wrong.split(":")[0]
+            if wrong and kind not in known:
+                known.add(kind)
+                report.differences.append(Difference(number, wrong, shrunk(text, number, wrong)))
+    finally:
+        if before is None:
+            del os.environ[CHECKED]
+        else:
+            os.environ[CHECKED] = before
+    return report

@@ -1,0 +1,83 @@
+"""Some hundred damaged texts in the gate, and what the net makes of what it has to catch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import simulator
+from simulator import SimulatorError
+
+from . import mutate
+from .report import Report
+from .samples import SAMPLES
+
+
+def test_some() -> None:
+    quick = [name for name in mutate.origins() if not name.startswith("cuda")]
+    report = mutate.run(float("inf"), 7, 300, quick)
+    assert report.differences == []
+    assert report.programs == 300
+    assert report.reached["ends"].keys() >= {"PtxError", "KernelError", "ran", "ran with hazards"}
+    assert report.never("damage") == []
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_samples_run(sample: str) -> None:
+    assert {mutate.judged(sample, seed)[1] for seed in range(3)} == {""}
+    assert any(mutate.judged(sample, seed)[0].startswith("ran") for seed in range(3))
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (IndexError("list"), "IndexError in "),
+        (RecursionError(), "RecursionError in "),
+        (SimulatorError("two\nlines"), "AssertionError in "),
+        (SimulatorError(""), "AssertionError in "),
+        (SimulatorError("\x1b[31m"), "AssertionError in "),
+        (MemoryError(), "MemoryError in "),
+        (mutate.Slow(), f"more than {mutate.LIMIT} s of CPU time"),
+    ],
+)
+def test_bites(error: BaseException, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def launch(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(simulator, "launch", launch)
+    report = mutate.run(1, 7, 1, ["sample:0"])
+    monkeypatch.undo()
+    assert [d.what.startswith(told) for d in report.differences] == [True]
+    assert report.differences[0].seed == 7
+
+
+def test_shrinks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the lines without which the error is gone."""
+
+    def launch(text: str, seed: int) -> str:
+        if "setp" in text and "ret" in text:
+            raise KeyError(text)
+        return "ran"
+
+    monkeypatch.setattr(mutate, "launch", launch)
+    what = mutate.judged(SAMPLES[0], 1)[1]
+    assert what.startswith("KeyError in ")
+    assert mutate.shrunk(SAMPLES[0], 1, what) == "setpret"
+
+
+def test_slow_texts_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def launch(text: str, seed: int) -> str:
+        while True:
+            pass
+
+    monkeypatch.setattr(mutate, "launch", launch)
+    monkeypatch.setattr(mutate, "LIMIT", 0.2)
+    assert mutate.judged("", 1)[1] == "more than 0.2 s of CPU time"
+
+
+def test_a_seed_is_one_text() -> None:
+    import random
+
+    texts = {mutate.mutant(random.Random(5), mutate.origins(), Report()) for _ in range(3)}
+    assert len(texts) == 1
