@@ -17,7 +17,7 @@ from .module import TYPES, Function, Instruction, Location, Module, Operand, Reg
 from .operand_parser import OperandParser, float_constant
 
 _MAX_ALIGN = 1 << 20
-_MAX_REGISTERS = 1_000_000
+_MAX_REGISTERS = 1 << 18
 _SPACES = {".shared", ".global", ".const", ".local", ".param", ".tex"}
 _DIGITS = 10
 """Digits of a line number."""
@@ -90,7 +90,8 @@ class _Parser(OperandParser):
     def variables(self, external: bool = False) -> list[Variable]:
         """One declaration: ``.space [.align N] .type name[dims] [= init] {, name...} ;``."""
         space = self.next().text.lstrip(".")
-        align, kind, vector = 0, "", 1
+        align: int | None = None
+        kind, vector = "", 1
         while self.peek.startswith("."):
             attribute = self.next().text[1:]
             if attribute == "align":
@@ -107,7 +108,8 @@ class _Parser(OperandParser):
                 space, kind = "texture", "b64"
         if kind not in TYPE_SIZES:
             self.fail(f"a variable needs a type, found {self.peek!r}")
-        self.check_align(align or 1)
+        align = TYPE_SIZES[kind] * vector if align is None else align
+        self.check_align(align)
         found: list[Variable] = []
         while True:
             name = self.name()
@@ -127,9 +129,7 @@ class _Parser(OperandParser):
             shape = tuple(extents + dims)
             if shape and shape[0] == 0 and init:
                 shape = (len(init), *shape[1:])
-            variable = Variable(
-                name, space, kind, shape, align or TYPE_SIZES[kind] * vector, init, external
-            )
+            variable = Variable(name, space, kind, shape, align, init, external)
             if len(init) * TYPE_SIZES[kind] > variable.nbytes:
                 self.fail(f"{name!r} has more initial values than elements")
             found.append(variable)

@@ -402,6 +402,22 @@ def test_progress_only_where_somebody_waits(monkeypatch: pytest.MonkeyPatch) -> 
     assert shown(io.StringIO(), 0.0) == ""
 
 
+def test_progress_of_a_loop_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No block ends: the bar says how long it has run, and what to do."""
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "ADVICE", -1.0)
+    monkeypatch.setenv("COLUMNS", "120")
+    with progress.ProgressBar("kernel[red]") as bar:
+        assert bar._timer
+        bar._timer.join()
+    shown = stream.getvalue()
+    assert "kernel[red]" in shown
+    assert "0:00:00" in shown
+    assert "--step-limit N gives up sooner" in shown
+
+
 def test_numbers_as_people_read_them() -> None:
     sizes = [layout.human_bytes(n) for n in (0, 1023, 1024, 1536, 8 << 20, 3 << 40)]
     assert sizes == ["0 B", "1023 B", "1.00 KiB", "1.50 KiB", "8.00 MiB", "3.00 TiB"]

@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.progress import TimeRemainingColumn as Remaining
+from rich.text import Text
 
 STEP_LIMIT = 50_000_000
 """Basic blocks that a batch of blocks runs before it is given up as endless."""
 PATIENCE = 2.0
 """Seconds before the bar appears."""
+ADVICE = 20.0
+"""Seconds of the bar after which it names ``--step-limit``."""
+
+
+class _Advice(ProgressColumn):
+    """After a while, how not to wait any longer: a loop may have no end."""
+
+    def render(self, task: Task) -> Text:
+        """What to show now."""
+        return Text("--step-limit N gives up sooner" if (task.elapsed or 0) > ADVICE else "")
 
 
 class ProgressBar:
-    """Counts blocks; shown only after ``PATIENCE``, and only on a terminal."""
+    """Counts blocks and says how long they have run; only after ``PATIENCE``, on a terminal."""
 
     def __init__(self, name: str, quiet: bool = False, began: float | None = None) -> None:
         self._name = name
@@ -25,25 +46,37 @@ class ProgressBar:
         self._began = time.monotonic() if began is None else began
         self._bar: Progress | None = None
         self._task = TaskID(0)
+        self._timer: threading.Timer | None = None
+        self._lock = threading.Lock()
 
     def __enter__(self) -> ProgressBar:
+        if self._wanted:  # blocks of a batch end together: none may end for a long time
+            wait = max(0.0, self._began + PATIENCE - time.monotonic())
+            self._timer = threading.Timer(wait, self._start)
+            self._timer.daemon = True
+            self._timer.start()
         return self
+
+    def _start(self) -> None:
+        """Show the bar, unless it is shown."""
+        with self._lock:
+            if self._bar is None and self._wanted:
+                bar = Progress(
+                    TextColumn("{task.description}", markup=False), BarColumn(),
+                    MofNCompleteColumn(), TextColumn("blocks"), TimeElapsedColumn(), Remaining(),
+                    _Advice(),
+                    console=Console(stderr=True), transient=True,
+                )  # fmt: skip
+                self._task = bar.add_task(self._name, total=None)
+                bar.start()
+                self._bar = bar
 
     def __call__(self, done: int, total: int) -> None:
         """Blocks done so far, and in all."""
-        if not self._wanted:
-            return
-        if self._bar is None:
-            if time.monotonic() - self._began < PATIENCE:
-                return
-            self._bar = Progress(
-                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-                TextColumn("blocks"), Remaining(),
-                console=Console(stderr=True), transient=True,
-            )  # fmt: skip
-            self._task = self._bar.add_task(self._name, total=total)
-            self._bar.start()
-        self._bar.update(self._task, completed=done)
+        if self._wanted and time.monotonic() - self._began >= PATIENCE:
+            self._start()
+            assert self._bar is not None
+            self._bar.update(self._task, completed=done, total=total)
 
     def __exit__(
         self,
@@ -51,5 +84,9 @@ class ProgressBar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        if self._timer is not None:
+            self._timer.cancel()
+        with self._lock:
+            self._wanted = False
+            if self._bar is not None:
+                self._bar.stop()

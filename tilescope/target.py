@@ -18,6 +18,7 @@ from simulator.arguments import convert
 from .failure import UserError
 from .words import is_argument, parse_arguments
 
+_ENTRY = re.compile(r"\.entry\s+(\w+)")
 _CUDA = (".cu", ".cuh", ".cpp", ".cc", ".cxx")
 
 
@@ -120,7 +121,7 @@ def _from_file(request: Request) -> Target:
     if request.size is not None or request.tile is not None:
         raise UserError("--size and --tile belong to library kernels; a file takes --grid, --block")
     words = list(request.words)
-    named = words.pop(0) if words and not is_argument(words[0]) else None
+    named = words.pop(0) if words and _names_a_kernel(words[0], request.target) else None
     if request.target.endswith(".ptx"):
         if request.build is not None:
             raise UserError(f"{request.target} is PTX: there is no build to choose")
@@ -138,6 +139,17 @@ def _from_file(request: Request) -> Target:
     return Target(
         kernel.name, kernel, grid, block, args, request.shared, file=request.target
     )  # fmt: skip
+
+
+def _names_a_kernel(word: str, file: str) -> bool:
+    """Whether the first word is the entry's name: ``inf`` and ``nan`` are numbers, too."""
+    if not (is_argument(word) and word.isalpha()):
+        return not is_argument(word)
+    try:
+        text = Path(file).read_text(encoding="utf-8", errors="replace")
+    except OSError:  # told by whoever needs the file
+        return False
+    return word in kernel_names(text) or any(e == word for e in _ENTRY.findall(text))
 
 
 def only_kernel(file: str) -> str:
