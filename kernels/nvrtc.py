@@ -17,6 +17,7 @@ from . import ptx_header
 from .errors import CompileError
 from .host_code import IMPLICIT, without_host_code
 from .reading import plain
+from .toolkit import OWN_HEADERS, toolkit_folders
 
 BUILD_OPTIONS = {
     "device": ("-lineinfo",),
@@ -24,10 +25,6 @@ BUILD_OPTIONS = {
 }
 """What each build adds to the command line: what the GPU runs, and the unoptimised source."""
 
-_OWN_HEADERS = Path(__file__).parent / "include"
-"""Stand-ins for the C library headers that device code likes to include; looked at last."""
-
-_TOOLKIT_WHEELS = ("nvidia-cuda-runtime", "nvidia-cuda-crt", "nvidia-cuda-cccl")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
 
 
@@ -200,30 +197,11 @@ def parameter_names(sources: dict[str, str], entry: str) -> list[str]:
 
 def include_folders(directory: Path, options: Sequence[str] = ()) -> tuple[Path, ...]:
     """Where a compilation finds its headers: the source's folder, the options', CUDA's, ours."""
-    return (directory, *_named_folders(options), *_toolkit_includes(), _OWN_HEADERS)
+    return (directory, *_named_folders(options), *toolkit_folders(), OWN_HEADERS)
 
 
 def _named_folders(options: Sequence[str]) -> list[Path]:
     return [Path(option[2:]) for option in options if option.startswith("-I")]
-
-
-@functools.cache
-def _toolkit_includes() -> tuple[Path, ...]:
-    """Include folders of the CUDA header wheels that are installed."""
-    found: dict[Path, None] = {}
-    for wheel in _TOOLKIT_WHEELS:
-        try:
-            files = metadata.files(wheel) or []
-        except metadata.PackageNotFoundError:
-            continue
-        for file in files:
-            parts = file.parts
-            if "include" in parts:
-                root = Path(*parts[: parts.index("include") + 1])
-                found[Path(str(metadata.distribution(wheel).locate_file(root)))] = None
-                found[Path(str(metadata.distribution(wheel).locate_file(root / "cccl")))] = None
-                break
-    return tuple(path for path in found if path.is_dir())
 
 
 @functools.cache

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .calls import give_callers
 from .errors import PtxError
 from .instructions import TABLE, Row
 from .module import Address, Function, Instruction, Module, Operand, Pair, Reg, Symbol, Vector
-from .validity import check, not_yet
+from .names import variable_name
+from .validity import check, not_yet, place
 
 _CALL_DEPTH = 100
 EXIT = -1
@@ -77,44 +79,40 @@ def reachable(module: Module, entry: str) -> list[Function]:
         if state.get(name) == 2:
             return
         if state.get(name) == 1:
-            raise PtxError(f"the function {name!r} calls itself: recursion is not supported")
+            raise PtxError(
+                f"the function {variable_name(name)!r} calls itself: "
+                f"recursion is not supported: {_called(caller)}"
+            )
         function = module.functions.get(name)
         if function is None:
-            line = f" (PTX line {caller.line})" if caller else ""
-            raise PtxError(f"the function {name!r} has no body in this PTX{line}")
+            raise PtxError(
+                f"the function {variable_name(name)!r} has no body in this PTX: {_called(caller)}"
+            )
         state[name] = 1
         function.load()
-        check(function, module)
         for ins in function.body:
-            if ins.opcode == "call" and ins.targets[0] not in INTRINSIC_CALLS:
+            if ins.opcode == "call" and not _goes_nowhere(ins):
                 if depth == _CALL_DEPTH:
-                    raise PtxError(f"calls nest deeper than {depth} (PTX line {ins.line})")
+                    raise PtxError(f"calls nest deeper than {depth}: {_called(ins)}")
                 visit(ins.targets[0], ins, depth + 1)
         state[name] = 2
         order.append(function)
 
     visit(entry, None)
-    _borrow_locations(order)
+    order = give_callers(module, order, _goes_nowhere)
+    for function in order:  # now that its places tell the user's lines
+        if not function.copy_of:
+            check(function, module)
     return order
 
 
-def _borrow_locations(functions: list[Function]) -> None:
-    """A function without line information gets its call's, where all calls stand on one line.
+def _goes_nowhere(call: Instruction) -> bool:
+    """Whether a call goes to no function of this PTX that could be named beforehand."""
+    return call.targets[0] in INTRINSIC_CALLS or call.targets[0].startswith("%")
 
-    NVRTC's own device functions are such: ``__shfl_sync``, ``atomicAdd`` of the source build.
-    """
-    for callee in functions:
-        if callee.is_entry or any(ins.location for ins in callee.body):
-            continue
-        calls = [
-            ins.location
-            for function in functions
-            for ins in function.body
-            if ins.opcode == "call" and ins.targets[0] == callee.name
-        ]
-        if calls and len({(c.file, c.line) if c else None for c in calls}) == 1:
-            for ins in callee.body:
-                ins.location = calls[0]
+
+def _called(call: Instruction | None) -> str:
+    return place(call) if call else "the entry"
 
 
 INTRINSIC_CALLS = frozenset({"__assertfail", "vprintf"})

@@ -260,7 +260,7 @@ def judge_barriers(kernel: Kernel, run: Run, rerun: Rerun) -> list[BarrierVerdic
     for function in reachable(parse(kernel.ptx), kernel.entry):
         for ins in function.body:
             if row_of(ins).kind == "barrier":
-                location = ins.location
+                location = ins.location.user if ins.location else None
                 key = (location.file, location.line, location.column) if location else ins.line
                 groups.setdefault(key, []).append(ins)
     verdicts = []

@@ -34,6 +34,10 @@ class Source:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" if self.line else self.file
 
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {"file": self.file, "line": self.line, "code": self.code}
+
 
 @dataclass(frozen=True)
 class Involved:
@@ -43,6 +47,9 @@ class Involved:
         role: ``read``, ``write``, ``atomic``, ``waits``, ``missing`` ...
         instruction: Its PTX opcode; ``ptx_line`` its line in the PTX text.
         thread: An example thread, x first, and its ``block``.
+        calls: The calls that led to the source line, innermost first.
+        also: Other calls that led to it, of the function that ``source`` stands in.
+        inside: Where it stands in a toolkit's header, if ``source`` calls one.
     """
 
     role: str
@@ -51,6 +58,9 @@ class Involved:
     ptx_line: int
     thread: Triple | None = None
     block: Triple | None = None
+    calls: tuple[Source, ...] = ()
+    also: tuple[Source, ...] = ()
+    inside: Source | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -63,6 +73,9 @@ class Involved:
             "ptx_line": self.ptx_line,
             "thread": self.thread,
             "block": self.block,
+            "calls": [source.to_dict() for source in self.calls],
+            "also_called": [source.to_dict() for source in self.also],
+            "inside": self.inside.to_dict() if self.inside else None,
         }
 
 
@@ -214,13 +227,18 @@ class Hazard:
                 text.append(place.rstrip())
                 place = f"  {'':<{roles}}"
             line = f"{place}  {code}".rstrip()
-            text.append(line if len(line) <= _COLUMNS else line[: _COLUMNS - 3] + "...")
+            text.append(_clipped(line))
+            indent = f"  {'':<{roles}}  "
+            chain = [f"called from {call}  {call.code}" for call in item.calls]
+            chain += [f"and from    {call}  {call.code}" for call in item.also]
+            chain += [f"in {item.inside}"] if item.inside else []
+            text += [_clipped(f"{indent}{link}".rstrip()) for link in chain]
             if item.thread is not None:
                 who = f"thread {_triple(item.thread)}"
                 if item.block is not None and item.block != block:
                     who += f" of block {_triple(item.block)}"
                     block = item.block
-                text.append(f"  {'':<{roles}}  {who}")
+                text.append(f"{indent}{who}")
         for note in self.notes:
             text += textwrap.wrap(note, _COLUMNS, initial_indent="  ", subsequent_indent="    ")
         if self.cure:
@@ -246,6 +264,10 @@ class Hazard:
             "cure": self.cure.to_dict() if self.cure else None,
             "builds": list(self.builds),
         }
+
+
+def _clipped(line: str) -> str:
+    return line if len(line) <= _COLUMNS else line[: _COLUMNS - 3] + "..."
 
 
 def _triple(t: Triple) -> str:

@@ -91,6 +91,7 @@ def lay_out(module: Module, functions: list[Function]) -> Layout:
     layout = Layout()
     scopes = [("", list(module.variables.values()))]
     scopes += [(f.name, list(f.variables.values())) for f in functions]
+    copied = {f.name: f.copy_of for f in functions if f.copy_of}
     mentioned = _mentioned(functions)
     dynamic: list[tuple[str, Variable]] = []
     numbered, total = MODULE_VARIABLES, 0
@@ -111,6 +112,10 @@ def lay_out(module: Module, functions: list[Function]) -> Layout:
                 address = array_address(numbered)
                 layout.placed[scope, variable.name] = Placed(variable, address)
                 numbered += 1
+            elif (copied.get(scope), variable.name) in layout.placed:
+                # A thread is in one copy of a function at a time: they share their memory.
+                variable.space = "local"
+                layout.placed[scope, variable.name] = layout.placed[copied[scope], variable.name]
             elif variable.space in ("local", "param") and scope:
                 local = dataclasses.replace(variable, space="local")
                 layout.local_bytes = layout.add(scope, local, layout.local_bytes)
@@ -119,6 +124,10 @@ def lay_out(module: Module, functions: list[Function]) -> Layout:
             if function.is_entry:
                 address = array_address(PARAMETERS) + param.offset
                 space = "param"
+            elif function.copy_of and (function.copy_of, param.name) in layout.placed:
+                same = layout.placed[function.copy_of, param.name]
+                layout.placed[function.name, param.name] = same
+                continue
             elif param.is_struct:
                 layout.local_bytes = -(-layout.local_bytes // param.align) * param.align
                 address, space = layout.local_bytes, "local"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kernels.ptx_header import TYPE_SIZES, Param
+from kernels.toolkit import is_toolkit
 
 TYPES = frozenset(TYPE_SIZES) | {"pred"}
 """Every type suffix that an opcode or a declaration may carry."""
@@ -13,7 +15,7 @@ TYPES = frozenset(TYPE_SIZES) | {"pred"}
 
 @dataclass(frozen=True)
 class Location:
-    """A CUDA source position, and the calls through which it was inlined (innermost first)."""
+    """A CUDA source position, and the calls that led to it (innermost first)."""
 
     file: str
     line: int
@@ -22,8 +24,21 @@ class Location:
 
     @property
     def outermost(self) -> Location:
-        """The position in the function that was not inlined itself."""
-        return self.inlined_at.outermost if self.inlined_at else self
+        """The position in the kernel itself."""
+        return self.chain[-1]
+
+    @functools.cached_property
+    def chain(self) -> tuple[Location, ...]:
+        """This position and the calls that led to it, up to the kernel's."""
+        found = [self]
+        while found[-1].inlined_at:
+            found.append(found[-1].inlined_at)
+        return tuple(found)
+
+    @functools.cached_property
+    def user(self) -> Location:
+        """The innermost position that is not in a toolkit's header; the kernel's if all are."""
+        return next((at for at in self.chain if not is_toolkit(at.file)), self.outermost)
 
     @property
     def depth(self) -> int:
@@ -155,7 +170,12 @@ class Variable:
 
 @dataclass
 class Function:
-    """An ``.entry`` or ``.func``."""
+    """An ``.entry`` or ``.func``.
+
+    Attributes:
+        copy_of: Of a copy for one of several calls: the function's own name.
+        located: Whether its instructions' locations say where it is called.
+    """
 
     name: str
     is_entry: bool
@@ -169,6 +189,8 @@ class Function:
     required_threads: tuple[int, ...] = ()
     location: Location | None = None
     read_body: Callable[[], None] | None = None
+    copy_of: str = ""
+    located: bool = False
 
     def load(self) -> None:
         """Read the body, if that is still to be done.

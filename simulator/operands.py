@@ -9,6 +9,7 @@ import numpy as np
 from .blocks import Block
 from .instructions import DTYPES, Unsupported
 from .module import Imm, Operand, Reg, Special, Symbol
+from .names import variable_name
 from .values import immediate
 
 if TYPE_CHECKING:
@@ -135,4 +136,6 @@ class Operands:
     def symbol(self, name: str) -> int:
         """A variable's address; a call's parameters stand for the callee's."""
         owner, name = self.owner.aliases[self.function.name].get(name, (self.function.name, name))
+        if name in self.owner.module.functions:
+            raise Unsupported(f"the address of the function {variable_name(name)!r}")
         return self.owner.layout.address(self.owner.module.functions[owner], name)

@@ -5,16 +5,19 @@ Source of the grammar: PTX ISA, chapters "Syntax" and "Directives".
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 
 from kernels.ptx_header import TYPE_SIZES, Param
 from kernels.reading import plain
 
+from .debug_info import InlinedCall, inlined_calls, place_inlined
 from .errors import PtxError
 from .instructions import TABLE
 from .module import TYPES, Function, Instruction, Location, Module, Operand, Reg, Symbol, Variable
 from .operand_parser import OperandParser, float_constant
+from .sources import short_path
 
 _MAX_ALIGN = 1 << 20
 _MAX_REGISTERS = 1 << 18
@@ -38,6 +41,7 @@ def parse(text: str) -> Module:
 class _Parser(OperandParser):
     def __init__(self, text: str) -> None:
         super().__init__(text)
+        self.text = text
         self.result = Module(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16])
         self.files = {
             int(m[1]): plain(re.sub(r"\\(.)", r"\1", m[2], flags=re.S))
@@ -202,9 +206,21 @@ class _Parser(OperandParser):
         self.expect("{")
         self.scopes = [{p.name: p.name for p in (*function.params, *function.results)}]
         self.pending_labels = []
-        self.block(function)
+        try:
+            self.block(function)
+        except PtxError as error:
+            if self.location is None:
+                raise
+            at = self.location.user
+            raise PtxError(f"{short_path(at.file)}:{at.line}: {error}") from None
         for label in self.pending_labels:
             function.labels[label] = len(function.body)
+        place_inlined(function, self.inlined, None)
+
+    @functools.cached_property
+    def inlined(self) -> list[InlinedCall]:
+        """The calls that the unoptimised build inlined."""
+        return inlined_calls(self.text, self.files)
 
     def param_list(self) -> tuple[Param, ...]:
         self.expect("(")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,11 +47,12 @@ class _RaceGroup:
     pairs: int = 0
     places: set[int] = field(default_factory=set)
     blocks: set[int] = field(default_factory=set)
+    copies: dict[tuple[int, int], tuple[Instruction, Instruction]] = field(default_factory=dict)
 
 
 def _line(ins: Instruction) -> Any:
     """An instruction's source line, which it shares with copies that unrolling makes."""
-    return (ins.location.file, ins.location.line) if ins.location else ins.line
+    return (ins.location.user.file, ins.location.user.line) if ins.location else ins.line
 
 
 class Findings:
@@ -95,7 +97,11 @@ class Findings:
         self, role: str, ins: Instruction, thread: Triple | None = None, block: Triple | None = None
     ) -> Involved:
         """An instruction's part in a hazard."""
-        return Involved(role, self.sources.of(ins), ins.name, ins.line, thread, block)
+        sources = self.sources
+        return Involved(
+            role, sources.of(ins), ins.name, ins.line, thread, block,
+            sources.calls(ins), (), sources.inside(ins),
+        )  # fmt: skip
 
     def _add(
         self, kind: str, message: str, role: str, ins: Instruction | None, count: int,
@@ -103,11 +109,23 @@ class Findings:
     ) -> None:  # fmt: skip
         key = (kind, _line(ins) if ins else 0, more.get("variable", ""), role)
         if key in self.found:
-            self.found[key].count += count
+            hazard = self.found[key]
+            hazard.count += count
+            if ins:
+                hazard.involved = (self._also(hazard.involved[0], ins), *hazard.involved[1:])
             return
         involved = (self.involved(role, ins, thread, block),) if ins else ()
         severity = more.pop("severity", SEVERITIES[kind])
         self.found[key] = Hazard(kind, message, severity, involved=involved, count=count, **more)
+
+    def _also(self, item: Involved, ins: Instruction) -> Involved:
+        """The part that another copy of an instruction has too: perhaps called from elsewhere."""
+        if not ins.location or not item.calls:
+            return item
+        calls = self.sources.calls(ins)[:1]
+        if not calls or calls[0] in (item.calls[0], *item.also):
+            return item
+        return dataclasses.replace(item, also=(*item.also, *calls))
 
     # -- memory -------------------------------------------------------------------
 
@@ -212,6 +230,8 @@ class Findings:
                 race, int(c.later[first]) % race.threads, int(c.later[first]) // race.threads,
                 int(c.earlier[first]), severity, reach, name, element, earlier, equal,
             )  # fmt: skip
+        copies = earlier.instruction, race.site.instruction
+        group.copies[id(copies[0]), id(copies[1])] = copies
         group.pairs += len(pick)
         if len(group.places) < 100_000:
             group.places.update((c.place[pick]).tolist())
@@ -229,6 +249,8 @@ class Findings:
             _ROLES[race.site.kind], race.site.instruction,
             self._thread(group.thread), self._block(group.block),
         )  # fmt: skip
+        for one, two in group.copies.values():
+            earlier, later = self._also(earlier, one), self._also(later, two)
         blocks = len(group.blocks)
         notes = [f"{blocks:,} block{'s' if blocks != 1 else ''}"]
         if group.same_value:
@@ -248,8 +270,8 @@ class Findings:
 
     def divergence(self, waits: list[Waiting], lanes: Any, alive: Any) -> None:
         """A barrier let lanes go; see whether all threads of the block stood at it."""
-        if len(waits) > 1 and len({wait.block.number for wait in waits}) > 1:
-            ends = [wait.block.block.end for wait in waits]
+        ends = [wait.block.block.end for wait in waits]
+        if len({end.line if end else 0 for end in ends}) > 1:  # copies of a function are one place
             thread, block, _ = self._example(waits[0].mask)
             self._add(
                 "barrier-divergence", "threads of a block wait at different barriers", "waits",

@@ -7,6 +7,7 @@ import os
 
 from kernels import Kernel
 from kernels.reading import plain
+from kernels.toolkit import header_name, is_toolkit
 
 from .hazard import Source
 from .module import Instruction, Location
@@ -34,14 +35,30 @@ class Sources:
         return plain(text.strip()[:_LONGEST])
 
     def of(self, ins: Instruction) -> Source:
-        """The source line of an instruction; without line information, its PTX line."""
+        """The user's line of an instruction; without line information, its PTX line."""
         if ins.location is None:
             return Source(f"PTX line {ins.line}", 0, ins.name)
-        return Source(short_path(ins.location.file), ins.location.line, self.code(ins.location))
+        return self._source(ins.location.user)
+
+    def calls(self, ins: Instruction) -> tuple[Source, ...]:
+        """The calls that led to the instruction's line, innermost first."""
+        if ins.location is None:
+            return ()
+        return tuple(self._source(at) for at in ins.location.user.chain[1:])
+
+    def inside(self, ins: Instruction) -> Source | None:
+        """Where in a toolkit's header the instruction stands, if it does."""
+        at = ins.location
+        return self._source(at) if at and at is not at.user else None
+
+    def _source(self, at: Location) -> Source:
+        return Source(short_path(at.file), at.line, self.code(at))
 
 
 def short_path(file: str) -> str:
-    """A path below the working folder, from there; others as they are."""
+    """A path below the working folder, from there; a toolkit's header as one includes it."""
+    if is_toolkit(file):
+        return header_name(file)
     try:
         relative = os.path.relpath(file)
     except ValueError:  # another drive

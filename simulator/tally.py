@@ -41,7 +41,7 @@ def collect(
     paths: dict[str, str] = {}
 
     def targets(ins: Instruction) -> tuple[Counters, Counters]:
-        location = ins.location
+        location = ins.location.user if ins.location else None
         if location and location.file not in paths:
             paths[location.file] = short_path(location.file)
         key = (paths[location.file], location.line) if location else ("PTX", ins.line)

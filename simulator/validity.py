@@ -16,6 +16,7 @@ from .instructions import TABLE
 from .instructions.grammar import Match, Misfit, find, target_number
 from .module import Address, Function, Imm, Instruction, Module, Operand, Pair, Reg, Symbol, Vector
 from .operand_types import Wrong
+from .sources import short_path
 
 
 class NotYet(Exception):
@@ -45,8 +46,8 @@ def place(ins: Instruction) -> str:
     """Where an instruction stands: the user's own line first."""
     if ins.location is None:
         return f"PTX line {ins.line}"
-    line = ins.location.outermost
-    return f"{line.file}:{line.line}, PTX line {ins.line}"
+    line = ins.location.user
+    return f"{short_path(line.file)}:{line.line}, PTX line {ins.line}"
 
 
 def invalid(ins: Instruction, why: str) -> PtxError:

@@ -547,3 +547,58 @@ def test_files_of_any_name_show_their_lines(file: str, name: str) -> None:
     Path(name).write_text(Path(file).read_text())
     said = flat(check(name, *launch("past", 32, "f32[32]")))
     assert f"write {name}:25 x[threadIdx.x + 8] = 1.0f;" in said
+
+
+# -- a build that is refused ---------------------------------------------------------------
+
+
+@pytest.fixture
+def device_only(tmp_path: Path) -> Path:
+    """A kernel that the source build cannot run: it calls through pointers there."""
+    file = tmp_path / "atomic.cu"
+    file.write_text(
+        "#include <cuda/atomic>\n"
+        "__global__ void k(cuda::atomic<int>* a, int* b) {\n"
+        "    a[0].fetch_add(1);\n"
+        "    b[threadIdx.x] = 1;\n"
+        "}\n"
+    )
+    return file
+
+
+@pytest.mark.parametrize(("size", "code"), [(32, 0), (31, 1)])
+def test_one_build_refused_leaves_the_others_verdict(
+    device_only: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, code: int
+) -> None:
+    shape = ("--grid", 1, "--block", 32, "i32[1]", f"i32[{size}]")
+    sarif_file, json_file = tmp_path / "out.sarif", tmp_path / "out.json"
+    monkeypatch.chdir(tmp_path)
+    result = tilescope(
+        "check", device_only, "k", *shape, "--sarif", sarif_file, "--json", json_file
+    )
+    assert result.exit_code == code, result.output
+    said = " ".join(result.stdout.split())
+    assert ("no hazards in k" if code == 0 else "1 error in k") in said
+    assert "the source build could not be checked" in said
+    assert "on: device build; schedule lockstep" in said
+    assert "not checked: source build: the simulator does not execute 'call' yet" in said
+    assert "atomic.cu:3" in said.partition("not checked: source build")[2]
+    written = json.loads(json_file.read_text())
+    assert list(written["refused"]) == ["source"]
+    assert [build["build"] for build in written["builds"]] == ["device"]
+    [run] = json.loads(sarif_file.read_text())["runs"]
+    [notice] = run["invocations"][0]["toolExecutionNotifications"]
+    assert notice["message"]["text"].startswith("source build: ")
+    quiet = tilescope("check", device_only, "k", *shape, "-q")
+    assert "not checked: source build" in quiet.stderr
+
+
+def test_nothing_that_could_be_checked_is_exit_code_2(device_only: Path) -> None:
+    shape = ("--grid", 1, "--block", 32, "i32[1]", "i32[32]")
+    alone = tilescope("check", device_only, "k", *shape, "--build", "source")
+    assert alone.exit_code == 2
+    assert alone.stderr.startswith("error: the simulator does not execute 'call' yet")
+    recursion = Path(__file__).parent / "defects" / "compile" / "recursion.cu"
+    both = tilescope("check", recursion, "k", "--grid", 1, "--block", 32, "i32[32]")
+    assert both.exit_code == 2
+    assert "'fib' calls itself" in both.stderr

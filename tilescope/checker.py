@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import simulator
-from kernels import Kernel
-from simulator import CHECKS, Hazard, Run
+from kernels import Kernel, KernelError
+from simulator import CHECKS, Hazard, Run, SimulatorError
 from simulator.cures import cure_source, find_cures
 
 from .builds import merge
@@ -31,12 +31,14 @@ class Verdict:
         runs: One a build.
         hazards: Of all builds, each finding once, errors first.
         left_out: How many hazards the policy left out.
+        refused: Why a build could not be checked, by its name; the others were.
     """
 
     target: Target
     runs: list[Run]
     hazards: list[Hazard]
     left_out: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
 
     @property
     def errors(self) -> int:
@@ -81,6 +83,7 @@ class Verdict:
             "errors": self.errors,
             "warnings": self.warnings,
             "left_out": self.left_out,
+            "refused": self.refused,
             "builds": [
                 {
                     "build": run.build,
@@ -119,33 +122,41 @@ class Checker:
         """Run some builds, and look for cures of what is found.
 
         Raises:
-            KernelError: A build that cannot be had.
-            SimulatorError: It cannot be launched.
+            KernelError: No build can be had.
+            SimulatorError: None can be launched.
         """
         runs, left_out = [], 0
-        kernels = self.kernels(builds)
-        for kernel in kernels:
-            run = self.launch(kernel, self.checks)
+        built: dict[str, Kernel] = {}
+        refusals: dict[str, KernelError | SimulatorError] = {}
+        for build in builds if self.target.kernel.origin else [self.target.kernel.build]:
+            try:
+                kernel = self.kernel(build)
+                run = self.launch(kernel, self.checks)
+            except (KernelError, SimulatorError) as error:
+                refusals[build] = error
+                continue
+            built[build] = kernel
             run.hazards, ignored = apply(self.policy, run.hazards)
             left_out = max(left_out, ignored)
             runs.append(run)
-        if cures and kernels[0].origin is None:
-            find_cures(kernels[0], runs[0], self.rerun)
+        if not runs:
+            raise next(iter(refusals.values()))
+        own = self.target.kernel
+        if cures and own.origin is None:
+            find_cures(own, runs[0], self.rerun)
         hazards = merge(runs)
-        if cures and kernels[0].origin is not None:
-            built = {kernel.build: kernel for kernel in kernels}
+        if cures and own.origin is not None:
             weight = max(run.counters.thread_instructions for run in runs)
             cure_source(
                 built, hazards, self.rerun, lambda known: trials(self, built, known, weight)
             )
-        return Verdict(self.target, runs, hazards, left_out)
+        refused = {build: str(error) for build, error in refusals.items()}
+        return Verdict(self.target, runs, hazards, left_out, refused)
 
-    def kernels(self, builds: Collection[str]) -> list[Kernel]:
-        """The target's kernel in some builds; PTX is as it is."""
+    def kernel(self, build: str) -> Kernel:
+        """The target's kernel in a build; PTX is as it is."""
         own = self.target.kernel
-        if own.origin is None:
-            return [own]
-        return [own if build == own.build else own.rebuild(build) for build in builds]
+        return own if build == own.build or own.origin is None else own.rebuild(build)
 
     def launch(self, kernel: Kernel, checks: str | Collection[str]) -> Run:
         """One run on fresh copies of the arguments."""

@@ -82,7 +82,7 @@ def sarif(verdict: Verdict) -> dict[str, Any]:
                         "rules": [_rule(kind) for kind in kinds],
                     }
                 },
-                "invocations": [{"executionSuccessful": True}],
+                "invocations": [_invocation(verdict)],
                 "columnKind": "utf16CodeUnits",
                 "results": [_result(verdict, hazard, kinds) for hazard in verdict.hazards],
                 "properties": {
@@ -95,6 +95,15 @@ def sarif(verdict: Verdict) -> dict[str, Any]:
             }
         ],
     }
+
+
+def _invocation(verdict: Verdict) -> dict[str, Any]:
+    notices = [
+        {"level": "warning", "message": {"text": f"{build} build: {reason}"}}
+        for build, reason in verdict.refused.items()
+    ]
+    told = {"toolExecutionNotifications": notices} if notices else {}
+    return {"executionSuccessful": True} | told
 
 
 def _version() -> str:

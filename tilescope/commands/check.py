@@ -17,7 +17,7 @@ from ..policy import CHOICES, Policy
 from ..sarif import sarif
 from ..target import Request, is_file, resolve
 from ..text.demonstration import demonstration
-from ..text.findings import findings
+from ..text.findings import findings, refusals
 from ..text.layout import display_path
 
 _MOST = 20
@@ -96,7 +96,8 @@ def check_command(
       tilescope check my.cu reduce --grid 4 --block 256 f32[1024] f32[4] --fix
 
     Exit code 0: clean; 1: an error was found (or, with --fail-on warning, a warning)
-    that --fix did not mend; 2: it could not run.
+    that --fix did not mend; 2: no build could be checked. Where one build alone is
+    refused, the report says so.
     """  # noqa: D301 - click reads \b
     if checks == "none":
         raise UserError("--checks none leaves nothing to check")
@@ -107,7 +108,7 @@ def check_command(
     checker = Checker(resolve(request), schedule, checks, policy, quiet, step_limit)
     builds = (request.build,) if request.build else ("device", "source")
     verdict = checker.check(builds, cures=not no_cure)
-    difference = _demonstrate(checker, builds) if show else None
+    difference = _demonstrate(checker, verdict.builds) if show else None
     if json_file is not None:
         shown = {"demonstration": difference.to_dict() if difference else None} if show else {}
         write_json(json_file, verdict.to_dict() | shown)
@@ -116,6 +117,8 @@ def check_command(
     if quiet:
         for hazard in verdict.hazards:
             click.echo(str(hazard), err=True)
+        for text in refusals(verdict):
+            click.echo(text, err=True)
     elif not only_diff and "-" not in (json_file, sarif_file):
         click.echo(_text(verdict, most, show, difference))
     if only_diff:
@@ -151,8 +154,8 @@ def _refuse(request: Request, no_cure: bool, fix: bool, only_diff: bool) -> None
 
 def _demonstrate(checker: Checker, builds: Collection[str]) -> Difference | None:
     """The first build that shows a difference."""
-    for kernel in checker.kernels(builds):
-        if difference := demonstrate(checker, kernel):
+    for build in builds:
+        if difference := demonstrate(checker, checker.kernel(build)):
             return difference
     return None
 

@@ -55,6 +55,8 @@ def header(verdict: Verdict) -> str:
         text += f" (checked: {', '.join(run.checked)}; not checked: {', '.join(missing)})"
     else:
         text += " (all checks ran)"
+    if verdict.refused:
+        text += f"; the {', '.join(verdict.refused)} build could not be checked"
     return wrapped(text)
 
 
@@ -73,11 +75,24 @@ def footer(verdict: Verdict) -> list[str]:
     which = " and ".join(verdict.builds)
     built = "the PTX as given" if which == "ptx" else f"{which} build"
     lines.append(f"on: {built}{'s' if len(verdict.builds) > 1 else ''}; schedule {run.schedule}")
+    lines += refusals(verdict)
     if verdict.left_out:
         lines.append(f"left out by the policy chosen: {count(verdict.left_out, 'hazard')}")
     if not verdict.errors:
         lines += reach(verdict)
     return lines
+
+
+def refusals(verdict: Verdict) -> list[str]:
+    """The builds that could not be checked, and why."""
+    return [
+        "\n".join(
+            piece
+            for line in f"not checked: {build} build: {reason}".splitlines()
+            for piece in textwrap.wrap(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+        )
+        for build, reason in verdict.refused.items()
+    ]
 
 
 def reach(verdict: Verdict) -> list[str]:

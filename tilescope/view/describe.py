@@ -48,9 +48,7 @@ class Text:
 
     def place(self, ins: Instruction) -> tuple[int, int]:
         """File number and line of an instruction's source; ``(-1, 0)`` without."""
-        location = ins.location
-        if location is not None and location.file not in self.trace.kernel.sources:
-            location = location.outermost
+        location = ins.location.user if ins.location else None
         if location is None or not location.line:
             return -1, 0
         return self.files.setdefault(location.file, len(self.files)), location.line

@@ -1,0 +1,52 @@
+"""NVIDIA's headers: where they are, and which files belong to them."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from importlib import metadata
+from pathlib import Path
+
+OWN_HEADERS = Path(__file__).parent / "include"
+"""Stand-ins for the C library headers that device code likes to include; looked at last."""
+
+_WHEELS = ("nvidia-cuda-runtime", "nvidia-cuda-crt", "nvidia-cuda-cccl")
+_INSTALLED = re.compile(
+    r"/cuda(-[\d.]+)?/(targets/[^/]+/)?include/|/nvidia/[^/]+/include/|^/usr/(local/)?include/"
+)
+"""Where toolkits and wheels put headers, on whatever machine the PTX was made."""
+
+
+@functools.cache
+def toolkit_folders() -> tuple[Path, ...]:
+    """Include folders of the CUDA header wheels that are installed."""
+    found: dict[Path, None] = {}
+    for wheel in _WHEELS:
+        try:
+            files = metadata.files(wheel) or []
+        except metadata.PackageNotFoundError:
+            continue
+        for file in files:
+            parts = file.parts
+            if "include" in parts:
+                root = Path(*parts[: parts.index("include") + 1])
+                found[Path(str(metadata.distribution(wheel).locate_file(root)))] = None
+                found[Path(str(metadata.distribution(wheel).locate_file(root / "cccl")))] = None
+                break
+    return tuple(path for path in found if path.is_dir())
+
+
+def header_name(file: str) -> str:
+    """How an ``#include`` names a toolkit's header: ``cooperative_groups/details/sync.h``."""
+    return re.sub(r".*/include/(cccl/)?", "", file.replace("\\", "/"))
+
+
+@functools.lru_cache(maxsize=1024)
+def is_toolkit(file: str) -> bool:
+    """Whether a source file is no user's: a header of a toolkit, or one of our stand-ins."""
+    name = file.replace("\\", "/")
+    if _INSTALLED.search(name):
+        return True
+    path = os.path.abspath(file)
+    return any(path.startswith(f"{folder}{os.sep}") for folder in (*toolkit_folders(), OWN_HEADERS))

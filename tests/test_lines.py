@@ -1,0 +1,177 @@
+"""Every finding names the user's own line first, then the calls, in both builds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+from simulator import Hazard, Run
+
+DEFECTS = Path(__file__).parent / "defects"
+BUILDS = ("device", "source")
+
+CALLS = """\
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__device__ __noinline__ void put(int* a, int i) {
+    a[i] = i;
+}
+__device__ __forceinline__ void quick(int* a, int i) {
+    a[i] = i;
+}
+__device__ void deep(int* a, int i) {
+    put(a, i + 1);
+}
+__global__ void k(int* a, int n) {
+    put(a, threadIdx.x);
+    put(a, threadIdx.x + n);
+    quick(a, threadIdx.x + n);
+    deep(a, threadIdx.x + n);
+}
+__global__ void once(int* a, int n) {
+    if (threadIdx.x == 0)
+        put(a, 3);
+    put(a, threadIdx.x + n);
+}
+__global__ void atomics(int* a, int n) {
+    atomicAdd(a, 1);
+    if (threadIdx.x == 3)
+        atomicAdd(a + n, 1);
+    atomicAdd(a + 1, 1);
+}
+__global__ void sync(int* a, int n) {
+    if (threadIdx.x < 64)
+        cg::this_thread_block().sync();
+    a[threadIdx.x] = 1;
+    cg::this_thread_block().sync();
+}
+"""
+
+
+def launch(source: str | Path, entry: str, build: str, args: list[Any], block: int = 32) -> Run:
+    return simulator.launch(Kernel.from_cuda(source, entry, build=build), 1, block, args)
+
+
+def only(run: Run, kind: str) -> list[Hazard]:
+    return [h for h in run.hazards if h.kind == kind]
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_the_calls_that_led_to_a_line(build: str) -> None:
+    run = launch(CALLS, "k", build, [np.zeros(32, np.int32), 100])
+    put, quick = only(run, "out-of-bounds")
+    assert (put.lines, quick.lines) == ((4,), (7,))
+    [item] = put.involved
+    assert [source.line for source in (*item.calls, *item.also)] == [14, 10]
+    assert "called from kernel.cu:14  put(a, threadIdx.x + n);" in str(put)
+    assert [source.line for source in quick.involved[0].calls] == [15]
+    assert item.to_dict()["calls"] == [
+        {"file": "kernel.cu", "line": 14, "code": "put(a, threadIdx.x + n);"}
+    ]
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_the_actual_caller_where_there_are_two(build: str) -> None:
+    run = launch(CALLS, "once", build, [np.zeros(32, np.int32), 100])
+    [hazard] = only(run, "out-of-bounds")
+    [item] = hazard.involved
+    assert [source.line for source in item.calls] == [21]
+    assert item.also == ()
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_a_system_function_called_from_several_lines(build: str) -> None:
+    run = launch(CALLS, "atomics", build, [np.zeros(32, np.int32), 100])
+    [hazard] = run.hazards
+    assert (hazard.kind, hazard.lines) == ("out-of-bounds", (26,))
+    assert hazard.sources[0].code == "atomicAdd(a + n, 1);"
+    atomics = {line.line: line.counters.global_atomic.accesses for line in run.by_line()}
+    assert (atomics[24], atomics[27]) == (32, 32)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_the_users_line_before_the_header(build: str) -> None:
+    run = launch(DEFECTS / "check" / "header_line.cu", "k", build, [np.zeros(32, np.int32)])
+    [hazard] = run.hazards
+    assert hazard.kind == "barrier-divergence"
+    assert hazard.lines == (5,)
+    assert hazard.sources[0].file.endswith("header_line.cu")
+    inside = hazard.involved[0].inside
+    assert inside is not None
+    assert inside.file.startswith("cooperative_groups/")
+    assert f"in {inside}" in str(hazard)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_line_tables_name_no_header(build: str) -> None:
+    run = launch(CALLS, "sync", build, [np.zeros(96, np.int32), 0], block=96)
+    assert {line.file for line in run.by_line()} == {"kernel.cu"}
+    assert {31, 32, 33} <= {line.line for line in run.by_line()}
+
+
+def test_a_refusal_names_the_users_line_through_a_header() -> None:
+    file = DEFECTS / "order" / "cuda_atomic_source.cu"
+    with pytest.raises(simulator.SimulatorError, match=r"cuda_atomic_source\.cu:2") as caught:
+        launch(file, "k", "source", [np.zeros(2, np.int32)])
+    assert "an indirect call" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("check/indirect.cu", ("an indirect call", "indirect.cu:4")),
+        ("check/fnaddr.cu", ("the address of the function 'twice'", "fnaddr.cu:2")),
+        ("compile/funcptr.cu", ("an indirect call", "funcptr.cu:4")),
+        ("compile/recursion.cu", ("'fib' calls itself", "recursion.cu:")),
+    ],
+)
+@pytest.mark.parametrize("build", BUILDS)
+def test_what_is_left_to_part_3_is_refused_in_one_line(
+    file: str, words: tuple[str, ...], build: str
+) -> None:
+    kind = np.uint64 if "fnaddr" in file else np.int32
+    with pytest.raises(simulator.SimulatorError) as caught:
+        launch(DEFECTS / file, "k", build, [np.zeros(32, kind)])
+    assert [word for word in words if word not in str(caught.value)] == []
+    assert "\n" not in str(caught.value)
+
+
+def test_copies_of_a_function_share_its_local_memory_and_keep_results() -> None:
+    """Each call has a copy of the function; what it computes does not change."""
+    source = """
+__device__ __noinline__ int pick(const int* from, int n) {
+    int own[8];
+    for (int i = 0; i < 8; i++) own[i] = from[(i * 3 + n) % 8];
+    return own[n % 8] + own[(n + 5) % 8];
+}
+__global__ void k(int* a, const int* b) {
+    int t = threadIdx.x;
+    int sum = pick(b, t) * 3;
+    if (t & 1) sum += pick(b + 8, t + 1);
+    else sum -= pick(b + 16, t + 2);
+    for (int i = 0; i < 3; i++) sum += pick(b + i, i + t);
+    a[t] = sum;
+}
+"""
+    b = (np.arange(40, dtype=np.int32) * 7) % 31
+
+    def pick(at: int, n: int) -> int:
+        own = [int(b[at + (i * 3 + n) % 8]) for i in range(8)]
+        return own[n % 8] + own[(n + 5) % 8]
+
+    expected = []
+    for t in range(32):
+        total = pick(0, t) * 3
+        total += pick(8, t + 1) if t & 1 else -pick(16, t + 2)
+        expected.append(total + sum(pick(i, i + t) for i in range(3)))
+    for build in BUILDS:
+        a = np.zeros(32, np.int32)
+        run = launch(source, "k", build, [a, b])
+        assert run.hazards == []
+        assert a.tolist() == expected
