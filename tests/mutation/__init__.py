@@ -1,0 +1,1 @@
+"""Mutations of the simulator itself: is there a test for every line that matters?"""

@@ -1,0 +1,105 @@
+"""Mutants of an area of the simulator, made by mutmut's operators, and put into a live process."""
+
+from __future__ import annotations
+
+import difflib
+import gc
+import random
+import types
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+AREAS = {
+    "access": ("simulator/access.py",),
+    "memory": ("simulator/memory.py",),
+    "barriers": ("simulator/barriers.py",),
+    "races": ("simulator/races.py",),
+    "intervals": ("simulator/intervals.py",),
+    "order": ("simulator/order.py",),
+    "atomics": ("simulator/atomics.py",),
+    "liveness": ("simulator/blocks.py",),
+    "codegen": ("simulator/codegen.py", "simulator/operands.py"),
+}
+Key = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one file.
+
+    Attributes:
+        file: Relative to the repository.
+        line: The first line that it changes.
+        text: The whole file with the change.
+        diff: The change, for reading.
+    """
+
+    file: str
+    line: int
+    text: str
+    diff: str
+
+
+def codes(text: str, file: str) -> dict[Key, types.CodeType]:
+    """The code of every function of a text, by qualified name and first line."""
+    found: dict[Key, types.CodeType] = {}
+    todo = [compile(text, str(ROOT / file), "exec")]
+    while todo:
+        code = todo.pop()
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                found[constant.co_qualname, constant.co_firstlineno] = constant
+                todo.append(constant)
+    return found
+
+
+def everything(file: str) -> list[Mutant]:
+    """All mutants of a file that change the code of a function (messages, too)."""
+    from mutmut.mutation.file_mutation import create_mutations
+
+    text = (ROOT / file).read_text()
+    module, mutations, _, _ = create_mutations(file, text)
+    made = []
+    for mutation in mutations:
+        if mutation.contained_by_top_level_function is None:
+            continue
+        changed = module.deep_replace(mutation.original_node, mutation.mutated_node).code
+        before, after = text.splitlines(), changed.splitlines()
+        diff = [
+            line for line in difflib.unified_diff(before, after, file, file, lineterm="", n=0)
+            if not line.startswith("---") and not line.startswith("+++")
+        ]  # fmt: skip
+        if not diff:
+            continue
+        line = next(
+            (i for i, (a, b) in enumerate(zip(before, after, strict=False), 1) if a != b), 1
+        )
+        made.append(Mutant(file, line, changed, "\n".join(diff)))
+    return made
+
+
+def drawn(area: str, count: int, seed: int) -> list[Mutant]:
+    """A sample of an area's mutants."""
+    mutants = [m for file in AREAS[area] for m in everything(file)]
+    random.Random(seed).shuffle(mutants)
+    return mutants[:count]
+
+
+def apply(mutant: Mutant) -> int:
+    """Give the functions of this process the mutant's code; how many were changed.
+
+    Functions are changed where they are, so that whoever has imported one calls the mutant.
+    What runs at import (constants, defaults, decorators) cannot be changed so.
+    """
+    path = str(ROOT / mutant.file)
+    old, new = codes((ROOT / mutant.file).read_text(), mutant.file), codes(mutant.text, mutant.file)
+    changed = {key: code for key, code in new.items() if key in old and old[key] != code}
+    count = 0
+    for thing in gc.get_objects():
+        if isinstance(thing, types.FunctionType) and thing.__code__.co_filename == path:
+            code = changed.get((thing.__code__.co_qualname, thing.__code__.co_firstlineno))
+            if code is not None and len(code.co_freevars) == len(thing.__code__.co_freevars):
+                thing.__code__ = code
+                count += 1
+    return count
