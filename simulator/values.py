@@ -79,7 +79,8 @@ def immediate(imm: Imm, kind: str) -> Any:
     if dtype.itemsize == size:
         return value.view(dtype)
     if dtype.kind == "f":
-        return value.view(f"f{size}").astype(dtype)
+        with np.errstate(over="ignore"):
+            return value.view(f"f{size}").astype(dtype)
     raise Unsupported(f"a floating constant for .{kind}")
 
 

@@ -25,6 +25,8 @@ START = [
     "mad.lo.u32 %r3, %r1, %r2, %r0; mul.wide.u32 %rd0, %r3, 4;",
 ]
 LOAD = ["ld.param.u64 %rd1, [p0]; add.u64 %rd2, %rd1, %rd0; ld.global.u32 %r8, [%rd2];"]
+pytestmark = pytest.mark.usefixtures("checked_writes")
+
 STORE = ["ld.param.u64 %rd1, [p1]; add.u64 %rd2, %rd1, %rd0; st.global.u32 [%rd2], %r9;"]
 
 

@@ -17,6 +17,8 @@ from kernels import Kernel
 OPCODES = {"ld", "st", "ldu", "atom", "red", "cvta", "isspacep"}
 TYPES = [f"{sign}{bits}" for sign in "bus" for bits in (8, 16, 32, 64)] + ["f32", "f64"]
 SPACES = ("global", "shared", "local", "generic")
+pytestmark = pytest.mark.usefixtures("checked_writes")
+
 THREADS = 96
 ZERO = {"f32": "0f00000000", "f64": "0d0000000000000000"}
 

@@ -14,6 +14,8 @@ from tests.fuzz.ptx_statements import draw as draw_ptx
 from tests.fuzz.report import Difference, Report
 from tests.fuzz.tree import Statement
 
+pytestmark = pytest.mark.usefixtures("checked_writes")
+
 
 @pytest.mark.parametrize("first", range(0, 120, 30))
 def test_random_ptx(first: int) -> None:

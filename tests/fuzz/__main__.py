@@ -9,8 +9,11 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import os
 import sys
 import time
+
+from simulator.compiler import CHECKED
 
 from .report import Report
 
@@ -51,6 +54,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--net", action="append", choices=NETS, help="only this one (repeatable)")
     parser.add_argument("--count", type=int, help="at most so many programs a net")
     options = parser.parse_args(words)
+    os.environ[CHECKED] = "1"
     names = options.net or available()
     failed = False
     for name in names:

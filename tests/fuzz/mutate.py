@@ -3,8 +3,8 @@
 A text is drawn (kernels of the library in both builds, programs of the defects, a few made
 to have one of everything), damaged at the level of bytes, tokens, numbers, operands,
 modifiers, lines or directives, and launched. It may run, with any result, or end in an error
-of the project. Anything else is a difference: another exception, a message of several lines,
-a register of another dtype than its carrier's, or more CPU time than ``LIMIT``.
+of the project. Anything else is a difference: another exception, a warning, a message
+of several lines, a register of another dtype than its carrier's, more CPU time than ``LIMIT``.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import os
 import random
 import re
 import signal
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,6 @@ import simulator
 from kernels import Kernel, KernelError, library
 from kernels.nvrtc import kernel_names
 from simulator import SimulatorError
-from simulator.compiler import CHECKED
 from tilescope.view import show
 
 from .report import Difference, Report
@@ -337,7 +336,8 @@ def bounded() -> Iterator[None]:
 def judged(text: str, seed: int) -> tuple[str, str]:
     """How a launch ended, and what was wrong with that: empty if nothing was."""
     try:
-        with bounded():
+        with bounded(), warnings.catch_warnings():
+            warnings.simplefilter("error")
             return launch(text, seed), ""
     except (Exception, Slow) as error:
         frames = traceback.extract_tb(error.__traceback__)
@@ -387,23 +387,15 @@ def run(seconds: float, seed: int, count: int | None = None, names: Sequence[str
     report = Report()
     report.known = {"damage": {name for name, _, _ in CHANGES}}
     known: set[str] = set()
-    before = os.environ.get(CHECKED)
-    os.environ[CHECKED] = "1"
-    try:
-        for number in seeds_of(seconds, seed, count):
-            rng = random.Random(number)
-            text = mutant(rng, names or origins(), report)
-            report.programs += 1
-            report.launches += 1
-            ended, wrong = judged(text, number)
-            report.reach("ends", ended or "wrong")
-            kind = wrong.split(":")[0]
-            if wrong and kind not in known:
-                known.add(kind)
-                report.differences.append(Difference(number, wrong, shrunk(text, number, wrong)))
-    finally:
-        if before is None:
-            del os.environ[CHECKED]
-        else:
-            os.environ[CHECKED] = before
+    for number in seeds_of(seconds, seed, count):
+        rng = random.Random(number)
+        text = mutant(rng, names or origins(), report)
+        report.programs += 1
+        report.launches += 1
+        ended, wrong = judged(text, number)
+        report.reach("ends", ended or "wrong")
+        kind = wrong.split(":")[0]
+        if wrong and kind not in known:
+            known.add(kind)
+            report.differences.append(Difference(number, wrong, shrunk(text, number, wrong)))
     return report

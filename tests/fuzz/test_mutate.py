@@ -13,6 +13,8 @@ from . import mutate
 from .report import Report
 from .samples import SAMPLES
 
+pytestmark = pytest.mark.usefixtures("checked_writes")
+
 
 def test_some() -> None:
     quick = [name for name in mutate.origins() if not name.startswith("cuda")]

@@ -11,15 +11,11 @@ from collections.abc import Iterator
 import pytest
 
 import device
-from simulator.compiler import CHECKED
 
 
 @pytest.fixture(scope="module", autouse=True)
-def checked_writes() -> Iterator[None]:
-    """Generated code holds each register that it writes to its carrier's dtype."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(CHECKED, "1")
-        yield
+def every_write_is_checked(checked_writes: None) -> None:
+    """Here always."""
 
 
 @pytest.fixture(scope="session", autouse=True)
