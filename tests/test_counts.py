@@ -1,0 +1,108 @@
+"""Counts that no result shows: divergent branches, and the sectors of local memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+
+HEAD = """\
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a) {
+.reg .pred %p, %q; .reg .b32 %r<8>; .reg .b64 %d<8>;
+.local .align 16 .b8 own[256];
+ld.param.u64 %d0, [a];
+mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, 0;
+"""
+
+
+def launched(body: str, grid: int, block: int, schedule: str | int = "lockstep") -> simulator.Run:
+    kernel = Kernel.from_ptx(f"{HEAD}{body}\nret;\n}}\n")
+    return simulator.launch(kernel, grid, block, [np.zeros(4, np.int32)], schedule=schedule)
+
+
+def branch(condition: str) -> str:
+    return f"{condition}\n@%p bra SKIP;\nadd.u32 %r2, %r2, 1;\nSKIP:"
+
+
+@pytest.mark.parametrize(
+    ("condition", "grid", "block", "divergent"),
+    [
+        ("setp.lt.u32 %p, %r0, 16;", 1, 32, 1),
+        ("setp.lt.u32 %p, %r0, 16;", 1, 128, 1),
+        ("setp.lt.u32 %p, %r0, 16;", 3, 64, 3),
+        ("setp.lt.u32 %p, %r0, 32;", 2, 128, 0),
+        ("setp.lt.u32 %p, %r0, 48;", 2, 128, 2),
+        ("setp.lt.u32 %p, %r1, 1;", 2, 64, 0),
+        ("and.b32 %r3, %r0, 1; setp.eq.u32 %p, %r3, 0;", 2, 96, 6),
+        ("and.b32 %r3, %r0, 1; setp.eq.u32 %p, %r3, 0;", 1, 33, 1),
+        ("add.u32 %r3, %r0, %r1; setp.lt.u32 %p, %r3, 32;", 3, 64, 2),
+        ("setp.lt.u32 %p, %r0, 0;", 1, 64, 0),
+    ],
+)
+@pytest.mark.parametrize("schedule", ["lockstep", "warps"])
+def test_divergent_branches(
+    condition: str, grid: int, block: int, divergent: int, schedule: str
+) -> None:
+    """A branch is divergent once for each warp whose lanes part."""
+    run = launched(branch(condition), grid, block, schedule)
+    assert run.counters.divergent_branches == divergent
+
+
+def test_a_loop_that_lanes_leave_one_by_one() -> None:
+    """Each round but the last parts the warp: 31 of 32 rounds; lanes that left do not count."""
+    body = "LOOP: add.u32 %r2, %r2, 1; setp.le.u32 %p, %r2, %r0; @%p bra LOOP;"
+    assert launched(body, 1, 32).counters.divergent_branches == 31
+    assert launched(body, 2, 32).counters.divergent_branches == 62
+
+
+@pytest.mark.parametrize("block", [32, 64, 40])
+@pytest.mark.parametrize(
+    ("kind", "width", "offset"),
+    [("u32", 4, 0), ("u32", 4, 20), ("u64", 8, 8), ("v2.u32", 8, 16), ("v4.u32", 16, 32),
+     ("u8", 1, 3), ("u16", 2, 6)],
+)  # fmt: skip
+def test_the_same_local_element_of_all_threads(
+    kind: str, width: int, offset: int, block: int
+) -> None:
+    """The same word of a warp's threads stands side by side: full sectors, whatever the width."""
+    count = int(kind[1]) if kind.startswith("v") else 1
+    names = [f"%d{i}" if width == 8 and count == 1 else f"%r{i + 2}" for i in range(count)]
+    value = "{" + ", ".join(names) + "}" if count > 1 else names[0]
+    lines = [
+        f"st.local.{kind} [own+{offset}], {value};",
+        f"ld.local.{kind} {value}, [own+{offset}];",
+    ]
+    run = launched("\n".join(lines), 1, block)
+    warps = [min(32, block - first) for first in range(0, block, 32)]
+    sectors = sum(-(-lanes * max(width, 4) // 32) for lanes in warps)
+    for traffic in (run.counters.local_store, run.counters.local_load):
+        assert traffic.requests == len(warps)
+        assert traffic.sectors == sectors
+        assert traffic.bytes == block * width
+
+
+def test_another_local_element_in_each_thread() -> None:
+    """Thread t's word t: every lane falls into a row, and so into a sector, of its own."""
+    body = (
+        "mul.wide.u32 %d1, %r0, 4; mov.u64 %d2, own; add.u64 %d2, %d2, %d1;\n"
+        "st.local.u32 [%d2], %r0;"
+    )
+    run = launched(body, 1, 32)
+    assert run.counters.local_store.requests == 1
+    assert run.counters.local_store.sectors == 32
+
+
+def test_a_local_byte_and_its_neighbour() -> None:
+    """Odd threads take the next byte of the same word: still one word a thread."""
+    body = (
+        "and.b32 %r3, %r0, 1; cvt.u64.u32 %d1, %r3; mov.u64 %d2, own; add.u64 %d2, %d2, %d1;\n"
+        "st.local.u8 [%d2+4], %r0;"
+    )
+    run = launched(body, 1, 32)
+    assert run.counters.local_store.sectors == 4
+    assert run.counters.local_store.bytes == 32

@@ -1,0 +1,81 @@
+"""What changes of the simulator, made by hand, once went unnoticed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+
+HEAD = """\
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out, .param .u32 n) {
+.reg .pred %p, %q; .reg .b32 %r<8>; .reg .b64 %d<8>;
+.shared .align 4 .b8 s[128];
+ld.param.u64 %d0, [out]; ld.param.u32 %r1, [n];
+mov.u32 %r0, %tid.x; mul.wide.u32 %d1, %r0, 4; add.u64 %d2, %d0, %d1;
+mov.u64 %d3, s; add.u64 %d4, %d3, %d1;
+setp.lt.u32 %p, %r0, %r1;
+"""
+
+
+def kernel(body: str) -> Kernel:
+    return Kernel.from_ptx(f"{HEAD}{body}\nst.global.u32 [%d2], %r2;\nret;\n}}\n")
+
+
+@pytest.mark.parametrize("guard", ["", "@!%q "])
+@pytest.mark.parametrize("back", [4, 8, 64])
+def test_before_the_first_byte_of_shared_memory(guard: str, back: int) -> None:
+    """The constant part of an address can bring it below zero, for all lanes or for some."""
+    body = (
+        "setp.gt.u32 %q, %r0, 99; st.shared.u32 [%d4], %r0; bar.sync 0;\n"
+        f"{guard}ld.shared.u32 %r2, [%d4+-{back}];"
+    )
+    out = np.zeros(16, np.uint32)
+    run = simulator.launch(kernel(body), 1, 16, [out, 0], checks={"memory"})
+    (hazard,) = run.hazards
+    assert hazard.kind == "out-of-bounds"
+    assert hazard.space == "shared"
+    reach = back // 4
+    assert out[:reach].tolist() == [0xFFFFFFFF] * min(reach, 16)
+    assert out[reach:].tolist() == list(range(16 - min(reach, 16)))
+
+
+def test_the_first_byte_of_shared_memory() -> None:
+    body = "st.shared.u32 [%d4], %r0; bar.sync 0;\nld.shared.u32 %r2, [s];"
+    out = np.ones(16, np.uint32)
+    assert simulator.launch(kernel(body), 1, 16, [out, 0]).hazards == []
+    assert not out.any()
+
+
+@pytest.mark.parametrize("first", [32, 0])
+def test_a_verdict_about_an_interval_depends_on_what_came_before(first: int) -> None:
+    """The same accesses between barriers, once after the writes and once without them."""
+    body = "@%p st.shared.u32 [%d4], %r0;\nbar.sync 0;\nld.shared.u32 %r2, [%d4];\nbar.sync 0;"
+    k = kernel(body)
+    for n in (first, 32 - first, first):
+        run = simulator.launch(k, 1, 32, [np.zeros(32, np.uint32), n])
+        kinds = [hazard.kind for hazard in run.hazards]
+        assert kinds == ([] if n else ["uninitialised"])
+
+
+@pytest.mark.parametrize("n", [0, 5, 32])
+def test_a_guarded_write_leaves_the_other_lanes_their_value(n: int) -> None:
+    """A register that is written under a guard in the next block lives on until then."""
+    body = "mov.u32 %r2, 7;\nbra.uni NEXT;\nNEXT: @%p mov.u32 %r2, 1;\nbra.uni LAST;\nLAST:"
+    out = np.zeros(32, np.uint32)
+    simulator.launch(kernel(body), 1, 32, [out, n])
+    assert out.tolist() == [1] * n + [7] * (32 - n)
+
+
+def test_a_guarded_load_leaves_the_other_lanes_their_value() -> None:
+    body = (
+        "mov.u32 %r2, 7; st.shared.u32 [%d4], %r0; bar.sync 0;\n"
+        "@%p ld.shared.u32 %r2, [%d4];\nbar.sync 0;"
+    )
+    out = np.zeros(32, np.uint32)
+    simulator.launch(kernel(body), 1, 32, [out, 5])
+    assert out.tolist() == [0, 1, 2, 3, 4] + [7] * 27
