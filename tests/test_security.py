@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import builtins
-import json
 import os
 import re
-import stat
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import simulator
-from kernels import CompileError, Kernel, KernelError, nvrtc, reading
+from kernels import Kernel, KernelError, reading
 from simulator import SimulatorError
 from simulator.program import Program
 from tilescope.cli import main
@@ -212,32 +209,6 @@ def test_pipes_devices_and_long_files_are_not_read(tmp_path: Path) -> None:
     assert [len(text or "") for text in texts] == [0, 0, 0, reading.LIMIT]
 
 
-def test_headers_of_a_cuda_source_are_shown(tmp_path: Path) -> None:
-    """The user's own, below the folder and from ``-I``; not what inline assembly names."""
-    include = tmp_path / "include"
-    folder = tmp_path / "source"
-    for place in (include, folder):
-        place.mkdir()
-    body = "__device__ __forceinline__ void {0}(int* a) {{ a[5000] = 1; /* {0} */ }}\n"
-    (folder / "near.cuh").write_text(body.format("near"))
-    (include / "far.cuh").write_text(body.format("far"))
-    (tmp_path / "secret").write_text("sesame\n")
-    source = folder / "k.cu"
-    source.write_text(
-        '#include "near.cuh"\n#include "far.cuh"\n'
-        '__global__ void k(int* a) {\n near(a);\n far(a);\n'
-        f' asm volatile(".file 77 \\"{tmp_path}/secret\\"\\n .loc 77 1 0\\n"\n'
-        '  " st.global.u32 [%0], 1;" :: "l"(a));\n}\n'
-    )  # fmt: skip
-    kernel = Kernel.from_cuda(source, "k", options=(f"-I{include}",))
-    found = simulator.launch(kernel, 1, 1, [np.zeros(4, np.int32)])
-    codes = " ".join(line.code for line in found.by_line())
-    assert "/* near */" in codes
-    assert "/* far */" in codes
-    assert any("secret" in line.file for line in found.by_line())
-    assert "sesame" not in codes
-
-
 def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run(ptx(STORE, f'.global .b32 x;\n.file 1 "{tmp_path / "new"}"'))
@@ -276,134 +247,3 @@ def test_control_characters_are_not_printed(tmp_path: Path) -> None:
     assert "nothing" in told
     assert "name" in told
     assert not set(told) & {"\x1b", "\x07", "\r", "\u202e"}
-
-
-# -- CUDA sources ---------------------------------------------------------------------------------
-
-
-def test_host_code_does_not_run(tmp_path: Path) -> None:
-    mark = tmp_path / "mark"
-    source = tmp_path / "k.cu"
-    source.write_text(
-        "#include <cstdlib>\n"
-        f'struct Early {{ Early() {{ system("touch {mark}"); }} }};\nEarly early;\n'
-        "__global__ void k(int* a) { a[threadIdx.x] = 1; }\n"
-        f'int main() {{ system("touch {mark}"); k<<<1, 32>>>(nullptr); }}\n'
-    )
-    check_file(source)
-    assert not mark.exists()
-
-
-def test_an_include_can_name_any_file(tmp_path: Path) -> None:
-    """What the page says a source can do."""
-    (tmp_path / "secret").write_text("sesame;\n")
-    with pytest.raises(CompileError, match="sesame"):
-        Kernel.from_cuda(f'#include "{tmp_path}/secret"\n__global__ void k() {{}}', "k")
-
-
-# -- the cache ------------------------------------------------------------------------------------
-
-SOURCE = "__global__ void k(int* a) {\n a[threadIdx.x] = 7; }\n"
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("TILESCOPE_CACHE", str(tmp_path / "cache"))
-    Kernel.from_cuda(SOURCE, "k")
-    (file,) = (tmp_path / "cache").iterdir()
-    assert file.suffix == ".json"
-    return file
-
-
-GOOD = Kernel.from_ptx(ptx("")).ptx
-WRONG: list[Any] = [
-    "", "{", "null", "7", "[]", '"text"', "{}", "[" * 100_000, "\xff\x00",
-    {"ptx": 7, "entry": "k"}, {"ptx": None, "entry": None}, {"ptx": ["x"], "entry": "k"},
-    {"ptx": GOOD, "entry": 3}, {"ptx": GOOD, "entry": "other"}, {"ptx": GOOD, "entry": ["k"]},
-    {"ptx": {"a": 1}, "entry": "k"}, {"ptx": "", "entry": "k"}, {"ptx": GOOD},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("content", WRONG, ids=lambda c: str(c)[:24])
-def test_a_wrong_cache_file_is_a_miss(cache: Path, content: Any) -> None:
-    text = content if isinstance(content, str) else json.dumps(content)
-    cache.write_bytes(text.encode("latin-1"))
-    kernel = Kernel.from_cuda(SOURCE, "k")
-    out = np.zeros(4, np.int32)
-    simulator.launch(kernel, 1, 4, [out])
-    assert out.tolist() == [7] * 4
-    assert json.loads(cache.read_text())["ptx"] == kernel.ptx
-
-
-def test_a_cache_file_that_is_a_folder(cache: Path) -> None:
-    cache.unlink()
-    cache.mkdir()
-    assert ".entry" in Kernel.from_cuda(SOURCE, "k").ptx
-    assert list(cache.parent.iterdir()) == [cache]
-
-
-def test_the_cache_runs_no_code(cache: Path) -> None:
-    stored = json.loads(cache.read_text())
-    evil = stored["ptx"].replace("ret;", f"call {EVIL}, (); ret;") + f".func {EVIL} () {{ ret; }}"
-    cache.write_text(json.dumps(stored | {"ptx": evil}))
-    kernel = Kernel.from_cuda(SOURCE, "k")
-    assert kernel.ptx == evil
-    with pytest.raises(SimulatorError):
-        simulator.launch(kernel, 1, 4, [np.zeros(4, np.int32)])
-
-
-def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TILESCOPE_CACHE", str(tmp_path / "cache"))
-
-    def full(*_: Any, **__: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    steps: list[tuple[Any, str, Callable[..., Any]]] = [
-        (json, "dump", full), (os, "replace", full), (nvrtc.tempfile, "mkstemp", full),
-    ]  # fmt: skip
-    for owner, name, failing in steps:
-        with monkeypatch.context() as patch:
-            patch.setattr(owner, name, failing)
-            assert ".entry" in Kernel.from_cuda(SOURCE, "k").ptx
-        assert list((tmp_path / "cache").iterdir()) == []
-
-
-# -- array files and pages ------------------------------------------------------------------------
-
-
-def test_pickled_arrays_are_refused(tmp_path: Path) -> None:
-    file = tmp_path / "a.npy"
-
-    class Evil:
-        def __reduce__(self) -> Any:
-            return os.mkdir, (str(tmp_path / "made"),)
-
-    np.save(file, np.array([Evil()], object), allow_pickle=True)
-    path = tmp_path / "k.ptx"
-    path.write_text(ptx(""))
-    told = command("run", str(path), "k", "--grid", "1", "--block", "1", f"i32[1]=@{file}")
-    assert told.exit_code == 2
-    assert not (tmp_path / "made").exists()
-
-
-def test_a_page_shows_text_as_text(tmp_path: Path) -> None:
-    tag = "</script><script>alert(1)</script><!--"
-    source = tmp_path / "k.cu"
-    source.write_text(f"__global__ void k(int* a) {{ a[threadIdx.x] = 1; /* {tag} */ }}\n")
-    traced = simulator.launch(
-        Kernel.from_cuda(source, "k"), 1, 32, [np.zeros(32, np.int32)], trace=True
-    )
-    page = show(traced).content
-    assert "alert(1)" in page
-    assert tag not in page
-    assert page.count("<script") == page.count("</script") == 3
-    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
-    assert policy
-    assert policy[1].startswith("default-src &#39;none&#39;; script-src &#39;sha256-")
-    assert "unsafe" not in policy[1]
-    assert "http" not in re.sub(r"http://www\.w3\.org/\S+", "", policy[1])
-
-
-def test_caches_and_dumps_are_plain_files(cache: Path) -> None:
-    assert stat.S_ISREG(cache.stat().st_mode)
-    assert cache.stat().st_mode & 0o077 == 0

@@ -151,7 +151,8 @@ def measure(words: Sequence[str], level: int | None) -> Readings:
             find_ncu(), "--csv", "--page", "raw", "--print-units", "base",
             "--clock-control", "none",  # counts need no fixed clock, and setting one needs rights
             "--metrics", metrics, "--log-file", str(log),
-            sys.executable, "-m", "tilescope", "_launch", *words, "--launches", str(LAUNCHES),
+            # -P: nothing in the working folder is taken for a module.
+            sys.executable, "-P", "-m", "tilescope", "_launch", *words, "--launches", str(LAUNCHES),
         ]  # fmt: skip
         if level is not None:
             command += ["--jit-level", str(level)]
