@@ -8,8 +8,10 @@ What the right-hand half of a form (``instructions.grammar``) may hold:
   variable; ``*``: so may ``_``; ``a|b``: two results, ``a|b?``: or one;
 - ``v:t``: as many as ``.v2`` or ``.v4`` says, in braces; ``{t}``: one, or two or four in braces
   that together have ``t``'s size;
-- ``@``: an address; ``imm``: a constant, ``d8``: from 0 to 255 (or a register); ``bar``: a
-  barrier's number, ``threads``: its count; ``where``: a generic address; ``label``.
+- ``@``: an address, ``where``: a generic one; ``label``; ``policy``: of a cache; ``predicate``:
+  in a register; ``imm``: a constant, ``d8``: from 0 to 255 (or a register), ``d16``, ``event``,
+  ``128``: in their ranges; ``bar``: a barrier's number, ``threads``: its count; ``registers``: of
+  a thread.
 """
 
 from __future__ import annotations
@@ -31,6 +33,10 @@ _WIDE_SPECIALS = ("%clock64", "%globaltimer", "%gridid")
 _EITHER = ("%gridid",)
 
 
+_RANGES = {"d8": (0, 255), "event": (0, 15), "d16": (0, 65535), "128": (128, 128)}
+"""What some constants may be."""
+
+
 def bits(kind: str) -> int:
     """The size of a type."""
     if kind in ("pred", "tf32", "i32"):
@@ -48,6 +54,8 @@ def holds(register: str, kind: str, wider: bool) -> bool:
     have, need = bits(register), bits(kind)
     if have < need or (have > need and not wider):
         return False
+    if kind in ("s16x2", "u16x2"):
+        return register in ("b32", "f16x2")
     if kind.startswith("bf") or kind == "tf32":
         return register == f"b{need}"
     if kind.startswith("b"):
@@ -72,6 +80,11 @@ def check(ins: Instruction, match: Match, register: Register) -> None:
         checker.result(spec, operand)
     for spec, operand in zip(sources, operands[len(results) :], strict=True):
         checker.source(spec, operand)
+
+
+def index(ins: Instruction, register: Register) -> None:
+    """Check the index of ``brx.idx``; its labels were read by the parser."""
+    _Checker(ins, (), register).value("i32", ins.operands[0])
 
 
 class _Checker:
@@ -133,9 +146,9 @@ class _Checker:
         elif operand is None and "*" in spec:
             return
         elif spec.startswith("v:"):
-            for item in self.items(spec, operand):
+            for one, item in zip(self.each(spec), self.items(spec, operand), strict=True):
                 if item is not None:
-                    self.into(f"b{bits(self.kind(spec[2:]))}~" if self.many() else spec[2:], item)
+                    self.into(one, item)
         elif spec.startswith("{") and isinstance(operand, Vector):
             for item in operand.items:
                 if item is not None:
@@ -146,6 +159,10 @@ class _Checker:
     def many(self) -> int:
         """How many values ``.v2`` ... asks for; 0 without it."""
         return next((int(m[1:]) for m in self.ins.modifiers if m in ("v2", "v4", "v8")), 0)
+
+    def each(self, spec: str) -> list[str]:
+        """The types of a vector's values: ptxas looks at the kind of the first alone."""
+        return [spec[2:]] + [f"b{bits(self.kind(spec[2:]))}~"] * (self.many() - 1)
 
     def items(self, spec: str, operand: Operand | None) -> tuple[Operand | None, ...]:
         """The values of a vector operand."""
@@ -172,13 +189,19 @@ class _Checker:
         if spec == "@":
             if not isinstance(operand, Address):
                 raise Wrong(f"an address in brackets is needed, not {shown(operand)}")
-        elif spec in ("imm", "d8", "bar", "threads"):
+        elif spec in _RANGES or spec in ("imm", "bar", "threads", "registers"):
             self.constant(spec, operand)
         elif spec == "where":
-            self.value("u64" if isinstance(operand, Imm | Symbol) else "b32~", operand)
+            if isinstance(operand, Reg) and self.declared(operand)[0] not in "bus":
+                raise Wrong(f"the register {operand.name!r} holds no address")
+            self.value("b32~" if isinstance(operand, Reg) else "u64", operand)
+        elif spec in ("policy", "predicate"):
+            if isinstance(operand, Symbol) or (spec == "predicate" and isinstance(operand, Imm)):
+                raise Wrong(f"{shown(operand)} cannot stand there")
+            self.value("b64" if spec == "policy" else "pred", operand)
         elif spec.startswith("v:"):
-            for item in self.items(spec, operand):
-                self.value(f"b{bits(self.kind(spec[2:]))}~" if self.many() else spec[2:], item)
+            for one, item in zip(self.each(spec), self.items(spec, operand), strict=True):
+                self.value(one, item)
         elif spec.startswith("{"):
             if isinstance(operand, Vector):
                 for item in operand.items:
@@ -192,13 +215,16 @@ class _Checker:
         """A constant in its range, or a register where one may stand."""
         if isinstance(operand, Imm) and operand.kind == "int":
             number = operand.value
-            if spec == "d8" and not 0 <= number <= 255:
-                raise Wrong(f"{number} is not from 0 to 255")
+            low, high = _RANGES.get(spec, (number, number))
+            if not low <= number <= high:
+                raise Wrong(f"{number} is not from {low} to {high}")
             if spec == "bar" and not 0 <= number & 0xFFFFFFFF <= 15:
                 raise Wrong(f"there is no barrier {number}, they are 0 to 15")
+            if spec == "registers" and (number % 8 or not 24 <= number <= 256):
+                raise Wrong(f"{number} registers are not a multiple of 8 from 24 to 256")
             if spec == "threads" and (number <= 0 or number % 32):
                 raise Wrong(f"{number} threads are not a multiple of 32")
-        elif spec == "imm":
+        elif spec not in ("d8", "bar", "threads"):
             raise Wrong(f"a constant is needed, not {shown(operand)}")
         else:
             self.value("i32", operand)
@@ -206,7 +232,7 @@ class _Checker:
     def value(self, spec: str, operand: Operand | None) -> None:
         """A register or constant that is read."""
         kind = self.kind(spec)
-        whole = kind[0] in "bus" and not kind.startswith("bf")
+        whole = kind[0] in "bus" and not kind.startswith("bf") and "x" not in kind
         if isinstance(operand, Reg):
             if operand.negated and kind != "pred":
                 raise Wrong("only predicates can be negated")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from . import operand_types
 from .errors import PtxError
 from .instructions import TABLE
-from .instructions.grammar import Match, Misfit, find, target_number
+from .instructions.grammar import Match, Misfit, find
 from .module import Address, Function, Imm, Instruction, Module, Operand, Pair, Reg, Symbol, Vector
 from .operand_types import Wrong
 from .sources import short_path
@@ -35,9 +35,8 @@ def check(function: Function, module: Module) -> None:
 
 def problems(function: Function, module: Module) -> Iterator[PtxError]:
     """Everything that is wrong with a function's instructions, one error for each."""
-    target = target_number(module.target)
     for ins in function.body:
-        error = _instruction(ins, function, module, target)
+        error = _instruction(ins, function, module)
         if error is not None:
             yield error
 
@@ -62,7 +61,7 @@ def not_yet(ins: Instruction, about: str) -> PtxError:
 
 
 @functools.lru_cache(maxsize=4096)
-def _forms(opcode: str, modifiers: tuple[str, ...], target: int) -> list[Match] | Misfit | str:
+def _forms(opcode: str, modifiers: tuple[str, ...], target: str) -> list[Match] | Misfit | str:
     """The forms an instruction may have, why it has none, or what it is about that is missing."""
     found = TABLE[opcode]
     matches = find(found.forms, modifiers, target)
@@ -73,15 +72,13 @@ def _forms(opcode: str, modifiers: tuple[str, ...], target: int) -> list[Match] 
     return matches
 
 
-def _instruction(
-    ins: Instruction, function: Function, module: Module, target: int
-) -> PtxError | None:
+def _instruction(ins: Instruction, function: Function, module: Module) -> PtxError | None:
     known = TABLE.get(ins.opcode)
     if known is None:
         return PtxError(f"{ins.name!r} is no instruction of PTX: {place(ins)}")
     if known.kind == "later":
         return not_yet(ins, known.section)
-    forms = _forms(ins.opcode, ins.modifiers, target)
+    forms = _forms(ins.opcode, ins.modifiers, module.target)
     if isinstance(forms, str):
         return not_yet(ins, forms)
     if isinstance(forms, Misfit):
@@ -91,7 +88,9 @@ def _instruction(
             raise Wrong(f"the guard {ins.guard.name!r} is no predicate")
         if known.kind == "call" and ins.targets[0] in function.registers:
             return not_yet(ins, "an indirect call")
-        if known.kind not in ("branch", "call"):
+        if ins.opcode == "brx" and ins.operands:
+            operand_types.index(ins, function.registers.get)
+        elif known.kind not in ("branch", "call"):
             _operands(ins, forms, function)
         for operand in ins.operands:
             _names(ins, operand, function, module)
@@ -134,16 +133,18 @@ def _names(ins: Instruction, operand: Operand | None, function: Function, module
             raise Wrong(f"{operand.name!r} is not declared")
         if space == "texture":
             raise NotYet("textures and surfaces")
-        if space == "global" and ins.types and operand_types.bits(ins.types[-1]) == 32:
+        narrow = ins.opcode == "mov" and ins.types[-1] in ("b32", "u32", "s32")
+        if space == "global" and narrow and not operand.offset:
             raise Wrong(f"{operand.name!r} has an address of 64 bits")
+        if ins.opcode == "cvta" and not ins.has("to") and space not in ("label", "function"):
+            _in_space(operand.name, space, ins)
     elif isinstance(operand, Address):
         _address(ins, operand, function, module)
 
 
 def _address(ins: Instruction, operand: Address, function: Function, module: Module) -> None:
     base = operand.base
-    words = [m.split("::")[0] for m in ins.modifiers]
-    named = next((w for w in words if w in _SPACES), "")
+    named = _named_space(ins)
     if isinstance(base, Reg):
         found = function.registers.get(base.name)
         if found is None:
@@ -164,8 +165,26 @@ def _address(ins: Instruction, operand: Address, function: Function, module: Mod
             raise Wrong(f"{base.name!r} is not declared")
         if space == "label":
             raise Wrong(f"the label {base.name!r} is no variable")
-        if named and named != space:
-            raise Wrong(f"{base.name.split('#')[0]!r} is in .{space}, not in .{named}")
+        if named == "param" and ins.opcode == "st" and function.is_entry:
+            if any(p.name == base.name for p in function.params):
+                raise Wrong(f"{base.name!r} is a parameter of the kernel")
+        if space in ("const", "param") and not named:
+            raise Wrong(f"{base.name!r} is in .{space}, which has no generic addresses here")
+        if ins.opcode == "prefetchu" and space != "global":
+            raise Wrong(f"{base.name!r} is in .{space}")
+        _in_space(base.name, space, ins)
+
+
+def _named_space(ins: Instruction) -> str:
+    """The state space that an instruction names, if it names one."""
+    words = (m.split("::")[0] for m in ins.modifiers)
+    return next((w for w in words if w in _SPACES), "")
+
+
+def _in_space(name: str, space: str, ins: Instruction) -> None:
+    named = _named_space(ins)
+    if named and named != space:
+        raise Wrong(f"{name.split('#')[0]!r} is in .{space}, not in .{named}")
 
 
 def _space(name: str, function: Function, module: Module) -> str | None:

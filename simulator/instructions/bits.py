@@ -313,7 +313,7 @@ def bit_field_insert(ins: Instruction) -> Op:
 @row(
     "bmsk", section=INTEGER,
     forms="""
-        clamp|wrap .b32 : t = t t
+        clamp|wrap .b32 : i32 = i32 i32
     """,
 )  # fmt: skip
 def bit_mask(ins: Instruction) -> Op:

@@ -73,7 +73,11 @@ _FLOATS = f"{_SIGNED}|equ|neu|ltu|leu|gtu|geu|num|nan"
 
 def _combined(lines: str) -> str:
     """The forms of a comparison, and those that combine it with a predicate."""
-    return lines + "\n".join(f"and|or|xor {x} pred" for x in lines.strip().splitlines())
+    more = (
+        f"and|or|xor {x} {'predicate' if '.bf16' in x else 'pred'}"
+        for x in lines.strip().splitlines()
+    )
+    return lines + "\n".join(more)
 
 
 @row(
@@ -82,8 +86,10 @@ def _combined(lines: str) -> str:
         eq|ne .b16|b32|b64 : pred|pred? = t t
         {_SIGNED} .s16|s32|s64 : pred|pred? = t t
         {_UNSIGNED} .u16|u32|u64 : pred|pred? = t t
-        {_FLOATS} ftz? .f32|f16|f16x2 : pred|pred? = t t
-        {_FLOATS} .f64|bf16|bf16x2 : pred|pred? = t t
+        {_FLOATS} ftz? .f32|f16x2 : pred|pred? = t t
+        {_FLOATS} ftz? .f16 : pred* = t t
+        {_FLOATS} .f64|bf16x2 : pred|pred? = t t
+        {_FLOATS} .bf16 : pred* = t t
     """),
 )  # fmt: skip
 def set_predicate(ins: Instruction) -> Op:
@@ -119,16 +125,23 @@ _TRUE = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}
 @row(
     "set", section=SECTION,
     forms=_combined(f"""
-        eq|ne .u32|s32|f32 .b16|b32|b64 : t0 = t t
-        {_SIGNED} .u32|s32|f32 .s16|s32|s64 : t0 = t t
-        {_UNSIGNED} .u32|s32|f32 .u16|u32|u64 : t0 = t t
-        {_FLOATS} ftz? .u32|s32|f32 .f32|f16 : t0 = t t
-        {_FLOATS} .u32|s32|f32 .f64|bf16 : t0 = t t
-        {_FLOATS} ftz? .f16|u16|s16 .f16 : t0 = t t
+        eq|ne .u32|s32|f32|f16|bf16 .b16|b32|b64 : t0 = t t
+        {_SIGNED} .u32|s32|f32|f16|bf16 .s16|s32|s64 : t0 = t t
+        {_UNSIGNED} .u32|s32|f32|f16|bf16 .u16|u32|u64 : t0 = t t
+        {_FLOATS} ftz? .u32|s32|f32|f16 .f32 : t0 = t t
+        {_FLOATS} .bf16 .f32|f16|bf16 : t0 = t t
+        {_FLOATS} .u32|s32|f32|f16|bf16 .f64 : t0 = t t
+        {_FLOATS} ftz? .u32|s32|u16|s16|f16 .f16 : t0 = t t
+        {_FLOATS} .u32|s32|u16|s16 .bf16 : t0 = t t
+    """) + f"""
         {_FLOATS} ftz? .f16x2 .f16x2 : t0 = t t
-        {_FLOATS} .bf16|u16|s16 .bf16 : t0 = t t
         {_FLOATS} .bf16x2 .bf16x2 : t0 = t t
-    """),
+    """,
+    later=f"""
+        and|or|xor {_FLOATS} ftz? .f16x2 .f16x2 : pairs combined with a predicate
+        and|or|xor {_FLOATS} .bf16x2 .bf16x2 : pairs combined with a predicate
+        and|or|xor? {_FLOATS} ftz? .u32|s32 .f16x2|bf16x2 : pairs compared into a word
+    """,
 )  # fmt: skip
 def set_value(ins: Instruction) -> Op:
     """Compare into a number: all ones or 1.0 where true."""

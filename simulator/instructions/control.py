@@ -20,33 +20,49 @@ plain("exit", section=CONTROL, kind="exit", forms=" :")
 plain("trap", section=MISCELLANEOUS, kind="trap", forms=" :")
 plain("brkpt", section=MISCELLANEOUS, kind="nothing", forms=" :")
 plain("nanosleep", section=MISCELLANEOUS, kind="nothing", forms=".u32 : = i32")
-plain("pmevent", section=MISCELLANEOUS, kind="nothing", forms="mask? : = imm")
 plain(
-    "setmaxnreg", section=MISCELLANEOUS, kind="nothing", forms="inc|dec sync aligned .u32 : = imm"
+    "pmevent",
+    section=MISCELLANEOUS,
+    kind="nothing",
+    forms="""
+        : = event
+        mask : = d16
+    """,
+)
+plain(
+    "setmaxnreg",
+    section=MISCELLANEOUS,
+    kind="nothing",
+    forms="inc|dec! sync aligned .u32|s32 @a : = registers",
 )
 plain("griddepcontrol", section=PARALLEL, kind="nothing", forms="launch_dependents|wait :")
 plain(
     "membar", section=PARALLEL, kind="nothing",
     forms="""
         cta|gl|sys :
-        proxy alias|async|async.global|async.shared::cta :
+        proxy! alias :
     """,
 )  # fmt: skip
 plain(
     "fence", section=PARALLEL, kind="nothing",
     forms="""
         sc|acq_rel|acquire|release? cta|cluster|gpu|sys :
-        proxy alias|async :
-        proxy async global|shared::cta :
+        proxy! alias|async :
+        proxy! async global|shared::cta :
     """,
     later="""
         mbarrier_init release cluster : mbarrier
+        acquire|release sync_restrict::shared::cta|sync_restrict::shared::cluster cluster : clusters
+        proxy! async::generic acquire|release \
+            sync_restrict::shared::cta|sync_restrict::shared::cluster cluster : clusters
+        proxy! async shared::cluster : clusters
+        proxy! tensormap::generic acquire|release cta|cluster|gpu|sys : tensor maps
     """,
 )  # fmt: skip
 
 _BLOCK = """
-    cta! sync! {0} : = bar
-    cta! sync! {0} : = bar threads
+    cta! sync {0} : = bar
+    cta! sync {0} : = bar threads
     cta! arrive! {0} : = bar threads
     cta! red! {0} popc .u32 : t = bar pred
     cta! red! {0} popc .u32 : t = bar threads pred

@@ -6,7 +6,7 @@ A row lists its *forms*, each a line such as ``"rn|rz? ftz? .f32 : t = t t"``:
   may come in any order, as ptxas has it, each at most once;
 - ``lo|hi!``: directly after the opcode;
 - ``.f32|f64``: a type; several types come in their order;
-- ``@100``: for targets from sm_100 on (``@-69``: up to sm_69);
+- ``@100``: for targets from sm_100 on (``@-69``: up to sm_69; ``@a``: sm_90a and the like);
 - left of ``=`` the types of the results, right of it those of the sources (``operands``): ``t``
   the form's last type, ``t0`` its first, ``2t`` one of twice the size, or a type's name.
 """
@@ -34,7 +34,7 @@ class Form:
     Attributes:
         text: As the row has it.
         head: Slots directly after the opcode; ``slots``: in any order; ``types``: in order.
-        targets: The lowest and the highest sm number.
+        targets: The lowest and the highest sm number; ``features``: of one target alone.
         results: Left of ``=``; ``sources``: right of it.
     """
 
@@ -43,6 +43,7 @@ class Form:
     slots: tuple[Slot, ...]
     types: tuple[tuple[str, ...], ...]
     targets: tuple[int, int]
+    features: bool
     results: tuple[str, ...]
     sources: tuple[str, ...]
 
@@ -70,9 +71,11 @@ def form(text: str) -> Form:
     head: list[Slot] = []
     slots: list[Slot] = []
     types: list[tuple[str, ...]] = []
-    targets = (0, 999)
+    targets, features = (0, 999), False
     for word in modifiers.split():
-        if word.startswith("@"):
+        if word == "@a":
+            features = True
+        elif word.startswith("@"):
             number = int(word[1:])
             targets = (number, 999) if number > 0 else (0, -number)
         elif word.startswith("."):
@@ -82,9 +85,13 @@ def form(text: str) -> Form:
             (head if word.endswith("!") else slots).append(found)
     results, _, sources = f" {operands} ".partition("= ")
     return Form(
-        text, tuple(head), tuple(slots), tuple(types), targets,
+        text, tuple(head), tuple(slots), tuple(types), targets, features,
         tuple(results.split()), tuple(sources.split()),
     )  # fmt: skip
+
+
+_MAY_REPEAT = frozenset({"NaN", "approx", "cc", "relu", "sat", "shiftamt", "sync", "uni"})
+"""Modifiers that ptxas lets stand twice."""
 
 
 def fit(shape: Form, modifiers: Sequence[str]) -> Match | Misfit:
@@ -98,6 +105,8 @@ def fit(shape: Form, modifiers: Sequence[str]) -> Match | Misfit:
     used: dict[int, str] = {}
     types: list[str] = []
     for at, word in enumerate(rest, first):
+        if word in _MAY_REPEAT and word in modifiers[:first]:
+            continue
         if len(types) < len(shape.types) and word in shape.types[len(types)]:
             types.append(word)
             continue
@@ -105,6 +114,8 @@ def fit(shape: Form, modifiers: Sequence[str]) -> Match | Misfit:
         free = [i for i in places if i not in used]
         if free:
             used[free[0]] = word
+        elif places and word in _MAY_REPEAT and word in used.values():
+            continue
         elif places:
             other = used[places[0]]
             said = f"'.{word}' twice" if other == word else f"'.{word}' beside '.{other}'"
@@ -126,8 +137,9 @@ def _missing(words: Sequence[str], placed: int) -> Misfit:
     return Misfit(f"one of {named}{' ...' if len(words) > 6 else ''} is missing", placed)
 
 
-def find(forms: Sequence[str], modifiers: tuple[str, ...], target: int) -> list[Match] | Misfit:
+def find(forms: Sequence[str], modifiers: tuple[str, ...], target: str) -> list[Match] | Misfit:
     """The forms that modifiers have (their operands tell them apart), or why there is none."""
+    number = re.search(r"sm_(\d+)([af]?)", target)
     found: list[Match] = []
     best = Misfit("it has no form", -1)
     for text in forms:
@@ -135,10 +147,11 @@ def find(forms: Sequence[str], modifiers: tuple[str, ...], target: int) -> list[
         result = fit(shape, modifiers)
         if isinstance(result, Match):
             low, high = shape.targets
-            if not target or low <= target <= high:
+            if not number or low <= int(number[1]) <= high and (number[2] or not shape.features):
                 found.append(result)
                 continue
             which = f"sm_{low} and later" if low else f"sm_{high} and earlier"
+            which = "such as sm_90a" if shape.features else which
             result = Misfit(f"for targets {which} only", len(modifiers))
         if result.placed > best.placed:
             best = result
@@ -151,9 +164,3 @@ def find(forms: Sequence[str], modifiers: tuple[str, ...], target: int) -> list[
 
 def _words(shape: Form) -> list[tuple[str, ...]]:
     return [*(slot.words for slot in (*shape.head, *shape.slots)), *shape.types]
-
-
-def target_number(target: str) -> int:
-    """90 of ``sm_90a, debug``; 0 where there is none."""
-    found = re.search(r"sm_(\d+)", target)
-    return int(found[1]) if found else 0

@@ -39,12 +39,13 @@ _PACKED = {"s16x2": np.dtype(np.int16), "u16x2": np.dtype(np.uint16)}
 
 def _packed(ins: Instruction) -> Op | None:
     """``add``, ``min`` and ``max`` on two 16-bit integers in a word."""
-    dtype = _PACKED.get(ins.modifiers[-1]) if ins.modifiers else None
-    if dtype is None:
+    name = next((m for m in ins.modifiers if m in _PACKED), None)
+    if name is None:
         return None
+    dtype = _PACKED[name]
     fn: Any = {"add": np.add, "min": np.minimum, "max": np.maximum}.get(ins.opcode)
     if fn is None:
-        raise Unsupported(f"type .{ins.modifiers[-1]}")
+        raise Unsupported(f"type .{name}")
 
     def apply(*words: Any) -> Any:
         result = fn(*(w.view(dtype) for w in words))
@@ -248,7 +249,8 @@ def sad(ins: Instruction) -> Op:
     "div", section=SECTION,
     forms="""
         .s16|u16|s32|u32|s64|u64 : t = t t
-        approx|full|rn|rz|rm|rp ftz? .f32 : t = t t
+        approx|rn|rz|rm|rp ftz? .f32 : t = t t
+        full! ftz? .f32 : t = t t
         rn|rz|rm|rp .f64 : t = t t
     """,
 )  # fmt: skip
@@ -426,13 +428,13 @@ def carry_op(ins: Instruction) -> Op:
 @row(
     "dp4a", section=SECTION,
     forms="""
-        .u32|s32 .u32|s32 : b32 = t0 t b32
+        .u32|s32 .u32|s32 : i32 = t0 t i32
     """,
 )  # fmt: skip
 @row(
     "dp2a", section=SECTION,
     forms="""
-        lo|hi! .u32|s32 .u32|s32 : b32 = t0 t b32
+        lo|hi! .u32|s32 .u32|s32 : i32 = t0 t i32
     """,
 )  # fmt: skip
 def dot_product(ins: Instruction) -> Op:

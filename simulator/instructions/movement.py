@@ -25,24 +25,17 @@ _32 = "b32|u32|s32|f32"
 _64 = "b64|u64|s64|f64"
 _ELEMENT = f".{_8_16}|{_32}|{_64}"
 _ANOTHER = "shared memory of another block: clusters"
-_WIDTHS = (
-    _ELEMENT,
-    f"v2 {_ELEMENT}",
-    f"v4 .{_8_16}|{_32}",
-    f"v8 .{_8_16}",
-    f"v4 .{_64} @100",
-    f"v8 .{_32} @100",
-)
+_WIDTHS = (f"{_ELEMENT}", f"v2 {_ELEMENT}", f"v4 .{_8_16}|{_32}", f"v8 .{_8_16}")
+_WIDER = (f"v4 .{_64} @100", f"v8 .{_32} @100")
 
 
 def _access(ways: list[str], operands: str) -> str:
     """Lines for each way to reach memory, for each width, with and without a cache hint."""
     lines = [f"{way} {width} : {operands}" for way, width in itertools.product(ways, _WIDTHS)]
-    reaches = [way for way in ways if "global" in way]
-    lines += [
-        f"{way} {_HINTED} {width} : {operands} b64"
-        for way, width in itertools.product(reaches, _WIDTHS)
-    ]
+    for way in (way for way in ways if "global" in way):
+        lines += [f"{way} {width} : {operands}" for width in _WIDER]
+        if "volatile" not in way:
+            lines += [f"{way} {_HINTED} {x} : {operands} policy" for x in (*_WIDTHS, *_WIDER)]
     return "\n".join(lines)
 
 
@@ -56,11 +49,11 @@ plain(
             f"volatile {_SHARED}",
             f"relaxed|acquire {_SCOPE} global? {_L1}? {_L2}",
             f"relaxed|acquire {_SCOPE} {_SHARED}",
-            "mmio relaxed sys global?",
             f"global nc ca|cg|cs|{_L1}? {_L2}",
         ],
         "v:t~ = @",
-    ),
+    )
+    + f"\nmmio relaxed sys global? {_ELEMENT} : t~ = @",
     later=f"""
         weak|volatile|relaxed|acquire? {_SCOPE}? shared::cluster \
             ca|cg|cs|lu|cv? v2|v4|v8? {_ELEMENT} : {_ANOTHER}
@@ -82,13 +75,14 @@ plain(
         [
             f"weak? local|param|param::func|{_SHARED} wb|cg|cs|wt?",
             f"weak? global? wb|cg|cs|wt|{_L1}?",
-            f"volatile global|{_SHARED}?",
+            "volatile global?",
+            f"volatile {_SHARED}",
             f"relaxed|release {_SCOPE} global? {_L1}?",
             f"relaxed|release {_SCOPE} {_SHARED}",
-            "mmio relaxed sys global?",
         ],
         "= @ v:t~",
-    ),
+    )
+    + f"\nmmio relaxed sys global? {_ELEMENT} : = @ t~",
     later=f"""
         weak|volatile|relaxed|release? {_SCOPE}? shared::cluster \
             wb|cg|cs|wt? v2|v4|v8? {_ELEMENT} : {_ANOTHER}
@@ -99,8 +93,8 @@ plain(
     """,
 )  # fmt: skip
 
-_SEMANTICS = f"relaxed|acquire|release|acq_rel? {_SCOPE}? global|{_SHARED}?"
-_RED = f"relaxed|release? {_SCOPE}? global|{_SHARED}?"
+_SEMANTICS = f"relaxed|acquire|release|acq_rel? {_SCOPE}?"
+_RED = f"relaxed|release? {_SCOPE}?"
 _COMBINE = """
     {0} and|or|xor .b32|b64 : {1} t
     {0} add .u32|s32|u64|f32|f64 : {1} t
@@ -109,33 +103,36 @@ _COMBINE = """
 """
 _EXCHANGE = """
     {0} exch .b32|b64 : {1} t
-    {0} cas .b16|b32|b64 : {1} t t
 """
-_LATER = f"""
-    {{0}} add noftz .f16|f16x2|bf16|bf16x2 : atomics on 16-bit floating point
-    {{0}} add|min|max noftz? v2|v4|v8 .f16|f16x2|bf16|bf16x2|f32 : vector atomics
-    {{0}} shared::cluster and|or|xor|add|inc|dec|min|max|exch|cas \
-        .b16|b32|u32|s32|b64|u64|s64|f32|f64 : {_ANOTHER}
+_LATER = """
+    {0} {1} add noftz .f16|f16x2|bf16|bf16x2 : atomics on 16-bit floating point
+    {0} {1} add|min|max noftz? v2|v4|v8 .f16|f16x2|bf16|bf16x2|f32 : vector atomics
+    {0} shared::cluster and|or|xor|add|inc|dec|min|max|exch|cas \
+        .b16|b32|u32|s32|b64|u64|s64|f32|f64 : {2}
 """
+
+
+_ANY_HINT = f"global|{_SHARED}? {_HINTED}?"
 
 
 def _hinted(lines: str, way: str, operands: str) -> str:
     """The forms, and those with a cache hint, which have one more source."""
-    plainly = lines.format(way, operands)
-    hinted = lines.format(f"{way} {_HINTED}", operands).strip().splitlines()
-    return plainly + "\n".join(f"{line} b64" for line in hinted)
+    plainly = lines.format(f"{way} global|{_SHARED}?", operands)
+    hinted = lines.format(f"{way} global? {_HINTED}", operands).strip().splitlines()
+    return plainly + "\n".join(f"{line} policy" for line in hinted)
 
 
 plain(
     "atom", section=PARALLEL, kind="atomic",
-    forms=_hinted(_COMBINE + _EXCHANGE, _SEMANTICS, "t* = @"),
-    later=_LATER.format(f"{_SEMANTICS} {_HINTED}?")
+    forms=_hinted(_COMBINE + _EXCHANGE, _SEMANTICS, "t* = @")
+    + f"\n{_SEMANTICS} global|{_SHARED}? cas .b16|b32|b64 : t* = @ t t",
+    later=_LATER.format(_SEMANTICS, _ANY_HINT, _ANOTHER)
     + f"{_SEMANTICS} exch|cas .b128 : 128-bit values",
 )  # fmt: skip
 plain(
     "red", section=PARALLEL, kind="atomic",
     forms=_hinted(_COMBINE, _RED, "= @"),
-    later=_LATER.format(f"{_RED} {_HINTED}?")
+    later=_LATER.format(_RED, _ANY_HINT, _ANOTHER)
     + f"async! relaxed? {_SCOPE}? shared::cluster? mbarrier::complete_tx::bytes "
     "and|or|xor|add|inc|dec|min|max .b32|u32|s32|u64 : asynchronous stores",
 )  # fmt: skip
@@ -143,7 +140,10 @@ plain(
 _WINDOWS = "global|shared|shared::cta|local|const|param|param::entry"
 plain(
     "cvta", section=MOVEMENT, kind="address",
-    forms=f"to? {_WINDOWS} .u64 : t = t&",
+    forms=f"""
+        to! {_WINDOWS} .u64 : t = t
+        {_WINDOWS} .u64 : t = t&
+    """,
     later="to? shared::cluster .u64 : " + _ANOTHER,
 )  # fmt: skip
 plain(
@@ -155,10 +155,10 @@ plain(
     "prefetch", section=MOVEMENT, kind="nothing",
     forms="""
         global|local? L1|L2 : = @
-        global L2::evict_last|L2::evict_normal : = @
+        global? L2::evict_last|L2::evict_normal : = @
     """,
     later="param|const? tensormap : tensor maps",
 )  # fmt: skip
 plain("prefetchu", section=MOVEMENT, kind="nothing", forms="L1 : = @")
-plain("discard", section=MOVEMENT, kind="nothing", forms="global? L2 : = @ imm")
-plain("applypriority", section=MOVEMENT, kind="nothing", forms="global? L2::evict_normal : = @ imm")
+plain("discard", section=MOVEMENT, kind="nothing", forms="global? L2 : = @ 128")
+plain("applypriority", section=MOVEMENT, kind="nothing", forms="global? L2::evict_normal : = @ 128")

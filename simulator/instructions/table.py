@@ -98,8 +98,8 @@ def plain(
     build: Builder | None = None,
 ) -> None:
     """Register opcodes; ``forms`` and ``later`` are lines (``grammar``)."""
-    ways = tuple(line.strip() for line in forms.strip().splitlines())
-    not_yet = [line.partition(" : ") for line in later.strip().splitlines()]
+    ways = tuple(line.strip() for line in forms.splitlines() if line.strip())
+    not_yet = [line.partition(" : ") for line in later.splitlines() if line.strip()]
     missing = tuple((form.strip(), about.strip()) for form, _, about in not_yet)
     for opcode in opcodes:
         TABLE[opcode] = Row(opcode, kind, section, ways, missing, build)

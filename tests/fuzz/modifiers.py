@@ -1,0 +1,295 @@
+"""Rows of the instruction table against ptxas: which modifiers, types and operands are PTX.
+
+An instruction is drawn from a row's forms; it is taken as it is, or with one illegal change:
+a modifier dropped, doubled, swapped or foreign, a foreign type, another operand. What ptxas
+refuses, the simulator has to refuse; what ptxas accepts, the simulator has to compile, or to
+refuse for a reason that the rows give (``later``) or that stands in ``NOT_YET``.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import random
+import re
+import time
+from collections.abc import Iterator, Sequence
+
+from simulator.compiler import Compiler
+from simulator.errors import PtxError
+from simulator.instructions import TABLE
+from simulator.instructions.grammar import Form, form
+from simulator.parser import parse
+
+from . import ptxas
+from .report import Difference, Report, seeds
+
+TYPES = (
+    "pred", "b8", "u8", "s8", "b16", "u16", "s16", "f16", "b32", "u32", "s32", "f32", "f16x2",
+    "b64", "u64", "s64", "f64", "b128",
+)  # fmt: skip
+"""Types that registers have."""
+FOREIGN_TYPES = (*TYPES, "bf16", "bf16x2", "tf32", "s16x2", "u16x2", "e4m3x2", "u4", "b1")
+TARGETS = ("sm_90", "sm_90a", "sm_100")
+BATCH = 1500
+
+NOT_YET: dict[str, str] = {
+    r"an address in a register of \d+ bits": "no compiler makes one: addresses have 32 or 64",
+    r"an address in a narrow register": "no compiler makes one",
+    r"a member mask of an unexpected form": "the address of a variable as a mask",
+    r"isspacep.*a register narrower than .b64": "generic addresses have 64 bits",
+}
+"""Refusals of what ptxas accepts that no row gives: what the message says, and why."""
+
+_PROPERTY = r"\.(finite|infinite|number|notanumber|normal|subnormal)\b"
+QUIRKS: dict[str, str] = {
+    _PROPERTY: "ptxas ignores a property of testp in any instruction; PTX has none there",
+    r"^(?!ld|st|mov).*\{": "ptxas takes values in braces; no manual says what they mean",
+    r"%f16x2_": "ptxas lets registers of .f16x2 stand for integers and predicates",
+    r"^testp\.(f32|f64) ": "ptxas asks for no property; PTX does",
+}
+"""Instructions that ptxas accepts and we call wrong, and why."""
+
+MODULE = """.version 9.0
+.target {}
+.address_size 64
+.global .b32 gv[64]; .shared .b32 sv[64]; .const .b32 cv[64];
+"""
+DECLARED = (
+    ".local .b32 lv[64]; .param .align 16 .b8 q[64]; "
+    + " ".join(f".reg .{kind} %{kind}_<4>;" for kind in TYPES)
+    + " X: T: .branchtargets X; "
+)
+OTHERS = (
+    *(f"%{kind}_3" for kind in TYPES), "!%pred_3", "1", "-1", "300", "64", "0xFFFFFFFFFF", "1.5",
+    "0f3F800000", "0d3FF0000000000000", "%tid.x", "%clock64", "gv", "sv", "lv", "cv", "gv+4",
+    "_", "[%b64_3]", "[%b32_3]", "[sv]", "[gv]", "[cv]", "[lv]", "[p]", "[%b64_3+4]", "[12]",
+    "{%b32_2, %b32_3}", "{%b16_2, %b16_3}", "{%f32_2, %f32_3}", "%b32_3|%pred_3",
+    "%pred_2|%pred_3", "_|%pred_3", "WARP_SZ", "%nowhere", "nowhere", "X", "%lanemask_eq", "p",
+)  # fmt: skip
+
+
+@functools.cache
+def words() -> tuple[str, ...]:
+    """Every modifier of every row."""
+    found: set[str] = set()
+    for row in TABLE.values():
+        for text in (*row.forms, *(text for text, _ in row.later)):
+            shape = form(text)
+            for slot in (*shape.head, *shape.slots):
+                found |= set(slot.words)
+    return tuple(sorted(found))
+
+
+def choices(shape: Form) -> list[tuple[str, ...]]:
+    """What each place of a form may hold; an empty word is none."""
+    slots = [slot.words if slot.needed else ("", *slot.words) for slot in shape.slots]
+    return [*(slot.words for slot in shape.head), *slots, *shape.types]
+
+
+def operand(spec: str, types: Sequence[str], modifiers: Sequence[str], n: int) -> str:
+    """An operand that a form takes."""
+    spec = spec.rstrip("?")
+    if "|" in spec:
+        first, second = spec.split("|")
+        return f"{operand(first, types, modifiers, n)}|{operand(second, types, modifiers, n + 1)}"
+    if spec == "@":
+        space = next((m.split("::")[0] for m in modifiers if m.startswith(("param", "const"))), "")
+        return {"param": "[q]", "const": "[cv]"}.get(space, "[%b64_3]")
+    plain = {
+        "imm": "1",
+        "d8": "7",
+        "bar": "1",
+        "threads": "64",
+        "label": "X",
+        "where": "%b64_1",
+        "registers": "24",
+        "128": "128",
+        "d16": "9",
+        "event": "3",
+        "policy": "%b64_2",
+        "predicate": "%pred_2",
+    }
+    if spec in plain:
+        return plain[spec]
+    if spec.startswith("v:"):
+        count = next((int(m[1:]) for m in modifiers if m in ("v2", "v4", "v8")), 0)
+        one = operand(spec[2:], types, modifiers, n)
+        return "{" + ", ".join([one] * count) + "}" if count else one
+    word = spec.strip("{}~%&*").rstrip("}")
+    if word == "2t":
+        kind = f"b{2 * int(types[-1][1:])}"
+    else:
+        kind = {"t": types[-1] if types else "", "t0": types[0] if types else "", "i32": "b32"}.get(
+            word, word
+        )
+    if kind not in TYPES:
+        bits = {"tf32": 32}.get(kind) or eval_bits(kind)
+        kind = f"b{bits}"
+    return f"%{kind}_{n % 3}"
+
+
+def eval_bits(kind: str) -> int:
+    """The size of a packed type, from its name."""
+    number, _, times = kind.lstrip("bfsu").partition("x")
+    return int(number) * int(times or 1)
+
+
+Drawn = tuple[str, tuple[str, ...], tuple[str, ...]]
+"""Opcode, modifiers, operands."""
+
+
+def legal(opcode: str, text: str, chosen: Sequence[str]) -> Drawn:
+    """An instruction of a form."""
+    shape = form(text)
+    modifiers = tuple(m for m in chosen if m)
+    types = modifiers[len(modifiers) - len(shape.types) :] if shape.types else ()
+    specs = (*shape.results, *shape.sources)
+    operands = tuple(operand(spec, types, modifiers, n) for n, spec in enumerate(specs))
+    if opcode == "brx":
+        operands = (operands[0], "T")
+    return opcode, modifiers, operands
+
+
+def changed(drawn: Drawn, rng: random.Random) -> Drawn:
+    """One change, which mostly makes it illegal."""
+    opcode, modifiers, operands = drawn
+    mods, ops = list(modifiers), list(operands)
+    how = rng.choice(
+        ("drop", "double", "swap", "foreign", "type", "operand", "operand", "operands")
+    )
+    if how == "drop" and mods:
+        mods.pop(rng.randrange(len(mods)))
+    elif how == "double" and mods:
+        at = rng.randrange(len(mods))
+        mods.insert(rng.randrange(len(mods) + 1), mods[at])
+    elif how == "swap" and len(mods) > 1:
+        at = rng.randrange(len(mods) - 1)
+        mods[at], mods[at + 1] = mods[at + 1], mods[at]
+    elif how == "foreign":
+        word = rng.choice(words())
+        if mods and rng.random() < 0.5:
+            mods[rng.randrange(len(mods))] = word
+        else:
+            mods.insert(rng.randrange(len(mods) + 1), word)
+    elif how == "type":
+        places = [i for i, m in enumerate(mods) if m in FOREIGN_TYPES]
+        if places:
+            mods[rng.choice(places)] = rng.choice(FOREIGN_TYPES)
+        else:
+            mods.append(rng.choice(FOREIGN_TYPES))
+    elif how == "operand" and ops:
+        ops[rng.randrange(len(ops))] = rng.choice(OTHERS)
+    elif ops and rng.random() < 0.5:
+        ops.pop(rng.randrange(len(ops)))
+    else:
+        ops.insert(rng.randrange(len(ops) + 1), rng.choice(OTHERS))
+    return opcode, tuple(mods), tuple(ops)
+
+
+def written(drawn: Drawn) -> str:
+    """An instruction as PTX."""
+    opcode, modifiers, operands = drawn
+    return f"{'.'.join((opcode, *modifiers))} {', '.join(operands)};"
+
+
+ROWS = tuple(o for o, row in TABLE.items() if row.forms and row.kind != "call")
+
+
+def everything() -> Iterator[Drawn]:
+    """The whole product of every form."""
+    for opcode in ROWS:
+        for text in TABLE[opcode].forms:
+            for chosen in itertools.product(*choices(form(text))):
+                yield legal(opcode, text, chosen)
+
+
+def draw(rng: random.Random) -> Drawn:
+    """An instruction of a random row, perhaps with a change."""
+    opcode = rng.choice(ROWS)
+    text = rng.choice(TABLE[opcode].forms)
+    found = legal(opcode, text, [rng.choice(c) for c in choices(form(text))])
+    return changed(found, rng) if rng.random() < 0.8 else found
+
+
+def verdicts(lines: Sequence[str], target: str) -> dict[int, str]:
+    """What the simulator says against each line."""
+    entries = (
+        f".visible .entry k{i}(.param .u64 p) {{ {DECLARED} {line} ret; }}"
+        for i, line in enumerate(lines)
+    )
+    module = parse(MODULE.format(target) + "\n".join(entries))
+    found: dict[int, str] = {}
+    for i in range(len(lines)):
+        try:
+            Compiler(module, f"k{i}").program()
+        except PtxError as error:
+            found[i] = str(error)
+    return found
+
+
+def compare(drawn: Sequence[Drawn], target: str, report: Report, seed: int) -> None:
+    """Hold a batch against ptxas."""
+    lines = sorted({written(d) for d in drawn if d[2] is not None})
+    head = MODULE.format(target) + f".visible .entry k(.param .u64 p) {{ {DECLARED}\n"
+    theirs = ptxas.refused(head, lines, "ret; }\n", target)
+    ours = verdicts(lines, target)
+    report.launches += len(lines)
+    for i, line in enumerate(lines):
+        opcode = line.split()[0].split(".")[0].rstrip(";")
+        report.reach("rows", opcode)
+        if theirs.get(i) == ptxas.CRASHED:
+            report.reach("agreed", "ptxas fails")
+            continue
+        if (i in theirs) == (i in ours):
+            report.reach("agreed", "refused" if i in ours else "accepted")
+            continue
+        if i in theirs:
+            if not ptxas.refused(head, [line], "ret; }\n", target):
+                continue  # said of another line's code
+            what = f"{target}: ptxas refuses ({theirs[i]}), the simulator does not"
+        else:
+            reason = permitted(line, ours[i], opcode)
+            if reason:
+                report.reach("not yet", reason)
+                continue
+            what = f"{target}: ptxas accepts, the simulator says: {ours[i]}"
+        report.differences.append(Difference(seed, what, line))
+
+
+def permitted(line: str, message: str, opcode: str) -> str | None:
+    """The reason for refusing what ptxas accepts, if it is one of those that are listed."""
+    for pattern, reason in QUIRKS.items():
+        if re.search(pattern, line):
+            return reason
+    if "does not execute" not in message:
+        return None
+    about = {a for row in TABLE.values() for _, a in row.later} | {TABLE[opcode].section}
+    for name in about:
+        if f"({name})" in message:
+            return name
+    return next((why for said, why in NOT_YET.items() if re.search(said, message)), None)
+
+
+def run(seconds: float, seed: int, count: int | None = None) -> Report:
+    """The net; without ``count``, the whole product of every row comes first."""
+    report = Report()
+    report.known = {"rows": set(ROWS)}
+    if ptxas.path() is None:
+        report.notes.append("ptxas is not here: pip install tilescope[test]")
+        return report
+    end = time.monotonic() + seconds
+    if count is None:
+        whole = everything()
+        while time.monotonic() < end:
+            batch = list(itertools.islice(whole, BATCH))
+            if not batch:
+                break
+            report.programs += len(batch)
+            compare(batch, "sm_100", report, seed)
+    for number in seeds(end - time.monotonic(), seed, count):
+        rng = random.Random(number)
+        batch = [draw(rng) for _ in range(BATCH)]
+        report.programs += len(batch)
+        compare(batch, rng.choice(TARGETS), report, number)
+    return report

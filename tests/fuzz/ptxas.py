@@ -1,0 +1,81 @@
+"""ptxas as a judge: which lines of PTX it refuses. It needs no GPU."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+_SAID = re.compile(r"^ptxas .*?, line (\d+); (?:error|fatal)\s*: (.*)$")
+_ADDRESS = re.compile(r"uses \d+-bit address on line '(\d+)'")
+
+
+@functools.cache
+def path() -> Path | None:
+    """The program of the wheel ``nvidia-cuda-nvcc``, if that is installed."""
+    try:
+        files = importlib.metadata.files("nvidia-cuda-nvcc") or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    found = next((f for f in files if f.name in ("ptxas", "ptxas.exe")), None)
+    return Path(str(found.locate())) if found else None
+
+
+def _run(text: str, target: str) -> tuple[int, str]:
+    program = path()
+    assert program, "needs the wheel nvidia-cuda-nvcc"
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "text.ptx"
+        source.write_text(text)
+        command = [str(program), f"-arch={target}", "-O0", str(source), "-o", f"{folder}/out"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def refused(head: str, lines: Sequence[str], tail: str, target: str) -> dict[int, str]:
+    """What ptxas says against lines that stand between a head and a tail, by their numbers.
+
+    ptxas stops reading at a syntax error, and looks at some things only where all else is
+    right: what it has refused is taken out, until nothing is.
+    """
+    first = head.count("\n") + 1
+    found: dict[int, str] = {}
+    rest = list(lines)
+    while True:
+        code, said = _run(head + "\n".join(rest) + "\n" + tail, target)
+        if not code:
+            return found
+        against: dict[int, str] = {}
+        for line in said.splitlines():
+            m = _SAID.match(line)
+            address = _ADDRESS.search(line)
+            if m:
+                against.setdefault(int(m[1]) - first, m[2])
+            elif address:
+                against.setdefault(int(address[1]) - first, "a 32-bit address")
+        syntax = {i: why for i, why in against.items() if "syntax" in why.lower()}
+        news = {i: why for i, why in (syntax or against).items() if 0 <= i < len(rest) and rest[i]}
+        if not news:
+            return found | _unsaid(head, rest, tail, target)
+        for i, why in news.items():
+            found[i], rest[i] = CRASHED if "Internal compiler error" in why else why, ""
+
+
+CRASHED = "ptxas fails"
+"""Said of a line on which ptxas crashes, or stops without a word."""
+
+
+def _unsaid(head: str, lines: list[str], tail: str, target: str) -> dict[int, str]:
+    """Find the lines on which ptxas fails without naming one."""
+    places = [i for i, line in enumerate(lines) if line]
+    if len(places) <= 1:
+        return dict.fromkeys(places, CRASHED)
+    found: dict[int, str] = {}
+    for half in (places[: len(places) // 2], places[len(places) // 2 :]):
+        part = refused(head, [lines[i] for i in half], tail, target)
+        found |= {half[i]: why for i, why in part.items()}
+    return found

@@ -1,0 +1,101 @@
+"""The rows' forms against ptxas, on a drawn sample (``python -m tests.fuzz --net modifiers``)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from simulator.instructions import TABLE
+from simulator.instructions.grammar import Match, Misfit, find, form
+
+from .fuzz import modifiers, ptxas
+
+needs_ptxas = pytest.mark.skipif(ptxas.path() is None, reason="the wheel nvidia-cuda-nvcc")
+
+
+@needs_ptxas
+@pytest.mark.parametrize("seed", [9_000, 9_001, 9_002])
+def test_refuses_what_ptxas_refuses(seed: int) -> None:
+    report = modifiers.run(float("inf"), seed, 1)
+    assert not report.differences
+    assert report.reached["agreed"].keys() >= {"accepted", "refused"}
+
+
+@needs_ptxas
+def test_every_form_once() -> None:
+    """The first word of each place of each form, as it is."""
+    drawn = [
+        modifiers.legal(opcode, text, [c[0] for c in modifiers.choices(form(text))])
+        for opcode in modifiers.ROWS
+        for text in TABLE[opcode].forms
+    ]
+    for target in modifiers.TARGETS:
+        report = modifiers.Report()
+        modifiers.compare(drawn, target, report, 0)
+        assert not report.differences
+
+
+@needs_ptxas
+def test_the_net_bites(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that lists a modifier too many, and one that lost a form, are found."""
+    from dataclasses import replace
+
+    row = TABLE["mul24"]
+    for forms in ((*row.forms, "lo|hi! ftz .s32|u32 : t = t t"), ("hi! .s32|u32 : t = t t",)):
+        drawn = [
+            modifiers.legal("mul24", text, chosen)
+            for text in {*forms, *row.forms}
+            for chosen in modifiers.itertools.product(*modifiers.choices(form(text)))
+        ]
+        monkeypatch.setitem(TABLE, "mul24", replace(row, forms=forms))
+        _clear()
+        report = modifiers.Report()
+        modifiers.compare(drawn, "sm_90", report, 0)
+        _clear()
+        assert report.differences
+
+
+def _clear() -> None:
+    from simulator import validity
+
+    validity._forms.cache_clear()
+
+
+def test_forms_read_as_written() -> None:
+    shape = form("lo|hi! cc? .s32|u32 .u16 @90 : t|pred? = t0 d8")
+    assert [slot.words for slot in shape.head] == [("lo", "hi")]
+    assert shape.types == (("s32", "u32"), ("u16",))
+    assert (shape.targets, shape.results, shape.sources) == ((90, 999), ("t|pred?",), ("t0", "d8"))
+
+
+@pytest.mark.parametrize(
+    ("written", "target", "said"),
+    [
+        ("lo.u16.s32", "sm_90", "'.u16' does not belong there"),
+        ("cc.lo.s32.u16", "sm_90", "'.lo', '.hi' is missing"),
+        ("lo.s32.u16", "sm_80", "for targets sm_90 and later only"),
+        ("lo.cc.cx.s32.u16", "sm_90", "it knows no '.cx'"),
+        ("lo.s32", "sm_90", "'.u16' is missing"),
+        ("lo.ftz.ftz.s32.u16", "sm_90", "'.ftz' twice"),
+        ("lo.hi.s32.u16", "sm_90", "'.hi' does not belong there"),
+    ],
+)
+def test_a_misfit_says_what_is_wrong(written: str, target: str, said: str) -> None:
+    result = find(("lo|hi! cc? ftz? .s32 .u16 @90 :",), tuple(written.split(".")), target)
+    assert isinstance(result, Misfit)
+    assert said in result.why
+
+
+def test_modifiers_may_come_in_any_order() -> None:
+    for written in ("lo.cc.ftz.s32.u16", "lo.s32.ftz.u16.cc", "lo.ftz.s32.cc.u16"):
+        result = find(("lo|hi! cc? ftz? .s32 .u16 :",), tuple(written.split(".")), "sm_90")
+        assert isinstance(result, list)
+        assert isinstance(result[0], Match)
+        assert result[0].types == ("s32", "u16")
+
+
+def test_every_row_has_forms_and_every_refusal_a_reason() -> None:
+    for row in TABLE.values():
+        assert bool(row.forms) != (row.kind == "later")
+        assert all(about and not re.search(r"[.:]$", about) for _, about in row.later)
