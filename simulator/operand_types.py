@@ -29,6 +29,10 @@ class Wrong(Exception):
     """An operand that does not fit, in words."""
 
 
+class NotYet(Exception):
+    """PTX that the simulator does not execute, in words."""
+
+
 _WIDE_SPECIALS = ("%clock64", "%globaltimer", "%gridid")
 _EITHER = ("%gridid",)
 
@@ -126,6 +130,8 @@ class _Checker:
     def fits(self, reg: Reg, kind: str, wider: bool) -> None:
         """A register for a type."""
         found = self.declared(reg)
+        if found == "b128":
+            raise NotYet("128-bit values")
         if not holds(found, kind, wider):
             raise Wrong(f"the register {reg.name!r} is .{found}, not .{kind.replace('i32', 'b32')}")
 

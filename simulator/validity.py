@@ -15,12 +15,8 @@ from .errors import PtxError
 from .instructions import TABLE
 from .instructions.grammar import Match, Misfit, find
 from .module import Address, Function, Imm, Instruction, Module, Operand, Pair, Reg, Symbol, Vector
-from .operand_types import Wrong
+from .operand_types import NotYet, Wrong
 from .sources import short_path
-
-
-class NotYet(Exception):
-    """PTX that the simulator does not execute, in words."""
 
 
 def check(function: Function, module: Module) -> None:
@@ -165,9 +161,9 @@ def _address(ins: Instruction, operand: Address, function: Function, module: Mod
             raise Wrong(f"{base.name!r} is not declared")
         if space == "label":
             raise Wrong(f"the label {base.name!r} is no variable")
-        if named == "param" and ins.opcode == "st" and function.is_entry:
-            if any(p.name == base.name for p in function.params):
-                raise Wrong(f"{base.name!r} is a parameter of the kernel")
+        own = function.is_entry and any(p.name == base.name for p in function.params)
+        if own and ins.opcode == "st":
+            raise Wrong(f"{base.name!r} is a parameter of the kernel")
         if space in ("const", "param") and not named:
             raise Wrong(f"{base.name!r} is in .{space}, which has no generic addresses here")
         if ins.opcode == "prefetchu" and space != "global":

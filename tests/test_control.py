@@ -308,7 +308,8 @@ def test_what_only_the_simulator_should_run(line: str) -> None:
     """A GPU would stop, needs other conditions, or loses memory's content."""
     lines = [*START, *LOAD, "and.b64 %rd9, %rd2, -128; mov.u32 %r9, %r8;", line, *STORE, "ret;"]
     given, out = np.arange(32, dtype=np.uint32), np.zeros(32, np.uint32)
-    launch(simulator, kernel(lines, 2), 1, 32, given, out)
+    text = kernel(lines, 2).ptx.replace(".target sm_90\n", ".target sm_90a\n")
+    launch(simulator, Kernel.from_ptx(text), 1, 32, given, out)
     assert (out == given).all()
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from simulator.instructions import TABLE
 from simulator.instructions.grammar import Match, Misfit, find, form
-
-from .fuzz import modifiers, ptxas
+from tests.fuzz import modifiers, ptxas
 
 needs_ptxas = pytest.mark.skipif(ptxas.path() is None, reason="the wheel nvidia-cuda-nvcc")
 

@@ -147,7 +147,7 @@ def find(forms: Sequence[str], modifiers: tuple[str, ...], target: str) -> list[
         result = fit(shape, modifiers)
         if isinstance(result, Match):
             low, high = shape.targets
-            if not number or low <= int(number[1]) <= high and (number[2] or not shape.features):
+            if not number or (low <= int(number[1]) <= high and (number[2] or not shape.features)):
                 found.append(result)
                 continue
             which = f"sm_{low} and later" if low else f"sm_{high} and earlier"

@@ -46,6 +46,7 @@ QUIRKS: dict[str, str] = {
     _PROPERTY: "ptxas ignores a property of testp in any instruction; PTX has none there",
     r"^(?!ld|st|mov).*\{": "ptxas takes values in braces; no manual says what they mean",
     r"%f16x2_": "ptxas lets registers of .f16x2 stand for integers and predicates",
+    r"^atom\.(?!\S*(cas|hint)).*\](,[^,]*){2};": "ptxas takes a third source, which nothing reads",
     r"^testp\.(f32|f64) ": "ptxas asks for no property; PTX does",
 }
 """Instructions that ptxas accepts and we call wrong, and why."""
