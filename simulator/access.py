@@ -85,9 +85,9 @@ class Memories:
             self.local.words[address // 4] |= np.uint32(value << address % 4 * 8).view(np.int32)
 
     def state(self) -> list[Any]:
-        """Everything the kernel can change."""
+        """What the kernel can change and more than one thread can see."""
         arrays = [a.buffer for a in self.allocations.values() if a.writable]
-        return [*arrays, self.shared.words, self.local.words]
+        return [*arrays, self.shared.words]
 
     # -- address to index -------------------------------------------------------
 

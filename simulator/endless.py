@@ -1,4 +1,11 @@
-"""Loops without end, found by the machine's state coming back."""
+"""Loops without end: found where no fair schedule changes anything any more.
+
+Seen first: some lane is back at a block with all its registers as they were. Then the
+groups take turns, and three things prove the end: nobody changes global or shared memory,
+every lane that can run does, and each is back where it was. What a lane does is then the
+same round for ever, whoever goes next. A round that changes memory proves nothing, even
+if the change is undone: another schedule might let somebody in between.
+"""
 
 from __future__ import annotations
 
@@ -6,65 +13,228 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .blocks import EXIT
+from .module import Instruction
 from .waiting import Stuck
 
 if TYPE_CHECKING:
     from .machine import Machine
 
+_FIRST_LOOK = 1 << 10
+_VISITS = 64
 
-_FIRST_LOOK = 1 << 13
+
+class _Kept:
+    """The state of the machine at one step, to see what comes back."""
+
+    def __init__(self, machine: Machine, number: int, mask: Any) -> None:
+        self.machine, self.number, self.step = machine, number, machine.step
+        self.clock = machine.names["S"].reads
+        self.registers = list(machine.registers)
+        self.order = list(range(len(self.registers)))
+        self.groups = machine.groups | {number: mask}
+        self.visits = 0
+
+    def same(self, number: int, lanes: Any) -> Any:
+        """Of lanes that come to a block, those that have been there with the same registers."""
+        if number not in self.groups:
+            return np.bool_(False)
+        before = self.groups[number]
+        same = _on(before) & _on(lanes)
+        now = self.machine.registers
+        for place, index in enumerate(self.order):
+            new, old = now[index], self.registers[index]
+            if new is old:
+                continue
+            same = same & (_bits(new) == _bits(old))
+            if not same.any():  # what tells first is asked first the next time
+                self.order.insert(0, self.order.pop(place))
+                return same
+        return same
+
+
+class _Round:
+    """A round in which all groups take turns, while memory has to stay as it is."""
+
+    def __init__(self, machine: Machine, number: int, mask: Any) -> None:
+        self.machine = machine
+        self.kept = _Kept(machine, number, mask)
+        self.memory = [np.copy(part) for part in machine.memories.state()]
+        self.local = np.copy(machine.memories.local.words)
+        shape = machine.geometry.shape
+        self.moved = np.zeros(shape, bool)
+        self.returned = np.zeros(shape, bool)
+        self.held = self._held()
+        self.met = False
+        self.last = -1
+        self.visited: set[int] = set()
+
+    def _held(self) -> list[tuple[int, Any]]:
+        machine = self.machine
+        waiting = [(wait.block.number, wait.mask) for wait in machine.barriers.waiting]
+        return [*machine.gates.parked.items(), *waiting]
+
+    def proves(self, number: int, mask: Any) -> bool | None:
+        """Whether the round is closed; ``None`` if it has failed. Called before each block."""
+        machine = self.machine
+        if self.last >= 0:
+            block = machine.program.blocks[self.last]
+            if self.last in machine.map.writers and not self._unchanged():
+                return None
+            self.met |= block.gate is not None or block.kind == "barrier"
+        if machine.names["S"].reads != self.kept.clock:
+            return None
+        self.last = number
+        self.visited.add(number)
+        closed = self._close(number, mask)
+        self.moved |= _on(mask)
+        return closed
+
+    def _unchanged(self) -> bool:
+        now = self.machine.memories.state()
+        return all(np.array_equal(a, b) for a, b in zip(now, self.memory, strict=True))
+
+    def _close(self, number: int, mask: Any) -> bool:
+        machine = self.machine
+        back = self.kept.same(number, mask) & self.moved
+        if not back.any():
+            return False
+        local = (machine.memories.local.words == self.local).all(axis=0)
+        back = back & local.reshape(machine.memories.local.shape)
+        if not self.met:  # nobody depends on anybody
+            self.returned |= back
+            running = [_on(m) for m in (mask, *machine.groups.values())]
+            return all((self.returned | ~lanes).all() for lanes in running)
+        # Lanes that meet depend on each other: all have to be back at one time.
+        if number != self.kept.number or set(machine.groups) | {number} != set(self.kept.groups):
+            return False
+        for group, lanes in (machine.groups | {number: mask}).items():
+            before = np.broadcast_to(_on(self.kept.groups[group]), self.moved.shape)
+            same = np.array_equal(before, np.broadcast_to(_on(lanes), self.moved.shape))
+            if not (same and ((self.kept.same(group, lanes) & self.moved) | ~before).all()):
+                return False
+        held = self._held()
+        return len(held) == len(self.held) and all(
+            a[0] == b[0] and np.array_equal(a[1], b[1])
+            for a, b in zip(held, self.held, strict=True)
+        )
 
 
 class Endless:
-    """Finds loops without end: the machine is deterministic, so a state that returns stays.
+    """Looks out for loops without end, less and less often.
 
-    From time to time the whole state is kept, less and less often; while one is kept, it
-    is compared whenever the same block comes up, some dozens of times.
+    Attributes:
+        next_look: The step at which to be called.
+        turns: Whether the groups have to take turns now.
     """
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.next_look = self.next_keep = min(_FIRST_LOOK, machine.step_limit)
-        self.kept: Any = None
-        self.compared = 0
+        self.next_keep = _FIRST_LOOK
+        self.next_look = min(_FIRST_LOOK, machine.step_limit)
+        self.kept: _Kept | None = None
+        self.round: _Round | None = None
+        self.polled = False
+
+    @property
+    def turns(self) -> bool:
+        """Whether the groups have to take turns now."""
+        return self.round is not None
 
     def look(self, number: int, mask: Any) -> None:
         """Called before a block runs, from ``next_look`` on.
 
         Raises:
-            Stuck: The state has been here before, or the step limit is reached.
+            Stuck: Nothing can change any more, or the step limit is reached.
         """
         machine = self.machine
         if machine.step >= machine.step_limit:
-            raise Stuck("limit", machine.barriers.waiting, {**machine.groups, number: mask})
-        if machine.step >= self.next_keep:
-            self.next_keep = min(machine.step * 2, machine.step_limit)
-            self.compared = 0
-            self.kept = (number, mask, [np.copy(part) for part in self._state()])
-        elif self.kept is not None and number == self.kept[0]:
-            self.compared += 1
-            if self._same(mask):
-                raise Stuck("repeats", machine.barriers.waiting, {**machine.groups, number: mask})
-        watching = self.kept is not None and self.compared < 64
-        self.next_look = machine.step + 1 if watching else self.next_keep
+            raise self._stuck("limit", number, mask)
+        if self.round is not None:
+            self._go_round(number, mask)
+        elif self.kept is not None:
+            self._watch(number, mask)
+        elif machine.step >= self.next_keep:
+            self.next_keep = machine.step * 2
+            self.kept, self.polled = _Kept(machine, number, mask), False
+        watching = self.round or self.kept
+        self.next_look = machine.step + 1 if watching else min(self.next_keep, machine.step_limit)
 
-    def _state(self) -> list[Any]:
+    def _watch(self, number: int, mask: Any) -> None:
+        """Is any lane back where it was?"""
+        assert self.kept is not None
+        machine, kept = self.machine, self.kept
+        self.polled |= number in machine.map.pollers
+        if number == kept.number:
+            kept.visits += 1
+            if kept.same(number, mask).any():
+                self.kept, self.round = None, _Round(machine, number, mask)
+                self.round.proves(number, mask)
+                return
+        enough = machine.step - kept.step >= _VISITS + kept.step // 8
+        if (kept.visits > _VISITS and enough) or machine.step - kept.step > kept.step // 2:
+            self.kept = None
+            if self.polled and machine.others_to_come:
+                self.round = _Round(machine, number, mask)
+                self.round.proves(number, mask)
+
+    def _go_round(self, number: int, mask: Any) -> None:
+        """Has everybody had a turn, and come back, with nothing changed?"""
+        assert self.round is not None
+        machine, started = self.machine, self.round.kept.step
+        closed = self.round.proves(number, mask)
+        late = machine.step - started > max(4096, started // 2)
+        if late and closed is False and machine.others_to_come and self.polled:
+            raise self._stuck("idle", number, mask)
+        if closed:
+            if machine.barriers.release(loose=True):
+                pass
+            elif machine.gates.parked:
+                machine.gates.force()
+            else:
+                raise self._stuck("repeats", number, mask)
+        if closed is not False or late:
+            self.round = None
+
+    def _stuck(self, why: str, number: int, mask: Any) -> Stuck:
         machine = self.machine
-        masks = [
-            m for m in (*machine.groups.values(), *machine.gates.parked.values()) if m is not None
-        ]
-        masks += [w.mask for w in machine.barriers.waiting if w.mask is not None]
-        keys = np.array([*machine.groups, -1, *machine.gates.parked], np.int64)
-        return [keys, *machine.registers, *masks, *machine.memory_state()]
+        visited = self.round.visited if self.round else None
+        machine.visited = visited
+        return Stuck(why, machine.barriers.never(), {**machine.groups, number: mask}, machine.step)
 
-    def _same(self, mask: Any) -> bool:
-        _, kept_mask, kept = self.kept
-        now = self._state()
-        if len(now) != len(kept) or (mask is None) != (kept_mask is None):
-            return False
-        if mask is not None and not np.array_equal(mask, kept_mask):
-            return False
-        return all(
-            a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
-            for a, b in zip(map(np.asarray, now), kept, strict=True)
-        )
+
+def cycle(machine: Machine, number: int) -> list[Instruction]:
+    """The instructions of the loop in which a block stands, what it waits for in front."""
+    after, among = machine.map.after, machine.visited
+    before: dict[int, list[int]] = {}
+    for at, ways in enumerate(after):
+        for to in ways:
+            before.setdefault(to, []).append(at)
+
+    def reached(step: Any) -> set[int]:
+        found, todo = {number}, [number]
+        while todo:
+            for to in step(todo.pop()):
+                if to != EXIT and to not in found and (among is None or to in among):
+                    found.add(to)
+                    todo.append(to)
+        return found
+
+    loop = reached(lambda n: after[n]) & reached(lambda n: before.get(n, []))
+    blocks = [machine.program.blocks[n] for n in sorted(loop)]
+    instructions = [ins for block in blocks for ins in block.block.instructions]
+    sites = [s for s in machine.program.sites if s.block in loop and s.counted]
+    polls = [s for s in sites if s.kind != "store" and s.space not in ("local", "const")]
+    first = [s.instruction for s in polls if s.instruction.location]
+    functions = {s.function for s in polls}  # without lines, as NVRTC's own: where it is called
+    first += [i for i in instructions if i.opcode == "call" and not functions.isdisjoint(i.targets)]
+    return first + sorted(instructions, key=lambda ins: ins.location is None)
+
+
+def _on(mask: Any) -> Any:
+    return np.bool_(True) if mask is None else mask
+
+
+def _bits(value: Any) -> Any:
+    """A register so that two compare equal if they hold the same bits."""
+    return value.view(f"u{value.dtype.itemsize}") if value.dtype.kind == "f" else value

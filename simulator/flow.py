@@ -31,7 +31,7 @@ def run_order(blocks: Sequence[Block]) -> list[int]:
     """
     first = blocks[0].number
     after = [[n - first for n in successors(b) if n != EXIT] for b in blocks]
-    loops = _loops(after)
+    loops = list(_loops(after).values())
 
     def preference(at: int) -> list[int]:
         """Successors, the one to run last first: out of most loops, then latest in the text."""
@@ -71,8 +71,8 @@ def _postorder(after: Callable[[int], list[int]]) -> list[int]:
     return done
 
 
-def _loops(after: list[list[int]]) -> list[set[int]]:
-    """The natural loops: for each edge back to a block on the way here, all that lead to it."""
+def _loops(after: list[list[int]]) -> dict[int, set[int]]:
+    """The natural loops by their head: for an edge back to it, all that lead to that edge."""
     before: list[list[int]] = [[] for _ in after]
     for at, following in enumerate(after):
         for to in following:
@@ -98,11 +98,18 @@ def _loops(after: list[list[int]]) -> list[set[int]]:
                 if found not in loop:
                     loop.add(found)
                     todo += before[found]
-    return list(loops.values())
+    return loops
 
 
-def deciders(blocks: Sequence[Block], number: int) -> set[int]:
-    """Numbers of the blocks whose branch decides whether a block runs, in any number of steps.
+def loops_of(blocks: Sequence[Block]) -> dict[int, set[int]]:
+    """The loops of one function: numbers of the head, and of all blocks of the loop."""
+    first = blocks[0].number
+    after = [[n - first for n in successors(b) if n != EXIT] for b in blocks]
+    return {head + first: {n + first for n in members} for head, members in _loops(after).items()}
+
+
+def deciders(blocks: Sequence[Block]) -> Callable[[int], list[set[int]]]:
+    """Whose branch decides whether a block runs, in any number of steps: a function of blocks.
 
     Control dependence (Ferrante, Ottenstein and Warren 1987): a branch decides on a block
     that one of its ways cannot avoid and another can; who decides on that branch, or on
@@ -110,28 +117,41 @@ def deciders(blocks: Sequence[Block], number: int) -> set[int]:
 
     Args:
         blocks: All of the program's; a function's stand together.
-        number: The block asked about.
+
+    Returns:
+        A function from a block's number to those of the branches, nearest first: the ones
+        that decide directly, then those that decide on these, and so on.
     """
-    found: set[int] = set()
-    todo = [number]
-    seen: set[int] = set()
     direct: dict[str, dict[int, set[int]]] = {}
-    while todo:
-        block = blocks[todo.pop()]
-        function = block.function
-        if function.name not in direct:
-            mine = [b for b in blocks if b.function is function]
-            direct[function.name] = _control_dependence(mine)
+
+    def nearest_first(number: int) -> list[set[int]]:
+        found: list[set[int]] = []
+        seen: set[int] = set()
+        todo, seen_calls = {number}, {number}
+        while todo:
+            next_ones: set[int] = set()
+            for block in (blocks[n] for n in todo):
+                function = block.function
+                if function.name not in direct:
+                    mine = [b for b in blocks if b.function is function]
+                    direct[function.name] = _control_dependence(mine)
+                next_ones |= direct[function.name].get(block.number, set())
+            next_ones -= seen
+            seen |= next_ones
+            if next_ones:
+                found.append(next_ones)
+            todo = set(next_ones)
+            functions = {blocks[n].function.name for n in seen | {number}}
             for call in blocks:  # whoever decides on a call decides on the whole function
                 end = call.end
-                calls = end is not None and end.opcode == "call" and function.name in end.targets
-                if calls and call.number not in seen:
-                    seen.add(call.number)
-                    todo.append(call.number)
-        new = direct[function.name].get(block.number, set()) - found
-        found |= new
-        todo += new
-    return found
+                if end is None or end.opcode != "call" or call.number in seen_calls:
+                    continue
+                if not functions.isdisjoint(end.targets):
+                    seen_calls.add(call.number)
+                    todo.add(call.number)
+        return found
+
+    return nearest_first
 
 
 def _control_dependence(blocks: list[Block]) -> dict[int, set[int]]:

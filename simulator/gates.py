@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,10 +31,10 @@ class Gates:
         self.machine = machine
         self.parked: dict[int, Any] = {}
         self.opened: dict[int, Any] = {}
-        self._checked: dict[int, tuple[Any, Any]] = {}
+        self._known: dict[int, tuple[Any, Any]] = {}
 
     def through(self, block: CompiledBlock, mask: Any, everyone: bool) -> Any:
-        """Of the lanes that came to a gate, those that may go on; ``None`` if all are held.
+        """Of the lanes that came to a gate, those that may go on; ``False`` if all are held.
 
         Args:
             block: The basic block that the instruction begins.
@@ -41,35 +42,53 @@ class Gates:
             everyone: Whether they are all lanes that live.
         """
         number = block.number
-        if everyone:
-            if block.gate != "ALL":
-                self._own_bit(block, self.members(block), mask)
+        if everyone and (block.gate == "ALL" or self._right(block, mask)):
             return mask
         here = self.parked.pop(number, None)
         if here is not None:
             mask = here if mask is None else mask | here
+        on = _on(mask)
         if block.gate == "ALL":
-            return mask if mask is not None else self._everybody()
+            return self._whole(on)
         named = self.members(block)
-        left_out = self._own_bit(block, named, mask)
-        missing = self._missing(self.machine.geometry.warp_bits(_on(mask)))
-        ready = ((missing & named) == 0) | left_out
+        left_out = on & ((named >> self._lane) & np.uint32(1) == 0)
+        if left_out.any():
+            self.machine.listener.event("left-out", block, left_out)
+        if named.ndim == 0:
+            missing = self._missing(self.machine.geometry.warp_bits(on))
+            ready = on & (((missing & named) == 0) | left_out)
+        else:
+            ready = self._agreed(np.where(on, named, np.uint32(0))) | left_out
         opened = self.opened.pop(number, None)
         if opened is not None:
-            ready = ready | opened
-            rest = opened if mask is None else opened & ~mask
-            if mask is not None and rest.any():
+            ready = ready | (on & opened)
+            rest = opened & ~on
+            if rest.any():
                 self.opened[number] = rest
-        if mask is not None:
-            ready = ready & mask
-        if ready.all():
-            return self._everybody() if mask is None else mask
-        late = ~ready if mask is None else mask & ~ready
+        late = on & ~ready
         if late.any():
             self.parked[number] = late
             if block.warp_barrier and len(self._warp_barriers()) > 1:
                 self.meet()
-        return ready if ready.any() else None
+        elif everyone and not left_out.any():
+            self._known[number] = named, mask
+            return mask
+        return self._whole(ready) if ready.any() else False
+
+    def _right(self, block: CompiledBlock, mask: Any) -> bool:
+        """Whether lanes that are all that live are known to name one another."""
+        named = self.members(block)
+        if named.ndim == 0 and named == EVERY_LANE:
+            return True
+        known = self._known.get(block.number)
+        return known is not None and known[0] is named and known[1] is mask
+
+    @functools.cached_property
+    def _lane(self) -> Any:
+        return self.machine.geometry.lane_ids.astype(np.uint32)
+
+    def _whole(self, lanes: Any) -> Any:
+        return lanes if lanes.ndim else np.full((1, 1, 1, 1), lanes)
 
     def members(self, block: CompiledBlock) -> Any:
         """The member mask of a warp-synchronous block, uint32."""
@@ -82,30 +101,28 @@ class Gates:
         living = g.existing if alive is None else g.warp_bits(alive)
         return g.spread(living & ~bits)
 
-    def _own_bit(self, block: CompiledBlock, named: Any, mask: Any) -> Any:
-        """The lanes whose mask does not name themselves, which are told of: nobody may do that."""
-        if named.ndim == 0 and named == EVERY_LANE:
-            return np.bool_(False)
-        checked = self._checked.get(block.number)
-        if checked is not None and checked[0] is named and checked[1] is mask:
-            return np.bool_(False)
-        lane = self.machine.geometry.lane_ids.astype(np.uint32)
-        left_out = ((named >> lane) & np.uint32(1)) == 0
-        if mask is not None:
-            left_out = left_out & mask
-        if left_out.any():
-            self.machine.listener.event("left-out", block, left_out)
-            return left_out
-        self._checked[block.number] = named, mask
-        return np.bool_(False)
+    def _agreed(self, masks: Any) -> Any:
+        """The lanes of which all that they name live not, or wait with the same member mask.
+
+        Args:
+            masks: The member mask of each lane that waits, else 0.
+        """
+        g = self.machine.geometry
+        theirs = g.by_warp(masks, np.uint32(0))
+        living = g.by_warp(_on(self.machine.alive), False)
+        ready = theirs != 0
+        for lane in range(WARP):
+            named = ((theirs >> np.uint32(lane)) & np.uint32(1)) == 1
+            other = theirs[:, lane : lane + 1]
+            ready = ready & (~named | ~living[:, lane : lane + 1] | (other == theirs))
+        return g.from_rows(ready.reshape(g.warps * WARP, -1))
 
     def look_again(self) -> None:
         """Lanes have exited, which are waited for no longer."""
         for number in list(self.parked):
             block = self.machine.program.blocks[number]
-            lanes = self.parked[number]
-            missing = self._missing(self.machine.geometry.warp_bits(lanes))
-            if (lanes & ((missing & self.members(block)) == 0)).any():
+            named = np.where(self.parked[number], self.members(block), np.uint32(0))
+            if self._agreed(named).any():
                 self.machine.join(number, self.parked.pop(number))
         if len(self._warp_barriers()) > 1:
             self.meet()
@@ -133,17 +150,9 @@ class Gates:
         for number in numbers:
             named = self.members(self.machine.program.blocks[number])
             masks = np.where(self.parked[number], named, masks)
-        alive = _on(self.machine.alive)
-        theirs = g.by_warp(np.broadcast_to(masks, g.shape), np.uint32(0))
-        living = g.by_warp(np.broadcast_to(alive, g.shape), False)
-        ready = theirs != 0
-        for lane in range(WARP):
-            named = ((theirs >> np.uint32(lane)) & np.uint32(1)) == 1
-            other = theirs[:, lane : lane + 1]
-            ready &= ~named | ~living[:, lane : lane + 1] | (other == theirs)
-        if not ready.any():
+        together = self._agreed(masks)
+        if not together.any():
             return
-        together = g.from_rows(ready.reshape(g.warps * WARP, -1))
         for number in numbers:
             go = self.parked[number] & together
             if go.any():
@@ -152,9 +161,6 @@ class Gates:
                     self.parked[number] = late
                 self._open(number, go)
         self.machine.listener.warp_sync(together, masks)
-
-    def _everybody(self) -> Any:
-        return np.ones((1, 1, 1, 1), bool)
 
 
 def _on(mask: Any) -> Any:

@@ -113,6 +113,14 @@ class Geometry:
         z, y, x, column = (int(i) for i in index)
         return (x, y, z), self.block_at(column)
 
+    def place(self, thread: int, block: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+        """Coordinates, x first, of a thread of a block by their linear numbers."""
+        (bx, by, _), (gx, gy, _) = self.block, self.grid
+        return (
+            (thread % bx, thread // bx % by, thread // (bx * by)),
+            (block % gx, block // gx % gy, block // (gx * gy)),
+        )
+
     def block_at(self, column: int) -> tuple[int, int, int]:
         """Block coordinates of a column of the batch."""
         number = int(self.blocks[column])

@@ -15,7 +15,7 @@ _CODE = 20
 
 SEVERITIES = {
     "raw-race": "error", "war-race": "error", "waw-race": "error",
-    "barrier-divergence": "error", "deadlock": "error",
+    "barrier-divergence": "error", "deadlock": "error", "livelock": "error",
     "out-of-bounds": "error", "misaligned": "error", "read-only": "error",
     "address-space": "error", "uninitialised": "error", "bad-mask": "error",
     "assert": "error", "trap": "error",

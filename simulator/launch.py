@@ -63,6 +63,8 @@ _LOCAL_BYTES = 256 << 20
 
 _TOGETHER = 1 << 22
 """Lanes of a grid that may run as one batch, where its blocks wait for each other."""
+_RESIDENT, _RESIDENT_BLOCKS = 1 << 19, 1 << 13
+"""Of a larger one so many: threads and blocks that no GPU holds at a time."""
 
 Progress = Callable[[int, int], None]
 
@@ -207,7 +209,7 @@ class _Job:
         space |= _parameter_constants(program, self.buffer)
         space |= {"S": specials, "tally": self.tally.add, "fence": checks.fence, "ALL": None}
         space["trace"] = self.trace.record if self.trace else _untold
-        self.machine = machine = Machine(program, space, order, checks, memories.state, step_limit)
+        self.machine = machine = Machine(program, space, order, checks, memories, step_limit)
         total = self.grid[0] * self.grid[1] * self.grid[2]
         with np.errstate(all="ignore"):
             for numbers in _batches(total, self.block, self.shared, layout.local_bytes, together):
@@ -223,12 +225,12 @@ class _Job:
                 specials.update(special_registers(geometry, self.shared, self.dynamic))
                 space["W"] = functools.partial(WarpView, geometry)
                 try:
-                    machine.run(geometry)
+                    machine.run(geometry, len(numbers) < total and not together)
                 except Stuck as stuck:
-                    small = total * self.machine.geometry.threads <= _TOGETHER
-                    if stuck.why == "repeats" and len(numbers) < total and small:
+                    if stuck.why in ("repeats", "idle") and machine.others_to_come:
                         raise BlocksWait from None
-                    findings.stuck(stuck, program.blocks)
+                    stuck.part = len(numbers) if len(numbers) < total else 0
+                    findings.control.stuck(stuck, machine.cycle)
                 if races:
                     races.finish()
                 if progress:
@@ -345,14 +347,15 @@ def _parameter_constants(program: Program, buffer: bytes) -> dict[str, Any]:
 
 def _batches(total: int, block: Dim3, shared: int, local: int, together: bool) -> Any:
     """The grid's blocks, some at a time."""
-    if together:
-        yield np.arange(total, dtype=np.int64)
-        return
     threads = block[0] * block[1] * block[2]
     size = min(total, max(1, LANES // threads))
-    if shared:
+    if together:
+        size = total
+        if total * threads > _TOGETHER or total * shared > 16 * _SHARED_BYTES:
+            size = min(total, max(1, _RESIDENT // threads), _RESIDENT_BLOCKS)
+    elif shared:
         size = min(size, max(1, _SHARED_BYTES // shared))
-    if local:
+    if local and not together:
         size = min(size, max(1, _LOCAL_BYTES // (local * threads)))
     for first in range(0, total, size):
         yield np.arange(first, min(first + size, total), dtype=np.int64)

@@ -12,11 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from .barriers import Barriers, Splits
+from .access import Memories
+from .barriers import Barriers
 from .blocks import EXIT
-from .endless import Endless
+from .endless import Endless, cycle
 from .gates import Gates
 from .geometry import Geometry
+from .module import Instruction
+from .paths import Map, Paths
 from .program import CompiledBlock, Program
 from .schedule import Schedule
 from .waiting import Listener, Stuck
@@ -24,6 +27,8 @@ from .waiting import Listener, Stuck
 _FAIR = 64
 """After so many steps that did not bring all lanes together, the group that has waited
 longest goes: a lane that spins cannot starve the one it waits for."""
+_OFTEN, _APART = 8, 2048
+"""So often once they have been apart for so many steps."""
 
 
 class Machine:
@@ -34,7 +39,7 @@ class Machine:
         names: The free names of generated code: sites, parameters, constants.
         schedule: Which lanes go next.
         listener: Told of barriers and of what goes wrong.
-        memory_state: Gives the arrays of all memory, to see whether anything still changes.
+        memories: All memory, to see whether anything still changes.
         step_limit: Basic blocks a batch may run before it is given up.
     """
 
@@ -44,43 +49,57 @@ class Machine:
         names: dict[str, Any],
         schedule: Schedule,
         listener: Listener,
-        memory_state: Callable[[], list[Any]],
+        memories: Memories,
         step_limit: int,
     ) -> None:
         self.program, self.names, self.schedule = program, names, schedule
         self.listener = listener
-        self.memory_state, self.step_limit = memory_state, step_limit
+        self.memories, self.step_limit = memories, step_limit
         count = len(program.blocks)
         self.thread_runs = np.zeros(count, np.int64)
         self.warp_runs = np.zeros(count, np.int64)
         self.divergent_branches = 0
         self.barrier_warps = 0
-        self.splits = Splits([compiled.block for compiled in program.blocks])
+        known = program.memo("paths")
+        if not known:
+            known[""] = Map(program)
+        self.map: Map = known[""]
         self._functions: dict[tuple[int, bool], Callable[..., Any]] = {}
         self._active: dict[int, tuple[Any, tuple[int, int]]] = {}
 
-    def run(self, geometry: Geometry) -> None:
+    def cycle(self, number: int) -> list[Instruction]:
+        """The instructions of the loop in which a block stands, what it waits for in front."""
+        return cycle(self, number)
+
+    def run(self, geometry: Geometry, others_to_come: bool = False) -> None:
         """Run a batch until every lane is done.
+
+        Args:
+            geometry: The batch.
+            others_to_come: Whether blocks that are not in it could run together with it.
 
         Raises:
             Stuck: Lanes wait for something that cannot come.
         """
-        self.geometry = geometry
+        self.geometry, self.others_to_come = geometry, others_to_come
         self.registers = list(self.program.registers)
         self.alive: Any = None
         self.finished = False
         self.groups: dict[int, Any] = {self.program.start: None}
+        self.paths = Paths(self.map, geometry.shape)
         self.barriers = Barriers(self)
         self.gates = Gates(self)
         self.ages: dict[int, int] = {}
         self.step = 0
         self._active = {}
+        self.together = 0
+        self.visited: set[int] | None = None
         self.endless = Endless(self)
         self.schedule.start(geometry)
         while not self.finished:
-            if not self.groups and not self.barriers.release():
+            if not self.groups and not self.barriers.release() and not self.barriers.release(True):
                 if not self.gates.parked:
-                    raise Stuck("waits", self.barriers.waiting, {})
+                    raise Stuck("waits", self.barriers.never(), {})
                 self.gates.force()
             self._advance()
 
@@ -89,7 +108,9 @@ class Machine:
     def _advance(self) -> None:
         """Take a group of lanes and run it until it splits, waits or ends."""
         alone = len(self.groups) == 1 and not self.barriers.waiting and not self.gates.parked
-        number, mask, whole = self.schedule.pick(self.groups, self._oldest())
+        if alone:
+            self.together = self.step
+        number, mask, whole = self._pick()
         self.ages[number] = self.step
         if whole:
             del self.groups[number]
@@ -105,11 +126,15 @@ class Machine:
                 self.endless.look(number, mask)
             block = self.program.blocks[number]
             if block.gate is not None:
-                mask = self.gates.through(block, mask, alone and mask is self.alive)
-                if mask is None and not alone:
+                through = self.gates.through(block, mask, alone)
+                if through is False:
                     return
+                alone = alone and through is mask
+                mask = through
                 if block.warp_barrier:
                     self.listener.warp_sync(mask, self.gates.members(block))
+            if number in self.map.heads:
+                self.paths.enter(number, None if alone else mask)
             threads, warps = self.count(mask)
             self.thread_runs[number] += threads
             self.warp_runs[number] += warps
@@ -127,11 +152,17 @@ class Machine:
                 return
             number = following
 
-    def _oldest(self) -> int | None:
-        """The group that has waited longest, when it is its turn."""
-        if self.step % _FAIR or len(self.groups) < 2:
-            return None
-        return min(self.groups, key=lambda n: self.ages.get(n, -1))
+    def _pick(self) -> tuple[int, Any, bool]:
+        """Choose lanes: the schedule does, but nobody waits for ever."""
+        if len(self.groups) > 1:
+            often = _OFTEN if self.step - self.together > _APART else _FAIR
+            if self.endless.turns:
+                number = min(self.groups, key=lambda n: self.ages.get(n, -1))
+                return number, self.groups[number], True
+            if self.step % often == 0:
+                oldest = min(self.groups, key=lambda n: self.ages.get(n, -1))
+                return self.schedule.pick(self.groups, oldest)
+        return self.schedule.pick(self.groups, None)
 
     def count(self, mask: Any) -> tuple[int, int]:
         """Threads of a mask, and warps that have one of them."""
@@ -164,7 +195,17 @@ class Machine:
             targets = block.block.targets
             return targets[0] if targets else block.block.follow
         if kind == "branch":
-            return self._branch(block, out, mask)
+            yes, no = self.split(out, mask)
+            if block.number in self.map.branches:
+                self.tell_ways(block.number, yes, no)
+            if no is False:
+                return block.block.targets[0]
+            if yes is False:
+                return block.block.follow
+            self._note_divergence(yes, mask)
+            self.join(block.block.follow, no)
+            self.join(block.block.targets[0], yes)
+            return None
         if kind == "barrier":
             return self.barriers.come(block, out, mask, alone)
         if kind == "call":
@@ -172,6 +213,8 @@ class Machine:
             index = block.return_register
             old = self.registers[index]
             self.registers[index] = follow if alone else np.where(mask, follow, old)
+            if block.call_entry in self.map.entries:
+                self.paths.call(block.call_entry, None if alone else mask)
             return block.call_entry
         return self._rare(block, out, mask)
 
@@ -187,25 +230,20 @@ class Machine:
             return mask, False
         return yes, no
 
-    def _branch(self, block: CompiledBlock, predicate: Any, mask: Any) -> int | None:
-        yes, no = self.split(predicate, mask)
-        if no is False:
-            return block.block.targets[0]
-        if yes is False:
-            return block.block.follow
-        self._note_divergence(block.number, yes, mask)
-        self.join(block.block.follow, no)
-        self.join(block.block.targets[0], yes)
-        return None
+    def tell_ways(self, number: int, taking: Any, staying: Any) -> None:
+        """Some lanes took a branch, the others did not; ``False`` is nobody."""
+        if taking is not False:
+            self.paths.went(number, 0, taking)
+        if staying is not False:
+            self.paths.went(number, 1, staying)
 
-    def _note_divergence(self, number: int, yes: Any, mask: Any) -> None:
+    def _note_divergence(self, yes: Any, mask: Any) -> None:
         """Count warps of which some lanes branch and some do not."""
         _, total = self.count(mask)
         _, taking = self.geometry.active(yes)
         rest = ~yes if mask is None else mask & ~yes
         _, leaving = self.geometry.active(rest)
         self.divergent_branches += taking + leaving - total
-        self.splits.note(number, yes, mask, self.geometry.shape)
 
     def _rare(self, block: CompiledBlock, out: Any, mask: Any) -> int | None:
         kind = block.kind
@@ -215,6 +253,8 @@ class Machine:
             return self._return(block, out, mask)
         # exit, trap, assert: perhaps under a guard
         gone, staying = self.split(np.bool_(True) if out is None else out, mask)
+        if block.number in self.map.branches:
+            self.tell_ways(block.number, gone, staying)
         if gone is False:
             return block.block.follow
         if kind in ("trap", "assert"):
@@ -227,17 +267,23 @@ class Machine:
     def _switch(self, block: CompiledBlock, index: Any, mask: Any) -> int | None:
         targets = block.block.targets
         if index.ndim == 0:
-            return targets[min(max(int(index), 0), len(targets) - 1)]
+            way = min(max(int(index), 0), len(targets) - 1)
+            if block.number in self.map.branches:
+                self.paths.went(block.number, way, mask)
+            return targets[way]
         index = np.clip(index, 0, len(targets) - 1)
         for i, target in enumerate(targets):
             lanes = (index == i) if mask is None else mask & (index == i)
             if lanes.any():
-                self.splits.note(block.number, lanes, mask, self.geometry.shape)
+                if block.number in self.map.branches:
+                    self.paths.went(block.number, i, lanes)
                 self.join(target, lanes)
         return None
 
     def _return(self, block: CompiledBlock, guard: Any, mask: Any) -> int | None:
         leaving, staying = self.split(np.bool_(True) if guard is None else guard, mask)
+        if staying is not False and block.number in self.map.branches:
+            self.paths.went(block.number, len(self.map.after[block.number]) - 1, staying)
         if leaving is False:
             return block.block.follow
         where = self.registers[block.return_register]

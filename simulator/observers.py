@@ -13,7 +13,7 @@ from .races import RaceCheck
 from .report import Findings
 from .site import Site
 from .trace import Trace
-from .waiting import Waiting
+from .waiting import Apart, Waiting
 
 
 class Checks:
@@ -31,8 +31,11 @@ class Checks:
             self.trace.release(lanes)
         if self.races:
             self.races.barrier(lanes)
+
+    def apart(self, apart: Apart) -> None:
+        """See ``machine.Listener``."""
         if self.barriers:
-            self.findings.divergence(waits, lanes, alive)
+            self.findings.control.apart(apart)
 
     def arrive(self, lanes: Any, number: int) -> None:
         """See ``machine.Listener``."""
@@ -46,7 +49,7 @@ class Checks:
 
     def event(self, kind: str, block: Any, lanes: Any) -> None:
         """See ``machine.Listener``."""
-        self.findings.event(kind, block, lanes)
+        self.findings.control.event(kind, block, lanes)
 
     def fence(self, lanes: Any, wide: bool) -> None:
         """A memory fence, or an access that is one as well; ``wide``: of device scope or more."""

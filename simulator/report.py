@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .control import Control, line_of
 from .geometry import WARP, Geometry
 from .hazard import SEVERITIES, Hazard, Involved, Triple
 from .lanes import Race
@@ -15,10 +16,9 @@ from .memory import Home
 from .module import Instruction
 from .names import LOCAL_MEMORY, variable_name
 from .naming import spot
-from .program import CompiledBlock, Program
+from .program import Program
 from .site import Site
 from .sources import Sources
-from .waiting import Stuck, Waiting
 
 _VERBS = {"load": "read", "store": "write", "atomic": "atomic access"}
 _ROLES = {"load": "read", "store": "write", "atomic": "atomic"}
@@ -50,11 +50,6 @@ class _RaceGroup:
     copies: dict[tuple[int, int], tuple[Instruction, Instruction]] = field(default_factory=dict)
 
 
-def _line(ins: Instruction) -> Any:
-    """An instruction's source line, which it shares with copies that unrolling makes."""
-    return (ins.location.user.file, ins.location.user.line) if ins.location else ins.line
-
-
 class Findings:
     """Collects hazards; the same finding at the same source line is one hazard with a count."""
 
@@ -63,13 +58,14 @@ class Findings:
         self.functions = program.module.functions
         self.grid, self.shape = grid, block
         self.found: dict[Any, Hazard] = {}
+        self.control = Control(self.sources, self.involved)
         self.races: dict[Any, _RaceGroup] = {}
         self.local_reads: dict[int, set[int]] = {}
         self.geometry: Geometry
 
     def start(self, geometry: Geometry) -> None:
         """A new batch begins."""
-        self.geometry = geometry
+        self.geometry = self.control.geometry = geometry
 
     def hazards(self) -> list[Hazard]:
         """Errors first, then in order of discovery; races on several variables joined."""
@@ -85,7 +81,8 @@ class Findings:
             same.involved += tuple(i for i in hazard.involved if i.source not in same.sources)
             if hazard.variable != same.variable and hazard.variable not in same.also:
                 same.also = (*same.also, hazard.variable)
-        everything = [*self.found.values(), *(hazard for _, hazard in joined)]
+        others = [*self.found.values(), *self.control.hazards()]
+        everything = [*others, *(hazard for _, hazard in joined)]
         for _, hazard in joined:
             also = f"; also on {', '.join(hazard.also)}" if hazard.also else ""
             head, *rest = hazard.notes
@@ -107,7 +104,7 @@ class Findings:
         self, kind: str, message: str, role: str, ins: Instruction | None, count: int,
         thread: Triple | None = None, block: Triple | None = None, **more: Any,
     ) -> None:  # fmt: skip
-        key = (kind, _line(ins) if ins else 0, more.get("variable", ""), role)
+        key = (kind, line_of(ins) if ins else 0, more.get("variable", ""), role)
         if key in self.found:
             hazard = self.found[key]
             hazard.count += count
@@ -171,8 +168,8 @@ class Findings:
 
     def drop_local_reads(self, sites: set[int]) -> None:
         """Reads of unwritten local memory that turned out to change nothing."""
-        left = {_line(self.sites[n].instruction) for n in self.local_reads if n not in sites}
-        lines = {_line(self.sites[n].instruction) for n in sites} - left
+        left = {line_of(self.sites[n].instruction) for n in self.local_reads if n not in sites}
+        lines = {line_of(self.sites[n].instruction) for n in sites} - left
         for key, hazard in list(self.found.items()):
             if key[0] == "uninitialised" and hazard.space == "local" and key[1] in lines:
                 del self.found[key]
@@ -214,7 +211,7 @@ class Findings:
     def _race_group(self, race: Race, earlier: Site, pick: Any, how: int, equal: bool) -> None:
         c, first = race.conflict, int(pick[0])
         reach = ("lane", "warp", "block")[how]
-        one, two = _line(earlier.instruction), _line(race.site.instruction)
+        one, two = line_of(earlier.instruction), line_of(race.site.instruction)
         place = int(c.place[first])
         if race.space == "shared":
             address = place // self.geometry.columns * race.granule
@@ -265,83 +262,3 @@ class Findings:
             f"{race.conflict.kind}-race", message, group.severity, race.space, group.name,
             group.element, (earlier, later), group.pairs, tuple(notes),
         )  # fmt: skip
-
-    # -- control --------------------------------------------------------------------
-
-    def divergence(self, waits: list[Waiting], lanes: Any, alive: Any) -> None:
-        """A barrier let lanes go; see whether all threads of the block stood at it."""
-        ends = [wait.block.block.end for wait in waits]
-        if len({end.line if end else 0 for end in ends}) > 1:  # copies of a function are one place
-            thread, block, _ = self._example(waits[0].mask)
-            self._add(
-                "barrier-divergence", "threads of a block wait at different barriers", "waits",
-                ends[0], 1, thread, block,
-            )  # fmt: skip
-            hazard = self.found["barrier-divergence", _line(ends[0]) if ends[0] else 0, "", "waits"]
-            if len(hazard.involved) < 2 and ends[1]:
-                thread, block, _ = self._example(waits[1].mask)
-                hazard.involved += (self.involved("waits", ends[1], thread, block),)
-            return
-        if np.any(waits[0].count) or self._after_exit(waits[0], lanes, alive):
-            return
-        if any(wait.in_pieces for wait in waits):
-            thread, block, count = self._example(waits[0].mask)
-            self._add(
-                "barrier-divergence", "a barrier in divergent code, which all happen to reach",
-                "waits", waits[0].block.block.end, count, thread, block, severity="warning",
-            )  # fmt: skip
-
-    def _after_exit(self, wait: Waiting, lanes: Any, alive: Any) -> bool:
-        """Threads of a block that waits have exited already: allowed, but fragile."""
-        if alive is None:
-            return False
-        g = self.geometry
-        here = np.broadcast_to(np.bool_(True) if lanes is None else lanes, g.shape)
-        gone = ~np.broadcast_to(alive, g.shape) & here.any(axis=(0, 1, 2))
-        if gone.any():
-            thread, block, count = self._example(gone)
-            self._add(
-                "barrier-divergence", "a barrier after some threads of the block have exited",
-                "exited", wait.block.block.end, count, thread, block, severity="warning",
-            )  # fmt: skip
-        return bool(gone.any())
-
-    def stuck(self, stuck: Stuck, blocks: list[CompiledBlock]) -> None:
-        """Some threads wait at a barrier that the others never reach, or loop without end."""
-        for wait in stuck.waiting:
-            thread, block, count = self._example(wait.mask)
-            self._add(
-                "deadlock", "threads wait at a barrier that others never reach", "waits",
-                wait.block.block.end, count, thread, block,
-            )  # fmt: skip
-        text = {
-            "repeats": "threads loop for ever: nothing changes any more",
-            "limit": "threads were still running at the step limit",
-        }.get(stuck.why, "")
-        for number, mask in stuck.spinning.items():
-            thread, block, count = self._example(mask)
-            instructions = blocks[number].block.instructions
-            ins = instructions[0] if instructions else None
-            self._add("deadlock", text, "loops", ins, count, thread, block)
-
-    def event(self, kind: str, block: CompiledBlock, lanes: Any) -> None:
-        """``trap``, a failed ``assert``, or a warp instruction that waits in vain."""
-        ins = block.block.end if kind in ("trap", "assert") else block.block.body[0]
-        text = {
-            "trap": "the kernel executed a trap",
-            "assert": "an assertion failed",
-            "bad-mask": "a member mask names lanes that never come to this instruction",
-            "left-out": "threads execute this, and their own member mask leaves them out",
-        }[kind]
-        thread, where, count = self._example(lanes)
-        role = "left out" if kind == "left-out" else "at"
-        self._add("bad-mask" if kind == "left-out" else kind, text, role, ins, count, thread, where)
-
-    def _example(self, lanes: Any) -> tuple[Triple | None, Triple | None, int]:
-        g = self.geometry
-        full = np.broadcast_to(np.bool_(True) if lanes is None else lanes, g.shape)
-        if not full.any():
-            return None, None, 0
-        first = np.unravel_index(int(np.argmax(full)), full.shape)
-        thread, block = g.thread_at(tuple(int(i) for i in first))
-        return thread, block, int(np.count_nonzero(full))

@@ -9,8 +9,11 @@ import numpy as np
 from .errors import LaunchError
 from .geometry import Geometry
 
-_PATIENCE = 4096
-"""Basic blocks that one warp may run before another gets its turn."""
+_PATIENCE = (16, 4096)
+"""Basic blocks that one warp may run before another gets its turn: the fewer, the more
+often warps had to be stopped, which is what those do that spin for one another."""
+_OTHER = 16
+"""One in so many turns of a warp goes to any of its groups, not to the lowest."""
 NAMES = ("lockstep", "warps", "reverse")
 
 
@@ -43,6 +46,8 @@ class _ByWarp(Schedule):
         self.warps = geometry.warp_ids
         self.at = 0
         self.turns = 0
+        self.patience = _PATIENCE[1]
+        self.random = np.random.default_rng(0)
 
     def warp_order(self, geometry: Geometry) -> list[int]:
         """The order in which warps are tried."""
@@ -50,21 +55,26 @@ class _ByWarp(Schedule):
 
     def pick(self, groups: dict[int, Any], oldest: int | None) -> tuple[int, Any, bool]:
         self.turns += 1
-        if self.turns > _PATIENCE:  # it may be spinning for what another warp has to do
-            self.next_warp()
+        if self.turns > self.patience:  # it may be spinning for what another warp has to do
+            self.patience = max(self.patience // 2, _PATIENCE[0])
+            self.turns = 0
+            self.at = (self.at + 1) % len(self.order)
         for _ in range(len(self.order) + 1):
             mine = self.warps == self.order[self.at]
             here = [n for n, m in groups.items() if m is None or (m & mine).any()]
             if here:
-                number = oldest if oldest in here and oldest is not None else min(here)
+                number = min(here)
+                if len(here) > 1 and self.random.integers(_OTHER) == 0:
+                    number = here[int(self.random.integers(len(here)))]
                 return take(groups, number, mine)
             self.next_warp()
         number = min(groups)
         return number, groups[number], True
 
     def next_warp(self) -> None:
-        """The warp at hand is blocked, done, or has had its turn."""
+        """The warp at hand is blocked or done."""
         self.turns = 0
+        self.patience = min(self.patience * 2, _PATIENCE[1])
         self.at = (self.at + 1) % len(self.order)
 
 
@@ -77,11 +87,15 @@ class _Random(_ByWarp):
     """A warp picked at random runs one basic block."""
 
     def __init__(self, seed: int) -> None:
-        self.random = np.random.default_rng(seed)
+        self.seed = seed
+
+    def start(self, geometry: Geometry) -> None:
+        super().start(geometry)
+        self.random = np.random.default_rng((self.seed, int(geometry.blocks[0])))
 
     def pick(self, groups: dict[int, Any], oldest: int | None) -> tuple[int, Any, bool]:
         self.at = int(self.random.integers(len(self.order)))
-        return super().pick(groups, None)
+        return super().pick(groups, oldest)
 
 
 def take(groups: dict[int, Any], number: int, lanes: Any) -> tuple[int, Any, bool]:

@@ -26,13 +26,12 @@ class Sources:
     def _lines(self, file: str) -> list[str]:
         return (self.kernel.source_text(file) or "").splitlines()
 
-    def code(self, location: Location | None) -> str:
-        """The line's text without indentation; empty if it is not at hand."""
+    def code(self, location: Location | None, count: int = 1) -> str:
+        """The line's text without indentation, and that of lines after it; empty if not at hand."""
         if location is None:
             return ""
-        lines = self._lines(location.file)
-        text = lines[location.line - 1] if 0 < location.line <= len(lines) else ""
-        return plain(text.strip()[:_LONGEST])
+        lines = self._lines(location.file)[location.line - 1 :] if location.line > 0 else []
+        return plain(" ".join(line.strip() for line in lines[:count])[:_LONGEST])
 
     def of(self, ins: Instruction) -> Source:
         """The user's line of an instruction; without line information, its PTX line."""

@@ -64,7 +64,7 @@ TABLE = (
     # Barriers.
     Row("barrier_skipped", "deadlock", "error"),
     Row("barrier_count", "deadlock", "error"),
-    Row("endless_wait", "deadlock", "error"),
+    Row("endless_wait", "livelock", "error"),
     Row("barrier_elsewhere", "barrier-divergence", "error"),
     Row("barrier_rounds", "barrier-divergence", "warning"),
     Row("barrier_after_exit", "barrier-divergence", "warning"),

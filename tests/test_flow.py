@@ -90,7 +90,7 @@ def test_a_function_called_from_both_sides() -> None:
     """The branch around the calls decides on the barrier within; nothing is inlined here."""
     (found,) = run("from_two_calls", "source", np.zeros(64, np.int32)).hazards
     assert (found.kind, found.severity) == ("barrier-divergence", "warning")
-    assert found.lines == (12,)
+    assert found.lines == (12, 15)
 
 
 LAYOUT = """\

@@ -34,8 +34,12 @@ RULES: dict[str, tuple[str, str]] = {
     ),
     "deadlock": (
         "Threads wait for something that never happens",
-        "Some threads wait at a barrier that others never reach, or loop on a value that nobody "
-        "changes.",
+        "Some threads wait at a barrier that others never reach, or the launch was given up after "
+        "its steps.",
+    ),
+    "livelock": (
+        "Threads loop without end",
+        "No fair schedule makes progress: they loop on a value that nobody changes.",
     ),
     "out-of-bounds": (
         "An access outside the array",

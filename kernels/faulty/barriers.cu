@@ -11,7 +11,7 @@ __global__ void barrier_skipped(const int* in, int* out) {
     int i = blockIdx.x * WIDTH + t;
     if (t == 0) flag = 0;
     __syncthreads();
-    if (t < 32 || RIGHT) {
+    if (t < 32 || RIGHT) {  // <-
         __syncthreads();  // <-
         if (t == 0) atomicExch(&flag, 1);
     } else {
@@ -27,7 +27,7 @@ __global__ void barrier_elsewhere(const int* in, int* out) {
     __shared__ int tile[WIDTH];
     int t = threadIdx.x;
     int i = blockIdx.x * WIDTH + t;
-    if (t < 32) {
+    if (t < 32) {  // <-
         tile[t] = in[i];
         if (!RIGHT) __syncthreads();  // <-
     } else {
@@ -57,7 +57,7 @@ __global__ void barrier_after_exit(const int* in, int* out) {
     __shared__ int tile[WIDTH];
     int t = threadIdx.x;
     int i = blockIdx.x * WIDTH + t;
-    if (!RIGHT && t >= 48) return;
+    if (!RIGHT && t >= 48) return;  // <-
     if (t < 48) tile[t] = in[i];
     __syncthreads();  // <-
     if (t < 48) out[i] = tile[47 - t];
