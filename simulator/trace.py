@@ -171,9 +171,9 @@ class Trace:
 
     def record(self, number: int, mask: Any, base: Any, *values: Any) -> None:
         """One execution of a watched instruction; generated code calls this."""
+        if mask is not None and not mask.any():
+            return
         if mask is not None and mask.ndim == 0:
-            if not mask:
-                return
             mask = None
         place = offset = None
         watched = self._watched[number]

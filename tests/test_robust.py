@@ -68,6 +68,7 @@ WRONG = {
     "calls 300 deep": ptx("call f0, ();", "".join(
         f".func f{i}() {{ call f{i + 1}, (); ret; }}\n" for i in range(300)
     ) + ".func f300() { ret; }\n"),
+    "indirect call of nothing": ptx("call (), %nothing.b32;"),
     "unclosed comment": ptx("/* never"),
     "unclosed string": ptx('.pragma "never;'),
     "lone parameter": HEADER + ".visible .entry k(.param .u64",
@@ -128,6 +129,13 @@ def test_vector_load_from_one_address(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     simulator.launch(Kernel.from_ptx(text), 1, 32, [out])
     assert out[0] == 7
+
+
+def test_a_trace_of_an_access_that_nobody_makes() -> None:
+    """The lanes that came all have their guard off."""
+    text = ptx("@!%p1 bra OVER; @!%p1 st.global.u32 [%rd1], %r1; OVER:")
+    run = simulator.launch(Kernel.from_ptx(text), 1, 32, [np.zeros(32, np.int32)], trace=True)
+    assert run.trace is not None
 
 
 def test_a_page_of_a_kernel_with_calls() -> None:

@@ -15,6 +15,7 @@ import json
 import random
 import re
 import signal
+import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -22,11 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from click.testing import CliRunner
 
 import simulator
 from kernels import Kernel, KernelError, library
 from kernels.nvrtc import kernel_names
 from simulator import SimulatorError
+from tilescope.cli import main
 from tilescope.view import show
 
 from .report import Difference, Report
@@ -311,7 +314,27 @@ def launch(text: str, seed: int) -> str:
         raise AssertionError(f"no text to print: {told[:300]!r}")
     if run.trace is not None:
         show(run)
+        _told(text, kernel, rng)
     return "ran with hazards" if run.hazards else "ran"
+
+
+def _told(text: str, kernel: Kernel, rng: random.Random) -> None:
+    """The same through the command line, which has words of its own for all that is found."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "k.ptx"
+        path.write_text(text + "\n", encoding="utf-8", errors="replace")
+        words = [
+            "i32[96]=arange" if p.type in ("u64", "s64", "b64") else "3" for p in kernel.params
+        ]
+        options = rng.choice([["run", "--by-line"], ["check"], ["barriers"]])
+        found = CliRunner().invoke(main, [
+            options[0], str(path), kernel.entry, "--grid", "2", "--block", "40",
+            "--step-limit", str(STEPS), *options[1:], *words,
+        ])  # fmt: skip
+    if found.exception is not None and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    if found.exit_code == 2 and found.output.count("\n") != 1:
+        raise AssertionError(f"no good message: {found.output[:300]!r}")
 
 
 @contextlib.contextmanager
