@@ -84,8 +84,8 @@ def _instruction(ins: Instruction, function: Function, module: Module) -> PtxErr
             raise Wrong(f"the guard {ins.guard.name!r} is no predicate")
         if known.kind == "call" and ins.targets[0] in function.registers:
             return not_yet(ins, "an indirect call")
-    if known.kind == "call" and ins.targets[0].startswith("%"):
-        return invalid(ins, f"{ins.targets[0]!r} is not declared")
+        if known.kind == "call" and ins.targets[0].startswith("%"):
+            return invalid(ins, f"{ins.targets[0]!r} is not declared")
         if ins.opcode == "brx" and ins.operands:
             operand_types.index(ins, function.registers.get)
         elif known.kind not in ("branch", "call"):
