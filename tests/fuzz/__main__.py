@@ -12,9 +12,11 @@ import importlib.util
 import os
 import sys
 import time
+from typing import Any
 
 from simulator.compiler import CHECKED
 
+from . import tree
 from .report import Report
 
 NETS = ("ptx", "cuda", "mutate", "modifiers", "races")
@@ -46,6 +48,19 @@ def told(name: str, report: Report, seconds: float) -> str:
     return "\n".join(lines)
 
 
+def until_first(net: Any, seconds: float, seed: int) -> Report:
+    """A net's run up to its first difference, which stays as it was drawn."""
+    tree.SHRINKS = False
+    end = time.monotonic() + seconds
+    whole = Report()
+    while not whole.differences and (left := end - time.monotonic()) > 0:
+        part: Report = net.run(left, seed + whole.programs, 4)
+        whole.programs += part.programs
+        whole.launches += part.launches
+        whole.differences += part.differences
+    return whole
+
+
 def main(words: list[str]) -> int:
     """Run the command; 1 on a difference."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
@@ -53,6 +68,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("seed", type=int, help="of the first program")
     parser.add_argument("--net", action="append", choices=NETS, help="only this one (repeatable)")
     parser.add_argument("--count", type=int, help="at most so many programs a net")
+    parser.add_argument("--first", action="store_true", help="stop at a difference, unshrunk")
     options = parser.parse_args(words)
     os.environ[CHECKED] = "1"
     names = options.net or available()
@@ -61,7 +77,10 @@ def main(words: list[str]) -> int:
         print(f"{name}: {options.seconds:g} s from seed {options.seed} ...", flush=True)
         start = time.monotonic()
         net = importlib.import_module(f"{__package__}.{name}")
-        report: Report = net.run(options.seconds, options.seed, options.count)
+        if options.first:
+            report = until_first(net, options.seconds, options.seed)
+        else:
+            report = net.run(options.seconds, options.seed, options.count)
         print(told(name, report, time.monotonic() - start), flush=True)
         failed = failed or bool(report.differences)
     return int(failed)

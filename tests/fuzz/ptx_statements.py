@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .ptx_program import BLOCKS, EDGES, INPUTS, KINDS, Program, one, value
-from .rows import Form, spellings
+from .ptx_program import BLOCKS, EDGES, INPUTS, KINDS, Program, value
+from .rows import spellings
 from .tree import Draw, Statement
 
 LOADS = {
@@ -60,7 +60,8 @@ class Writer:
         if uniform:
             anywhere += [(1.5, self.exchange), (2.5, self.warp), (0.7, self.part_of_warp),
                          (0.5, self.reduce_barrier), (0.5, self.uniform_loop),
-                         (0.5, self.whole_warps), (0.4, self.hand_over)]  # fmt: skip
+                         (0.5, self.whole_warps), (0.4, self.hand_over), (0.6, self.by_block),
+                         (0.3, self.two_places), (0.3, self.warp_barrier)]  # fmt: skip
         weights = [w for w, _ in anywhere]
         return rng.choices([make for _, make in anywhere], weights)[0]()
 
@@ -365,6 +366,45 @@ class Writer:
             "@%q2 bra L{id};\n{0}\nL{id}:", [inside + self.inner(1)],
         )  # fmt: skip
 
+    def by_block(self) -> Statement:
+        """Blocks go different ways, and meet barriers there."""
+        if self.depth > 1:
+            return self.exchange()
+        ways = [self.inner(self.rng.randrange(1, 3), uniform=True) for _ in range(2)]
+        return Statement(
+            "mov.u32 %t9, %ctaid.x; and.b32 %t9, %t9, 1; setp.eq.u32 %q2, %t9, 0;\n"
+            "@%q2 bra T{id};\n{0}\nbra.uni E{id};\nT{id}:\n{1}\nE{id}:", ways,
+        )  # fmt: skip
+
+    def two_places(self) -> Statement:
+        """The warps of a block meet one barrier from two places of the code."""
+        if self.threads % 32 or self.threads < 64:
+            return self.exchange()
+        number = self.rng.randrange(1, 16)
+        wait = f"bar.sync {number}, {self.threads};"
+        self.program.names.add("bar.sync counted")
+        value, target = self.reg("l"), self.reg("l")
+        return Statement(
+            f"st.shared.b64 [%a5], {value};\nsetp.lt.u32 %q2, %t0, 32;\n@%q2 bra T{{id}};\n"
+            f"{{0}}\n{wait}\nbra.uni E{{id}};\nT{{id}}:\n{{1}}\n{wait}\nE{{id}}:\n"
+            f"xor.b32 %t9, %t0, 32; min.u32 %t9, %t9, {self.threads - 1};\n"
+            f"mad.wide.u32 %a9, %t9, 16, %a4;\nld.shared.b64 {target}, [%a9];\nbar.sync 0;",
+            [self.inner(1), self.inner(1)],
+        )  # fmt: skip
+
+    def warp_barrier(self) -> Statement:
+        """Each warp has a barrier of its own, by a number in a register."""
+        if self.threads % 32:
+            return self.exchange()
+        value, target = self.reg("r"), self.reg("r")
+        self.program.names.add("bar.sync register")
+        return Statement(
+            f"shr.u32 %t9, %t0, 5; add.u32 %t9, %t9, 1;\nst.shared.b32 [%a5], {value};\n"
+            f"bar.sync %t9, 32;\nxor.b32 %t20, %t0, {self.rng.randrange(1, 32)};\n"
+            f"mad.wide.u32 %a9, %t20, 16, %a4;\nld.shared.b32 {target}, [%a9];\n"
+            f"bar.sync %t9, 32;"
+        )
+
     def warp(self, mask: str = "-1", width: int = 0) -> Statement:
         """A warp instruction of the lanes of a mask; they stand in segments of ``width``."""
         rng = self.rng
@@ -473,6 +513,3 @@ def draw(seed: int, entry: str = "k", small: bool = False) -> Program:
     if rng.chance(0.15):
         program.body.append(writer.leave())
     return program
-
-
-__all__ = ["Form", "one"]

@@ -39,6 +39,10 @@ def render(body: list[Statement]) -> str:
     return "\n".join(s.render(counter) for s in body)
 
 
+SHRINKS = True
+"""Whether programs are made smaller at all."""
+
+
 def shrink(body: list[Statement], fails: Callable[[], bool], tries: int = 400) -> None:
     """Leave out statements, in place, as long as the program still fails.
 
@@ -47,7 +51,7 @@ def shrink(body: list[Statement], fails: Callable[[], bool], tries: int = 400) -
         fails: Whether the program, as it now is, still shows the difference.
         tries: How often it may be asked.
     """
-    left = [tries]
+    left = [tries if SHRINKS else 0]
 
     def without(items: list[Statement]) -> bool:
         changed = False

@@ -1,0 +1,103 @@
+"""``python -m tests.fuzz.bites``: put each old defect back into a copy, and see the net find it.
+
+Prints for each how many programs and seconds it took, and the seed. 1 if one is not found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from .defects import BITES, Bite
+
+ROOT = Path(__file__).parents[3]
+COPIED = ("simulator", "kernels", "device", "tilescope", "tests", "pyproject.toml")
+
+
+class Stale(Exception):
+    """The piece that a patch replaces is not there any more, or more than once."""
+
+
+def patched(bite: Bite) -> dict[str, str]:
+    """The files of a defect, with it.
+
+    Raises:
+        Stale: A piece is not found exactly once.
+    """
+    texts: dict[str, str] = {}
+    for file, old, new in bite.changes:
+        text = texts.get(file) or (ROOT / file).read_text()
+        if text.count(old) != 1:
+            raise Stale(f"{file} has {text.count(old)} times {old.strip().splitlines()[0]!r}")
+        texts[file] = text.replace(old, new)
+    return texts
+
+
+def command(bite: Bite, seconds: int) -> list[str]:
+    if bite.net.startswith("tests/"):
+        return [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", bite.net]
+    words = [str(seconds), str(bite.seed), "--net", bite.net, "--first"]
+    return [sys.executable, "-m", "tests.fuzz", *words]
+
+
+def judged(bite: Bite, seconds: int) -> tuple[bool, str]:
+    """Whether the net finds a defect, and the table's words for it."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in COPIED:
+            source, target = ROOT / name, Path(folder, name)
+            if source.is_dir():
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, target)
+        for file, text in patched(bite).items():
+            Path(folder, file).write_text(text)
+        start = time.monotonic()
+        try:
+            done = subprocess.run(
+                command(bite, seconds), cwd=folder, capture_output=True, text=True,
+                timeout=seconds + 120, env={**os.environ, "PYTHONPATH": folder},
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return True, f"hangs, {time.monotonic() - start:.0f} s"
+        took = time.monotonic() - start
+        out = done.stdout + done.stderr
+        if bite.net.startswith("tests/"):
+            failed = re.findall(r"^FAILED (\S+)", out, re.M)
+            return done.returncode == 1, f"{failed[0] if failed else 'no test fails'}, {took:.0f} s"
+        found = re.search(r"DIFFERENCE, seed (-?\d+): (.*)", out)
+        programs = re.search(r": (\d+) programs", out)
+        count = programs[1] if programs else "?"
+        if not found:
+            last = out.strip().splitlines()[-1:] if done.returncode != 0 else []
+            return False, f"not found in {count} programs, {took:.0f} s {' '.join(last)}"
+        return True, f"{count} programs, {took:.0f} s, seed {found[1]}: {found[2][:60]}"
+
+
+def main(words: list[str]) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.bites", description=__doc__)
+    parser.add_argument("--seconds", type=int, default=600, help="for each defect")
+    parser.add_argument("--only", help="defects whose name or net has this in it")
+    options = parser.parse_args(words)
+    missed = 0
+    for bite in BITES:
+        if options.only and options.only not in bite.name and options.only != bite.net:
+            continue
+        try:
+            found, what = judged(bite, options.seconds)
+        except Stale as error:
+            found, what = False, f"stale: {error}"
+        missed += not found
+        print(f"{'found ' if found else 'MISSED'} | {bite.net} | {bite.name} | {what}", flush=True)
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

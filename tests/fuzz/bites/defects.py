@@ -1,0 +1,108 @@
+"""The patches: a piece of a file, and what stood there when it was wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Bite:
+    """One defect, put back.
+
+    Attributes:
+        name: What it is.
+        net: The net that finds it; or tests, as for pytest, where a net cannot.
+        changes: (file, piece of it, what to put there).
+        seed: Where the net starts.
+    """
+
+    name: str
+    net: str
+    changes: tuple[tuple[str, str, str], ...]
+    seed: int = 1
+
+
+BITES = (
+    Bite(
+        "a pack of two words has another dtype than its register",
+        "ptx",
+        (
+            (
+                "simulator/values.py",
+                "return (a | (b << word.type(half))).view(dtype)",
+                "return a | (b << word.type(half))",
+            ),
+        ),
+    ),
+    Bite(
+        "lanes that wait are not looked at again when others exit",
+        "ptx",
+        (
+            (
+                "simulator/machine.py",
+                "        if self.gates.parked:\n            self.gates.look_again()\n",
+                "",
+            ),
+        ),
+    ),
+    Bite(
+        "a guard that is the first of two destinations is read after it was written",
+        "ptx",
+        (("simulator/codegen.py", " or len(destinations) > 1", ""),),
+    ),
+    Bite(
+        "a guarded write ends a register's life",
+        "ptx",
+        (
+            (
+                "simulator/blocks.py",
+                "            if ins.guard is None:\n                block.defs |= set(writes)",
+                "            if True:\n                block.defs |= set(writes)",
+            ),
+        ),
+    ),
+    Bite(
+        "bytes below a shared array are taken for bytes of it",
+        "tests/test_named_mutants.py",
+        (
+            (
+                "simulator/access.py",
+                "if low + offset < 0 or high + offset + width > memory.nbytes:",
+                "if high + offset + width > memory.nbytes:",
+            ),
+        ),
+    ),
+    Bite(
+        "the memo of intervals ignores what was written before",
+        "tests/test_named_mutants.py",
+        (
+            (
+                "simulator/intervals.py",
+                "        key = (\n            self.state,",
+                "        key = (\n            0,",
+            ),
+        ),
+    ),
+    Bite(
+        "divergent branches: warps counted, not the ones that part",
+        "tests/test_counts.py",
+        (
+            (
+                "simulator/machine.py",
+                "self.divergent_branches += taking + leaving - total",
+                "self.divergent_branches += taking",
+            ),
+        ),
+    ),
+    Bite(
+        "local memory is not interleaved",
+        "tests/test_counts.py",
+        (
+            (
+                "simulator/counters.py",
+                "            address = self._interleaved(site, address)",
+                "            address = address",
+            ),
+        ),
+    ),
+)
