@@ -368,7 +368,11 @@ class Barriers:
         g = self.machine.geometry
         absent = np.broadcast_to(_on(self.machine.alive), g.shape) & ~go
         before: Any = np.bool_(False)
-        for wait, lanes in members:
+        places: dict[int, tuple[Waiting, Any]] = {}
+        for wait, lanes in members:  # a schedule may have brought them to one place in turns
+            known = places.get(wait.block.number)
+            places[wait.block.number] = (wait, lanes if known is None else known[1] | lanes)
+        for wait, lanes in places.values():
             warps = self._warps(lanes & go)
             if _aligned(wait.block):
                 apart = warps & (self._warps(absent) | before)
