@@ -15,7 +15,7 @@ from pathlib import Path
 LIMIT = 4 << 20
 """Bytes of a source file at most; a longer one is not shown."""
 
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
 def plain(text: str) -> str:
@@ -24,6 +24,11 @@ def plain(text: str) -> str:
     Tabs and line feeds stay.
     """
     return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def plain_name(text: str) -> str:
+    """The same for what stands within a line: no tabs or line feeds either."""
+    return plain(text).translate(dict.fromkeys(map(ord, "\t\n"), "\N{REPLACEMENT CHARACTER}"))
 
 
 def read_below(file: str, folders: Sequence[Path]) -> str | None:

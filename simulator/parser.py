@@ -10,7 +10,7 @@ import hashlib
 import re
 
 from kernels.ptx_header import TYPE_SIZES, Param
-from kernels.reading import plain
+from kernels.reading import plain_name
 
 from .debug_info import InlinedCall, inlined_calls, place_inlined
 from .errors import PtxError
@@ -44,7 +44,7 @@ class _Parser(OperandParser):
         self.text = text
         self.result = Module(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16])
         self.files = {
-            int(m[1]): plain(re.sub(r"\\(.)", r"\1", m[2], flags=re.S))
+            int(m[1]): plain_name(re.sub(r"\\(.)", r"\1", m[2], flags=re.S))
             for m in re.finditer(
                 r'^[ \t]*\.file[ \t]+(\d{1,9})[ \t]+"((?:[^"\\]|\\.)*)"', text, re.M | re.A
             )

@@ -246,4 +246,5 @@ def test_control_characters_are_not_printed(tmp_path: Path) -> None:
     told += check_file(path).output
     assert "nothing" in told
     assert "name" in told
+    assert "\nfalse line" not in told
     assert not set(told) & {"\x1b", "\x07", "\r", "\u202e"}
