@@ -32,7 +32,7 @@ class Event(NamedTuple):
         mask: The lanes that access; ``None`` is all of them.
         repeated: Address and mask are the very objects of this site's last event.
         home: The ``Allocation`` or ``ColumnMemory`` accessed.
-        values: What a store writes, one array an element; else ``None``.
+        values: What a store writes, one array an element; an atomic's operands; else ``None``.
     """
 
     site: Site
@@ -300,7 +300,7 @@ class Access:
 
     def atomic(self, base: Any, mask: Any, *values: Any) -> Any:
         """Read-modify-write; gives the old values."""
-        self._look(base, mask)
+        self._look(base, mask, values)
         site, index = self.site, self.index
         geometry = self.memories.geometry
         old = np.zeros(geometry.shape, DTYPES[site.type])

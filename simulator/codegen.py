@@ -61,8 +61,9 @@ class BlockCompiler(Operands):
     def instruction(self, ins: Instruction) -> None:
         """Generate one instruction."""
         kind = row_of(ins).kind
-        if ins.opcode in ("membar", "fence"):
-            self.emit(f"fence({self.mask(ins)}, {not ins.has('cta')})")
+        if ins.opcode in ("membar", "fence") and not any("proxy" in m for m in ins.modifiers):
+            narrow = ins.has("cta") or ins.has("cluster")
+            self.emit(f"fence({self.mask(ins)}, {not narrow})")
         if kind == "nothing" or is_warp_barrier(ins):
             return
         if kind in ("load", "store", "atomic"):
@@ -257,9 +258,6 @@ class BlockCompiler(Operands):
             self.emit(f"{guard} = {self.predicate(ins.guard)}")
             mask = self.fresh()
             self.emit(f"{mask} = both(M, {guard}) if {guard}.ndim else M")
-        if kind != "load" and (ins.has("release") or ins.has("acq_rel")):
-            on = f"if {guard}.ndim or {guard}: " if guard else ""
-            self.emit(f"{on}fence({mask}, {not ins.has('cta')})")
         call = f"x{site.number}({base}, {mask}"
         if kind == "load":
             target = ins.operands[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .blocks import EXIT, Block, successors
+from .blocks import EXIT, Block, row_of, successors
 
 
 def in_run_order(blocks: list[Block]) -> list[Block]:
@@ -134,7 +134,7 @@ def deciders(blocks: Sequence[Block]) -> Callable[[int], list[set[int]]]:
                 function = block.function
                 if function.name not in direct:
                     mine = [b for b in blocks if b.function is function]
-                    direct[function.name] = _control_dependence(mine)
+                    direct[function.name] = control_dependence(mine)
                 next_ones |= direct[function.name].get(block.number, set())
             next_ones -= seen
             seen |= next_ones
@@ -154,7 +154,7 @@ def deciders(blocks: Sequence[Block]) -> Callable[[int], list[set[int]]]:
     return nearest_first
 
 
-def _control_dependence(blocks: list[Block]) -> dict[int, set[int]]:
+def control_dependence(blocks: list[Block]) -> dict[int, set[int]]:
     """For each block, the branches that directly decide on it."""
     after = {b.number: successors(b) or [EXIT] for b in blocks}
     bits = {n: 1 << i for i, n in enumerate([EXIT, *after])}
@@ -183,3 +183,62 @@ def _control_dependence(blocks: list[Block]) -> dict[int, set[int]]:
             if some and not every:
                 made[block].add(branch)
     return made
+
+
+class Paths:
+    """What may run after what, through calls and back to where they came from.
+
+    Args:
+        blocks: All of the program's.
+        passes: Whether the way from a block to the next is open.
+    """
+
+    def __init__(self, blocks: Sequence[Block], passes: Callable[[Block, int], bool]) -> None:
+        self.blocks, self.passes = blocks, passes
+        self.entries: dict[str, int] = {}
+        self.returns: dict[str, list[int]] = {}
+        for block in blocks:
+            self.entries.setdefault(block.function.name, block.number)
+            end = block.end
+            if end is not None and end.opcode == "call" and end.targets:
+                self.returns.setdefault(end.targets[0], []).append(block.follow)
+        self._through: dict[str, bool] = {}
+
+    def after(self, number: int) -> set[int]:
+        """Blocks that may run after one: of its function, its callees and its callers."""
+        found, _ = self._walk(number, up=True)
+        return found
+
+    def _walk(self, number: int, up: bool) -> tuple[set[int], bool]:
+        """The blocks after one, and whether the end of its function is among them."""
+        seen: set[tuple[int, bool]] = set()
+        todo = [(number, up)]
+        ended = False
+        while todo:
+            at, climbs = todo.pop()
+            block = self.blocks[at]
+            end = block.end
+            following = [(to, climbs) for to in successors(block)]
+            if end is not None and end.opcode == "call" and end.targets:
+                callee = end.targets[0]
+                if callee in self.entries:
+                    if not self._passable(callee):
+                        following = []
+                    following.append((self.entries[callee], False))
+            elif end is not None and row_of(end).kind == "exit":
+                ended |= block.function is self.blocks[number].function
+                if climbs:
+                    name = block.function.name
+                    following += [(to, True) for to in self.returns.get(name, [])]
+            for to in following:
+                if to[0] >= 0 and to not in seen and self.passes(block, to[0]):
+                    seen.add(to)
+                    todo.append(to)
+        return {to for to, _ in seen}, ended
+
+    def _passable(self, function: str) -> bool:
+        """Whether a call may come back on open ways alone."""
+        if function not in self._through:
+            self._through[function] = True  # PTX that calls itself does not get here
+            self._through[function] = self._walk(self.entries[function], up=False)[1]
+        return self._through[function]

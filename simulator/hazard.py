@@ -159,7 +159,9 @@ class Hazard:
         variable: Array or variable name, if known; ``also``: others with the same finding.
         element: Index of an example element (by the access's element size), if known.
         involved: The instructions that take part.
-        count: How often: thread accesses, or pairs of threads of a race.
+        count: How often: thread accesses; of a race, pairs of threads: two threads that race
+            are one pair, however often and at however many locations they do.
+        locations: Of a race: elements at which threads race.
         notes: What else a reader wants to know, a line each.
         cure: A verified cure, where one was looked for and found.
         builds: In which builds it was seen, where several were checked.
@@ -173,6 +175,7 @@ class Hazard:
     element: int | None = None
     involved: tuple[Involved, ...] = ()
     count: int = 1
+    locations: int = 0
     notes: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     cure: Cure | None = None
@@ -260,6 +263,7 @@ class Hazard:
             "element": self.element,
             "involved": [item.to_dict() for item in self.involved],
             "count": self.count,
+            "locations": self.locations,
             "notes": list(self.notes),
             "cure": self.cure.to_dict() if self.cure else None,
             "builds": list(self.builds),

@@ -9,7 +9,7 @@ import numpy as np
 from .geometry import Geometry
 from .lanes import SHARED, Lanes, LookCloser, lanes_of, width_of
 from .order import Order
-from .shadow import Shadow
+from .shadow import Shadow, clash
 from .site import Site
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Intervals:
             columns = max(columns, before.shape[1])
         one = Geometry(g.grid, g.block, g.blocks[:columns])
         granules = -(-owner.shared_bytes // owner.granule)
-        shadow, order = Shadow(g.threads * columns), Order(one)
+        shadow, order = Shadow(g.threads * columns, g.threads), Order(one)
         written = np.zeros((granules, columns), bool)
         if before is not None:
             written |= before
@@ -129,5 +129,18 @@ class Intervals:
                 raise LookCloser(SHARED)
             if site.kind != "load":
                 written[place] = True
-            if owner.races and shadow.access(site, place, thread, now, ordered):
+            if not owner.races:
+                continue
+            for history, _ in shadow.against(site):
+                if any(True for _ in shadow.races(history, place, thread, ordered, "near")):
+                    raise LookCloser(SHARED)
+            if clash(site, site) and any(True for _ in shadow.within(place, thread, "near")):
                 raise LookCloser(SHARED)
+            shadow.remember(
+                site,
+                place,
+                thread,
+                now,
+                np.zeros(len(place), np.uint64),
+                np.zeros(len(place), np.int64),
+            )

@@ -9,7 +9,6 @@ import numpy as np
 
 from .geometry import Geometry
 from .memory import Allocation
-from .shadow import Conflict
 from .site import Site
 
 SHARED = -1
@@ -17,26 +16,44 @@ SHARED = -1
 
 
 class LookCloser(Exception):
-    """The quick look cannot rule a hazard out; run again with this array's table on."""
+    """The quick look cannot rule a hazard out; run again and look closer at this array.
 
-    def __init__(self, number: int) -> None:
+    Attributes:
+        number: The array's, or ``SHARED``.
+        places: ``False``: find out which locations several threads access. An array: the
+            exact table for those locations.
+    """
+
+    def __init__(self, number: int, places: Any = False) -> None:
         super().__init__(number)
-        self.number = number
+        self.number, self.places = number, places
 
 
 @dataclass
 class Race:
-    """Racing accesses of two instructions, as they are found."""
+    """Racing accesses of two instructions, as they are found.
 
-    conflict: Conflict
+    Attributes:
+        other: The instruction remembered; ``site``: the present one.
+        granule: Bytes of a location.
+        how: See ``shadow.clash``.
+        distance: ``lane``, ``warp`` or ``block``.
+        threads: Of a block; ``columns``: blocks of the batch.
+        unequal: Which pairs do not write the same value.
+        quiet: Which are a read and an atomic that changes nothing.
+    """
+
+    other: Site
     site: Site
     space: str
     allocation: Allocation | None
-    threads: int
     granule: int
-    same_value: Any
-    columns: Any
-    start: int
+    how: str
+    distance: str
+    threads: int
+    columns: int
+    unequal: Any = None
+    quiet: Any = None
 
 
 @dataclass

@@ -48,6 +48,7 @@ from .run import Run
 from .schedule import Schedule
 from .sources import Sources
 from .specials import SpecialRegisters, special_registers
+from .steering import Steering
 from .tally import Tally, collect
 from .trace import Trace, compile_traced
 from .waiting import Stuck
@@ -121,7 +122,7 @@ def launch(
     buffer = arguments.parameter_buffer(array_address)
     allocations = _allocations(program, arguments, buffer)
 
-    closer: set[int] = set()
+    closer: dict[int, Any] = {}
     together = False
     while True:
         allocations = _allocations(program, arguments, buffer)
@@ -134,7 +135,7 @@ def launch(
             job.run(order, chosen, closer, progress, step_limit, together)
             break
         except LookCloser as suspicion:
-            closer.add(suspicion.number)
+            closer[suspicion.number] = suspicion.places
         except BlocksWait:
             together = True
     reads = job.findings.local_reads
@@ -144,7 +145,7 @@ def launch(
             fresh = _allocations(program, arguments, buffer)
             again = _Job(program, kernel, fresh, buffer, grid3, block3, total_shared, shared_bytes)
             again.local_start = local_start
-            again.run(schedules.make(schedule), set(), set(), None, step_limit, together)
+            again.run(schedules.make(schedule), set(), {}, None, step_limit, together)
             return again.outcome()
 
         job.findings.drop_local_reads(without_effect(program, reads, job.granule, outcome))
@@ -181,10 +182,11 @@ class _Job:
         self.grid, self.block, self.shared, self.dynamic = grid, block, shared, dynamic
         self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", block))
         self.tally = Tally(program)
-        self.findings = Findings(Sources(kernel), program, grid, block)
+        self.steering = program.fact(Steering)
+        self.findings = Findings(Sources(kernel), program, self.steering, grid, block)
 
     def run(
-        self, order: Schedule, chosen: set[str], closer: set[int], progress: Progress | None,
+        self, order: Schedule, chosen: set[str], closer: dict[int, Any], progress: Progress | None,
         step_limit: int, together: bool,
     ) -> None:  # fmt: skip
         """Run all batches.
@@ -235,6 +237,8 @@ class _Job:
                     races.finish()
                 if progress:
                     progress(int(numbers[-1]) + 1, total)
+            if races:
+                races.end()
 
     def outcome(self) -> tuple[bytes, ...]:
         """What a user could see of the run: where threads went, what arrays hold."""
@@ -242,13 +246,13 @@ class _Job:
         return self.machine.thread_runs.tobytes(), *contents
 
     def _checks(
-        self, chosen: set[str], closer: set[int]
+        self, chosen: set[str], closer: dict[int, Any]
     ) -> tuple[RaceCheck | None, LocalCheck | None]:
         races = local = None
         if chosen & {"races", "uninitialised"}:
             findings = self.findings
             races = RaceCheck(
-                closer, self.granule, self.shared, findings.race,
+                closer, self.granule, self.shared, findings.races, self.steering,
                 functools.partial(findings.uninitialised, "shared"),
                 "races" in chosen, "uninitialised" in chosen,
                 self.program.memo("intervals", self.block, self.shared, tuple(sorted(chosen))),

@@ -3,13 +3,11 @@
 Every event of a launch has a time. An access by another thread is ordered before the
 present one if it is not later than what the present thread has synchronised with:
 through block barriers (kept per pair of warps, transitively), through ``bar.warp.sync``
-(per pair of lanes), and without barriers through a fence, a strong access to a location
-that one releases and the other acquires, and barriers on either side.
+(per pair of lanes); ``releases`` has what is ordered without barriers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -112,114 +110,3 @@ class Order:
             met = self._lanes[mine, other % WARP, column]
             seen = np.where(same, np.maximum(seen, met), seen)
         return time <= seen
-
-
-class Releases:
-    """Synchronisation without barriers: who released a location, and who acquired it after.
-
-    A thread's strong write (atomic, ``volatile``, ``.release``) to a location releases
-    what it did before its last fence, and what barriers of its block or warp had brought
-    to it by then; a strong read of that location later acquires, for the thread itself
-    and for those that meet it at a barrier. A fence of block scope (``.cta``) serves
-    within its block alone. (PTX ISA, "Memory Consistency Model"; the fence after an
-    acquiring read is not asked for, since a barrier usually follows.)
-    """
-
-    def __init__(self) -> None:
-        self.wide: dict[int, int] = {}
-        self.fences: dict[int, int] = {}
-        self._released: dict[int, list[_Release]] = {}
-        self._acquired: dict[int, list[tuple[int, int, int]]] = {}
-
-    def fence(self, threads: Any, now: int, wide: bool) -> None:
-        """Fences of some (global) threads; ``wide``: of device scope or more."""
-        times = dict.fromkeys(threads.tolist(), now)
-        self.fences.update(times)
-        if wide:
-            self.wide.update(times)
-
-    def release(
-        self, places: Any, threads: Any, blocks: Any, met: Any, warp: Any, now: Any, end: int
-    ) -> None:  # fmt: skip
-        """Strong writes, an element each.
-
-        Args:
-            places: Locations.
-            threads: Global thread numbers.
-            blocks: Theirs.
-            met: Time of the block's last barrier.
-            warp: Time of the warp's last one.
-            now: Time of the write.
-            end: Time at which the instruction is done; what its own access is known by.
-        """
-        if not self.fences:
-            return
-        columns = (places, threads, blocks, met, warp, now)
-        for place, thread, block, *known in zip(*(c.tolist() for c in columns), strict=True):
-            fenced = self.fences.get(thread)
-            if fenced is not None:
-                wide = self.wide.get(thread, 0)
-                made = _Release(place, thread, fenced, wide, known[0], known[1], known[2], end)
-                self._released.setdefault(block, []).append(made)
-
-    def acquire(self, places: Any, threads: Any, blocks: Any, times: Any) -> None:
-        """Strong reads by threads of blocks; they count where something was released before."""
-        if not self._released:
-            return
-        columns = (places, threads, blocks, times)
-        for place, thread, block, now in zip(*(c.tolist() for c in columns), strict=True):
-            self._acquired.setdefault(block, []).append((place, thread, now))
-
-    def ordered(
-        self, time: int, thread: int, block: int, mine: int, my_block: int, met: int, warp: int
-    ) -> bool:
-        """Whether an access comes before one of ``mine``, now.
-
-        Args:
-            time: When ``thread`` of ``block`` made the access.
-            thread: Global number, as ``mine``.
-            block: Its block.
-            mine: Who asks.
-            my_block: The asker's block.
-            met: Time of that block's last barrier.
-            warp: Time of the asker's warp's last one.
-        """
-        first: dict[int, int] = {}
-        for release in self._released.get(block, ()):
-            fenced = release.fenced if block == my_block else release.wide
-            if release.covers(time, thread, fenced) and release.place not in first:
-                first[release.place] = release.time
-        if not first:
-            return False
-        return any(
-            place in first
-            and when > first[place]
-            and (reader == mine or met > when or (warp > when and reader // WARP == mine // WARP))
-            for place, reader, when in self._acquired.get(my_block, ())
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Release:
-    """A strong write, and the times of what its thread had synchronised with by then."""
-
-    place: int
-    thread: int
-    fenced: int
-    wide: int
-    met: int
-    warp: int
-    time: int
-    end: int
-
-    def covers(self, time: int, thread: int, fenced: int) -> bool:
-        """Whether it hands on what ``thread`` of the same block did at ``time``."""
-        if thread == self.thread and time == self.end:  # the releasing write itself
-            return fenced > 0
-        if time >= fenced:
-            return False
-        return (
-            thread == self.thread
-            or time <= self.met < fenced
-            or (thread // WARP == self.thread // WARP and time <= self.warp < fenced)
-        )

@@ -112,6 +112,7 @@ class Program:
         constants: What generated code refers to by name.
         layout: Where module and function variables stand.
         watched: What a trace records; ``None`` if compiled without (``trace.compile_traced``).
+        facts: What was worked out about it, by the class that did.
         data: Registers that hold what was loaded, or was computed from it; for a trace.
     """
 
@@ -129,6 +130,7 @@ class Program:
     watched: list[Watched] | None = None
     data: frozenset[int] = frozenset()
     memos: dict[Any, dict[Any, Any]] = field(default_factory=dict)
+    facts: dict[Any, Any] = field(default_factory=dict)
 
     def memo(self, *key: Any) -> dict[Any, Any]:
         """A place to remember what holds for every launch of a kind; it stays bounded."""
@@ -138,6 +140,12 @@ class Program:
         if len(found.get("steps", found)) > 20_000:
             found.clear()
         return found
+
+    def fact(self, kind: Callable[[Program], Any]) -> Any:
+        """``kind(self)``, made once."""
+        if kind not in self.facts:
+            self.facts[kind] = kind(self)
+        return self.facts[kind]
 
     @functools.cached_property
     def _code(self) -> dict[tuple[int, bool], Any]:

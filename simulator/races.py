@@ -2,14 +2,14 @@
 
 Cheap where nothing is wrong. Shared memory is judged once for each *interval* (what is
 accessed between two barriers), and intervals that repeat are remembered; a global array
-costs a look only when it is written, unless it is read as well. Where a quick look finds
-something suspicious it raises ``LookCloser``, and the launch starts again with the
-``Shadow`` table on for that array, which tells who raced with whom.
+costs a look only when it is written, and if it is read as well, a dense table of owners.
+Where a quick look finds something suspicious it raises ``LookCloser``, and the launch starts
+again with the exact ``Shadow`` table on for those locations, which tells who raced with whom.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,51 +19,63 @@ from .geometry import Geometry
 from .intervals import Intervals
 from .lanes import SHARED, Lanes, LookCloser, Race, lanes_of
 from .memory import Allocation
-from .order import Order, Releases
-from .shadow import Conflict, Shadow
+from .order import Order
+from .owners import Owners
+from .racebook import RaceBook
+from .releases import Releases
+from .shadow import Conflict, History, Ordered, Shadow, clash
 from .site import Site
+from .steering import Steering
+from .written import compare, written
+
+_DISTANCES = ("lane", "warp", "block")
 
 
 class RaceCheck:
     """Observer of accesses, barriers and fences.
 
     Args:
-        closer: Arrays (and ``SHARED``) whose table is on.
+        closer: What to look at closely, by array number (and ``SHARED``): see ``LookCloser``.
         granule: Bytes of a location: 4, or the narrowest access of the program.
-        found: Called with each batch of conflicts.
+        book: Where races are written down.
         uninitialised: Called with reads of shared memory that nothing wrote.
         memo: What is known of intervals, for this shape of block and these checks.
     """
 
     def __init__(
         self,
-        closer: set[int],
+        closer: dict[int, Any],
         granule: int,
         shared_bytes: int,
-        found: Callable[[Race], None],
+        book: RaceBook,
+        steering: Steering,
         uninitialised: Callable[[Site, Any, Any, Any], None],
         races: bool,
         initialised: bool,
         memo: dict[Any, Any],
     ) -> None:
         self.closer, self.granule, self.shared_bytes = closer, granule, shared_bytes
-        self.found, self.uninitialised = found, uninitialised
+        self.book, self.steering, self.uninitialised = book, steering, uninitialised
         self.races, self.initialised = races, initialised
         self.now = 0
-        self.releases = Releases()
+        self.releases: Releases | None = None
         self.shadows: dict[int, Shadow] = {}
+        self.owners: dict[int, Owners] = {}
         self.touched: dict[int, Any] = {}
         self.uses: dict[int, str] = {}
+        self.synchronised = False
         self.intervals = Intervals(self, memo)
 
     def start(self, geometry: Geometry) -> None:
         """A new batch begins."""
         self.geometry = geometry
         self.order = Order(geometry)
+        if self.releases is None:
+            self.releases = Releases(self.steering, geometry.everyone, geometry.threads)
         self.shared_shadow: Shadow | None = None
         if SHARED in self.closer and self.shared_bytes:
             places = -(-self.shared_bytes // self.granule) * geometry.columns
-            self.shared_shadow = Shadow(geometry.everyone)
+            self.shared_shadow = Shadow(geometry.everyone, geometry.threads)
             self.written = np.zeros(places, bool)
         self.intervals.start(geometry)
 
@@ -71,6 +83,21 @@ class RaceCheck:
         """The batch is done."""
         if self.shared_shadow is None:
             self.intervals.close()
+        else:
+            self.book.count("shared", {-1: self.shared_shadow}, not self.synchronised, True)
+
+    def end(self) -> None:
+        """The launch is done.
+
+        Raises:
+            LookCloser: Locations of an array are contested.
+        """
+        for number, owners in self.owners.items():
+            contested = owners.contested
+            if contested.any():
+                raise LookCloser(number, contested)
+        far = self.releases is None or not self.releases.blocks()
+        self.book.count("global", self.shadows, far and not self.synchronised, far)
 
     # -- events -------------------------------------------------------------------
 
@@ -93,7 +120,10 @@ class RaceCheck:
     def barrier(self, lanes: Any) -> None:
         """A block barrier let lanes go."""
         self.now += 1
+        self.synchronised = True
         whole = self.order.barrier(lanes, self.now)
+        if self.releases is not None and self.releases.active:
+            self.releases.barrier(self._threads(lanes), self.now, self._whole_blocks(lanes))
         if self.shared_shadow is not None:
             if whole:
                 self.shared_shadow.clear()
@@ -105,6 +135,7 @@ class RaceCheck:
     def arrive(self, lanes: Any, number: int) -> None:
         """``bar.arrive``."""
         self.now += 1
+        self.synchronised = True
         self.order.arrive(lanes, number, self.now)
         if self.shared_bytes and self.shared_shadow is None:
             raise LookCloser(SHARED)
@@ -112,17 +143,27 @@ class RaceCheck:
     def warp_sync(self, lanes: Any, members: Any) -> None:
         """``bar.warp.sync``; each lane meets those of its member mask."""
         self.now += 1
+        self.synchronised = True
         self.order.warp_sync(lanes, members, self.now)
         if self.shared_shadow is None:
             self.intervals.add(None, members, lanes)
 
     def fence(self, lanes: Any, wide: bool) -> None:
-        """``membar``, ``fence`` or a releasing access; ``wide``: at device scope or more."""
+        """``membar``, ``fence``; ``wide``: at device scope or more."""
         self.now += 1
+        if self.releases is not None and self.releases.acquiring:
+            self.releases.fence(self._threads(lanes), self.now, wide)
+
+    def _threads(self, lanes: Any) -> Any:
+        """Global numbers of the threads of a mask."""
         g = self.geometry
         on = np.broadcast_to(np.bool_(True) if lanes is None else lanes, g.shape)
         thread, column = np.nonzero(on.reshape(g.threads, g.columns))
-        self.releases.fence(g.blocks[column] * g.threads + thread, self.now, wide)
+        return g.blocks[column] * g.threads + thread
+
+    def _whole_blocks(self, lanes: Any) -> Any:
+        g = self.geometry
+        return g.blocks if lanes is None else g.blocks[g.full(lanes).all(axis=0)]
 
     # -- shared memory, with the table ------------------------------------------------
 
@@ -146,84 +187,124 @@ class RaceCheck:
     def _look_up(
         self, shadow: Shadow, event: Event, lanes: Lanes, place: Any, thread: Any, part: int
     ) -> None:
-        g, site = self.geometry, event.site
+        """Hold lanes, a location each, against all that was there before; and remember them."""
+        site = event.site
+        values = written(event, lanes, self.geometry, part * self.granule, self.granule)
+        ordered = self._ordered(site, lanes)
+
+        for history, how in shadow.against(site):
+            if how == "volatile" and self._polled(site, history.site):
+                continue
+
+            def races(distance: str, history: History = history) -> Iterator[Conflict]:
+                return shadow.races(history, place, thread, ordered, distance)
+
+            self._write_down(event, history.site, how, races, history, values, part)
+        how = clash(site, site) if site.kind != "load" else ""
+        if how:
+            self._write_down(
+                event, site, how, lambda distance: shadow.within(place, thread, distance),
+                None, values, part,
+            )  # fmt: skip
+        since = self.order.block_time[lanes.column]
+        shadow.remember(site, place, thread, self.now, values, since)
+
+    def _polled(self, one: Site, other: Site) -> bool:
+        """A flag that one thread writes and another only looks at, both ``volatile``."""
+        return any(site.kind == "load" and self.steering.polls(site) for site in (one, other))
+
+    def _write_down(
+        self, event: Event, other: Site, how: str, races: Callable[[str], Iterator[Conflict]],
+        history: History | None, values: Any, part: int,
+    ) -> None:  # fmt: skip
+        site = event.site
+        allocation = event.home if isinstance(event.home, Allocation) else None
+        for distance in _DISTANCES:
+            if (distance == "block" and event.space == "shared") or (
+                how == "scope" and distance != "block"
+            ):
+                continue
+            race = Race(
+                other, site, event.space, allocation, self.granule, how, distance,
+                self.geometry.threads, self.geometry.columns,
+            )  # fmt: skip
+            if self.book.full(race):
+                continue
+            for conflict in races(distance):
+                race.unequal, race.quiet = compare(conflict, history, site, other, values, distance)
+                self.book.add(race, conflict)
+                if self.book.full(race):
+                    break
+
+    def _ordered(self, site: Site, lanes: Lanes) -> Ordered:
+        g, releases = self.geometry, self.releases
+        assert releases is not None
 
         def ordered(time: Any, earlier: Any, which: Any) -> Any:
+            column, mine = lanes.column[which], lanes.thread[which]
             block, other = np.divmod(earlier, g.threads)
-            column = lanes.column[which]
-            mine = lanes.thread[which]
-            same = block == g.blocks[column]
+            own = g.blocks[column]
+            same = block == own
             out = np.zeros(len(time), bool)
             out[same] = self.order.ordered(time[same], other[same], mine[same], column[same])
-            if self.releases.fences:
-                met, warp = self.order.met(mine, column)
-                for i in np.flatnonzero(~out).tolist():
-                    my_block = int(g.blocks[column[i]])
-                    out[i] = self.releases.ordered(
-                        int(time[i]), int(earlier[i]), int(block[i]),
-                        my_block * g.threads + int(mine[i]), my_block, int(met[i]), int(warp[i]),
-                    )  # fmt: skip
+            if releases.acquiring and not out.all():
+                those = np.flatnonzero(~out & np.isin(own, list(releases.blocks())))
+                if those.size:
+                    met, warp = self.order.met(mine[those], column[those])
+                    me = own[those] * g.threads + mine[those]
+                    columns = (those, time[those], earlier[those], me, met, warp)
+                    for i, *asked in zip(*(c.tolist() for c in columns), strict=True):
+                        when, who, asker, block_met, warp_met = asked
+                        out[i] = releases.ordered(when, who, site, asker, block_met, warp_met)
             return out
 
-        for conflict in shadow.access(site, place, thread, self.now, ordered):
-            same_value = None
-            if conflict.kind == "waw" and event.values is not None:
-                same_value = self._same_value(conflict, event, lanes, part)
-            allocation = event.home if isinstance(event.home, Allocation) else None
-            self.found(
-                Race(
-                    conflict, site, event.space, allocation, g.threads, self.granule, same_value,
-                    lanes.column[conflict.lane], part,
-                )
-            )  # fmt: skip
-
-    def _same_value(self, conflict: Conflict, event: Event, lanes: Lanes, part: int) -> Any:
-        """Whether both writes of a pair leave the same bits."""
-        g, site, home, values = self.geometry, event.site, event.home, event.values
-        element = part * self.granule // site.size
-        value = np.broadcast_to(values[min(element, len(values) - 1)], g.shape)
-        mine = value.reshape(g.threads, g.columns)[
-            lanes.thread[conflict.lane], lanes.column[conflict.lane]
-        ]
-        bits = np.ascontiguousarray(mine).view(f"u{mine.dtype.itemsize}")
-        if conflict.same_instruction:
-            block, other = np.divmod(conflict.earlier, g.threads)
-            column = np.searchsorted(g.blocks, block)
-            theirs = value.reshape(g.threads, g.columns)[other, column]
-            return bits == np.ascontiguousarray(theirs).view(bits.dtype)
-        address = lanes.address[conflict.lane] + element * site.size
-        if isinstance(home, Allocation):
-            stored = home.view(site.type, 1)[(address - home.base) // site.size]
-        else:
-            raw = home.flat.view(np.uint8)
-            start = (address // 4 * home.count + lanes.column[conflict.lane]) * 4 + address % 4
-            picked = [
-                raw[start + (i if i < 4 else i - 4 + 4 * home.count)] for i in range(site.size)
-            ]
-            stored = np.stack(picked, axis=-1).copy().view(bits.dtype)[..., 0]
-        return bits == np.ascontiguousarray(stored).view(bits.dtype)
+        return ordered
 
     # -- global memory ---------------------------------------------------------------
 
     def _global(self, event: Event) -> None:
         site, home, g = event.site, event.home, self.geometry
         number = home.number
-        if number not in self.closer:
+        closer = self.closer.get(number)
+        if closer is None:
             self._quick_look(event)
             return
+        if closer is False and self._owners(home).seen(event):
+            return
         lanes = lanes_of(g, site, event.address, event.mask, g.columns)
-        thread = g.blocks[lanes.column] * g.threads + lanes.thread
+        places = (lanes.address - home.base) // self.granule
+        parts = max(1, site.width // self.granule)
+        if closer is False:
+            thread = g.blocks[lanes.column] * g.threads + lanes.thread
+            for part in range(parts):
+                self._owners(home).access(site, places + part, thread)
+            return
         shadow = self.shadows.get(number)
         if shadow is None:
-            shadow = self.shadows[number] = Shadow(g.everyone)
-        places = (lanes.address - home.base) // self.granule
-        for part in range(max(1, site.width // self.granule)):
-            self._look_up(shadow, event, lanes, places + part, thread, part)
+            shadow = self.shadows[number] = Shadow(g.everyone, g.threads)
+        for part in range(parts):
+            chosen, where = lanes, places + part
+            at = np.flatnonzero(closer[where])
+            if not at.size:
+                continue
+            if at.size < len(where):
+                chosen = Lanes(lanes.thread[at], lanes.column[at], lanes.address[at])
+                where = where[at]
+            thread = g.blocks[chosen.column] * g.threads + chosen.thread
+            self._look_up(shadow, event, chosen, where, thread, part)
+
+    def _owners(self, home: Allocation) -> Owners:
+        found = self.owners.get(home.number)
+        if found is None:
+            found = self.owners[home.number] = Owners(len(home.buffer) // self.granule)
+        return found
 
     def _quick_look(self, event: Event) -> None:
         """Only read, only written with one thread an element, or only strong: no race."""
         number, site = event.home.number, event.site
-        kind = "strong" if site.strong else "read" if site.kind == "load" else "written"
+        kind = "read" if site.kind == "load" else "written"
+        if site.strong and not clash(site, site) and not site.volatile:
+            kind = f"strong {site.size}"
         if self.uses.setdefault(number, kind) != kind:
             raise LookCloser(number)
         if kind == "written":
@@ -235,22 +316,20 @@ class RaceCheck:
         Block by block, threads ascending, as ``atomics`` has it.
         """
         g, site = self.geometry, event.site
-        if not self.releases.fences:  # nothing is released before a fence
+        releases = self.releases
+        if releases is None or not releases.acquiring:
             return
         lanes = lanes_of(g, site, event.address, event.mask, g.columns)
         blocks = g.blocks[lanes.column]
         thread = blocks * g.threads + lanes.thread
+        if not thread.size:
+            return
         place = lanes.address if event.space == "global" else -1 - (blocks << 32 | lanes.address)
         turn = np.empty(len(thread), np.int64)
         turn[np.lexsort((lanes.thread, lanes.column))] = np.arange(len(thread))
-        times = self.now + turn
-        if site.kind != "load":  # first, since a lane may acquire from one before it
-            met, warp = self.order.met(lanes.thread, lanes.column)
-            end = self.now + len(thread)
-            self.releases.release(place, thread, blocks, met, warp, times, end)
-        if site.kind != "store":
-            self.releases.acquire(place, thread, blocks, times)
-        self.now += len(thread)
+        met, warp = self.order.met(lanes.thread, lanes.column)
+        releases.access(site, place, thread, self.now + turn, met, warp)
+        self.now += len(thread)  # the access is known by the time after its last turn
 
     def _first_touch(self, event: Event) -> None:
         """A write to an array that is only written: is each location written once?"""

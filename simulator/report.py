@@ -3,63 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .control import Control, line_of
-from .geometry import WARP, Geometry
+from .geometry import Geometry
 from .hazard import SEVERITIES, Hazard, Involved, Triple
-from .lanes import Race
 from .memory import Home
 from .module import Instruction
 from .names import LOCAL_MEMORY, variable_name
 from .naming import spot
 from .program import Program
+from .racebook import RaceBook
 from .site import Site
 from .sources import Sources
+from .steering import Steering
 
 _VERBS = {"load": "read", "store": "write", "atomic": "atomic access"}
 _ROLES = {"load": "read", "store": "write", "atomic": "atomic"}
-_RACES = {
-    "raw": "RAW race on {0} (read of what {1} may not have written yet)",
-    "war": "WAR race on {0} (write over what {1} may not have read yet)",
-    "waw": "WAW race on {0} (write over what {1} may have written)",
-}
-_WHO = {"lane": "another lane of the warp", "warp": "another warp", "block": "another block"}
-
-
-@dataclass
-class _RaceGroup:
-    """Races that make one hazard: same kind, lines and reach."""
-
-    race: Race
-    thread: int
-    block: int
-    other: int
-    severity: str
-    reach: str
-    name: str
-    element: int
-    earlier: Site
-    same_value: bool
-    pairs: int = 0
-    places: set[int] = field(default_factory=set)
-    blocks: set[int] = field(default_factory=set)
-    copies: dict[tuple[int, int], tuple[Instruction, Instruction]] = field(default_factory=dict)
 
 
 class Findings:
     """Collects hazards; the same finding at the same source line is one hazard with a count."""
 
-    def __init__(self, sources: Sources, program: Program, grid: Triple, block: Triple) -> None:
+    def __init__(
+        self, sources: Sources, program: Program, steering: Steering, grid: Triple, block: Triple
+    ) -> None:
         self.sources, self.layout, self.sites = sources, program.layout, program.sites
         self.functions = program.module.functions
         self.grid, self.shape = grid, block
         self.found: dict[Any, Hazard] = {}
         self.control = Control(self.sources, self.involved)
-        self.races: dict[Any, _RaceGroup] = {}
+        self.races = RaceBook(program, steering, self._place, self._part, self._thread, self._block)
         self.local_reads: dict[int, set[int]] = {}
         self.geometry: Geometry
 
@@ -68,26 +44,8 @@ class Findings:
         self.geometry = self.control.geometry = geometry
 
     def hazards(self) -> list[Hazard]:
-        """Errors first, then in order of discovery; races on several variables joined."""
-        made = [self._race_hazard(group) for group in self.races.values()]
-        joined: list[tuple[Any, Hazard]] = []
-        for hazard in made:
-            key = (hazard.family, hazard.notes[1:])
-            same = next((h for k, h in joined if k == key and h.places & hazard.places), None)
-            if same is None:
-                joined.append((key, hazard))
-                continue
-            same.count += hazard.count
-            same.involved += tuple(i for i in hazard.involved if i.source not in same.sources)
-            if hazard.variable != same.variable and hazard.variable not in same.also:
-                same.also = (*same.also, hazard.variable)
-        others = [*self.found.values(), *self.control.hazards()]
-        everything = [*others, *(hazard for _, hazard in joined)]
-        for _, hazard in joined:
-            also = f"; also on {', '.join(hazard.also)}" if hazard.also else ""
-            head, *rest = hazard.notes
-            pairs = "pair" if hazard.count == 1 else "pairs"
-            hazard.notes = (f"{hazard.count:,} {pairs} of threads in {head}{also}", *rest)
+        """Errors first, then in order of discovery."""
+        everything = [*self.found.values(), *self.control.hazards(), *self.races.hazards()]
         return sorted(everything, key=lambda h: h.severity != "error")
 
     def involved(
@@ -114,6 +72,15 @@ class Findings:
         involved = (self.involved(role, ins, thread, block),) if ins else ()
         severity = more.pop("severity", SEVERITIES[kind])
         self.found[key] = Hazard(kind, message, severity, involved=involved, count=count, **more)
+
+    def _part(
+        self, role: str, copies: list[Instruction], thread: Triple, block: Triple
+    ) -> Involved:
+        """The part of an instruction, and of its copies that unrolling or calls made."""
+        item = self.involved(role, copies[0], thread, block)
+        for ins in copies[1:]:
+            item = self._also(item, ins)
+        return item
 
     def _also(self, item: Involved, ins: Instruction) -> Involved:
         """The part that another copy of an instruction has too: perhaps called from elsewhere."""
@@ -190,75 +157,3 @@ class Findings:
     def _block(self, number: int) -> Triple:
         x, y, _ = self.grid
         return number % x, number // x % y, number // (x * y)
-
-    # -- races ----------------------------------------------------------------------
-
-    def race(self, race: Race) -> None:
-        """Racing pairs of two instructions."""
-        c = race.conflict
-        earlier_block, later_block = c.earlier // race.threads, c.later // race.threads
-        earlier, later = c.earlier % race.threads, c.later % race.threads
-        same_block = earlier_block == later_block
-        same_warp = same_block & (earlier // WARP == later // WARP)
-        reach = np.where(same_warp, 0, np.where(same_block, 1, 2))
-        same_value = np.zeros(len(c.place), bool) if race.same_value is None else race.same_value
-        for how in (0, 1, 2):
-            for equal in (False, True):
-                pick = np.flatnonzero((reach == how) & (same_value == equal))
-                if pick.size:
-                    self._race_group(race, self.sites[c.earlier_site], pick, how, equal)
-
-    def _race_group(self, race: Race, earlier: Site, pick: Any, how: int, equal: bool) -> None:
-        c, first = race.conflict, int(pick[0])
-        reach = ("lane", "warp", "block")[how]
-        one, two = line_of(earlier.instruction), line_of(race.site.instruction)
-        place = int(c.place[first])
-        if race.space == "shared":
-            address = place // self.geometry.columns * race.granule
-            name, element = self._place("shared", address, race.site)
-        else:
-            assert race.allocation is not None
-            name, element = race.allocation.name, place * race.granule // race.site.size
-        severity = "warning" if equal or reach == "lane" else "error"
-        key = (c.kind, race.space, name, one, two, reach, equal)
-        group = self.races.get(key)
-        if group is None:
-            group = self.races[key] = _RaceGroup(
-                race, int(c.later[first]) % race.threads, int(c.later[first]) // race.threads,
-                int(c.earlier[first]), severity, reach, name, element, earlier, equal,
-            )  # fmt: skip
-        copies = earlier.instruction, race.site.instruction
-        group.copies[id(copies[0]), id(copies[1])] = copies
-        group.pairs += len(pick)
-        if len(group.places) < 100_000:
-            group.places.update((c.place[pick]).tolist())
-            group.blocks.update((c.later[pick] // race.threads).tolist())
-
-    def _race_hazard(self, group: _RaceGroup) -> Hazard:
-        race = group.race
-        message = _RACES[race.conflict.kind].format(f"{race.space} {group.name}", _WHO[group.reach])
-        earlier_block = self._block(group.other // race.threads)
-        earlier = self.involved(
-            _ROLES[group.earlier.kind], group.earlier.instruction,
-            self._thread(group.other % race.threads), earlier_block,
-        )  # fmt: skip
-        later = self.involved(
-            _ROLES[race.site.kind], race.site.instruction,
-            self._thread(group.thread), self._block(group.block),
-        )  # fmt: skip
-        for one, two in group.copies.values():
-            earlier, later = self._also(earlier, one), self._also(later, two)
-        blocks = len(group.blocks)
-        notes = [f"{blocks:,} block{'s' if blocks != 1 else ''}"]
-        if group.same_value:
-            notes.append("every write leaves the same value")
-        elif race.conflict.same_instruction:
-            notes.append("lanes of one instruction: which of them wins is not defined")
-        elif group.reach == "lane":
-            notes.append("lanes of a warp need __syncwarp() between them")
-        elif group.reach == "block":
-            notes.append("no barrier orders two blocks of one launch: use atomics or two launches")
-        return Hazard(
-            f"{race.conflict.kind}-race", message, group.severity, race.space, group.name,
-            group.element, (earlier, later), group.pairs, tuple(notes),
-        )  # fmt: skip

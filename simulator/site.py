@@ -9,6 +9,7 @@ from .instructions import DTYPES, Unsupported
 from .module import Function, Instruction
 
 SPACES = ("global", "shared", "local", "const", "param")
+_STRONG = frozenset({"relaxed", "acquire", "release", "acq_rel", "mmio", "volatile"})
 ATOMICS = ("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas")
 
 
@@ -45,18 +46,36 @@ class Site:
     variable: str = ""
 
     @property
-    def strong(self) -> bool:
-        """Whether accesses like this one do not race with each other.
+    def volatile(self) -> bool:
+        """``ld.volatile``, ``st.volatile``: strong in PTX, but no promise of CUDA C++."""
+        return self.kind != "atomic" and "volatile" in self.instruction.modifiers
 
-        (PTX ISA, "Memory Consistency Model": strong operations; ``volatile`` in shared
-        memory is left out, because it is how warp-synchronous code is written.)
-        """
-        if self.kind == "atomic":
-            return True
-        words = {"relaxed", "acquire", "release", "acq_rel", "mmio"}
-        if self.space != "shared":
-            words.add("volatile")
-        return not words.isdisjoint(self.instruction.modifiers)
+    @property
+    def strong(self) -> bool:
+        """Whether it is a strong operation (PTX ISA, "Memory Consistency Model")."""
+        return self.kind == "atomic" or not _STRONG.isdisjoint(self.instruction.modifiers)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether its scope is the block: ``.cta``, or ``.cluster`` while there are none."""
+        return not {"cta", "cluster"}.isdisjoint(self.instruction.modifiers)
+
+    @property
+    def acquires(self) -> bool:
+        """Whether it takes over by itself, with no fence after it, what it finds released."""
+        return not {"acquire", "acq_rel"}.isdisjoint(self.instruction.modifiers)
+
+    @property
+    def releases(self) -> bool:
+        """Whether it hands on by itself, with no fence before it."""
+        return not {"release", "acq_rel"}.isdisjoint(self.instruction.modifiers)
+
+    @property
+    def line(self) -> object:
+        """The user's source line, which it shares with copies that unrolling makes."""
+        ins = self.instruction
+        where = ins.location.user if ins.location else None
+        return (where.file, where.line) if where else ins.line
 
     @property
     def size(self) -> int:

@@ -93,7 +93,7 @@ class Access:
             at = ""
         value = "%w2" if self.width == 8 else "%v"
         if self.kind == "load":
-            yield f"{at}ld.{self.space}.u{bits} {value}, [%w];"
+            yield f"{at}ld.{self.space}.u{bits} {'%x2' if self.width == 8 else '%x'}, [%w];"
         elif self.kind == "store":
             yield f"{at}st.{self.space}.u{bits} [%w], {value};"
         else:
@@ -191,7 +191,8 @@ class Program:
         lines = [
             ".version 8.0", ".target sm_90", ".address_size 64",
             ".visible .entry program(.param .u64 data)", "{",
-            ".reg .pred %g;", ".reg .b32 %tid, %cta, %a, %b, %v;", ".reg .b64 %w, %w2, %s, %d;",
+            ".reg .pred %g;", ".reg .b32 %tid, %cta, %a, %b, %v, %x;",
+            ".reg .b64 %w, %w2, %x2, %s, %d;",
             f".shared .align 8 .b8 area[{AREA}];",
             "mov.u32 %tid, %tid.x;", "mov.u32 %cta, %ctaid.x;", "mov.u64 %s, area;",
             "ld.param.u64 %d, [data];", "cvta.to.global.u64 %d, %d;",
@@ -207,18 +208,18 @@ Verdict = set[tuple[str, str, str]]
 
 @dataclass(frozen=True)
 class _Seen:
-    """An access to a byte: by whom, at which time of theirs, and how."""
+    """An access to a byte: by whom, at which time of theirs, and in which step."""
 
     thread: int
     time: int
-    kind: str
+    step: Access
 
 
 def detect(program: Program) -> Verdict:
     """Every kind of race that the program has.
 
-    The steps are gone through in order, one thread after the other, as lockstep execution
-    would: that settles which access of a pair came first (RAW or WAR), and nothing else.
+    The steps are gone through in order, one thread after the other: that settles which access
+    of a pair is named first (RAW or WAR), under every schedule, and nothing else.
     """
     size = program.threads
     total = size * program.blocks
@@ -236,7 +237,7 @@ def detect(program: Program) -> Verdict:
                         own = block if step.space == "shared" else 0
                         earlier = seen.setdefault((step.space, own, byte), [])
                         _judge(program, step, thread, clocks[thread], earlier, found)
-                        earlier.append(_Seen(thread, clocks[thread][thread], step.kind))
+                        earlier.append(_Seen(thread, clocks[thread][thread], step))
         else:
             for block in range(program.blocks):
                 for givers, takers in meetings(step, size):
@@ -286,14 +287,16 @@ def _judge(
     for other in earlier:
         if other.thread == thread or other.time <= clock[other.thread]:
             continue
-        if other.kind == step.kind and step.kind != "store":
+        before = other.step.kind
+        if before == step.kind and step.kind != "store":
             continue  # two loads, or two atomics
-        write, wrote = step.kind != "load", other.kind != "load"
+        write, wrote = step.kind != "load", before != "load"
         kind = ("waw" if wrote else "war") if write else "raw"
         size = program.threads
         same_warp = (
             other.thread // size == thread // size
             and other.thread % size // WARP == thread % size // WARP
         )
-        same_value = program.equal and other.kind == step.kind == "store"
-        found.add((step.space, kind, "warning" if same_warp or same_value else "error"))
+        same_value = program.equal and before == step.kind == "store"
+        in_step = same_warp and other.step is not step
+        found.add((step.space, kind, "warning" if in_step or same_value else "error"))

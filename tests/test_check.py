@@ -273,7 +273,12 @@ def raced(kind: str, message: str, *notes: str) -> Hazard:
 
 
 EQUAL = raced("waw-race", "WAW race (another warp)", "1 block", "every write leaves the same value")
-LANES = raced("raw-race", "RAW race (what another lane of the warp may not have written yet)")
+LANES = raced(
+    "raw-race",
+    "RAW race (what another lane of the warp may not have written yet)",
+    "1 block",
+    "lanes of a warp need __syncwarp() between them",
+)
 OTHER = Hazard("barrier-divergence", "a barrier after some threads have exited", "warning")
 SEVERE = Hazard("out-of-bounds", "write out of bounds: x[1]")
 

@@ -59,7 +59,7 @@ TABLE = (
     # Lanes of one warp.
     Row("lanes_raw", "raw-race", "warning", "shared"),
     Row("lanes_war", "war-race", "warning", "shared"),
-    Row("lanes_waw", "waw-race", "warning", "shared"),
+    Row("lanes_waw", "waw-race", "error", "shared"),
     Row("half_warp_sync", "raw-race", "warning", "shared"),
     # Barriers.
     Row("barrier_skipped", "deadlock", "error"),
@@ -153,14 +153,15 @@ BLOCKS = ("blocks_raw", "blocks_war", "blocks_waw", "last_block")
 )
 def test_a_race_is_found_under_every_schedule_and_goes_wrong_under_some(row: Row) -> None:
     entry = library.get(f"faulty_{row.name}")
-    right = []
+    right, found = [], []
     for schedule in SCHEDULES:
         result, good = run(entry, "device", schedule)
-        # Under another schedule the other access of a pair may come first: RAW or WAR.
-        races = {h.space for h in result.hazards if h.severity == "error"}
-        assert races == {row.space}, schedule
+        races = [h for h in result.hazards if h.kind.endswith("-race")]
+        found.append({(h.kind, h.severity, h.space, h.lines, h.count) for h in races})
         right.append(good)
-    assert not all(right)
+    assert (row.kind, row.severity, row.space) in {race[:3] for race in found[0]}
+    assert all(races == found[0] for races in found)
+    assert not all(right) or row.name == "lanes_waw"  # one instruction's lanes go in step
 
 
 # -- report texts -----------------------------------------------------------------------

@@ -7,12 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from simulator import Hazard
+from simulator.racebook import EQUAL, IN_STEP
 
 CHOICES = ("error", "warning", "ignore")
 """What a policy may say."""
-
-_EQUAL_WRITES = "every write leaves the same value"
-_WITHIN_WARP = "another lane of the warp"
 
 
 @dataclass(frozen=True)
@@ -21,7 +19,8 @@ class Policy:
 
     Attributes:
         equal_writes: Writes of different threads to one place that all leave the same value.
-        warp_synchronous: Races between lanes of one warp, which older GPUs ran in step.
+        warp_synchronous: Races between lanes of one warp by different instructions, which
+            older GPUs ran in step.
     """
 
     equal_writes: str = "warning"
@@ -29,9 +28,9 @@ class Policy:
 
     def severity(self, hazard: Hazard) -> str:
         """The hazard's severity under this policy, or ``ignore``."""
-        if hazard.kind == "waw-race" and _EQUAL_WRITES in hazard.notes:
+        if hazard.kind == "waw-race" and EQUAL in hazard.notes:
             return self.equal_writes
-        if hazard.kind.endswith("-race") and _WITHIN_WARP in hazard.message:
+        if hazard.kind.endswith("-race") and IN_STEP in hazard.notes:
             return self.warp_synchronous
         return hazard.severity
 

@@ -74,8 +74,8 @@ __global__ void blocks_same_value(const int* in, int* out) {
     }
 }
 
-// The last block to finish adds up what all of them left. Without the fence, its sum may
-// take the ticket as drawn while the other's partial sum is still on its way.
+// The last block to finish adds up what all of them left. Without the fences, it may take the
+// ticket as drawn while the other's partial sum is still on its way.
 template <bool RIGHT>
 __global__ void last_block(const int* in, int* out, int* work, unsigned int* tickets) {
     if (threadIdx.x == 0) {
@@ -85,6 +85,7 @@ __global__ void last_block(const int* in, int* out, int* work, unsigned int* tic
         work[blockIdx.x] = sum;  // <-
         if (RIGHT) __threadfence();
         if (atomicAdd(tickets, 1u) == gridDim.x - 1) {
+            if (RIGHT) __threadfence();
             int total = 0;
             for (int b = 0; b < gridDim.x; ++b)
                 total += work[b];  // <-
