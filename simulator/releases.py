@@ -339,7 +339,9 @@ class Releases:
                 if fenced <= 0 or not (near or acquire.wide):
                     continue
                 for before in self._acquired.get(release.block, ()):
-                    known = _covers(release, before.time, before.thread, near, self.threads)
+                    # One fence may complete the acquire and begin the release.
+                    at = before.time - 1
+                    known = _covers(release, at, before.thread, near, self.threads)
                     if known and self.steering.guards(before.site, release.site):
                         todo.append(before)
         return False
