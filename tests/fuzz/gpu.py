@@ -25,6 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from kernels import Kernel
+
 from . import compare, cuda_program, ptx_statements
 from .compare import Launch
 
@@ -181,10 +183,16 @@ def run(folder: Path) -> int:
 
 def launched(ptx: str, programs: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
     """Each program of a module with the hash of what it leaves on the GPU."""
+    from device import DeviceError
     from device.driver import call
-    from device.session import quietly
+    from device.session import load, quietly
 
-    module = call("cuModuleLoadDataEx", ptx.encode() + b"\0", 0, [], [], doing="compiling")
+    try:
+        module = call("cuModuleLoadDataEx", ptx.encode() + b"\0", 0, [], [], doing="compiling")
+    except DeviceError:
+        with contextlib.ExitStack() as stack:  # fails as well, with the compiler's words
+            load(stack, Kernel.from_ptx(ptx, programs[0]["entry"]), None)
+        raise
     try:
         for program in programs:
             function = call("cuModuleGetFunction", module, program["entry"].encode())
