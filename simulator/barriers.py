@@ -332,6 +332,7 @@ class Barriers:
             self._gone[wait.block.number] = gone | self._gone.get(
                 wait.block.number, np.bool_(False)
             )
+            here = here & new.any(axis=(0, 1, 2))
             branches = machine.paths.kept_away(wait.block, new, here)
             machine.listener.apart(Apart("gone", wait.block, here, new, branches=branches))
 
@@ -372,7 +373,7 @@ class Barriers:
         for wait, lanes in members:  # a schedule may have brought them to one place in turns
             known = places.get(wait.block.number)
             places[wait.block.number] = (wait, lanes if known is None else known[1] | lanes)
-        for wait, lanes in places.values():
+        for wait, lanes in (places[number] for number in sorted(places)):
             warps = self._warps(lanes & go)
             if _aligned(wait.block):
                 apart = warps & (self._warps(absent) | before)
@@ -396,7 +397,7 @@ class Barriers:
                 lanes = self._lanes(key, wait.number, wait.count, wait.mask)
                 union = _union([here for _, here in self._members(key)], shape)
                 blocks = lanes.any(axis=(0, 1, 2))
-                missing = alive & ~union & blocks
+                missing = ~union & blocks & (alive if not key[1] else np.bool_(True))
                 elsewhere = [
                     (other.block, there)
                     for other in self.waiting

@@ -1,0 +1,302 @@
+"""Barriers: met by number and count in each block, and whoever does not come is named."""
+
+from __future__ import annotations
+
+import functools
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+
+DEFECTS = Path(__file__).parent / "defects"
+SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1, 2)
+BUILDS = ("device", "source")
+
+
+@functools.cache
+def compiled(source: str, entry: str, build: str) -> Kernel:
+    return Kernel.from_cuda(source, entry, build=build)
+
+
+def control(run: simulator.Run) -> list[simulator.Hazard]:
+    return [h for h in run.hazards if not h.kind.endswith("-race")]
+
+
+# -- the defects ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_each_block_has_barriers_of_its_own(build: str) -> None:
+    source = (DEFECTS / "random" / "barrier_per_block.cu").read_text()
+    for schedule in SCHEDULES:
+        out = np.zeros(64 * 8, np.int32)
+        run = simulator.launch(compiled(source, "k", build), 3, 64, [out], schedule=schedule)
+        assert run.hazards == [], schedule
+        assert out[:64].tolist() == [1] * 64
+        assert sum(out.tolist()) == 64 + 4 * 2 * 64
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_reductions_in_loops_that_blocks_leave_at_different_times(build: str) -> None:
+    source = (DEFECTS / "order" / "barred_false.cu").read_text()
+    for schedule in SCHEDULES:
+        n = np.array([0, 70, 0, 3, 40, 0, 0, 1], np.int32)
+        out = np.full(8, -1, np.int32)
+        kernel = compiled(source, "k", build)
+        run = simulator.launch(kernel, 2, 64, [n, out, 8], schedule=schedule)
+        assert run.hazards == [], schedule
+        assert out.tolist() == n.tolist()
+
+
+def test_arrivals_that_run_ahead() -> None:
+    """A warp arrives twice before the one that waits comes once: the program that crashed."""
+    kernel = Kernel.from_ptx((DEFECTS / "random" / "divergence_crash.ptx").read_text(), "k")
+    for schedule in (*SCHEDULES, 3):
+        args = [np.zeros(64, np.int32) for _ in range(3)]
+        assert simulator.launch(kernel, (2, 1), (8, 8), args, schedule=schedule).hazards == []
+
+
+SKIPPED = """\
+warning: a barrier in divergent code: some threads skip it and leave the kernel
+  waits   kernel.cu:6  __syncthreads();
+          thread (0,0,0) of block (0,0,0)
+  branch  kernel.cu:5  if (t < n) {
+          thread (64,0,0)
+  line 5 keeps threads 64..127 of block (0,0,0) from it
+  move the barrier out of the if, line 5"""
+
+RETURNED = """\
+warning: a barrier after some threads of the block have exited
+  waits   kernel.cu:7  __syncthreads();
+          thread (0,0,0) of block (1,0,0)
+  exited  kernel.cu:5  if (i >= n) return;
+          thread (72,0,0)
+  threads 72..127 of block (1,0,0) leave at line 5, before it
+  return after the barrier, or put the work under an if instead: line 5"""
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize(
+    ("file", "blocks", "arrays", "n", "text"),
+    [("divbar3.cu", 1, 1, 64, SKIPPED), ("divbar4.cu", 2, 2, 200, RETURNED)],
+)
+def test_who_keeps_whom_from_a_barrier(
+    file: str, blocks: int, arrays: int, n: int, text: str, build: str
+) -> None:
+    kernel = compiled((DEFECTS / "check" / file).read_text(), "k", build)
+    for schedule in SCHEDULES:
+        args: list[Any] = [np.zeros(256, np.float32) for _ in range(arrays)]
+        run = simulator.launch(kernel, blocks, 128, [*args, n], schedule=schedule)
+        assert [str(hazard) for hazard in run.hazards] == [text], schedule
+
+
+# -- random programs that are right ------------------------------------------------------
+
+HEAD = """\
+__device__ __noinline__ void arrive(int id, int count) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(count) : "memory");
+}
+__global__ void k(int* out, const int* rounds) {
+    __shared__ int slot[4000];
+    int t = threadIdx.x, w = t / 32, b = blockIdx.x, step = 0, wrong = 0;
+"""
+
+
+class Programs:
+    """Structured programs of several warps and blocks, in which every barrier is met.
+
+    Before each barrier every warp that takes part says that it has come, and after it those
+    that waited look whether the others had.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.warps = self.random.choice([2, 3, 4])
+        self.lines: list[str] = []
+        self.names = 0
+
+    def source(self) -> str:
+        for _ in range(self.random.randint(2, 4)):
+            self.part("    ", 2)
+        return HEAD + "\n".join(self.lines) + "\n    out[b * blockDim.x + t] = wrong;\n}\n"
+
+    def say(self, indent: str, text: str) -> None:
+        self.lines.append(indent + text)
+
+    def part(self, indent: str, depth: int) -> None:
+        kinds = [self.whole, self.pair, self.two_places, self.produce, self.count]
+        if depth:
+            kinds += [self.blocks, self.loop, self.loop]
+        kind = self.random.choice(kinds)
+        if kind in (self.blocks, self.loop):
+            kind(indent, depth - 1)  # type: ignore[call-arg]
+        else:
+            self.say(indent, "++step;")
+            kind(indent)  # type: ignore[call-arg]
+
+    def blocks(self, indent: str, depth: int) -> None:
+        self.say(indent, f"if (b % 3 == {self.random.randrange(3)}) {{")
+        self.part(indent + "    ", depth)
+        self.say(indent, "} else {")
+        self.part(indent + "    ", depth)
+        self.say(indent, "}")
+
+    def loop(self, indent: str, depth: int) -> None:
+        self.names += 1
+        name = f"i{self.names}"
+        if self.random.random() < 0.5:
+            self.say(indent, "#pragma unroll 1")
+        limit = self.random.choice(["rounds[b]", "3", "rounds[b] + 1"])
+        self.say(indent, f"for (int {name} = 0; {name} < {limit}; ++{name}) {{")
+        self.part(indent + "    ", depth)
+        self.say(indent, "}")
+
+    def came(self, indent: str) -> None:
+        self.say(indent, "if (t % 32 == 0) slot[step * 8 + w] = step;")
+
+    def look(self, indent: str, warps: list[int]) -> None:
+        for w in warps:
+            self.say(indent, f"wrong += slot[step * 8 + {w}] != step;")
+
+    def whole(self, indent: str) -> None:
+        self.came(indent)
+        self.say(indent, self.random.choice(["__syncthreads();", "__syncthreads_or(t);"]))
+        self.look(indent, list(range(self.warps)))
+
+    def count(self, indent: str) -> None:
+        self.say(indent, "wrong += __syncthreads_count(t % 2) != blockDim.x / 2;")
+
+    def subset(self) -> list[int]:
+        return sorted(self.random.sample(range(self.warps), self.random.randint(2, self.warps)))
+
+    def sync(self, warps: list[int], number: int) -> str:
+        count = 32 * len(warps)
+        form = self.random.choice(["bar.sync", "barrier.sync.aligned", "barrier.sync"])
+        return f'asm volatile("{form} {number}, {count};" ::: "memory");'
+
+    def among(self, warps: list[int]) -> str:
+        return " || ".join(f"w == {w}" for w in warps)
+
+    def pair(self, indent: str) -> None:
+        warps, number = self.subset(), self.random.randint(1, 15)
+        self.say(indent, f"if ({self.among(warps)}) {{")
+        self.came(indent + "    ")
+        self.say(indent + "    ", self.sync(warps, number))
+        self.look(indent + "    ", warps)
+        self.say(indent, "}")
+        self.say(indent, "__syncthreads();")
+
+    def two_places(self, indent: str) -> None:
+        warps, number = self.subset(), self.random.randint(1, 15)
+        self.came(indent)
+        self.say(indent, f"if (w == {warps[0]}) {{")
+        self.say(indent + "    ", self.sync(warps, number))
+        self.look(indent + "    ", warps)
+        self.say(indent, f"}} else if ({self.among(warps[1:])}) {{")
+        self.say(indent + "    ", self.sync(warps, number))
+        self.look(indent + "    ", warps)
+        self.say(indent, "}")
+        self.say(indent, "__syncthreads();")
+
+    def produce(self, indent: str) -> None:
+        warps, number = self.subset(), self.random.randint(1, 15)
+        self.came(indent)
+        self.say(indent, f"if (w == {warps[0]}) arrive({number}, {32 * len(warps)});")
+        self.say(indent, f"else if ({self.among(warps[1:])}) {{")
+        self.say(indent + "    ", self.sync(warps, number))
+        self.look(indent + "    ", warps)
+        self.say(indent, "}")
+        self.say(indent, "__syncthreads();")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_programs_whose_barriers_are_right(seed: int) -> None:
+    programs = Programs(seed)
+    source = programs.source()
+    for build in BUILDS:
+        for schedule in SCHEDULES:
+            out = np.full(3 * 32 * programs.warps, -1, np.int32)
+            args = [out, np.array([2, 0, 3], np.int32)]
+            kernel = compiled(source, "k", build)
+            run = simulator.launch(kernel, 3, 32 * programs.warps, args, schedule=schedule)
+            assert control(run) == [], (seed, build, schedule, source)
+            assert not out.any(), (seed, build, schedule, source)
+
+
+# -- one fault in such a program ---------------------------------------------------------
+
+FAULTS = {
+    # Line (relative to the fault's first), kind, severity.
+    "skip": (["if (t < 20 + b) {", "    __syncthreads();", "}"],
+             [("barrier-divergence", "warning", {0, 1})]),
+    "skip_in_else": (["if (t >= 33) {", "    ++step;", "} else", "    __syncthreads();"],
+                     [("barrier-divergence", "warning", {0, 3})]),
+    "return": (["if (t > 40)", "    return;", "__syncthreads();"],
+               [("barrier-divergence", "warning", {0, 2})]),
+    "return_in_loop": (["for (int i = 0; i < 3; ++i) {", "    if (t == 50 + i) return;",
+                        "    __syncthreads();", "}"],
+                       [("barrier-divergence", "warning", {1, 2})]),
+    "rounds_of_its_own": (["#pragma unroll 1", "for (int i = 0; i < t / 32 + 1; ++i)",
+                           "    __syncthreads();"],
+                          [("barrier-divergence", "warning", {1, 2})]),
+    "another_round": (["#pragma unroll 1", "for (int i = 0; i < 2; ++i)",
+                       "    if (i == t % 2)", "        __syncthreads();"],
+                      [("barrier-divergence", "warning", {2, 3})]),
+    "elsewhere": (["if (t < 32)", "    __syncthreads();", "else", "    __syncthreads();"],
+                  [("barrier-divergence", "error", {0, 1, 3})]),
+    "too_many": (['asm volatile("bar.sync 3, 160;" ::: "memory");'],
+                 [("deadlock", "error", {0})]),
+    "too_few": (["if (t < 32)", '    asm volatile("bar.sync 3, 64;" ::: "memory");'],
+                [("deadlock", "error", {0, 1})]),
+    "crosswise": (["if (t < 32)", '    asm volatile("bar.sync 3;" ::: "memory");',
+                   "else", '    asm volatile("bar.sync 4;" ::: "memory");'],
+                  [("deadlock", "error", {0, 1, 3})]),
+    "half_a_warp": (["if (t % 32 < 16)",
+                     '    asm volatile("bar.sync 5, %0;" ::"r"(blockDim.x) : "memory");',
+                     "__syncthreads();"],
+                    [("barrier-divergence", "error", {0, 1})]),
+    "count": (["int n = blockDim.x - 8;", 'asm volatile("bar.sync 6, %0;" ::"r"(n) : "memory");'],
+              [("barrier-divergence", "error", {1})]),
+    "number": (["int n = rounds[0] + 40;",
+                'asm volatile("bar.sync %0, %1;" ::"r"(n), "r"(blockDim.x) : "memory");'],
+               [("barrier-divergence", "error", {1})]),
+}  # fmt: skip
+
+
+def verdict(run: simulator.Run) -> list[str]:
+    return [str(hazard) for hazard in control(run)]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("seed", [100, 101])
+def test_one_fault_has_one_verdict(fault: str, seed: int) -> None:
+    """Kind, severity, lines, threads, every word: the same in every schedule."""
+    programs = Programs(seed)
+    programs.warps = 3
+    lines, wanted = FAULTS[fault]
+    for _ in range(2):
+        programs.part("    ", 1)
+    first = HEAD.count("\n") + len(programs.lines) + 1
+    programs.lines += ["    " + line for line in lines]
+    source = HEAD + "\n".join(programs.lines) + "\n    out[b * blockDim.x + t] = wrong;\n}\n"
+    shown = []
+    for build in BUILDS:
+        found = []
+        for schedule in SCHEDULES:
+            args = [np.zeros(3 * 96, np.int32), np.array([2, 0, 3], np.int32)]
+            kernel = compiled(source, "k", build)
+            run = simulator.launch(kernel, 3, 96, args, schedule=schedule)
+            found.append(verdict(run))
+            kinds = [(h.kind, h.severity, {n - first for n in h.lines}) for h in control(run)]
+            assert kinds == wanted, (build, schedule, source, verdict(run))
+        assert all(f == found[0] for f in found)
+        shown.append(found[0])
+    without_threads = [re.sub(r"thread.*", "", text) for text in map("\n".join, shown)]
+    assert without_threads[0] == without_threads[1]
+    assert max(len(line) for text in shown[0] for line in text.splitlines()) <= 80
