@@ -90,8 +90,8 @@ class Cure:
         left: Errors that the run with this edit still had, none of them new.
         together: Errors left with the cures of the other races as well; ``None`` if there
             are no others, or nothing is left anyway.
-        where: Whether the text goes ``before`` or ``after`` the line, or ``in place of`` what
-            stands there.
+        where: Whether the text goes ``before`` or ``after`` the line, or what begins there is
+            ``split by`` it.
         text: What is put there.
         how: What else is to say of the place, after the line's number.
         diff: The edit as a unified diff; empty for PTX alone.
@@ -126,8 +126,8 @@ class Cure:
         hazards = "hazard" if self.left == 1 else "hazards"
         place = f"line {self.line}" if self.line else str(self.source)
         text = f"{self.text.rstrip(';')} {self.where} {place}{self.how}"
-        if self.where == "in place of":
-            text = f"{place} split in two, {self.text.rstrip(';')} between"
+        if self.where == "split by":
+            text = f"{self.text.rstrip(';')} splits the statement on {place}"
         text += f": verified, {self.left} {hazards} left"
         return text if self.together is None else f"{text}, {self.together} with the other cures"
 

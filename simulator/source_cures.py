@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from kernels import Kernel, KernelError
@@ -15,10 +15,11 @@ from .errors import SimulatorError
 from .hazard import Cure, Hazard, Source
 from .module import Instruction, Location
 from .parser import parse
-from .places import barrier_edits, reads_and_writes, split_edits
+from .places import barrier_edits, reads_and_writes
 from .run import Run
 from .source_edit import Edit, applied, decoded, diff, old_lines
 from .sources import short_path
+from .splits import split_edits
 from .statements import Point, Syntax
 
 BLOCK_BARRIER, WARP_BARRIER = "__syncthreads();", "__syncwarp();"
@@ -52,7 +53,7 @@ class _Fact:
     space: str
     reach: str
     places: frozenset[tuple[str, int]]
-    severity: str = field(compare=False)
+    severity: str
 
     def within(self, other: _Fact) -> bool:
         """Whether the other says this, too."""
@@ -102,7 +103,7 @@ class SourceSearch:
         """
         groups = 0
         for number, hazard in enumerate(self.hazards):
-            if hazard.cure is not None or not curable(hazard):
+            if hazard.cure is not None or not curable(hazard) or self._told_by_another(hazard):
                 continue
             cure, mended = self._cure(number)
             if cure is None:
@@ -122,6 +123,13 @@ class SourceSearch:
         self._together()
         return sum(hazard.cure is not None for hazard in self.hazards)
 
+    def _told_by_another(self, hazard: Hazard) -> bool:
+        """Whether a warning is the mild side of an error that has no cure."""
+        return hazard.severity != "error" and any(
+            h.severity == "error" and h.cure is None and curable(h) and h.places & hazard.places
+            for h in self.hazards
+        )
+
     # -- one hazard -----------------------------------------------------------------
 
     def _cure(self, number: int) -> tuple[Cure | None, list[int]]:
@@ -139,7 +147,7 @@ class SourceSearch:
                 left = self._check([edit], self.facts[number], hazard)
             except _Failed:
                 continue
-            mended = [i for i, fact in enumerate(self.facts) if not _present(fact, left)]
+            mended = [i for i, fact in enumerate(self.facts) if not self._present(fact, left)]
             remaining = sum(i not in mended for i in errors)
             found.append((remaining, tries, edit, mended))
             if not remaining:
@@ -168,8 +176,7 @@ class SourceSearch:
         for text in [WARP_BARRIER] * within_warp + [BLOCK_BARRIER] * (not within_warp):
             yield from barrier_edits(self.syntax, earlier, later, text)
             if hazard.kind != "waw-race":
-                for levels in (earlier, later):
-                    yield from split_edits(self.syntax, levels, text)
+                yield from split_edits(self.syntax, earlier, later, text)
 
     def _points(self, hazard: Hazard, number: int) -> list[Point]:
         """Where an instruction stands in the user's files: itself, then its chain of calls."""
@@ -194,7 +201,7 @@ class SourceSearch:
         builds = dict.fromkeys([*first, *self.kernels])
         left: list[_Fact] = []
         for build in builds:
-            facts, _ = self._launch(edits, build, self.trials[0])
+            facts, _ = self._facts(edits, self._compiled(edits, build), self.trials[0])
             left += facts
             self._compare(facts, [wanted], self.trials[0])
         return left
@@ -210,9 +217,11 @@ class SourceSearch:
         """
         kernels = {build: self._compiled(edits, build) for build in self.kernels}
         for trial in self.trials:
+            # What is left may be told the other way round where the later access ran first.
+            gone = wanted if clean or trial.schedule == self.trials[0].schedule else ()
             for kernel in kernels.values():
                 facts, right = self._facts(edits, kernel, trial)
-                self._compare(facts, wanted, trial)
+                self._compare(facts, gone, trial)
                 if clean and not right:
                     raise _Failed
         return proof(list(kernels), self.trials)
@@ -232,13 +241,15 @@ class SourceSearch:
         Raises:
             _Failed: Some of what should be gone is left, or something is new.
         """
-        if any(_present(one, facts) for one in wanted):
+        if any(self._present(one, facts) for one in wanted):
             raise _Failed
         if facts and not all(any(f.within(old) for old in self._known(trial)) for f in facts):
             raise _Failed
 
-    def _launch(self, edits: Sequence[Edit], build: str, trial: Trial) -> tuple[list[_Fact], bool]:
-        return self._facts(edits, self._compiled(edits, build), trial)
+    def _present(self, fact: _Fact, facts: Sequence[_Fact]) -> bool:
+        """Whether a finding, or a part of it, is still among these."""
+        known = self.known[self.trials[0]]
+        return any(fact in _same(other, known) for other in facts)
 
     def _compiled(self, edits: Sequence[Edit], build: str) -> Kernel:
         self.tried += 1
@@ -370,6 +381,8 @@ def _fact(hazard: Hazard, lines: Mapping[str, list[int]]) -> _Fact:
     return _Fact(kind, space, reach, frozenset(places), hazard.severity)
 
 
-def _present(fact: _Fact, facts: Sequence[_Fact]) -> bool:
-    """Whether a finding, or a part of it, is still among these."""
-    return any(other.within(fact) for other in facts)
+def _same(fact: _Fact, known: Sequence[_Fact]) -> list[_Fact]:
+    """What a finding was called before: of the same places, or else of more."""
+    wider = [old for old in known if fact.within(old)]
+    exact = [old for old in wider if old.places == fact.places]
+    return [old for old in exact if old.severity == fact.severity] or exact or wider

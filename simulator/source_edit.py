@@ -18,8 +18,8 @@ class Edit:
     Attributes:
         file: Its real path.
         pieces: What is replaced, in the order of the file.
-        line: The line, from 1, that the text goes ``before`` or ``after``, or which it is put
-            ``in place of``.
+        line: The line, from 1, that the text goes ``before`` or ``after``, or whose statement
+            is ``split by`` it.
         text: What is put there.
         how: What the place alone does not say.
         content: What the file held when the edit was made.

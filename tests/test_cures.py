@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from tests import lost_barriers
 from tilescope.cli import main
 
 DEFECTS = Path(__file__).parent / "defects" / "check"
@@ -38,7 +39,7 @@ PROGRAMS = {
     "reduce_braces": ((4, 256, "f32[1000]=ones", "f32[4]", 1000), [("after", 11)]),
     "cure_inside_if": ((1, 64, "i32[4]"), [("after", 4)]),
     "cure_loop_end": ((1, 64, "i32[64]=arange"), [("after", 10)]),
-    "cure_one_statement": ((1, 64, "i32[65]=arange"), [("in place of", 2)]),
+    "cure_one_statement": ((1, 64, "i32[65]=arange"), [("split by", 2)]),
     "multiline": ((1, 128, "f32[128]=arange", "f32[128]"), [("after", 6)]),
     "oneline": ((1, 64, "f32[64]"), [("after", 1)]),
     "macro": ((1, 128, "f32[128]=arange", "f32[128]"), [("after", 7)]),
@@ -116,3 +117,182 @@ def test_options_that_do_not_go_together(words: tuple[str, ...], message: str) -
     result = check(*words)
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr
+
+
+# -- barriers that are deleted, and given back ----------------------------------------------
+
+GIVEN_BACK = {
+    "histogram_shared": [19, 22], "reduction_shared": [15],
+    "stencil_line": [18], "transpose_tiled": [29],
+    "divergent_around": [9], "one_line": [3, 3, 4], "macros": [9, 11],
+    "device_functions": [12, 14], "header": [6, 6], "lambda": [10, 12, 14],
+    "early_continue": [8, 10], "single_body": [5, 8],
+}  # fmt: skip
+"""Kernels, and after which lines their cures go; ``python -m tests.lost_barriers`` does all."""
+
+
+@pytest.mark.parametrize("name", GIVEN_BACK)
+def test_a_lost_barrier_is_given_back(name: str) -> None:
+    found = [lost_barriers.without(lost) for lost in lost_barriers.barriers(name)]
+    assert [verdict.lines for verdict in found] == [(line,) for line in GIVEN_BACK[name]]
+    assert {verdict.word for verdict in found} <= {"same place", "equivalent"}
+    assert all(verdict.proof.count("seed 1") == 1 for verdict in found)
+
+
+def cured(tmp_path: Path, source: str, *words: Any) -> str:
+    """What ``--fix`` makes of a source; it is clean then."""
+    file = tmp_path / "my.cu"
+    file.write_text(source)
+    assert check(*launch(file, *words), "--fix").exit_code == 0
+    assert check(*launch(file, *words), "--fail-on", "warning").exit_code == 0
+    return file.read_text()
+
+
+def test_a_body_without_braces_gets_some(tmp_path: Path) -> None:
+    source = """\
+__global__ void k(int* a) {
+    __shared__ int s[128];
+    int t = threadIdx.x;
+    s[t] = a[t];
+    __syncthreads();
+    for (int half = 64; half > 0; half /= 2)
+        if (t < half) s[t] += s[t + half];  // the tree
+    a[t] = t ? 0 : s[0];
+}
+"""
+    assert """
+    for (int half = 64; half > 0; half /= 2) {
+        if (t < half) s[t] += s[t + half];  // the tree
+        __syncthreads();
+    }
+""" in cured(tmp_path, source, 1, 128, "i32[128]=arange")
+
+
+def test_a_guarded_statement_is_split(tmp_path: Path) -> None:
+    """Reads and writes of one statement in an ``if``: the barrier has to be outside of it."""
+    source = """\
+__global__ void k(int* a) {
+    int t = threadIdx.x;
+    if (t < 63) a[t] = a[t + 1];
+}
+"""
+    assert """
+    const bool inside = t < 63;
+    auto value = inside ? a[t + 1] : decltype(+a[t + 1])();
+    __syncthreads();
+    if (inside) a[t] = value;
+""" in cured(tmp_path, source, 1, 64, "i32[64]=arange")
+
+
+def test_a_condition_is_taken_out_of_its_if(tmp_path: Path) -> None:
+    source = """\
+__global__ void k(int* a) {
+    int t = threadIdx.x;
+    if (a[63 - t] > 31)
+        a[t] = 0;
+}
+"""
+    assert """
+    const bool inside = a[63 - t] > 31;
+    __syncthreads();
+    if (inside)
+        a[t] = 0;
+""" in cured(tmp_path, source, 1, 64, "i32[64]=arange")
+
+
+def test_a_barrier_stands_outside_of_the_if_that_it_splits(tmp_path: Path) -> None:
+    source = """\
+__global__ void k(int* a, int n) {
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    if (t < n) {
+        s[t] = a[t];
+        a[t] = s[n - 1 - t];
+    }
+}
+"""
+    assert """
+    const bool inside = t < n;
+    if (inside) {
+        s[t] = a[t];
+    }
+    __syncthreads();
+    if (inside) {
+        a[t] = s[n - 1 - t];
+    }
+""" in cured(tmp_path, source, 1, 64, "i32[64]=arange", 50)
+
+
+def test_lanes_of_a_warp_get_a_barrier_of_the_warp(tmp_path: Path) -> None:
+    source = """\
+__global__ void k(int* a) {
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    s[t] = a[t];
+    a[t] = s[t ^ 1];
+}
+"""
+    text = cured(tmp_path, source, 1, 64, "i32[64]=arange")
+    assert "    s[t] = a[t];\n    __syncwarp();\n" in text
+
+
+def test_two_barriers_are_proved_together(tmp_path: Path) -> None:
+    source = """\
+__global__ void k(int* a) {
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    for (int k = 0; k < 4; ++k) {
+        s[t] = a[t];
+        a[t] = s[63 - t];
+    }
+}
+"""
+    file = tmp_path / "my.cu"
+    file.write_text(source)
+    words = launch(file, 1, 64, "i32[64]=arange")
+    cures = [h["cure"] for h in hazards(*words) if h["severity"] == "error"]
+    assert [(cure["left"], cure["left_with_other_cures"]) for cure in cures] == [(1, 0), (1, 0)]
+    assert len({cure["group"] for cure in cures}) == 2
+    assert cured(tmp_path, source, 1, 64, "i32[64]=arange").count("__syncthreads();") == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("a[0] += a[t];", "no cure: no __syncthreads() between two statements"),
+        (
+            "if (t < 63) {\n        int x = a[t + 1];\n        a[t] = x;\n    }",
+            "the if on line 3 both reads and writes",
+        ),
+    ],
+)
+def test_where_no_edit_is_a_cure_it_says_so(tmp_path: Path, body: str, said: str) -> None:
+    file = tmp_path / "my.cu"
+    text = f"__global__ void k(int* a) {{\n    int t = threadIdx.x;\n    {body}\n}}\n"
+    file.write_text(text)
+    result = check(*launch(file, 1, 64, "i32[65]=arange"), "--fix")
+    assert result.exit_code == 1
+    assert said in " ".join(result.stdout.split())
+    assert "verified" not in result.stdout
+    assert file.read_text() == text
+
+
+def test_blocks_are_not_cured_by_a_barrier(tmp_path: Path) -> None:
+    file = tmp_path / "my.cu"
+    file.write_text("__global__ void k(int* a) { a[threadIdx.x] = blockIdx.x; }\n")
+    result = check(*launch(file, 2, 32, "i32[32]"))
+    assert result.exit_code == 1
+    assert "  cure" not in result.stdout
+
+
+def test_the_report_of_a_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One missing barrier is told once, with its edit; every line fits."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.cu").write_bytes((DEFECTS / "reduce_braces.cu").read_bytes())
+    shape, _ = PROGRAMS["reduce_braces"]
+    said = check(*launch(Path("my.cu"), *shape)).stdout
+    assert said.count("cure  __syncthreads() after line 11: verified, 0 hazards left") == 1
+    assert "\n        +        __syncthreads();\n" in said
+    assert "one missing barrier explains these 2: the above and\n    warning: RAW race" in said
+    assert "at grid 4, block 256 and at grid 4, block" in " ".join(said.split())
+    assert max(map(len, said.splitlines())) <= 80

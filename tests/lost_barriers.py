@@ -1,0 +1,209 @@
+"""Every barrier of every library kernel, and of ``barrier_shapes/``, deleted: is it given back?
+
+``python -m tests.lost_barriers`` prints the table; words after it choose kernels by a part of
+their name. ``tests/test_cures.py`` runs some of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernels import library
+from kernels.syntax import parse
+from simulator import Hazard
+from simulator.source_cures import nothing_new
+from simulator.source_edit import applied, line_of
+from tilescope.checker import Checker
+from tilescope.fix import edits
+from tilescope.target import Request, Target, resolve
+
+SHAPES = Path(__file__).parent / "barrier_shapes"
+SIZES = {"matmul_naive_square": (40,) * 3, "matmul_tiled_exact": (32,) * 3,
+         "matmul_vectorised": (40, 36, 48), "matmul_register_tiled": (70, 66, 40)}  # fmt: skip
+"""Where the usual ones do not suit; more than a tile each way, and some of the last one."""
+_USUAL = {1: (300,), 2: (37, 40), 3: (20, 36, 40)}
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A barrier of a kernel.
+
+    Attributes:
+        name: The library kernel's name, or the shape's.
+        file: Where it stands.
+        line: Its line.
+        start, end: The bytes to delete: the barrier, with the ``if`` that is for it alone.
+    """
+
+    name: str
+    file: Path
+    line: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check says without the barrier.
+
+    Attributes:
+        hazards: How many errors that are not there with it.
+        uncured: How many of them have no cure.
+        lines: Where cures put something, in lines of the whole file.
+        same: Whether the text is what it was, but for white space and comments.
+        proof: What the cure was verified by.
+    """
+
+    lost: Lost
+    hazards: int
+    uncured: int
+    lines: tuple[int, ...]
+    same: bool
+    proof: str
+
+    @property
+    def word(self) -> str:
+        """The verdict in a word or two."""
+        if not self.hazards:
+            return "not needed by checks"
+        if self.uncured or not self.lines:
+            return "NOT GIVEN BACK"
+        return "same place" if self.same else "equivalent"
+
+
+def names() -> list[str]:
+    """All kernels: the library's, then the shapes."""
+    return [*library.names(), *(file.stem for file in sorted(SHAPES.glob("*.cu")))]
+
+
+def barriers(name: str) -> list[Lost]:
+    """The barriers of the kernel and of the functions it calls, file by file."""
+    found = []
+    for file, wanted in _sources(name).items():
+        content = file.read_bytes()
+        functions = {_function_name(f): f for f in _nodes(parse(content).root_node)}
+        for function in wanted or list(functions):
+            calls = _nodes(functions[function], "call_expression")
+            called = [_text(call.child_by_field_name("function")) for call in calls]
+            wanted += [c for c in called if c in functions and c not in wanted]
+            for call, callee in zip(calls, called, strict=True):
+                if callee == "__syncthreads":
+                    node = call.parent
+                    while node.parent.type == "if_statement":
+                        node = node.parent
+                    found.append(Lost(name, file, line_of(content, call.start_byte),
+                                      node.start_byte, node.end_byte))  # fmt: skip
+    return sorted(set(found), key=lambda lost: (lost.file, lost.start))
+
+
+def without(lost: Lost) -> Verdict:
+    """Delete the barrier in a copy, check, and look at the cures."""
+    content = lost.file.read_bytes()
+    with tempfile.TemporaryDirectory() as folder:
+        for file in _sources(lost.name):
+            shutil.copy(file, folder)
+        file = Path(folder).resolve() / lost.file.name
+        before = _checked(lost.name, file.parent, cures=False)
+        file.write_bytes(content[: lost.start] + content[lost.end :])
+        found = _checked(lost.name, file.parent, cures=True)
+        written = edits(found)
+        text = applied(file.read_bytes(), written.get(file, []))
+    errors = [h for h in found if h.severity == "error" and not nothing_new([h], before)]
+    cures = [hazard.cure for hazard in errors if hazard.cure]
+    return Verdict(
+        lost, len(errors), len(errors) - len(cures),
+        tuple(edit.line for several in written.values() for edit in several),
+        _bare(text) == _bare(content), cures[0].proof if cures else "",
+    )  # fmt: skip
+
+
+def every(words: list[str]) -> Iterator[Verdict]:
+    """All barriers of the kernels whose names have one of the words in them."""
+    for name in names():
+        if not words or any(word in name for word in words):
+            for lost in barriers(name):
+                yield without(lost)
+
+
+def _sources(name: str) -> dict[Path, list[str]]:
+    """The files of a kernel, and which functions of each; all if none is named."""
+    if name not in library.names():
+        main = SHAPES / f"{name}.cu"
+        headers = [file for file in SHAPES.glob("*.cuh") if file.name in main.read_text()]
+        return {file: [] for file in (main, *headers)}
+    entry = library.get(name)
+    return {entry.path: [entry.entry.partition("<")[0].rpartition("::")[2]]}
+
+
+def _checked(name: str, folder: Path, cures: bool) -> list[Hazard]:
+    """What a check says of a kernel, its sources taken from a folder."""
+    target = _target(name, next(iter(_sources(name))), folder)
+    return Checker(target, quiet=True).check(("device", "source"), cures).hazards
+
+
+def _target(name: str, main: Path, folder: Path) -> Target:
+    if name not in library.names():
+        said = re.search(r"launch: (\S+ )?grid (\S+) block (\S+), (.*)", main.read_text())
+        entry = (said[1] or name).strip()
+        words = (entry, *said[4].split())
+        return resolve(Request(str(folder / main.name), words, grid=said[2], block=said[3]))
+    entry = dataclasses.replace(library.get(name), source=str(folder / main.name))
+    faulty = name.startswith("faulty_")
+    size = SIZES.get(name, (3,) if faulty else _USUAL[len(entry.axes)])
+    launch = entry.launch(size)
+    return Target(
+        name, entry.kernel(), launch.grid, launch.block, launch.args, launch.shared_bytes,
+        entry, size, entry.default_tile, launch, launch.expected(),
+    )  # fmt: skip
+
+
+def _bare(text: bytes) -> bytes:
+    """Without comments, white space, and the condition of a barrier that stands in an ``if``."""
+    lines = [line.partition(b"//")[0] for line in text.splitlines()]
+    return b"".join(b"".join(lines).split()).replace(b"if(RIGHT)__sync", b"__sync")
+
+
+def _nodes(root: Any, kind: str = "function_definition") -> list[Any]:
+    found, waiting = [], [root]
+    while waiting:
+        node = waiting.pop()
+        found += [node] if node.type == kind else []
+        waiting += reversed(node.named_children)
+    return found
+
+
+def _function_name(function: Any) -> str:
+    declarator = function.child_by_field_name("declarator")
+    while (inner := declarator.child_by_field_name("declarator")) is not None:
+        declarator = inner
+    return re.findall(r"\w+", _text(declarator))[0]
+
+
+def _text(node: Any) -> str:
+    return node.text.decode() if node is not None else ""
+
+
+def main() -> int:
+    """Print the table; 1 if a barrier is not given back."""
+    missed = 0
+    print(f"{'kernel':<36}{'line':>4}{'errors':>8}  {'cure at':<10}verdict")
+    for verdict in every(sys.argv[1:]):
+        missed += verdict.word.isupper()
+        at = ", ".join(map(str, verdict.lines)) or "-"
+        print(
+            f"{verdict.lost.name:<36}{verdict.lost.line:>4}{verdict.hazards:>8}  {at:<10}"
+            f"{verdict.word}", flush=True,
+        )  # fmt: skip
+    return min(missed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
