@@ -39,14 +39,14 @@ def toolkit_folders() -> tuple[Path, ...]:
 
 def header_name(file: str) -> str:
     """How an ``#include`` names a toolkit's header: ``cooperative_groups/details/sync.h``."""
-    return re.sub(r".*/include/(cccl/)?", "", file.replace("\\", "/"))
+    return re.sub(r".*/(include/(cccl/)?|(?=__nv_nvrtc_builtin))", "", file.replace("\\", "/"))
 
 
 @functools.lru_cache(maxsize=1024)
 def is_toolkit(file: str) -> bool:
     """Whether a source file is no user's: a header of a toolkit, or one of our stand-ins."""
     name = file.replace("\\", "/")
-    if _INSTALLED.search(name):
+    if _INSTALLED.search(name) or name.rpartition("/")[2].startswith("__nv_nvrtc_builtin"):
         return True
     path = os.path.abspath(file)
     return any(path.startswith(f"{folder}{os.sep}") for folder in (*toolkit_folders(), OWN_HEADERS))

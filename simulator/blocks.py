@@ -80,13 +80,15 @@ def reachable(module: Module, entry: str) -> list[Function]:
             return
         if state.get(name) == 1:
             raise PtxError(
-                f"the function {variable_name(name)!r} calls itself: "
-                f"recursion is not supported: {_called(caller)}"
+                f"the simulator does not execute recursion yet "
+                f"({variable_name(name)!r} calls itself): {_called(caller)}"
             )
         function = module.functions.get(name)
         if function is None:
+            what = _SYSTEM.get(name, "it has no body in this PTX")
             raise PtxError(
-                f"the function {variable_name(name)!r} has no body in this PTX: {_called(caller)}"
+                f"the simulator does not execute a call of {variable_name(name)!r} yet "
+                f"({what}): {_called(caller)}"
             )
         state[name] = 1
         function.load()
@@ -114,6 +116,13 @@ def _goes_nowhere(call: Instruction) -> bool:
 def _called(call: Instruction | None) -> str:
     return place(call) if call else "the entry"
 
+
+_SYSTEM = {
+    "malloc": "memory allocation in a kernel", "free": "memory allocation in a kernel",
+    "cudaLaunchDeviceV2": "launches from a kernel", "cudaGetParameterBufferV2": "launches from a "
+    "kernel", "cudaDeviceSynchronize": "launches from a kernel",
+}  # fmt: skip
+"""Functions of the system, and what they are about."""
 
 INTRINSIC_CALLS = frozenset({"__assertfail", "vprintf"})
 """System functions that PTX calls without a body; the machine plays them."""

@@ -19,6 +19,7 @@ SEVERITIES = {
     "out-of-bounds": "error", "misaligned": "error", "read-only": "error",
     "address-space": "error", "uninitialised": "error", "bad-mask": "error",
     "assert": "error", "trap": "error",
+    "unset-constant": "warning",
 }  # fmt: skip
 """Every kind of hazard and its usual severity."""
 

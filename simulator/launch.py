@@ -39,7 +39,7 @@ from .layout import FUNCTIONS, PARAMETERS, array_address, array_number, variable
 from .machine import Machine
 from .memory import Allocation
 from .names import variable_name
-from .observers import Checks, LocalCheck
+from .observers import Checks, ConstantCheck, LocalCheck
 from .program import Program
 from .races import RaceCheck
 from .reach import depends_on_data
@@ -161,7 +161,20 @@ def launch(
         str(schedule), counters, lines, job.findings.hazards(), checked,
         time.perf_counter() - began, program.approximate,
         functools.partial(_dependence, kernel, program, job.traffic), recorder,
+        _notes(program, job.machine, job.findings.sources),
     )  # fmt: skip
+
+
+def _notes(program: Program, machine: Machine, sources: Sources) -> tuple[str, ...]:
+    """What a launch did and the run does not show."""
+    printed = [
+        block.block.end
+        for block in program.blocks
+        if block.block.end and block.block.end.targets == ("vprintf",)
+        if machine.thread_runs[block.number]
+    ]
+    places = dict.fromkeys(str(sources.of(ins)) for ins in printed)
+    return tuple(f"printf output is not shown yet: {place}" for place in places)
 
 
 class BlocksWait(Exception):
@@ -202,7 +215,10 @@ class _Job:
         memories.local_start = self.local_start
         memories.observers.append(self.traffic)
         races, local = self._checks(chosen, closer)
-        memories.observers += [check for check in (races, local) if check]
+        constant = None
+        if "uninitialised" in chosen and layout.unset_constants:
+            constant = ConstantCheck(findings, layout.unset_constants)
+        memories.observers += [check for check in (races, local, constant) if check]
         checks = Checks(findings, races, "barriers" in chosen, self.trace)
         accesses = [Access(site, memories) for site in program.sites]
         specials = SpecialRegisters()

@@ -47,6 +47,7 @@ class Layout:
     placed: dict[tuple[str, str], Placed] = field(default_factory=dict)
     shared_bytes: int = 0
     dynamic_offset: int = 0
+    unset_constants: frozenset[int] = frozenset()
     local_bytes: int = 0
 
     def address(self, function: Function, name: str) -> int:
@@ -111,6 +112,8 @@ def lay_out(module: Module, functions: list[Function]) -> Layout:
                     )
                 address = array_address(numbered)
                 layout.placed[scope, variable.name] = Placed(variable, address)
+                if variable.space == "const" and not variable.init:
+                    layout.unset_constants |= {numbered}
                 numbered += 1
             elif (copied.get(scope), variable.name) in layout.placed:
                 # A thread is in one copy of a function at a time: they share their memory.

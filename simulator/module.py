@@ -187,6 +187,7 @@ class Function:
     labels: dict[str, int] = field(default_factory=dict)
     max_threads: tuple[int, ...] = ()
     required_threads: tuple[int, ...] = ()
+    cluster: str = ""
     location: Location | None = None
     read_body: Callable[[], None] | None = None
     copy_of: str = ""

@@ -49,12 +49,29 @@ class Checks:
 
     def event(self, kind: str, block: Any, lanes: Any) -> None:
         """See ``machine.Listener``."""
+        if kind == "trap":
+            self.findings.trap(block.block.end)
         self.findings.control.event(kind, block, lanes)
 
     def fence(self, lanes: Any, wide: bool) -> None:
         """A memory fence, or an access that is one as well; ``wide``: of device scope or more."""
         if self.races:
             self.races.fence(lanes, wide)
+
+
+class ConstantCheck:
+    """Observer: reads of constant variables that nothing fills."""
+
+    def __init__(self, findings: Findings, unset: frozenset[int]) -> None:
+        self.findings, self.unset = findings, unset
+        self.told: set[int] = set()
+
+    def access(self, event: Event) -> None:
+        """See ``AccessObserver``; a site is told of once."""
+        home, site = event.home, event.site
+        if event.space == "global" and home.number in self.unset and site.number not in self.told:
+            self.told.add(site.number)
+            self.findings.unset_constant(site, home.name, event.mask)
 
 
 class LocalCheck:

@@ -26,6 +26,8 @@ _DIGITS = 10
 """Digits of a line number."""
 _INLINED = 100
 """Calls inlined into each other that are told apart."""
+_DIRECTIVES = {".maxnreg", ".minnctapersm", ".maxnctapersm", ".maxclusterrank", ".noreturn"}
+"""Of a function, besides those that mean something here."""
 _LINKAGE = {".visible", ".extern", ".weak", ".common", ".noreturn"}
 
 
@@ -179,24 +181,38 @@ class _Parser(OperandParser):
         params = self.param_list() if self.peek == "(" else ()
         function = Function(name, is_entry, params, results)
         while self.peek not in ("{", ";"):
-            word = self.next().text
-            if word in (".maxntid", ".reqntid"):
-                extents = [self.integer()]
-                while self.accept(","):
-                    extents.append(self.integer())
-                if word == ".maxntid":
-                    function.max_threads = tuple(extents)
-                else:
-                    function.required_threads = tuple(extents)
-            elif word == ".pragma":
+            token = self.next()
+            if token.text == ".pragma":
                 while not self.accept(";"):
                     self.next()
+                continue
+            extents = self.extents()
+            if token.text == ".maxntid":
+                function.max_threads = extents
+            elif token.text == ".reqntid":
+                function.required_threads = extents
+            elif token.text in (".reqnctapercluster", ".explicitcluster", ".blocksareclusters"):
+                if any(extent != 1 for extent in extents or (0,)):
+                    function.cluster = token.text
+            elif token.text not in _DIRECTIVES:
+                raise PtxError(f"PTX line {token.line}: cannot read {token.text!r} here")
         if self.accept(";"):
             return
+        if name in self.result.functions:
+            self.fail(f"the function {name!r} is defined twice")
         start = self.at
         self.skip_braces()
         function.read_body = lambda: self.body(function, start)
         self.result.functions[name] = function
+
+    def extents(self) -> tuple[int, ...]:
+        """The numbers after a directive, perhaps none."""
+        if self.tokens[self.at].kind != "int":
+            return ()
+        found = [self.integer()]
+        while self.accept(","):
+            found.append(self.integer())
+        return tuple(found)
 
     def body(self, function: Function, start: int) -> None:
         """Read a function's body, which is done for those functions only that are called."""

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .control import Control, line_of
+from .control import Control, Who, line_of
+from .errors import LaunchError
 from .geometry import Geometry
 from .hazard import SEVERITIES, Hazard, Involved, Triple
 from .memory import Home
-from .module import Instruction
+from .module import Instruction, Special
 from .names import LOCAL_MEMORY, variable_name
 from .naming import spot
 from .program import Program
@@ -32,6 +33,12 @@ class Findings:
     ) -> None:
         self.sources, self.layout, self.sites = sources, program.layout, program.sites
         self.functions = program.module.functions
+        self.reads_grid = any(  # the driver's workspace for the barrier of a grid
+            isinstance(operand, Special) and operand.name.startswith("%envreg")
+            for function in self.functions.values()
+            for ins in function.body
+            for operand in ins.operands
+        )
         self.grid, self.shape = grid, block
         self.found: dict[Any, Hazard] = {}
         self.control = Control(self.sources, self.involved)
@@ -132,6 +139,27 @@ class Findings:
             self._thread(int(thread[0])), g.block_at(int(column[0])),
             space=space, variable=name, element=element,
         )  # fmt: skip
+
+    def unset_constant(self, site: Site, name: str, lanes: Any) -> None:
+        """A read of constant memory that has no initialiser: nothing can have filled it."""
+        who = Who().add(self.geometry, lanes)
+        self._add(
+            "unset-constant", f"read of constant {name}, which nothing has filled: zeros here",
+            "read", site.instruction, who.count, *who.example, space="const", variable=name,
+        )  # fmt: skip
+
+    def trap(self, ins: Instruction) -> None:
+        """Tell the trap of ``this_grid().sync()`` from others.
+
+        Raises:
+            LaunchError: It is that trap: the launch is not cooperative.
+        """
+        inside = self.sources.inside(ins)
+        if inside and "cooperative_groups" in inside.file and self.reads_grid:
+            raise LaunchError(
+                "the grid is synchronised, which needs a cooperative launch; the simulator does "
+                f"not execute those yet: {self.sources.of(ins)}, PTX line {ins.line}"
+            )
 
     def drop_local_reads(self, sites: set[int]) -> None:
         """Reads of unwritten local memory that turned out to change nothing."""

@@ -152,6 +152,7 @@ class Run:
         approximate: Whether an instruction ran whose bits PTX does not promise.
         find_dependence: Works out ``data_dependence``, which not every run is asked for.
         trace: Every step, if the launch was asked for it.
+        notes: What the kernel did and this run does not show, a sentence each.
     """
 
     kernel: str
@@ -170,6 +171,7 @@ class Run:
     approximate: bool
     find_dependence: Callable[[], Source | None] = field(repr=False)
     trace: Trace | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = ()
 
     @functools.cached_property
     def data_dependence(self) -> Source | None:
@@ -214,6 +216,7 @@ class Run:
             "approximate": self.approximate,
             "holds_for_all_data": self.holds_for_all_data,
             "data_dependence": str(self.data_dependence) if self.data_dependence else None,
+            "notes": list(self.notes),
             "counters": self.counters.to_dict(),
             "lines": [line.to_dict() for line in self.lines],
             "hazards": [hazard.to_dict() for hazard in self.hazards],

@@ -25,6 +25,9 @@ def check(function: Function, module: Module) -> None:
     Raises:
         PtxError: The first thing wrong, with its PTX line and its source line.
     """
+    if function.cluster:
+        at = place(function.body[0]) if function.body else function.cluster
+        raise PtxError(f"the simulator does not execute clusters of blocks yet: {at}")
     for error in problems(function, module):
         raise error
 

@@ -5,13 +5,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import simulator
 from kernels import Kernel
-from simulator.errors import PtxError
+from simulator.errors import PtxError, SimulatorError
 from simulator.instructions import TABLE
+from tilescope.cli import main
+
+DEFECTS = Path(__file__).parent / "defects"
 
 HEADER = """.version 8.0
 .target sm_90
@@ -142,3 +148,107 @@ def test_the_rest_of_the_file_runs() -> None:
 
 def test_scopes_may_repeat_a_name() -> None:
     assert launch("{ .reg .b32 %r3; mov.u32 %r3, 9; }\n{ .reg .b64 %r3; L: }\nL:") == [1] * 32
+
+
+@pytest.mark.parametrize(
+    ("directive", "runs"),
+    [
+        (".reqnctapercluster 2, 1, 1", False),
+        (".explicitcluster", False),
+        (".reqnctapercluster 1, 1, 1", True),
+        (".maxclusterrank 8", True),
+        (".minnctapersm 2 .maxntid 128, 1, 1 .noreturn", True),
+    ],
+)
+def test_clusters_are_refused(directive: str, runs: bool) -> None:
+    text = f".version 9.0\n.target sm_90\n.visible .entry k()\n{directive}\n{{\nret;\n}}\n"
+    k = Kernel.from_ptx(text, "k")
+    if runs:
+        assert simulator.launch(k, 2, 32, []).hazards == []
+        return
+    with pytest.raises(PtxError, match=r"does not execute clusters of blocks yet: PTX line 6$"):
+        simulator.launch(k, 2, 32, [])
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        (".visible .entry k() .frobnicate 3 { ret; }", "line 3: cannot read '.frobnicate'"),
+        (".visible .entry k() { ret; }\n.visible .entry k() { ret; }", "'k' is defined twice"),
+    ],
+)
+def test_what_is_around_a_function(head: str, words: str) -> None:
+    with pytest.raises(PtxError, match=words):
+        simulator.launch(Kernel.from_ptx(f".version 9.0\n.target sm_90\n{head}\n", "k"), 1, 1, [])
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize(
+    ("file", "argument", "words", "line"),
+    [
+        ("compile/tex.cu", np.zeros(4, np.float32), "textures and surfaces", 1),
+        ("compile/malloc.cu", np.zeros(4, np.uint64), "memory allocation in a kernel", 1),
+        ("compile/recursion.cu", np.zeros(4, np.int32), "recursion", 1),
+        ("compile/funcptr.cu", np.zeros(4, np.int32), "an indirect call", 4),
+        ("check/indirect.cu", np.zeros(4, np.int32), "an indirect call", 4),
+        ("check/grid_sync.cu", np.zeros(64, np.int32), "a cooperative launch", 4),
+        ("compile/gridsync.cu", np.zeros(64, np.int32), "a cooperative launch", 2),
+    ],
+)
+def test_a_source_is_refused_by_name_and_line(
+    file: str, argument: np.ndarray, words: str, line: int, build: str
+) -> None:
+    k = Kernel.from_cuda(str(DEFECTS / file), "k", build=build)
+    more = [0] if "tex" in file else []
+    with pytest.raises(SimulatorError) as caught:
+        simulator.launch(k, 2, 4, [argument, *more])
+    message = str(caught.value)
+    assert words in message
+    assert f"{Path(file).name}:{line}, PTX line" in message
+    assert "\n" not in message
+
+
+def test_other_kernels_of_a_file_with_textures_run() -> None:
+    out = np.zeros(4, np.float32)
+    for build in ("device", "source"):
+        k = Kernel.from_cuda(str(DEFECTS / "compile" / "tex_file.cu"), "plain", build=build)
+        simulator.launch(k, 1, 4, [out])
+    assert (out == 1).all()
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+def test_a_constant_that_nothing_filled(build: str) -> None:
+    k = Kernel.from_cuda(str(DEFECTS / "run" / "const.cu"), "k", build=build)
+    run = simulator.launch(k, 1, 32, [np.zeros(32, np.float32)])
+    (hazard,) = run.hazards
+    assert (hazard.kind, hazard.severity, hazard.space) == ("unset-constant", "warning", "const")
+    assert hazard.variable == "coeff"
+    assert [line for _, line in hazard.places] == [3]
+    assert "coeff" in str(hazard)
+    unasked = simulator.launch(k, 1, 32, [np.zeros(32, np.float32)], checks="races")
+    assert unasked.hazards == []
+
+
+def test_a_constant_with_its_values_is_no_hazard() -> None:
+    k = Kernel.from_cuda(str(DEFECTS / "check" / "global_data.cu"), "k")
+    assert simulator.launch(k, 1, 8, [np.zeros(8, np.int32)]).hazards == []
+
+
+def test_printf_is_not_lost_without_a_word() -> None:
+    file = str(DEFECTS / "run" / "printf.cu")
+    for command in ("run", "check"):
+        words = [command, file, "k", "--grid", "1", "--block", "4", "i32[4]=0"]
+        said = CliRunner().invoke(main, words)
+        assert said.exit_code == 0
+        assert "note: printf output is not shown yet: " in said.output
+        assert "printf.cu:2" in said.output
+    k = Kernel.from_cuda(file, "k")
+    run = simulator.launch(k, 1, 4, [np.zeros(4, np.int32)])
+    assert run.to_dict()["notes"] == list(run.notes) != []
+
+
+def test_a_printf_that_nobody_reaches_is_no_note() -> None:
+    text = '#include <cstdio>\n__global__ void k(int n) { if (n) printf("x"); }\n'
+    k = Kernel.from_cuda(text, "k")
+    assert simulator.launch(k, 1, 4, [0]).notes == ()
+    assert len(simulator.launch(k, 1, 4, [1]).notes) == 1

@@ -60,6 +60,11 @@ class Verdict:
         """Which builds ran."""
         return tuple(run.build for run in self.runs)
 
+    @property
+    def notes(self) -> list[str]:
+        """What the kernel did and no run shows."""
+        return list(dict.fromkeys(note for run in self.runs for note in run.notes))
+
     def fails(self, on: str, fixed: bool = False) -> bool:
         """Whether something at least as severe as ``on`` was found, and not ``fixed`` by a cure."""
         left = [h.severity for h in self.hazards if not (fixed and h.cure and h.cure.edit)]
@@ -84,6 +89,7 @@ class Verdict:
             "warnings": self.warnings,
             "left_out": self.left_out,
             "refused": self.refused,
+            "notes": self.notes,
             "builds": [
                 {
                     "build": run.build,

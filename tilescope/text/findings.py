@@ -76,6 +76,7 @@ def footer(verdict: Verdict) -> list[str]:
     built = "the PTX as given" if which == "ptx" else f"{which} build"
     lines.append(f"on: {built}{'s' if len(verdict.builds) > 1 else ''}; schedule {run.schedule}")
     lines += refusals(verdict)
+    lines += [wrapped(f"note: {note}") for note in verdict.notes]
     if verdict.left_out:
         lines.append(f"left out by the policy chosen: {count(verdict.left_out, 'hazard')}")
     if not verdict.errors:

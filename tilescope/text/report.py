@@ -110,15 +110,16 @@ def _arithmetic(counters: Counters) -> str:
 
 def results(outcome: Outcome) -> list[str]:
     """Whether the outputs are right."""
+    notes = [f"note: {note}" for note in outcome.run.notes]
     if not outcome.agreements:
-        return ["result: not checked, there is no reference"]
+        return ["result: not checked, there is no reference", *notes]
     lines = [_result(agreement) for agreement in outcome.agreements]
     entry = outcome.target.entry
     if entry is not None and entry.racy and all(a.within for a in outcome.agreements):
         lines.append("        by luck: this kernel has a race, and another schedule may differ")
     if outcome.run.approximate:
         lines.append("        (an instruction ran whose last bits PTX leaves open)")
-    return lines
+    return [*lines, *notes]
 
 
 def wrong(outcome: Outcome) -> list[str]:
