@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel
-from kernels.nvrtc import parameter_names
+from kernels.signatures import parameter_names
 from simulator.arguments import Arguments, Dim3, check_shape, content, convert, dim3, write_back
 
 from .driver import bindings, call

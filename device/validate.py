@@ -11,7 +11,7 @@ import numpy as np
 import simulator
 from kernels import Kernel
 from kernels.library import Agreement, Expected, Launch
-from kernels.nvrtc import parameter_names
+from kernels.signatures import parameter_names
 
 from .launch import Output, launch
 from .promises import unpromised

@@ -1,116 +1,287 @@
-"""Host code cut out of a ``.cu`` file, so that NVRTC sees what runs on the GPU.
+"""What of a CUDA source belongs to the host, so that NVRTC sees what runs on the GPU.
 
-``nvcc`` compiles a file twice, NVRTC only for the device; ``main``, launches with
-``<<<>>>`` and the C++ library are nothing to it. Lines keep their numbers.
+``nvcc`` compiles a file twice, NVRTC only for the device; ``main``, launches with ``<<<>>>``
+and the C++ library are nothing to it. The source is parsed into *pieces*: what stands outside
+of any braces, and the methods of classes. Surely host code is cut at once, other pieces only
+when the compiler refuses them and nothing that runs on the device mentions them. Directives
+always stay, and lines keep their numbers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-IMPLICIT = ("stddef.h", "stdint.h", "math.h", "float.h", "limits.h", "stdio.h", "assert.h")
-"""Headers whose names device code may use although it does not include them: nvcc does."""
+from .preprocessor import VARIANTS, Macros, blank, directives, readable
+from .syntax import parse
 
-_SKIPPED = re.compile(
-    r"""//[^\n]*|/\*.*?\*/                          # comments
-    |R"(?P<raw>[^\s()\\]*)\(.*?\)(?P=raw)"           # raw strings
-    |"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'         # strings and characters
-    |^[ \t]*\#(?:\\\r?\n|[^\n])*                     # directives, continued lines included
-    """,
-    re.S | re.M | re.X,
-)
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">][^\n]*', re.M)
-_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(?:\\\r?\n|[^\n])*", re.M)
-_DEVICE = r"__global__|__device__|__constant__|__shared__|__managed__|constexpr"
-_HOST_NAMES = re.compile(r"\bstd\s*::|\busing\s+namespace\s+std\b|\bcuda[A-Z]\w*|\bFILE\b|<<<")
-_OPENS = re.compile(r'^(?:inline\s+)?(?:namespace\b[^(;]*|extern\s+"[^"]*"\s*)$', re.S)
-_TYPE = re.compile(r"^(?:template\s*<.*>\s*)?(?:typedef\s+)?(?:struct|class|union|enum)\b", re.S)
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
-
-def without_host_code(source: str, exists: Callable[[str], bool]) -> tuple[str, list[str]]:
-    """Blank out host functions, and what names types that only the host has.
-
-    Functions stay that are marked for the device or ``constexpr``, also by a macro of
-    this file. Where braces do not match, everything stays.
-
-    Args:
-        source: The text of the file.
-        exists: Whether an ``#include`` is found.
-
-    Returns:
-        The text, and the includes that were taken out because they are not found.
-    """
-    missing = [m for m in _INCLUDE.finditer(source) if not exists(m[1])]
-    text = _blank(source, [m.span() for m in missing])
-    markers = [m[1] for m in _MACRO.finditer(source) if re.search(_DEVICE, m[0])]
-    device = re.compile(rf"\b(?:{'|'.join([_DEVICE, *map(re.escape, markers)])})\b")
-    plain = _SKIPPED.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
-    plain = _keep_linkage(plain, text)
-    spans = [
-        (start, end)
-        for start, body, end in _declarations(plain)
-        if _is_host(plain[start:end], plain[start:body], device)
+MARKS = frozenset(
+    [
+        "__global__",
+        "__device__",
+        "__constant__",
+        "__shared__",
+        "__managed__",
+        "constexpr",
+        "consteval",
     ]
-    return _blank(text, spans), [m[1] for m in missing]
+)
+"""Words that make a declaration one for the device, or for both sides."""
+
+_TYPES = ("class_specifier", "struct_specifier", "union_specifier", "enum_specifier")
+_NAMES = (
+    "type_definition", "alias_declaration", "using_declaration", "namespace_alias_definition",
+    "concept_definition", "static_assert_declaration",
+)  # fmt: skip
+_IDENTIFIERS = ("identifier", "type_identifier", "field_identifier", "namespace_identifier")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-def _keep_linkage(plain: str, text: str) -> str:
-    """``extern "C"`` again, which lost its string."""
-    for m in re.finditer(r'\bextern\s+"C(?:\+\+)?"', text):
-        if plain[m.start() : m.start() + 6] == "extern":
-            plain = plain[: m.start()] + m[0] + plain[m.end() :]
-    return plain
+@dataclass(eq=False)
+class Piece:
+    """A declaration or definition.
 
-
-def _declarations(plain: str) -> Iterator[tuple[int, int, int]]:
-    """(start, where its braces begin, end) of what stands outside of any braces.
-
-    Namespaces and ``extern "C"`` are entered; without braces the second is the end.
+    Attributes:
+        kind: ``function``, ``prototype``, ``variable``, ``type``, ``name`` or ``other``.
+        start, body, end: Offsets in the text; ``body`` is ``end`` where there are no braces.
+        names: What it declares; ``words``: every identifier in it.
+        device: Whether it is marked for the device.
+        constant: Of a variable: whether device code may use it all the same.
+        method: Whether it stands in a class.
     """
-    start, body, depth, parens = 0, -1, 0, 0
-    for m in re.finditer(r"[{}();]", plain):
-        char, at = m[0], m.start()
-        if char in "()":
-            parens += 1 if char == "(" else -1
-        elif depth == 0 and char == "}":  # of a namespace
-            start = at + 1
-        elif parens > 0 and depth == 0 and char == "{":
-            return  # a default argument with braces, or something unknown: leave it all
-        elif char == "{":
-            if depth == 0 and _OPENS.match(plain[start:at].strip()):
-                start = at + 1
-                continue
-            body = at if depth == 0 else body
-            depth += 1
-        elif char == "}":
-            depth -= 1
-            head = plain[start:body].strip()
-            if depth == 0 and not _TYPE.match(head) and "=" not in head.split("(")[0]:
-                yield start, body, at + 1  # a function; other things end with a semicolon
-                start, body = at + 1, -1
-        elif char == ";" and depth == 0 and parens == 0:
-            yield start, body if body >= 0 else at, at + 1
-            start, body = at + 1, -1
+
+    kind: str
+    start: int
+    body: int
+    end: int
+    names: frozenset[str]
+    words: frozenset[str]
+    device: bool
+    constant: bool = False
+    method: bool = False
+
+    @property
+    def host(self) -> bool:
+        """Whether it is the host's without any doubt."""
+        if self.device or self.method:
+            return False
+        defined = self.kind == "function" and self.body < self.end
+        return defined or (self.kind == "variable" and not self.constant)
 
 
-def _is_host(whole: str, head: str, device: re.Pattern[str]) -> bool:
-    head, whole = head.strip(), whole.rstrip()
-    is_type = bool(_TYPE.match(head))
-    if device.search(whole if is_type else head):
-        return False
-    if _HOST_NAMES.search(whole):
+@dataclass
+class SourceFile:
+    """A file in pieces, and what was cut from it.
+
+    Attributes:
+        path: As the compiler names it in messages.
+    """
+
+    path: str
+    text: str
+    pieces: list[Piece] = field(default_factory=list)
+    cuts: dict[Piece, tuple[int, int, str]] = field(default_factory=dict)
+
+    def cut(self, piece: Piece) -> bool:
+        """Take a piece out: of a method first its body. Says whether there was more to take."""
+        at = self.cuts.get(piece)
+        if at is None and piece.method and piece.kind == "function" and piece.body < piece.end:
+            self.cuts[piece] = (piece.body, piece.end, ";")
+        elif at is None or at[0] != piece.start:
+            self.cuts[piece] = (piece.start, piece.end, "")
+        else:
+            return False
         return True
-    if is_type or re.match(r"(?:typedef|using|static_assert|asm)\b", head):
+
+    def rest(self) -> str:
+        """The text without what was cut."""
+        kept = directives(self.text)
+        text = self.text
+        for start, end, instead in self.cuts.values():
+            text = blank(text, start, end, kept)
+            text = text[:start] + instead + text[start + len(instead) :]
+        return text
+
+    def at(self, line: int, column: int | None) -> list[Piece]:
+        """The pieces that a place belongs to, the innermost first."""
+        starts = [0, *(m.end() for m in re.finditer("\n", self.text))]
+        if not 1 <= line <= len(starts):
+            return []
+        low = starts[line - 1]
+        high = starts[line] if line < len(starts) else len(self.text)
+        if column is not None and low + column < high:
+            low, high = low + column, low + column + 1
+        found = [p for p in self.pieces if p.start < high and p.end > low]
+        return sorted(found, key=lambda p: p.end - p.start)
+
+
+def read(path: str, text: str, macros: Macros) -> SourceFile:
+    """Parse a file; what no parse makes sense of is in no piece, and stays."""
+    found: list[Piece] = []
+    for variant in VARIANTS:
+        plain, bare, outside = readable(text, macros, variant)
+        tree = parse(plain.encode("ascii", "replace"))
+        inside = [(body, end) for _, body, end in outside if body < end]
+        for piece in _pieces(tree.root_node, plain, bare, macros):
+            lost = not piece.method and any(a < piece.start < b for a, b in inside)
+            if not lost and not _known(piece, found):
+                found.append(piece)
+        for start, body, end in outside:  # where the grammar fails, braces still tell something
+            unread = Piece(
+                _kind_of(bare[start:body]), start, body, end, *_words(bare, start, body, end),
+                device=not macros.marks.isdisjoint(_WORD.findall(bare[start:body])),
+            )  # fmt: skip
+            if body < end and not _known(unread, found):
+                found.append(unread)
+    return SourceFile(path, text, found)
+
+
+def _known(piece: Piece, found: Sequence[Piece]) -> bool:
+    """Whether it overlaps what another reading of the text gave."""
+    return any(
+        p.start < piece.end and piece.start < p.end and p.method == piece.method for p in found
+    )
+
+
+def _words(bare: str, start: int, body: int, end: int) -> tuple[frozenset[str], frozenset[str]]:
+    return frozenset(_WORD.findall(bare[start:body])), frozenset(_WORD.findall(bare[start:end]))
+
+
+def _kind_of(head: str) -> str:
+    """The kind of what the grammar does not read, by what stands before its braces."""
+    word = head.split(None, 1)[:1]
+    if word and word[0] in ("class", "struct", "union", "enum", "template", "typedef"):
+        return "type"
+    return "function" if "(" in head and "=" not in head.split("(")[0] else "other"
+
+
+def cut_host_code(files: Sequence[SourceFile]) -> None:
+    """Cut what is the host's without any doubt."""
+    for file in files:
+        for piece in file.pieces:
+            if piece.host:
+                file.cut(piece)
+
+
+def needed_names(files: Sequence[SourceFile], entry: str, macros: Macros) -> frozenset[str]:
+    """Every name that code for the device mentions, itself or through what it mentions."""
+    pieces = [p for file in files for p in file.pieces if not p.method]
+    needed = set(_WORD.findall(entry))
+    open_pieces = []
+    for piece in pieces:
+        if piece.device:
+            needed |= piece.words
+        elif not piece.host:
+            open_pieces.append(piece)
+    size = -1
+    while size != len(needed):
+        size = len(needed)
+        for name, macro in macros.items():
+            if name in needed:
+                needed |= set(_WORD.findall(macro.body))
+        for piece in open_pieces:
+            if piece.kind in ("type", "name", "variable") and piece.names & needed:
+                needed |= piece.words
+    return frozenset(needed)
+
+
+def may_go(piece: Piece, needed: frozenset[str]) -> bool:
+    """Whether a piece that the compiler refuses may be the host's."""
+    if piece.device:
         return False
-    declared = head.split("=")[0]
-    if "(" in declared and not re.match(r"(?:static\s+)?dim3\b", declared):
-        return whole.endswith("}")  # a function: what is only declared does no harm
-    # NVRTC takes no variables of the host but constants.
-    return bool(declared) and not re.search(r"\bconst\b|^extern\b|^template\b", declared)
+    return piece.kind in ("function", "prototype") or not piece.names & needed
 
 
-def _blank(text: str, spans: list[tuple[int, int]]) -> str:
-    for start, end in spans:
-        text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
-    return text
+def _pieces(node: Node, text: str, bare: str, macros: Macros) -> Iterator[Piece]:
+    before = node.start_byte if node.parent else 0  # a tree begins at its first word
+    for child in node.children:
+        if child.type in ("namespace_definition", "linkage_specification"):
+            body = child.child_by_field_name("body")
+            if body is not None and body.type == "declaration_list":
+                yield from _pieces(body, text, bare, macros)
+            elif body is not None:
+                yield from _piece(body, child.start_byte, before, child.end_byte, bare, macros)
+        elif child.type in ("ERROR", "declaration_list"):
+            yield from _pieces(child, text, bare, macros)
+        else:
+            yield from _piece(child, child.start_byte, before, child.end_byte, bare, macros)
+        before = child.end_byte
+
+
+def _piece(
+    node: Node, start: int, before: int, end: int, bare: str, macros: Macros, method: bool = False
+) -> Iterator[Piece]:
+    """The piece that a node is, and the methods in it; nothing for other nodes."""
+    inner = node
+    while inner.type == "template_declaration" and inner.named_children:
+        inner = inner.named_children[-1]
+    kind = _kind(inner, bare)
+    if not kind or (method and kind not in ("function", "prototype")):
+        return  # without a member a class would be another one
+    block = inner.child_by_field_name("body") if kind == "function" else None
+    lists = [c for c in inner.children if c.type == "field_initializer_list"]
+    body = lists[0].start_byte if lists else block.start_byte if block else end
+    head = bare[before:body] if kind == "function" else bare[before:end]
+    words = frozenset(_WORD.findall(bare[start:end]))
+    yield Piece(
+        kind, start, body, end, _names(inner), words,
+        not macros.marks.isdisjoint(_WORD.findall(head)),
+        bool(re.search(r"\b(const|extern|template)\b", head)), method,
+    )  # fmt: skip
+    for holder in _descend(inner, "field_declaration_list"):
+        last = holder.start_byte
+        for child in holder.named_children:
+            yield from _piece(child, child.start_byte, last, child.end_byte, bare, macros, True)
+            last = child.end_byte
+
+
+def _kind(node: Node, bare: str) -> str:
+    if node.type == "function_definition":
+        word = bare[node.start_byte : node.end_byte].split(None, 1)[:1]
+        return "type" if word and word[0] in ("class", "struct", "union", "enum") else "function"
+    if node.type in ("declaration", "field_declaration"):
+        if next(_descend(node, "field_declaration_list"), None) is not None:
+            return "type"
+        declarator = node.child_by_field_name("declarator")
+        while declarator is not None and declarator.type != "function_declarator":
+            declarator = declarator.child_by_field_name("declarator")
+        return "prototype" if declarator is not None else "variable"
+    if node.type in _TYPES:
+        return "type"
+    if node.type in _NAMES:
+        return "name"
+    return "other" if node.type in ("template_instantiation", "expression_statement") else ""
+
+
+def _descend(node: Node, kind: str) -> Iterator[Node]:
+    """Nodes of a kind below one, not those in others or in function bodies."""
+    for child in node.children:
+        if child.type == kind:
+            yield child
+        elif child.type not in ("compound_statement", "field_declaration_list"):
+            yield from _descend(child, kind)
+
+
+def _names(node: Node) -> frozenset[str]:
+    """What a node declares; rather too many names than too few."""
+    found: set[str] = set()
+    if node.type in _NAMES:
+        waiting = [node]
+    else:
+        waiting = [*node.children_by_field_name("declarator")]
+        for holder in (node, *(node.children_by_field_name("type"))):
+            waiting += holder.children_by_field_name("name")
+        waiting += list(_descend(node, "enumerator_list"))
+    while waiting:
+        at = waiting.pop()
+        if at.type in _IDENTIFIERS and at.text:
+            found.add(at.text.decode())
+        if at.type not in ("parameter_list", "compound_statement", "template_argument_list"):
+            value = at.child_by_field_name("value")
+            waiting += [child for child in at.children if child != value]
+    return frozenset(found)

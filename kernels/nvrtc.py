@@ -6,17 +6,19 @@ import functools
 import hashlib
 import json
 import os
-import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from . import ptx_header
+from .compiler_log import Message, errors
+from .device_part import Compiled, compile_device_part, looks_like_a_program
 from .errors import CompileError
-from .host_code import IMPLICIT, without_host_code
-from .reading import plain
+from .headers import follow, named_folders
+from .mangling import demangle
 from .toolkit import OWN_HEADERS, toolkit_folders
 
 BUILD_OPTIONS = {
@@ -24,8 +26,6 @@ BUILD_OPTIONS = {
     "source": ("-G",),
 }
 """What each build adds to the command line: what the GPU runs, and the unoptimised source."""
-
-_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
 
 
 def compile_cuda(
@@ -61,10 +61,17 @@ def compile_cuda(
     stored = _stored(cached) if cached else None
     if stored:
         return stored
-    try:
-        ptx, lowered = _compile(nvrtc, source, name, entry, arguments)
-    except CompileError as error:
-        ptx, lowered = _compile_device_part(nvrtc, source, name, entry, arguments, error)
+    compile_text = functools.partial(_compile, nvrtc, name, arguments)
+    program = looks_like_a_program(source)
+    found = [] if program else compile_text(source, entry)
+    if isinstance(found, list):
+        try:
+            found = compile_device_part(compile_text, source, name, entry, options, directory)
+        except CompileError:
+            found = compile_text(source, entry) if program else found
+            if isinstance(found, list):
+                raise
+    ptx, lowered = found
     if cached:
         _store(cached, {"ptx": ptx, "entry": lowered})
     return ptx, lowered
@@ -85,8 +92,42 @@ def _nvrtc() -> Any:
 
 
 def _compile(
-    nvrtc: Any, source: str, name: str, entry: str, arguments: Sequence[str]
-) -> tuple[str, str]:
+    nvrtc: Any,
+    name: str,
+    arguments: Sequence[str],
+    text: str,
+    entry: str | None,
+    further: Sequence[str] = (),
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> Compiled | list[Message]:
+    """Compile a text; gives the errors if it has any.
+
+    Args:
+        nvrtc: The binding.
+        name: What the text is called.
+        arguments: Options.
+        text: The source.
+        entry: The kernel whose name in the PTX is asked for, if any.
+        further: More options.
+        headers: Texts of headers by name; they go before those in folders.
+    """
+    found = _run(nvrtc, text, name, entry, [*arguments, *further], headers)
+    if isinstance(found, list) and entry and all(error.of_a_name for error in found):
+        # C++ knows several functions of that name, or it is the name that the PTX has.
+        plainly = _run(nvrtc, text, name, None, [*arguments, *further], headers)
+        if not isinstance(plainly, list) and (lowered := _entry_named(plainly[0], entry)):
+            return plainly[0], lowered
+    return found
+
+
+def _run(
+    nvrtc: Any,
+    source: str,
+    name: str,
+    entry: str | None,
+    options: Sequence[str],
+    headers: Mapping[str, str],
+) -> Compiled | list[Message]:
     def call(function: Any, *args: Any) -> Any:
         status, *values = function(*args)
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
@@ -98,110 +139,49 @@ def _compile(
         call(read, program, buffer)  # the binding writes into the object's memory
         return buffer.rstrip(b"\0").decode(errors="replace")
 
-    program = call(nvrtc.nvrtcCreateProgram, source.encode(), name.encode(), 0, [], [])
+    def encoded(texts: Iterable[str]) -> list[bytes]:
+        return [text.encode("utf-8", "replace") for text in texts]
+
+    program = call(
+        nvrtc.nvrtcCreateProgram, *encoded([source, name]), len(headers),
+        encoded(headers.values()), encoded(headers),
+    )  # fmt: skip
     try:
-        call(nvrtc.nvrtcAddNameExpression, program, entry.encode())
-        encoded = [argument.encode() for argument in arguments]
-        (status,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
+        if entry:
+            call(nvrtc.nvrtcAddNameExpression, program, entry.encode())
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), encoded(options))
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             log = text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).strip()
-            raise CompileError(_explain(log or status.name, source, entry))
-        lowered = call(nvrtc.nvrtcGetLoweredName, program, entry.encode()).decode()
+            return errors(log) or [Message("", 0, None, log or status.name)]
+        lowered = ""
+        if entry:
+            lowered = call(nvrtc.nvrtcGetLoweredName, program, entry.encode()).decode()
         return text(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX), lowered
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def _compile_device_part(
-    nvrtc: Any, source: str, name: str, entry: str, arguments: Sequence[str], error: CompileError
-) -> tuple[str, str]:
-    """Compile a file that NVRTC refused as it stands, without the host's part of it.
+def _entry_named(ptx: str, entry: str) -> str:
+    """The entry of a PTX text that has this name; ``""`` if none has.
 
     Raises:
-        CompileError: That does not help; the shorter of the two messages.
+        CompileError: Several have it.
     """
-    folders = [Path(argument[2:]) for argument in arguments if argument.startswith("-I")]
-    # What is not marked and not cut out, such as a method, becomes device code.
-    arguments = [*arguments, "-default-device", *(f"--pre-include={h}" for h in IMPLICIT)]
-    unfit: set[str] = set()  # libraries, by their folder, that only a host compiler takes
-
-    def exists(header: str) -> bool:
-        library = header.split("/")[0]
-        return library not in unfit and any((folder / header).is_file() for folder in folders)
-
-    while True:
-        device_part, missing = without_host_code(source, exists)
-        try:
-            return _compile(nvrtc, device_part, name, entry, arguments)
-        except CompileError as second:
-            library = _library_of(str(second), folders)
-            if library and library not in unfit:
-                unfit.add(library)
-                continue
-            if not missing and str(error).count("\n") <= str(second).count("\n"):
-                raise error from None
-            left_out = f"\n(left out, not for NVRTC: {', '.join(missing)})" if missing else ""
-            raise CompileError(f"{second}{left_out}") from None
-
-
-def _library_of(log: str, folders: Sequence[Path]) -> str:
-    """The first folder below an include folder, of the header that an error is in."""
-    found = re.search(r"^(.+?)\(\d+\): (?:catastrophic )?error", log, re.M)
-    for folder in sorted(folders, key=lambda path: -len(str(path))):
-        if found and Path(found[1]).is_relative_to(folder):
-            parts = Path(found[1]).relative_to(folder).parts
-            return parts[0] if len(parts) > 1 else ""
-    return ""
-
-
-def _explain(log: str, source: str, entry: str) -> str:
-    """NVRTC's log; for an entry that names nothing, what there is instead."""
-    if "NVRTC_NAME_EXPRESSION" in log or "__nv_name_map" in log or "name expression" in log:
-        names = kernel_names(source)
-        listed = ", ".join(names) if names else "none"
-        return f"no kernel {entry!r} in this source; its __global__ functions: {listed}"
-    kept: list[str] = []
-    wanted = True
-    for line in log.splitlines():
-        said = re.match(r"\S.*\(\d+\): (catastrophic error|error|warning|remark)", line)
-        if said or not line.startswith(" "):  # what follows belongs to the message
-            closing = re.match(r"\d+ .*errors? detected|Remark:|Compilation terminated", line)
-            wanted = not closing and not (said and said[1] in ("warning", "remark"))
-        if wanted and line.strip():
-            kept.append(line)
-    return plain("\n".join(kept))
-
-
-def kernel_names(source: str) -> list[str]:
-    """The ``__global__`` functions a source declares, templates with ``<...>``."""
-    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.S)
-    pattern = re.compile(
-        r"(template\s*<[^;{]*?>\s*)?(?:(?:extern\s+\"C\"|static|inline)\s*)*"
-        r"__global__\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(?:static\s+|inline\s+)*void\s+"
-        r"(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\("
-    )
-    return list(dict.fromkeys(m[2] + ("<...>" if m[1] else "") for m in pattern.finditer(text)))
-
-
-def parameter_names(sources: dict[str, str], entry: str) -> list[str]:
-    """The names a kernel's parameters have in its CUDA source; empty where not found."""
-    name = re.escape(re.sub(r"<.*", "", entry, flags=re.S).strip().split("::")[-1])
-    for source in sources.values():
-        text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.S)
-        found = re.search(rf"__global__[^;{{}}]*?\b{name}\s*\(([^)]*)\)", text)
-        if found and found[1].strip():
-            names = [re.findall(r"\w+", part.split("=")[0]) for part in found[1].split(",")]
-            return [words[-1] if words else "" for words in names]
-    return []
+    names = [found.name for found in ptx_header.entries(ptx)]
+    if entry in names:
+        return entry
+    known = [(name, symbol) for name in names if (symbol := demangle(name))]
+    wanted = entry.removeprefix("::")
+    found = [(name, s) for name, s in known if s.name == wanted or s.name.endswith(f"::{wanted}")]
+    if len(found) > 1:
+        listed = "; ".join(f"{name} ({', '.join(s.params)})" for name, s in found)
+        raise CompileError(f"several kernels are named {entry!r}; choose one by: {listed}")
+    return found[0][0] if found else ""
 
 
 def include_folders(directory: Path, options: Sequence[str] = ()) -> tuple[Path, ...]:
     """Where a compilation finds its headers: the source's folder, the options', CUDA's, ours."""
-    return (directory, *_named_folders(options), *toolkit_folders(), OWN_HEADERS)
-
-
-def _named_folders(options: Sequence[str]) -> list[Path]:
-    return [Path(option[2:]) for option in options if option.startswith("-I")]
+    return (directory, *named_folders(options), *toolkit_folders(), OWN_HEADERS)
 
 
 @functools.cache
@@ -231,23 +211,7 @@ def _cache_path(
 
 def included_files(source: str, directory: Path, options: Sequence[str]) -> dict[Path, str]:
     """The user's own headers with their texts, followed through their includes."""
-    folders = [directory, *_named_folders(options)]
-    found: dict[Path, str] = {}
-    waiting = [(source, directory)]
-    while waiting:
-        text, here = waiting.pop()
-        for name in _INCLUDE.findall(text):
-            for folder in (here, *folders):
-                try:
-                    path = (folder / name).resolve()
-                    if path in found or not path.is_file():
-                        continue
-                    found[path] = path.read_text(errors="replace")
-                except (OSError, ValueError, RuntimeError):  # no name of a file, or unreadable
-                    continue
-                waiting.append((found[path], path.parent))
-                break
-    return found
+    return follow(source, directory, options).texts
 
 
 def _stored(path: Path) -> tuple[str, str] | None:

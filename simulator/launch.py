@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel
-from kernels.nvrtc import parameter_names
+from kernels.signatures import parameter_names
 
 from . import schedule as schedules
 from .access import Access, Memories

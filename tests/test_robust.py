@@ -170,7 +170,7 @@ def test_kernels_named_like_numbers(name: str, tmp_path: Path) -> None:
 LONG = """
 import sys
 from kernels import Kernel, KernelError
-from kernels.nvrtc import kernel_names
+from kernels.signatures import kernel_names
 from simulator.parser import parse
 from simulator.errors import PtxError
 for what in (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel
-from kernels.nvrtc import parameter_names
+from kernels.signatures import parameter_names
 from simulator import Run
 
 from .checker import Checker

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel, KernelError, library
-from kernels.nvrtc import kernel_names, parameter_names
+from kernels.signatures import kernel_names, parameter_names
 from simulator.arguments import convert
 
 from .failure import UserError

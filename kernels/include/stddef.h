@@ -5,3 +5,4 @@ typedef decltype((char*)0 - (char*)0) ptrdiff_t;
 #ifndef NULL
 #define NULL 0
 #endif
+namespace std {}

@@ -27,7 +27,7 @@ from click.testing import CliRunner
 
 import simulator
 from kernels import Kernel, KernelError, library
-from kernels.nvrtc import kernel_names
+from kernels.signatures import kernel_names
 from simulator import SimulatorError
 from tilescope.cli import main
 from tilescope.view import show

@@ -1,0 +1,116 @@
+"""Compile a file that NVRTC does not take as it stands: without what belongs to the host."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from . import host_code, preprocessor
+from .compiler_log import Message
+from .errors import CompileError
+from .headers import IMPLICIT, follow, standard_library, substitutes
+from .signatures import kernel_names
+
+_ROUNDS = 40
+
+Compiled = tuple[str, str]
+"""PTX and the entry's name in it."""
+Compile = Callable[[str, str | None, Sequence[str], dict[str, str]], Compiled | list[Message]]
+"""Of a text: the kernel wanted, further options, headers by name; gives the errors otherwise."""
+
+
+def looks_like_a_program(source: str) -> bool:
+    """Whether a text surely has host code."""
+    return bool(re.search(r"<<<|\bmain\s*\(", source))
+
+
+def compile_device_part(
+    compile_text: Compile,
+    source: str,
+    name: str,
+    entry: str,
+    options: Sequence[str],
+    directory: Path,
+) -> Compiled:
+    """Compile what is for the device.
+
+    Raises:
+        CompileError: What NVRTC says of the user's device code.
+    """
+    included = follow(source, directory, options)
+    texts = [source, *included.texts.values()]
+    macros = preprocessor.Macros(texts, options, host_code.MARKS)
+    main = host_code.read(name, source, macros)
+    own = {path: host_code.read(str(path), text, macros) for path, text in included.texts.items()}
+    files = [main, *own.values()]
+    by_path = {file.path: file for file in files}
+    host_code.cut_host_code(files)
+    needed = host_code.needed_names(files, entry, macros)
+    stubs = substitutes(included)
+    # What is not marked and not cut out, such as a method, becomes device code.
+    further = ["-default-device", *(f"--pre-include={header}" for header in IMPLICIT)]
+    mapped = probed = False
+
+    def attempt(text: str, wanted: str | None) -> Compiled | list[Message]:
+        headers = {
+            header: f'#line 1 "{path}"\n{own[path].rest()}'
+            for header, path in included.names.items()
+            if path in own
+        }
+        return compile_text(text, wanted, further, headers | stubs)
+
+    def probe() -> bool:
+        """Leave out the toolkit's headers that only a host compiler takes."""
+        open_names = [header for header in included.toolkit if header not in stubs]
+        unfit = [h for h in open_names if isinstance(attempt(f"#include <{h}>\n", None), list)]
+        stubs.update(dict.fromkeys(unfit, ""))
+        return bool(unfit)
+
+    errors: list[Message] = []
+    for _ in range(_ROUNDS):
+        result = attempt(main.rest(), entry)
+        if not isinstance(result, list):
+            return result
+        errors = result
+        moved = False
+        for error in errors:
+            file = by_path.get(error.path)
+            if error.missing_header:
+                if file and error.missing_header not in stubs:
+                    stubs[error.missing_header] = ""
+                    moved = True
+            elif file:
+                for piece in file.at(error.line, error.column):
+                    if not host_code.may_go(piece, needed):
+                        break
+                    if file.cut(piece):
+                        moved = True
+                        break
+        elsewhere = [e for e in errors if e.path not in by_path and not e.of_a_name]
+        if not moved and elsewhere and not probed:
+            probed = moved = True
+            moved = probe()
+        if not moved and not mapped and any("std" in e.text for e in errors):
+            mapped = True
+            library = standard_library([*stubs, *included.toolkit])
+            stubs |= library
+            moved = bool(library)
+        if not moved:
+            break
+    if all(error.of_a_name for error in errors):
+        listed = ", ".join(dict.fromkeys(n for t in texts for n in kernel_names(t))) or "none"
+        raise CompileError(
+            f"no kernel {entry!r} in this source; its __global__ functions: {listed}"
+        )
+    raise CompileError(_told(errors, [h for h, text in stubs.items() if not text], by_path))
+
+
+def _told(
+    errors: list[Message], left_out: list[str], files: dict[str, host_code.SourceFile]
+) -> str:
+    """The errors in the user's files, if there are any."""
+    about = [e for e in errors if not e.of_a_name]
+    own = [e for e in about if e.path in files]
+    text = "\n".join(e.text for e in own or about)
+    return f"{text}\n(left out, not for NVRTC: {', '.join(left_out)})" if left_out else text

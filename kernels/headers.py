@@ -1,0 +1,110 @@
+"""The headers of a compilation: the user's own, and what stands for those of the host."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .toolkit import OWN_HEADERS, toolkit_folders
+
+IMPLICIT = (
+    "stddef.h", "stdint.h", "math.h", "float.h", "limits.h", "stdio.h", "assert.h", "sys/types.h",
+    "math_constants.h",
+)  # fmt: skip
+"""Headers whose names device code may use although it does not include them: nvcc does."""
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.M)
+_DEVICE_PARTS = {"algorithm": ("__algorithm/min.h", "__algorithm/max.h", "__algorithm/clamp.h")}
+"""Of headers that CUDA's own standard library has in parts only."""
+
+
+@dataclass
+class Included:
+    """What some files include, followed through the user's own headers.
+
+    Attributes:
+        texts: The user's headers by path, and ``names``: their paths by how they are included.
+        toolkit: Headers of the toolkit that the user's files include.
+        missing: Headers that are not found.
+    """
+
+    texts: dict[Path, str] = field(default_factory=dict)
+    names: dict[str, Path] = field(default_factory=dict)
+    toolkit: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+def follow(source: str, directory: Path, options: Sequence[str]) -> Included:
+    """Find the headers of a source as a compiler would, conditions left aside."""
+    folders = [directory, *named_folders(options)]
+    found = Included()
+    waiting = [(source, directory)]
+    while waiting:
+        text, here = waiting.pop()
+        for name in _INCLUDE.findall(text):
+            path = _find(name, (here, *folders))
+            if path is None:
+                known = any(
+                    (folder / name).is_file() for folder in (*toolkit_folders(), OWN_HEADERS)
+                )
+                (found.toolkit if known else found.missing).append(name)
+                continue
+            found.names.setdefault(name, path)
+            if path not in found.texts:
+                try:
+                    found.texts[path] = path.read_text(encoding="utf-8-sig", errors="replace")
+                except OSError:  # unreadable: the compiler will say so
+                    continue
+                waiting.append((found.texts[path], path.parent))
+    return found
+
+
+def _find(name: str, folders: Iterable[Path]) -> Path | None:
+    for folder in folders:
+        try:
+            path = (folder / name).resolve()
+            if path.is_file():
+                return path
+        except (OSError, ValueError, RuntimeError):  # no name of a file
+            continue
+    return None
+
+
+def named_folders(options: Sequence[str]) -> list[Path]:
+    """The folders that options name: ``-Ifolder``, ``-I folder``, ``--include-path=folder``."""
+    found = []
+    for option, following in zip(options, [*options[1:], ""], strict=False):
+        if option in ("-I", "--include-path") and following:
+            found.append(Path(following))
+        elif m := re.match(r"(?:-I|--include-path=)(.+)", option):
+            found.append(Path(m[1]))
+    return found
+
+
+def substitutes(included: Included) -> dict[str, str]:
+    """Headers that NVRTC cannot take, by name, and what it gets for them."""
+    found = dict.fromkeys(included.missing, "")
+    for name in included.toolkit:
+        if name == "cub/cub.cuh":
+            found[name] = (OWN_HEADERS / "cub" / "cub.cuh").read_text(encoding="utf-8")
+        elif name.startswith(("cub/device/", "thrust/")):
+            found[name] = ""
+    return found
+
+
+def standard_library(names: Iterable[str]) -> dict[str, str]:
+    """CUDA's own standard library in the place of the host's, as far as it has the headers."""
+    found = {}
+    for name in names:
+        parts = _DEVICE_PARTS.get(name, (name,))
+        headers = [
+            f"cuda/std/{part}"
+            for part in parts
+            if any((folder / "cuda" / "std" / part).is_file() for folder in toolkit_folders())
+        ]
+        if headers:
+            lines = [f"#include <{header}>" for header in headers]
+            found[name] = "\n".join([*lines, "namespace std { using namespace cuda::std; }", ""])
+    return found

@@ -1,0 +1,224 @@
+"""As much of the preprocessor as a parser of unpreprocessed text needs to find its way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+VARIANTS = ("first", "last")
+"""Which branch of ``#if`` ... ``#else`` is read: braces that each opens need but one closing."""
+
+_TOKEN = re.compile(
+    r"""(?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?\*/)
+    |(?P<string>R"(?P<raw>[^\s()\\]*)\(.*?\)(?P=raw)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
+    |(?P<directive>^[ \t]*\#(?:\\\r?\n|/\*.*?\*/|[^\n])*)
+    |(?P<number>\.?\d(?:[\w.']|[eEpP][+-])*)
+    |(?P<word>[A-Za-z_]\w*)
+    |(?P<brace>[{}();])
+    """,
+    re.S | re.M | re.X,
+)
+_DEFINE = re.compile(r"\s*#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.S)
+_CONDITION = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b(.*)", re.S)
+_QUALIFIERS = frozenset(
+    [
+        "__host__",
+        "__device__",
+        "__global__",
+        "__forceinline__",
+        "__noinline__",
+        "__inline__",
+        "inline",
+        "static",
+        "extern",
+        "constexpr",
+        "const",
+        "volatile",
+        "__restrict__",
+        "__restrict",
+        "noexcept",
+    ]
+)
+_ATTRIBUTES = frozenset(
+    ["__launch_bounds__", "__cluster_dims__", "__block_size__", "__maxnreg__", "__attribute__",
+     "__align__", "__declspec"]
+)  # fmt: skip
+"""What takes arguments and says nothing of where code runs."""
+
+
+@dataclass(frozen=True)
+class Macro:
+    """A ``#define``: whether it takes arguments, and what it stands for."""
+
+    call: bool
+    body: str
+
+
+class Macros(dict[str, Macro]):
+    """The macros of some files, and what they say of the declarations that use them.
+
+    Attributes:
+        marks: Words that mark a declaration for the device: given ones and macros of them.
+        qualifiers: Macros that stand for nothing but qualifiers.
+    """
+
+    def __init__(self, texts: Iterable[str], options: Sequence[str], marks: frozenset[str]) -> None:
+        super().__init__()
+        for option in options:
+            m = re.match(r"(?:-D|--define-macro=)\s*(\w+)(?:=(.*))?$", option, re.S)
+            if m:
+                self[m[1]] = Macro(False, m[2] or "")
+        for text in texts:
+            for start, end in directives(text):
+                m = _DEFINE.match(text[start:end])
+                if m:
+                    self[m[1]] = Macro(bool(m[2]), re.sub(r"\\\r?\n", " ", m[3]).strip())
+        self.marks, self.qualifiers = set(marks), set[str]()
+        size = -1
+        while size != len(self.marks) + len(self.qualifiers):
+            size = len(self.marks) + len(self.qualifiers)
+            for name, macro in self.items():
+                words = re.findall(r"[A-Za-z_]\w*", macro.body)
+                if not self.marks.isdisjoint(words):
+                    self.marks.add(name)
+                known = all(w in _QUALIFIERS or w in self.qualifiers for w in words)
+                only = re.fullmatch(r"(?:[A-Za-z_]\w*\s*)*", macro.body)
+                if known and only and not macro.call:
+                    self.qualifiers.add(name)
+
+
+def directives(text: str) -> list[tuple[int, int]]:
+    """Where the directives stand, continued lines included."""
+    return [m.span() for m in _TOKEN.finditer(text) if m.lastgroup == "directive"]
+
+
+def blank(text: str, start: int, end: int, kept: Sequence[tuple[int, int]] = ()) -> str:
+    """The text with spaces from one place to another; lines and some spans stay."""
+    pieces, at = [text[:start]], start
+    for low, high in kept:
+        if low >= start and high <= end:
+            pieces += [re.sub(r"[^\r\n]", " ", text[at:low]), text[low:high]]
+            at = high
+    return "".join([*pieces, re.sub(r"[^\r\n]", " ", text[at:end]), text[end:]])
+
+
+class Readable(NamedTuple):
+    """What a parser can make something of; all positions are those of the text.
+
+    Attributes:
+        plain: Without comments, directives, branches not taken, qualifiers by macro, and
+            macro calls that stand for declarations.
+        bare: To look for words in: still with its macros, but without strings.
+        outside: (start, body, end) of what stands outside of any braces but namespaces', by
+            the braces alone.
+    """
+
+    plain: str
+    bare: str
+    outside: list[tuple[int, int, int]]
+
+
+def readable(text: str, macros: Macros, variant: str) -> Readable:
+    """Prepare a text for a parser."""
+    plain, bare = list(text), list(text)
+    tokens = list(_TOKEN.finditer(text))
+    for start, end in _not_taken(text, variant):
+        _clear(plain, start, end)
+        _clear(bare, start, end)
+    depth = parens = 0
+    fresh = True  # at the beginning of a declaration
+    outside: list[tuple[int, int, int]] = []
+    begin = body = -1
+    for i, m in enumerate(tokens):
+        kind, (start, end) = m.lastgroup or "", m.span()
+        if m["string"] is not None:
+            kind = "string"
+        if plain[start] == " " and text[start] != " ":
+            continue  # in a branch that is not taken
+        if kind in ("comment", "directive"):
+            _clear(plain, start, end)
+            _clear(bare, start, end)
+            continue
+        if kind == "string":
+            _clear(bare, start, end)
+        elif kind == "word" and m[0] in _ATTRIBUTES:
+            _clear(plain, start, _call_end(tokens, i + 1) or end)
+            continue
+        elif kind == "word" and m[0] in macros.qualifiers:
+            _clear(plain, start, end)
+            continue
+        elif kind == "word" and fresh and depth == 0 and parens == 0:
+            macro = macros.get(m[0])
+            closing = _call_end(tokens, i + 1) if macro and macro.call else None
+            if closing is not None and not re.match(r"\s*[({:]|\s*\w", text[closing:]):
+                _clear(plain, start, closing)
+        elif kind == "brace":
+            parens += (m[0] == "(") - (m[0] == ")")
+            opens = m[0] == "{" and not re.search(
+                r"\b(namespace|extern)\b[^;{}()]*$", text[max(0, start - 200) : start]
+            )
+            if opens or (m[0] == "{" and depth):
+                body = body if depth else start
+                depth += 1
+            elif m[0] == "}" and depth:
+                depth -= 1
+                if not depth and begin >= 0:
+                    outside.append((begin, body, end))
+            elif m[0] == ";" and not depth and not parens and begin >= 0:
+                outside.append((begin, end, end))
+        fresh = kind == "brace" and m[0] in "{};" and depth == 0 and parens == 0
+        begin = -1 if fresh else start if begin < 0 and not depth else begin
+    return Readable("".join(plain), "".join(bare), outside)
+
+
+def _clear(chars: list[str], start: int, end: int) -> None:
+    for i in range(start, end):
+        if chars[i] not in "\r\n":
+            chars[i] = " "
+
+
+def _call_end(tokens: Sequence[re.Match[str]], at: int) -> int | None:
+    """Behind a macro call's closing parenthesis, given the token after its name."""
+    depth = 0
+    for m in tokens[at:]:
+        if m[0] == "(":
+            depth += 1
+        elif m[0] == ")":
+            depth -= 1
+            if depth == 0:
+                return m.end()
+        elif depth == 0 and m.lastgroup != "comment":
+            return None
+    return None
+
+
+def _not_taken(text: str, variant: str) -> list[tuple[int, int]]:
+    """The branches of conditions that this variant leaves out."""
+    left_out: list[tuple[int, int]] = []
+    stack: list[list[tuple[int, int, str]]] = []  # of each condition: its branches so far
+
+    def close(start: int) -> None:
+        if stack and stack[-1]:
+            low, _, condition = stack[-1][-1]
+            stack[-1][-1] = low, start, condition
+
+    for start, end in directives(text):
+        m = _CONDITION.match(text[start:end])
+        if not m:
+            continue
+        if m[1] in ("if", "ifdef", "ifndef"):
+            stack.append([(end, end, m[2].strip())])
+        elif stack and m[1] == "endif":
+            close(start)
+            branches = stack.pop()
+            possible = [b for b in branches if b[2] != "0"] if len(branches) > 1 else branches
+            chosen = possible[0 if variant == "first" else -1]
+            left_out += [b[:2] for b in branches if b is not chosen]
+            if len(branches) == 1 and branches[0][2] == "0":
+                left_out.append(branches[0][:2])
+        elif stack:
+            close(start)
+            stack[-1].append((end, end, m[2].strip()))
+    return left_out
