@@ -214,6 +214,10 @@ def included_files(source: str, directory: Path, options: Sequence[str]) -> dict
     return follow(source, directory, options).texts
 
 
+_LARGEST = 1 << 28
+"""Bytes of a cache file; PTX is smaller."""
+
+
 def _stored(path: Path) -> tuple[str, str] | None:
     """The PTX and entry of a cache file; ``None`` for one that is torn, or is none of ours.
 
@@ -221,7 +225,7 @@ def _stored(path: Path) -> tuple[str, str] | None:
     what runs in the simulator, and no more than that.
     """
     try:
-        if not path.is_file():
+        if not path.is_file() or path.stat().st_size > _LARGEST:
             return None
         content = json.loads(path.read_text())
         ptx, entry = content["ptx"], content["entry"]

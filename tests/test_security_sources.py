@@ -173,6 +173,13 @@ def test_a_wrong_cache_file_is_a_miss(cache: Path, content: Any) -> None:
     assert json.loads(cache.read_text())["ptx"] == kernel.ptx
 
 
+def test_a_huge_cache_file(cache: Path) -> None:
+    with cache.open("r+b") as file:
+        file.truncate(1 << 40)
+    assert ".entry" in Kernel.from_cuda(SOURCE, "k").ptx
+    assert cache.stat().st_size < 1 << 20
+
+
 def test_a_cache_file_that_is_a_folder(cache: Path) -> None:
     cache.unlink()
     cache.mkdir()
@@ -222,6 +229,20 @@ def test_pickled_arrays_are_refused(tmp_path: Path) -> None:
     told = command("run", str(path), "k", "--grid", "1", "--block", "1", f"i32[1]=@{file}")
     assert told.exit_code == 2
     assert not (tmp_path / "made").exists()
+
+
+def test_a_page_of_hostile_ptx() -> None:
+    """A file's name and a comment, in everything that a page says of them."""
+    tag = "</script><script>alert(2)</script>"
+    body = ".reg .b64 %a; ld.param.u64 %a, [p];\n st.global.u32 [%a], 1;"
+    text = ptx(body, after=f'.file 1 "{tag}"').replace(
+        "st.global", f".loc 1 3 0\n /* {tag} */ st.global"
+    )
+    run = simulator.launch(Kernel.from_ptx(text), 1, 1, [np.zeros(1, np.int32)], trace=True)
+    page = show(run).content
+    assert "alert(2)" in page
+    assert tag not in page
+    assert page.count("<script") == 3
 
 
 def test_a_page_shows_text_as_text(tmp_path: Path) -> None:

@@ -22,6 +22,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 import numpy as np
 from click.testing import CliRunner
 
@@ -36,6 +41,8 @@ from .report import Difference, Report
 from .report import seeds as seeds_of
 from .samples import DIRECTIVES, NUMBERS, SAMPLES
 
+MEMORY = 2 << 30
+"""Bytes by which one text may make the process grow."""
 LIMIT = 20
 """Seconds of CPU time that one text may take: most take milliseconds."""
 STEPS = 400
@@ -248,11 +255,17 @@ def _nests(rng: random.Random, text: str) -> str:
     return text[:at] + what * times + text[at:]
 
 
+def _quoted(rng: random.Random, text: str) -> str:
+    """A name, everywhere, as a string that would end a line of Python and go on."""
+    name = rng.choice(re.findall(r"[%$]?[a-zA-Z_]\w+", text) or ["k"])
+    return re.sub(rf"(?<![\w%$.]){re.escape(name)}\b", '"x\\n    boom\\n    #"', text)
+
+
 CHANGES: tuple[tuple[str, Change, int], ...] = (
     ("bytes", _bytes, 2), ("tokens", _tokens, 4), ("numbers", _numbers, 4),
     ("operands", _operands, 5), ("modifiers", _modifiers, 3), ("lines", _lines, 4),
     ("directives", _directives, 2), ("nests", _nests, 1),
-    ("alike", _alike, 8), ("statements", _statements, 8),
+    ("quoted", _quoted, 1), ("alike", _alike, 8), ("statements", _statements, 8),
 )  # fmt: skip
 
 
@@ -356,12 +369,20 @@ def bounded() -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
+def _peak() -> int:
+    """Bytes of memory that the process had at most so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 if resource else 0
+
+
 def judged(text: str, seed: int) -> tuple[str, str]:
     """How a launch ended, and what was wrong with that: empty if nothing was."""
     try:
         with bounded(), warnings.catch_warnings():
             warnings.simplefilter("error")
-            return launch(text, seed), ""
+            before = _peak()
+            ended = launch(text, seed)
+            grown = _peak() - before
+            return ended, f"{grown >> 20} MiB of memory" if grown > MEMORY else ""
     except (Exception, Slow) as error:
         frames = traceback.extract_tb(error.__traceback__)
         own = [f for f in frames if "/simulator/" in f.filename or "/kernels/" in f.filename]

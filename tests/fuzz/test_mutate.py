@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 
 import simulator
 from simulator import SimulatorError
+from simulator.lexer import Cursor
+from simulator.program import CompiledBlock
 
 from . import mutate
 from .report import Report
@@ -52,6 +55,32 @@ def test_bites(error: BaseException, told: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.undo()
     assert [d.what.startswith(told) for d in report.differences] == [True]
     assert report.differences[0].seed == 7
+
+
+def test_bites_on_names_in_generated_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old defect: strings are names, and a function's name stands in a comment."""
+    source = CompiledBlock.source
+
+    def named(self: CompiledBlock, merge: bool) -> str:
+        head, rest = source(self, merge).split("\n", 1)
+        return f"{head} {self.block.function.name}\n{rest}"
+
+    def name(self: Cursor) -> str:
+        token = self.next()
+        return token.text.strip('"').replace("\\n", "\n")
+
+    texts = {mutate._quoted(random.Random(seed), SAMPLES[2]) for seed in range(300)}
+    assert {mutate.judged(text, 1)[1] for text in texts} == {""}
+    monkeypatch.setattr(CompiledBlock, "source", named)
+    monkeypatch.setattr(Cursor, "name", name)
+    found = {mutate.judged(text, 1)[1].split(":")[0] for text in texts}
+    assert any(what.startswith("NameError") for what in found)
+
+
+def test_bites_on_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    peaks = iter([1 << 30, 4 << 30])
+    monkeypatch.setattr(mutate, "_peak", lambda: next(peaks))
+    assert mutate.judged(SAMPLES[0], 1)[1] == "3072 MiB of memory"
 
 
 def test_shrinks(monkeypatch: pytest.MonkeyPatch) -> None:
