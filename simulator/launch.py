@@ -12,6 +12,7 @@ import numpy as np
 
 from kernels import Kernel
 from kernels.signatures import parameter_names
+from kernels.unset import missing_of, still_unset
 
 from . import schedule as schedules
 from .access import Access, Memories
@@ -39,7 +40,7 @@ from .layout import FUNCTIONS, PARAMETERS, array_address, array_number, variable
 from .machine import Machine
 from .memory import Allocation
 from .names import variable_name
-from .observers import Checks, ConstantCheck, LocalCheck
+from .observers import Checks, ConstantCheck, GlobalCheck, LocalCheck
 from .program import Program
 from .races import RaceCheck
 from .reach import depends_on_data
@@ -151,6 +152,8 @@ def launch(
         job.findings.drop_local_reads(without_effect(program, reads, job.granule, outcome))
     for number, array in enumerate(arguments.arrays):
         write_back(array, allocations[number].content())
+        if "uninitialised" in chosen:
+            still_unset(array, allocations[number].missing)
     job.traffic.finish()
     if recorder:
         recorder.finish()
@@ -218,7 +221,10 @@ class _Job:
         constant = None
         if "uninitialised" in chosen and layout.unset_constants:
             constant = ConstantCheck(findings, layout.unset_constants)
-        memories.observers += [check for check in (races, local, constant) if check]
+        unset = None
+        if any(a.missing is not None for a in self.allocations.values()):
+            unset = GlobalCheck(findings) if "uninitialised" in chosen else None
+        memories.observers += [check for check in (races, local, constant, unset) if check]
         checks = Checks(findings, races, "barriers" in chosen, self.trace)
         accesses = [Access(site, memories) for site in program.sites]
         specials = SpecialRegisters()
@@ -341,6 +347,10 @@ def _allocations(program: Program, arguments: Arguments, buffer: bytes) -> dict[
             zip(arguments.arrays, arguments.labels, strict=True)
         )
     }
+    for number, array in enumerate(arguments.arrays):
+        missing = missing_of(array)
+        if missing is not None:
+            made[number].missing = np.repeat(missing, array.itemsize)
     parameters = np.frombuffer(buffer, np.uint8)
     made[PARAMETERS] = Allocation(PARAMETERS, parameters, "parameters", False)
     placed = program.layout.placed

@@ -26,9 +26,10 @@ class Allocation:
         base: Generic address of its first byte.
         nbytes: Its size; ``space``: always ``global``.
         buffer: Its bytes, padded to a multiple of 32.
+        missing: Which bytes nothing has written; ``None``: all have been.
     """
 
-    space = "global"
+    missing: Any = None
 
     def __init__(
         self, number: int, content: Any, name: str, writable: bool, nbytes: int | None = None

@@ -8,7 +8,8 @@ import numpy as np
 
 from .access import Event
 from .geometry import Geometry
-from .memory import ColumnMemory
+from .lanes import lanes_of
+from .memory import Allocation, ColumnMemory
 from .races import RaceCheck
 from .report import Findings
 from .site import Site
@@ -72,6 +73,30 @@ class ConstantCheck:
         if event.space == "global" and home.number in self.unset and site.number not in self.told:
             self.told.add(site.number)
             self.findings.unset_constant(site, home.name, event.mask)
+
+
+class GlobalCheck:
+    """Observer: reads of global memory that nothing wrote, neither the host nor a kernel."""
+
+    def __init__(self, findings: Findings) -> None:
+        self.findings = findings
+
+    def access(self, event: Event) -> None:
+        """See ``AccessObserver``."""
+        home, site = event.home, event.site
+        if not isinstance(home, Allocation) or home.missing is None:
+            return
+        g = self.findings.geometry
+        lanes = lanes_of(g, site, event.address, event.mask, g.columns)
+        places = (lanes.address - home.base)[:, None] + np.arange(site.width)
+        if site.kind != "store":
+            bad = np.flatnonzero(home.missing[places].any(axis=1))
+            if bad.size:
+                first = int(home.missing[places[bad[0]]].argmax())
+                element = (int(places[bad[0], 0]) + first) // site.size
+                self.findings.unset(site, home.name, element, lanes.thread[bad], lanes.column[bad])
+        if site.kind != "load":
+            home.missing[places] = False
 
 
 class LocalCheck:

@@ -140,6 +140,14 @@ class Findings:
             space=space, variable=name, element=element,
         )  # fmt: skip
 
+    def unset(self, site: Site, name: str, element: int, thread: Any, column: Any) -> None:
+        """Reads of global memory that is as ``cudaMalloc`` left it."""
+        self._add(
+            "uninitialised", f"read of global {name}[{element}] that nothing wrote",
+            _ROLES[site.kind], site.instruction, len(thread), self._thread(int(thread[0])),
+            self.geometry.block_at(int(column[0])), space="global", variable=name, element=element,
+        )  # fmt: skip
+
     def unset_constant(self, site: Site, name: str, lanes: Any) -> None:
         """A read of constant memory that has no initialiser: nothing can have filled it."""
         who = Who().add(self.geometry, lanes)

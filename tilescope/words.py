@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from kernels import unset
+
 from .failure import UserError
 
 TYPES = {
@@ -16,7 +18,7 @@ TYPES = {
     "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
 }  # fmt: skip
 """Element types by the name a word gives them."""
-INITS = ("zeros", "ones", "normal", "uniform", "arange", "a number", "@file.npy")
+INITS = ("zeros", "ones", "unset", "normal", "uniform", "arange", "a number", "@file.npy")
 """What an array can start with."""
 
 _ARRAY = re.compile(r"(\w+)\[([^\]]*)\](?:=(.*))?", re.S)
@@ -84,6 +86,8 @@ def _array(
             return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
         if init == "arange":
             return np.arange(int(np.prod(shape))).astype(dtype).reshape(shape)
+        if init == "unset":
+            return unset(shape, dtype)
         if init in ("zeros", "ones"):
             return np.full(shape, int(init == "ones"), dtype)
         return np.full(shape, _fit(word, dtype, init))

@@ -62,7 +62,7 @@ def run_command(
     \b
       f32[64,64]=normal    an array: f16 f32 f64, i8 to i64, u8 to u64;
                            zeros (if left out), ones, normal, uniform, arange,
-                           a number, or @file.npy
+                           a number, @file.npy, or unset: as cudaMalloc leaves it
       64  1.5  -3  u8:3    a number, of the parameter's type or of its own
 
     \b

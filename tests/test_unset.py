@@ -1,0 +1,85 @@
+"""Global memory as ``cudaMalloc`` leaves it: a read of what nothing wrote is a hazard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import simulator
+from kernels import Kernel, unset
+from tilescope.cli import main
+from tilescope.target import fresh
+
+SOURCE = """\
+extern "C" __global__ void add(float* y, const float* x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] += x[i];
+}
+extern "C" __global__ void fill(float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = i;
+}
+extern "C" __global__ void pairs(const float2* y, float* out) {
+    out[threadIdx.x] = y[threadIdx.x].x + y[threadIdx.x].y;
+}
+extern "C" __global__ void count(int* y) { atomicAdd(&y[threadIdx.x], 1); }
+"""
+
+
+def found(entry: str, args: list[Any], build: str = "device", **more: Any) -> list[Any]:
+    run = simulator.launch(Kernel.from_cuda(SOURCE, entry, build=build), 2, 32, args, **more)
+    return [(h.kind, h.severity, h.space, h.variable, h.element, h.count) for h in run.hazards]
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+def test_an_element_that_nothing_wrote(build: str) -> None:
+    y, x = unset(64), np.ones(64, np.float32)
+    assert found("add", [y, x, 64], build) == [("uninitialised", "error", "global", "y", 0, 64)]
+
+
+def test_what_the_host_sets_is_set() -> None:
+    y, x = unset(64), np.ones(64, np.float32)
+    y[:60] = 0
+    assert found("add", [y, x, 64]) == [("uninitialised", "error", "global", "y", 60, 4)]
+    assert found("add", [y, x, 64]) == []  # the first launch wrote the rest
+    assert y[:60].tolist() == [2.0] * 60
+
+
+def test_what_a_kernel_writes_is_set() -> None:
+    y, x = unset((8, 8)), np.ones(64, np.float32)
+    assert found("fill", [y, 40]) == []
+    assert found("add", [y, x, 40]) == []
+    assert found("add", [y, x, 41]) == [("uninitialised", "error", "global", "y", 40, 1)]
+
+
+def test_half_of_a_vector() -> None:
+    y, out = unset(128), np.zeros(64, np.float32)
+    y[::2] = 0
+    hazards = simulator.launch(Kernel.from_cuda(SOURCE, "pairs"), 1, 64, [y, out]).hazards
+    assert [(h.kind, h.variable, h.element, h.count) for h in hazards] == [
+        ("uninitialised", "y", 1, 64)
+    ]
+
+
+def test_an_atomic_reads() -> None:
+    assert found("count", [unset(32, np.int32)])[0][:4] == ("uninitialised", "error", "global", "y")
+
+
+def test_it_can_be_turned_off_and_copies_are_unset_too() -> None:
+    y, x = unset(64), np.ones(64, np.float32)
+    assert found("add", [fresh([y])[0], x, 64], checks={"races"}) == []
+    assert found("add", [fresh([y])[0], x, 64]) != []
+    assert found("add", [y + 1, x, 64]) == []
+
+
+def test_on_the_command_line(tmp_path: Any) -> None:
+    file = tmp_path / "add.cu"
+    file.write_text(SOURCE)
+    words = ["check", str(file), "add", "--grid", "2", "--block", "32", "--no-cure"]
+    result = CliRunner().invoke(main, [*words, "f32[64]=unset", "f32[64]", "64"])
+    assert result.exit_code == 1
+    assert "read of global y[0] that nothing wrote" in result.stdout
+    assert CliRunner().invoke(main, [*words, "f32[64]", "f32[64]", "64"]).exit_code == 0
