@@ -66,6 +66,7 @@ NOT_PTX = [
     ("add.u32 %r3, %tid.x, %r2;", "add.u32", "%tid.x"),
     ("add.f32 %f1, %f1, 1;", "add.f32", "the constant 1"),
     ("add.u32 %r3, %r1, 0f3F800000;", "add.u32", "floating constant"),
+    (".reg .b32 %tid; mov.u32 %r3, %tid.x;", "mov.u32", "%tid is a register"),
     ("bfe.u32 %r3, %r1, 256, 1;", "bfe.u32", "256 is not from 0 to 255"),
     ("bar.sync 16;", "bar.sync", "no barrier 16"),
     ("bar.sync 0, 7;", "bar.sync", "multiple of 32"),
