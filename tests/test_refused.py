@@ -66,7 +66,6 @@ NOT_PTX = [
     ("add.u32 %r3, %tid.x, %r2;", "add.u32", "%tid.x"),
     ("add.f32 %f1, %f1, 1;", "add.f32", "the constant 1"),
     ("add.u32 %r3, %r1, 0f3F800000;", "add.u32", "floating constant"),
-    (".reg .b32 %tid; mov.u32 %r3, %tid.x;", "mov.u32", "%tid is a register"),
     ("bfe.u32 %r3, %r1, 256, 1;", "bfe.u32", "256 is not from 0 to 255"),
     ("bar.sync 16;", "bar.sync", "no barrier 16"),
     ("bar.sync 0, 7;", "bar.sync", "multiple of 32"),
@@ -145,6 +144,12 @@ def test_the_rest_of_the_file_runs() -> None:
     """Another kernel of the header uses a texture."""
     assert launch("add.f32 %r3, %r2, %r2;") != [1] * 32
     assert launch("") == [1] * 32
+
+
+def test_a_register_may_hide_a_special_one() -> None:
+    with pytest.raises(PtxError, match=r"%tid is a register declared here"):
+        launch("{ .reg .b32 %tid; mov.u32 %r3, %tid.x; }")
+    assert launch("{ .reg .b32 %tid; mov.u32 %tid, 1; }") == [1] * 32
 
 
 def test_scopes_may_repeat_a_name() -> None:
