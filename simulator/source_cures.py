@@ -305,14 +305,17 @@ class SourceSearch:
             text = text.replace("__syncthreads", "__syncwarp")
         if len(hazard.involved) < 2 or hazard.kind == "waw-race":
             return text
-        one, two = (self.syntax.levels(self._points(hazard, i)) for i in (0, 1))
-        same = reads_and_writes(self.syntax, one, two)
+        points = [self._points(hazard, i) for i in (0, 1)]
+        if not all(points):
+            return text
+        one, two = (self.syntax.levels(several) for several in points)
+        both = reads_and_writes(self.syntax, one, two, (points[0][0], points[1][0]))
         collide = any(
             h.kind == "waw-race" and h.places & hazard.places and curable(h) for h in self.hazards
         )
-        if same is None or collide:
+        if both is None or collide:
             return text
-        kind, line = same
+        kind, line = both
         return (
             f"no cure in one place: the {kind} on line {line} both reads and writes, and has to be "
             "split: read into a variable, then a barrier for all threads, then write"

@@ -236,6 +236,28 @@ __global__ void k(int* a) {
     assert "    s[t] = a[t];\n    __syncwarp();\n" in text
 
 
+def test_a_header_is_edited_where_the_race_is_in_it(tmp_path: Path) -> None:
+    for folder in ("sub", "parts"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "parts" / "far.cuh").write_text(
+        "#pragma once\n__device__ inline int far(int* s) { return s[63 - threadIdx.x]; }\n"
+    )
+    header = tmp_path / "parts" / "mirror.cuh"
+    header.write_text("""\
+#include "far.cuh"
+__device__ void mirror(int* s, int* a) {
+    s[threadIdx.x] = a[threadIdx.x];
+    a[threadIdx.x] = far(s);
+}
+""")
+    source = """\
+#include "sub/../parts/mirror.cuh"
+__global__ void k(int* a) { __shared__ int s[64]; mirror(s, a); }
+"""
+    assert cured(tmp_path, source, 1, 64, "i32[64]=arange") == source
+    assert "= a[threadIdx.x];\n    __syncthreads();\n    a[" in header.read_text()
+
+
 def test_two_barriers_where_one_is_not_enough(tmp_path: Path) -> None:
     """Written, read, and written again in the next round: the same two lines, both ways."""
     source = """\
@@ -315,4 +337,14 @@ def test_the_report_of_a_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "\n        +        __syncthreads();\n" in said
     assert "one missing barrier explains these 2: the above and\n    warning: RAW race" in said
     assert "at grid 4, block 256 and at grid 4, block" in " ".join(said.split())
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_the_changed_part_of_a_long_line_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.cu").write_bytes((DEFECTS / "oneline.cu").read_bytes())
+    said = check(*launch(Path("my.cu"), 1, 64, "f32[64]")).stdout
+    assert "s[t] = t; __syncthreads(); out[t] = s[63 - t]; }\n" in said
     assert max(map(len, said.splitlines())) <= 80
