@@ -49,11 +49,21 @@ class _Content:
 
     place: int
     releases: list[_Release] = field(default_factory=list)
+    distinct: list[tuple[int, _Release]] = field(default_factory=list)
     by_block: dict[int, list[tuple[int, _Release]]] = field(default_factory=dict)
+    by_end: dict[tuple[int, int], tuple[int, _Release]] = field(default_factory=dict)
+    known: set[tuple[Any, ...]] = field(default_factory=set)
 
     def add(self, release: _Release) -> None:
-        self.by_block.setdefault(release.block, []).append((len(self.releases), release))
+        """Note a release; one that spins hands on no more than what it did the first time."""
+        r, numbered = release, (len(self.releases), release)
         self.releases.append(release)
+        self.by_end[r.thread, r.end] = numbered
+        what = (r.site.number, r.thread, r.near, r.wide, r.met, r.warp, id(r.published))
+        if what not in self.known:
+            self.known.add(what)
+            self.distinct.append(numbered)
+            self.by_block.setdefault(r.block, []).append(numbered)
 
 
 @dataclass(eq=False, slots=True)
@@ -324,16 +334,21 @@ class Releases:
             seen.add((id(acquire.content), acquire.count))
             taker = acquire.thread // self.threads
             block = thread // self.threads
-            for number, release in acquire.content.by_block.get(block, ()):
+            its = acquire.content.by_end.get((thread, time))
+            for number, release in (
+                *acquire.content.by_block.get(block, ()), *([its] if its else ())
+            ):  # fmt: skip
                 if number >= acquire.count:
-                    break
+                    continue
                 near = taker == block
                 if not (near or acquire.wide):
                     continue
                 covers = _covers(release, time, thread, near, self.threads)
                 if covers and not self._unprotected(acquire, release, time, thread):
                     return True
-            for release in acquire.content.releases[: acquire.count]:
+            for number, release in acquire.content.distinct:
+                if number >= acquire.count:
+                    break
                 near = taker == release.block
                 fenced = release.near if near else release.wide
                 if fenced <= 0 or not (near or acquire.wide):
