@@ -49,6 +49,7 @@ BITES = (
         "a guard that is the first of two destinations is read after it was written",
         "ptx",
         (("simulator/codegen.py", " or len(destinations) > 1", ""),),
+        seed=1099,
     ),
     Bite(
         "a guarded write ends a register's life",
@@ -122,8 +123,8 @@ BITES = (
         (
             (
                 "simulator/barriers.py",
-                "        for wait, lanes in places.values():\n            warps = self._warps",
-                "        for wait, lanes in members:\n            warps = self._warps",
+                "for wait, lanes in (places[number] for number in sorted(places)):",
+                "for wait, lanes in members:",
             ),
         ),
     ),
