@@ -501,12 +501,12 @@ class Writer:
         ]
         how = self.rng.choice(["exit", "ret"])
         p = self.reg("p")
-        store = "\n".join(f"st.global.b64 [%a3+{8 * i}], %l{i};" for i in range(6))
+        gone = [f"st.global.b64 [%a3+{8 * i}], %l{i};" for i in range(6)] + [f"{how};"]
+        stay = votes + [f"st.global.b32 [%a3+{4 * i}], %r{i};" for i in range(8)] + ["ret;"]
+        first, second = self.rng.choice([(gone, stay), (stay, gone)])
         return Statement(
-            f"bar.sync 0;\n@!{p} bra L{{id}};\n{store}\n{how};\nL{{id}}:\n" + "\n".join(votes)
-            + "\n" + "\n".join(f"st.global.b32 [%a3+{4 * i}], %r{i};" for i in range(8))
-            + "\nret;"
-        )  # fmt: skip
+            "\n".join(["bar.sync 0;", f"@!{p} bra L{{id}};", *first, "L{id}:", *second])
+        )
 
 
 def draw(seed: int, entry: str = "k", small: bool = False) -> Program:
@@ -529,6 +529,6 @@ def draw(seed: int, entry: str = "k", small: bool = False) -> Program:
     program.functions = [writer.body(False, rng.randrange(2, 6)) for _ in range(2)]
     writer.in_function = False
     program.body = writer.body(True, rng.randrange(4, 9) if small else rng.randrange(6, 22))
-    if rng.chance(0.15):
+    if rng.chance(0.25):
         program.body.append(writer.leave())
     return program

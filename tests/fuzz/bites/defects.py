@@ -157,7 +157,7 @@ BITES = (
     ),
     Bite(
         "volatile is taken for an order",
-        "races",
+        "tests/test_race_truth.py",
         (
             (
                 "simulator/site.py",
