@@ -125,6 +125,7 @@ def launch(
     if repeat < 1:
         raise ValueError(f"repeat must be 1 or more, not {repeat}")
     request = check(kernel, grid, block, args, shared_bytes)
+    request.arguments.warn()
     with context(device), contextlib.ExitStack() as stack:
         prepared = Prepared(stack, request, jit_level)
         first, last = prepared.event(), prepared.event()

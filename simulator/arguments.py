@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel, Param
+from kernels.element_types import element_types, misfit
 
-from .errors import LaunchError
+from .errors import ArgumentWarning, LaunchError
 from .instructions import DTYPES
 
 MAX_THREADS = 1024
@@ -71,12 +73,19 @@ class Arguments:
         arrays: The user's arrays, each once; a pointer is an index into them.
         labels: What to call each array in reports.
         values: For each parameter the index of its array, or its bytes.
+        warnings: What is likely a mistake, and can be run all the same.
     """
 
     params: tuple[Param, ...]
     arrays: list[Any] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     values: list[int | bytes] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def warn(self) -> None:
+        """Tell the caller of ``launch`` what is likely a mistake."""
+        for text in self.warnings:
+            warnings.warn(text, ArgumentWarning, stacklevel=3)
 
     def parameter_buffer(self, address: Callable[[int], int]) -> bytes:
         """The parameter buffer's bytes, given where each array stands."""
@@ -115,9 +124,12 @@ def convert(kernel: Kernel, args: Sequence[Any], names: Sequence[str] = ()) -> A
         listed = ", ".join(str(p) for p in params) or "none"
         raise TypeError(f"{kernel.name} takes {len(params)} arguments, not {len(args)}: {listed}")
     made = Arguments(params)
+    elements = element_types(kernel.entry, kernel.sources, kernel.name, len(params))
     for i, (param, arg) in enumerate(zip(params, args, strict=True)):
         label = names[i] if i < len(names) else f"argument {i}"
         pointer = isinstance(arg, np.ndarray)
+        if pointer and (wrong := misfit(elements[i], arg.dtype)):
+            made.warnings.append(f"{label}: {wrong}; its bytes are taken as they are")
         made.values.append(
             _pointer(made, param, arg, label) if pointer else scalar_bytes(param, arg, label)
         )

@@ -11,5 +11,9 @@ class PtxError(SimulatorError):
     """PTX that cannot be parsed, or an instruction that has no row in the table."""
 
 
+class ArgumentWarning(UserWarning):
+    """An argument that is likely a mistake: the wrong dtype for what the source says."""
+
+
 class LaunchError(SimulatorError, ValueError):
     """A launch that no GPU would accept: its shape, its shared memory, its arguments."""

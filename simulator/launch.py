@@ -120,6 +120,7 @@ def launch(
     _directives(program, block3)
     names = parameter_names(kernel.sources, kernel.name)
     arguments = convert(kernel, args, names)
+    arguments.warn()
     buffer = arguments.parameter_buffer(array_address)
     allocations = _allocations(program, arguments, buffer)
 
@@ -164,7 +165,7 @@ def launch(
         str(schedule), counters, lines, job.findings.hazards(), checked,
         time.perf_counter() - began, program.approximate,
         functools.partial(_dependence, kernel, program, job.traffic), recorder,
-        _notes(program, job.machine, job.findings.sources),
+        _notes(program, job.machine, job.findings.sources), tuple(arguments.warnings),
     )  # fmt: skip
 
 

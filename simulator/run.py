@@ -153,6 +153,7 @@ class Run:
         find_dependence: Works out ``data_dependence``, which not every run is asked for.
         trace: Every step, if the launch was asked for it.
         notes: What the kernel did and this run does not show, a sentence each.
+        warnings: What is likely a mistake in the arguments, a sentence each.
     """
 
     kernel: str
@@ -172,6 +173,7 @@ class Run:
     find_dependence: Callable[[], Source | None] = field(repr=False)
     trace: Trace | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @functools.cached_property
     def data_dependence(self) -> Source | None:
@@ -217,6 +219,7 @@ class Run:
             "holds_for_all_data": self.holds_for_all_data,
             "data_dependence": str(self.data_dependence) if self.data_dependence else None,
             "notes": list(self.notes),
+            "argument_warnings": list(self.warnings),
             "counters": self.counters.to_dict(),
             "lines": [line.to_dict() for line in self.lines],
             "hazards": [hazard.to_dict() for hazard in self.hazards],

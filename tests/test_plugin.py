@@ -89,6 +89,52 @@ def test_clean_and_not(project: pytest.Pytester) -> None:
     assert [bool(run["hazards"]) for run in content["runs"]] == [False, True]
 
 
+def test_files_are_found_beside_the_test(project: pytest.Pytester) -> None:
+    """Wherever pytest is started; what is not there is looked for in the working folder."""
+    below = project.mkpydir("below")
+    (below / "near.cu").write_text(KERNELS)
+    (below / "my.cu").write_text(KERNELS.replace("2.0f", "3.0f"))
+    (below / "test_near.py").write_text(
+        "import numpy as np\n"
+        "import pytest\n"
+        "from pathlib import Path\n"
+        "@pytest.mark.parametrize('file, factor', [('near.cu', 2), (Path('my.cu'), 3)])\n"
+        "def test_beside(simulate, file, factor):\n"
+        "    x = np.ones(64, np.float32)\n"
+        "    simulate(file, 1, 64, [x], entry='twice')\n"
+        "    assert (x == factor).all()\n"
+        "def test_missing(simulate):\n"
+        "    with pytest.raises(FileNotFoundError, match='lost.cu.*below'):\n"
+        "        simulate('lost.cu', 1, 64, [], entry='twice')\n"
+    )
+    (project.path / "test_above.py").write_text(
+        "import numpy as np\n"
+        "def test_above(simulate):\n"
+        "    x = np.ones(64, np.float32)\n"
+        "    simulate('my.cu', 1, 64, [x], entry='twice')\n"
+        "    assert (x == 2).all()\n"
+    )
+    run_pytest(project).assert_outcomes(passed=4)
+    (below / "my.cu").unlink()
+    run_pytest(project, "-k", "beside and 3").assert_outcomes(failed=1)  # the other file's kernel
+
+
+def test_a_wrong_dtype_is_a_warning_of_the_test(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        """
+        import numpy as np
+        import pytest
+        from simulator import ArgumentWarning
+
+        def test_warned(simulate):
+            with pytest.warns(ArgumentWarning, match="float64"):
+                run = simulate("my.cu", 1, 64, [np.ones(64)], entry="twice")
+            assert len(run.warnings) == 1
+        """
+    )
+    run_pytest(project).assert_outcomes(passed=1)
+
+
 def test_the_json_is_written_even_if_nothing_ran(project: pytest.Pytester) -> None:
     project.makepyfile("def test_nothing(): pass")
     run_pytest(project, "--tilescope-json", "runs.json").assert_outcomes(passed=1)

@@ -68,7 +68,8 @@ class Verdict:
     def fails(self, on: str, fixed: bool = False) -> bool:
         """Whether something at least as severe as ``on`` was found, and not ``fixed`` by a cure."""
         left = [h.severity for h in self.hazards if not (fixed and h.cure and h.cure.edit)]
-        return "error" in left or (on == "warning" and "warning" in left)
+        doubtful = "warning" in left or bool(self.runs[0].warnings)
+        return "error" in left or (on == "warning" and doubtful)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; ``schema`` says which layout."""
@@ -90,6 +91,7 @@ class Verdict:
             "left_out": self.left_out,
             "refused": self.refused,
             "notes": self.notes,
+            "argument_warnings": list(self.runs[0].warnings),
             "builds": [
                 {
                     "build": run.build,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import warnings
 from typing import Any, NoReturn
 
 import click
 
 from kernels import KernelError
-from simulator import SimulatorError
+from simulator import ArgumentWarning, SimulatorError
 
 CANNOT_RUN = 2
 INTERRUPTED = 130
@@ -29,7 +30,9 @@ class CommandGroup(click.Group):
         """Run a command line and leave with its exit code."""
         extra["standalone_mode"] = False  # errors come here, not to click's own report
         try:
-            code = super().main(*args, **extra)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ArgumentWarning)  # told once, when it is read
+                code = super().main(*args, **extra)
         except click.exceptions.NoArgsIsHelpError as error:
             error.show()
             sys.exit(CANNOT_RUN)
@@ -58,6 +61,11 @@ class CommandGroup(click.Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return PIPE_CLOSED
         return code
+
+
+def warn(message: str) -> None:
+    """Tell of a likely mistake that does not keep the command from running."""
+    click.echo(f"warning: {message}", err=True)
 
 
 def _fail(message: str) -> NoReturn:

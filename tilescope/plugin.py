@@ -23,6 +23,7 @@ __all__ = ["Simulate", "assert_clean", "simulate"]
 
 _RUNS = pytest.StashKey[list[dict[str, Any]]]()
 _SIMULATE = pytest.StashKey["Simulate"]()
+_FOLDER = pytest.StashKey[Path]()
 _WORKER = "tilescope_runs"
 
 
@@ -48,6 +49,7 @@ class Simulate:
 
     Attributes:
         runs: What this test has launched so far.
+        folder: Where the test's file is, in which files of kernels are looked for first.
     """
 
     assert_clean = staticmethod(assert_clean)
@@ -55,6 +57,7 @@ class Simulate:
     def __init__(self, record: list[dict[str, Any]] | None = None) -> None:
         self.runs: list[Run] = []
         self.test = ""
+        self.folder: Path | None = None
         self._record = record
 
     def __call__(
@@ -75,7 +78,8 @@ class Simulate:
         """Launch a kernel; outputs are written into the arrays among ``args``.
 
         Args:
-            kernel: A ``Kernel``, or a ``.cu`` or ``.ptx`` file.
+            kernel: A ``Kernel``, or a ``.cu`` or ``.ptx`` file: a path from the test's own
+                file, or else from the working folder.
             grid: Blocks, x first.
             block: Threads of a block, likewise.
             args: Arrays and numbers, as ``simulator.launch`` takes them.
@@ -89,7 +93,10 @@ class Simulate:
             checks: ``all``, ``none``, or names of checks.
         """
         import simulator
+        from kernels import Kernel
 
+        if not isinstance(kernel, Kernel):
+            kernel = _beside(kernel, self.folder)
         made = _kernel(kernel, entry, arch, options, build)
         run = simulator.launch(
             made, grid, block, args, shared_bytes=shared_bytes, schedule=schedule, checks=checks
@@ -98,6 +105,16 @@ class Simulate:
         if self._record is not None:
             self._record.append({"test": self.test} | run.to_dict())
         return run
+
+
+def _beside(file: str | os.PathLike[str], folder: Path | None) -> Path:
+    """The file that a test names: beside the test, or else as the path stands."""
+    path = Path(file)
+    if folder is not None and (folder / path).is_file():
+        return folder / path
+    if folder is not None and not path.is_file():
+        raise FileNotFoundError(f"no file {str(file)!r} in {folder} or in {Path.cwd()}")
+    return path
 
 
 def _kernel(
@@ -130,6 +147,7 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
     config = request.config
     made = Simulate(config.stash.get(_RUNS, None))
     made.test = _test_at_hand()
+    made.folder = config.stash.get(_FOLDER, None)
     config.stash[_SIMULATE] = made
     return made
 
@@ -156,10 +174,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """A new test: no runs yet."""
+    item.config.stash[_FOLDER] = item.path.parent
     simulate = item.config.stash.get(_SIMULATE, None)
     if simulate is not None:
         simulate.runs = []
         simulate.test = item.nodeid
+        simulate.folder = item.path.parent
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

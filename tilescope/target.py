@@ -15,7 +15,7 @@ from kernels import Kernel, KernelError, library
 from kernels.signatures import kernel_names, parameter_names
 from simulator.arguments import convert
 
-from .failure import UserError
+from .failure import UserError, warn
 from .words import is_argument, parse_arguments
 
 _ENTRY = re.compile(r"\.entry\s+(\w+)")
@@ -84,9 +84,11 @@ def resolve(request: Request, reference: bool = True) -> Target:
     target = _from_file(request) if from_file else _from_library(request, reference)
     names = parameter_names(target.kernel.sources, target.kernel.name)
     try:
-        convert(target.kernel, target.args, names)
+        arguments = convert(target.kernel, target.args, names)
     except (TypeError, ValueError) as error:
         raise UserError(str(error)) from None
+    for text in arguments.warnings:
+        warn(text)
     return target
 
 

@@ -13,8 +13,6 @@ from . import decode
 from .memory import Memory
 
 LANES = 32
-TURN = 3000
-"""Instructions after which another thread goes: one may spin for what another has to do."""
 
 
 class Deadlock(Exception):
@@ -63,18 +61,14 @@ class Thread:
         self.stack = [frame]
 
     def go(self, steps: int) -> int:
-        """Run until the thread waits, ends or has had its turn; the steps that are left."""
-        turn = max(steps - TURN, 0)
+        """Run until the thread waits or ends; the steps that are left."""
         while True:
             frame = self.stack[-1]
             code, pc = frame.code, frame.pc
             while True:
                 steps -= 1
-                if steps < turn:
-                    if steps < 0:
-                        raise Endless
-                    frame.pc = pc
-                    return steps
+                if steps < 0:
+                    raise Endless
                 after = code[pc](self, frame)
                 if after is None:
                     pc += 1
@@ -135,8 +129,7 @@ class Block:
                 left = thread.go(left)
             if all(t.done for t in self.threads):
                 return
-            moved = self.warps() or self.barriers()
-            if not moved and all(t.done or t.wait for t in self.threads):
+            if not self.warps() and not self.barriers():
                 raise Deadlock(f"block {self.ctaid}: threads wait for ever")
 
     def warps(self) -> bool:

@@ -1,0 +1,81 @@
+"""Which element type a kernel's pointers have in C++, and whether an array's dtype fits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from . import signatures
+from .mangling import demangle
+
+_SIZES = {
+    "bool": ("i", 1), "signed char": ("i", 1), "unsigned char": ("i", 1),
+    "short": ("i", 2), "unsigned short": ("i", 2), "int": ("i", 4), "unsigned int": ("i", 4),
+    "long": ("i", 8), "unsigned long": ("i", 8), "long long": ("i", 8),
+    "unsigned long long": ("i", 8), "float": ("f", 4), "double": ("f", 8), "__half": ("f", 2),
+    "__nv_bfloat16": ("any", 2),
+}  # fmt: skip
+"""Whole or floating, and bytes; ``char`` and ``void`` stand for bytes of any kind."""
+
+_VECTOR = re.compile(r"(u?)(char|short|int|longlong|long|float|double)([1-4])(_16a|_32a)?$")
+_OTHER_VECTORS = {"__half2": "__half", "__nv_bfloat162": "__nv_bfloat16"}
+_SPELLED = {
+    "unsigned": "unsigned int", "uint": "unsigned int", "half": "__half", "half2": "__half2",
+    "ushort": "unsigned short", "uchar": "unsigned char", "size_t": "unsigned long",
+    "int8_t": "signed char", "uint8_t": "unsigned char", "int16_t": "short",
+    "uint16_t": "unsigned short", "int32_t": "int", "uint32_t": "unsigned int",
+    "int64_t": "long long", "uint64_t": "unsigned long long", "short int": "short",
+    "unsigned short int": "unsigned short", "long int": "long", "long long int": "long long",
+    "unsigned long int": "unsigned long", "unsigned long long int": "unsigned long long",
+}  # fmt: skip
+
+
+def element_types(entry: str, sources: Mapping[str, str], name: str, count: int) -> list[str]:
+    """The type that each parameter points to, ``""`` where it is no pointer or not known.
+
+    Args:
+        entry: The entry's name in the PTX; mangled, it says all there is to know.
+        sources: CUDA sources, asked for a kernel that is ``extern "C"``.
+        name: The entry as the user wrote it.
+        count: How many parameters the PTX has.
+    """
+    symbol = demangle(entry)
+    if symbol:
+        params = symbol.params
+    else:
+        found = signatures.find(sources, name)
+        params = tuple(_plain(kind) for kind, _ in found.params) if found else ()
+    if len(params) != count:
+        return [""] * count
+    return [kind[:-1] if kind.endswith("*") and kind[-2:] != "**" else "" for kind in params]
+
+
+def _plain(kind: str) -> str:
+    """A type as it is spelled in a source, without qualifiers."""
+    kind = re.sub(r"\b(?:const|volatile|struct|restrict|__restrict__|__restrict)\b", " ", kind)
+    kind = re.sub(r"\[[^\]]*\]", "*", kind)
+    base, stars = kind.replace("*", " "), kind.count("*")
+    words = " ".join(base.split())
+    return _SPELLED.get(words, words) + "*" * stars
+
+
+def misfit(element: str, dtype: Any) -> str:
+    """What is wrong with an array for a pointer to ``element``; ``""`` if nothing is known to be.
+
+    Signed for unsigned is taken, and so is every dtype where C++ says no more than bytes.
+    """
+    vector = _VECTOR.match(element)
+    base = _OTHER_VECTORS.get(element, element)
+    if vector:
+        wide = {"longlong": "long long"}.get(vector[2], vector[2])
+        base = f"unsigned {wide}" if vector[1] else "signed char" if wide == "char" else wide
+    known = _SIZES.get(base)
+    if known is None or dtype.kind not in "biufc":
+        return ""
+    kind, size = known
+    given = dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
+    whole = dtype.kind in "biu"
+    if given == size and (kind == "any" or whole == (kind == "i")):
+        return ""
+    return f"the kernel takes {element}*, the array is {dtype.name}"
