@@ -12,7 +12,7 @@ from simulator import SimulatorError
 from simulator.lexer import Cursor
 from simulator.program import CompiledBlock
 
-from . import mutate
+from . import damage, mutate
 from .report import Report
 from .samples import SAMPLES
 
@@ -69,7 +69,7 @@ def test_bites_on_names_in_generated_code(monkeypatch: pytest.MonkeyPatch) -> No
         token = self.next()
         return token.text.strip('"').replace("\\n", "\n")
 
-    texts = {mutate._quoted(random.Random(seed), SAMPLES[2]) for seed in range(300)}
+    texts = {damage.quoted(random.Random(seed), SAMPLES[2]) for seed in range(300)}
     assert {mutate.judged(text, 1)[1] for text in texts} == {""}
     monkeypatch.setattr(CompiledBlock, "source", named)
     monkeypatch.setattr(Cursor, "name", name)
