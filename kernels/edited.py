@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from .errors import KernelError
+from .headers import follow, named_folders
 from .kernel import Kernel
-from .nvrtc import included_files
 
 Files = Mapping[Path, bytes]
 """Contents of source files by their real path."""
@@ -29,7 +29,7 @@ def user_files(kernel: Kernel) -> dict[Path, bytes]:
         content = main.read_bytes() if _is_path(kernel) else text.encode()
         if _decoded(content) != _decoded(text.encode()):
             return {}
-        headers = included_files(text, main.parent, kernel.origin.options)
+        headers = follow(text, main.parent, kernel.origin.options).texts
         return {main.resolve(): content} | {path: path.read_bytes() for path in headers}
     except OSError:
         return {}
@@ -59,28 +59,35 @@ def recompiled(kernel: Kernel, files: Files, build: str) -> Kernel:
     if origin is None or main not in files:
         raise KernelError(f"{kernel.name} has no source to compile again")
     root = os.path.commonpath([path.parent for path in files])
-    with tempfile.TemporaryDirectory() as folder:
-        top = os.path.realpath(folder)
+    with tempfile.TemporaryDirectory() as made_folder:
+        top = os.path.realpath(made_folder)
 
         def moved(path: str | Path) -> Path:
             return Path(top, os.path.relpath(path, root))
 
+        names = follow(_decoded(files[main]), main.parent, origin.options).names
         for path, content in files.items():
             moved(path).parent.mkdir(parents=True, exist_ok=True)
             moved(path).write_bytes(content)
-        options = []
-        for option in origin.options:  # a copied folder goes before the one it is a copy of
-            if option.startswith("-I"):
-                copy = moved(os.path.realpath(option[2:]))
-                options += [f"-I{copy}"] if copy.is_relative_to(top) and copy.is_dir() else []
-            options.append(option)
-        options += [f"-I{moved(main).parent}", f"-I{main.parent}"]
+            for name in names:  # what "sub/../x.h" goes through has to be there
+                _make(path.parent, Path(name).parent, moved(path).parent, top)
+        copies = [moved(os.path.realpath(folder)) for folder in named_folders(origin.options)]
+        ahead = [copy for copy in (*copies, moved(main).parent) if copy.is_dir()]
+        options = [*(f"-I{folder}" for folder in ahead), *origin.options, f"-I{main.parent}"]
         made = Kernel.from_cuda(
             moved(main), origin.entry, origin.arch, options, build, cache=False
         )  # fmt: skip
     ptx = made.ptx.replace(f'"{top}/', f'"{root.rstrip("/")}/')
     sources = {str(path): _decoded(content) for path, content in files.items()}
     return dataclasses.replace(made, ptx=ptx, name=kernel.name, sources=sources, origin=origin)
+
+
+def _make(folder: Path, way: Path, copy: Path, top: str) -> None:
+    """Make the folders of a relative way in a copy, as far as they are in the original."""
+    for part in [*reversed(way.parents), way]:
+        made = Path(os.path.normpath(copy / part))
+        if (folder / part).is_dir() and made.is_relative_to(top):
+            made.mkdir(parents=True, exist_ok=True)
 
 
 def _is_path(kernel: Kernel) -> bool:

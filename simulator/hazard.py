@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from dataclasses import dataclass, field
 from typing import Any
+
+from kernels.reading import plain
 
 from .source_edit import Edit
 
@@ -284,6 +287,17 @@ def _paragraph(text: str) -> list[str]:
 
 
 def _shown(diff: str) -> list[str]:
-    """The changed lines of a diff and those around them, cut to the width."""
-    lines = [f"        {line.expandtabs(4)}" for line in diff.splitlines()[2:]]
-    return [line if len(line) <= _COLUMNS else line[: _COLUMNS - 3] + "..." for line in lines]
+    """The changed lines of a diff and those around them, cut to the width.
+
+    Of a long line that changed, the part is shown that did.
+    """
+    lines = [plain(line.expandtabs(4)) for line in diff.splitlines()[2:]]
+    width, shown = _COLUMNS - 8, []
+    for line, before, after in zip(lines, ["", *lines], [*lines[1:], ""], strict=False):
+        other = after if line[:1] == "-" else before
+        if len(line) > width and {line[:1], other[:1]} == {"-", "+"}:
+            pairs = zip(line[1:], other[1:], strict=False)
+            start = sum(1 for _ in itertools.takewhile(lambda p: p[0] == p[1], pairs)) - width // 3
+            line = f"{line[0]}...{line[1 + start :]}" if start > 3 else line
+        shown.append(f"        {line}" if len(line) <= width else f"        {line[: width - 3]}...")
+    return shown

@@ -31,7 +31,7 @@ class Checks:
         if self.trace:
             self.trace.release(lanes)
         if self.races:
-            self.races.barrier(lanes)
+            self.races.barrier(lanes, _number(waits[0], lanes))
 
     def apart(self, apart: Apart) -> None:
         """See ``machine.Listener``."""
@@ -58,6 +58,14 @@ class Checks:
         """A memory fence, or an access that is one as well; ``wide``: of device scope or more."""
         if self.races:
             self.races.fence(lanes, wide)
+
+
+def _number(wait: Waiting, lanes: Any) -> int:
+    """The barrier's number, which is the same for all lanes that it let go."""
+    if wait.number.ndim == 0 or lanes is None:
+        return int(wait.number.reshape(-1)[0])
+    shape = np.broadcast_shapes(wait.number.shape, lanes.shape)
+    return int(np.broadcast_to(wait.number, shape)[np.broadcast_to(lanes, shape)][0])
 
 
 class ConstantCheck:

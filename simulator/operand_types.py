@@ -16,6 +16,7 @@ What the right-hand half of a form (``instructions.grammar``) may hold:
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 from .instructions.grammar import Match
@@ -41,6 +42,7 @@ _RANGES = {"d8": (0, 255), "event": (0, 15), "d16": (0, 65535), "128": (128, 128
 """What some constants may be."""
 
 
+@functools.cache
 def bits(kind: str) -> int:
     """The size of a type."""
     if kind in ("pred", "tf32", "i32"):
@@ -49,6 +51,7 @@ def bits(kind: str) -> int:
     return int(number) * int(times or 1)
 
 
+@functools.cache
 def holds(register: str, kind: str, wider: bool) -> bool:
     """Whether a register of one type takes a value of another."""
     if "pred" in (register, kind):

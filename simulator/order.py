@@ -26,8 +26,9 @@ class Order:
         self._warp_time = np.zeros((g.warps, g.columns), np.int64)
         self._lanes: Any = None  # (threads, 32, blocks): [mine, other lane]
         self._arrived: dict[int, Any] = {}
+        self._heard: dict[int, Any] = {}
 
-    def barrier(self, lanes: Any, now: int) -> bool:
+    def barrier(self, lanes: Any, number: int, now: int) -> bool:
         """A block barrier let lanes go; whether every thread of every block was there."""
         g = self.geometry
         if lanes is None:
@@ -38,7 +39,7 @@ class Order:
         self.block_time[whole] = now
         rest = full.any(axis=0) & ~whole
         if rest.any():
-            self._partial(full & rest, now)
+            self._partial(full & rest, number, now)
         return bool(whole.all())
 
     def arrive(self, lanes: Any, number: int, now: int) -> None:
@@ -47,20 +48,30 @@ class Order:
         bits = g.warp_bits(np.bool_(True) if lanes is None else lanes) != 0
         here = np.broadcast_to(bits, (g.warps, g.columns))
         times = self._arrived.setdefault(number, np.zeros((g.warps, g.columns), np.int64))
-        times[here] = now
+        first = here & (times == 0)
+        times[first] = now
+        if self._pairs is not None:  # what they had heard by then, not what they hear later
+            heard = self._heard.setdefault(number, np.zeros_like(self._pairs))
+            heard[...] = np.where(first[:, None, :], self._pairs, heard)
 
-    def _partial(self, full: Any, now: int) -> None:
+    def _partial(self, full: Any, number: int, now: int) -> None:
         """Some warps of a block met (named or counted barriers, or divergence)."""
         g = self.geometry
         pairs = self._all_pairs()
         bits = np.broadcast_to(g.warp_bits(full.reshape(g.shape)) != 0, (g.warps, g.columns))
         # A warp that only arrived gives what it had done by then, not what it did since.
         given = np.where(bits, now, 0)
-        for times in self._arrived.values():
-            given = np.maximum(given, np.where(bits.any(axis=0), times, 0))
-        self._arrived = {}
+        told = pairs
+        times = self._arrived.get(number)
+        if times is not None:
+            met = bits.any(axis=0)
+            heard = self._heard.get(number, np.zeros_like(pairs))
+            told = np.where(bits[:, None, :], pairs, heard)
+            given = np.maximum(given, np.where(met, times, 0))
+            times[:, met] = 0
+            heard[:, :, met] = 0
         givers = given > 0
-        own = np.where(np.eye(g.warps, dtype=bool)[:, :, None], given[:, None, :], pairs)
+        own = np.where(np.eye(g.warps, dtype=bool)[:, :, None], given[:, None, :], told)
         known = np.where(givers[:, None, :], own, 0).max(axis=0)
         self._pairs = np.where(bits[:, None, :], np.maximum(pairs, known[None]), pairs)
 
@@ -97,6 +108,24 @@ class Order:
     def met(self, thread: Any, column: Any) -> tuple[Any, Any]:
         """When each thread's block, and its warp, last met as a whole."""
         return self.block_time[column], self._warp_time[thread // WARP, column]
+
+    @property
+    def partly(self) -> bool:
+        """Whether only some threads of a block have met, so that who has seen what differs."""
+        return self._pairs is not None or self._lanes is not None
+
+    def known(self, mine: int, column: int) -> Any:
+        """Up to when a thread has seen each thread of its block, 1-D."""
+        others = np.arange(self.geometry.threads)
+        warp = mine // WARP
+        seen = np.full(len(others), self.block_time[column])
+        if self._pairs is not None:
+            seen = np.maximum(seen, self._pairs[warp, others // WARP, column])
+        same = others // WARP == warp
+        seen[same] = np.maximum(seen[same], self._warp_time[warp, column])
+        if self._lanes is not None:
+            seen[same] = np.maximum(seen[same], self._lanes[mine, others[same] % WARP, column])
+        return seen
 
     def ordered(self, time: Any, other: Any, mine: Any, column: Any) -> Any:
         """Whether accesses at ``time`` by threads ``other`` come before ``mine`` (same block)."""

@@ -18,7 +18,7 @@ from .source_text import (
     newline_at,
     node_end,
 )  # fmt: skip
-from .statements import Body, Syntax
+from .statements import Body, Point, Syntax
 
 Levels = list[tuple[Body, int]]
 
@@ -126,16 +126,21 @@ def _braced(content: bytes, body: Body, gap: int, text: str) -> Edit | None:
     return Edit(body.file, pieces, line, where, text, " in braces")
 
 
-def reads_and_writes(syntax: Syntax, earlier: Levels, later: Levels) -> tuple[str, int] | None:
+def reads_and_writes(
+    syntax: Syntax, earlier: Levels, later: Levels, lines: tuple[Point, Point]
+) -> tuple[str, int] | None:
     """The statement that two accesses both stand in, if there is one: its kind, and its line.
 
-    A loop is none, nor is a function: there is room for a barrier in them.
+    A loop is none, nor is a call of what has both: there is room for a barrier in them.
     """
     kinds = {"if_statement": "if", "expression_statement": "statement"}
     places = {(body.key, index) for body, index in later}
     for body, index in earlier:
         if (body.key, index) in places and index < len(body.statements):
             node = body.statements[index]
-            line = line_of(syntax.files[body.file], node.start_byte)
-            return (kinds[node.type], line) if node.type in kinds else None
+            first, last = node.start_point.row + 1, node.end_point.row + 1
+            inside = all(p.file == body.file and first <= p.line <= last for p in lines)
+            if node.type not in kinds or not inside:
+                return None
+            return kinds[node.type], line_of(syntax.files[body.file], node.start_byte)
     return None

@@ -28,6 +28,8 @@ from .site import Site
 from .steering import Steering
 from .written import compare, written
 
+_KNOWN = 1 << 20
+"""Times that are kept with a fence at most: of each thread that fences, for its whole block."""
 _DISTANCES = ("lane", "warp", "block")
 
 
@@ -117,11 +119,11 @@ class RaceCheck:
         elif space == "global" and self.races:
             self._global(event)
 
-    def barrier(self, lanes: Any) -> None:
+    def barrier(self, lanes: Any, number: int) -> None:
         """A block barrier let lanes go."""
         self.now += 1
         self.synchronised = True
-        whole = self.order.barrier(lanes, self.now)
+        whole = self.order.barrier(lanes, number, self.now)
         if self.releases is not None and self.releases.active:
             self.releases.barrier(self._threads(lanes), self.now, self._whole_blocks(lanes))
         if self.shared_shadow is not None:
@@ -152,7 +154,18 @@ class RaceCheck:
         """``membar``, ``fence``; ``wide``: at device scope or more."""
         self.now += 1
         if self.releases is not None and self.releases.acquiring:
-            self.releases.fence(self._threads(lanes), self.now, wide)
+            threads = self._threads(lanes)
+            self.releases.fence(threads, self.now, wide, self._known(threads))
+
+    def _known(self, threads: Any) -> Any:
+        """What threads have seen of their blocks, where barriers let only some of those meet."""
+        g = self.geometry
+        if not self.order.partly or len(threads) * g.threads > _KNOWN:
+            return None
+        block, thread = np.divmod(threads, g.threads)
+        column: Any = np.searchsorted(g.blocks, block)
+        who = zip(thread.tolist(), column.tolist(), strict=True)
+        return [self.order.known(mine, at) for mine, at in who]
 
     def _threads(self, lanes: Any) -> Any:
         """Global numbers of the threads of a mask."""
@@ -249,13 +262,13 @@ class RaceCheck:
             out[same] = self.order.ordered(time[same], other[same], mine[same], column[same])
             if releases.acquiring and not out.all():
                 those = np.flatnonzero(~out & np.isin(own, list(releases.blocks())))
-                if those.size:
-                    met, warp = self.order.met(mine[those], column[those])
-                    me = own[those] * g.threads + mine[those]
-                    columns = (those, time[those], earlier[those], me, met, warp)
-                    for i, *asked in zip(*(c.tolist() for c in columns), strict=True):
-                        when, who, asker, block_met, warp_met = asked
-                        out[i] = releases.ordered(when, who, site, asker, block_met, warp_met)
+                known: dict[tuple[int, int], Any] = {}
+                columns = (those, time[those], earlier[those], mine[those], column[those])
+                for i, when, who, me, at in zip(*(c.tolist() for c in columns), strict=True):
+                    if (me, at) not in known:
+                        known[me, at] = self.order.known(me, at)
+                    asker = int(g.blocks[at]) * g.threads + me
+                    out[i] = releases.ordered(when, who, site, asker, known[me, at])
             return out
 
         return ordered
@@ -303,7 +316,7 @@ class RaceCheck:
         """Only read, only written with one thread an element, or only strong: no race."""
         number, site = event.home.number, event.site
         kind = "read" if site.kind == "load" else "written"
-        if site.strong and not clash(site, site) and not site.volatile:
+        if site.strong and not site.narrow and not site.volatile:
             kind = f"strong {site.size}"
         if self.uses.setdefault(number, kind) != kind:
             raise LookCloser(number)
@@ -328,7 +341,8 @@ class RaceCheck:
         turn = np.empty(len(thread), np.int64)
         turn[np.lexsort((lanes.thread, lanes.column))] = np.arange(len(thread))
         met, warp = self.order.met(lanes.thread, lanes.column)
-        releases.access(site, place, thread, self.now + turn, met, warp)
+        known = self._known(thread) if site.releases else None
+        releases.access(site, place, thread, self.now + turn, met, warp, known)
         self.now += len(thread)  # the access is known by the time after its last turn
 
     def _first_touch(self, event: Event) -> None:

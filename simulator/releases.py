@@ -41,6 +41,7 @@ class _Release:
     met: int
     warp: int
     published: tuple[Any, Any] | None
+    known: Any
 
 
 @dataclass(eq=False, slots=True)
@@ -49,11 +50,21 @@ class _Content:
 
     place: int
     releases: list[_Release] = field(default_factory=list)
+    distinct: list[tuple[int, _Release]] = field(default_factory=list)
     by_block: dict[int, list[tuple[int, _Release]]] = field(default_factory=dict)
+    by_end: dict[tuple[int, int], tuple[int, _Release]] = field(default_factory=dict)
+    known: set[tuple[Any, ...]] = field(default_factory=set)
 
     def add(self, release: _Release) -> None:
-        self.by_block.setdefault(release.block, []).append((len(self.releases), release))
+        """Note a release; one that spins hands on no more than what it did the first time."""
+        r, numbered = release, (len(self.releases), release)
         self.releases.append(release)
+        self.by_end[r.thread, r.end] = numbered
+        what = (r.site.number, r.thread, r.near, r.wide, r.met, r.warp, id(r.published))
+        if what not in self.known:
+            self.known.add(what)
+            self.distinct.append(numbered)
+            self.by_block.setdefault(r.block, []).append(numbered)
 
 
 @dataclass(eq=False, slots=True)
@@ -89,6 +100,7 @@ class _Noted:
     turns: Any = None
     met: Any = None
     warp: Any = None
+    known: Any = None
 
 
 class Releases:
@@ -110,6 +122,7 @@ class Releases:
         self._lanes = 0
         self._near = np.zeros(everyone if self.acquiring else 0, np.int64)
         self._wide = np.zeros_like(self._near)
+        self._known: dict[int, Any] = {}
         self._published: dict[int, tuple[Any, Any]] = {}
         self._barrier: dict[int, int] = {}
         self._contents: dict[int, _Content] = {}
@@ -125,11 +138,19 @@ class Releases:
 
     # -- what happens -------------------------------------------------------------------
 
-    def fence(self, threads: Any, now: int, wide: bool) -> None:
-        """A fence of some (global) threads; ``wide``: of device scope or more."""
+    def fence(self, threads: Any, now: int, wide: bool, known: Any) -> None:
+        """A fence of some threads.
+
+        Args:
+            threads: Global numbers.
+            now: The time.
+            wide: Whether it is of device scope or more.
+            known: Up to when each of them has seen each thread of its block; ``None``: the
+                times of its block's and its warp's last barriers say all.
+        """
         if self.acquiring:
             self.fences = True
-            self._note(_Noted("fence", now, threads, wide))
+            self._note(_Noted("fence", now, threads, wide, places=known))
 
     def barrier(self, threads: Any, now: int, blocks: Any) -> None:
         """A block barrier let threads go; ``blocks``: those of which all threads came."""
@@ -137,7 +158,7 @@ class Releases:
             self._note(_Noted("barrier", now, threads, places=blocks))
 
     def access(
-        self, site: Site, places: Any, threads: Any, turns: Any, met: Any, warp: Any
+        self, site: Site, places: Any, threads: Any, turns: Any, met: Any, warp: Any, known: Any
     ) -> None:
         """A strong access.
 
@@ -148,6 +169,7 @@ class Releases:
             turns: When each lane has its turn.
             met: Times of the last barrier of each thread's block.
             warp: Of its warp.
+            known: As ``fence`` takes it, for an access that is a release itself.
         """
         if not self.acquiring:
             return
@@ -159,6 +181,7 @@ class Releases:
         noted = _Noted(
             "access", int(turns.max()), threads[turn], not site.narrow, site,
             places[turn], turns[turn], met[turn], warp[turn],
+            None if known is None else [known[i] for i in turn],
         )  # fmt: skip
         self._note(noted)
 
@@ -177,6 +200,8 @@ class Releases:
                 self._near[event.threads] = event.time
                 if event.wide:
                     self._wide[event.threads] = event.time
+                for i, thread in enumerate(event.threads.tolist() if self._partly(event) else ()):
+                    self._known[thread] = None if event.places is None else event.places[i]
                 self._effective(event.threads, event.time, event.wide)
             elif event.kind == "barrier":
                 self._publish(event)
@@ -184,6 +209,9 @@ class Releases:
                     self._effective(event.threads, event.time, True)
             else:
                 self._strong(event)
+
+    def _partly(self, event: _Noted) -> bool:
+        return event.places is not None or bool(self._known)
 
     def _publish(self, event: _Noted) -> None:
         """What threads had fenced before a barrier, others may release after it."""
@@ -231,7 +259,8 @@ class Releases:
         reads = site.number in self.acquiring
         columns = (event.places, event.threads, event.turns, event.met, event.warp)
         end = event.time + 1
-        for place, thread, turn, met, warp in zip(*(c.tolist() for c in columns), strict=True):
+        rows = zip(*(c.tolist() for c in columns), strict=True)
+        for i, (place, thread, turn, met, warp) in enumerate(rows):
             content = self._contents.get(place)
             if reads:
                 self._read(site, place, thread, turn, content)
@@ -240,7 +269,9 @@ class Releases:
             if content is None or site.kind == "store":
                 content = self._contents[place] = _Content(place)
             near, wide = int(self._near[thread]), int(self._wide[thread])
+            known = self._known.get(thread)
             if site.releases:
+                known = None if event.known is None else event.known[i]
                 near = turn
                 wide = turn if not site.narrow else wide
             if site.narrow:
@@ -248,7 +279,16 @@ class Releases:
             block = thread // self.threads
             content.add(
                 _Release(
-                    site, thread, block, end, near, wide, met, warp, self._published.get(block)
+                    site,
+                    thread,
+                    block,
+                    end,
+                    near,
+                    wide,
+                    met,
+                    warp,
+                    self._published.get(block),
+                    known,
                 )
             )
 
@@ -276,9 +316,6 @@ class Releases:
         else:
             pending.append(acquire)
 
-    def _same_warp(self, one: int, other: int) -> bool:
-        return one % self.threads // WARP == other % self.threads // WARP
-
     # -- asking ------------------------------------------------------------------------------
 
     def blocks(self) -> set[int]:
@@ -287,7 +324,7 @@ class Releases:
             self._catch_up()
         return set(self._acquired)
 
-    def ordered(self, time: int, thread: int, site: Site, mine: int, met: int, warp: int) -> bool:
+    def ordered(self, time: int, thread: int, site: Site, mine: int, known: Any) -> bool:
         """Whether an access comes before one that ``mine`` makes now at ``site``.
 
         Args:
@@ -295,18 +332,13 @@ class Releases:
             thread: A global number, as ``mine``.
             site: The instruction that makes the present one.
             mine: Who asks.
-            met: Time of the last barrier of the asker's block.
-            warp: Of the asker's warp.
+            known: Up to when the asker has seen each thread of its block.
         """
         block = mine // self.threads
         seen: set[tuple[int, int]] = set()
         for acquire in self._acquired.get(block, ()):
-            known = (
-                acquire.thread == mine
-                or acquire.time <= met
-                or (acquire.time <= warp and self._same_warp(acquire.thread, mine))
-            )
-            if not (known and self.steering.guards(acquire.site, site)):
+            met = acquire.thread == mine or acquire.time <= known[acquire.thread % self.threads]
+            if not (met and self.steering.guards(acquire.site, site)):
                 continue
             if self._through(acquire, time, thread, seen):
                 return True
@@ -324,16 +356,21 @@ class Releases:
             seen.add((id(acquire.content), acquire.count))
             taker = acquire.thread // self.threads
             block = thread // self.threads
-            for number, release in acquire.content.by_block.get(block, ()):
+            its = acquire.content.by_end.get((thread, time))
+            for number, release in (
+                *acquire.content.by_block.get(block, ()), *([its] if its else ())
+            ):  # fmt: skip
                 if number >= acquire.count:
-                    break
+                    continue
                 near = taker == block
                 if not (near or acquire.wide):
                     continue
                 covers = _covers(release, time, thread, near, self.threads)
                 if covers and not self._unprotected(acquire, release, time, thread):
                     return True
-            for release in acquire.content.releases[: acquire.count]:
+            for number, release in acquire.content.distinct:
+                if number >= acquire.count:
+                    break
                 near = taker == release.block
                 fenced = release.near if near else release.wide
                 if fenced <= 0 or not (near or acquire.wide):
@@ -367,6 +404,8 @@ def _covers(release: _Release, time: int, thread: int, near: bool, threads: int)
     fenced = release.near if near else release.wide
     if thread == release.thread:
         return time < fenced or (time == release.end and fenced >= 0)
+    if release.known is not None and fenced > 0 and time <= release.known[thread % threads]:
+        return True
     if time <= release.met < fenced:
         return True
     same = thread % threads // WARP == release.thread % threads // WARP

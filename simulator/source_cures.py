@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,21 +14,23 @@ from kernels import Kernel, KernelError
 from kernels.edited import recompiled
 
 from .errors import SimulatorError
+from .facts import WITHIN_WARP, Fact, fact, same
 from .hazard import Cure, Hazard, Source
 from .module import Instruction, Location
 from .parser import parse
-from .places import barrier_edits, reads_and_writes
+from .places import Levels, barrier_edits, reads_and_writes
 from .run import Run
-from .source_edit import Edit, applied, decoded, diff, old_lines
+from .source_edit import Edit, applied, decoded, diff, joined, old_lines
 from .sources import short_path
 from .splits import split_edits
 from .statements import Point, Syntax
 
 BLOCK_BARRIER, WARP_BARRIER = "__syncthreads();", "__syncwarp();"
 _TRIES = 32
+_HALVES = 2
+"""Edits that do some of it, each of which is tried together with any other."""
 _MORE = 8
 """How many further places are tried for one that cures everything, when one was found."""
-_WITHIN_WARP = "another lane of the warp"
 
 
 @dataclass(frozen=True)
@@ -43,22 +47,6 @@ class Trial:
     shape: str
     schedule: str | int
     launch: Callable[[Kernel], tuple[Run, bool]]
-
-
-@dataclass(frozen=True)
-class _Fact:
-    """What one hazard says, told in lines of the files as they were before any edit."""
-
-    kind: str
-    space: str
-    reach: str
-    places: frozenset[tuple[str, int]]
-    severity: str
-
-    def within(self, other: _Fact) -> bool:
-        """Whether the other says this, too."""
-        mine, others = (self.kind, self.space, self.reach), (other.kind, other.space, other.reach)
-        return mine == others and self.places <= other.places
 
 
 class _Failed(Exception):
@@ -86,8 +74,8 @@ class SourceSearch:
     ) -> None:
         self.kernels, self.files, self.hazards, self.trials = kernels, files, hazards, trials
         self.syntax = Syntax(files)
-        self.facts = [_fact(hazard, {}) for hazard in hazards]
-        self.known = {trials[0]: [*self.facts, *(_fact(hazard, {}) for hazard in others)]}
+        self.facts = [fact(hazard, {}) for hazard in hazards]
+        self.known = {trials[0]: [*self.facts, *(fact(hazard, {}) for hazard in others)]}
         self.tried = 0
         self._instructions: dict[tuple[str, int], Instruction] = {}
         for build, kernel in kernels.items():
@@ -138,20 +126,34 @@ class SourceSearch:
         errors = [i for i, h in enumerate(self.hazards) if h.severity == "error"]
         open_errors = [i for i in errors if i != number and curable(self.hazards[i])]
         found: list[tuple[int, int, Edit, list[int]]] = []
-        more = _MORE if open_errors else 0
+        more, tried, half = _MORE if open_errors else 0, [], []
+
+        def attempt(edit: Edit, tries: int) -> bool:
+            """Whether it leaves no error at all."""
+            left, lesser = self._check([edit], self.facts[number], hazard)
+            if self._present(self.facts[number], left):
+                if lesser:
+                    half.append(edit)
+                return False
+            mended = [i for i, one in enumerate(self.facts) if not self._present(one, left)]
+            remaining = sum(i not in mended for i in errors)
+            found.append((remaining, tries, edit, mended))
+            return not remaining
+
         for tries, edit in enumerate(self._edits(hazard)):
             if tries >= _TRIES or (found and more <= 0):
                 break
             more -= bool(found)
-            try:
-                left = self._check([edit], self.facts[number], hazard)
-            except _Failed:
-                continue
-            mended = [i for i, fact in enumerate(self.facts) if not self._present(fact, left)]
-            remaining = sum(i not in mended for i in errors)
-            found.append((remaining, tries, edit, mended))
-            if not remaining:
-                break
+            tried.append(edit)
+            with contextlib.suppress(_Failed):
+                if attempt(edit, tries):
+                    break
+        if not found:
+            for first, second in itertools.product(half[:_HALVES], tried):
+                both = joined(first, second)
+                with contextlib.suppress(_Failed):
+                    if both is not None and attempt(both, len(found)):
+                        break
         for remaining, _, edit, mended in sorted(found, key=lambda f: f[:2]):
             try:
                 proof = self._prove([edit], [self.facts[number]], clean=not remaining)
@@ -161,22 +163,24 @@ class SourceSearch:
         return None, []
 
     def _edits(self, hazard: Hazard) -> Iterator[Edit]:
-        if len(hazard.involved) < 2:
-            return
-        one, two = (self._points(hazard, i) for i in (0, 1))
-        if not one or not two:
-            return
-        earlier, later = self.syntax.levels(one), self.syntax.levels(two)
-        if not earlier or not later:  # a line that has no statement, such as a closing brace
-            earlier, later = (
-                earlier or self.syntax.all_lists(one),
-                later or self.syntax.all_lists(two),
-            )
-        within_warp = _WITHIN_WARP in hazard.message
-        for text in [WARP_BARRIER] * within_warp + [BLOCK_BARRIER] * (not within_warp):
-            yield from barrier_edits(self.syntax, earlier, later, text)
+        levels = [self._levels(hazard, i) for i in range(len(hazard.involved))]
+        pairs = [(0, 1)] + [(i, k) for k in range(2, len(levels)) for i in (0, 1)]
+        text = WARP_BARRIER if WITHIN_WARP in hazard.message else BLOCK_BARRIER
+        seen = set()
+        for one, two in pairs if len(levels) > 1 else ():
+            earlier, later = levels[one], levels[two]
+            found = [barrier_edits(self.syntax, earlier, later, text)]
             if hazard.kind != "waw-race":
-                yield from split_edits(self.syntax, earlier, later, text)
+                found.append(split_edits(self.syntax, earlier, later, text))
+            for edit in itertools.chain(*found):
+                if (edit.file, edit.pieces) not in seen:
+                    seen.add((edit.file, edit.pieces))
+                    yield edit
+
+    def _levels(self, hazard: Hazard, number: int) -> Levels:
+        """Lists of statements around an access; a closing brace, say, is in none: then all."""
+        points = self._points(hazard, number)
+        return self.syntax.levels(points) or self.syntax.all_lists(points)
 
     def _points(self, hazard: Hazard, number: int) -> list[Point]:
         """Where an instruction stands in the user's files: itself, then its chain of calls."""
@@ -191,22 +195,32 @@ class SourceSearch:
         points.append(Point(Path(os.path.realpath(item.source.file)), item.source.line))
         return list(dict.fromkeys(point for point in points if point.file in self.files))
 
-    def _check(self, edits: Sequence[Edit], wanted: _Fact, hazard: Hazard) -> list[_Fact]:
+    def _check(
+        self, edits: Sequence[Edit], wanted: Fact, hazard: Hazard
+    ) -> tuple[list[Fact], bool]:
         """What is left after an edit, at the shape of the hazard, in both builds.
 
+        Returns:
+            That, and whether the hazard is less than it was, if it is still there.
+
         Raises:
-            _Failed: The hazard is still there, or something new is.
+            _Failed: Something new is there, or the hazard as it was.
         """
         first = [build for build in self.kernels if build in hazard.builds]
-        builds = dict.fromkeys([*first, *self.kernels])
-        left: list[_Fact] = []
-        for build in builds:
+        left: list[Fact] = []
+        lesser = False
+        for build in dict.fromkeys([*first, *self.kernels]):
             facts, _ = self._facts(edits, self._compiled(edits, build), self.trials[0])
             left += facts
-            self._compare(facts, [wanted], self.trials[0])
-        return left
+            self._compare(facts, [], self.trials[0])
+            rest = [f for f in facts if wanted in same(f, self.known[self.trials[0]])]
+            whole = any(f.places == wanted.places and f.told[0] == wanted.told[0] for f in rest)
+            if whole and sum(f.told[1] for f in rest) >= hazard.count:
+                raise _Failed
+            lesser = lesser or bool(rest)
+        return left, lesser
 
-    def _prove(self, edits: Sequence[Edit], wanted: Sequence[_Fact], clean: bool) -> str:
+    def _prove(self, edits: Sequence[Edit], wanted: Sequence[Fact], clean: bool) -> str:
         """Run all trials in both builds.
 
         Returns:
@@ -217,25 +231,23 @@ class SourceSearch:
         """
         kernels = {build: self._compiled(edits, build) for build in self.kernels}
         for trial in self.trials:
-            # What is left may be told the other way round where the later access ran first.
-            gone = wanted if clean or trial.schedule == self.trials[0].schedule else ()
             for kernel in kernels.values():
                 facts, right = self._facts(edits, kernel, trial)
-                self._compare(facts, gone, trial)
+                self._compare(facts, wanted, trial)
                 if clean and not right:
                     raise _Failed
         return proof(list(kernels), self.trials)
 
-    def _known(self, trial: Trial) -> list[_Fact]:
+    def _known(self, trial: Trial) -> list[Fact]:
         """The hazards that a trial shows without any edit."""
         if trial not in self.known:
-            found: list[_Fact] = []
+            found: list[Fact] = []
             for kernel in self.kernels.values():
                 found += self._facts([], kernel, trial)[0]
             self.known[trial] = found
         return self.known[trial]
 
-    def _compare(self, facts: list[_Fact], wanted: Sequence[_Fact], trial: Trial) -> None:
+    def _compare(self, facts: list[Fact], wanted: Sequence[Fact], trial: Trial) -> None:
         """Hold what is left to what was there.
 
         Raises:
@@ -246,10 +258,10 @@ class SourceSearch:
         if facts and not all(any(f.within(old) for old in self._known(trial)) for f in facts):
             raise _Failed
 
-    def _present(self, fact: _Fact, facts: Sequence[_Fact]) -> bool:
+    def _present(self, fact: Fact, facts: Sequence[Fact]) -> bool:
         """Whether a finding, or a part of it, is still among these."""
         known = self.known[self.trials[0]]
-        return any(fact in _same(other, known) for other in facts)
+        return any(fact in same(other, known) for other in facts)
 
     def _compiled(self, edits: Sequence[Edit], build: str) -> Kernel:
         self.tried += 1
@@ -263,7 +275,7 @@ class SourceSearch:
 
     def _facts(
         self, edits: Sequence[Edit], kernel: Kernel, trial: Trial
-    ) -> tuple[list[_Fact], bool]:
+    ) -> tuple[list[Fact], bool]:
         try:
             run, right = trial.launch(kernel)
         except (SimulatorError, ValueError):
@@ -272,7 +284,7 @@ class SourceSearch:
             str(file): old_lines(self.files[file], [e for e in edits if e.file == file])
             for file in {edit.file for edit in edits}
         }
-        return [_fact(hazard, lines) for hazard in run.hazards], right
+        return [fact(hazard, lines) for hazard in run.hazards], right
 
     # -- what is said -----------------------------------------------------------------
 
@@ -289,18 +301,21 @@ class SourceSearch:
     def _obstacle(self, hazard: Hazard) -> str:
         """Why no edit was found, as far as the statements tell."""
         text = "no cure: no __syncthreads() between two statements removes this race alone"
-        if _WITHIN_WARP in hazard.message:
+        if WITHIN_WARP in hazard.message:
             text = text.replace("__syncthreads", "__syncwarp")
         if len(hazard.involved) < 2 or hazard.kind == "waw-race":
             return text
-        one, two = (self.syntax.levels(self._points(hazard, i)) for i in (0, 1))
-        same = reads_and_writes(self.syntax, one, two)
+        points = [self._points(hazard, i) for i in (0, 1)]
+        if not all(points):
+            return text
+        one, two = (self.syntax.levels(several) for several in points)
+        both = reads_and_writes(self.syntax, one, two, (points[0][0], points[1][0]))
         collide = any(
             h.kind == "waw-race" and h.places & hazard.places and curable(h) for h in self.hazards
         )
-        if same is None or collide:
+        if both is None or collide:
             return text
-        kind, line = same
+        kind, line = both
         return (
             f"no cure in one place: the {kind} on line {line} both reads and writes, and has to be "
             "split: read into a variable, then a barrier for all threads, then write"
@@ -358,31 +373,5 @@ def curable(hazard: Hazard) -> bool:
     if not hazard.kind.endswith("-race") or len({item.block for item in hazard.involved}) != 1:
         return False
     return hazard.severity == "error" or (
-        _WITHIN_WARP in hazard.message and "every write leaves the same value" not in hazard.notes
+        WITHIN_WARP in hazard.message and "every write leaves the same value" not in hazard.notes
     )
-
-
-def nothing_new(found: Sequence[Hazard], known: Sequence[Hazard]) -> bool:
-    """Whether hazards of one launch are all among those of another."""
-    facts = [_fact(hazard, {}) for hazard in known]
-    return all(any(_fact(hazard, {}).within(fact) for fact in facts) for hazard in found)
-
-
-def _fact(hazard: Hazard, lines: Mapping[str, list[int]]) -> _Fact:
-    places = set()
-    for source in hazard.sources:
-        if not source.line:
-            continue
-        file = os.path.realpath(source.file)
-        old = lines.get(file, [])
-        line = old[source.line - 1] if 0 < source.line <= len(old) else source.line
-        places.add((file, line))
-    kind, _, space, reach, _ = hazard.family
-    return _Fact(kind, space, reach, frozenset(places), hazard.severity)
-
-
-def _same(fact: _Fact, known: Sequence[_Fact]) -> list[_Fact]:
-    """What a finding was called before: of the same places, or else of more."""
-    wider = [old for old in known if fact.within(old)]
-    exact = [old for old in wider if old.places == fact.places]
-    return [old for old in exact if old.severity == fact.severity] or exact or wider

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,17 @@ class Edit:
     text: str
     how: str = ""
     content: bytes = field(default=b"", repr=False)
+
+
+def joined(one: Edit, other: Edit) -> Edit | None:
+    """Two edits of a file as one; ``None`` if they are of the same place."""
+    low, high = sorted((one, other), key=lambda edit: edit.pieces)
+    starts = {piece[0] for piece in one.pieces}
+    if one.file != other.file or starts & {piece[0] for piece in other.pieces}:
+        return None
+    pieces = tuple(sorted(low.pieces + high.pieces))
+    how = f"{low.how} and {high.where} line {high.line}{high.how}"
+    return dataclasses.replace(low, pieces=pieces, how=how)
 
 
 def applied(content: bytes, edits: Iterable[Edit]) -> bytes:

@@ -19,7 +19,7 @@ from typing import Any
 from kernels import library
 from kernels.syntax import parse
 from simulator import Hazard
-from simulator.source_cures import nothing_new
+from simulator.facts import nothing_new
 from simulator.source_edit import applied, line_of
 from tilescope.checker import Checker
 from tilescope.fix import edits

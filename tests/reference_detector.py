@@ -38,12 +38,12 @@ class Guard:
     def ptx(self) -> list[str]:
         """Sets ``%g``."""
         lines = {
-            "below": [f"setp.lt.u32 %g, %tid, {self.value};"],
-            "from": [f"setp.ge.u32 %g, %tid, {self.value};"],
-            "only": [f"setp.eq.u32 %g, %tid, {self.value};"],
-            "parity": ["and.b32 %a, %tid, 1;", f"setp.eq.u32 %g, %a, {self.value % 2};"],
-            "warp": ["shr.u32 %a, %tid, 5;", f"setp.eq.u32 %g, %a, {self.value};"],
-            "lane": ["and.b32 %a, %tid, 31;", f"setp.eq.u32 %g, %a, {self.value};"],
+            "below": [f"setp.lt.u32 %g, %thread, {self.value};"],
+            "from": [f"setp.ge.u32 %g, %thread, {self.value};"],
+            "only": [f"setp.eq.u32 %g, %thread, {self.value};"],
+            "parity": ["and.b32 %a, %thread, 1;", f"setp.eq.u32 %g, %a, {self.value % 2};"],
+            "warp": ["shr.u32 %a, %thread, 5;", f"setp.eq.u32 %g, %a, {self.value};"],
+            "lane": ["and.b32 %a, %thread, 31;", f"setp.eq.u32 %g, %a, {self.value};"],
         }
         return lines[self.test]
 
@@ -75,7 +75,7 @@ class Access:
 
     def ptx(self, number: int, equal: bool) -> Iterator[str]:
         name, bits = "%s" if self.space == "shared" else "%d", self.width * 8
-        yield f"xor.b32 %a, %tid, {self.flip};"
+        yield f"xor.b32 %a, %thread, {self.flip};"
         yield f"mul.lo.u32 %a, %a, {self.stride};"
         yield f"mad.lo.u32 %a, %cta, {self.block}, %a;"
         yield f"add.u32 %a, %a, {self.start};"
@@ -111,12 +111,12 @@ def _value(step: Access, number: int, equal: bool) -> Iterator[str]:
         yield "mov.u32 %v, 0x5a5a5a5a;"
     elif step.width == 1:
         yield f"mad.lo.u32 %v, %cta, 70, {32 + 70 * step.ordinal};"
-        yield "add.u32 %v, %v, %tid;"
+        yield "add.u32 %v, %v, %thread;"
     else:
         yield f"mad.lo.u32 %v, %cta, 0x40000, {0x11000000 + (number << 8)};"
-        yield "and.b32 %b, %tid, 31;"
+        yield "and.b32 %b, %thread, 31;"
         yield "add.u32 %v, %v, %b;"
-        yield "shr.u32 %b, %tid, 5;"
+        yield "shr.u32 %b, %thread, 5;"
         yield "mad.lo.u32 %v, %b, 0x10000, %v;"
     if step.width == 8:
         yield "mov.b64 %w2, {%v, %v};"
@@ -142,7 +142,7 @@ class WarpBarrier:
             return
         yield "mov.u32 %v, 0;"
         for mask in self.masks:
-            yield "and.b32 %b, %tid, 31;"
+            yield "and.b32 %b, %thread, 31;"
             yield f"mov.u32 %a, {mask:#x};"
             yield "shr.u32 %a, %a, %b;"
             yield "and.b32 %a, %a, 1;"
@@ -163,7 +163,7 @@ class NamedBarrier:
 
     def ptx(self, number: int, equal: bool) -> Iterator[str]:
         count = WARP * (len(self.waits) + len(self.arrives))
-        yield "shr.u32 %a, %tid, 5;"
+        yield "shr.u32 %a, %thread, 5;"
         for part, warps in (("arrive", self.arrives), ("sync", self.waits)):
             for warp in warps:
                 yield f"setp.eq.u32 %g, %a, {warp};"
@@ -191,10 +191,10 @@ class Program:
         lines = [
             ".version 8.0", ".target sm_90", ".address_size 64",
             ".visible .entry program(.param .u64 data)", "{",
-            ".reg .pred %g;", ".reg .b32 %tid, %cta, %a, %b, %v, %x;",
+            ".reg .pred %g;", ".reg .b32 %thread, %cta, %a, %b, %v, %x;",
             ".reg .b64 %w, %w2, %x2, %s, %d;",
             f".shared .align 8 .b8 area[{AREA}];",
-            "mov.u32 %tid, %tid.x;", "mov.u32 %cta, %ctaid.x;", "mov.u64 %s, area;",
+            "mov.u32 %thread, %tid.x;", "mov.u32 %cta, %ctaid.x;", "mov.u64 %s, area;",
             "ld.param.u64 %d, [data];", "cvta.to.global.u64 %d, %d;",
         ]  # fmt: skip
         for number, step in enumerate(self.steps):

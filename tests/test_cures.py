@@ -236,7 +236,30 @@ __global__ void k(int* a) {
     assert "    s[t] = a[t];\n    __syncwarp();\n" in text
 
 
-def test_two_barriers_are_proved_together(tmp_path: Path) -> None:
+def test_a_header_is_edited_where_the_race_is_in_it(tmp_path: Path) -> None:
+    for folder in ("sub", "parts"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "parts" / "far.cuh").write_text(
+        "#pragma once\n__device__ inline int far(int* s) { return s[63 - threadIdx.x]; }\n"
+    )
+    header = tmp_path / "parts" / "mirror.cuh"
+    header.write_text("""\
+#include "far.cuh"
+__device__ void mirror(int* s, int* a) {
+    s[threadIdx.x] = a[threadIdx.x];
+    a[threadIdx.x] = far(s);
+}
+""")
+    source = """\
+#include "sub/../parts/mirror.cuh"
+__global__ void k(int* a) { __shared__ int s[64]; mirror(s, a); }
+"""
+    assert cured(tmp_path, source, 1, 64, "i32[64]=arange") == source
+    assert "= a[threadIdx.x];\n    __syncthreads();\n    a[" in header.read_text()
+
+
+def test_two_barriers_where_one_is_not_enough(tmp_path: Path) -> None:
+    """Written, read, and written again in the next round: the same two lines, both ways."""
     source = """\
 __global__ void k(int* a) {
     __shared__ int s[64];
@@ -247,12 +270,31 @@ __global__ void k(int* a) {
     }
 }
 """
+    assert """
+        s[t] = a[t];
+        __syncthreads();
+        a[t] = s[63 - t];
+        __syncthreads();
+    }
+""" in cured(tmp_path, source, 1, 64, "i32[64]=arange")
+
+
+def test_two_cures_are_proved_together(tmp_path: Path) -> None:
+    source = """\
+__global__ void k(int* a) {
+    __shared__ int s[64], r[64];
+    int t = threadIdx.x;
+    s[t] = a[t];
+    int far = s[63 - t];
+    r[t] = far;
+    a[t] = r[63 - t];
+}
+"""
     file = tmp_path / "my.cu"
     file.write_text(source)
-    words = launch(file, 1, 64, "i32[64]=arange")
-    cures = [h["cure"] for h in hazards(*words) if h["severity"] == "error"]
+    cures = [h["cure"] for h in hazards(*launch(file, 1, 64, "i32[64]=arange"))]
     assert [(cure["left"], cure["left_with_other_cures"]) for cure in cures] == [(1, 0), (1, 0)]
-    assert len({cure["group"] for cure in cures}) == 2
+    assert [cure["group"] for cure in cures] == [1, 2]
     assert cured(tmp_path, source, 1, 64, "i32[64]=arange").count("__syncthreads();") == 2
 
 
@@ -295,4 +337,14 @@ def test_the_report_of_a_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "\n        +        __syncthreads();\n" in said
     assert "one missing barrier explains these 2: the above and\n    warning: RAW race" in said
     assert "at grid 4, block 256 and at grid 4, block" in " ".join(said.split())
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_the_changed_part_of_a_long_line_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.cu").write_bytes((DEFECTS / "oneline.cu").read_bytes())
+    said = check(*launch(Path("my.cu"), 1, 64, "f32[64]")).stdout
+    assert "s[t] = t; __syncthreads(); out[t] = s[63 - t]; }\n" in said
     assert max(map(len, said.splitlines())) <= 80

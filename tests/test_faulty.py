@@ -80,6 +80,7 @@ TABLE = (
     Row("wrong_space", "address-space", "error", "global"),
     Row("uninitialised_shared", "uninitialised", "error", "shared"),
     Row("uninitialised_local", "uninitialised", "error", "local"),
+    Row("unset_constant", "unset-constant", "warning", "const"),
     Row("assertion", "assert", "error"),
     Row("trap", "trap", "error"),
 )

@@ -9,6 +9,8 @@ from simulator.module import Instruction
 from tests import interpreter
 from tests.fuzz import compare, cuda, ptx
 from tests.fuzz.__main__ import told
+from tests.fuzz.bites import __main__ as bites
+from tests.fuzz.bites import defects
 from tests.fuzz.cuda_program import draw as draw_cuda
 from tests.fuzz.ptx_statements import draw as draw_ptx
 from tests.fuzz.report import Difference, Report
@@ -86,3 +88,10 @@ def kernel(body: str) -> str:
         ".reg .pred %p; .reg .f32 %f; .reg .b32 %r;\nmov.u32 %r, %tid.x;\n"
         f"setp.lt.u32 %p, %r, 32;\n{body}\nret;\n}}\n"
     )
+
+
+def test_every_bite_fits_the_files() -> None:
+    """Each patch finds the piece that it replaces exactly once, and leaves valid Python."""
+    for bite in defects.BITES:
+        for file, text in bites.patched(bite).items():
+            compile(text, file, "exec")

@@ -146,6 +146,12 @@ def test_the_rest_of_the_file_runs() -> None:
     assert launch("") == [1] * 32
 
 
+def test_a_register_may_hide_a_special_one() -> None:
+    with pytest.raises(PtxError, match=r"%tid is a register declared here"):
+        launch("{ .reg .b32 %tid; mov.u32 %r3, %tid.x; }")
+    assert launch("{ .reg .b32 %tid; mov.u32 %tid, 1; }") == [1] * 32
+
+
 def test_scopes_may_repeat_a_name() -> None:
     assert launch("{ .reg .b32 %r3; mov.u32 %r3, 9; }\n{ .reg .b64 %r3; L: }\nL:") == [1] * 32
 

@@ -67,6 +67,11 @@ RULES: dict[str, tuple[str, str]] = {
     ),
     "assert": ("An assertion failed", "An assert() of the kernel was false for some thread."),
     "trap": ("The kernel executed a trap", "The kernel stopped itself."),
+    "unset-constant": (
+        "A constant that nothing has filled",
+        "The __constant__ variable has no initial value in the source, and the host's copy into "
+        "it is not part of the launch: it reads as zeros here.",
+    ),
 }
 """A sentence and help for each kind of hazard."""
 

@@ -12,7 +12,8 @@ from kernels import Kernel
 from kernels.library import LibraryKernel, Size
 from simulator import Hazard, Run
 from simulator.errors import SimulatorError
-from simulator.source_cures import Trial, nothing_new
+from simulator.facts import nothing_new
+from simulator.source_cures import Trial
 
 from .policy import apply
 from .target import Target

@@ -113,6 +113,10 @@ def _three(values: Any, width: int) -> Any:
     return np.convolve(values, np.ones(3, np.int64), "same")
 
 
+def _plus_table(v: Any, width: int) -> Any:
+    return v + np.resize([3, 5], len(v))
+
+
 def _zero(values: Any, width: int) -> Any:
     return np.zeros_like(values)
 
@@ -239,6 +243,7 @@ _PAIRS = (
     _pair("wrong_space", "memory", "a shared address used as a global one", _same),
     _pair("uninitialised_shared", "memory", "reads shared memory never written", _mirrored),
     _pair("uninitialised_local", "memory", "reads an own array's unset element", _zero),
+    _pair("unset_constant", "memory", "reads constants that nobody filled", _plus_table),
     _pair("assertion", "memory", "an assertion fails", _same),
     _pair("trap", "memory", "executes a trap", _same),
 )  # fmt: skip

@@ -54,7 +54,8 @@ class Writer:
         ]  # fmt: skip
         if not self.in_function:
             anywhere += [(3, self.own_memory), (2, self.constant_memory), (1.5, self.atomic),
-                         (0.5, self.call), (0.4, self.address), (0.3, self.nothing)]  # fmt: skip
+                         (0.5, self.call), (0.4, self.address), (0.3, self.nothing),
+                         (0.1, self.lock)]  # fmt: skip
         if self.depth < 3:
             anywhere += [(1.2, self.branch), (0.8, self.loop), (0.5, self.switch)]
         if uniform:
@@ -282,7 +283,7 @@ class Writer:
             return Statement(f"{self.guard()}{name} {result}[{base}+8], {', '.join(sources)};")
         slots = [
             ("add", "u32", "r"), ("xor", "b64", "l"), ("add", "u64", "l"), ("max", "u32", "r"),
-            ("max", "s32", "r"), ("or", "b32", "r"), ("max", "u64", "l"), ("xor", "b32", "r"),
+            ("max", "s32", "r"), ("or", "b32", "r"), ("max", "u64", "l"),
         ]  # fmt: skip
         number = rng.randrange(len(slots))
         operation, kind, c = slots[number]
@@ -293,6 +294,24 @@ class Writer:
         name = f"{opcode}{space}.{operation}.{kind}"
         self.program.names.add(name)
         return Statement(f"{self.guard()}{name} {result}[{base}+{8 * number}], {self.reg(c)};")
+
+    def lock(self) -> Statement:
+        """An update under a spin lock of the block or of the grid; sums commute."""
+        space, base, scope = self.rng.choice(
+            [(".shared", "%a7", "cta"), (".global", "%a2", "gpu"), (".global", "%a2", "gpu")]
+        )
+        value = self.reg("r")
+        self.program.names.add("spin lock")
+        release = self.rng.choice(
+            [f"fence.acq_rel.{scope};\natom{space}.exch.b32 %t9, [{base}+{{o}}], 0;",
+             f"st.release.{scope}{space}.b32 [{base}+{{o}}], 0;"]
+        ).replace("{o}", "56")  # fmt: skip
+        return Statement(
+            f"B{{id}}:\natom{space}.cas.b32 %t9, [{base}+56], 0, 1;\n"
+            f"setp.ne.u32 %q2, %t9, 0;\n@%q2 bra B{{id}};\nfence.acq_rel.{scope};\n"
+            f"ld{space}.u32 %t9, [{base}+60];\nadd.u32 %t9, %t9, {value};\n"
+            f"st{space}.u32 [{base}+60], %t9;\n{release}"
+        )
 
     # -- where all threads of the block come ------------------------------------------
 
@@ -482,12 +501,12 @@ class Writer:
         ]
         how = self.rng.choice(["exit", "ret"])
         p = self.reg("p")
-        store = "\n".join(f"st.global.b64 [%a3+{8 * i}], %l{i};" for i in range(6))
+        gone = [f"st.global.b64 [%a3+{8 * i}], %l{i};" for i in range(6)] + [f"{how};"]
+        stay = votes + [f"st.global.b32 [%a3+{4 * i}], %r{i};" for i in range(8)] + ["ret;"]
+        first, second = self.rng.choice([(gone, stay), (stay, gone)])
         return Statement(
-            f"bar.sync 0;\n@!{p} bra L{{id}};\n{store}\n{how};\nL{{id}}:\n" + "\n".join(votes)
-            + "\n" + "\n".join(f"st.global.b32 [%a3+{4 * i}], %r{i};" for i in range(8))
-            + "\nret;"
-        )  # fmt: skip
+            "\n".join(["bar.sync 0;", f"@!{p} bra L{{id}};", *first, "L{id}:", *second])
+        )
 
 
 def draw(seed: int, entry: str = "k", small: bool = False) -> Program:
@@ -510,6 +529,6 @@ def draw(seed: int, entry: str = "k", small: bool = False) -> Program:
     program.functions = [writer.body(False, rng.randrange(2, 6)) for _ in range(2)]
     writer.in_function = False
     program.body = writer.body(True, rng.randrange(4, 9) if small else rng.randrange(6, 22))
-    if rng.chance(0.15):
+    if rng.chance(0.25):
         program.body.append(writer.leave())
     return program

@@ -13,6 +13,8 @@ from . import decode
 from .memory import Memory
 
 LANES = 32
+TURN = 3000
+"""Instructions after which another thread goes: one may spin for what another has to do."""
 
 
 class Deadlock(Exception):
@@ -61,14 +63,18 @@ class Thread:
         self.stack = [frame]
 
     def go(self, steps: int) -> int:
-        """Run until the thread waits or ends; the steps that are left."""
+        """Run until the thread waits, ends or has had its turn; the steps that are left."""
+        turn = max(steps - TURN, 0)
         while True:
             frame = self.stack[-1]
             code, pc = frame.code, frame.pc
             while True:
                 steps -= 1
-                if steps < 0:
-                    raise Endless
+                if steps < turn:
+                    if steps < 0:
+                        raise Endless
+                    frame.pc = pc
+                    return steps
                 after = code[pc](self, frame)
                 if after is None:
                     pc += 1
@@ -129,7 +135,8 @@ class Block:
                 left = thread.go(left)
             if all(t.done for t in self.threads):
                 return
-            if not self.warps() and not self.barriers():
+            moved = self.warps() or self.barriers()
+            if not moved and all(t.done or t.wait for t in self.threads):
                 raise Deadlock(f"block {self.ctaid}: threads wait for ever")
 
     def warps(self) -> bool:

@@ -36,7 +36,9 @@ def _together(group: list[Hazard]) -> str:
     first, *others = group
     if not others:
         return str(first)
-    lines = [str(first), f"  one missing barrier explains these {len(group)}: the above and"]
+    two = first.cure is not None and " and " in first.cure.how
+    missing = "two missing barriers explain" if two else "one missing barrier explains"
+    lines = [str(first), f"  {missing} these {len(group)}: the above and"]
     for hazard in others:
         places = " and ".join(dict.fromkeys(str(source) for source in hazard.sources))
         text = f"{hazard.severity}: {hazard.message}, {places}"

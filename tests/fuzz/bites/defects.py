@@ -49,6 +49,7 @@ BITES = (
         "a guard that is the first of two destinations is read after it was written",
         "ptx",
         (("simulator/codegen.py", " or len(destinations) > 1", ""),),
+        seed=1099,
     ),
     Bite(
         "a guarded write ends a register's life",
@@ -102,6 +103,77 @@ BITES = (
                 "simulator/counters.py",
                 "            address = self._interleaved(site, address)",
                 "            address = address",
+            ),
+        ),
+    ),
+    Bite(
+        "waiting threads of different blocks are compared",
+        "ptx",
+        (
+            (
+                "simulator/barriers.py",
+                "both = first.mask.any(axis=(0, 1, 2)) & wait.mask.any(axis=(0, 1, 2)) & ~told",
+                "both = np.ones_like(told) & ~told",
+            ),
+        ),
+    ),
+    Bite(
+        "lanes of a warp that come to one place in turns are called apart",
+        "ptx",
+        (
+            (
+                "simulator/barriers.py",
+                "for wait, lanes in (places[number] for number in sorted(places)):",
+                "for wait, lanes in members:",
+            ),
+        ),
+    ),
+    Bite(
+        "modifiers, types and operands are not checked",
+        "modifiers",
+        (
+            (
+                "simulator/validity.py",
+                "    for error in problems(function, module):\n        raise error",
+                "    for error in ():\n        raise error",
+            ),
+        ),
+    ),
+    Bite(
+        "a function's name stands in generated text",
+        "mutate",
+        (
+            (
+                "simulator/program.py",
+                '# block {self.number}, PTX line {first}"]',
+                '# {self.block.function.name}"]',
+            ),
+            (
+                "simulator/lexer.py",
+                'if token.kind != "word" or token.text[0] in ".@":',
+                'if token.kind not in ("word", "string"):',
+            ),
+        ),
+    ),
+    Bite(
+        "volatile is taken for an order",
+        "tests/test_race_truth.py",
+        (
+            (
+                "simulator/site.py",
+                'return self.kind != "atomic" and "volatile" in self.instruction.modifiers',
+                "return False",
+            ),
+        ),
+    ),
+    Bite(
+        "quotients of negative numbers are rounded down",
+        "cuda",
+        (
+            (
+                "simulator/instructions/integer.py",
+                "np.where((a < 0) != (b < 0), -quotient, quotient)",
+                "np.where((a < 0) != (b < 0), -quotient - 1, quotient)",
             ),
         ),
     ),

@@ -1,0 +1,186 @@
+"""Which pairs of threads race in a program of the net: told byte by byte, with vector clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from .race_program import (
+    WARP,
+    Access,
+    BlockBarrier,
+    Fence,
+    Flag,
+    NamedBarrier,
+    Program,
+    Step,
+    WarpBarrier,
+)
+
+Clock = list[int]
+Key = tuple[str, str, str, int, int]
+"""Space, ``raw``/``war``/``waw``, ``warning``/``error``, and the two steps."""
+Verdict = dict[Key, set[tuple[int, int]]]
+"""Pairs of threads, by what they do to each other."""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    thread: int
+    time: int
+    step: int
+    access: Access
+    element: int
+
+
+class Clocks:
+    """What threads know of each other, and what each may hand on: near and far."""
+
+    def __init__(self, program: Program) -> None:
+        self.size = program.threads
+        total = self.size * program.blocks
+        self.known = [[0] * total for _ in range(total)]
+        for thread in range(total):
+            self.known[thread][thread] = 1
+        self.ready = {s: [[0] * total for _ in range(total)] for s in ("near", "far")}
+
+    def fence(self, thread: int, scope: str) -> None:
+        for reach in ("near",) if scope == "cta" else ("near", "far"):
+            join(self.ready[reach][thread], self.known[thread])
+        self.known[thread][thread] += 1
+
+    def meet(self, givers: Sequence[int], takers: Sequence[int], whole: bool) -> None:
+        tables = [self.known, *(self.ready.values() if whole else ())]
+        for table in tables:
+            told = [max(times) for times in zip(*(table[t] for t in givers), strict=True)]
+            for thread in takers:
+                join(table[thread], told)
+        for thread in {*givers, *takers}:
+            self.known[thread][thread] += 1
+
+    def flag(self, step: Flag) -> None:
+        giver, taker = (b * self.size + t for b, t in (step.giver, step.taker))
+        if step.before:
+            self.fence(giver, step.before)
+        apart = step.giver[0] != step.taker[0]
+        reach = "far" if apart else "near"
+        told = list(self.ready[reach][giver])
+        if step.itself and step.put != "volatile":
+            join(told, self.known[giver])
+        self.known[giver][giver] += 1
+        scopes = [step.put, step.get]
+        acquires = step.itself and step.get != "volatile"
+        if not acquires:
+            scopes.append(step.after or "none")
+        wide = "none" not in scopes and not (apart and "cta" in scopes)
+        if step.looks and wide:
+            join(self.known[taker], told)
+        if step.after:
+            self.fence(taker, step.after)
+
+
+def join(into: Clock, other: Clock) -> None:
+    into[:] = [max(a, b) for a, b in zip(into, other, strict=True)]
+
+
+def detect(program: Program) -> Verdict:
+    """Every pair of threads that race."""
+    size, clocks = program.threads, Clocks(program)
+    seen: dict[tuple[str, int, int], list[_Seen]] = {}
+    found: Verdict = {}
+    for number, step in enumerate(program.steps):
+        if isinstance(step, Access):
+            for thread in range(size * program.blocks):
+                block, tid = divmod(thread, size)
+                if step.guard.holds(block, tid):
+                    _access(program, number, step, thread, clocks, seen, found)
+        elif isinstance(step, Fence):
+            for thread in range(size * program.blocks):
+                if step.guard.holds(*divmod(thread, size)):
+                    clocks.fence(thread, step.scope)
+        elif isinstance(step, Flag):
+            clocks.flag(step)
+            _judge_flag(number, step, size, found)
+        else:
+            for block in range(program.blocks):
+                for givers, takers in meetings(step, size):
+                    ours = [[block * size + t for t in who] for who in (givers, takers)]
+                    if ours[0]:
+                        clocks.meet(ours[0], ours[1], isinstance(step, BlockBarrier))
+    return found
+
+
+def meetings(step: Step, threads: int) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
+    """Who tells whom at a barrier, within a block."""
+    if isinstance(step, BlockBarrier):
+        yield range(threads), range(threads)
+    elif isinstance(step, NamedBarrier):
+        takers = [t for t in range(threads) if t // WARP in step.waits]
+        givers = [t for t in range(threads) if t // WARP in step.arrives]
+        yield takers + givers, takers
+    elif isinstance(step, WarpBarrier):
+        for first in range(0, threads, WARP):
+            warp = range(first, min(first + WARP, threads))
+            members = [t for t in warp if step.mask >> (t % WARP) & 1]
+            yield members, members
+
+
+def _access(
+    program: Program, number: int, step: Access, thread: int, clocks: Clocks,
+    seen: dict[tuple[str, int, int], list[_Seen]], found: Verdict,
+) -> None:  # fmt: skip
+    block, tid = divmod(thread, program.threads)
+    clock = clocks.known[thread]
+    for element in step.elements(block, tid):
+        mine = _Seen(thread, clock[thread], number, step, element)
+        for byte in range(element, element + step.width):
+            own = block if step.space == "shared" else 0
+            earlier = seen.setdefault((step.space, own, byte), [])
+            for other in earlier:
+                if other.thread != thread and other.time > clock[other.thread]:
+                    severity = _severity(program, other, mine)
+                    if severity:
+                        kind = "waw" if other.access.writes and step.writes else ""
+                        kind = kind or ("war" if step.writes else "raw")
+                        key = (step.space, kind, severity, other.step, number)
+                        pair = (min(thread, other.thread), max(thread, other.thread))
+                        found.setdefault(key, set()).add(pair)
+            earlier.append(mine)
+
+
+def _severity(program: Program, one: _Seen, two: _Seen) -> str:
+    """``error``, ``warning``, or nothing: they do not race."""
+    a, b = one.access, two.access
+    if not (a.writes or b.writes):
+        return ""
+    size = program.threads
+    same_block = one.thread // size == two.thread // size
+    same_warp = same_block and one.thread % size // WARP == two.thread % size // WARP
+    one_step = one.step == two.step
+    atomics = [x.kind in ("atomic", "quiet") for x in (a, b)]
+    strong = [x.order != "weak" or atomic for x, atomic in zip((a, b), atomics, strict=True)]
+    volatile = a.order == b.order == "volatile"
+    covers = (one.element, a.width) == (two.element, b.width)
+    both_write, equal = a.writes and b.writes, program.equal and a.kind == b.kind == "store"
+    if all(strong) and covers:
+        if volatile:
+            if a.space == "global" or (both_write and equal):
+                return "warning"
+        elif same_block or "cta" not in (a.order, b.order):
+            return ""
+    if not both_write and "quiet" in (a.kind, b.kind):
+        return "warning"
+    if both_write and equal:
+        return "warning"
+    return "warning" if same_warp and not (both_write and one_step) else "error"
+
+
+def _judge_flag(number: int, step: Flag, size: int, found: Verdict) -> None:
+    """The flag itself: too narrow a scope, or volatile and not looked at."""
+    giver, taker = (b * size + t for b, t in (step.giver, step.taker))
+    apart = step.giver[0] != step.taker[0]
+    both = step.put == step.get == "volatile"
+    narrow = not both and apart and "cta" in (step.put, step.get)
+    if narrow or (both and not step.looks):
+        key = ("global", "raw", "error" if narrow else "warning", number, number)
+        found.setdefault(key, set()).add((min(giver, taker), max(giver, taker)))

@@ -1,0 +1,241 @@
+"""Random programs for the net of races, and a detector that is slow: a vector clock a thread.
+
+A program is a list of steps that every thread goes through, as in ``reference_detector``, and
+besides: vectors, ``volatile``, scoped and mixed atomics, fences, and flags that hand on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+AREA = 256
+"""Bytes of shared memory, and of the global array: few, so that accesses meet."""
+WARP = 32
+FENCES = {"cta": "membar.cta;", "gpu": "membar.gl;", "sys": "membar.sys;"}
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Threads ``low <= tid < high`` with ``tid % step == rest``, in ``block`` (-1: all)."""
+
+    low: int = 0
+    high: int = 1 << 20
+    step: int = 1
+    rest: int = 0
+    block: int = -1
+
+    def holds(self, block: int, tid: int) -> bool:
+        here = self.block in (-1, block)
+        return here and self.low <= tid < self.high and tid % self.step == self.rest
+
+    def ptx(self) -> Iterator[str]:
+        """Sets ``%g``."""
+        yield f"setp.ge.u32 %g, %tid, {self.low};"
+        yield f"setp.lt.and.u32 %g, %tid, {self.high}, %g;"
+        yield f"rem.u32 %a, %tid, {self.step};"
+        yield f"setp.eq.and.u32 %g, %a, {self.rest}, %g;"
+        if self.block >= 0:
+            yield f"setp.eq.and.u32 %g, %cta, {self.block}, %g;"
+
+
+@dataclass(frozen=True)
+class Access:
+    """Element ``((tid ^ flip) * stride + ctaid * far + start)`` of ``width`` bytes, wrapped.
+
+    ``kind``: ``load``, ``store``, ``atomic`` or ``quiet`` (an atomic that adds zero);
+    ``order``: ``weak``, ``volatile``, or the scope of a relaxed access or an atomic.
+    """
+
+    space: str
+    kind: str
+    width: int
+    vector: int = 1
+    order: str = "weak"
+    flip: int = 0
+    stride: int = 1
+    far: int = 0
+    start: int = 0
+    guard: Guard = Guard()
+
+    @property
+    def whole(self) -> int:
+        return self.width * self.vector
+
+    @property
+    def writes(self) -> bool:
+        return self.kind != "load"
+
+    def elements(self, block: int, tid: int) -> range:
+        """First bytes of the elements."""
+        place = ((tid ^ self.flip) * self.stride + block * self.far + self.start) * self.whole
+        first = place % AREA
+        return range(first, first + self.whole, self.width)
+
+    def ptx(self, number: int, equal: bool) -> Iterator[str]:
+        bits = self.width * 8
+        yield f"xor.b32 %a, %tid, {self.flip};"
+        yield f"mul.lo.u32 %a, %a, {self.stride};"
+        yield f"mad.lo.u32 %a, %cta, {self.far}, %a;"
+        yield f"add.u32 %a, %a, {self.start};"
+        yield f"mul.lo.u32 %a, %a, {self.whole};"
+        yield f"and.b32 %a, %a, {AREA - 1};"
+        yield "cvt.u64.u32 %w, %a;"
+        yield f"add.u64 %w, %w, {'%s' if self.space == 'shared' else '%d'};"
+        yield "mov.u32 %v, 0x5a5a5a5a;"
+        if not equal:
+            yield f"mad.lo.u32 %v, %cta, 0x400, {number << 16};"
+            yield "add.u32 %v, %v, %tid;"
+            yield "mul.lo.u32 %v, %v, 0x9e3779b1;"
+        yield "mov.b64 %v2, {%v, %v};"
+        yield from self.guard.ptx()
+        yield f"@!%g bra L{number};"
+        yield self.instruction(bits)
+        yield f"L{number}:"
+
+    def instruction(self, bits: int) -> str:
+        word = {1: "", 2: ".v2"}[self.vector]
+        how = {"weak": "", "volatile": ".volatile"}.get(self.order, f".relaxed.{self.order}")
+        value, got = ("%v2", "%x2") if bits == 64 else ("%v", "%x")
+        if self.kind == "load":
+            into = got if self.vector == 1 else f"{{{got}, {'%y2' if bits == 64 else '%y'}}}"
+            return f"ld{how}.{self.space}{word}.u{bits} {into}, [%w];"
+        if self.kind == "store":
+            given = value if self.vector == 1 else f"{{{value}, {value}}}"
+            return f"st{how}.{self.space}{word}.u{bits} [%w], {given};"
+        if self.kind == "quiet":
+            return f"atom{how}.{self.space}.add.u{bits} {got}, [%w], 0;"
+        return f"atom{how}.{self.space}.exch.b{bits} {got}, [%w], {value};"
+
+
+@dataclass(frozen=True)
+class BlockBarrier:
+    """``bar.sync 0``."""
+
+    def ptx(self, number: int, equal: bool) -> Iterator[str]:
+        yield "bar.sync 0;"
+
+
+@dataclass(frozen=True)
+class WarpBarrier:
+    """``bar.warp.sync mask`` by the lanes of the mask."""
+
+    mask: int = 0xFFFFFFFF
+
+    def ptx(self, number: int, equal: bool) -> Iterator[str]:
+        yield "and.b32 %b, %tid, 31;"
+        yield f"mov.u32 %a, {self.mask:#x};"
+        yield "shr.u32 %a, %a, %b;"
+        yield "and.b32 %a, %a, 1;"
+        yield "setp.eq.u32 %g, %a, 0;"
+        yield f"@%g bra L{number};"
+        yield f"bar.warp.sync {self.mask:#x};"
+        yield f"L{number}:"
+
+
+@dataclass(frozen=True)
+class NamedBarrier:
+    """``bar.sync n, count`` of the warps in ``waits``; those in ``arrives`` only arrive."""
+
+    waits: tuple[int, ...]
+    arrives: tuple[int, ...] = ()
+
+    def ptx(self, number: int, equal: bool) -> Iterator[str]:
+        count = WARP * (len(self.waits) + len(self.arrives))
+        yield "shr.u32 %a, %tid, 5;"
+        for part, warps in (("arrive", self.arrives), ("sync", self.waits)):
+            for warp in warps:
+                yield f"setp.eq.u32 %g, %a, {warp};"
+                yield f"@%g bra {part}{number};"
+            yield f"bra past_{part}{number};"
+            yield f"{part}{number}:"
+            if warps:
+                yield f"bar.{part} {number % 15 + 1}, {count};"
+            yield f"past_{part}{number}:"
+
+
+@dataclass(frozen=True)
+class Fence:
+    """A fence of some threads."""
+
+    scope: str
+    guard: Guard
+
+    def ptx(self, number: int, equal: bool) -> Iterator[str]:
+        yield from self.guard.ptx()
+        yield f"@!%g bra L{number};"
+        yield FENCES[self.scope]
+        yield f"L{number}:"
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One thread sets a word of its own; another waits for it, or reads it and goes on.
+
+    ``before`` and ``after`` are the scopes of the fences about it (empty: none), ``put`` and
+    ``get`` the scopes of the accesses, or ``volatile``; with ``itself`` the accesses are
+    ``.release`` and ``.acquire``.
+    """
+
+    giver: tuple[int, int]
+    taker: tuple[int, int]
+    before: str = "gpu"
+    after: str = "gpu"
+    put: str = "gpu"
+    get: str = "gpu"
+    itself: bool = False
+    looks: bool = True
+
+    def ptx(self, number: int, equal: bool) -> Iterator[str]:
+        put, get = (
+            ".volatile" if scope == "volatile" else f".{word if self.itself else 'relaxed'}.{scope}"
+            for word, scope in (("release", self.put), ("acquire", self.get))
+        )
+        for (block, tid), end in ((self.giver, f"M{number}"), (self.taker, f"N{number}")):
+            yield f"setp.eq.u32 %g, %tid, {tid};"
+            yield f"setp.eq.and.u32 %g, %cta, {block}, %g;"
+            yield f"@!%g bra {end};"
+            if end[0] == "M":
+                yield FENCES.get(self.before, "")
+                yield f"st{put}.global.u32 [%f+{4 * number}], 1;"
+            else:
+                yield f"P{number}:"
+                yield f"ld{get}.global.u32 %p{number}, [%f+{4 * number}];"
+                if self.looks:
+                    yield f"setp.eq.u32 %g, %p{number}, 0;"
+                    yield f"@%g bra P{number};"
+                yield FENCES.get(self.after, "")
+            yield f"{end}:"
+
+
+Step = Access | BlockBarrier | WarpBarrier | NamedBarrier | Fence | Flag
+
+
+@dataclass(frozen=True)
+class Program:
+    """Steps, and the launch; ``equal``: all stores write the same value."""
+
+    steps: tuple[Step, ...]
+    threads: int
+    blocks: int = 1
+    equal: bool = False
+
+    def ptx(self) -> tuple[str, dict[int, int]]:
+        """The text, and which step the accesses' lines belong to."""
+        flags = "".join(f", %p{i}" for i in range(len(self.steps)))
+        lines = [
+            ".version 8.0", ".target sm_90", ".address_size 64",
+            ".visible .entry program(.param .u64 data, .param .u64 flags)", "{",
+            f".reg .pred %g; .reg .b32 %tid, %cta, %a, %b, %v, %x, %y{flags};",
+            ".reg .b64 %w, %v2, %x2, %y2, %s, %d, %f;",
+            f".shared .align 16 .b8 area[{AREA}];",
+            "mov.u32 %tid, %tid.x; mov.u32 %cta, %ctaid.x; mov.u64 %s, area;",
+            "ld.param.u64 %d, [data]; ld.param.u64 %f, [flags];",
+            "cvta.to.global.u64 %d, %d; cvta.to.global.u64 %f, %f;",
+        ]  # fmt: skip
+        steps: dict[int, int] = {}
+        for number, step in enumerate(self.steps):
+            for line in step.ptx(number, self.equal):
+                lines.append(line)
+                steps[len(lines)] = number
+        return "\n".join([*lines, "ret;", "}", ""]), steps
