@@ -75,8 +75,10 @@ class OperandParser(Cursor):
         if token.text == "_":
             return None
         if _SPECIAL.fullmatch(token.text):
-            name = token.text.partition(".")[0]
+            name, dot, _ = token.text.partition(".")
             if self.is_register(self.resolve(name)):
+                if not dot:
+                    return Reg(self.resolve(name))
                 self.fail(f"{token.text} is read, but {name} is a register declared here")
             return Special(token.text)
         if token.text in ("WARP_SZ",):

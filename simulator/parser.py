@@ -13,6 +13,7 @@ from kernels.ptx_header import TYPE_SIZES, Param
 from kernels.reading import plain_name
 
 from .debug_info import InlinedCall, inlined_calls, place_inlined
+from .declarations import wrong_type, wrong_variable
 from .errors import PtxError
 from .instructions import TABLE
 from .module import TYPES, Function, Instruction, Location, Module, Operand, Reg, Symbol, Variable
@@ -112,6 +113,9 @@ class _Parser(OperandParser):
                     self.next()
             elif attribute in ("texref", "samplerref", "surfref"):
                 space, kind = "texture", "b64"
+            else:
+                self.fail(f"cannot read '.{attribute}' here")
+        self.refuse(wrong_type(kind))
         if kind not in TYPE_SIZES:
             self.fail(f"a variable needs a type, found {self.peek!r}")
         align = TYPE_SIZES[kind] * vector if align is None else align
@@ -138,11 +142,17 @@ class _Parser(OperandParser):
             variable = Variable(name, space, kind, shape, align, init, external)
             if len(init) * TYPE_SIZES[kind] > variable.nbytes:
                 self.fail(f"{name!r} has more initial values than elements")
+            inside = self.current.name != ""
+            self.refuse(wrong_variable(variable, vector, None if inside else self.result.variables))
             found.append(variable)
             if self.accept(","):
                 continue
             self.expect(";")
             return found
+
+    def refuse(self, why: str) -> None:
+        if why:
+            self.fail(why)
 
     def check_align(self, align: int) -> None:
         if not 0 < align <= _MAX_ALIGN or align & (align - 1):
@@ -168,6 +178,8 @@ class _Parser(OperandParser):
             offset = self.integer() if self.peek in ("+", "-") else 0
             return [Symbol(symbol, offset)]
         imm = self.constant()
+        if kind in ("f32", "f64") and imm.kind == "int":
+            self.fail(f"the whole number {imm.value} for a .{kind}")
         if kind in ("f32", "f64") and imm.kind != kind:
             imm = float_constant(imm, kind)
         return [imm.value]
@@ -263,6 +275,8 @@ class _Parser(OperandParser):
                 self.fail(f"parameter {name!r} has no type")
             if count < 0:
                 self.fail(f"parameter {name!r} has a negative extent")
+            if any(param.name == name for param in params):
+                self.fail(f"{name!r} is declared twice")
             align = TYPE_SIZES[kind] if align is None else align
             self.check_align(align)
             offset = -(-offset // align) * align
@@ -335,7 +349,10 @@ class _Parser(OperandParser):
         vector = 1
         if kind in ("v2", "v4"):
             vector, kind = int(kind[1]), self.next().text[1:]
-        if kind not in TYPES or vector > 1:
+        self.refuse(wrong_type(kind))
+        if vector > 1:
+            self.fail("vector registers are not executed yet")
+        if kind not in TYPES:
             self.fail(f"cannot declare registers of type {kind!r}")
         while True:
             name = self.name()
