@@ -98,11 +98,11 @@ class GlobalCheck:
         lanes = lanes_of(g, site, event.address, event.mask, g.columns)
         places = (lanes.address - home.base)[:, None] + np.arange(site.width)
         if site.kind != "store":
-            bad = np.flatnonzero(home.missing[places].any(axis=1))
+            missing = home.missing[places]
+            bad = np.flatnonzero(missing.any(axis=1))
             if bad.size:
-                first = int(home.missing[places[bad[0]]].argmax())
-                element = (int(places[bad[0], 0]) + first) // site.size
-                self.findings.unset(site, home.name, element, lanes.thread[bad], lanes.column[bad])
+                elements = places[missing] // site.size
+                self.findings.unset(site, home.name, elements, lanes.thread[bad], lanes.column[bad])
         if site.kind != "load":
             home.missing[places] = False
 

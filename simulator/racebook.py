@@ -209,6 +209,23 @@ class RaceBook:
 
     # -- hazards ------------------------------------------------------------------------
 
+    def explains(self, read: tuple[str, Any, str, str], places: set[int]) -> bool:
+        """Whether writes that race with a source line's reads are what these found missing.
+
+        Args:
+            read: Ends with the line, the variable and the role (``Findings``).
+            places: The locations.
+        """
+        _, line, name, _ = read
+        raced: set[tuple[str, int]] = set()
+        for group in self.groups.values():
+            reading = {self.sites[n].line for n in group.sides[1]} if group.reads else set()
+            if group.kind == "raw" and group.name == name and line in reading:
+                if len(group.places) >= _LOCATIONS:
+                    return True
+                raced |= group.places
+        return bool(raced) and all((name, place) in raced for place in places)
+
     def hazards(self) -> list[Hazard]:
         """One for each group; races of the same lines on several variables are joined."""
         made = [(group, self._hazard(group)) for group in self.groups.values()]

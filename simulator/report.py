@@ -44,6 +44,7 @@ class Findings:
         self.control = Control(self.sources, self.involved)
         self.races = RaceBook(program, steering, self._place, self._part, self._thread, self._block)
         self.local_reads: dict[int, set[int]] = {}
+        self.unwritten: dict[Any, set[int]] = {}
         self.geometry: Geometry
 
     def start(self, geometry: Geometry) -> None:
@@ -51,8 +52,14 @@ class Findings:
         self.geometry = self.control.geometry = geometry
 
     def hazards(self) -> list[Hazard]:
-        """Errors first, then in order of discovery."""
-        everything = [*self.found.values(), *self.control.hazards(), *self.races.hazards()]
+        """Errors first, then in order of discovery.
+
+        A read that nothing has written *yet*, because a write that nothing orders came later
+        in this schedule, is that race and no hazard of its own.
+        """
+        raced = {k for k, places in self.unwritten.items() if self.races.explains(k, places)}
+        found = [hazard for key, hazard in self.found.items() if key not in raced]
+        everything = [*found, *self.control.hazards(), *self.races.hazards()]
         return sorted(everything, key=lambda h: h.severity != "error")
 
     def involved(
@@ -129,10 +136,13 @@ class Findings:
         name, element = self._place(space, int(address[0]), site)
         if space == "local":
             self.local_reads.setdefault(site.number, set()).update(np.unique(address).tolist())
+        g = self.geometry
+        if space == "shared":
+            places = (g.blocks[column] << 32) + address // site.size
+            self._unwritten(site, name).update(np.unique(places).tolist())
         what = f"{space} {name}[{element}]"
         if name == LOCAL_MEMORY:
             what = f"byte {int(address[0])} of the thread's local memory"
-        g = self.geometry
         self._add(
             "uninitialised", f"read of {what} that nothing wrote",
             "read", site.instruction, len(thread),
@@ -140,13 +150,20 @@ class Findings:
             space=space, variable=name, element=element,
         )  # fmt: skip
 
-    def unset(self, site: Site, name: str, element: int, thread: Any, column: Any) -> None:
+    def unset(self, site: Site, name: str, elements: Any, thread: Any, column: Any) -> None:
         """Reads of global memory that is as ``cudaMalloc`` left it."""
+        element = int(elements[0])
+        self._unwritten(site, name).update(np.unique(elements).tolist())
         self._add(
             "uninitialised", f"read of global {name}[{element}] that nothing wrote",
             _ROLES[site.kind], site.instruction, len(thread), self._thread(int(thread[0])),
             self.geometry.block_at(int(column[0])), space="global", variable=name, element=element,
         )  # fmt: skip
+
+    def _unwritten(self, site: Site, name: str) -> set[int]:
+        """Where a source line read what nothing had written, as ``RaceBook`` names locations."""
+        key = ("uninitialised", line_of(site.instruction), name, "read")
+        return self.unwritten.setdefault(key, set())
 
     def unset_constant(self, site: Site, name: str, lanes: Any) -> None:
         """A read of constant memory that has no initialiser: nothing can have filled it."""
