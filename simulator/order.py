@@ -14,6 +14,9 @@ import numpy as np
 
 from .geometry import WARP, Geometry
 
+_MUCH = 1 << 20
+"""Times that are kept with a fence at most: of each thread that fences, for its whole block."""
+
 
 class Order:
     """The order within the blocks of one batch."""
@@ -126,6 +129,16 @@ class Order:
         if self._lanes is not None:
             seen[same] = np.maximum(seen[same], self._lanes[mine, others[same] % WARP, column])
         return seen
+
+    def known_by(self, threads: Any) -> Any:
+        """``known`` of some threads (global numbers), if only parts of blocks have met."""
+        g = self.geometry
+        if not self.partly or len(threads) * g.threads > _MUCH:
+            return None
+        block, thread = np.divmod(threads, g.threads)
+        column: Any = np.searchsorted(g.blocks, block)
+        who = zip(thread.tolist(), column.tolist(), strict=True)
+        return [self.known(mine, at) for mine, at in who]
 
     def ordered(self, time: Any, other: Any, mine: Any, column: Any) -> Any:
         """Whether accesses at ``time`` by threads ``other`` come before ``mine`` (same block)."""

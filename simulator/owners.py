@@ -80,3 +80,15 @@ def _same(one: Any, other: Any) -> bool:
     if one is None or other is None:
         return False
     return bool(one.shape == other.shape and np.array_equal(one, other))
+
+
+def all_different(places: Any, size: int) -> bool:
+    """Whether no two of some locations, below ``size``, are the same."""
+    if len(places) < 2:
+        return True
+    if (np.diff(places) > 0).all():
+        return True
+    mark = np.empty(size, np.int32)
+    number = np.arange(len(places), dtype=np.int32)
+    mark[places] = number
+    return bool((mark[places] == number).all())

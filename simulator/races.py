@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from .access import Event
-from .geometry import Geometry
+from .geometry import WARP, Geometry
 from .intervals import Intervals
 from .lanes import SHARED, Lanes, LookCloser, Race, lanes_of
 from .memory import Allocation
 from .order import Order
-from .owners import Owners
+from .owners import Owners, all_different
 from .racebook import RaceBook
 from .releases import Releases
 from .shadow import Conflict, History, Ordered, Shadow, clash
@@ -28,8 +28,8 @@ from .site import Site
 from .steering import Steering
 from .written import compare, written
 
-_KNOWN = 1 << 20
-"""Times that are kept with a fence at most: of each thread that fences, for its whole block."""
+_DOUBTS = 100_000
+"""Pairs in a lock's order that are looked at again when it is let go."""
 _DISTANCES = ("lane", "warp", "block")
 
 
@@ -66,6 +66,8 @@ class RaceCheck:
         self.touched: dict[int, Any] = {}
         self.uses: dict[int, str] = {}
         self.synchronised = False
+        self.doubts: list[tuple[tuple[int, int, bool], int, Race, Conflict]] = []
+        self._locked: list[tuple[int, int, tuple[int, int, bool]]] = []
         self.intervals = Intervals(self, memo)
 
     def start(self, geometry: Geometry) -> None:
@@ -98,6 +100,9 @@ class RaceCheck:
             contested = owners.contested
             if contested.any():
                 raise LookCloser(number, contested)
+        for lock, time, race, conflict in self.doubts:
+            if self.releases is not None and self.releases.let_go_unfenced(lock, time):
+                self.book.add(race, conflict)
         far = self.releases is None or not self.releases.blocks()
         self.book.count("global", self.shadows, far and not self.synchronised, far)
 
@@ -155,17 +160,7 @@ class RaceCheck:
         self.now += 1
         if self.releases is not None and self.releases.acquiring:
             threads = self._threads(lanes)
-            self.releases.fence(threads, self.now, wide, self._known(threads))
-
-    def _known(self, threads: Any) -> Any:
-        """What threads have seen of their blocks, where barriers let only some of those meet."""
-        g = self.geometry
-        if not self.order.partly or len(threads) * g.threads > _KNOWN:
-            return None
-        block, thread = np.divmod(threads, g.threads)
-        column: Any = np.searchsorted(g.blocks, block)
-        who = zip(thread.tolist(), column.tolist(), strict=True)
-        return [self.order.known(mine, at) for mine, at in who]
+            self.releases.fence(threads, self.now, wide, self.order.known_by(threads))
 
     def _threads(self, lanes: Any) -> Any:
         """Global numbers of the threads of a mask."""
@@ -213,6 +208,20 @@ class RaceCheck:
                 return shadow.races(history, place, thread, ordered, distance)
 
             self._write_down(event, history.site, how, races, history, values, part)
+            for lane, earlier, lock in self._locked:
+                self._doubt(
+                    event,
+                    history,
+                    how,
+                    shadow,
+                    place[lane],
+                    thread[lane],
+                    lane,
+                    earlier,
+                    values,
+                    lock,
+                )
+            self._locked = []
         how = clash(site, site) if site.kind != "load" else ""
         if how:
             self._write_down(
@@ -221,6 +230,29 @@ class RaceCheck:
             )  # fmt: skip
         since = self.order.block_time[lanes.column]
         shadow.remember(site, place, thread, self.now, values, since)
+
+    def _doubt(
+        self, event: Event, history: History, how: str, shadow: Shadow, place: Any, thread: Any,
+        lane: int, earlier: int, values: Any, lock: tuple[int, int, bool],
+    ) -> None:  # fmt: skip
+        """A lock put two accesses in order; would it have, had the later one come first?"""
+        entry = np.searchsorted(history.keys, [place * shadow.threads + earlier])
+        one = np.array([lane])
+        conflict = Conflict(np.array([place]), np.array([earlier]), np.array([thread]), one, entry)
+        g = self.geometry
+        distance = "block"
+        if earlier // g.threads == thread // g.threads:
+            same = earlier % g.threads // WARP == thread % g.threads // WARP
+            distance = "lane" if same else "warp"
+        allocation = event.home if isinstance(event.home, Allocation) else None
+        race = Race(
+            history.site, event.site, event.space, allocation, self.granule, how, distance,
+            g.threads, g.columns,
+        )  # fmt: skip
+        race.unequal, race.quiet = compare(
+            conflict, history, event.site, history.site, values, distance
+        )
+        self.doubts.append((lock, self.now, race, conflict))
 
     def _polled(self, one: Site, other: Site) -> bool:
         """A flag that one thread writes and another only looks at, both ``volatile``."""
@@ -269,6 +301,8 @@ class RaceCheck:
                         known[me, at] = self.order.known(me, at)
                     asker = int(g.blocks[at]) * g.threads + me
                     out[i] = releases.ordered(when, who, site, asker, known[me, at])
+                    if out[i] and releases.lock and len(self.doubts) < _DOUBTS:
+                        self._locked.append((int(which[i]), who, releases.lock))
             return out
 
         return ordered
@@ -341,7 +375,7 @@ class RaceCheck:
         turn = np.empty(len(thread), np.int64)
         turn[np.lexsort((lanes.thread, lanes.column))] = np.arange(len(thread))
         met, warp = self.order.met(lanes.thread, lanes.column)
-        known = self._known(thread) if site.releases else None
+        known = self.order.known_by(thread) if site.releases else None
         releases.access(site, place, thread, self.now + turn, met, warp, known)
         self.now += len(thread)  # the access is known by the time after its last turn
 
@@ -355,21 +389,10 @@ class RaceCheck:
         if touched is None:
             touched = self.touched[home.number] = np.zeros(len(home.buffer) // self.granule, bool)
         places = (lanes.address - home.base) // self.granule
-        if not _all_different(places, len(touched)):
+        if not all_different(places, len(touched)):
             raise LookCloser(home.number)
         for part in range(max(1, site.width // self.granule)):
             where = places + part
             if touched[where].any():
                 raise LookCloser(home.number)
             touched[where] = True
-
-
-def _all_different(places: Any, size: int) -> bool:
-    if len(places) < 2:
-        return True
-    if (np.diff(places) > 0).all():
-        return True
-    mark = np.empty(size, np.int32)
-    number = np.arange(len(places), dtype=np.int32)
-    mark[places] = number
-    return bool((mark[places] == number).all())

@@ -14,93 +14,17 @@ What happens is noted down, and gone through only when two accesses may race.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from .geometry import WARP
+from .handover import Acquire, Content, Noted, Release, Take, covers
 from .site import Site
 from .steering import Steering
 
 _NEVER = 1 << 62
 _MUCH = 1 << 20
 """Lanes that are noted down at most before they are gone through."""
-
-
-@dataclass(eq=False, slots=True)
-class _Release:
-    """A strong write, and what its thread knew by its last fence."""
-
-    site: Site
-    thread: int
-    block: int
-    end: int
-    near: int
-    wide: int
-    met: int
-    warp: int
-    published: tuple[Any, Any] | None
-    known: Any
-
-
-@dataclass(eq=False, slots=True)
-class _Content:
-    """The releases whose values a location's content goes back to: a write and atomics on it."""
-
-    place: int
-    releases: list[_Release] = field(default_factory=list)
-    distinct: list[tuple[int, _Release]] = field(default_factory=list)
-    by_block: dict[int, list[tuple[int, _Release]]] = field(default_factory=dict)
-    by_end: dict[tuple[int, int], tuple[int, _Release]] = field(default_factory=dict)
-    known: set[tuple[Any, ...]] = field(default_factory=set)
-
-    def add(self, release: _Release) -> None:
-        """Note a release; one that spins hands on no more than what it did the first time."""
-        r, numbered = release, (len(self.releases), release)
-        self.releases.append(release)
-        self.by_end[r.thread, r.end] = numbered
-        what = (r.site.number, r.thread, r.near, r.wide, r.met, r.warp, id(r.published))
-        if what not in self.known:
-            self.known.add(what)
-            self.distinct.append(numbered)
-            self.by_block.setdefault(r.block, []).append(numbered)
-
-
-@dataclass(eq=False, slots=True)
-class _Acquire:
-    """A strong read, of the first ``count`` releases of a location's content."""
-
-    site: Site
-    thread: int
-    content: _Content
-    count: int
-    wide: bool
-    time: int
-
-
-class _Take(NamedTuple):
-    """A lock may have been taken: when, and when a fence after it came, near and wide."""
-
-    turn: int
-    near: int
-    wide: int
-
-
-@dataclass(slots=True)
-class _Noted:
-    """Something that happened: a fence, a barrier, or a strong access of many lanes."""
-
-    kind: str
-    time: int
-    threads: Any
-    wide: bool = True
-    site: Any = None
-    places: Any = None
-    turns: Any = None
-    met: Any = None
-    warp: Any = None
-    known: Any = None
 
 
 class Releases:
@@ -118,18 +42,20 @@ class Releases:
             if site.strong and site.kind != "store" and steering.steers(site)
         }
         self.fences = False
-        self._noted: list[_Noted] = []
+        self._noted: list[Noted] = []
         self._lanes = 0
         self._near = np.zeros(everyone if self.acquiring else 0, np.int64)
         self._wide = np.zeros_like(self._near)
         self._known: dict[int, Any] = {}
         self._published: dict[int, tuple[Any, Any]] = {}
         self._barrier: dict[int, int] = {}
-        self._contents: dict[int, _Content] = {}
-        self._pending: dict[int, list[_Acquire]] = {}
-        self._acquired: dict[int, list[_Acquire]] = {}
-        self._takes: dict[int, dict[int, list[_Take]]] = {}
+        self._contents: dict[int, Content] = {}
+        self._pending: dict[int, list[Acquire]] = {}
+        self._acquired: dict[int, list[Acquire]] = {}
+        self._takes: dict[int, dict[int, list[Take]]] = {}
         self._open: set[int] = set()
+        self._puts: dict[tuple[int, int], list[Take]] = {}
+        self.lock: tuple[int, int, bool] | None = None
 
     @property
     def active(self) -> bool:
@@ -150,12 +76,12 @@ class Releases:
         """
         if self.acquiring:
             self.fences = True
-            self._note(_Noted("fence", now, threads, wide, places=known))
+            self._note(Noted("fence", now, threads, wide, places=known))
 
     def barrier(self, threads: Any, now: int, blocks: Any) -> None:
         """A block barrier let threads go; ``blocks``: those of which all threads came."""
         if (self.acquiring and self._noted) or self._pending or self.fences:
-            self._note(_Noted("barrier", now, threads, places=blocks))
+            self._note(Noted("barrier", now, threads, places=blocks))
 
     def access(
         self, site: Site, places: Any, threads: Any, turns: Any, met: Any, warp: Any, known: Any
@@ -178,14 +104,14 @@ class Releases:
         if site.releases:
             self.fences = True
         turn = np.argsort(turns, kind="stable")
-        noted = _Noted(
+        noted = Noted(
             "access", int(turns.max()), threads[turn], not site.narrow, site,
             places[turn], turns[turn], met[turn], warp[turn],
             None if known is None else [known[i] for i in turn],
         )  # fmt: skip
         self._note(noted)
 
-    def _note(self, noted: _Noted) -> None:
+    def _note(self, noted: Noted) -> None:
         self._noted.append(noted)
         self._lanes += 64 if noted.kind == "barrier" else len(noted.threads)
         if self._lanes > _MUCH and self.fences:
@@ -210,10 +136,10 @@ class Releases:
             else:
                 self._strong(event)
 
-    def _partly(self, event: _Noted) -> bool:
+    def _partly(self, event: Noted) -> bool:
         return event.places is not None or bool(self._known)
 
-    def _publish(self, event: _Noted) -> None:
+    def _publish(self, event: Noted) -> None:
         """What threads had fenced before a barrier, others may release after it."""
         for block in event.places.tolist():
             before = self._barrier.get(block, 0)
@@ -248,13 +174,13 @@ class Releases:
         for thread in those & self._open:
             for takes in self._takes[thread].values():
                 last = takes[-1]
-                takes[-1] = _Take(
+                takes[-1] = Take(
                     last.turn, min(last.near, now), min(last.wide, now if wide else _NEVER)
                 )
             if wide:
                 self._open.discard(thread)
 
-    def _strong(self, event: _Noted) -> None:
+    def _strong(self, event: Noted) -> None:
         site = event.site
         reads = site.number in self.acquiring
         columns = (event.places, event.threads, event.turns, event.met, event.warp)
@@ -267,18 +193,20 @@ class Releases:
             if site.kind == "load":
                 continue
             if content is None or site.kind == "store":
-                content = self._contents[place] = _Content(place)
+                content = self._contents[place] = Content(place)
             near, wide = int(self._near[thread]), int(self._wide[thread])
             known = self._known.get(thread)
             if site.releases:
                 known = None if event.known is None else event.known[i]
                 near = turn
                 wide = turn if not site.narrow else wide
+            if place in self._takes.get(thread, ()):
+                self._puts.setdefault((thread, place), []).append(Take(turn, near, wide))
             if site.narrow:
                 wide = -1
             block = thread // self.threads
             content.add(
-                _Release(
+                Release(
                     site,
                     thread,
                     block,
@@ -293,7 +221,7 @@ class Releases:
             )
 
     def _read(
-        self, site: Site, place: int, thread: int, turn: int, content: _Content | None
+        self, site: Site, place: int, thread: int, turn: int, content: Content | None
     ) -> None:
         if site.kind == "atomic":
             takes = self._takes.setdefault(thread, {}).setdefault(place, [])
@@ -303,10 +231,10 @@ class Releases:
                 self._open.add(thread)
             if takes and takes[-1].near == _NEVER:
                 takes.pop()  # it tried in vain, or went on without a fence
-            takes.append(_Take(turn, near, wide))
+            takes.append(Take(turn, near, wide))
         if content is None or not content.releases:
             return
-        acquire = _Acquire(site, thread, content, len(content.releases), not site.narrow, turn)
+        acquire = Acquire(site, thread, content, len(content.releases), not site.narrow, turn)
         if site.acquires:
             self._acquired.setdefault(thread // self.threads, []).append(acquire)
             return
@@ -327,6 +255,8 @@ class Releases:
     def ordered(self, time: int, thread: int, site: Site, mine: int, known: Any) -> bool:
         """Whether an access comes before one that ``mine`` makes now at ``site``.
 
+        If it is a lock that brings them in order, ``lock`` says which, and who takes it.
+
         Args:
             time: When ``thread`` made the access.
             thread: A global number, as ``mine``.
@@ -335,6 +265,7 @@ class Releases:
             known: Up to when the asker has seen each thread of its block.
         """
         block = mine // self.threads
+        self.lock = None
         seen: set[tuple[int, int]] = set()
         for acquire in self._acquired.get(block, ()):
             met = acquire.thread == mine or acquire.time <= known[acquire.thread % self.threads]
@@ -345,7 +276,7 @@ class Releases:
         return False
 
     def _through(
-        self, acquire: _Acquire, time: int, thread: int, seen: set[tuple[int, int]]
+        self, acquire: Acquire, time: int, thread: int, seen: set[tuple[int, int]]
     ) -> bool:
         """Whether an acquire takes over what a thread did; on through what others acquired."""
         todo = [acquire]
@@ -365,8 +296,9 @@ class Releases:
                 near = taker == block
                 if not (near or acquire.wide):
                     continue
-                covers = _covers(release, time, thread, near, self.threads)
-                if covers and not self._unprotected(acquire, release, time, thread):
+                handed = covers(release, time, thread, near, self.threads)
+                if handed and not self._unprotected(acquire, release, time, thread):
+                    self._note_lock(acquire, release, time, thread)
                     return True
             for number, release in acquire.content.distinct:
                 if number >= acquire.count:
@@ -378,12 +310,29 @@ class Releases:
                 for before in self._acquired.get(release.block, ()):
                     # One fence may complete the acquire and begin the release.
                     at = before.time - 1
-                    known = _covers(release, at, before.thread, near, self.threads)
+                    known = covers(release, at, before.thread, near, self.threads)
                     if known and self.steering.guards(before.site, release.site):
                         todo.append(before)
         return False
 
-    def _unprotected(self, acquire: _Acquire, release: _Release, time: int, thread: int) -> bool:
+    def _note_lock(self, acquire: Acquire, release: Release, time: int, thread: int) -> None:
+        """Both held the lock: in the other order, the one asking would have to let it go well."""
+        place = acquire.content.place
+        held = self._takes.get(thread, {}).get(place, ())
+        if acquire.site.kind != "atomic" or release.thread != thread:
+            return
+        if any(take.turn < time for take in held) and time < release.end - 1:
+            near = acquire.thread // self.threads == thread // self.threads
+            self.lock = (acquire.thread, place, near)
+
+    def let_go_unfenced(self, lock: tuple[int, int, bool], time: int) -> bool:
+        """Whether a thread let go of a lock with no fence after what it did at a time."""
+        self.blocks()
+        thread, place, near = lock
+        put = next((p for p in self._puts.get((thread, place), ()) if p.turn > time), None)
+        return put is not None and (put.near if near else put.wide) <= time
+
+    def _unprotected(self, acquire: Acquire, release: Release, time: int, thread: int) -> bool:
         """Whether the other took the same lock before its access, without a fence since.
 
         It came first this time; had it come second, nothing would have brought it what the
@@ -397,20 +346,3 @@ class Releases:
             return False
         near = acquire.thread // self.threads == thread // self.threads
         return (last.near if near else last.wide) > time
-
-
-def _covers(release: _Release, time: int, thread: int, near: bool, threads: int) -> bool:
-    """Whether a release hands on what a thread of its block did at a time."""
-    fenced = release.near if near else release.wide
-    if thread == release.thread:
-        return time < fenced or (time == release.end and fenced >= 0)
-    if release.known is not None and fenced > 0 and time <= release.known[thread % threads]:
-        return True
-    if time <= release.met < fenced:
-        return True
-    same = thread % threads // WARP == release.thread % threads // WARP
-    if same and time <= release.warp < fenced:
-        return True
-    if release.published is None or fenced < 0:
-        return False
-    return bool(time <= release.published[0 if near else 1][thread % threads])

@@ -169,6 +169,15 @@ LOCK = (
         " c[0] = c[0] + 1; {1} atomicExch(&lock, 0); }} }}"
     )
 )
+TWO_LOCKS = (
+    "__device__ int lock; "
+    + E
+    + (
+        "(int* d) {{ if (blockIdx.x == {0}) {{ while (atomicCAS(&lock, 0, 1) != 0); {1} d[0] = 1;"
+        " {2} atomicExch(&lock, 0); }} else {{ while (atomicCAS(&lock, 0, 1) != 0);"
+        " __threadfence(); d[0] = 2; __threadfence(); atomicExch(&lock, 0); }} }}"
+    )
+)
 CHAIN = E + (
     "(volatile int* f, volatile int* g, int* d, int* o) {{ if (threadIdx.x) return;"
     " if (blockIdx.x == 0) {{ d[0] = 1; __threadfence(); f[0] = 1; }}"
@@ -187,7 +196,23 @@ def summed() -> list[Any]:
     return [np.arange(128, dtype=np.int32), ints(4), ints(1)]
 
 
+LOCKS: dict[str, tuple[str, int, int, Callable[[], list[Any]], bool]] = {
+    f"a lock; block {block} {what}": (
+        TWO_LOCKS.format(block, *fences),
+        2,
+        1,
+        lambda: [ints(1)],
+        not all(fences),
+    )
+    for block in (0, 1)
+    for what, fences in {
+        "does not fence when it takes it": ("", FENCE),
+        "does not fence when it lets go": (FENCE, ""),
+        "fences as the other does": (FENCE, FENCE),
+    }.items()
+}
 CASES: dict[str, tuple[str, int, int, Callable[[], list[Any]], bool]] = {
+    **LOCKS,
     "volatile shared memory, no barrier": (
         E + "(int* o) { __shared__ volatile int s[64]; s[threadIdx.x] = threadIdx.x;"
         " o[threadIdx.x] = s[63 - threadIdx.x]; }", 1, 64, lambda: [ints(64)], True),

@@ -31,9 +31,9 @@ class Guard:
 
     def ptx(self) -> Iterator[str]:
         """Sets ``%g``."""
-        yield f"setp.ge.u32 %g, %tid, {self.low};"
-        yield f"setp.lt.and.u32 %g, %tid, {self.high}, %g;"
-        yield f"rem.u32 %a, %tid, {self.step};"
+        yield f"setp.ge.u32 %g, %me, {self.low};"
+        yield f"setp.lt.and.u32 %g, %me, {self.high}, %g;"
+        yield f"rem.u32 %a, %me, {self.step};"
         yield f"setp.eq.and.u32 %g, %a, {self.rest}, %g;"
         if self.block >= 0:
             yield f"setp.eq.and.u32 %g, %cta, {self.block}, %g;"
@@ -74,7 +74,7 @@ class Access:
 
     def ptx(self, number: int, equal: bool) -> Iterator[str]:
         bits = self.width * 8
-        yield f"xor.b32 %a, %tid, {self.flip};"
+        yield f"xor.b32 %a, %me, {self.flip};"
         yield f"mul.lo.u32 %a, %a, {self.stride};"
         yield f"mad.lo.u32 %a, %cta, {self.far}, %a;"
         yield f"add.u32 %a, %a, {self.start};"
@@ -85,7 +85,7 @@ class Access:
         yield "mov.u32 %v, 0x5a5a5a5a;"
         if not equal:
             yield f"mad.lo.u32 %v, %cta, 0x400, {number << 16};"
-            yield "add.u32 %v, %v, %tid;"
+            yield "add.u32 %v, %v, %me;"
             yield "mul.lo.u32 %v, %v, 0x9e3779b1;"
         yield "mov.b64 %v2, {%v, %v};"
         yield from self.guard.ptx()
@@ -123,7 +123,7 @@ class WarpBarrier:
     mask: int = 0xFFFFFFFF
 
     def ptx(self, number: int, equal: bool) -> Iterator[str]:
-        yield "and.b32 %b, %tid, 31;"
+        yield "and.b32 %b, %me, 31;"
         yield f"mov.u32 %a, {self.mask:#x};"
         yield "shr.u32 %a, %a, %b;"
         yield "and.b32 %a, %a, 1;"
@@ -142,7 +142,7 @@ class NamedBarrier:
 
     def ptx(self, number: int, equal: bool) -> Iterator[str]:
         count = WARP * (len(self.waits) + len(self.arrives))
-        yield "shr.u32 %a, %tid, 5;"
+        yield "shr.u32 %a, %me, 5;"
         for part, warps in (("arrive", self.arrives), ("sync", self.waits)):
             for warp in warps:
                 yield f"setp.eq.u32 %g, %a, {warp};"
@@ -192,7 +192,7 @@ class Flag:
             for word, scope in (("release", self.put), ("acquire", self.get))
         )
         for (block, tid), end in ((self.giver, f"M{number}"), (self.taker, f"N{number}")):
-            yield f"setp.eq.u32 %g, %tid, {tid};"
+            yield f"setp.eq.u32 %g, %me, {tid};"
             yield f"setp.eq.and.u32 %g, %cta, {block}, %g;"
             yield f"@!%g bra {end};"
             if end[0] == "M":
@@ -226,10 +226,10 @@ class Program:
         lines = [
             ".version 8.0", ".target sm_90", ".address_size 64",
             ".visible .entry program(.param .u64 data, .param .u64 flags)", "{",
-            f".reg .pred %g; .reg .b32 %tid, %cta, %a, %b, %v, %x, %y{flags};",
+            f".reg .pred %g; .reg .b32 %me, %cta, %a, %b, %v, %x, %y{flags};",
             ".reg .b64 %w, %v2, %x2, %y2, %s, %d, %f;",
             f".shared .align 16 .b8 area[{AREA}];",
-            "mov.u32 %tid, %tid.x; mov.u32 %cta, %ctaid.x; mov.u64 %s, area;",
+            "mov.u32 %me, %tid.x; mov.u32 %cta, %ctaid.x; mov.u64 %s, area;",
             "ld.param.u64 %d, [data]; ld.param.u64 %f, [flags];",
             "cvta.to.global.u64 %d, %d; cvta.to.global.u64 %f, %f;",
         ]  # fmt: skip
