@@ -53,6 +53,7 @@ class _Parser(OperandParser):
             )
         }
         self.location: Location | None = None
+        self.places: dict[tuple[str, int, int], Location] = {}
         self.scope_count = 0
         self.pending_labels: list[str] = []
         self.branch_targets: dict[str, tuple[str, ...]] = {}
@@ -230,6 +231,7 @@ class _Parser(OperandParser):
         """Read a function's body, which is done for those functions only that are called."""
         self.at = start
         self.location = None
+        self.places = {}
         self.current = function
         self.expect("{")
         self.scopes = [{p.name: p.name for p in (*function.params, *function.results)}]
@@ -388,20 +390,17 @@ class _Parser(OperandParser):
         if line == 0:  # compiler-made code: keep the last real line
             return
         self.location = Location(name, line, column, inlined)
+        self.places[name, line, column] = self.location
         if function.location is None:
             function.location = self.location
 
     def inlined_parent(self, file: int, line: int, column: int) -> Location:
-        """The call site; its own inlining is the chain last seen for that line."""
+        """The call site; its own inlining is what was last said of that place."""
         name = self.files.get(file, f"file {file}")
-        here = self.location
-        for _ in range(_INLINED):
-            if here is None:
-                break
-            if here.file == name and here.line == line and here.depth < _INLINED:
+        for here in self.location.chain if self.location else ():
+            if here.file == name and here.line == line and here.column == column:
                 return here
-            here = here.inlined_at
-        return Location(name, line, column)
+        return self.places.get((name, line, column)) or Location(name, line, column)
 
     # -- instructions ---------------------------------------------------------
 
