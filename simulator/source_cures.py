@@ -50,7 +50,15 @@ class Trial:
 
 
 class _Failed(Exception):
-    """An edit that does not compile, does not run, or brings something new."""
+    """An edit that does not compile, does not run, or brings something new.
+
+    Attributes:
+        divergence: Whether all that is new is a barrier that some threads are kept from.
+    """
+
+    def __init__(self, new: Sequence[Fact] = ()) -> None:
+        kinds = {(f.kind, f.severity) for f in new}
+        self.divergence = kinds == {("barrier-divergence", "warning")}
 
 
 class SourceSearch:
@@ -77,6 +85,7 @@ class SourceSearch:
         self.facts = [fact(hazard, {}) for hazard in hazards]
         self.known = {trials[0]: [*self.facts, *(fact(hazard, {}) for hazard in others)]}
         self.tried = 0
+        self._missed: dict[int, Edit] = {}
         self._instructions: dict[tuple[str, int], Instruction] = {}
         for build, kernel in kernels.items():
             for function in parse(kernel.ptx).functions.values():
@@ -145,9 +154,12 @@ class SourceSearch:
                 break
             more -= bool(found)
             tried.append(edit)
-            with contextlib.suppress(_Failed):
+            try:
                 if attempt(edit, tries):
                     break
+            except _Failed as failed:
+                if failed.divergence and edit.text == BLOCK_BARRIER:
+                    self._missed.setdefault(id(hazard), edit)
         if not found:
             for first, second in itertools.product(half[:_HALVES], tried):
                 both = joined(first, second)
@@ -212,11 +224,11 @@ class SourceSearch:
         for build in dict.fromkeys([*first, *self.kernels]):
             facts, _ = self._facts(edits, self._compiled(edits, build), self.trials[0])
             left += facts
-            self._compare(facts, [], self.trials[0])
             rest = [f for f in facts if wanted in same(f, self.known[self.trials[0]])]
             whole = any(f.places == wanted.places and f.told[0] == wanted.told[0] for f in rest)
             if whole and sum(f.told[1] for f in rest) >= hazard.count:
                 raise _Failed
+            self._compare(facts, [], self.trials[0])
             lesser = lesser or bool(rest)
         return left, lesser
 
@@ -255,8 +267,9 @@ class SourceSearch:
         """
         if any(self._present(one, facts) for one in wanted):
             raise _Failed
-        if facts and not all(any(f.within(old) for old in self._known(trial)) for f in facts):
-            raise _Failed
+        new = [f for f in facts if not any(f.within(old) for old in self._known(trial))]
+        if new:
+            raise _Failed(new)
 
     def _present(self, fact: Fact, facts: Sequence[Fact]) -> bool:
         """Whether a finding, or a part of it, is still among these."""
@@ -314,11 +327,18 @@ class SourceSearch:
             h.kind == "waw-race" and h.places & hazard.places and curable(h) for h in self.hazards
         )
         if both is None or collide:
+            near = self._missed.get(id(hazard))
+            if near is not None:
+                return (
+                    f"no cure in one place: __syncthreads() {near.where} line {near.line} would "
+                    "order the two, but threads that a return or branch keeps from it would be "
+                    "missing there"
+                )
             return text
         kind, line = both
         return (
             f"no cure in one place: the {kind} on line {line} both reads and writes, and has to be "
-            "split: read into a variable, then a barrier for all threads, then write"
+            "split, with a barrier for all threads between its halves"
         )
 
     def _together(self) -> None:

@@ -306,6 +306,11 @@ __global__ void k(int* a) {
             "if (t < 63) {\n        int x = a[t + 1];\n        a[t] = x;\n    }",
             "the if on line 3 both reads and writes",
         ),
+        (
+            "__shared__ int s[64];\n    if (t > 49) return;\n"
+            "    s[t] = a[t];\n    a[t] = s[49 - t];",
+            "__syncthreads() after line 5 would order the two, but threads that a return",
+        ),
     ],
 )
 def test_where_no_edit_is_a_cure_it_says_so(tmp_path: Path, body: str, said: str) -> None:
