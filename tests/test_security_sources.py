@@ -96,7 +96,9 @@ def test_an_include_can_name_any_file(tmp_path: Path) -> None:
     """What the page says a source can do."""
     (tmp_path / "secret").write_text("sesame;\n")
     with pytest.raises(CompileError, match="sesame"):
-        Kernel.from_cuda(f'#include "{tmp_path}/secret"\n__global__ void k() {{}}', "k")
+        Kernel.from_cuda(
+            f'#define FILE "{tmp_path}/secret"\n#include FILE\n__global__ void k() {{}}', "k"
+        )
 
 
 # -- the driver, the working folder ---------------------------------------------------------------

@@ -33,7 +33,7 @@ from click.testing import CliRunner
 import simulator
 from kernels import Kernel, KernelError, library
 from kernels.signatures import kernel_names
-from simulator import SimulatorError
+from simulator import ArgumentWarning, SimulatorError
 from tilescope.cli import main
 from tilescope.view import show
 
@@ -220,6 +220,7 @@ def judged(text: str, seed: int) -> tuple[str, str]:
     try:
         with bounded(), warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.simplefilter("ignore", ArgumentWarning)  # all arrays are int32 here
             before = _peak()
             ended = launch(text, seed)
             grown = _peak() - before
