@@ -101,6 +101,17 @@ def test_every_program_is_run() -> None:
     assert {row.file for row in ROWS} == {path.name for path in FOLDER.glob("*.cu")}
 
 
+STYLES = sorted((FOLDER / "styles").glob("*.cu"))
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize("file", STYLES, ids=lambda file: file.stem)
+def test_other_styles_compile_in_both_builds(file: Path, build: str) -> None:
+    """Each fails as it stands: with host code, or headers that are not there."""
+    entry = "k<float,32>" if file.stem == "templ" else "k"
+    assert Kernel.from_cuda(file, entry, build=build).params
+
+
 COMPILE = Path(__file__).parent / "defects" / "compile"
 
 
