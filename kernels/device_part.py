@@ -113,4 +113,8 @@ def _told(
     about = [e for e in errors if not e.of_a_name]
     own = [e for e in about if e.path in files]
     text = "\n".join(e.text for e in own or about)
+    cut = {name for file in files.values() for piece in file.cuts for name in piece.names}
+    for name in dict.fromkeys(re.findall(r'identifier "(\w+)" is undefined', text)):
+        if name in cut:
+            text += f"\n({name} is the host's: it is not marked __device__)"
     return f"{text}\n(left out, not for NVRTC: {', '.join(left_out)})" if left_out else text

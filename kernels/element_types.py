@@ -29,6 +29,10 @@ _SPELLED = {
     "unsigned short int": "unsigned short", "long int": "long", "long long int": "long long",
     "unsigned long int": "unsigned long", "unsigned long long int": "unsigned long long",
 }  # fmt: skip
+_TYPEDEF = re.compile(
+    r"\btypedef\s+(?P<old>[\w ]+?)\s+(?P<new>\w+)\s*;"
+    r"|\busing\s+(?P<alias>\w+)\s*=\s*(?P<type>[\w ]+?)\s*;"
+)
 
 
 def element_types(entry: str, sources: Mapping[str, str], name: str, count: int) -> list[str]:
@@ -45,18 +49,31 @@ def element_types(entry: str, sources: Mapping[str, str], name: str, count: int)
         params = symbol.params
     else:
         found = signatures.find(sources, name)
-        params = tuple(_plain(kind) for kind, _ in found.params) if found else ()
+        named = _typedefs(sources) if found else {}
+        params = tuple(_plain(kind, named) for kind, _ in found.params) if found else ()
     if len(params) != count:
         return [""] * count
     return [kind[:-1] if kind.endswith("*") and kind[-2:] != "**" else "" for kind in params]
 
 
-def _plain(kind: str) -> str:
+def _typedefs(sources: Mapping[str, str]) -> dict[str, str]:
+    """Names that a source gives to types; none that it gives twice, under conditions."""
+    found: dict[str, set[str]] = {}
+    for source in sources.values():
+        for m in _TYPEDEF.finditer(source):
+            kind, name = (m["old"], m["new"]) if m["old"] else (m["type"], m["alias"])
+            found.setdefault(name, set()).add(" ".join(kind.split()))
+    return {name: kinds.pop() for name, kinds in found.items() if len(kinds) == 1}
+
+
+def _plain(kind: str, named: Mapping[str, str]) -> str:
     """A type as it is spelled in a source, without qualifiers."""
     kind = re.sub(r"\b(?:const|volatile|struct|restrict|__restrict__|__restrict)\b", " ", kind)
     kind = re.sub(r"\[[^\]]*\]", "*", kind)
     base, stars = kind.replace("*", " "), kind.count("*")
     words = " ".join(base.split())
+    for _ in range(len(named)):
+        words = named.get(words, words)
     return _SPELLED.get(words, words) + "*" * stars
 
 

@@ -72,8 +72,8 @@ def test_c_linkage_is_read_in_the_source() -> None:
     assert told("c_linkage", zeros("f4"), zeros("u8"), 1) == []
     first, second = told("c_linkage", zeros("f8"), zeros("u4"), 1)
     assert (first[:2], second[:2]) == ("x:", "y:")
-    # A typedef of the file is not followed; what is spelled out is known.
-    assert len(told("known", zeros("f8"), zeros("f4"), zeros("f4"))) == 2
+    assert told("known", zeros("f4"), zeros("u4"), zeros("f8")) == []
+    assert len(told("known", zeros("f8"), zeros("f4"), zeros("f4"))) == 3  # real is a typedef
 
 
 def test_bytes_structs_and_vectors_are_not_complained_of() -> None:

@@ -229,3 +229,16 @@ def test_a_header_that_is_not_there_is_told_where_it_matters() -> None:
         Kernel.from_cuda(source, "k")
     assert 'identifier "Lost" is undefined' in str(caught.value)
     assert str(caught.value).endswith("(left out, not for NVRTC: lost.h)")
+
+
+def test_device_code_that_calls_the_hosts_is_told_why() -> None:
+    source = (
+        "float unmarked(float x) { return x; }\n"
+        "__global__ void k(float* x) { x[0] = unmarked(2.f); }\n"
+        "int main() { k<<<1, 1>>>(0); }\n"
+    )
+    with pytest.raises(CompileError) as caught:
+        Kernel.from_cuda(source, "k")
+    first, *_, last = str(caught.value).splitlines()
+    assert first == 'kernel.cu(2): error: identifier "unmarked" is undefined'
+    assert last == "(unmarked is the host's: it is not marked __device__)"
