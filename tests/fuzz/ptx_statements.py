@@ -54,8 +54,7 @@ class Writer:
         ]  # fmt: skip
         if not self.in_function:
             anywhere += [(3, self.own_memory), (2, self.constant_memory), (1.5, self.atomic),
-                         (0.5, self.call), (0.4, self.address), (0.3, self.nothing),
-                         (0.1, self.lock)]  # fmt: skip
+                         (0.5, self.call), (0.4, self.address), (0.3, self.nothing)]  # fmt: skip
         if self.depth < 3:
             anywhere += [(1.2, self.branch), (0.8, self.loop), (0.5, self.switch)]
         if uniform:
@@ -294,24 +293,6 @@ class Writer:
         name = f"{opcode}{space}.{operation}.{kind}"
         self.program.names.add(name)
         return Statement(f"{self.guard()}{name} {result}[{base}+{8 * number}], {self.reg(c)};")
-
-    def lock(self) -> Statement:
-        """An update under a spin lock of the block or of the grid; sums commute."""
-        space, base, scope = self.rng.choice(
-            [(".shared", "%a7", "cta"), (".global", "%a2", "gpu"), (".global", "%a2", "gpu")]
-        )
-        value = self.reg("r")
-        self.program.names.add("spin lock")
-        release = self.rng.choice(
-            [f"fence.acq_rel.{scope};\natom{space}.exch.b32 %t9, [{base}+{{o}}], 0;",
-             f"st.release.{scope}{space}.b32 [{base}+{{o}}], 0;"]
-        ).replace("{o}", "56")  # fmt: skip
-        return Statement(
-            f"B{{id}}:\natom{space}.cas.b32 %t9, [{base}+56], 0, 1;\n"
-            f"setp.ne.u32 %q2, %t9, 0;\n@%q2 bra B{{id}};\nfence.acq_rel.{scope};\n"
-            f"ld{space}.u32 %t9, [{base}+60];\nadd.u32 %t9, %t9, {value};\n"
-            f"st{space}.u32 [{base}+60], %t9;\n{release}"
-        )
 
     # -- where all threads of the block come ------------------------------------------
 
