@@ -133,6 +133,8 @@ class _Checker:
     def fits(self, reg: Reg, kind: str, wider: bool) -> None:
         """A register for a type."""
         found = self.declared(reg)
+        if self.many() and kind in ("f32", "f64") and found in (f"s{kind[1:]}", f"u{kind[1:]}"):
+            return  # as ptxas has it in vectors
         if found == "b128":
             raise NotYet("128-bit values")
         if not holds(found, kind, wider):
@@ -207,7 +209,7 @@ class _Checker:
         elif spec in ("policy", "predicate"):
             if isinstance(operand, Symbol) or (spec == "predicate" and isinstance(operand, Imm)):
                 raise Wrong(f"{shown(operand)} cannot stand there")
-            self.value("b64" if spec == "policy" else "pred", operand)
+            self.value("u64" if spec == "policy" else "pred", operand)
         elif spec.startswith("v:"):
             for one, item in zip(self.each(spec), self.items(spec, operand), strict=True):
                 self.value(one, item)
@@ -269,8 +271,11 @@ class _Checker:
         wide = operand.name in _WIDE_SPECIALS
         predicate = operand.name == "%is_explicit_cluster"
         size = bits(kind)
-        fitting = kind[0] in "bus" and kind not in ("bf16", "b8", "u8", "s8")
-        fitting &= (size == 64) == wide or (operand.name in _EITHER and size == 32)
+        fitting = kind[0] in "bus" and kind != "bf16" and (size > 8 or "~" in spec)
+        if "~" in spec:
+            fitting &= size <= (64 if wide else 32)
+        else:
+            fitting &= (size == 64) == wide or (operand.name in _EITHER and size == 32)
         if predicate != (kind == "pred") or not (fitting or predicate):
             raise Wrong(f"{operand.name} for a value of type .{kind}")
 

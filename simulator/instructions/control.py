@@ -56,6 +56,7 @@ plain(
         proxy! async::generic acquire|release \
             sync_restrict::shared::cta|sync_restrict::shared::cluster cluster : clusters
         proxy! async shared::cluster : clusters
+        proxy! async sync_restrict::shared::cta|sync_restrict::shared::cluster : clusters
         proxy! tensormap::generic acquire|release cta|cluster|gpu|sys : tensor maps
     """,
 )  # fmt: skip

@@ -37,33 +37,33 @@ _CLAMPED = "\n".join(  # .sat where the target does not hold all numbers of the 
     forms=f"""
         .{_ANY} .{_ANY} : t0~ = t~%
         {_CLAMPED}
-        rni|rzi|rmi|rpi sat? .{_ANY} .f16|f64 : t0~ = t~%
-        rni|rzi|rmi|rpi sat? ftz? .{_ANY} .f32 : t0~ = t~%
-        rni|rzi|rmi|rpi .s16|u16|s32|u32|s64|u64 .bf16 : t0~ = t~%
-        rn|rz|rm|rp sat? .f16|f64 .{_ANY} : t0~ = t~%
-        rn|rz|rm|rp sat? ftz? .f32 .{_ANY} : t0~ = t~%
-        rn|rz|rm|rp .bf16 .s16|u16|s32|u32|s64|u64 : t0~ = t~%
-        rni|rzi|rmi|rpi? sat? .f16 .f16 : t0~ = t~%
-        rni|rzi|rmi|rpi? sat? .f64 .f64 : t0~ = t~%
-        rni|rzi|rmi|rpi? sat? ftz? .f32 .f32 : t0~ = t~%
-        rni|rzi|rmi|rpi? .bf16 .bf16 : t0~ = t~%
-        sat? .f64 .f16 : t0~ = t~%
-        sat? ftz? .f64 .f32 : t0~ = t~%
-        sat? ftz? .f32 .f16 : t0~ = t~%
-        ftz? rn|rz|rm|rp? .f32 .bf16 : t0~ = t~%
-        rn|rz|rm|rp? .f64 .bf16 : t0~ = t~%
-        rn|rz|rm|rp? .f16 .bf16 : t0~ = t~%
-        rn|rz|rm|rp? .bf16 .f16 : t0~ = t~%
-        rn|rz|rm|rp sat? ftz? .f32 .f64 : t0~ = t~%
-        rn|rz|rm|rp sat? .f16 .f64 : t0~ = t~%
-        rn|rz|rm|rp .bf16 .f64 : t0~ = t~%
-        rn|rz|rm|rp sat? ftz? .f16 .f32 : t0~ = t~%
-        rn|rz|rm|rp ftz? .bf16 .f32 : t0~ = t~%
-        rn|rz relu? satfinite? .f16|bf16 .f32 : t0~ = t~%
+        rni|rzi|rmi|rpi sat? .{_ANY} .f16|f64 : t0~ = t~
+        rni|rzi|rmi|rpi sat? ftz? .{_ANY} .f32 : t0~ = t~
+        rni|rzi|rmi|rpi .s16|u16|s32|u32|s64|u64 .bf16 : t0~ = t~
+        rn|rz|rm|rp sat? .f16|f64 .{_ANY} : t0~ = t~
+        rn|rz|rm|rp sat? ftz? .f32 .{_ANY} : t0~ = t~
+        rn|rz|rm|rp .bf16 .s16|u16|s32|u32|s64|u64 : t0~ = t~
+        rni|rzi|rmi|rpi? sat? .f16 .f16 : t0~ = t~
+        rni|rzi|rmi|rpi? sat? .f64 .f64 : t0~ = t~
+        rni|rzi|rmi|rpi? sat? ftz? .f32 .f32 : t0~ = t~
+        rni|rzi|rmi|rpi? .bf16 .bf16 : t0~ = t~
+        sat? .f64 .f16 : t0~ = t~
+        sat? ftz? .f64 .f32 : t0~ = t~
+        sat? ftz? .f32 .f16 : t0~ = t~
+        ftz? rn|rz|rm|rp? .f32 .bf16 : t0~ = t~
+        rn|rz|rm|rp? .f64 .bf16 : t0~ = t~
+        rn|rz|rm|rp? .f16 .bf16 : t0~ = t~
+        rn|rz|rm|rp? .bf16 .f16 : t0~ = t~
+        rn|rz|rm|rp sat? ftz? .f32 .f64 : t0~ = t~
+        rn|rz|rm|rp sat? .f16 .f64 : t0~ = t~
+        rn|rz|rm|rp .bf16 .f64 : t0~ = t~
+        rn|rz|rm|rp sat? ftz? .f16 .f32 : t0~ = t~
+        rn|rz|rm|rp ftz? .bf16 .f32 : t0~ = t~
+        rn|rz relu? satfinite? .f16|bf16 .f32 : t0~ = t~
         rn|rz relu? satfinite? .f16x2|bf16x2 .f32 : t0~ = t~ t~
-        rn|rz relu? .tf32 .f32 : t0~ = t~%
-        rn|rz relu? satfinite .tf32 .f32 @100 : t0~ = t~%
-        rna satfinite? .tf32 .f32 : t0~ = t~%
+        rn|rz relu? .tf32 .f32 : t0~ = t~
+        rn|rz relu? satfinite .tf32 .f32 @100 : t0~ = t~
+        rna satfinite? .tf32 .f32 : t0~ = t~
         pack! sat .u16|s16 .s32 : b32 = t t
         pack! sat .u8|s8|u4|s4|u2|s2 .s32 .b32 : b32 = s32 s32 b32
     """,
@@ -105,9 +105,8 @@ def _conversion(ins: Instruction, target: str, source: str) -> Callable[[Any], A
 
 def _pack(ins: Instruction) -> Op:
     """``cvt.pack.sat``: two integers clamped to few bits, above each other, below ``c``."""
-    name = ins.modifiers[ins.modifiers.index("sat") + 1] if ins.has("sat") else ""
-    if name not in ("u16", "s16", "u8", "s8", "u4", "s4", "u2", "s2"):
-        raise Unsupported("this type")
+    narrow = ("u16", "s16", "u8", "s8", "u4", "s4", "u2", "s2")
+    name = next(m for m in ins.modifiers if m in narrow)
     bits = int(name[1:])
     low, high = (0, 2**bits - 1) if name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     ones, up = np.uint32(2**bits - 1), np.uint32(bits)

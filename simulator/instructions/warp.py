@@ -22,8 +22,8 @@ MOVEMENT = "Data Movement and Conversion Instructions"
 @row(
     "shfl", section=MOVEMENT, kind="warp-sync",
     forms="""
-        sync up|down|bfly|idx .b32 : t|pred? = t i32 i32 i32
-        up|down|bfly|idx .b32 @-69 : t|pred? = t i32 i32
+        sync up|down|bfly|idx .b32 : t|pred? = t t t i32
+        up|down|bfly|idx .b32 @-69 : t|pred? = t t t
     """,
 )  # fmt: skip
 def shuffle(ins: Instruction) -> Op:
