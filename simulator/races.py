@@ -26,6 +26,7 @@ from .releases import Releases
 from .shadow import Conflict, History, Ordered, Shadow, clash
 from .site import Site
 from .steering import Steering
+from .unwritten import Unwritten
 from .written import compare, written
 
 _DOUBTS = 100_000
@@ -81,6 +82,7 @@ class RaceCheck:
             places = -(-self.shared_bytes // self.granule) * geometry.columns
             self.shared_shadow = Shadow(geometry.everyone, geometry.threads)
             self.written = np.zeros(places, bool)
+        self.unwritten = Unwritten(self.uninitialised)
         self.intervals.start(geometry)
 
     def finish(self) -> None:
@@ -88,6 +90,7 @@ class RaceCheck:
         if self.shared_shadow is None:
             self.intervals.close()
         else:
+            self.unwritten.tell(self.shared_shadow, self.order)
             self.book.count("shared", {-1: self.shared_shadow}, not self.synchronised, True)
 
     def end(self) -> None:
@@ -133,6 +136,7 @@ class RaceCheck:
             self.releases.barrier(self._threads(lanes), self.now, self._whole_blocks(lanes))
         if self.shared_shadow is not None:
             if whole:
+                self.unwritten.tell(self.shared_shadow, self.order)
                 self.shared_shadow.clear()
         elif whole:
             self.intervals.close()
@@ -186,7 +190,7 @@ class RaceCheck:
                 missing = ~self.written[place]
                 if missing.any():
                     at = np.flatnonzero(missing)
-                    self.uninitialised(site, lanes.address[at], lanes.thread[at], lanes.column[at])
+                    self.unwritten.add(site, lanes, at, place[at], thread[at], self.now)
             if site.kind != "load":
                 self.written[place] = True
             if self.races:
@@ -222,8 +226,7 @@ class RaceCheck:
                     lock,
                 )
             self._locked = []
-        how = clash(site, site) if site.kind != "load" else ""
-        if how:
+        if how := clash(site, site):
             self._write_down(
                 event, site, how, lambda distance: shadow.within(place, thread, distance),
                 None, values, part,
@@ -362,8 +365,7 @@ class RaceCheck:
 
         Block by block, threads ascending, as ``atomics`` has it.
         """
-        g, site = self.geometry, event.site
-        releases = self.releases
+        g, site, releases = self.geometry, event.site, self.releases
         if releases is None or not releases.acquiring:
             return
         lanes = lanes_of(g, site, event.address, event.mask, g.columns)

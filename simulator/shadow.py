@@ -136,6 +136,16 @@ class Shadow:
         history = self.histories.setdefault(site.number, History(site))
         history.add(place * self.threads + thread, now, values, since)
 
+    def others_since(self, history: History, place: Any, thread: Any, now: int) -> Any:
+        """For each location, whether another thread than the one given accessed it after a time."""
+        found = np.zeros(len(place), bool)
+        begin = np.searchsorted(history.keys, place * self.threads)
+        end = np.searchsorted(history.keys, (place + 1) * self.threads)
+        for lane, entry in _pieces(begin, end):
+            other = history.keys[entry] % self.threads != thread[lane]
+            found[lane[other & (history.times[entry] > now)]] = True
+        return found
+
     def races(
         self, history: History, place: Any, thread: Any, ordered: Ordered, distance: str
     ) -> Iterator[Conflict]:

@@ -355,3 +355,21 @@ def test_a_volatile_flag_that_is_only_polled(build: str) -> None:
         " if (threadIdx.x == 0) f = 1; if (threadIdx.x == 32) { while (f == 0); o[0] = 1; } }"
     )
     assert races(text, "k", build, 1, 64, [ints(1)], "lockstep") == []
+
+
+def hazards_of(text: str, schedule: str | int) -> set[tuple[str, int]]:
+    run = simulator.launch(compiled(text, "k", "device"), 1, 64, [ints(64)], schedule=schedule)
+    return {(h.kind, h.count) for h in run.hazards}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_what_is_written_too_late_is_a_race_and_what_never_is_not_initialised(
+    schedule: str | int,
+) -> None:
+    text = E + (
+        "(int* o) { __shared__ int s[64]; WRITE o[threadIdx.x] = s[63 - threadIdx.x];"
+        " __syncthreads(); s[threadIdx.x] = 1; __syncthreads(); o[threadIdx.x] += s[threadIdx.x]; }"
+    )
+    late = text.replace("WRITE", "s[threadIdx.x] = 2;")
+    assert hazards_of(late, schedule) == {("raw-race", 32)}
+    assert hazards_of(text.replace("WRITE", ""), schedule) == {("uninitialised", 64)}
