@@ -57,6 +57,9 @@ class Memories:
     Attributes:
         allocations: Global arrays by number.
         report: Called with each bad access (``Findings.memory``); ``None``: not checked.
+        writes: Counts what may have changed global or shared memory; ``local_writes``: stores
+            to local memory.
+        exact: Whether to look if an atomic changes anything; ``watched``: and a store.
         local_start: What bytes of every thread's local memory hold at the start, by address;
             zero if left out.
     """
@@ -71,6 +74,8 @@ class Memories:
         self.layout, self.allocations, self.shared_bytes = layout, allocations, shared_bytes
         self.report = report
         self.local_start: Mapping[int, int] = {}
+        self.writes = self.local_writes = 0
+        self.exact = self.watched = False
         self.observers: list[AccessObserver] = []
         self.geometry: Geometry
         self.shared: ColumnMemory
@@ -84,10 +89,16 @@ class Memories:
         for address, value in self.local_start.items():
             self.local.words[address // 4] |= np.uint32(value << address % 4 * 8).view(np.int32)
 
-    def state(self) -> list[Any]:
-        """What the kernel can change and more than one thread can see."""
-        arrays = [a.buffer for a in self.allocations.values() if a.writable]
-        return [*arrays, self.shared.words]
+    def stored(self, index: Any, values: tuple[Any, ...], mask: Any) -> None:
+        """A store is about to happen; while memory is watched, one that changes nothing is none."""
+        if index.space == "local":
+            self.local_writes += 1
+            return
+        if self.watched:
+            on = np.bool_(True) if mask is None else mask
+            if not any(((v != b) & on).any() for v, b in zip(values, index.load(), strict=True)):
+                return
+        self.writes += 1
 
     # -- address to index -------------------------------------------------------
 
@@ -296,6 +307,7 @@ class Access:
     def store(self, base: Any, mask: Any, *values: Any) -> None:
         """Write; lanes that are off write nothing."""
         self._look(base, mask, values)
+        self.memories.stored(self.index, values, mask)
         self.index.store(values, mask)
 
     def atomic(self, base: Any, mask: Any, *values: Any) -> Any:
@@ -321,9 +333,12 @@ class Access:
             everywhere = np.ones(geometry.shape, bool)
             where = place.positions(geometry.shape, everywhere)[flat]
             flushes = place.space == "global"
+            before = place.read(where) if self.memories.exact else None
             seen = atomics.apply(
                 site.operation, site.type, where, tuple(pick(v) for v in values),
                 place.read, place.write, flushes,
             )  # fmt: skip
             old.reshape(-1)[flat] = seen
+            if before is None or (seen != before).any() or (place.read(where) != before).any():
+                self.memories.writes += 1
         return old

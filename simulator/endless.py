@@ -39,8 +39,10 @@ class _Kept:
         """Of lanes that come to a block, those that have been there with the same registers."""
         if number not in self.groups:
             return np.bool_(False)
-        before = self.groups[number]
-        same = _on(before) & _on(lanes)
+        return self.equal(_on(self.groups[number]) & _on(lanes))
+
+    def equal(self, same: Any) -> Any:
+        """Of some lanes, those that have the same registers as then."""
         now = self.machine.registers
         for place, index in enumerate(self.order):
             new, old = now[index], self.registers[index]
@@ -58,28 +60,38 @@ class _Round:
 
     def __init__(self, machine: Machine, number: int, mask: Any) -> None:
         self.machine = machine
-        self.kept = _Kept(machine, number, mask)
-        self.memory = [np.copy(part) for part in machine.memories.state()]
-        self.local = np.copy(machine.memories.local.words)
-        shape = machine.geometry.shape
-        self.moved = np.zeros(shape, bool)
-        self.returned = np.zeros(shape, bool)
-        self.held = self._held()
+        self.started = machine.step
+        self.writes = machine.memories.writes
+        machine.memories.watched = machine.memories.exact = True
         self.met = False
         self.last = -1
         self.visited: set[int] = set()
+        self._keep(number, mask)
 
-    def _held(self) -> list[tuple[int, Any]]:
+    def _keep(self, number: int, mask: Any) -> None:
+        """Keep the state as it is now; nobody has moved."""
         machine = self.machine
+        self.kept = _Kept(machine, number, mask)
+        self.local = np.copy(machine.memories.local.words)
+        self.moved = np.zeros(machine.geometry.shape, bool)
+        self.returned = np.zeros(machine.geometry.shape, bool)
+        self.held = self._held()
+
+    def _held(self) -> dict[int, Any]:
+        """The lanes that are held at barriers and warp instructions, by block."""
+        machine, shape = self.machine, self.moved.shape
         waiting = [(wait.block.number, wait.mask) for wait in machine.barriers.waiting]
-        return [*machine.gates.parked.items(), *waiting]
+        held: dict[int, Any] = {}
+        for number, mask in [*machine.gates.parked.items(), *waiting]:
+            held[number] = held.get(number, np.zeros(shape, bool)) | _on(mask)
+        return held
 
     def proves(self, number: int, mask: Any) -> bool | None:
         """Whether the round is closed; ``None`` if it has failed. Called before each block."""
         machine = self.machine
         if self.last >= 0:
             block = machine.program.blocks[self.last]
-            if self.last in machine.map.writers and not self._unchanged():
+            if machine.memories.writes != self.writes:
                 return None
             self.met |= block.gate is not None or block.kind == "barrier"
         if machine.names["S"].reads != self.kept.clock:
@@ -87,12 +99,11 @@ class _Round:
         self.last = number
         self.visited.add(number)
         closed = self._close(number, mask)
+        age = machine.step - self.started
+        if not closed and self.met and age >= _VISITS and age & (age - 1) == 0:
+            self._keep(number, mask)  # it may have begun on the way to what comes back
         self.moved |= _on(mask)
         return closed
-
-    def _unchanged(self) -> bool:
-        now = self.machine.memories.state()
-        return all(np.array_equal(a, b) for a, b in zip(now, self.memory, strict=True))
 
     def _close(self, number: int, mask: Any) -> bool:
         machine = self.machine
@@ -114,10 +125,54 @@ class _Round:
             if not (same and ((self.kept.same(group, lanes) & self.moved) | ~before).all()):
                 return False
         held = self._held()
-        return len(held) == len(self.held) and all(
-            a[0] == b[0] and np.array_equal(a[1], b[1])
-            for a, b in zip(held, self.held, strict=True)
+        return held.keys() == self.held.keys() and all(
+            np.array_equal(lanes, self.held[group])
+            and ((self.kept.equal(lanes) & self.moved) | ~lanes).all()
+            for group, lanes in held.items()
         )
+
+
+class Idle:
+    """Lanes that wait for a change of memory by looking at it again and again.
+
+    They came back to where they look, with all registers and all memory as they were, and
+    met nobody on the way: until somebody writes they do the same again, and need not run.
+
+    Attributes:
+        lanes: Those lanes; ``None`` if there are none.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.lanes: Any = None
+        self.visited: set[int] = set()
+        self._since: tuple[int, ...] = ()
+        self._looks: dict[int, list[_Kept]] = {}
+
+    def look(self, number: int, mask: Any) -> None:
+        """Lanes come to a block that looks at what others may change."""
+        memories = self.machine.memories
+        clock = self.machine.names["S"].reads
+        now = (memories.writes, memories.local_writes, self.machine.meets, clock)
+        if now != self._since:
+            self._since = now
+            self._looks.clear()
+            self.visited = {number}
+        looks = self._looks.setdefault(number, [])
+        for kept in looks:
+            same = kept.same(number, mask)
+            if same.any():
+                self.lanes = same if self.lanes is None else self.lanes | same
+        del looks[: -_VISITS + 1]
+        looks.append(_Kept(self.machine, number, mask))
+
+    def awake(self, groups: dict[int, Any]) -> dict[int, Any]:
+        """The groups without lanes that are idle."""
+        if self._since[0] != self.machine.memories.writes:
+            self.lanes = None
+            return groups
+        found = {number: _on(mask) & ~self.lanes for number, mask in groups.items()}
+        return {number: mask for number, mask in found.items() if mask.any()}
 
 
 class Endless:
@@ -181,7 +236,7 @@ class Endless:
     def _go_round(self, number: int, mask: Any) -> None:
         """Has everybody had a turn, and come back, with nothing changed?"""
         assert self.round is not None
-        machine, started = self.machine, self.round.kept.step
+        machine, started = self.machine, self.round.started
         closed = self.round.proves(number, mask)
         late = machine.step - started > max(4096, started // 2)
         if late and closed is False and machine.others_to_come and self.polled:
@@ -195,11 +250,12 @@ class Endless:
                 raise self._stuck("repeats", number, mask)
         if closed is not False or late:
             self.round = None
+            machine.memories.watched = False
 
     def _stuck(self, why: str, number: int, mask: Any) -> Stuck:
         machine = self.machine
-        visited = self.round.visited if self.round else None
-        machine.visited = visited
+        machine.memories.watched = False
+        machine.visited = self.round.visited if self.round else None
         return Stuck(why, machine.barriers.never(), {**machine.groups, number: mask}, machine.step)
 
 

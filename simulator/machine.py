@@ -15,7 +15,7 @@ import numpy as np
 from .access import Memories
 from .barriers import Barriers
 from .blocks import EXIT
-from .endless import Endless, cycle
+from .endless import Endless, Idle, cycle
 from .gates import Gates
 from .geometry import Geometry
 from .module import Instruction
@@ -94,7 +94,8 @@ class Machine:
         self._active = {}
         self.together = 0
         self.visited: set[int] | None = None
-        self.endless = Endless(self)
+        self.meets = 0
+        self.endless, self.idle = Endless(self), Idle(self)
         self.schedule.start(geometry)
         while not self.finished:
             if not self.groups and not self.barriers.release() and not self.barriers.release(True):
@@ -118,7 +119,8 @@ class Machine:
                 mask = self.alive
         else:
             alone = False
-        if not alone and self.step % _FAIR == 0:
+        self.memories.exact = not alone or self.memories.watched
+        if not alone and (self.endless.turns or self.step % _FAIR == 0):
             self.barriers.release()
         while True:
             self.step += 1
@@ -126,6 +128,7 @@ class Machine:
                 self.endless.look(number, mask)
             block = self.program.blocks[number]
             if block.gate is not None:
+                self.meets += 1
                 through = self.gates.through(block, mask, alone)
                 if through is False:
                     return
@@ -133,6 +136,10 @@ class Machine:
                 mask = through
                 if block.warp_barrier:
                     self.listener.warp_sync(mask, self.gates.members(block))
+            if not alone:
+                self.idle.visited.add(number)
+                if number in self.map.pollers and not self.endless.turns:
+                    self.idle.look(number, mask)
             if number in self.map.heads:
                 self.paths.enter(number, None if alone else mask)
             threads, warps = self.count(mask)
@@ -154,15 +161,40 @@ class Machine:
 
     def _pick(self) -> tuple[int, Any, bool]:
         """Choose lanes: the schedule does, but nobody waits for ever."""
-        if len(self.groups) > 1:
+        groups = self.groups
+        if self.endless.turns:
+            self.idle.lanes = None
+            number = min(groups, key=lambda n: self.ages.get(n, -1))
+            return number, groups[number], True
+        if self.idle.lanes is not None:
+            groups = self.idle.awake(groups)
+            while not groups:
+                self._let_in()
+                groups = self.idle.awake(self.groups)
+        oldest = None
+        if len(groups) > 1:
             often = _OFTEN if self.step - self.together > _APART else _FAIR
-            if self.endless.turns:
-                number = min(self.groups, key=lambda n: self.ages.get(n, -1))
-                return number, self.groups[number], True
             if self.step % often == 0:
-                oldest = min(self.groups, key=lambda n: self.ages.get(n, -1))
-                return self.schedule.pick(self.groups, oldest)
-        return self.schedule.pick(self.groups, None)
+                oldest = min(groups, key=lambda n: self.ages.get(n, -1))
+        number, mask, whole = self.schedule.pick(groups, oldest)
+        if groups is self.groups:
+            return number, mask, whole
+        before = self.groups[number]
+        rest = ~mask if before is None else before & ~mask
+        self.groups[number] = rest
+        if not rest.any():
+            del self.groups[number]
+        return number, mask, False
+
+    def _let_in(self) -> None:
+        """All that could run are idle: nobody is going to write what they wait for."""
+        if self.barriers.release() or self.barriers.release(loose=True):
+            return
+        if self.gates.parked:
+            self.gates.force()
+            return
+        self.visited = self.idle.visited
+        raise Stuck("repeats", self.barriers.never(), dict(self.groups), self.step)
 
     def count(self, mask: Any) -> tuple[int, int]:
         """Threads of a mask, and warps that have one of them."""
@@ -207,6 +239,7 @@ class Machine:
             self.join(block.block.targets[0], yes)
             return None
         if kind == "barrier":
+            self.meets += 1
             return self.barriers.come(block, out, mask, alone)
         if kind == "call":
             follow = np.int32(block.block.follow)

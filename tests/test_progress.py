@@ -1,0 +1,329 @@
+"""Schedules are fair: what can come to its end does, and only what cannot is endless."""
+
+from __future__ import annotations
+
+import functools
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+
+DEFECTS = Path(__file__).parent / "defects"
+SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 0, 1)
+BUILDS = ("device", "source")
+
+
+@functools.cache
+def compiled(source: str, entry: str, build: str) -> Kernel:
+    return Kernel.from_cuda(source, entry, build=build)
+
+
+def stopped(run: simulator.Run) -> list[tuple[str, str, tuple[int, ...]]]:
+    """What was said of threads that do not come to their end."""
+    kinds = ("deadlock", "livelock", "barrier-divergence", "bad-mask")
+    return [(h.kind, h.severity, h.lines) for h in run.hazards if h.kind in kinds]
+
+
+def ints(*sizes: int) -> list[Any]:
+    return [np.zeros(size, np.int32) for size in sizes]
+
+
+# -- the defects ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize(
+    ("file", "entry", "grid", "block", "args", "last"),
+    [
+        ("random/false_deadlock_seed.cu", "k", 2, 32, [1, 1, 1], [1]),
+        ("random/false_deadlock_seed.cu", "spin", 6, 32, [1], [6]),
+        ("order/spin_false_deadlock.cu", "kmain", 2, 1, [1], [1]),
+    ],
+)
+def test_the_defects_end(
+    file: str, entry: str, grid: int, block: int, args: list[int], last: list[int], build: str
+) -> None:
+    kernel = compiled((DEFECTS / file).read_text(), entry, build)
+    for schedule in (*SCHEDULES, 2, 3):
+        given = ints(*args)
+        run = simulator.launch(kernel, grid, block, given, schedule=schedule)
+        assert stopped(run) == [], schedule
+        assert given[-1].tolist() == last, schedule
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_a_flag_that_is_set_late(build: str) -> None:
+    kernel = compiled((DEFECTS / "random/false_deadlock_slow_setter.cu").read_text(), "k", build)
+    for schedule in SCHEDULES:
+        out = np.zeros(192, np.int32)
+        run = simulator.launch(kernel, 1, 96, [out, 1000], schedule=schedule)
+        assert run.hazards == [], schedule
+        assert out[:96].tolist() == [t // 32 for t in range(96)]
+
+
+# -- small programs of locks, flags and messages ------------------------------------------
+
+WAIT = {
+    "atomic": "while (atomicAdd({0}, 0) != {1}) {{}}",
+    "volatile": "while (*(volatile int*){0} != {1}) {{}}",
+    "acquire": 'do asm volatile("ld.acquire.gpu.s32 %0, [%1];" : "=r"(seen) : "l"({0}) : "memory");'
+    " while (seen != {1});",
+    "backoff": "for (int ns = 8; atomicCAS({0}, -1, -1) != {1}; ns = min(2 * ns, 256))"
+    " __nanosleep(ns);",
+}
+SET = {"atomic": "atomicExch({0}, {1});", "volatile": "*(volatile int*){0} = {1};"}
+TAKE = {
+    "cas": "while (atomicCAS({0}, 0, 1) != 0) {{}}",
+    "exchange": "while (atomicExch({0}, 1) != 0) {{}}",
+    "test_first": "while (*(volatile int*){0} != 0 || atomicCAS({0}, 0, 1) != 0) {{}}",
+}
+HEAD = """\
+__global__ void k(int* count, int* room, int n) {
+    __shared__ int inner[8];
+    int t = threadIdx.x, w = t / 32, b = blockIdx.x, i = b * blockDim.x + t, seen = 0;
+    if (t < 8) inner[t] = 0;
+    __syncthreads();
+"""
+
+
+class Program:
+    """One way for threads to wait for each other, and what it leaves behind."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.blocks = self.random.choice([1, 2, 3])
+        self.threads = self.random.choice([32, 64, 96])
+        self.expected: int = 0
+        shapes = [self.lock, self.ticket, self.chain, self.ping_pong, self.grid_barrier]
+        self.body = self.random.choice(shapes)()
+        self.source = HEAD + self.body + "}\n"
+
+    def pick(self, table: dict[str, str], *values: object) -> str:
+        return table[self.random.choice(sorted(table))].format(*values)
+
+    def lock(self) -> str:
+        """Few or all lanes of each warp take a lock; the others wait for their warp."""
+        every = self.random.choice([1, 8, 32])
+        self.expected = self.blocks * self.threads // every
+        form = self.random.choice(["loop", "done"])
+        take, free = self.pick(TAKE, "room"), self.pick(SET, "room", 0)
+        if form == "loop":
+            body = f"        {take}\n        __threadfence();\n        ++*(volatile int*)count;\n"
+            body += f"        __threadfence();\n        {free}\n"
+        else:
+            body = (
+                "        for (bool done = false; !done;)\n"
+                "            if (atomicCAS(room, 0, 1) == 0) {\n"
+                "                __threadfence();\n"
+                "                ++*(volatile int*)count;\n"
+                "                __threadfence();\n"
+                f"                {free}\n"
+                "                done = true;\n"
+                "            }\n"
+            )
+        after = self.random.choice(["", "    __syncwarp();\n", "    __syncthreads();\n"])
+        return f"    if (t % {every} == 0) {{\n{body}    }}\n{after}"
+
+    def ticket(self) -> str:
+        """Whoever comes first is served first."""
+        self.expected = self.blocks * self.threads // 16
+        wait = self.pick(WAIT, "(room + 1)", "mine")
+        return (
+            "    if (t % 16 == 3) {\n"
+            "        int mine = atomicAdd(room, 1);\n"
+            f"        {wait}\n"
+            "        __threadfence();\n        ++*(volatile int*)count;\n        __threadfence();\n"
+            f"        {self.pick(SET, '(room + 1)', 'mine + 1')}\n"
+            "    }\n"
+        )
+
+    def chain(self) -> str:
+        """Each waits for its neighbour, above or below; the last one does not."""
+        total = self.blocks * self.threads // 32
+        self.expected = total
+        me = "(i / 32)" if self.random.random() < 0.5 else f"({total - 1} - i / 32)"
+        wait = self.pick(WAIT, f"(room + {me} + 1)", 1)
+        return (
+            "    if (t % 32 == 5) {\n"
+            f"        if ({me} != {total - 1}) {wait}\n"
+            "        __threadfence();\n        ++*(volatile int*)count;\n        __threadfence();\n"
+            f"        {self.pick(SET, f'(room + {me})', 1)}\n"
+            "    }\n"
+        )
+
+    def ping_pong(self) -> str:
+        """Two lanes, of one warp, two warps or two blocks, take turns."""
+        rounds = self.random.randint(2, 5)
+        self.expected = 2 * rounds
+        pairs = ["t == 0", "t == 7"], ["i == 1", f"i == {self.blocks * self.threads - 1}"]
+        one, two = self.random.choice(pairs)
+        if one == "t == 0":
+            one, two = f"b == 0 && {one}", f"b == 0 && {two}"
+        body = (
+            "    for (int k = 0; k < ROUNDS; ++k)"
+            " {{ {wait} ++*(volatile int*)count; __threadfence(); {set} }}\n"
+        )
+        text = ""
+        for mine, condition in enumerate((one, two)):
+            line = body.format(
+                wait=self.pick(WAIT, "room", f"2 * k + {mine}"),
+                set=self.pick(SET, "room", f"2 * k + {mine} + 1"),
+            )
+            text += f"    if ({condition})\n    {line}"
+        return text.replace("ROUNDS", str(rounds)).replace("    if (" + two, "    else if (" + two)
+
+    def grid_barrier(self) -> str:
+        """All blocks wait for all, several times."""
+        self.expected = 3 * self.blocks
+        wait = self.pick(WAIT, "(room + r)", self.blocks)
+        return (
+            "    for (int r = 0; r < 3; ++r) {\n"
+            "        if (t == 0) {\n"
+            "            atomicAdd(count, 1);\n"
+            "            __threadfence();\n"
+            "            atomicAdd(room + r, 1);\n"
+            f"            {wait}\n"
+            "        }\n"
+            "        __syncthreads();\n"
+            "    }\n"
+        )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_programs_that_wait_for_each_other_end(seed: int) -> None:
+    program = Program(seed)
+    for build in BUILDS:
+        kernel = compiled(program.source, "k", build)
+        for schedule in SCHEDULES:
+            count, room = ints(1, 16)
+            shape = program.blocks, program.threads
+            run = simulator.launch(kernel, *shape, [count, room, 1], schedule=schedule)
+            assert stopped(run) == [], (seed, build, schedule, program.source)
+            assert count[0] == program.expected, (seed, build, schedule, program.source)
+
+
+# -- programs without an end ---------------------------------------------------------------
+
+ENDLESS = {
+    "nobody_sets": ("    if (t == 3)\n        while (atomicAdd(room, 0) == 0) {}\n", 2),
+    "never_freed": ("    while (atomicCAS(room, 0, 1) != 0) {}\n", 1),
+    "crosswise": (
+        "    int* mine = room + w % 2; int* other = room + (w + 1) % 2;\n"
+        "    if (t % 32 == 0) {\n"
+        "        while (atomicAdd(mine, 0) == 0) {}\n"
+        "        atomicExch(other, 1);\n"
+        "    }\n",
+        3,
+    ),
+    "volatile": ("    if (b)\n        while (*(volatile int*)room == 0) {}\n", 2),
+    "with_a_warp_barrier": (
+        "    int seen_too = 0;\n"
+        "    while (!seen_too) {\n"
+        "        seen_too = __any_sync(0xffffffffu, atomicAdd(room, 0));\n"
+        "        __syncwarp();\n"
+        "    }\n",
+        3,
+    ),
+    "with_a_barrier": (
+        "    while (!__syncthreads_or(t == 0 && atomicAdd(room, 0)))\n        ;\n", 1,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("name", ENDLESS)
+def test_what_no_schedule_can_end(name: str, build: str) -> None:
+    body, line = ENDLESS[name]
+    kernel = compiled(HEAD + body + "}\n", "k", build)
+    found = []
+    for schedule in SCHEDULES:
+        args = [*ints(1, 16), 1]
+        run = simulator.launch(kernel, 2, 64, args, schedule=schedule, step_limit=100_000)
+        assert stopped(run) == [("livelock", "error", (HEAD.count("\n") + line,))], schedule
+        found += [[str(h) for h in run.hazards if h.kind == "livelock"]]
+    if name != "never_freed":  # who has the lock is the schedule's choice
+        assert all(f == found[0] for f in found)
+
+
+UNDONE = """\
+__global__ void k(int* a, int* out) {
+    int t = threadIdx.x;
+    if (t == 0)
+        while (atomicAdd(a + 1, 0) == 0) { atomicExch(a, 1); atomicExch(a, 0); }
+    else if (t == 32) {
+        while (atomicAdd(a, 0) == 0) {}
+        *out = 7;
+        __threadfence();
+        atomicExch(a + 1, 1);
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_a_change_that_is_undone_may_be_seen_by_another_schedule(build: str) -> None:
+    """One thread raises a flag and lowers it again until another has seen it.
+
+    In the device build both stand in one basic block, which is run as one: given up.
+    """
+    for schedule in SCHEDULES:
+        args = ints(2, 1)
+        kernel, limit = compiled(UNDONE, "k", build), 200_000 if build == "source" else 4000
+        run = simulator.launch(
+            kernel, 1, 64, args, schedule=schedule, step_limit=limit, checks="barriers"
+        )
+        assert "livelock" not in [hazard.kind for hazard in run.hazards], schedule
+        if build == "source":
+            assert stopped(run) == [], schedule
+            assert args[1][0] == 7
+
+
+def test_what_changes_for_ever_is_given_up_and_called_that() -> None:
+    source = HEAD + "    while (atomicAdd(room + 1, 0) == 0) atomicAdd(room, 1);\n}\n"
+    for schedule in SCHEDULES:
+        args = [*ints(1, 16), 1]
+        kernel = compiled(source, "k", "device")
+        run = simulator.launch(kernel, 1, 32, args, schedule=schedule, step_limit=2000)
+        (found,) = [h for h in run.hazards if h.kind in ("deadlock", "livelock")]
+        assert found.kind == "deadlock"
+        assert found.message.startswith("gave up after 2,000 steps")
+        assert found.lines == (HEAD.count("\n") + 1,)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_a_wait_with_a_clock_ends_by_the_clock(build: str) -> None:
+    source = (
+        "__global__ void k(int* flag, int* out) {\n"
+        "    long long start = clock64();\n"
+        "    while (atomicAdd(flag, 0) == 0 && clock64() - start < 200000000) {}\n"
+        "    out[threadIdx.x] = 5;\n"
+        "}\n"
+    )
+    out = np.zeros(32, np.int32)
+    run = simulator.launch(compiled(source, "k", build), 1, 32, [*ints(1), out], checks="none")
+    assert stopped(run) == []
+    assert (out == 5).all()
+
+
+def test_blocks_that_wait_for_later_ones_run_together() -> None:
+    """More blocks than one batch takes, each of which waits for the next."""
+    source = (
+        "__global__ void k(int* flag, int* out) {\n"
+        "    int b = blockIdx.x;\n"
+        "    if (threadIdx.x == 0) {\n"
+        "        if (b + 1 < gridDim.x) while (atomicAdd(flag + b + 1, 0) == 0) {}\n"
+        "        out[b] = b;\n"
+        "        atomicExch(flag + b, 1);\n"
+        "    }\n"
+        "}\n"
+    )
+    flag, out = np.zeros(70, np.int32), np.full(70, -1, np.int32)
+    kernel = compiled(source, "k", "device")
+    run = simulator.launch(kernel, 70, 1024, [flag, out], checks="none")
+    assert stopped(run) == []
+    assert out.tolist() == list(range(70))
