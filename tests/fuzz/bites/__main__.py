@@ -65,7 +65,7 @@ def judged(bite: Bite, seconds: int) -> tuple[bool, str]:
                 timeout=seconds + 120, env={**os.environ, "PYTHONPATH": folder},
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            return True, f"hangs, {time.monotonic() - start:.0f} s"
+            return False, f"no answer, {time.monotonic() - start:.0f} s"
         took = time.monotonic() - start
         out = done.stdout + done.stderr
         if bite.net.startswith("tests/"):

@@ -157,7 +157,7 @@ BITES = (
     ),
     Bite(
         "volatile is taken for an order",
-        "tests/test_race_truth.py",
+        "races",
         (
             (
                 "simulator/site.py",
