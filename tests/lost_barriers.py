@@ -60,6 +60,7 @@ class Verdict:
         lines: Where cures put something, in lines of the whole file.
         same: Whether the text is what it was, but for white space and comments.
         proof: What the cure was verified by.
+        faulty: Whether the barrier is itself what is wrong, on purpose.
     """
 
     lost: Lost
@@ -68,10 +69,13 @@ class Verdict:
     lines: tuple[int, ...]
     same: bool
     proof: str
+    faulty: bool
 
     @property
     def word(self) -> str:
         """The verdict in a word or two."""
+        if self.faulty:
+            return "itself the fault"
         if not self.hazards:
             return "not needed by checks"
         if self.uncured or not self.lines:
@@ -122,6 +126,7 @@ def without(lost: Lost) -> Verdict:
         lost, len(errors), len(errors) - len(cures),
         tuple(edit.line for several in written.values() for edit in several),
         _bare(text) == _bare(content), cures[0].proof if cures else "",
+        any(h.kind in ("barrier-divergence", "deadlock") and lost.line in h.lines for h in before),
     )  # fmt: skip
 
 
