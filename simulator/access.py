@@ -332,11 +332,11 @@ class Access:
 
             everywhere = np.ones(geometry.shape, bool)
             where = place.positions(geometry.shape, everywhere)[flat]
-            flushes = place.space == "global"
+            is_global = place.space == "global"
             before = place.read(where) if self.memories.exact else None
             seen = atomics.apply(
                 site.operation, site.type, where, tuple(pick(v) for v in values),
-                place.read, place.write, flushes,
+                place.read, place.write, is_global,
             )  # fmt: skip
             old.reshape(-1)[flat] = seen
             if before is None or (seen != before).any() or (place.read(where) != before).any():

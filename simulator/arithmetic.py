@@ -39,18 +39,19 @@ def quiet(x: Array) -> Array:
     return np.where(nan, (x.view(word) | bit).view(x.dtype), x)
 
 
-def propagate(result: Array, *operands: Array) -> Array:
+def propagate(result: Array, *operands: Array, quieted: bool = True) -> Array:
     """A double precision result whose NaNs are the first NaN among some operands, made quiet.
 
     Operands come in the order in which the hardware looks at them (measured on an H200);
-    where none of them is NaN the result is the GPU's default NaN.
+    where none of them is NaN the result is the GPU's default NaN. ``quieted=False`` leaves
+    a signalling NaN as it is, as atomics in global memory do.
     """
     nan = np.isnan(result)
     if not np.any(nan):
         return result
     chosen: Array = NAN64
     for x in reversed(operands):
-        chosen = np.where(np.isnan(x), quiet(x), chosen)
+        chosen = np.where(np.isnan(x), quiet(x) if quieted else x, chosen)
     return np.where(nan, chosen, result)
 
 

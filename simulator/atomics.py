@@ -17,10 +17,12 @@ from .instructions import DTYPES
 _FEW_ROUNDS = 64
 
 
-def _operation(name: str, kind: str, flushes: bool) -> Callable[..., Any]:
+def _operation(name: str, kind: str, is_global: bool) -> Callable[..., Any]:
     unsigned_one = DTYPES[kind].type(1)
-    if name == "add" and kind in ("f32", "f64"):
-        if flushes and kind == "f32":
+    if name == "add" and kind == "f64":  # a NaN goes on: the operand's before memory's (H200)
+        return lambda old, v: ieee.propagate(old + v, v, old, quieted=not is_global)
+    if name == "add" and kind == "f32":
+        if is_global:  # where it flushes subnormals: PTX ISA, "atom"
             return lambda old, v: ieee.canonical(ieee.flush(ieee.flush(old) + ieee.flush(v)))
         return lambda old, v: ieee.canonical(old + v)
     simple: dict[str, Callable[..., Any]] = {
@@ -45,7 +47,7 @@ def apply(
     operands: tuple[Any, ...],
     read: Any,
     write: Any,
-    flushes: bool,
+    is_global: bool,
 ) -> Any:
     """Perform one atomic instruction.
 
@@ -56,15 +58,14 @@ def apply(
         operands: One or two 1-D arrays, a value a lane.
         read: Takes unique locations, gives their values.
         write: Takes unique locations and new values.
-        flushes: Whether ``add.f32`` flushes subnormals (it does in global memory:
-            PTX ISA, "atom").
+        is_global: Whether it is global memory, whose units do floating sums their own way.
 
     Returns:
         The old value each lane saw, 1-D.
     """
     places, which = np.unique(where, return_inverse=True)
     current = read(places)
-    operation = _operation(name, kind, flushes)
+    operation = _operation(name, kind, is_global)
     if len(places) == len(where):
         old = current[which]
         current[which] = operation(old, *operands)
@@ -88,13 +89,13 @@ def apply(
         for i in range(len(places)):
             lanes = order[starts[i] : starts[i + 1]]
             values = tuple(v[lanes] for v in operands)
-            seen = _chain(name, operation, current[i], values, flushes)
+            seen = _chain(name, operation, current[i], values, is_global)
             old[lanes], current[i] = seen[:-1], seen[-1]
     write(places, current)
     return old
 
 
-def _chain(name: str, operation: Any, start: Any, values: tuple[Any, ...], flushes: bool) -> Any:
+def _chain(name: str, operation: Any, start: Any, values: tuple[Any, ...], is_global: bool) -> Any:
     """What a single location holds before each of many operations, and at the end."""
     accumulate = {
         "add": np.add, "min": np.minimum, "max": np.maximum,
@@ -103,14 +104,14 @@ def _chain(name: str, operation: Any, start: Any, values: tuple[Any, ...], flush
     first = np.array([start], values[0].dtype)
     if name in accumulate:
         line = np.concatenate([first, values[0]])
-        flushing = flushes and first.dtype == np.float32
+        flushing = is_global and first.dtype == np.float32
         line = ieee.flush(line) if flushing else line
         chained = accumulate[name].accumulate(line, dtype=first.dtype)
-        # A sum that itself has to be flushed changes those after it: rare, one at a time.
-        if not flushing or ieee.flush(chained).tobytes() == chained.tobytes():
+        # A sum that itself has to be flushed changes those after it, and so does a NaN:
+        # rare, one at a time.
+        usual = not flushing or ieee.flush(chained).tobytes() == chained.tobytes()
+        if usual and not np.isnan(chained[-1]):
             chained[0] = start
-            if first.dtype.kind == "f":
-                chained[1:] = ieee.canonical(chained[1:])
             return chained
     if name == "exch":
         return np.concatenate([first, values[0]])

@@ -337,7 +337,10 @@ def bit_mask(ins: Instruction) -> Op:
     """,
 )  # fmt: skip
 def find_nth_set(ins: Instruction) -> Op:
-    """The ``n``-th one bit of a mask from a base, upwards (n > 0) or downwards (n < 0)."""
+    """The ``n``-th one bit of a mask from a base, upwards (n > 0) or downwards (n < 0).
+
+    PTX ISA counts ``|n| - 1`` bits, which the least integer has no room for: 0 there (H200).
+    """
     require(ins, "b32")
 
     def apply(mask: Any, base: Any, offset: Any) -> Any:
@@ -353,6 +356,7 @@ def find_nth_set(ins: Instruction) -> Op:
             hit = inside & (bit == 1)
             count = count + hit
             result = np.where(hit & (count == wanted), at.astype(np.uint32), result)
+        result = np.where(offset == np.int32(-(2**31)), np.uint32(0), result)
         return result if result.ndim else result[()]
 
     return Op(apply, ("u32", "u32", "s32"), ("u32",))

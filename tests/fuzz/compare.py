@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,14 +27,17 @@ class Launch:
     shared_bytes: int = 0
 
 
-def expected(launch: Launch, order: int | None = None) -> list[bytes]:
-    """What the interpreter says the arrays hold afterwards."""
+def expected(
+    launch: Launch, order: int | None = None, nan: Callable[[int, str], int] | None = None
+) -> list[bytes]:
+    """What the interpreter says the arrays hold afterwards (``nan``: see there)."""
     given = [
         bytearray(a.tobytes()) if isinstance(a, np.ndarray) else a.tobytes() for a in launch.args
     ]
     return interpreter.run(
-        launch.ptx, launch.entry, launch.grid, launch.block, given, launch.shared_bytes, order=order
-    )
+        launch.ptx, launch.entry, launch.grid, launch.block, given, launch.shared_bytes,
+        order=order, nan=nan,
+    )  # fmt: skip
 
 
 def simulated(launch: Launch, schedule: str | int, checks: str = "all") -> tuple[list[bytes], Any]:
@@ -61,11 +64,13 @@ def difference(launch: Launch, schedules: Sequence[str | int] = SCHEDULES) -> st
     return said
 
 
-def against(launch: Launch, wanted: list[bytes], schedules: Sequence[str | int]) -> str | None:
+def against(
+    launch: Launch, wanted: list[bytes], schedules: Sequence[str | int], checks: str = "all"
+) -> str | None:
     """What the simulator does otherwise than is wanted, if anything."""
     for schedule in schedules:
         try:
-            found, run = simulated(launch, schedule)
+            found, run = simulated(launch, schedule, checks)
         except Exception as error:
             return f"{schedule}: {type(error).__name__}: {error}"
         for number, (a, b) in enumerate(zip(found, wanted, strict=True)):

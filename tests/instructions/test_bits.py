@@ -158,16 +158,18 @@ def fields() -> list[Case]:
         Case("fns.b32", ("b32",), ("b32", "u32", "s32"), nth_set, most=4000, edges=(
             (0, (0, 1, 0x80000000, 0xFFFFFFFF, 0xAAAAAAAA, 0x00FF00F0, 0x12345678)),
             (1, tuple(range(32))),
-            (2, (0, 1, 2, 3, 5, 32, 33, *(2**32 - i for i in (1, 2, 3, 32, 33)))),
+            (2, (0, 1, 2, 3, 5, 32, 33, *(2**32 - i for i in (1, 2, 3, 32, 33)), 2**31, 2**31 + 1)),
         ))
     )  # fmt: skip
     return cases
 
 
 def nth_set(mask: int, base: int, offset: int) -> int:
-    """The loop that the manual gives."""
+    """The loop that the manual gives, and the H200's 0 where it needs ``|-2**31|``."""
     if offset == 0:
         return base if mask >> base & 1 else 0xFFFFFFFF
+    if offset == -(2**31):
+        return 0
     position, count = base, abs(offset) - 1
     step = 1 if offset > 0 else -1
     while 0 <= position < 32:

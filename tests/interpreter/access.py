@@ -8,7 +8,7 @@ from simulator.module import Address, Instruction, Symbol, Vector
 from tests.instructions.floats import FORMATS
 
 from .memory import ARRAY, LOCAL, SHARED, Fault
-from .values import WIDTH, NotModelled, mask, number
+from .values import WIDTH, NotModelled, mask, number, with_nan
 
 if TYPE_CHECKING:
     from .decode import Code, Step
@@ -148,8 +148,12 @@ def combine(ins: Instruction, kind: str, space: str) -> Any:
     if name == "add" and kind in FORMATS:
         f = FORMATS[kind]
         flushes = kind == "f32" and space == "global"
+        quiet = 0 if space == "global" else 1 << 51
 
         def add(old: int, x: int) -> int:
+            nan = next((n for n in (x, old) if f.is_nan(n)), None)
+            if kind == "f64" and nan is not None:
+                return nan | quiet  # an H200's
             if not flushes:
                 return f.add(old, x)
             return f.flush(f.add(f.flush(old), f.flush(x)))
@@ -185,6 +189,8 @@ def atomic(
     reads = [code.read(o, kind) for o in ins.operands[place + 1 :]]
     put = code.write(ins.operands[0], kind) if place else None
     fn = {s: combine(ins, kind, s) for s in ("global", "shared")}
+    if code.launch.nan:
+        fn = {s: with_nan(kind, bare, code.launch.nan) for s, bare in fn.items()}
 
     def apply(t: Thread, f: Frame) -> None:
         address = where(t, f)

@@ -21,7 +21,7 @@ from simulator.module import (
 
 from . import access, warp
 from .memory import PARAMETERS
-from .values import WIDTH, Meaning, NotModelled, mask, meaning, number
+from .values import WIDTH, Meaning, NotModelled, mask, meaning, number, with_nan
 
 if TYPE_CHECKING:
     from .machine import Frame, Launch, Thread
@@ -33,6 +33,8 @@ Step = Callable[["Thread", "Frame"], Any]
 NOTHING = (
     "membar", "fence", "nanosleep", "prefetch", "prefetchu", "discard", "applypriority", "pmevent",
 )  # fmt: skip
+MOVES = ("mov", "selp", "slct", "copysign")
+"""What passes bits on, NaN or not."""
 __all__ = ["PARAMETERS"]
 
 
@@ -179,6 +181,8 @@ class Code:
     def value(self, ins: Instruction) -> Step:
         """An instruction that computes values."""
         what: Meaning = meaning(ins)
+        if self.launch.nan and ins.types and ins.opcode not in MOVES and "pred" not in what.results:
+            what = what._replace(fn=with_nan(ins.types[0], what.fn, self.launch.nan))
         fn = what.fn
         reads_carry = ins.opcode in ("addc", "subc", "madc")
         sources = list(ins.operands[1:])

@@ -298,6 +298,8 @@ def fns(ins: Instruction) -> Meaning:
         n = number(offset, "s32")
         if n == 0:
             return base if word >> base & 1 else mask(32)
+        if n == -(1 << 31):
+            return 0  # it has no absolute value (H200)
         at, left = base, abs(n)
         while 0 <= at < 32:
             left -= word >> at & 1

@@ -194,8 +194,9 @@ class Launch:
     def __init__(
         self, module: Module, entry: str, grid: Sequence[int], block: Sequence[int],
         arrays: list[bytearray], params: bytes, dynamic: int, steps: int,
+        nan: Callable[[int, str], int] | None,
     ) -> None:  # fmt: skip
-        self.module, self.steps = module, steps
+        self.module, self.steps, self.nan = module, steps, nan
         self.grid = (*grid, 1, 1)[:3]
         self.block = (*block, 1, 1)[:3]
         self.dynamic = dynamic
@@ -228,6 +229,7 @@ def run(
     shared_bytes: int = 0,
     steps: int = 2_000_000,
     order: int | None = None,
+    nan: Callable[[int, str], int] | None = None,
 ) -> list[bytes]:
     """Run a kernel; the arrays' bytes afterwards.
 
@@ -239,6 +241,7 @@ def run(
         shared_bytes: Dynamic shared memory.
         steps: Instructions a block may run.
         order: A seed that mixes threads and blocks; a kernel without races does not see it.
+        nan: What a NaN that an instruction makes is to be instead, from its bits and its type.
 
     Raises:
         Deadlock, Endless, NotModelled: It cannot be run to the end.
@@ -253,7 +256,7 @@ def run(
             arg = (number << 32).to_bytes(8, "little")
         buffer += arg
     launch = Launch(
-        module, entry, grid, block, arrays, bytes(buffer), shared_bytes, steps
+        module, entry, grid, block, arrays, bytes(buffer), shared_bytes, steps, nan
     )  # fmt: skip
     launch.run(random.Random(order) if order is not None else None)
     return [bytes(launch.memory.arrays[i + 1]) for i in range(len(arrays))]

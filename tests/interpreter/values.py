@@ -57,6 +57,24 @@ def meaning(ins: Instruction) -> Meaning:
     return build(ins)
 
 
+def with_nan(
+    kind: str, fn: Callable[..., int], nan: Callable[[int, str], int]
+) -> Callable[..., int]:
+    """A function with results of a type; for each NaN it gives ``nan`` of bits and type."""
+    from tests.instructions.floats import FORMATS
+
+    part = kind.removesuffix("x2").replace("tf32", "f32")
+    form = FORMATS.get(part)
+    if form is None:
+        return fn
+
+    def one(x: int) -> int:
+        return nan(x, part) if form.is_nan(x) else x
+
+    every = halves(one) if kind.endswith("x2") else one
+    return lambda *args: every(fn(*args))
+
+
 def mask(bits: int) -> int:
     return (1 << bits) - 1
 
