@@ -13,6 +13,7 @@ What happens is noted down, and gone through only when two accesses may race.
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 from typing import Any
 
@@ -329,8 +330,9 @@ class Releases:
         """Whether a thread let go of a lock with no fence after what it did at a time."""
         self.blocks()
         thread, place, near = lock
-        put = next((p for p in self._puts.get((thread, place), ()) if p.turn > time), None)
-        return put is not None and (put.near if near else put.wide) <= time
+        puts = self._puts.get((thread, place), [])
+        at = bisect.bisect_right(puts, time, key=lambda put: put.turn)
+        return at < len(puts) and (puts[at].near if near else puts[at].wide) <= time
 
     def _unprotected(self, acquire: Acquire, release: Release, time: int, thread: int) -> bool:
         """Whether the other took the same lock before its access, without a fence since.
