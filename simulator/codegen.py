@@ -315,6 +315,10 @@ class BlockCompiler(Operands):
             raise Unsupported("an address in a register of another type")
         if isinstance(address.base, Symbol):
             start = self.symbol(address.base.name)
+            if site.space == "generic":  # ptxas makes a generic address of the variable's
+                names = self.function.variables | self.owner.module.variables
+                home = names.get(address.base.name)
+                start += WINDOWS.get(home.space, 0) if home else 0
             site.variable = address.base.name
             return self.owner.constant(np.int64(start))
         return self.owner.constant(np.int64(address.base.value))

@@ -152,6 +152,11 @@ def test_a_register_may_hide_a_special_one() -> None:
     assert launch("{ .reg .b32 %tid; mov.u32 %tid, 1; }") == [1] * 32
 
 
+def test_a_variable_may_be_named_in_a_generic_access() -> None:
+    code = ".shared .b32 pad[4]; .shared .b32 s[4]; st.u32 [s+4], 7; ld.u32 %r3, [s+4];"
+    assert launch(code) == [7] * 32
+
+
 def test_scopes_may_repeat_a_name() -> None:
     assert launch("{ .reg .b32 %r3; mov.u32 %r3, 9; }\n{ .reg .b64 %r3; L: }\nL:") == [1] * 32
 
