@@ -49,7 +49,6 @@ BITES = (
         "a guard that is the first of two destinations is read after it was written",
         "ptx",
         (("simulator/codegen.py", " or len(destinations) > 1", ""),),
-        seed=1099,
     ),
     Bite(
         "a guarded write ends a register's life",
