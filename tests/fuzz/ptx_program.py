@@ -244,8 +244,8 @@ def one(rng: Draw, form: Form) -> str:
         results.append(made)
     first = "|".join(results)
     guard = f"@{rng.choice(['', '!'])}{register('p')} " if rng.chance(0.2) else ""
-    if guard and len(results) > 1:  # an instruction may overwrite its own guard
-        guard = f"@{rng.choice(results)} " if form.results == "pp" else guard
+    if form.results == "pp" and rng.chance(0.5):  # an instruction may overwrite its own guard
+        guard = f"@{rng.choice(results)} "
     return f"{guard}{form.name} {first}, {', '.join(source(c) for c in form.sources)};"
 
 

@@ -74,6 +74,8 @@ def judged(bite: Bite, seconds: int) -> tuple[bool, str]:
         found = re.search(r"DIFFERENCE, seed (-?\d+): (.*)", out)
         programs = re.search(r": (\d+) programs", out)
         count = programs[1] if programs else "?"
+        if not found and "Traceback" in out:  # an exception that the net does not expect
+            return True, f"{took:.0f} s, seed {bite.seed}: {out.strip().splitlines()[-1][:80]}"
         if not found:
             last = out.strip().splitlines()[-1:] if done.returncode != 0 else []
             return False, f"not found in {count} programs, {took:.0f} s {' '.join(last)}"
