@@ -48,12 +48,12 @@ PIECE = 50
 OPEN = {
     r"\bactivemask\b": "which lanes run together is the GPU's choice",
     r"@!?%[\w$]+\s+(?:set|testp)\.":
-        "ptxas 13.0 goes astray where the guard is false: a set whose types differ, or of floats, "
-        "converts what the register holds, and a testp writes its predicate",
+        "ptxas 13.0 goes astray where the guard is false: most of set converts what the register "
+        "holds, and a testp writes its predicate",
     r"\bbfe\.s32\s+[^,]+,[^,]+,\s*(?:3[2-9]|[4-9]\d|\d{3,})\s*,\s*\d+;":
-        "ptxas 13.0 folds a position beyond the word, above level 0, to the other sign",
+        "ptxas 13.0 folds a position beyond the word, above level 0, to all ones",
     r"\bbfi\.b32\s+[^,]+,[^,]+,[^,]+,\s*\d+\s*,\s*(?:3[2-9]|[4-9]\d|\d{3,});":
-        "ptxas 13.0 folds a length of the word and more, above level 0, to nothing",
+        "ptxas 13.0 takes a constant length modulo 32, above level 0",
 }  # fmt: skip
 """What a program for a GPU is without, and why: docs/measured.md has the readings."""
 NAN = {"f64": 0x7FFA5A5A5A5A5A5A, "f32": 0xFFDA5A5A, "f16": 0xFF5A, "bf16": 0xFFDA}
