@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import simulator
+from device import DeviceError
 from kernels import Kernel
 from tests.fuzz import compare, gpu
 from tests.fuzz.compare import Launch
@@ -68,6 +69,33 @@ def test_a_gpu_that_agrees(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(gpu, "digest", lambda arrays: arrays[0].decode())
     with fake_driver.installed(monkeypatch):
         assert gpu.main(["run", str(folder)]) == 0
+
+
+def test_a_program_that_fails_is_the_only_one_lost(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another process goes on behind it: here the same one, at both levels."""
+    ran: list[str] = []
+    broken = content(folder)["programs"][2]["entry"]
+
+    def launched(module: Any, programs: list[dict[str, Any]]) -> Any:
+        for p in programs:
+            if p["entry"] == broken:
+                raise DeviceError("misaligned address")
+            ran.append(p["entry"])
+            yield p, [p["hash"].encode()]
+
+    def again(command: list[str], check: bool) -> None:
+        gpu.main(command[command.index("tests.fuzz.gpu") + 1 :])
+
+    monkeypatch.setattr(gpu, "launched", launched)
+    monkeypatch.setattr(gpu, "digest", lambda arrays: arrays[0].decode())
+    monkeypatch.setattr(gpu.subprocess, "run", again)
+    with fake_driver.installed(monkeypatch):
+        assert gpu.main(["run", str(folder)]) == 1
+    others = [p["entry"] for p in content(folder)["programs"] if p["entry"] != broken]
+    assert ran == others * 2
+    assert capsys.readouterr().out.count("FAILS: module000.json.gz, level") == 2
 
 
 NANS = """
