@@ -96,7 +96,7 @@ def barriers(name: str) -> list[Lost]:
         functions = {_function_name(f): f for f in _nodes(parse(content).root_node)}
         for function in wanted or list(functions):
             calls = _nodes(functions[function], "call_expression")
-            called = [_text(call.child_by_field_name("function")) for call in calls]
+            called = [_text(c.child_by_field_name("function")).partition("<")[0] for c in calls]
             wanted += [c for c in called if c in functions and c not in wanted]
             for call, callee in zip(calls, called, strict=True):
                 if callee == "__syncthreads":
