@@ -24,6 +24,8 @@ Part = tuple[str, Any, Any, Any]
 class Event(NamedTuple):
     """One execution of a memory instruction (one space of it), told before it happens.
 
+    Of an atomic it is told after it happened.
+
     Attributes:
         site: The instruction.
         space: ``global``, ``shared`` or ``local``.
@@ -33,6 +35,7 @@ class Event(NamedTuple):
         repeated: Address and mask are the very objects of this site's last event.
         home: The ``Allocation`` or ``ColumnMemory`` accessed.
         values: What a store writes, one array an element; an atomic's operands; else ``None``.
+        old: What an atomic found, in the geometry's shape.
     """
 
     site: Site
@@ -42,6 +45,7 @@ class Event(NamedTuple):
     repeated: bool
     home: Any
     values: Any
+    old: Any = None
 
 
 class AccessObserver(Protocol):
@@ -286,15 +290,21 @@ class Access:
         self.whole = False
 
     def _look(self, base: Any, mask: Any, values: Any = None) -> None:
+        self._tell(self._resolve(base, mask), values)
+
+    def _resolve(self, base: Any, mask: Any) -> bool:
+        """Find out where the lanes access; whether it is where they did last time."""
         # Registers are never changed in place: the same object is the same address.
         repeated = base is self.base and mask is self.mask
         if not repeated:
             self.index, self.events = self.memories.resolve(self.site, base, mask)
             self.base, self.mask = base, mask
             self.whole = len(self.events) == 1
-        repeated = repeated and self.whole
+        return repeated and self.whole
+
+    def _tell(self, repeated: bool, values: Any, old: Any = None) -> None:
         for space, address, lanes, home in self.events:
-            event = Event(self.site, space, address, lanes, repeated, home, values)
+            event = Event(self.site, space, address, lanes, repeated, home, values, old)
             for observer in self.memories.observers:
                 observer.access(event)
 
@@ -312,7 +322,7 @@ class Access:
 
     def atomic(self, base: Any, mask: Any, *values: Any) -> Any:
         """Read-modify-write; gives the old values."""
-        self._look(base, mask, values)
+        repeated = self._resolve(base, mask)
         site, index = self.site, self.index
         geometry = self.memories.geometry
         old = np.zeros(geometry.shape, DTYPES[site.type])
@@ -341,4 +351,5 @@ class Access:
             old.reshape(-1)[flat] = seen
             if before is None or (seen != before).any() or (place.read(where) != before).any():
                 self.memories.writes += 1
+        self._tell(repeated, values, old)
         return old

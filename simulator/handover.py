@@ -70,7 +70,10 @@ class Take(NamedTuple):
 
 @dataclass(slots=True)
 class Noted:
-    """Something that happened: a fence, a barrier, or a strong access of many lanes."""
+    """Something that happened: a fence, a barrier, or a strong access of many lanes.
+
+    ``vain`` says which lanes' comparison failed, so that they wrote nothing.
+    """
 
     kind: str
     time: int
@@ -82,6 +85,7 @@ class Noted:
     met: Any = None
     warp: Any = None
     known: Any = None
+    vain: Any = None
 
 
 def covers(release: Release, time: int, thread: int, near: bool, threads: int) -> bool:

@@ -380,7 +380,14 @@ class RaceCheck:
         turn[np.lexsort((lanes.thread, lanes.column))] = np.arange(len(thread))
         met, warp = self.order.met(lanes.thread, lanes.column)
         known = self.order.known_by(thread) if site.releases else None
-        releases.access(site, place, thread, self.now + turn, met, warp, known)
+        vain = None
+        if site.operation == "cas":
+            found, wanted = (
+                np.broadcast_to(value, g.shape).reshape(g.threads, g.columns)
+                for value in (event.old, event.values[0])
+            )
+            vain = (found != wanted)[lanes.thread, lanes.column]
+        releases.access(site, place, thread, self.now + turn, met, warp, known, vain)
         self.now += len(thread)  # the access is known by the time after its last turn
 
     def _first_touch(self, event: Event) -> None:

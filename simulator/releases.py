@@ -85,8 +85,9 @@ class Releases:
             self._note(Noted("barrier", now, threads, places=blocks))
 
     def access(
-        self, site: Site, places: Any, threads: Any, turns: Any, met: Any, warp: Any, known: Any
-    ) -> None:
+        self, site: Site, places: Any, threads: Any, turns: Any, met: Any, warp: Any, known: Any,
+        vain: Any = None,
+    ) -> None:  # fmt: skip
         """A strong access.
 
         Args:
@@ -97,6 +98,7 @@ class Releases:
             met: Times of the last barrier of each thread's block.
             warp: Of its warp.
             known: As ``fence`` takes it, for an access that is a release itself.
+            vain: Lanes of a compare-and-swap that wrote nothing.
         """
         if not self.acquiring:
             return
@@ -109,6 +111,7 @@ class Releases:
             "access", int(turns.max()), threads[turn], not site.narrow, site,
             places[turn], turns[turn], met[turn], warp[turn],
             None if known is None else [known[i] for i in turn],
+            None if vain is None else vain[turn].tolist(),
         )  # fmt: skip
         self._note(noted)
 
@@ -191,7 +194,7 @@ class Releases:
             content = self._contents.get(place)
             if reads:
                 self._read(site, place, thread, turn, content)
-            if site.kind == "load":
+            if site.kind == "load" or (event.vain and event.vain[i]):
                 continue
             if content is None or site.kind == "store":
                 content = self._contents[place] = Content(place)

@@ -213,6 +213,12 @@ LOCKS: dict[str, tuple[str, int, int, Callable[[], list[Any]], bool]] = {
 }
 CASES: dict[str, tuple[str, int, int, Callable[[], list[Any]], bool]] = {
     **LOCKS,
+    "a comparison that fails writes nothing, and so releases nothing": (
+        E + "(int* lock, int* x, int* o) { if (threadIdx.x) return;"
+        " if (blockIdx.x == 0) { x[0] = 1; __threadfence(); atomicCAS(lock, 7, 9); }"
+        " else { while (atomicCAS(lock, 0, 1) != 0); __threadfence(); o[0] = x[0]; } }",
+        2, 32, lambda: [ints(1), ints(1), ints(1)], True,
+    ),
     "volatile shared memory, no barrier": (
         E + "(int* o) { __shared__ volatile int s[64]; s[threadIdx.x] = threadIdx.x;"
         " o[threadIdx.x] = s[63 - threadIdx.x]; }", 1, 64, lambda: [ints(64)], True),
