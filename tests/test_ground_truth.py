@@ -83,8 +83,10 @@ def score() -> Any:
 def test_launch(case: dict[str, Any], score: dict[str, list[int]]) -> None:
     kernel = Kernel.from_cuda(FOLDER / case["file"], case["kernel"])
     args, out = arguments(case)
-    run = simulator.launch(kernel, case["grid"], case["block"], args)
-    if "missing" not in case["kernel"]:  # a racy kernel's output depends on timing
+    racy = "missing" in case["kernel"]  # its output depends on timing; its races are known
+    checks = "none" if racy else "all"
+    run = simulator.launch(kernel, case["grid"], case["block"], args, checks=checks)
+    if not racy:
         good = hashlib.sha256(out.tobytes()).hexdigest()[:16] == case["O0"]["sha256_16"]
         score["hashes"][0] += good
         score["hashes"][1] += 1

@@ -208,26 +208,33 @@ def test_larger_launches_are_sampled_and_the_page_says_so(open_page):
     assert "read 16\u00d7" in lines
 
 
+def step_of(told, role):
+    return [item[0] for item in told].index(role)
+
+
 @pytest.mark.parametrize("which", ["first", "second"])
 def test_a_missing_barrier(open_page, which):
     story = of_library(f"matmul_missing_{which}_barrier", "32")
     shown = open_page(story)
     assert "hazards" in shown.text("#badge")
     cards = shown.page.locator(".finding")  # it opens where the hazards are
-    hazard = next(h for h in story.run.hazards if h.kind == "raw-race" and h.severity == "error")
+    kind = "raw-race" if which == "first" else "war-race"
+    hazard = next(h for h in story.run.hazards if h.kind == kind and h.severity == "error")
     card = cards.filter(has_text=hazard.message).first
     card.locator(".jump").click()
     note = shown.text("#hazard-note")
-    first, second = re.findall(r"by thread \((\d+),(\d+)\), step (\d+)", note)
+    told = re.findall(r"(read|write) by thread \((\d+),(\d+)\), step (\d+)", note)
+    assert [role for role, *_ in told] == ["write", "read"][:: 1 if which == "first" else -1]
+    step = {role: int(number) for role, _, _, number in told}
     state = shown.page.evaluate("tilescopePage.state.hazard")
-    assert int(second[0]) + 16 * int(second[1]) in state["threads"]
-    wrote, read = (values(story, state, i) for i in (0, 1))
+    assert int(told[1][1]) + 16 * int(told[1][2]) in state["threads"]
+    wrote, read = (values(story, state, step_of(told, role)) for role in ("write", "read"))
     number = r"(-?\d+(?:\.\d+)?(?:e-?\d+)?)"
     got = float(re.search(rf"(?:got|read) {number}(?::| afterwards)", note)[1])
     assert np.float32(got) == read
     put = float(re.search(rf"wrote {number}", note)[1])
     assert np.float32(put) == wrote
-    assert (read == wrote) == (int(first[2]) < int(second[2]))
+    assert (read == wrote) == (step["write"] < step["read"])
     assert "Each thread for itself does them the other way round" in note
     if which == "first":
         assert read != wrote  # it came too early
@@ -241,7 +248,8 @@ def test_a_missing_barrier(open_page, which):
         " c.tilescopeGrid.cells.marks.filter(m => m.kind === 'bad').map(m => m.i))"
     )
     assert len(bad) == 1
-    shown.page.locator("#hazard-note button", has_text="\u2460").click()
+    number = "\u2460\u2461"[step_of(told, "write")]
+    shown.page.locator("#hazard-note button", has_text=number).click()
     assert "writes Bs" in shown.text("#now") or "writes As" in shown.text("#now")
 
 
