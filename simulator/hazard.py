@@ -127,12 +127,12 @@ class Cure:
         return self.source.line
 
     def __str__(self) -> str:
-        hazards = "hazard" if self.left == 1 else "hazards"
+        errors = "error" if self.left == 1 else "errors"
         place = f"line {self.line}" if self.line else str(self.source)
         text = f"{self.text.rstrip(';')} {self.where} {place}{self.how}"
         if self.where == "split by":
             text = f"{self.text.rstrip(';')} splits the statement on {place}"
-        text += f": verified, {self.left} {hazards} left"
+        text += f": verified, {self.left} {errors} left"
         return text if self.together is None else f"{text}, {self.together} with the other cures"
 
     def to_dict(self) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def test_a_race_with_its_lines_and_cure() -> None:
         "written yet) write kernels/matmul/faulty.cu:25"
     )
     assert "read kernels/matmul/faulty.cu:27" in said
-    assert "cure __syncthreads() after line 25: verified, 0 hazards left" in said
+    assert "cure __syncthreads() after line 25: verified, 0 errors left" in said
     assert "on: device and source builds; schedule lockstep" in said
     assert "only in the" not in said
 
@@ -110,13 +110,13 @@ def test_a_race_with_its_lines_and_cure() -> None:
 def test_the_other_missing_barrier_is_cured_too() -> None:
     said = flat(check("matmul_missing_second_barrier", "--size", 32, "--build", "device"))
     assert "1 error, 1 warning in" in said
-    assert "verified, 0 hazards left" in said
+    assert "verified, 0 errors left" in said
 
 
 def test_two_races_need_two_barriers(file: str) -> None:
     said = flat(check(file, *launch("two_steps", 64, "f32[64]")))
-    assert "cure __syncthreads() after line 34: verified, 1 hazard left, 0 with the other" in said
-    assert "cure __syncthreads() after line 36: verified, 1 hazard left, 0 with the other" in said
+    assert "cure __syncthreads() after line 34: verified, 1 error left, 0 with the other" in said
+    assert "cure __syncthreads() after line 36: verified, 1 error left, 0 with the other" in said
 
 
 def test_no_cure_is_looked_for_if_not_wanted() -> None:
@@ -316,7 +316,7 @@ def test_warp_synchronous(file: str, choice: str, code: int) -> None:
     assert result.exit_code == code
     head = {"error": "1 error in", "warning": "1 warning in", "ignore": "no hazards in"}[choice]
     assert result.stdout.startswith(head)
-    cured = "__syncwarp() after line 15: verified, 0 hazards left" in result.stdout
+    cured = "__syncwarp() after line 15: verified, 0 errors left" in result.stdout
     assert cured == (choice != "ignore")
     assert check(*words, "--fail-on", "warning").exit_code == int(choice != "ignore")
 

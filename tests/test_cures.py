@@ -338,7 +338,7 @@ def test_the_report_of_a_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "my.cu").write_bytes((DEFECTS / "reduce_braces.cu").read_bytes())
     shape, _ = PROGRAMS["reduce_braces"]
     said = check(*launch(Path("my.cu"), *shape)).stdout
-    assert said.count("cure  __syncthreads() after line 11: verified, 0 hazards left") == 1
+    assert said.count("cure  __syncthreads() after line 11: verified, 0 errors left") == 1
     assert "\n        +        __syncthreads();\n" in said
     assert "one missing barrier explains these 2: the above and\n    warning: RAW race" in said
     assert "at grid 4, block 256 and at grid 4, block" in " ".join(said.split())
