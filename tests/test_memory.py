@@ -414,3 +414,26 @@ def test_a_sum_of_many_in_one_place_flushes_at_each_step() -> None:
 
 def flushed(x: np.float32) -> np.float32:
     return np.float32(np.copysign(0, x)) if abs(x) < np.finfo(np.float32).smallest_normal else x
+
+
+@pytest.mark.parametrize("far", [-(1 << 40), -(1 << 22), 1 << 22, 1 << 40])
+@pytest.mark.parametrize("kind", ["u8", "u32", "u64"])
+@pytest.mark.parametrize("space", ["shared", "local"])
+def test_lanes_that_are_off_may_hold_any_address(space: str, kind: str, far: int) -> None:
+    size = int(kind[1:]) // 8
+    place, _ = home(space, size)
+    value = "%rd6" if size == 8 else "%r4"
+    body = [
+        *START, *place,
+        "setp.lt.u32 %p1, %r0, 5;",
+        f"@!%p1 mov.b64 %rd4, {far};",
+        f"mov.b{64 if size == 8 else 32} {value}, 77;",
+        f"@%p1 st.{space}.{kind} [%rd4], {value};",
+        f"@%p1 ld.{space}.{kind} {value}, [%rd4];",
+        *element(0, size),
+        f"st.global.{kind} [%rd2], {value};",
+        "ret;",
+    ]  # fmt: skip
+    out = np.zeros(32 * size, np.uint8)
+    launch(simulator, kernel(body, 1), 1, 32, [out])
+    assert (out.view(f"u{size}") == 77).all()
