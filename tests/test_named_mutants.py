@@ -79,3 +79,17 @@ def test_a_guarded_load_leaves_the_other_lanes_their_value() -> None:
     out = np.zeros(32, np.uint32)
     simulator.launch(kernel(body), 1, 32, [out, 5])
     assert out.tolist() == [0, 1, 2, 3, 4] + [7] * 27
+
+
+@pytest.mark.parametrize("kind", ["u64", "v2.u32"])
+def test_every_word_of_a_wide_read_has_to_be_written(kind: str) -> None:
+    """The word before it is, the one after it is not."""
+    into = "{%r2, %r3}" if kind[0] == "v" else "%d5"
+    body = (
+        "setp.eq.u32 %q, %r0, 0;\n"
+        "@%q st.shared.u32 [s+12], %r0; @%q st.shared.u32 [s+16], %r0;\n"
+        f"@%q ld.shared.{kind} {into}, [s+16]; mov.u32 %r2, 0;"
+    )
+    run = simulator.launch(kernel(body), 1, 8, [np.zeros(8, np.uint32), 0])
+    (hazard,) = run.hazards
+    assert (hazard.kind, hazard.count) == ("uninitialised", 1)
