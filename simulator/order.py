@@ -3,7 +3,7 @@
 Every event of a launch has a time. An access by another thread is ordered before the
 present one if it is not later than what the present thread has synchronised with:
 through block barriers (kept per pair of warps, transitively), through ``bar.warp.sync``
-(per pair of lanes); ``releases`` has what is ordered without barriers.
+(per pair of lanes, transitively, too); ``releases`` has what is ordered without barriers.
 """
 
 from __future__ import annotations
@@ -104,9 +104,22 @@ class Order:
             self._lanes = np.zeros((g.threads, WARP, g.columns), np.int64)
         meeting = full & np.repeat(partial, WARP, axis=0)[: g.threads]
         present = named & np.repeat(bits, WARP, axis=0)[: g.threads]
+        before, starts = self._lanes.copy(), np.arange(0, g.threads, WARP)
+        together = _one_group(named, meeting, starts)
+        if together:  # what one of them has seen, all have now
+            seen = np.where(meeting[:, None], before, 0)
+            shared = np.repeat(np.maximum.reduceat(seen, starts, axis=0), WARP, axis=0)
+            self._lanes = np.where(
+                meeting[:, None], np.maximum(before, shared[: g.threads]), before
+            )
+        first = np.arange(g.threads) // WARP * WARP
         for lane in range(WARP):
             met = meeting & ((present >> np.uint32(lane)) & np.uint32(1)).astype(bool)
             self._lanes[:, lane][met] = now
+            if not together:
+                theirs = before[np.minimum(first + lane, g.threads - 1)]
+                more = np.maximum(self._lanes, theirs)
+                self._lanes = np.where(met[:, None], more, self._lanes)
 
     def met(self, thread: Any, column: Any) -> tuple[Any, Any]:
         """When each thread's block, and its warp, last met as a whole."""
@@ -152,3 +165,10 @@ class Order:
             met = self._lanes[mine, other % WARP, column]
             seen = np.where(same, np.maximum(seen, met), seen)
         return time <= seen
+
+
+def _one_group(named: Any, meeting: Any, starts: Any) -> bool:
+    """Whether all lanes of a warp that meet name the same members."""
+    most = np.maximum.reduceat(np.where(meeting, named, 0), starts, axis=0)
+    least = np.minimum.reduceat(np.where(meeting, named, 0xFFFFFFFF), starts, axis=0)
+    return bool((least >= most).all())

@@ -211,8 +211,20 @@ LOCKS: dict[str, tuple[str, int, int, Callable[[], list[Any]], bool]] = {
         "fences as the other does": (FENCE, FENCE),
     }.items()
 }
+WARP_CHAIN = E + (
+    "(int* o) {{ __shared__ volatile int s[1]; int t = threadIdx.x; if (t == 25) s[0] = 7;"
+    " if (t >= 16) __syncwarp(0xffff0000u);"
+    " if (t % 2 == {0}) {{ __syncwarp({1}); if (t == {2}) o[0] = s[0]; }} }}"
+)
 CASES: dict[str, tuple[str, int, int, Callable[[], list[Any]], bool]] = {
     **LOCKS,
+    "what a lane has seen at one warp barrier it hands on at the next": (
+        WARP_CHAIN.format(0, "0x55555555u", 8), 1, 32, lambda: [ints(1)], False,
+    ),
+    "lanes that a chain of warp barriers leaves out": (
+        WARP_CHAIN.format(1, "0x0000aaaau", 9) .replace("% 2 == 1", "% 2 == 1 && t < 16"),
+        1, 32, lambda: [ints(1)], True,
+    ),
     "a comparison that fails writes nothing, and so releases nothing": (
         E + "(int* lock, int* x, int* o) { if (threadIdx.x) return;"
         " if (blockIdx.x == 0) { x[0] = 1; __threadfence(); atomicCAS(lock, 7, 9); }"
