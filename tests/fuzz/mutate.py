@@ -225,7 +225,7 @@ def judged(text: str, seed: int) -> tuple[str, str]:
             ended = launch(text, seed)
             grown = _peak() - before
             return ended, f"{grown >> 20} MiB of memory" if grown > MEMORY else ""
-    except (Exception, Slow) as error:
+    except (Exception, SystemExit, Slow) as error:  # an exit: code of the text ran
         frames = traceback.extract_tb(error.__traceback__)
         own = [f for f in frames if "/simulator/" in f.filename or "/kernels/" in f.filename]
         at = own[-1] if own else frames[-1]
