@@ -211,6 +211,11 @@ LOCKS: dict[str, tuple[str, int, int, Callable[[], list[Any]], bool]] = {
         "fences as the other does": (FENCE, FENCE),
     }.items()
 }
+NAMED = E + (
+    "(volatile int* f, int* d, int* o) {{ int t = threadIdx.x; if (blockIdx.x == 0) {{"
+    " if (t == 3) d[0] = 1; if (t < 64) {{ {0} }} if (t == 40) {{ __threadfence(); f[0] = 1; }} }}"
+    " else if (t == 0) {{ while (f[0] == 0); __threadfence(); o[0] = d[0]; }} }}"
+)
 WARP_CHAIN = E + (
     "(int* o) {{ __shared__ volatile int s[1]; int t = threadIdx.x; if (t == 25) s[0] = 7;"
     " if (t >= 16) __syncwarp(0xffff0000u);"
@@ -218,6 +223,13 @@ WARP_CHAIN = E + (
 )
 CASES: dict[str, tuple[str, int, int, Callable[[], list[Any]], bool]] = {
     **LOCKS,
+    "what a named barrier brought, a fence after it hands on": (
+        NAMED.format('asm volatile("bar.sync 1, 64;" ::: "memory");'),
+        2, 96, lambda: [ints(1), ints(1), ints(1)], False,
+    ),
+    "a fence hands on nothing of a warp that it has not met": (
+        NAMED.format(""), 2, 96, lambda: [ints(1), ints(1), ints(1)], True,
+    ),
     "what a lane has seen at one warp barrier it hands on at the next": (
         WARP_CHAIN.format(0, "0x55555555u", 8), 1, 32, lambda: [ints(1)], False,
     ),
