@@ -56,13 +56,11 @@ def _packed(ins: Instruction) -> Op | None:
     return Op(half.lanes(apply, "x2"), ("b32", "b32"), ("b32",))
 
 
-@row(
-    "add", section=SECTION,
-    later="""
+_SUM_LATER = """
         rn|rz|rm|rp? sat? .f32 .f16|bf16 : mixed precision
         rn|rz|rm|rp? ftz? .f32x2 : pairs of .f32
-    """,
-    forms="""
+    """
+_SUM = """
         sat? .s32 : t = t t
         .s16|u16|u32|s64|u64 : t = t t
         cc .s32|u32|s64|u64 : t = t t
@@ -70,25 +68,12 @@ def _packed(ins: Instruction) -> Op | None:
         rn|rz|rm|rp? .f64 : t = t t
         rn? ftz? sat? .f16|f16x2 : t = t t
         rn? .bf16|bf16x2 : t = t t
-        .s16x2|u16x2 @90 : t = t t
-    """,
-)  # fmt: skip
-@row(
-    "sub", section=SECTION,
-    later="""
-        rn|rz|rm|rp? sat? .f32 .f16|bf16 : mixed precision
-        rn|rz|rm|rp? ftz? .f32x2 : pairs of .f32
-    """,
-    forms="""
-        sat? .s32 : t = t t
-        .s16|u16|u32|s64|u64 : t = t t
-        cc .s32|u32|s64|u64 : t = t t
-        rn|rz|rm|rp? ftz? sat? .f32 : t = t t
-        rn|rz|rm|rp? .f64 : t = t t
-        rn? ftz? sat? .f16|f16x2 : t = t t
-        rn? .bf16|bf16x2 : t = t t
-    """,
-)  # fmt: skip
+    """
+"""What ``add`` and ``sub`` share."""
+
+
+@row("add", section=SECTION, later=_SUM_LATER, forms=f"{_SUM}\n.s16x2|u16x2 @90 : t = t t")
+@row("sub", section=SECTION, later=_SUM_LATER, forms=_SUM)
 def add_sub(ins: Instruction) -> Op:
     """``d = a ± b``, wrapping; ``.sat`` clamps (s32 only)."""
     packed = _packed(ins)
