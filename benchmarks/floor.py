@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from simulator.arithmetic import fma_f32
+from simulator.isa.arithmetic import fma_f32
 from simulator.launch import LANES
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel
+from kernels.arguments import Arguments, Dim3, check_shape, content, convert, dim3, write_back
 from kernels.signatures import parameter_names
-from simulator.arguments import Arguments, Dim3, check_shape, content, convert, dim3, write_back
 
 from .driver import bindings, call
 from .errors import DeviceError

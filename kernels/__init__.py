@@ -2,7 +2,7 @@
 
 from .errors import CompileError, KernelError
 from .kernel import Kernel
-from .ptx_header import Entry, Param
+from .ptx.header import Entry, Param
 from .unset import unset
 
 __all__ = ["CompileError", "Entry", "Kernel", "KernelError", "Param", "unset"]

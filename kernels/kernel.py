@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import ptx_header
 from .errors import KernelError
 from .nvrtc import BUILD_OPTIONS, compile_cuda, include_folders
+from .ptx import header as ptx_header
 from .reading import read_below
 
 

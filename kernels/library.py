@@ -220,7 +220,7 @@ def _all() -> dict[str, LibraryKernel]:
     found: dict[str, LibraryKernel] = {}
     for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
         if module.ispkg:
-            for kernel in importlib.import_module(module.name).KERNELS:
+            for kernel in getattr(importlib.import_module(module.name), "KERNELS", ()):
                 if kernel.name in found:
                     raise RuntimeError(f"two library kernels are called {kernel.name}")
                 found[kernel.name] = kernel

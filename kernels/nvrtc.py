@@ -13,12 +13,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from . import ptx_header
 from .compiler_log import Message, errors
 from .device_part import Compiled, compile_device_part, looks_like_a_program
 from .errors import CompileError
 from .headers import follow, named_folders
 from .mangling import demangle
+from .ptx import header as ptx_header
 from .toolkit import OWN_HEADERS, toolkit_folders
 
 BUILD_OPTIONS = {

@@ -50,3 +50,14 @@ def is_toolkit(file: str) -> bool:
         return True
     path = os.path.abspath(file)
     return any(path.startswith(f"{folder}{os.sep}") for folder in (*toolkit_folders(), OWN_HEADERS))
+
+
+def short_path(file: str) -> str:
+    """A path below the working folder, from there; a toolkit's header as one includes it."""
+    if is_toolkit(file):
+        return header_name(file)
+    try:
+        relative = os.path.relpath(file)
+    except ValueError:  # another drive
+        return file
+    return file if relative.startswith("..") else relative

@@ -1,9 +1,10 @@
 """The CPU simulator: PTX in, results, counters and hazards out."""
 
-from .counters import Traffic
-from .errors import ArgumentWarning, LaunchError, PtxError, SimulatorError
-from .hazard import Cure, Hazard, Involved, Source
+from kernels.errors import ArgumentWarning, LaunchError, PtxError, SimulatorError
+
+from .hazards.hazard import Cure, Hazard, Involved, Source
 from .launch import CHECKS, launch
+from .observe.counters import Traffic
 from .run import Counters, Line, Run
 
 __all__ = [

@@ -11,12 +11,7 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel
-from kernels.signatures import parameter_names
-from kernels.unset import missing_of, still_unset
-
-from . import schedule as schedules
-from .access import Access, Memories
-from .arguments import (
+from kernels.arguments import (
     MAX_LOCAL,
     MAX_SHARED,
     MAX_STATIC_SHARED,
@@ -28,31 +23,36 @@ from .arguments import (
     dim3,
     write_back,
 )
-from .compiler import compile_ptx
-from .counters import TrafficCounter
-from .errors import LaunchError, PtxError
+from kernels.errors import LaunchError, PtxError
+from kernels.ptx.names import variable_name
+from kernels.signatures import parameter_names
+from kernels.unset import missing_of, still_unset
+
+from .analysis.perturbation import without_effect
+from .analysis.steering import Steering
+from .analysis.taint import depends_on_data
+from .compile.compiler import compile_ptx
+from .compile.program import Program
+from .execute import schedule as schedules
+from .execute.machine import Machine
+from .execute.schedule import Schedule
+from .execute.specials import SpecialRegisters, special_registers
+from .execute.waiting import Stuck
 from .geometry import Geometry, WarpView
-from .hazard import Source
-from .influence import without_effect
-from .instructions import DTYPES
-from .lanes import LookCloser
-from .layout import FUNCTIONS, PARAMETERS, array_address, array_number, variable_bytes
-from .machine import Machine
-from .memory import Allocation
-from .names import variable_name
+from .hazards.hazard import Source
+from .hazards.report import Findings
+from .hazards.sources import Sources
+from .isa import DTYPES
+from .memory.access import Access, Memories
+from .memory.layout import FUNCTIONS, PARAMETERS, array_address, array_number, variable_bytes
+from .memory.spaces import Allocation
+from .observe.counters import TrafficCounter
+from .observe.tally import Tally, collect
+from .observe.trace import Trace, compile_traced
 from .observers import Checks, ConstantCheck, GlobalCheck, LocalCheck
-from .program import Program
-from .races import RaceCheck
-from .reach import depends_on_data
-from .report import Findings
+from .races.detector import RaceCheck
+from .races.lanes import LookCloser
 from .run import Run
-from .schedule import Schedule
-from .sources import Sources
-from .specials import SpecialRegisters, special_registers
-from .steering import Steering
-from .tally import Tally, collect
-from .trace import Trace, compile_traced
-from .waiting import Stuck
 
 CHECKS = ("races", "barriers", "memory", "uninitialised")
 """What ``checks`` may name."""

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from .access import Event
+from .execute.waiting import Apart, Waiting
 from .geometry import Geometry
-from .lanes import lanes_of
-from .memory import Allocation, ColumnMemory
-from .races import RaceCheck
-from .report import Findings
-from .site import Site
-from .trace import Trace
-from .waiting import Apart, Waiting
+from .hazards.report import Findings
+from .memory.access import Event
+from .memory.site import Site
+from .memory.spaces import Allocation, ColumnMemory
+from .observe.trace import Trace
+from .races.detector import RaceCheck
+from .races.lanes import lanes_of
 
 
 class Checks:

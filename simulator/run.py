@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from .counters import Traffic
-from .hazard import Hazard, Source
-from .trace import Trace
+from .hazards.hazard import Hazard, Source
+from .observe.counters import Traffic
+from .observe.trace import Trace
 
 SCHEMA = 1
 """Version of ``Run.to_dict``'s layout; it changes when a key changes its meaning."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from simulator.compiler import CHECKED
+from simulator.compile.compiler import CHECKED
 
 
 @pytest.fixture(scope="module")

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from kernels import library
+from kernels.source_edit import applied, line_of
 from kernels.syntax import parse
 from simulator import Hazard
-from simulator.facts import nothing_new
-from simulator.source_edit import applied, line_of
+from simulator.cures.facts import nothing_new
 from tilescope.checker import Checker
 from tilescope.fix import edits
 from tilescope.target import Request, Target, resolve

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from simulator import Hazard, Involved, Source
-from simulator.hazard import SEVERITIES
+from simulator.hazards.hazard import SEVERITIES
 from tilescope import sarif
 from tilescope.builds import SOURCE_ONLY, merge
 from tilescope.cli import main

@@ -17,9 +17,9 @@ import simulator
 from kernels import Kernel, library
 from kernels.edited import recompiled, user_files
 from kernels.library import LibraryKernel
+from kernels.source_edit import applied
 from simulator.cures import find_cures
-from simulator.hazard import SEVERITIES
-from simulator.source_edit import applied
+from simulator.hazards.hazard import SEVERITIES
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = Path(__file__).parent / "golden"

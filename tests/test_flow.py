@@ -7,7 +7,7 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from simulator.compiler import compile_ptx
+from simulator.compile.compiler import compile_ptx
 
 UNEVEN = """\
 __global__ void uneven(const int* rounds, int* out) {

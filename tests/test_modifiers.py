@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from simulator.instructions import TABLE
-from simulator.instructions.grammar import Match, Misfit, find, form
+from simulator.isa import TABLE
+from simulator.isa.grammar import Match, Misfit, find, form
 from tests.fuzz import modifiers, ptxas
 
 needs_ptxas = pytest.mark.skipif(ptxas.path() is None, reason="the wheel nvidia-cuda-nvcc")
@@ -56,7 +56,7 @@ def test_the_net_bites(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _clear() -> None:
-    from simulator import validity
+    from simulator.isa import validity
 
     validity._forms.cache_clear()
 

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("mutmut")
 pytest.importorskip("coverage")
 
-from simulator import values
+from simulator.compile import values
 from tests.mutation import mutants
 from tests.mutation.cover import Map
 
@@ -29,11 +29,11 @@ def test_a_seed_draws_the_same_again() -> None:
 def test_a_mutant_runs_where_the_function_was_imported() -> None:
     both = values.both
     before = both.__code__
-    text = (mutants.ROOT / "simulator/values.py").read_text()
+    text = (mutants.ROOT / "simulator/compile/values.py").read_text()
     changed = text.replace("return more", "return 17")
     assert changed != text
     try:
-        count = mutants.apply(mutants.Mutant("simulator/values.py", 1, changed, ""))
+        count = mutants.apply(mutants.Mutant("simulator/compile/values.py", 1, changed, ""))
         assert count == 1
         assert both(None, 3) == 17
     finally:

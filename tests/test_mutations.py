@@ -12,10 +12,10 @@ import pytest
 import simulator
 from kernels import Kernel, library
 from kernels.library import LibraryKernel
-from simulator.blocks import reachable
-from simulator.edit import without_barriers
-from simulator.module import Instruction
-from simulator.parser import parse
+from kernels.ptx.module import Instruction
+from simulator.compile.blocks import reachable
+from simulator.cures.ptx_edit import without_barriers
+from simulator.isa.reading import parse
 
 BUILDS = ("device", "source")
 SCHEDULES = range(20)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.instructions import TABLE, Op, Row
-from simulator.module import Instruction
+from kernels.ptx.module import Instruction
+from simulator.isa import TABLE, Op, Row
 from tests import interpreter
 from tests.fuzz import compare, cuda, ptx
 from tests.fuzz.__main__ import told

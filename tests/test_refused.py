@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 import simulator
 from kernels import Kernel, KernelError
-from simulator.errors import PtxError, SimulatorError
-from simulator.instructions import TABLE
+from kernels.errors import PtxError, SimulatorError
+from simulator.isa import TABLE
 from tilescope.cli import main
 
 DEFECTS = Path(__file__).parent / "defects"

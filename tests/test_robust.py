@@ -179,8 +179,8 @@ LONG = """
 import sys
 from kernels import Kernel, KernelError
 from kernels.signatures import kernel_names
-from simulator.parser import parse
-from simulator.errors import PtxError
+from simulator.isa.reading import parse
+from kernels.errors import PtxError
 for what in (
     "/* ", "// x\\n", "\\n", '.file 1 "a\\n', ".entry k ( ", ".param .u64 .ptr ", '"', "{", "}",
     ".loc 1 1 0\\n", ".entry k ( .param .b8 .ptr .b8 .ptr ) ", "a ", ".global .b8 x; ", "\\\\", "[",

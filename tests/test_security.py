@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 import simulator
 from kernels import Kernel, KernelError, reading
 from simulator import SimulatorError
-from simulator.program import Program
+from simulator.compile.program import Program
 from tilescope.cli import main
 from tilescope.view import show
 

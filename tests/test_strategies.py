@@ -12,8 +12,8 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
-from simulator import schedule
-from simulator.arguments import check_shape, dim3
+from kernels.arguments import check_shape, dim3
+from simulator.execute import schedule
 from tilescope.strategies import (
     float_arrays,
     launch_shapes,

@@ -9,9 +9,9 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from kernels.source_edit import Edit, applied, diff
+from kernels.toolkit import short_path
 from simulator import Hazard
-from simulator.source_edit import Edit, applied, diff
-from simulator.sources import short_path
 
 from .failure import UserError
 

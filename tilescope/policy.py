@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from simulator import Hazard
-from simulator.racebook import EQUAL, IN_STEP
+from simulator.races.book import EQUAL, IN_STEP
 
 CHOICES = ("error", "warning", "ignore")
 """What a policy may say."""

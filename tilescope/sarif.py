@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from simulator import Hazard, Involved
-from simulator.hazard import SEVERITIES
+from simulator.hazards.hazard import SEVERITIES
 
 from .checker import Verdict
 from .text.layout import display_path

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from simulator.schedule import NAMES
+from simulator.execute.schedule import NAMES
 
 __all__ = ["float_arrays", "launch_shapes", "ragged_sizes", "schedules"]
 

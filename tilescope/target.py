@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel, KernelError, library
+from kernels.arguments import convert
 from kernels.signatures import kernel_names, parameter_names
-from simulator.arguments import convert
 
 from .failure import UserError, warn
 from .words import is_argument, parse_arguments

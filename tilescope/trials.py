@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernels import Kernel
+from kernels.errors import SimulatorError
 from kernels.library import LibraryKernel, Size
 from simulator import Hazard, Run
-from simulator.errors import SimulatorError
-from simulator.facts import nothing_new
-from simulator.source_cures import Trial
+from simulator.cures.facts import nothing_new
+from simulator.cures.source_cures import Trial
 
 from .policy import apply
 from .target import Target

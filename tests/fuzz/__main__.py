@@ -14,7 +14,7 @@ import sys
 import time
 from typing import Any
 
-from simulator.compiler import CHECKED
+from simulator.compile.compiler import CHECKED
 
 from . import tree
 from .report import Report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from simulator.instructions import TABLE
+from simulator.isa import TABLE
 
 from .compare import SCHEDULES, difference
 from .cuda_program import Program, draw

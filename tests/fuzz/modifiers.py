@@ -15,11 +15,11 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 
-from simulator.compiler import Compiler
-from simulator.errors import PtxError
-from simulator.instructions import TABLE
-from simulator.instructions.grammar import Form, form
-from simulator.parser import parse
+from kernels.errors import PtxError
+from simulator.compile.compiler import Compiler
+from simulator.isa import TABLE
+from simulator.isa.grammar import Form, form
+from simulator.isa.reading import parse
 
 from . import ptxas
 from .report import Difference, Report, seeds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.instructions import TABLE
+from simulator.isa import TABLE
 
 from .compare import SCHEDULES, difference
 from .ptx_program import Program

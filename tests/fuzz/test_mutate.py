@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import simulator
+from kernels.ptx.lexer import Cursor
 from simulator import SimulatorError
-from simulator.lexer import Cursor
-from simulator.program import CompiledBlock
+from simulator.compile.program import CompiledBlock
 
 from . import damage, mutate
 from .report import Report

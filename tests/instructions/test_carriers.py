@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from simulator import launch
-from simulator.instructions import TABLE, Op
-from simulator.values import expect
+from simulator.compile.values import expect
+from simulator.isa import TABLE, Op
 
 from .harness import WIDTH, Case, compare, kernel, register, rows_of
 from .test_shapes import CASES

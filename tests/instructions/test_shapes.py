@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.instructions import DTYPES, TABLE, Op, carry_op
-from simulator.module import Instruction
-from simulator.parser import parse
+from kernels.ptx.module import Instruction
+from simulator.isa import DTYPES, TABLE, Op, carry_op
+from simulator.isa.reading import parse
 
 from . import test_bits, test_compare, test_convert, test_half, test_integer
 from .harness import Case, build, rows_of

@@ -12,7 +12,7 @@ import pytest
 import test_control
 import test_memory
 
-from simulator.instructions import TABLE
+from simulator.isa import TABLE
 
 from .exact import lanes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simulator.module import Address, Instruction, Symbol, Vector
+from kernels.ptx.module import Address, Instruction, Symbol, Vector
 from tests.instructions.floats import FORMATS
 
 from .memory import ARRAY, LOCAL, SHARED, Fault

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simulator.module import (
+from kernels.ptx.module import (
     Address,
     Function,
     Imm,

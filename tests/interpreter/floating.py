@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from simulator.module import Instruction, Pair
+from kernels.ptx.module import Instruction, Pair
 from tests.instructions.floats import FORMATS, Format
 
 from .values import (

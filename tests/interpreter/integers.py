@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.module import Imm, Instruction
+from kernels.ptx.module import Imm, Instruction
 
 from . import floating
 from .values import (

@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from simulator.module import Function, Instruction, Module
-from simulator.parser import parse
+from kernels.ptx.module import Function, Instruction, Module
+from kernels.ptx.parser import parse
 
 from . import decode
 from .memory import Memory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.module import Function, Module, Symbol, Variable
+from kernels.ptx.module import Function, Module, Symbol, Variable
 
 SHARED, LOCAL = 1 << 50, 1 << 51
 ARRAY = 32

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from simulator.module import Instruction, Pair
+from kernels.ptx.module import Instruction, Pair
 
 from .values import WIDTH, NotModelled, mask, number
 

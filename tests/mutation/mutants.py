@@ -11,15 +11,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 AREAS = {
-    "access": ("simulator/access.py",),
-    "memory": ("simulator/memory.py",),
-    "barriers": ("simulator/barriers.py",),
-    "races": ("simulator/races.py",),
-    "intervals": ("simulator/intervals.py",),
-    "order": ("simulator/order.py",),
-    "atomics": ("simulator/atomics.py",),
-    "liveness": ("simulator/blocks.py",),
-    "codegen": ("simulator/codegen.py", "simulator/operands.py"),
+    "access": ("simulator/memory/access.py",),
+    "memory": ("simulator/memory/spaces.py",),
+    "barriers": ("simulator/execute/barriers.py",),
+    "races": ("simulator/races/detector.py",),
+    "intervals": ("simulator/races/intervals.py",),
+    "order": ("simulator/races/happens_before.py",),
+    "atomics": ("simulator/memory/atomics.py",),
+    "liveness": ("simulator/compile/blocks.py",),
+    "codegen": ("simulator/compile/codegen.py", "simulator/compile/operands.py"),
 }
 Key = tuple[str, int]
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import simulator
 from kernels import Kernel, library
-from simulator.trace import Trace
+from simulator.observe.trace import Trace
 from tilescope.cli import main
 from tilescope.view import Story, page
 from tilescope.view import bundle as bundling

@@ -272,7 +272,7 @@ def participates(event, batch, block):
 
 
 def test_the_cure_stands_beside_a_hazard(open_page):
-    from simulator.hazard import Cure
+    from simulator.hazards.hazard import Cure
 
     story = of_library("matmul_missing_first_barrier", "32")
     hazard = next(h for h in story.run.hazards if h.kind == "raw-race")

@@ -5,7 +5,7 @@ import pytest
 
 import simulator
 from kernels import Kernel, library
-from simulator.trace import RELEASE, SHARED, Trace
+from simulator.observe.trace import RELEASE, SHARED, Trace
 
 TILED = library.get("matmul_tiled").path
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from simulator.blocks import reachable, reads_and_writes, row_of
-from simulator.module import Address, Instruction, Reg
-from simulator.trace import Trace
+from kernels.ptx.module import Address, Instruction, Reg
+from simulator.compile.blocks import reachable
+from simulator.isa.roles import reads_and_writes, row_of
+from simulator.observe.trace import Trace
 
 
 def address_arithmetic(trace: Trace) -> set[int]:

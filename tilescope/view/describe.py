@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from kernels.ptx.module import Function, Imm, Instruction, Reg
+from kernels.ptx.names import variable_name
+from kernels.toolkit import short_path
 from simulator import Run
-from simulator.blocks import reachable, reads_and_writes
-from simulator.codegen import operand_text
-from simulator.hazard import Hazard
-from simulator.module import Function, Imm, Instruction, Reg
-from simulator.names import variable_name
-from simulator.program import Watched
-from simulator.sources import short_path
-from simulator.trace import ArrayMap, Trace
+from simulator.compile.blocks import reachable
+from simulator.compile.codegen import operand_text
+from simulator.compile.program import Watched
+from simulator.hazards.hazard import Hazard
+from simulator.isa.roles import reads_and_writes
+from simulator.observe.trace import ArrayMap, Trace
 
 from .addresses import address_arithmetic
 from .extents import extents, kind

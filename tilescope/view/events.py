@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from simulator.counters import OFF, bank_passes
+from simulator.compile.program import Watched
 from simulator.geometry import WARP
-from simulator.program import Watched
-from simulator.trace import RELEASE, SHARED, Batch, Event, Trace
+from simulator.observe.counters import OFF, bank_passes
+from simulator.observe.trace import RELEASE, SHARED, Batch, Event, Trace
 
 from .pool import Pool, shrink
 

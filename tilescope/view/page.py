@@ -14,8 +14,8 @@ import jinja2
 import numpy as np
 
 from simulator import Run, SimulatorError
-from simulator.hazard import Triple
-from simulator.trace import Trace
+from simulator.hazards.hazard import Triple
+from simulator.observe.trace import Trace
 
 from . import describe
 from .bundle import bundle, styles

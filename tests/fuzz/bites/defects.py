@@ -28,7 +28,7 @@ BITES = (
         "ptx",
         (
             (
-                "simulator/values.py",
+                "simulator/compile/values.py",
                 "return (a | (b << word.type(half))).view(dtype)",
                 "return a | (b << word.type(half))",
             ),
@@ -39,7 +39,7 @@ BITES = (
         "ptx",
         (
             (
-                "simulator/machine.py",
+                "simulator/execute/machine.py",
                 "        if self.gates.parked:\n            self.gates.look_again()\n",
                 "",
             ),
@@ -48,14 +48,14 @@ BITES = (
     Bite(
         "a guard that is the first of two destinations is read after it was written",
         "ptx",
-        (("simulator/codegen.py", " or len(destinations) > 1", ""),),
+        (("simulator/compile/codegen.py", " or len(destinations) > 1", ""),),
     ),
     Bite(
         "a guarded write ends a register's life",
         "ptx",
         (
             (
-                "simulator/blocks.py",
+                "simulator/compile/blocks.py",
                 "            if ins.guard is None:\n                block.defs |= set(writes)",
                 "            if True:\n                block.defs |= set(writes)",
             ),
@@ -66,7 +66,7 @@ BITES = (
         "tests/test_named_mutants.py",
         (
             (
-                "simulator/access.py",
+                "simulator/memory/access.py",
                 "if low + offset < 0 or high + offset + width > memory.nbytes:",
                 "if high + offset + width > memory.nbytes:",
             ),
@@ -77,7 +77,7 @@ BITES = (
         "tests/test_named_mutants.py",
         (
             (
-                "simulator/intervals.py",
+                "simulator/races/intervals.py",
                 "        key = (\n            self.state,",
                 "        key = (\n            0,",
             ),
@@ -88,7 +88,7 @@ BITES = (
         "tests/test_counts.py",
         (
             (
-                "simulator/machine.py",
+                "simulator/execute/machine.py",
                 "self.divergent_branches += taking + leaving - total",
                 "self.divergent_branches += taking",
             ),
@@ -99,7 +99,7 @@ BITES = (
         "tests/test_counts.py",
         (
             (
-                "simulator/counters.py",
+                "simulator/observe/counters.py",
                 "            address = self._interleaved(site, address)",
                 "            address = address",
             ),
@@ -110,7 +110,7 @@ BITES = (
         "ptx",
         (
             (
-                "simulator/barriers.py",
+                "simulator/execute/barriers.py",
                 "both = first.mask.any(axis=(0, 1, 2)) & wait.mask.any(axis=(0, 1, 2)) & ~told",
                 "both = np.ones_like(told) & ~told",
             ),
@@ -121,7 +121,7 @@ BITES = (
         "ptx",
         (
             (
-                "simulator/barriers.py",
+                "simulator/execute/barriers.py",
                 "for wait, lanes in (places[number] for number in sorted(places)):",
                 "for wait, lanes in members:",
             ),
@@ -132,7 +132,7 @@ BITES = (
         "modifiers",
         (
             (
-                "simulator/validity.py",
+                "simulator/isa/validity.py",
                 "        return invalid(ins, forms.why)",
                 "        return None",
             ),
@@ -143,12 +143,12 @@ BITES = (
         "mutate",
         (
             (
-                "simulator/program.py",
+                "simulator/compile/program.py",
                 '# block {self.number}, PTX line {first}"]',
                 '# {self.block.function.name}"]',
             ),
             (
-                "simulator/lexer.py",
+                "kernels/ptx/lexer.py",
                 'if token.kind != "word" or token.text[0] in ".@":',
                 'if token.kind not in ("word", "string"):',
             ),
@@ -159,7 +159,7 @@ BITES = (
         "races",
         (
             (
-                "simulator/site.py",
+                "simulator/memory/site.py",
                 'return self.kind != "atomic" and "volatile" in self.instruction.modifiers',
                 "return False",
             ),
@@ -170,7 +170,7 @@ BITES = (
         "cuda",
         (
             (
-                "simulator/instructions/integer.py",
+                "simulator/isa/integer.py",
                 "np.where((a < 0) != (b < 0), -quotient, quotient)",
                 "np.where((a < 0) != (b < 0), -quotient - 1, quotient)",
             ),

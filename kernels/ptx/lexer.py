@@ -1,0 +1,144 @@
+"""PTX text to tokens, and a cursor over them."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from kernels.ptx.header import strip_comments
+
+from ..errors import PtxError
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<string>"(?:[^"\\]|\\.)*")
+    | (?P<real>0[fF][0-9a-fA-F]{8}\b|0[dD][0-9a-fA-F]{16}\b
+        |\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)
+    | (?P<int>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?)
+    | (?P<word>\.[A-Za-z_]\w*(?:::\w+)*|[%$@]?[A-Za-z_$%][\w$]*(?:(?:\.|::)\w+)*)
+    | (?P<punct>[-+*/{}()\[\];:,|!<>=@~&^?])
+    )""",
+    re.X | re.A,
+)
+
+
+_DIGITS = 80
+"""Characters of an integer constant: 64 binary digits and some zeros."""
+_DEPTH = 200
+"""Braces inside of each other."""
+
+
+class Token(NamedTuple):
+    """One token: its kind, text and PTX line."""
+
+    kind: str
+    text: str
+    line: int
+
+
+def tokens(text: str) -> list[Token]:
+    """Split a PTX text; comments are gone, lines are counted."""
+    text = strip_comments(text)
+    found: list[Token] = []
+    position, line, counted = 0, 1, 0
+    match = _TOKEN.match
+    while True:
+        m = match(text, position)
+        if not m or not m.lastgroup:
+            rest = text[position:].lstrip()
+            if rest:
+                line += text.count("\n", counted, len(text) - len(rest))
+                raise PtxError(f"PTX line {line}: cannot read {rest.split()[0][:40]!r}")
+            return found
+        start = m.start(m.lastgroup)
+        line += text.count("\n", counted, start)
+        counted = start
+        found.append(Token(m.lastgroup, m[m.lastgroup], line))
+        position = m.end()
+
+
+class Cursor:
+    """Reads tokens one after the other."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = tokens(text)
+        self.tokens.append(Token("end", "", self.tokens[-1].line if self.tokens else 1))
+        self.at = 0
+
+    @property
+    def peek(self) -> str:
+        """The next token's text."""
+        return self.tokens[self.at].text
+
+    def next(self) -> Token:
+        """Take the next token."""
+        token = self.tokens[self.at]
+        if token.kind == "end":
+            raise PtxError(f"PTX line {token.line}: the text ends too early")
+        self.at += 1
+        return token
+
+    def accept(self, text: str) -> bool:
+        """Take the next token if it is this one."""
+        if self.tokens[self.at].text == text and self.tokens[self.at].kind != "string":
+            self.at += 1
+            return True
+        return False
+
+    def expect(self, text: str) -> None:
+        """Take the next token, which has to be this one."""
+        if not self.accept(text):
+            self.fail(f"expected {text!r}, found {self.peek!r}")
+
+    def name(self) -> str:
+        """Take the next token, which has to be a name: a string, say, is none."""
+        token = self.next()
+        if token.kind != "word" or token.text[0] in ".@":
+            raise PtxError(f"PTX line {token.line}: expected a name, found {token.text[:40]!r}")
+        return token.text
+
+    def fail(self, message: str) -> None:
+        """Raise an error at the next token."""
+        raise PtxError(f"PTX line {self.tokens[self.at].line}: {message}")
+
+    def integer(self) -> int:
+        """Take a whole number, perhaps signed."""
+        sign = -1 if self.accept("-") else 1
+        if sign == 1:
+            self.accept("+")
+        token = self.next()
+        if token.kind != "int":
+            raise PtxError(f"PTX line {token.line}: expected a number, found {token.text!r}")
+        return sign * self.value(token)
+
+    def value(self, token: Token) -> int:
+        """The value of an integer constant; 64 bits at most, as in PTX."""
+        text = token.text.rstrip("U")
+        octal = len(text) > 1 and text[0] == "0" and text[1].isdigit()
+        try:
+            value = int(text, 8 if octal else 0) if len(text) <= _DIGITS else 1 << 64
+        except ValueError:
+            raise PtxError(f"PTX line {token.line}: {text!r} is no octal number") from None
+        if value >> 64:
+            raise PtxError(f"PTX line {token.line}: {text[:20]}... does not fit in 64 bits")
+        return value
+
+    def enter(self, depth: int) -> None:
+        """Refuse what nests deeper than anything that a compiler writes."""
+        if depth > _DEPTH:
+            self.fail(f"braces inside of braces, {depth} deep")
+
+    def rest_of_line(self) -> list[Token]:
+        """Take the tokens up to the end of the line."""
+        line, first = self.tokens[self.at - 1].line, self.at
+        while self.tokens[self.at].line == line and self.tokens[self.at].kind != "end":
+            self.at += 1
+        return self.tokens[first : self.at]
+
+    def skip_braces(self) -> None:
+        """Take everything up to the matching brace."""
+        self.expect("{")
+        depth = 1
+        while depth:
+            text = self.next().text
+            depth += (text == "{") - (text == "}")

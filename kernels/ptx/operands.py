@@ -1,0 +1,147 @@
+"""Operands of PTX instructions: registers, constants, vectors, addresses."""
+
+from __future__ import annotations
+
+import re
+import struct
+
+import numpy as np
+
+from ..errors import PtxError
+from .lexer import Cursor
+from .module import Address, Function, Imm, Operand, Pair, Reg, Special, Symbol, Vector
+
+_SPECIAL = re.compile(
+    r"%(?:(?:tid|ntid|ctaid|nctaid|clusterid|nclusterid|cluster_ctaid|cluster_nctaid)\.[xyzw]"
+    r"|cluster_ctarank|cluster_nctarank|is_explicit_cluster|laneid|warpid|nwarpid|smid|nsmid|gridid"
+    r"|lanemask_(?:eq|le|lt|ge|gt)|clock(?:_hi|64)?|globaltimer(?:_lo|_hi)?|pm\d+|envreg\d+"
+    r"|total_smem_size|reserved_smem_offset_\w+|aggr_smem_size|dynamic_smem_size|current_graph_exec)"
+)
+
+
+class OperandParser(Cursor):
+    """Reads operands; names resolve through the scopes that are open."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.scopes: list[dict[str, str]] = []
+        self.current = Function("", False, (), ())
+
+    def resolve(self, name: str) -> str:
+        """The unique name that a name stands for here."""
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        return name
+
+    def operands(self) -> list[Operand | None]:
+        """All operands, up to the semicolon."""
+        found: list[Operand | None] = []
+        if self.accept(";"):
+            return found
+        while True:
+            found.append(self.operand())
+            if self.accept(";"):
+                return found
+            self.expect(",")
+
+    def operand(self) -> Operand | None:
+        """One operand, perhaps a pair."""
+        first = self.single()
+        if self.accept("|"):
+            return Pair(first, self.single())
+        return first
+
+    def single(self) -> Operand | None:
+        """One operand that is not a pair."""
+        token = self.tokens[self.at]
+        if self.accept("{"):
+            items: list[Operand | None] = []
+            while not self.accept("}"):
+                if self.peek == "{":
+                    self.fail("a vector in a vector")
+                items.append(self.single())
+                self.accept(",")
+            return Vector(tuple(items))
+        if self.accept("["):
+            return self.address()
+        if self.accept("!"):
+            return Reg(self.resolve(self.name()), True)
+        if token.text in ("-", "+") or token.kind in ("int", "real"):
+            return self.constant()
+        if token.kind != "word":
+            self.fail(f"expected an operand, found {token.text!r}")
+        self.next()
+        if token.text == "_":
+            return None
+        if _SPECIAL.fullmatch(token.text):
+            name, dot, _ = token.text.partition(".")
+            if self.is_register(self.resolve(name)):
+                if not dot:
+                    return Reg(self.resolve(name))
+                self.fail(f"{token.text} is read, but {name} is a register declared here")
+            return Special(token.text)
+        if token.text in ("WARP_SZ",):
+            return Imm("int", 32)
+        name = self.resolve(token.text)
+        if token.text.startswith("%") or self.is_register(name):
+            return Reg(name)
+        offset = self.integer() if self.peek in ("+", "-") else 0
+        return Symbol(name, offset)
+
+    def is_register(self, name: str) -> bool:
+        """Registers of inline assembly need no percent sign; only a variable has an address."""
+        return name in self.current.registers
+
+    def address(self) -> Address:
+        """What stands between brackets."""
+        token = self.tokens[self.at]
+        base: Reg | Symbol | Imm
+        if token.kind == "word":
+            self.next()
+            name = self.resolve(token.text)
+            known = token.text.startswith("%") or self.is_register(name)
+            base = Reg(name) if known else Symbol(name)
+        else:
+            base = Imm("int", self.integer())
+        offset = 0
+        while not self.accept("]"):
+            if self.peek not in ("+", "-"):
+                self.fail(f"cannot read the address at {self.peek!r}")
+            if self.peek == "+" and self.tokens[self.at + 1].text == "-":
+                self.next()
+            offset += self.integer()
+        return Address(base, offset)
+
+    def constant(self) -> Imm:
+        """A number, perhaps signed."""
+        negative = self.accept("-")
+        if not negative:
+            self.accept("+")
+        token = self.next()
+        if token.kind == "int":
+            value = self.value(token)
+            return Imm("int", -value if negative else value)
+        if token.kind != "real":
+            raise PtxError(f"PTX line {token.line}: expected a constant, found {token.text!r}")
+        text = token.text.lower()
+        if text.startswith("0f"):
+            return Imm("f32", int(text[2:], 16) ^ (0x80000000 if negative else 0))
+        if text.startswith("0d"):
+            return Imm("f64", int(text[2:], 16) ^ (1 << 63 if negative else 0))
+        value64 = -float(text) if negative else float(text)
+        return Imm("f64", struct.unpack("<Q", struct.pack("<d", value64))[0])
+
+
+def float_constant(imm: Imm, kind: str) -> Imm:
+    """A constant converted to another floating type."""
+    if imm.kind == "int":
+        value = float(imm.value)
+    elif imm.kind == "f32":
+        value = float(np.uint32(imm.value).view(np.float32))
+    else:
+        value = float(np.uint64(imm.value).view(np.float64))
+    if kind == "f32":
+        with np.errstate(over="ignore"):
+            return Imm(kind, int(np.float32(value).view(np.uint32)))
+    return Imm(kind, int(np.float64(value).view(np.uint64)))

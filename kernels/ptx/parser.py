@@ -1,0 +1,469 @@
+"""PTX text to ``Module``: as NVRTC (both builds), Numba and Triton write it.
+
+Source of the grammar: PTX ISA, chapters "Syntax" and "Directives".
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Collection
+
+from kernels.reading import plain_name
+from kernels.toolkit import short_path
+
+from ..errors import PtxError
+from .debug_info import InlinedCall, inlined_calls, place_inlined
+from .declarations import wrong_type, wrong_variable
+from .header import Param
+from .module import TYPES, Function, Instruction, Location, Module, Operand, Reg, Symbol, Variable
+from .operands import OperandParser, float_constant
+from .types import TYPE_SIZES
+
+_MAX_ALIGN = 1 << 20
+_MAX_REGISTERS = 1 << 18
+_SPACES = {".shared", ".global", ".const", ".local", ".param", ".tex"}
+_DIGITS = 10
+"""Digits of a line number."""
+_INLINED = 100
+"""Calls inlined into each other that are told apart."""
+_DIRECTIVES = {".maxnreg", ".minnctapersm", ".maxnctapersm", ".maxclusterrank", ".noreturn"}
+"""Of a function, besides those that mean something here."""
+_LINKAGE = {".visible", ".extern", ".weak", ".common", ".noreturn"}
+
+
+def parse(text: str, known: Collection[str] | None = None) -> Module:
+    """Parse a PTX text; bodies of functions are read when ``Function.load`` asks for them.
+
+    Of opcodes that are not ``known`` the operands are passed over: they may be anything.
+
+    Raises:
+        PtxError: Naming the PTX line.
+    """
+    return _Parser(text, known).module()
+
+
+class _Parser(OperandParser):
+    def __init__(self, text: str, known: Collection[str] | None) -> None:
+        super().__init__(text)
+        self.known = known
+        self.text = text
+        self.result = Module(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16])
+        self.files = {
+            int(m[1]): plain_name(re.sub(r"\\(.)", r"\1", m[2], flags=re.S))
+            for m in re.finditer(
+                r'^[ \t]*\.file[ \t]+(\d{1,9})[ \t]+"((?:[^"\\]|\\.)*)"', text, re.M | re.A
+            )
+        }
+        self.location: Location | None = None
+        self.places: dict[tuple[str, int, int], Location] = {}
+        self.scope_count = 0
+        self.pending_labels: list[str] = []
+        self.branch_targets: dict[str, tuple[str, ...]] = {}
+
+    # -- module level ---------------------------------------------------------
+
+    def module(self) -> Module:
+        linkage: set[str] = set()
+        while self.tokens[self.at].kind != "end":
+            text = self.peek
+            if text in _LINKAGE:
+                linkage.add(self.next().text)
+                continue
+            if text in (".entry", ".func"):
+                self.function()
+            elif text in _SPACES:
+                for variable in self.variables(".extern" in linkage):
+                    self.result.variables[variable.name] = variable
+            else:
+                self.directive()
+            linkage.clear()
+        return self.result
+
+    def directive(self) -> None:
+        token = self.next()
+        if token.text == ".version":
+            self.result.version = self.next().text
+        elif token.text == ".target":
+            self.result.target = " ".join(t.text for t in self.rest_of_line())
+        elif token.text in (".address_size", ".file"):
+            self.rest_of_line()
+        elif token.text.startswith(".section"):
+            while self.peek != "{":
+                self.next()
+            self.skip_braces()
+        elif token.text in (".pragma", ".alias"):
+            while not self.accept(";"):
+                self.next()
+        elif token.text != ";":
+            raise PtxError(f"PTX line {token.line}: cannot read {token.text!r} here")
+
+    def variables(self, external: bool = False) -> list[Variable]:
+        """One declaration: ``.space [.align N] .type name[dims] [= init] {, name...} ;``."""
+        space = self.next().text.lstrip(".")
+        align: int | None = None
+        kind, vector = "", 1
+        while self.peek.startswith("."):
+            attribute = self.next().text[1:]
+            if attribute == "align":
+                align = self.integer()
+            elif attribute in TYPES:
+                kind = attribute
+            elif attribute in ("v2", "v4"):
+                vector = int(attribute[1])
+            elif attribute == "attribute":
+                self.expect("(")
+                while not self.accept(")"):
+                    self.next()
+            elif attribute in ("texref", "samplerref", "surfref"):
+                space, kind = "texture", "b64"
+            else:
+                self.fail(f"cannot read '.{attribute}' here")
+        self.refuse(wrong_type(kind))
+        if kind not in TYPE_SIZES:
+            self.fail(f"a variable needs a type, found {self.peek!r}")
+        align = TYPE_SIZES[kind] * vector if align is None else align
+        self.check_align(align)
+        found: list[Variable] = []
+        while True:
+            name = self.name()
+            dims: list[int] = [vector] if vector > 1 else []
+            extents: list[int] = []
+            while self.accept("["):
+                extents.append(0 if self.peek == "]" else self.integer())
+                self.expect("]")
+            if any(extent < 0 for extent in extents):
+                self.fail(f"{name!r} has a negative extent")
+            init: tuple[int | Symbol, ...] = ()
+            if space == "texture":
+                while self.peek not in (",", ";"):
+                    self.next()
+            elif self.accept("="):
+                init = tuple(self.initialiser(kind))
+            shape = tuple(extents + dims)
+            if shape and shape[0] == 0 and init:
+                shape = (len(init), *shape[1:])
+            variable = Variable(name, space, kind, shape, align, init, external)
+            if len(init) * TYPE_SIZES[kind] > variable.nbytes:
+                self.fail(f"{name!r} has more initial values than elements")
+            inside = self.current.name != ""
+            self.refuse(wrong_variable(variable, vector, None if inside else self.result.variables))
+            found.append(variable)
+            if self.accept(","):
+                continue
+            self.expect(";")
+            return found
+
+    def refuse(self, why: str) -> None:
+        if why:
+            self.fail(why)
+
+    def check_align(self, align: int) -> None:
+        if not 0 < align <= _MAX_ALIGN or align & (align - 1):
+            self.fail(f"an alignment of {align} bytes")
+
+    def initialiser(self, kind: str, depth: int = 1) -> list[int | Symbol]:
+        if self.accept("{"):
+            self.enter(depth)
+            values: list[int | Symbol] = []
+            while not self.accept("}"):
+                values += self.initialiser(kind, depth + 1)
+                self.accept(",")
+            return values
+        token = self.tokens[self.at]
+        if token.kind == "word":
+            self.next()
+            if token.text == "generic":
+                self.expect("(")
+                symbol = self.name()
+                self.expect(")")
+            else:
+                symbol = token.text
+            offset = self.integer() if self.peek in ("+", "-") else 0
+            return [Symbol(symbol, offset)]
+        imm = self.constant()
+        if kind in ("f32", "f64") and imm.kind == "int":
+            self.fail(f"the whole number {imm.value} for a .{kind}")
+        if kind in ("f32", "f64") and imm.kind != kind:
+            imm = float_constant(imm, kind)
+        return [imm.value]
+
+    # -- functions ------------------------------------------------------------
+
+    def function(self) -> None:
+        is_entry = self.next().text == ".entry"
+        results = self.param_list() if not is_entry and self.peek == "(" else ()
+        name = self.name()
+        params = self.param_list() if self.peek == "(" else ()
+        function = Function(name, is_entry, params, results)
+        while self.peek not in ("{", ";"):
+            token = self.next()
+            if token.text == ".pragma":
+                while not self.accept(";"):
+                    self.next()
+                continue
+            extents = self.extents()
+            if token.text == ".maxntid":
+                function.max_threads = extents
+            elif token.text == ".reqntid":
+                function.required_threads = extents
+            elif token.text in (".reqnctapercluster", ".explicitcluster", ".blocksareclusters"):
+                if any(extent != 1 for extent in extents or (0,)):
+                    function.cluster = token.text
+            elif token.text not in _DIRECTIVES:
+                raise PtxError(f"PTX line {token.line}: cannot read {token.text!r} here")
+        if self.accept(";"):
+            return
+        if name in self.result.functions:
+            self.fail(f"the function {name!r} is defined twice")
+        start = self.at
+        self.skip_braces()
+        function.read_body = lambda: self.body(function, start)
+        self.result.functions[name] = function
+
+    def extents(self) -> tuple[int, ...]:
+        """The numbers after a directive, perhaps none."""
+        if self.tokens[self.at].kind != "int":
+            return ()
+        found = [self.integer()]
+        while self.accept(","):
+            found.append(self.integer())
+        return tuple(found)
+
+    def body(self, function: Function, start: int) -> None:
+        """Read a function's body, which is done for those functions only that are called."""
+        self.at = start
+        self.location = None
+        self.places = {}
+        self.current = function
+        self.expect("{")
+        self.scopes = [{p.name: p.name for p in (*function.params, *function.results)}]
+        self.pending_labels = []
+        try:
+            self.block(function)
+        except PtxError as error:
+            if self.location is None:
+                raise
+            at = self.location.user
+            raise PtxError(f"{short_path(at.file)}:{at.line}: {error}") from None
+        for label in self.pending_labels:
+            function.labels[label] = len(function.body)
+        place_inlined(function, self.inlined, None)
+
+    @functools.cached_property
+    def inlined(self) -> list[InlinedCall]:
+        """The calls that the unoptimised build inlined."""
+        return inlined_calls(self.text, self.files)
+
+    def param_list(self) -> tuple[Param, ...]:
+        self.expect("(")
+        params: list[Param] = []
+        offset = 0
+        while not self.accept(")"):
+            kind = ""
+            align: int | None = None
+            pointer = False
+            while self.peek.startswith("."):
+                word = self.next().text[1:]
+                pointer = pointer or word == "ptr"  # what follows is of what it points at
+                if word == "align":
+                    stated = self.integer()
+                    align = align if pointer else stated
+                elif word in TYPES:
+                    kind = word
+            name = self.name()
+            count = 1
+            if self.accept("["):
+                count = 0 if self.peek == "]" else self.integer()
+                self.expect("]")
+            if kind not in TYPE_SIZES:
+                self.fail(f"parameter {name!r} has no type")
+            if count < 0:
+                self.fail(f"parameter {name!r} has a negative extent")
+            if any(param.name == name for param in params):
+                self.fail(f"{name!r} is declared twice")
+            align = TYPE_SIZES[kind] if align is None else align
+            self.check_align(align)
+            offset = -(-offset // align) * align
+            params.append(Param(name, kind, count, align, offset))
+            offset += params[-1].nbytes
+            self.accept(",")
+        return tuple(params)
+
+    def block(self, function: Function) -> None:
+        while not self.accept("}"):
+            token = self.tokens[self.at]
+            if token.kind == "end":
+                self.fail("the text ends inside a function")
+            text = token.text
+            if text == "{":
+                self.next()
+                self.scopes.append({})
+                self.enter(len(self.scopes))
+                self.block(function)
+                self.scopes.pop()
+            elif text == ".reg":
+                self.register_declaration(function)
+            elif text in _SPACES:
+                for variable in self.variables():
+                    variable.name = self.declare(variable.name)
+                    function.variables[variable.name] = variable
+            elif text == ".loc":
+                self.next()
+                self.loc(function)
+            elif text == ".pragma":
+                while not self.accept(";"):
+                    self.next()
+            elif text.startswith("."):
+                self.directive()
+            elif self.tokens[self.at + 1].text == ":" and token.kind == "word":
+                self.at += 2
+                label = self.declare(text)
+                if self.peek == ".branchtargets":
+                    self.next()
+                    names = [self.name()]
+                    while self.accept(","):
+                        names.append(self.name())
+                    self.expect(";")
+                    self.branch_targets[label] = tuple(names)
+                elif self.peek == ".callprototype":
+                    while not self.accept(";"):
+                        self.next()
+                else:
+                    self.pending_labels.append(label)
+            elif text == ";":
+                self.next()
+            else:
+                self.instruction(function)
+
+    def declare(self, name: str) -> str:
+        """A name that is unique in the function: nested scopes may repeat one."""
+        if name in self.scopes[-1]:
+            line = self.tokens[self.at - 1].line
+            raise PtxError(f"PTX line {line}: {name!r} is declared twice")
+        unique = name
+        if len(self.scopes) > 1:
+            self.scope_count += 1
+            unique = f"{name}#{self.scope_count}"
+        self.scopes[-1][name] = unique
+        return unique
+
+    def register_declaration(self, function: Function) -> None:
+        self.next()
+        kind = self.next().text[1:]
+        vector = 1
+        if kind in ("v2", "v4"):
+            vector, kind = int(kind[1]), self.next().text[1:]
+        self.refuse(wrong_type(kind))
+        if vector > 1:
+            self.fail("vector registers are not executed yet")
+        if kind not in TYPES:
+            self.fail(f"cannot declare registers of type {kind!r}")
+        while True:
+            name = self.name()
+            if self.accept("<"):
+                count = self.integer()
+                self.expect(">")
+                if not 0 <= count <= _MAX_REGISTERS - len(function.registers):
+                    self.fail(f"{count + len(function.registers):,} registers")
+                for i in range(count):
+                    function.registers[self.declare(f"{name}{i}")] = kind
+            else:
+                function.registers[self.declare(name)] = kind
+            if not self.accept(","):
+                break
+        self.expect(";")
+
+    def loc(self, function: Function) -> None:
+        words = [t.text for t in self.rest_of_line()]
+        numbers = [w for w in words if w.isdigit() and len(w) < _DIGITS]
+        if len(numbers) < 2:
+            self.fail(".loc needs a file and a line")
+        file, line = int(numbers[0]), int(numbers[1])
+        inlined = None
+        if "inlined_at" in words:
+            i = words.index("inlined_at")
+            try:
+                call_file, call_line, column = (int(w[:_DIGITS]) for w in words[i + 1 : i + 4])
+            except ValueError:
+                self.fail("inlined_at needs a file, a line and a column")
+            inlined = self.inlined_parent(call_file, call_line, column)
+        column = int(words[2][:_DIGITS]) if len(words) > 2 and words[2].isdigit() else 0
+        name = self.files.get(file, f"file {file}")
+        if line == 0:  # compiler-made code: keep the last real line
+            return
+        self.location = Location(name, line, column, inlined)
+        self.places[name, line, column] = self.location
+        if function.location is None:
+            function.location = self.location
+
+    def inlined_parent(self, file: int, line: int, column: int) -> Location:
+        """The call site; its own inlining is what was last said of that place."""
+        name = self.files.get(file, f"file {file}")
+        for here in self.location.chain if self.location else ():
+            if here.file == name and here.line == line and here.column == column:
+                return here
+        return self.places.get((name, line, column)) or Location(name, line, column)
+
+    # -- instructions ---------------------------------------------------------
+
+    def instruction(self, function: Function) -> None:
+        guard = None
+        token = self.tokens[self.at]
+        if token.text.startswith("@"):
+            self.next()
+            word = token.text[1:]
+            negated = False
+            if not word:
+                negated = self.accept("!")
+                word = self.name()
+            guard = Reg(self.resolve(word), negated)
+        token = self.next()
+        if token.kind != "word":
+            raise PtxError(f"PTX line {token.line}: expected an instruction, found {token.text!r}")
+        opcode, *modifiers = token.text.split(".")
+        while self.tokens[self.at].kind == "word" and self.peek.startswith("."):
+            modifiers += self.next().text[1:].split(".")
+        made = Instruction(opcode, tuple(modifiers), (), guard, token.line, self.location)
+        if opcode == "call":
+            self.call(made)
+        elif self.known is not None and opcode not in self.known:
+            while not self.accept(";"):  # refused when a kernel reaches it, by its name
+                self.next()
+        else:
+            made.operands = tuple(self.operands())
+        if opcode == "bra" and len(made.operands) == 1:
+            made.targets, made.operands = (self.label(made.operands[0]),), ()
+        elif opcode == "brx" and len(made.operands) == 2:
+            table = self.branch_targets.get(self.label(made.operands[1]), ())
+            made.targets, made.operands = table, made.operands[:1]
+        for label in self.pending_labels:
+            function.labels[label] = len(function.body)
+        self.pending_labels = []
+        function.body.append(made)
+
+    def label(self, operand: Operand | None) -> str:
+        if not isinstance(operand, Symbol):
+            self.fail("a branch needs a label")
+        return operand.name  # type: ignore[union-attr]
+
+    def call(self, made: Instruction) -> None:
+        if self.accept("("):
+            made.results = self.names(")")
+            self.expect(",")
+        target = self.name()
+        made.targets = (self.resolve(target),)
+        arguments: tuple[str, ...] = ()
+        if self.accept(",") and self.accept("("):
+            arguments = self.names(")")
+        while not self.accept(";"):  # the prototype or the targets of an indirect call
+            self.next()
+        made.operands = tuple(Symbol(name) for name in arguments)
+
+    def names(self, end: str) -> tuple[str, ...]:
+        found: list[str] = []
+        while not self.accept(end):
+            found.append(self.resolve(self.name()))
+            self.accept(",")
+        return tuple(found)

@@ -1,0 +1,1 @@
+"""What a program does with values, before and after it runs: what decides on what."""

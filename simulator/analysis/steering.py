@@ -1,0 +1,291 @@
+"""What a loaded value decides: which branches and accesses depend on it, and what is stored.
+
+A read orders what comes after it only if the program looks at the value: a thread that
+reads a flag and goes on whatever it finds has synchronised with nobody. Values are followed
+through registers, calls, and shared and local memory (by the place that an instruction
+names, else by the space as a whole).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from dataclasses import dataclass
+
+from kernels.ptx.module import Address, Function, Instruction, Reg, Symbol
+
+from ..compile.blocks import Block, successors
+from ..compile.flow import Paths, control_dependence, deciders, loops_of
+from ..compile.program import Program
+from ..isa.roles import param_name, reads_and_writes, row_of
+from ..memory.site import Site
+
+Key = tuple[str, str]
+"""A function and a register of it; or a space and a place in it (``*``: anywhere)."""
+
+_ANYWHERE = "*"
+_SPILLED = ("[]", "pointer")
+_KEPT = ("shared", "local", "generic")
+"""Spaces through which values are followed: global memory is where results go."""
+
+
+@dataclass(frozen=True)
+class _Reach:
+    """What a value gets to: registers and memory, branches, and accesses by guard or address."""
+
+    held: frozenset[Key]
+    branches: frozenset[int]
+    accesses: frozenset[int]
+    guards: frozenset[int]
+
+
+class Steering:
+    """What loaded values steer in a program.
+
+    Args:
+        program: The kernel.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.blocks: list[Block] = [compiled.block for compiled in program.blocks]
+        self.functions = {b.function.name: b.function for b in self.blocks}
+        self.site_of = {id(site.instruction): site for site in program.sites}
+        self.paths = Paths(self.blocks, lambda block, to: True)
+        self._reach: dict[int, _Reach] = {}
+        self._nearest = deciders(self.blocks)
+        self._deciders: dict[int, set[int]] = {}
+        self._after: dict[int, frozenset[int]] = {}
+        self._exits: frozenset[int] | None = None
+
+    def polls(self, site: Site) -> bool:
+        """Whether a value read is looked at: a branch or a guard depends on it."""
+        reach = self._of(site)
+        return bool(reach.branches or reach.guards)
+
+    def steers(self, site: Site) -> bool:
+        """Whether a branch, guard or address depends on what a site reads."""
+        reach = self._of(site)
+        return bool(reach.branches or reach.accesses)
+
+    def flows(self, read: Site, write: Site) -> bool:
+        """Whether what one site reads is part of what another stores."""
+        if read is write:
+            return False
+        held = self._of(read).held
+        reads, _ = reads_and_writes(write.instruction)
+        base = _base(write.instruction)
+        return any((write.function, name) in held for name in reads if name != base)
+
+    def guards(self, read: Site, access: Site) -> bool:
+        """Whether an access happens only as what a site reads has decided.
+
+        A branch on the value decides on it, or a loop goes on until the value is right and
+        the access comes after; or its own guard or address is made of the value.
+        """
+        if read is access:
+            return False
+        reach = self._of(read)
+        if access.number in reach.accesses:
+            return True
+        if not reach.branches:
+            return False
+        at = access.block
+        if at not in self._deciders:
+            self._deciders[at] = set().union(*self._nearest(at))
+        if self._deciders[at] & reach.branches:
+            return True
+        return any(at in self._reachable(b) for b in reach.branches & self._loop_exits())
+
+    # -- where a value goes -----------------------------------------------------------
+
+    def _of(self, site: Site) -> _Reach:
+        if site.number not in self._reach:
+            self._reach[site.number] = self._follow(site)
+        return self._reach[site.number]
+
+    def _follow(self, site: Site) -> _Reach:
+        _, writes = reads_and_writes(site.instruction)
+        held: set[Key] = {(site.function, name) for name in writes}
+        size = -1
+        while size != len(held):
+            size = len(held)
+            for function in self.functions.values():
+                for ins in function.body:
+                    held |= self._step(function, ins, held)
+            for block, branch in self._choices:
+                end = self.blocks[branch].end
+                name = block.function.name
+                if end is not None and any((name, r) in held for r in reads_and_writes(end)[0]):
+                    for ins in block.body:
+                        found = {(name, written) for written in reads_and_writes(ins)[1]}
+                        held |= found & self._joins
+        branches, accesses, guards = set(), set(), set()
+        for block in self.blocks:
+            name = block.function.name
+            for ins in block.instructions:
+                other = self.site_of.get(id(ins))
+                guarded = ins.guard is not None and (name, ins.guard.name) in held
+                if other is not None:
+                    if guarded:
+                        guards.add(other.number)
+                    if guarded or (name, _base(ins)) in held:
+                        accesses.add(other.number)
+                elif ins is block.end and row_of(ins).kind in ("branch", "exit", "trap"):
+                    reads, _ = reads_and_writes(ins)
+                    if any((name, read) in held for read in reads):
+                        branches.add(block.number)
+        return _Reach(frozenset(held), frozenset(branches), frozenset(accesses), frozenset(guards))
+
+    def _followed(self, site: Site, ins: Instruction) -> bool:
+        """Whether an access may be to shared or local memory."""
+        if site.space != "generic":
+            return site.space in ("shared", "local")
+        return (site.function, _base(ins)) in self._near
+
+    @functools.cached_property
+    def _near(self) -> set[Key]:
+        """Registers whose generic address may be one of shared or local memory."""
+        near: set[Key] = set()
+        size = -1
+        while size != len(near):
+            size = len(near)
+            for function in self.functions.values():
+                for ins in function.body:
+                    if ins.opcode == "call":
+                        near |= self._call(function, ins, near)
+                        continue
+                    reads, writes = reads_and_writes(ins)
+                    given = any((function.name, read) in near for read in reads)
+                    site = self.site_of.get(id(ins))
+                    if ins.opcode == "cvta" and not ins.has("to"):
+                        given = ins.has("shared", "local", "shared::cta")
+                    elif site is not None and param_name(ins) is None:
+                        if site.kind == "store":  # a pointer that is kept in memory
+                            if any((function.name, r) in near for r in reads if r != _base(ins)):
+                                near.add(_SPILLED)
+                            continue
+                        given = site.size == 8 and site.space != "param" and _SPILLED in near
+                    if given:
+                        near |= {(function.name, written) for written in writes}
+        return near
+
+    @functools.cached_property
+    def _joins(self) -> set[Key]:
+        """Registers that several instructions write: which one did depends on the way taken."""
+        written = Counter(
+            (function.name, name)
+            for function in self.functions.values()
+            for ins in function.body
+            for name in reads_and_writes(ins)[1]
+        )
+        return {key for key, times in written.items() if times > 1}
+
+    @functools.cached_property
+    def _choices(self) -> list[tuple[Block, int]]:
+        """Blocks that write such a register, each with a branch that decides on it."""
+        found = []
+        for function in self.functions.values():
+            mine = [b for b in self.blocks if b.function is function]
+            depends = control_dependence(mine)
+            for block in mine:
+                writes = {(function.name, n) for i in block.body for n in reads_and_writes(i)[1]}
+                if writes & self._joins:
+                    found += [(block, branch) for branch in depends[block.number]]
+        return found
+
+    def _step(self, function: Function, ins: Instruction, held: set[Key]) -> set[Key]:
+        name = function.name
+        if ins.opcode == "call":
+            return self._call(function, ins, held)
+        reads, writes = reads_and_writes(ins)
+        site = self.site_of.get(id(ins))
+        if site is not None and site.kind == "load" and param_name(ins) is None:
+            if self._followed(site, ins) and _touches(_place(site, function), held):
+                return {(name, written) for written in writes}
+            return set()
+        if site is not None and site.kind != "load" and param_name(ins) is None:
+            base = _base(ins)
+            if any((name, read) in held for read in reads if read != base):
+                space, place = _place(site, function)
+                return {(f"[{space}]", place)} if self._followed(site, ins) else set()
+            return set()
+        if any((name, read) in held for read in reads):
+            return {(name, written) for written in writes}
+        return set()
+
+    def _call(self, function: Function, ins: Instruction, held: set[Key]) -> set[Key]:
+        """Arguments to the callee's parameters, and its results back."""
+        callee = self.functions.get(ins.targets[0]) if ins.targets else None
+        if callee is None:
+            return set()
+        given = [o.name for o in ins.operands if isinstance(o, Symbol)]
+        found = {
+            (callee.name, p.name)
+            for n, p in zip(given, callee.params, strict=False)
+            if (function.name, n) in held
+        }
+        return found | {
+            (function.name, n)
+            for n, p in zip(ins.results, callee.results, strict=False)
+            if (callee.name, p.name) in held
+        }
+
+    # -- what a branch decides ----------------------------------------------------------
+
+    def _loop_exits(self) -> frozenset[int]:
+        """Blocks whose branch decides whether a loop goes on."""
+        if self._exits is None:
+            found: set[int] = set()
+            for function in self.functions.values():
+                mine = [b for b in self.blocks if b.function is function]
+                for loop in loops_of(mine).values():
+                    for block in mine:
+                        ways = successors(block) or [-1]
+                        if block.number in loop and any(to not in loop for to in ways):
+                            found.add(block.number)
+            self._exits = frozenset(found)
+        return self._exits
+
+    def _reachable(self, number: int) -> frozenset[int]:
+        """Blocks that may run after one, in its function, in callees and in callers."""
+        if number not in self._after:
+            self._after[number] = frozenset(self.paths.after(number))
+        return self._after[number]
+
+
+def _base(ins: Instruction) -> str:
+    """The register that an access takes its address from."""
+    for operand in ins.operands:
+        if isinstance(operand, Address) and isinstance(operand.base, Reg):
+            return operand.base.name
+    return ""
+
+
+def _place(site: Site, function: Function) -> Key:
+    """The space and the place in it that a site names; through a register it may be any."""
+    for operand in site.instruction.operands:
+        if isinstance(operand, Address) and isinstance(operand.base, Symbol):
+            return site.space, f"{operand.base.name}+{operand.offset}"
+        stack = isinstance(operand, Address) and operand.base in (Reg("%SP"), Reg("%SPL"))
+        if stack and isinstance(operand, Address):
+            return site.space, f"{function.name}:{operand.offset}"
+    return site.space, _ANYWHERE
+
+
+def _touches(key: Key, held: set[Key]) -> bool:
+    """Whether a place read may be one that holds the value."""
+    space, place = key
+    if space not in _KEPT:
+        return False
+    spaces = _KEPT if space == "generic" else (space, "generic")
+    for other in spaces:
+        name = f"[{other}]"
+        if (name, _ANYWHERE) in held:
+            return True
+        if place == _ANYWHERE or other != space:
+            if any(key[0] == name for key in held):
+                return True
+        elif (name, place) in held:
+            return True
+    return False

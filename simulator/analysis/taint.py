@@ -1,0 +1,152 @@
+"""How far a verdict reaches: does what the kernel does depend on what its arrays hold?
+
+Where no address, branch, guard or barrier comes from a loaded value, a launch does the
+same accesses in the same order for every content of the arrays, and what was found (or
+not found) in one run holds for all of them at that launch shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kernels.ptx.module import Address, Function, Instruction, Reg, Symbol
+
+from ..compile.program import Program
+from ..isa.roles import param_name, reads_and_writes, row_of
+from ..memory.site import Site
+
+Spaces = Callable[[Site], set[str]]
+"""The spaces that a site was seen to access in the run."""
+
+
+def depends_on_data(program: Program, spaces: Spaces) -> Instruction | None:
+    """The first instruction whose address, guard or operands steer the run by loaded data.
+
+    A flow-insensitive slice over registers and, through what was stored there, over shared
+    and local memory; branches need no tracking of their own, since a branch on loaded data
+    is already the answer.
+    """
+    functions = {b.block.function.name: b.block.function for b in program.blocks}
+    site_of = {id(site.instruction): site for site in program.sites}
+    tainted: set[tuple[str, str]] = set()
+    memories: set[str] = set()
+    changed = True
+    while changed:
+        changed = False
+        for function in functions.values():
+            for ins in function.body:
+                if ins.opcode == "call":
+                    found = _through_call(function, functions.get(ins.targets[0]), ins, tainted)
+                else:
+                    found = _tainted_by(function, ins, site_of, spaces, tainted, memories)
+                for key in found:
+                    if key not in tainted:
+                        tainted.add(key)
+                        changed = True
+                site = site_of.get(id(ins))
+                if site and site.kind == "store" and _stores(function, ins, tainted):
+                    new = spaces(site) - {"global"} - memories
+                    changed |= bool(new)
+                    memories |= new
+    for function in functions.values():
+        for ins in function.body:
+            if any((function.name, name) in tainted for name in _steering(ins)):
+                return ins
+    return None
+
+
+def steers(program: Program, start: Instruction) -> bool:
+    """Whether what an instruction writes decides on a branch, guard, barrier or address.
+
+    Followed through registers and calls alone, not through memory.
+    """
+    functions = {b.block.function.name: b.block.function for b in program.blocks}
+    tainted: set[tuple[str, str]] = set()
+    size = -1
+    while size != len(tainted):
+        size = len(tainted)
+        for function in functions.values():
+            for ins in function.body:
+                if ins is start:
+                    tainted |= {(function.name, name) for name in reads_and_writes(ins)[1]}
+                elif ins.opcode == "call":
+                    tainted |= set(
+                        _through_call(function, functions.get(ins.targets[0]), ins, tainted)
+                    )
+                else:
+                    tainted |= set(
+                        _tainted_by(function, ins, {}, lambda site: set(), tainted, set())
+                    )
+    return any(
+        (function.name, name) in tainted
+        for function in functions.values()
+        for ins in function.body
+        for name in _steering(ins)
+    )
+
+
+def _nowhere(site: Site) -> set[str]:
+    return set()
+
+
+def _tainted_by(
+    function: Function, ins: Instruction, site_of: dict[int, Site], spaces: Spaces,
+    tainted: set[tuple[str, str]], memories: set[str],
+) -> list[tuple[str, str]]:  # fmt: skip
+    reads, writes = reads_and_writes(ins)
+    site = site_of.get(id(ins))
+    if site is not None and site.kind != "store":
+        if site.space == "const":
+            return []
+        if spaces(site) & ({"global"} | memories) or site.kind == "atomic":
+            return [(function.name, name) for name in writes]
+        return []
+    if param_name(ins) in {p.name for p in function.params} and function.is_entry:
+        return []
+    if any((function.name, name) in tainted for name in reads):
+        return [(function.name, name) for name in writes]
+    return []
+
+
+def _through_call(
+    function: Function, callee: Function | None, ins: Instruction, tainted: set[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """Arguments to the callee's parameters, and its results back."""
+    if callee is None:
+        return []
+    given = [operand.name for operand in ins.operands if isinstance(operand, Symbol)]
+    found = [
+        (callee.name, param.name)
+        for name, param in zip(given, callee.params, strict=True)
+        if (function.name, name) in tainted
+    ]
+    return found + [
+        (function.name, name)
+        for name, param in zip(ins.results, callee.results, strict=True)
+        if (callee.name, param.name) in tainted
+    ]
+
+
+def _stores(function: Function, ins: Instruction, tainted: set[tuple[str, str]]) -> bool:
+    reads, _ = reads_and_writes(ins)
+    address = ins.operands[0]
+    base = (
+        address.base.name if isinstance(address, Address) and isinstance(address.base, Reg) else ""
+    )
+    return any((function.name, name) in tainted for name in reads if name != base)
+
+
+def _steering(ins: Instruction) -> list[str]:
+    """Registers that decide where an instruction goes, or whether it runs."""
+    kind = row_of(ins).kind
+    found = [ins.guard.name] if ins.guard and kind not in ("value",) else []
+    if kind in ("load", "store", "atomic"):
+        found += [
+            operand.base.name
+            for operand in ins.operands
+            if isinstance(operand, Address) and isinstance(operand.base, Reg)
+        ]
+    elif kind in ("branch", "barrier", "warp-sync"):
+        reads, _ = reads_and_writes(ins)
+        found += reads if kind != "warp-sync" else []
+    return found

@@ -1,0 +1,1 @@
+"""PTX to Python: control flow, liveness, and the functions that blocks become."""

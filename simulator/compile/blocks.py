@@ -1,0 +1,208 @@
+"""Basic blocks of a program and which registers live across them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kernels.errors import PtxError
+from kernels.ptx.module import (
+    Function,
+    Instruction,
+    Module,
+)
+from kernels.ptx.names import variable_name
+
+from ..isa.roles import INTRINSIC_CALLS, is_warp_barrier, reads_and_writes, row_of
+from ..isa.validity import check, place
+from .calls import give_callers
+
+_CALL_DEPTH = 100
+EXIT = -1
+"""The block number that stands for "this thread is done"."""
+
+
+@dataclass
+class Block:
+    """A run of instructions with one entry, ended by at most one that moves lanes elsewhere.
+
+    Attributes:
+        number: Its place in the program; lanes at the lowest number run first.
+        function: The function it belongs to.
+        body: The instructions before the end.
+        end: The last instruction if it is control flow or a barrier, else ``None``.
+        follow: Number of the block after it (``EXIT`` for none).
+        targets: Numbers of the blocks that ``end`` may jump to.
+        uses: Registers read before written; ``defs``: surely written.
+        live_out: Registers that some path from the end still reads.
+    """
+
+    number: int
+    function: Function
+    body: list[Instruction] = field(default_factory=list)
+    end: Instruction | None = None
+    follow: int = EXIT
+    targets: tuple[int, ...] = ()
+    uses: set[str] = field(default_factory=set)
+    defs: set[str] = field(default_factory=set)
+    written: set[str] = field(default_factory=set)
+    live_in: set[str] = field(default_factory=set)
+    live_out: set[str] = field(default_factory=set)
+
+    @property
+    def instructions(self) -> list[Instruction]:
+        """All of them, the end included."""
+        return [*self.body, self.end] if self.end else self.body
+
+
+def reachable(module: Module, entry: str) -> list[Function]:
+    """The entry and every function it calls, callees first.
+
+    Raises:
+        PtxError: A call to a function without a body, or recursion.
+    """
+    order: list[Function] = []
+    state: dict[str, int] = {}
+
+    def visit(name: str, caller: Instruction | None, depth: int = 0) -> None:
+        if state.get(name) == 2:
+            return
+        if state.get(name) == 1:
+            raise PtxError(
+                f"the simulator does not execute recursion yet "
+                f"({variable_name(name)!r} calls itself): {_called(caller)}"
+            )
+        function = module.functions.get(name)
+        if function is None:
+            what = _SYSTEM.get(name, "it has no body in this PTX")
+            raise PtxError(
+                f"the simulator does not execute a call of {variable_name(name)!r} yet "
+                f"({what}): {_called(caller)}"
+            )
+        state[name] = 1
+        function.load()
+        for ins in function.body:
+            if ins.opcode == "call" and not _goes_nowhere(ins):
+                if depth == _CALL_DEPTH:
+                    raise PtxError(f"calls nest deeper than {depth}: {_called(ins)}")
+                visit(ins.targets[0], ins, depth + 1)
+        state[name] = 2
+        order.append(function)
+
+    visit(entry, None)
+    order = give_callers(module, order, _goes_nowhere)
+    for function in order:  # now that its places tell the user's lines
+        if not function.copy_of:
+            check(function, module)
+    return order
+
+
+def _goes_nowhere(call: Instruction) -> bool:
+    """Whether a call goes to no function of this PTX that could be named beforehand."""
+    return call.targets[0] in INTRINSIC_CALLS or call.targets[0].startswith("%")
+
+
+def _called(call: Instruction | None) -> str:
+    return place(call) if call else "the entry"
+
+
+_SYSTEM = {
+    "malloc": "memory allocation in a kernel", "free": "memory allocation in a kernel",
+    "cudaLaunchDeviceV2": "launches from a kernel", "cudaGetParameterBufferV2": "launches from a "
+    "kernel", "cudaDeviceSynchronize": "launches from a kernel",
+}  # fmt: skip
+"""Functions of the system, and what they are about."""
+
+_ENDS = ("branch", "call", "exit", "barrier", "trap")
+
+
+def split(function: Function, first: int) -> list[Block]:
+    """The function's basic blocks, numbered from ``first``.
+
+    A warp-synchronous instruction starts a block, so that the machine can hold
+    lanes in front of it.
+    """
+    labels: dict[int, list[str]] = {}
+    for name, at in function.labels.items():
+        labels.setdefault(at, []).append(name)
+    blocks: list[Block] = []
+    starts: dict[str, int] = {}
+    current: Block | None = None
+    for i, ins in enumerate(function.body):
+        kind = row_of(ins).kind
+        gate = kind == "warp-sync" or is_warp_barrier(ins)
+        if current is None or i in labels or (gate and current.body):
+            current = Block(first + len(blocks), function)
+            blocks.append(current)
+        for name in labels.get(i, ()):
+            starts[name] = current.number
+        if kind in _ENDS and not is_warp_barrier(ins):
+            current.end = ins
+            current = None
+        else:
+            current.body.append(ins)
+    after = first + len(blocks)
+    for name in labels.get(len(function.body), ()):
+        starts[name] = after
+    if not blocks or any(n == after for n in starts.values()) or _falls_off(blocks[-1]):
+        blocks.append(Block(after, function, end=_implicit_return(function)))
+    for block in blocks:
+        last = block.number - first == len(blocks) - 1
+        block.follow = EXIT if last else block.number + 1
+        if block.end and row_of(block.end).kind == "branch":
+            missing = [t for t in block.end.targets if t not in starts]
+            if missing or not block.end.targets:
+                name = missing[0] if missing else "?"
+                raise PtxError(f"PTX line {block.end.line}: no label {name!r} in {function.name}")
+            block.targets = tuple(starts[t] for t in block.end.targets)
+    return blocks
+
+
+def _falls_off(block: Block) -> bool:
+    end = block.end
+    return end is None or end.guard is not None or row_of(end).kind in ("call", "barrier")
+
+
+def _implicit_return(function: Function) -> Instruction:
+    line = function.body[-1].line if function.body else 0
+    location = function.body[-1].location if function.body else None
+    return Instruction("ret", (), (), None, line, location)
+
+
+def successors(block: Block) -> list[int]:
+    """Numbers of the blocks that may run next in the same function."""
+    end = block.end
+    if end is None:
+        return [block.follow]
+    kind = row_of(end).kind
+    if kind == "branch":
+        falls = end.guard is not None
+        return [*block.targets, *([block.follow] if falls else [])]
+    if kind in ("exit", "trap"):
+        return [block.follow] if end.guard is not None else []
+    return [block.follow]
+
+
+def find_live(blocks: list[Block]) -> None:
+    """Fill in ``uses``, ``defs``, ``written``, ``live_in`` and ``live_out`` of one function."""
+    by_number = {block.number: block for block in blocks}
+    for block in blocks:
+        for ins in block.instructions:
+            reads, writes = reads_and_writes(ins)
+            block.uses |= set(reads) - block.defs
+            block.written |= set(writes)
+            if ins.guard is None:
+                block.defs |= set(writes)
+            else:  # lanes that the guard turns off keep the old value
+                block.uses |= set(writes) - block.defs
+        block.live_in = set(block.uses)
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(blocks):
+            for number in successors(block):
+                if number in by_number:
+                    block.live_out |= by_number[number].live_in
+            live_in = block.uses | (block.live_out - block.defs)
+            if live_in != block.live_in:
+                block.live_in = live_in
+                changed = True

@@ -1,0 +1,272 @@
+"""Cures for races: where one barrier removes them, proved by running with it.
+
+And the other way round: what happens without a barrier that is there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kernels import Kernel, KernelError
+from kernels.edited import user_files
+from kernels.errors import SimulatorError
+from kernels.ptx.module import Function, Instruction, Location
+
+from ..compile.blocks import reachable
+from ..hazards.hazard import Cure, Hazard, Source
+from ..hazards.sources import Sources
+from ..isa.reading import parse
+from ..isa.roles import row_of
+from ..run import Run
+from .ptx_edit import with_barriers, without_barriers
+from .source_cures import SourceSearch, Trial, curable
+
+Rerun = Callable[[Kernel], Run]
+"""Runs an edited kernel on the same inputs, all checks on."""
+
+_TRIES = 12
+
+
+def find_cures(
+    kernel: Kernel, run: Run, rerun: Rerun, trials: Sequence[Trial] | None = None
+) -> int:
+    """Look for a barrier that removes each race inside blocks; sets ``hazard.cure``.
+
+    Of CUDA C++ the source is edited, compiled in both builds, and run; of PTX the PTX is.
+    Only what runs with the edit proved is reported: no error left at all if one barrier can
+    do that, else this hazard gone and none new. Where several barriers are needed, a last
+    run with all of them says what is left then.
+
+    Args:
+        kernel: What ran.
+        run: Its run.
+        rerun: Runs an edited kernel on the same inputs.
+        trials: Launches that a cure has to pass; ``rerun`` alone, if left out.
+
+    Returns:
+        How many hazards got a cure.
+    """
+    if kernel.origin is None:
+        return _cure_ptx(kernel, run, rerun)
+    here = Trial("this launch", run.schedule, lambda edited: (rerun(edited), True))
+    return cure_source({run.build: kernel}, run.hazards, rerun, lambda _: list(trials or [here]))
+
+
+def cure_source(
+    kernels: Mapping[str, Kernel],
+    hazards: Sequence[Hazard],
+    rerun: Rerun,
+    trials: Callable[[Sequence[Hazard]], Sequence[Trial]],
+) -> int:
+    """Look for edits of the source that cure the hazards of one launch, in all its builds.
+
+    Args:
+        kernels: The kernel, compiled from CUDA C++, in each build that was run.
+        hazards: Those of these builds; ``hazard.cure`` is set.
+        rerun: Runs a kernel on the same inputs.
+        trials: Makes the launches that a cure has to pass, those that found the hazards
+            first, from what all builds show.
+
+    Returns:
+        How many hazards got a cure.
+    """
+    if not any(curable(hazard) for hazard in hazards):
+        return 0
+    first = next(iter(kernels.values()))
+    files = user_files(first)
+    if not files:
+        return 0
+    others: list[Hazard] = []
+    for build in {"device", "source"} - set(kernels):
+        try:
+            kernel = first.rebuild(build)
+            others += rerun(kernel).hazards
+            kernels = {**kernels, build: kernel}
+        except (KernelError, SimulatorError):
+            continue  # a build that cannot be had or run proves nothing
+    return SourceSearch(kernels, files, hazards, trials([*hazards, *others]), others).run()
+
+
+def _cure_ptx(kernel: Kernel, run: Run, rerun: Rerun) -> int:
+    """A place in the PTX for each race inside blocks."""
+    errors = [h for h in run.hazards if h.severity == "error"]
+    racing = [h for h in errors if curable(h)]
+    whole = len(racing) == len(errors)  # no barrier cures anything but a race in a block
+    known = {_identity(h) for h in run.hazards}
+    for hazard in racing:
+        hazard.cure = _cure(kernel, hazard, known, rerun, whole)
+        whole = whole and hazard.cure is not None and not hazard.cure.left
+    cured = [h for h in racing if h.cure]
+    places = {line for h in cured if h.cure for line in h.cure.ptx_lines}
+    if len({h.cure.ptx_lines for h in cured if h.cure and h.cure.left}) > 1:
+        left = _errors(rerun(with_barriers(kernel, places)))
+        for hazard in cured:
+            assert hazard.cure is not None
+            if hazard.cure.left:
+                hazard.cure = dataclasses.replace(hazard.cure, together=len(left))
+    _group(racing)
+    return sum(hazard.cure is not None for hazard in racing)
+
+
+def _group(racing: list[Hazard]) -> None:
+    """A cure that left no error at all is the cure of every race: name the same everywhere."""
+    whole = next((h.cure for h in racing if h.cure and not h.cure.left), None)
+    numbers: dict[tuple[int, ...], int] = {}
+    for hazard in racing:
+        if cure := whole or hazard.cure:
+            group = numbers.setdefault(cure.ptx_lines, len(numbers) + 1)
+            hazard.cure = dataclasses.replace(cure, group=group)
+
+
+def _identity(hazard: Hazard) -> object:
+    """What makes findings of two runs the same one, whatever else shares their variable."""
+    return hazard.family, hazard.places
+
+
+def _errors(run: Run) -> list[Hazard]:
+    return [h for h in run.hazards if h.severity == "error"]
+
+
+def _cure(
+    kernel: Kernel, hazard: Hazard, known: set[object], rerun: Rerun, whole: bool
+) -> Cure | None:
+    """The first place that leaves no error; or (at once if not ``whole``) none but known ones."""
+    functions = reachable(parse(kernel.ptx), kernel.entry)
+    tried: set[tuple[int, ...]] = set()
+    partly: Cure | None = None
+    for after, places in _candidates(functions, hazard):
+        if places in tried:
+            continue
+        tried.add(places)
+        if len(tried) > _TRIES:
+            break
+        result = rerun(with_barriers(kernel, places))
+        errors = _errors(result)
+        found = {_identity(h) for h in result.hazards}
+        if _identity(hazard) in found or _new_trouble(result, known):
+            continue
+        cure = _made(kernel, after, places, len(errors))
+        if not errors:
+            return cure
+        partly = partly or cure
+        if not whole:
+            break
+    return partly
+
+
+def _new_trouble(run: Run, known: set[object]) -> bool:
+    """Errors that were not there before, or a barrier where not all threads come together."""
+    return any(
+        _identity(h) not in known
+        for h in run.hazards
+        if h.severity == "error" or h.kind == "barrier-divergence"
+    )
+
+
+def _made(kernel: Kernel, after: Instruction, places: tuple[int, ...], left: int) -> Cure:
+    """The cure, told by PTX lines, and by the source line that it follows if there is one."""
+    before = " and ".join(str(place) for place in places)
+    source = _source(kernel, after)
+    how = f", {source}" if source.line else ""
+    return Cure(Source(f"PTX line {before}", 0), places, left, None, "before", "bar.sync 0;", how)
+
+
+def _source(kernel: Kernel, ins: Instruction) -> Source:
+    return Sources(kernel).of(ins)
+
+
+def _candidates(
+    functions: list[Function], hazard: Hazard
+) -> Iterator[tuple[Instruction, tuple[int, ...]]]:
+    """Places for a barrier, likeliest first: (instruction it follows, PTX lines it precedes).
+
+    Between the end of the earlier access's source line and the next line; in front of
+    the later access's line; and each of these at every copy that unrolling made.
+    """
+    if len(hazard.involved) < 2:
+        return
+    earlier, later = hazard.involved[0], hazard.involved[1]
+    for function in functions:
+        body = function.body
+        borders = list(_borders(body, function))
+        first = next((i for i, ins in enumerate(body) if ins.line == earlier.ptx_line), None)
+        second = next((i for i, ins in enumerate(body) if ins.line == later.ptx_line), None)
+        if first is None and second is None:
+            continue
+        near: list[int] = []
+        if first is not None:
+            near += [b for b in borders if b > first][:2]
+        if second is not None:
+            near += [b for b in borders if b <= second][-2:][::-1]
+            near.append(second)
+        if first is not None and first + 1 < len(body):
+            near.append(first + 1)
+        for place in near:
+            yield body[place - 1], (body[place].line,)
+        for place in near:
+            crossing = (_line(body[place - 1]), _line(body[place]))
+            copies = [b for b in borders if (_line(body[b - 1]), _line(body[b])) == crossing]
+            if len(copies) > 1:
+                yield body[place - 1], tuple(body[b].line for b in copies)
+        for place in borders:
+            yield body[place - 1], (body[place].line,)
+
+
+def _line(ins: Instruction) -> tuple[str, int] | None:
+    location: Location | None = ins.location
+    return (location.file, location.line) if location else None
+
+
+def _borders(body: list[Instruction], function: Function) -> Iterator[int]:
+    """Indices at which one source line ends and another begins, and block starts."""
+    starts = set(function.labels.values())
+    for i in range(1, len(body)):
+        ended = row_of(body[i - 1]).kind in ("branch", "exit")
+        if not ended and (_line(body[i]) != _line(body[i - 1]) or i in starts):
+            yield i
+
+
+@dataclass(frozen=True)
+class BarrierVerdict:
+    """What a launch says of one barrier in the source.
+
+    Attributes:
+        source: Where it stands.
+        hazards: Those that appear without it and are not there with it, errors first.
+        copies: How often it stands in the PTX.
+    """
+
+    source: Source
+    hazards: tuple[Hazard, ...]
+    copies: int
+
+    @property
+    def needed(self) -> bool:
+        """Whether hazards appear without it."""
+        return bool(self.hazards)
+
+
+def judge_barriers(kernel: Kernel, run: Run, rerun: Rerun) -> list[BarrierVerdict]:
+    """Take out each barrier of the source in turn, and run.
+
+    Args:
+        kernel: Whose barriers.
+        run: Its run with all of them.
+        rerun: Runs an edited kernel on the same inputs.
+    """
+    known = {(_identity(h), h.variables) for h in run.hazards}
+    groups: dict[object, list[Instruction]] = {}
+    for function in reachable(parse(kernel.ptx), kernel.entry):
+        for ins in function.body:
+            if row_of(ins).kind == "barrier":
+                location = ins.location.user if ins.location else None
+                key = (location.file, location.line, location.column) if location else ins.line
+                groups.setdefault(key, []).append(ins)
+    verdicts = []
+    for copies in groups.values():
+        without = rerun(without_barriers(kernel, [ins.line for ins in copies]))
+        new = tuple(h for h in without.hazards if (_identity(h), h.variables) not in known)
+        verdicts.append(BarrierVerdict(_source(kernel, copies[0]), new, len(copies)))
+    return sorted(verdicts, key=lambda v: (v.source.file, v.source.line))

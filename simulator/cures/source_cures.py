@@ -1,0 +1,397 @@
+"""Cures of races as edits of the CUDA C++: tried in copies, compiled in both builds, and run."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernels import Kernel, KernelError
+from kernels.edited import recompiled
+from kernels.errors import SimulatorError
+from kernels.ptx.module import Instruction, Location
+from kernels.source_edit import Edit, applied, decoded, diff, joined, old_lines
+from kernels.toolkit import short_path
+
+from ..hazards.hazard import Cure, Hazard, Source
+from ..isa.reading import parse
+from ..run import Run
+from .facts import WITHIN_WARP, Fact, fact, same
+from .places import Levels, barrier_edits, reads_and_writes
+from .splits import split_edits
+from .statements import Point, Syntax
+
+BLOCK_BARRIER, WARP_BARRIER = "__syncthreads();", "__syncwarp();"
+_TRIES = 32
+_HALVES = 2
+"""Edits that do some of it, each of which is tried together with any other."""
+_MORE = 8
+"""How many further places are tried for one that cures everything, when one was found."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A launch that a cured kernel has to pass.
+
+    Attributes:
+        shape: Grid and block, or size, in words.
+        schedule: As ``simulator.launch`` takes it.
+        launch: Runs a kernel on fresh inputs, and says whether its result is right (or that
+            no reference is known).
+    """
+
+    shape: str
+    schedule: str | int
+    launch: Callable[[Kernel], tuple[Run, bool]]
+
+
+class _Failed(Exception):
+    """An edit that does not compile, does not run, or brings something new.
+
+    Attributes:
+        divergence: Whether all that is new is a barrier that some threads are kept from.
+    """
+
+    def __init__(self, new: Sequence[Fact] = ()) -> None:
+        kinds = {(f.kind, f.severity) for f in new}
+        self.divergence = kinds == {("barrier-divergence", "warning")}
+
+
+class SourceSearch:
+    """Looks for the edits that cure the hazards of one launch.
+
+    Args:
+        kernels: The kernel in each build that runs.
+        files: The user's files by real path.
+        hazards: What was found, in all builds together.
+        trials: Launches to pass, those at the shape of the hazards first.
+        others: Hazards of builds that are not asked about.
+    """
+
+    def __init__(
+        self,
+        kernels: Mapping[str, Kernel],
+        files: Mapping[Path, bytes],
+        hazards: Sequence[Hazard],
+        trials: Sequence[Trial],
+        others: Sequence[Hazard] = (),
+    ) -> None:
+        self.kernels, self.files, self.hazards, self.trials = kernels, files, hazards, trials
+        self.syntax = Syntax(files)
+        self.facts = [fact(hazard, {}) for hazard in hazards]
+        self.known = {trials[0]: [*self.facts, *(fact(hazard, {}) for hazard in others)]}
+        self.tried = 0
+        self._missed: dict[int, Edit] = {}
+        self._instructions: dict[tuple[str, int], Instruction] = {}
+        for build, kernel in kernels.items():
+            for function in parse(kernel.ptx).functions.values():
+                for ins in function.body:
+                    self._instructions[build, ins.line] = ins
+
+    def run(self) -> int:
+        """Set ``cure`` of each hazard that has one; say of others what stands in the way.
+
+        Returns:
+            How many hazards got a cure.
+        """
+        groups = 0
+        for number, hazard in enumerate(self.hazards):
+            if hazard.cure is not None or not curable(hazard) or self._told_by_another(hazard):
+                continue
+            cure, mended = self._cure(number)
+            if cure is None:
+                continue
+            groups += 1
+            for group in {h.cure.group for h in self.hazards if h.cure is not None}:
+                members = [i for i, h in enumerate(self.hazards) if _group(h) == group]
+                if set(members) <= set(mended):  # that cure is needless now
+                    for member in members:
+                        self.hazards[member].cure = None
+            for other in [number, *mended]:
+                if self.hazards[other].cure is None:
+                    self.hazards[other].cure = dataclasses.replace(cure, group=groups)
+        for hazard in self.hazards:
+            if hazard.cure is None and curable(hazard) and hazard.severity == "error":
+                hazard.notes = (*hazard.notes, self._obstacle(hazard))
+        self._together()
+        return sum(hazard.cure is not None for hazard in self.hazards)
+
+    def _told_by_another(self, hazard: Hazard) -> bool:
+        """Whether a warning is the mild side of an error that has no cure."""
+        return hazard.severity != "error" and any(
+            h.severity == "error" and h.cure is None and curable(h) and h.places & hazard.places
+            for h in self.hazards
+        )
+
+    # -- one hazard -----------------------------------------------------------------
+
+    def _cure(self, number: int) -> tuple[Cure | None, list[int]]:
+        """The first edit that leaves no error, else the one that cures most; and what it cures."""
+        hazard = self.hazards[number]
+        errors = [i for i, h in enumerate(self.hazards) if h.severity == "error"]
+        open_errors = [i for i in errors if i != number and curable(self.hazards[i])]
+        found: list[tuple[int, int, Edit, list[int]]] = []
+        more, tried, half = _MORE if open_errors else 0, [], []
+
+        def attempt(edit: Edit, tries: int) -> bool:
+            """Whether it leaves no error at all."""
+            left, lesser = self._check([edit], self.facts[number], hazard)
+            if self._present(self.facts[number], left):
+                if lesser:
+                    half.append(edit)
+                return False
+            mended = [i for i, one in enumerate(self.facts) if not self._present(one, left)]
+            remaining = sum(i not in mended for i in errors)
+            found.append((remaining, tries, edit, mended))
+            return not remaining
+
+        for tries, edit in enumerate(self._edits(hazard)):
+            if tries >= _TRIES or (found and more <= 0):
+                break
+            more -= bool(found)
+            tried.append(edit)
+            try:
+                if attempt(edit, tries):
+                    break
+            except _Failed as failed:
+                if failed.divergence and edit.text == BLOCK_BARRIER:
+                    self._missed.setdefault(id(hazard), edit)
+        if not found:
+            for first, second in itertools.product(half[:_HALVES], tried):
+                both = joined(first, second)
+                with contextlib.suppress(_Failed):
+                    if both is not None and attempt(both, len(found)):
+                        break
+        for remaining, _, edit, mended in sorted(found, key=lambda f: f[:2]):
+            try:
+                proof = self._prove([edit], [self.facts[number]], clean=not remaining)
+            except _Failed:
+                continue
+            return self._made(edit, remaining, proof), mended
+        return None, []
+
+    def _edits(self, hazard: Hazard) -> Iterator[Edit]:
+        levels = [self._levels(hazard, i) for i in range(len(hazard.involved))]
+        pairs = [(0, 1)] + [(i, k) for k in range(2, len(levels)) for i in (0, 1)]
+        text = WARP_BARRIER if WITHIN_WARP in hazard.message else BLOCK_BARRIER
+        seen = set()
+        for one, two in pairs if len(levels) > 1 else ():
+            earlier, later = levels[one], levels[two]
+            found = [barrier_edits(self.syntax, earlier, later, text)]
+            if hazard.kind != "waw-race":
+                found.append(split_edits(self.syntax, earlier, later, text))
+            for edit in itertools.chain(*found):
+                if (edit.file, edit.pieces) not in seen:
+                    seen.add((edit.file, edit.pieces))
+                    yield edit
+
+    def _levels(self, hazard: Hazard, number: int) -> Levels:
+        """Lists of statements around an access; a closing brace, say, is in none: then all."""
+        points = self._points(hazard, number)
+        return self.syntax.levels(points) or self.syntax.all_lists(points)
+
+    def _points(self, hazard: Hazard, number: int) -> list[Point]:
+        """Where an instruction stands in the user's files: itself, then its chain of calls."""
+        item = hazard.involved[number]
+        build = hazard.builds[0] if hazard.builds else next(iter(self.kernels))
+        ins = self._instructions.get((build, item.ptx_line))
+        location: Location | None = ins.location if ins else None
+        points = []
+        while location is not None:
+            points.append(Point(Path(os.path.realpath(location.file)), location.line))
+            location = location.inlined_at
+        points.append(Point(Path(os.path.realpath(item.source.file)), item.source.line))
+        return list(dict.fromkeys(point for point in points if point.file in self.files))
+
+    def _check(
+        self, edits: Sequence[Edit], wanted: Fact, hazard: Hazard
+    ) -> tuple[list[Fact], bool]:
+        """What is left after an edit, at the shape of the hazard, in both builds.
+
+        Returns:
+            That, and whether the hazard is less than it was, if it is still there.
+
+        Raises:
+            _Failed: Something new is there, or the hazard as it was.
+        """
+        first = [build for build in self.kernels if build in hazard.builds]
+        left: list[Fact] = []
+        lesser = False
+        for build in dict.fromkeys([*first, *self.kernels]):
+            facts, _ = self._facts(edits, self._compiled(edits, build), self.trials[0])
+            left += facts
+            rest = [f for f in facts if wanted in same(f, self.known[self.trials[0]])]
+            whole = any(f.places == wanted.places and f.told[0] == wanted.told[0] for f in rest)
+            if whole and sum(f.told[1] for f in rest) >= hazard.count:
+                raise _Failed
+            self._compare(facts, [], self.trials[0])
+            lesser = lesser or bool(rest)
+        return left, lesser
+
+    def _prove(self, edits: Sequence[Edit], wanted: Sequence[Fact], clean: bool) -> str:
+        """Run all trials in both builds.
+
+        Returns:
+            What was run, in words.
+
+        Raises:
+            _Failed: A hazard is still there, something new is, or the result is wrong.
+        """
+        kernels = {build: self._compiled(edits, build) for build in self.kernels}
+        for trial in self.trials:
+            for kernel in kernels.values():
+                facts, right = self._facts(edits, kernel, trial)
+                self._compare(facts, wanted, trial)
+                if clean and not right:
+                    raise _Failed
+        return proof(list(kernels), self.trials)
+
+    def _known(self, trial: Trial) -> list[Fact]:
+        """The hazards that a trial shows without any edit."""
+        if trial not in self.known:
+            found: list[Fact] = []
+            for kernel in self.kernels.values():
+                found += self._facts([], kernel, trial)[0]
+            self.known[trial] = found
+        return self.known[trial]
+
+    def _compare(self, facts: list[Fact], wanted: Sequence[Fact], trial: Trial) -> None:
+        """Hold what is left to what was there.
+
+        Raises:
+            _Failed: Some of what should be gone is left, or something is new.
+        """
+        if any(self._present(one, facts) for one in wanted):
+            raise _Failed
+        new = [f for f in facts if not any(f.within(old) for old in self._known(trial))]
+        if new:
+            raise _Failed(new)
+
+    def _present(self, fact: Fact, facts: Sequence[Fact]) -> bool:
+        """Whether a finding, or a part of it, is still among these."""
+        known = self.known[self.trials[0]]
+        return any(fact in same(other, known) for other in facts)
+
+    def _compiled(self, edits: Sequence[Edit], build: str) -> Kernel:
+        self.tried += 1
+        files = dict(self.files)
+        try:
+            for file in {edit.file for edit in edits}:
+                files[file] = applied(files[file], [e for e in edits if e.file == file])
+            return recompiled(self.kernels[build], files, build)
+        except (KernelError, ValueError):
+            raise _Failed from None
+
+    def _facts(
+        self, edits: Sequence[Edit], kernel: Kernel, trial: Trial
+    ) -> tuple[list[Fact], bool]:
+        try:
+            run, right = trial.launch(kernel)
+        except (SimulatorError, ValueError):
+            raise _Failed from None
+        lines = {
+            str(file): old_lines(self.files[file], [e for e in edits if e.file == file])
+            for file in {edit.file for edit in edits}
+        }
+        return [fact(hazard, lines) for hazard in run.hazards], right
+
+    # -- what is said -----------------------------------------------------------------
+
+    def _made(self, edit: Edit, left: int, proof: str) -> Cure:
+        content, name = self.files[edit.file], short_path(str(edit.file))
+        lines = content.splitlines()
+        code = decoded(lines[edit.line - 1]).strip() if edit.line <= len(lines) else ""
+        return Cure(
+            Source(name, edit.line, code), (), left, None, edit.where, edit.text, edit.how,
+            decoded(diff(content, [edit], name, context=2)), proof,
+            dataclasses.replace(edit, content=content),
+        )  # fmt: skip
+
+    def _obstacle(self, hazard: Hazard) -> str:
+        """Why no edit was found, as far as the statements tell."""
+        text = "no cure: no __syncthreads() between two statements removes this race alone"
+        if WITHIN_WARP in hazard.message:
+            text = text.replace("__syncthreads", "__syncwarp")
+        if len(hazard.involved) < 2 or hazard.kind == "waw-race":
+            return text
+        points = [self._points(hazard, i) for i in (0, 1)]
+        if not all(points):
+            return text
+        one, two = (self.syntax.levels(several) for several in points)
+        both = reads_and_writes(self.syntax, one, two, (points[0][0], points[1][0]))
+        collide = any(
+            h.kind == "waw-race" and h.places & hazard.places and curable(h) for h in self.hazards
+        )
+        if both is None or collide:
+            near = self._missed.get(id(hazard))
+            if near is not None:
+                return (
+                    f"no cure in one place: __syncthreads() {near.where} line {near.line} would "
+                    "order the two, but threads that a return or branch keeps from it would be "
+                    "missing there"
+                )
+            return text
+        kind, line = both
+        return (
+            f"no cure in one place: the {kind} on line {line} both reads and writes, and has to be "
+            "split, with a barrier for all threads between its halves"
+        )
+
+    def _together(self) -> None:
+        """One more proof with all cures, where several are needed."""
+        cures = {h.cure.group: h.cure for h in self.hazards if h.cure is not None}
+        edits = [cure.edit for cure in cures.values() if cure.edit is not None]
+        if len(edits) < 2:
+            return
+        wanted = [fact for fact, h in zip(self.facts, self.hazards, strict=True) if h.cure]
+        errors = sum(h.severity == "error" and h.cure is None for h in self.hazards)
+        try:
+            said = self._prove(edits, wanted, clean=not errors)
+        except _Failed:
+            for hazard in self.hazards:
+                if hazard.cure is not None and hazard.cure.group != min(cures):
+                    hazard.cure = None
+                    hazard.notes = (*hazard.notes, "a cure of its own is left to the next check")
+            return
+        for hazard in self.hazards:
+            if hazard.cure is not None:
+                cure = dataclasses.replace(hazard.cure, proof=said)
+                if cure.left:
+                    cure = dataclasses.replace(cure, together=errors)
+                hazard.cure = cure
+
+
+def proof(builds: Sequence[str], trials: Sequence[Trial]) -> str:
+    """What was run to verify a cure, in words."""
+    runs: dict[tuple[str, ...], list[str]] = {}
+    for shape in dict.fromkeys(trial.shape for trial in trials):
+        schedules = tuple(
+            f"seed {t.schedule}" if isinstance(t.schedule, int) else t.schedule
+            for t in trials if t.shape == shape
+        )  # fmt: skip
+        runs.setdefault(schedules, []).append(shape)
+    built = " and ".join(builds)
+    built += " build" + "s" * (len(builds) > 1)
+    parts = [
+        f"{'schedule' if len(names) == 1 else 'schedules'} {', '.join(names)} at "
+        + " and at ".join(shapes)
+        for names, shapes in runs.items()
+    ]
+    return f"verified in the {built}, {'; '.join(parts)}"
+
+
+def _group(hazard: Hazard) -> int:
+    return hazard.cure.group if hazard.cure else 0
+
+
+def curable(hazard: Hazard) -> bool:
+    """Whether a barrier might order its accesses."""
+    if not hazard.kind.endswith("-race") or len({item.block for item in hazard.involved}) != 1:
+        return False
+    return hazard.severity == "error" or (
+        WITHIN_WARP in hazard.message and "every write leaves the same value" not in hazard.notes
+    )

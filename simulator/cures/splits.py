@@ -1,0 +1,135 @@
+"""Edits of a statement that a barrier has to go into: the statement is split in two."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kernels.source_edit import Edit, line_of
+from kernels.source_text import begins_line, ends_line, indent_at, line_end, newline_at, node_end
+
+from .places import Levels
+from .statements import Body, Syntax
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+BETWEEN = "split by"
+"""What ``Edit.where`` says of a statement that is split."""
+
+
+def split_edits(syntax: Syntax, earlier: Levels, later: Levels, barrier: str) -> Iterator[Edit]:
+    """Edits that let a barrier stand between two accesses of one statement or one ``if``.
+
+    An ``if`` that not all threads enter is ended before the barrier and begun again behind
+    it; what is read in a condition, or on the right of an assignment, is read into a variable.
+    """
+    seen = set()
+    places = {(body.key, index) for body, index in later}
+    for body, index in earlier:
+        if (body.key, index) not in places or index >= len(body.statements) or body.single:
+            continue
+        for edit in _splits(syntax, body, body.statements[index], (earlier, later), barrier):
+            if (edit.file, edit.pieces) not in seen:
+                seen.add((edit.file, edit.pieces))
+                yield edit
+
+
+def _splits(
+    syntax: Syntax, body: Body, statement: Node, levels: tuple[Levels, Levels], barrier: str
+) -> Iterator[Edit]:
+    content = syntax.files[body.file]
+    value, inside = (_unused(content, name) for name in ("value", "inside"))
+    if parts := _assignment(statement):
+        left, operator, right = parts
+        code = [f"auto {value} = {right};", barrier, f"{left} {operator} {value};"]
+        yield _replaced(content, body, statement, code, barrier)
+    condition = _condition(statement)
+    if condition is None:
+        return
+    clause, then = condition
+    asked = _text(clause)[1:-1].strip()
+    start = statement.start_byte
+    space = newline_at(content, start) + indent_at(content, start)
+    ahead = f"const bool {inside} = {asked};".encode("latin-1")
+    again = (clause.start_byte + 1, clause.end_byte - 1, inside.encode())
+    line = line_of(content, start)
+    code_ahead = space.join([ahead, barrier.encode(), b""])
+    yield Edit(body.file, ((start, start, code_ahead), again), line, BETWEEN, barrier)
+    for inner, first in levels[0]:  # both in one branch, in different statements
+        seconds = [index for other, index in levels[1] if other.key == inner.key]
+        if inner.single or inner.file != body.file or inner.key[1] < then.start_byte:
+            continue
+        if inner.key[2] > then.end_byte or inner.choices != body.choices + 1:
+            continue
+        for gap in sorted({g for second in seconds for g in range(first + 1, second + 1)}):
+            if gap not in inner.gaps():
+                continue
+            end = node_end(content, inner.statements[gap - 1])
+            closing = [b"}", barrier.encode(), f"if ({inside}) {{".encode()]
+            if ends_line(content, end):
+                end = line_end(content, end)
+                between = space + space.join(closing)
+            else:
+                between = b" " + b" ".join(closing)
+            pieces = (start, start, ahead + space), again, (end, end, between)
+            yield Edit(body.file, pieces, line, BETWEEN, barrier)
+    if parts := _assignment(then):
+        left, operator, right = parts
+        code = [
+            f"const bool {inside} = {asked};",
+            f"auto {value} = {inside} ? {right} : decltype(+{right})();",
+            barrier,
+            f"if ({inside}) {left} {operator} {value};",
+        ]
+        yield _replaced(content, body, statement, code, barrier)
+
+
+def _replaced(content: bytes, body: Body, node: Node, code: list[str], barrier: str) -> Edit:
+    start, end = node.start_byte, node_end(content, node)
+    alone = begins_line(content, start) and ends_line(content, end) and not body.single
+    between = newline_at(content, start) + indent_at(content, start) if alone else b" "
+    text = between.join(line.encode("latin-1") for line in code)
+    if body.single:
+        text = b"{ " + text + b" }"
+    piece = (start, end, text)
+    return Edit(body.file, (piece,), line_of(content, start), BETWEEN, barrier)
+
+
+def _assignment(node: Node | None) -> tuple[str, str, str] | None:
+    """Left side, operator and right side of a statement that assigns."""
+    if node is not None and node.type == "compound_statement" and node.named_child_count == 1:
+        node = node.named_children[0]
+    if node is None or node.type != "expression_statement" or not node.named_children:
+        return None
+    inner = node.named_children[0]
+    if inner.type != "assignment_expression":
+        return None
+    parts = [inner.child_by_field_name(name) for name in ("left", "operator", "right")]
+    if any(part is None for part in parts):
+        return None
+    left, operator, right = (_text(part) for part in parts if part is not None)
+    return left, operator, right
+
+
+def _condition(node: Node) -> tuple[Node, Node] | None:
+    """The condition, without effects of its own, and the body of an ``if`` without ``else``."""
+    if node.type != "if_statement" or node.child_by_field_name("alternative") is not None:
+        return None
+    clause, then = (node.child_by_field_name(name) for name in ("condition", "consequence"))
+    if clause is None or then is None or re.search(r"[^=!<>]=[^=]|\+\+|--|;", _text(clause)):
+        return None
+    return clause, then
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("latin-1")
+
+
+def _unused(content: bytes, name: str) -> str:
+    """A name like this one that the file does not have."""
+    names, number = set(re.findall(rb"[A-Za-z_]\w*", content)), 1
+    while (name if number == 1 else f"{name}{number}").encode() in names:
+        number += 1
+    return name if number == 1 else f"{name}{number}"

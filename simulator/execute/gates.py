@@ -1,0 +1,167 @@
+"""Warp-synchronous instructions: lanes are held until all that the member mask names have come.
+
+``shfl.sync``, ``vote.sync``, ``match.sync``, ``redux.sync``, ``elect.sync`` and
+``bar.warp.sync`` (PTX ISA): they wait for the lanes of the mask that have not exited.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..compile.program import CompiledBlock
+from ..geometry import WARP
+
+if TYPE_CHECKING:
+    from .machine import Machine
+
+EVERY_LANE = np.uint32(0xFFFFFFFF)
+
+
+class Gates:
+    """The lanes of one batch that are held in front of warp-synchronous instructions.
+
+    Attributes:
+        parked: Lanes that are held, by block number.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.parked: dict[int, Any] = {}
+        self.opened: dict[int, Any] = {}
+        self._known: dict[int, tuple[Any, Any]] = {}
+
+    def through(self, block: CompiledBlock, mask: Any, everyone: bool) -> Any:
+        """Of the lanes that came to a gate, those that may go on; ``False`` if all are held.
+
+        Args:
+            block: The basic block that the instruction begins.
+            mask: The lanes.
+            everyone: Whether they are all lanes that live.
+        """
+        number = block.number
+        if everyone and (block.gate == "ALL" or self._right(block, mask)):
+            return mask
+        here = self.parked.pop(number, None)
+        if here is not None:
+            mask = here if mask is None else mask | here
+        on = _on(mask)
+        if block.gate == "ALL":
+            return self._whole(on)
+        named = self.members(block)
+        left_out = on & ((named >> self._lane) & np.uint32(1) == 0)
+        if left_out.any():
+            self.machine.listener.event("left-out", block, left_out)
+        if named.ndim == 0:
+            missing = self._missing(self.machine.geometry.warp_bits(on))
+            ready = on & (((missing & named) == 0) | left_out)
+        else:
+            ready = self._agreed(np.where(on, named, np.uint32(0))) | left_out
+        opened = self.opened.pop(number, None)
+        if opened is not None:
+            ready = ready | (on & opened)
+            rest = opened & ~on
+            if rest.any():
+                self.opened[number] = rest
+        late = on & ~ready
+        if late.any():
+            self.parked[number] = late
+            if block.warp_barrier and len(self._warp_barriers()) > 1:
+                self.meet()
+        elif everyone and not left_out.any():
+            self._known[number] = named, mask
+            return mask
+        return self._whole(ready) if ready.any() else False
+
+    def _right(self, block: CompiledBlock, mask: Any) -> bool:
+        """Whether lanes that are all that live are known to name one another."""
+        named = self.members(block)
+        if named.ndim == 0 and named == EVERY_LANE:
+            return True
+        known = self._known.get(block.number)
+        return known is not None and known[0] is named and known[1] is mask
+
+    @functools.cached_property
+    def _lane(self) -> Any:
+        return self.machine.geometry.lane_ids.astype(np.uint32)
+
+    def _whole(self, lanes: Any) -> Any:
+        return lanes if lanes.ndim else np.full((1, 1, 1, 1), lanes)
+
+    def members(self, block: CompiledBlock) -> Any:
+        """The member mask of a warp-synchronous block, uint32."""
+        assert block.gate is not None
+        return eval(block.gate, self.machine.names | {"R": self.machine.registers})
+
+    def _missing(self, bits: Any) -> Any:
+        """Living lanes of each thread's warp that are not among ``bits``, uint32."""
+        g, alive = self.machine.geometry, self.machine.alive
+        living = g.existing if alive is None else g.warp_bits(alive)
+        return g.spread(living & ~bits)
+
+    def _agreed(self, masks: Any) -> Any:
+        """The lanes of which all that they name live not, or wait with the same member mask.
+
+        Args:
+            masks: The member mask of each lane that waits, else 0.
+        """
+        g = self.machine.geometry
+        theirs = g.by_warp(masks, np.uint32(0))
+        living = g.by_warp(_on(self.machine.alive), False)
+        ready = theirs != 0
+        for lane in range(WARP):
+            named = ((theirs >> np.uint32(lane)) & np.uint32(1)) == 1
+            other = theirs[:, lane : lane + 1]
+            ready = ready & (~named | ~living[:, lane : lane + 1] | (other == theirs))
+        return g.from_rows(ready.reshape(g.warps * WARP, -1))
+
+    def look_again(self) -> None:
+        """Lanes have exited, which are waited for no longer."""
+        for number in list(self.parked):
+            block = self.machine.program.blocks[number]
+            named = np.where(self.parked[number], self.members(block), np.uint32(0))
+            if self._agreed(named).any():
+                self.machine.join(number, self.parked.pop(number))
+        if len(self._warp_barriers()) > 1:
+            self.meet()
+
+    def force(self) -> None:
+        """Nothing else can run: the lanes that a mask names never come."""
+        number = min(self.parked)
+        mask = self.parked.pop(number)
+        self.machine.listener.event("bad-mask", self.machine.program.blocks[number], mask)
+        self._open(number, mask)
+
+    def _open(self, number: int, lanes: Any) -> None:
+        """Lanes may go through, whoever is missing."""
+        self.machine.join(number, lanes)
+        self.opened[number] = lanes | self.opened.get(number, np.bool_(False))
+
+    def _warp_barriers(self) -> list[int]:
+        return [n for n in self.parked if self.machine.program.blocks[n].warp_barrier]
+
+    def meet(self) -> None:
+        """Lanes at different ``bar.warp.sync`` with the same member mask meet as well."""
+        g = self.machine.geometry
+        numbers = self._warp_barriers()
+        masks: Any = np.zeros(g.shape, np.uint32)
+        for number in numbers:
+            named = self.members(self.machine.program.blocks[number])
+            masks = np.where(self.parked[number], named, masks)
+        together = self._agreed(masks)
+        if not together.any():
+            return
+        for number in numbers:
+            go = self.parked[number] & together
+            if go.any():
+                late = self.parked.pop(number) & ~together
+                if late.any():
+                    self.parked[number] = late
+                self._open(number, go)
+        self.machine.listener.warp_sync(together, masks)
+
+
+def _on(mask: Any) -> Any:
+    return np.bool_(True) if mask is None else mask

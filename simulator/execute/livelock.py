@@ -1,0 +1,297 @@
+"""Loops without end: found where no fair schedule changes anything any more.
+
+Seen first: some lane is back at a block with all its registers as they were. Then the
+groups take turns, and three things prove the end: nobody changes global or shared memory,
+every lane that can run does, and each is back where it was. What a lane does is then the
+same round for ever, whoever goes next. A round that changes memory proves nothing, even
+if the change is undone: another schedule might let somebody in between.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kernels.ptx.module import Instruction
+
+from ..compile.blocks import EXIT
+from .waiting import Stuck
+
+if TYPE_CHECKING:
+    from .machine import Machine
+
+_FIRST_LOOK = 1 << 10
+_VISITS = 64
+
+
+class _Kept:
+    """The state of the machine at one step, to see what comes back."""
+
+    def __init__(self, machine: Machine, number: int, mask: Any) -> None:
+        self.machine, self.number, self.step = machine, number, machine.step
+        self.clock = machine.names["S"].reads
+        self.registers = list(machine.registers)
+        self.order = list(range(len(self.registers)))
+        self.groups = machine.groups | {number: mask}
+        self.visits = 0
+
+    def same(self, number: int, lanes: Any) -> Any:
+        """Of lanes that come to a block, those that have been there with the same registers."""
+        if number not in self.groups:
+            return np.bool_(False)
+        return self.equal(_on(self.groups[number]) & _on(lanes))
+
+    def equal(self, same: Any) -> Any:
+        """Of some lanes, those that have the same registers as then."""
+        now = self.machine.registers
+        for place, index in enumerate(self.order):
+            new, old = now[index], self.registers[index]
+            if new is old:
+                continue
+            same = same & (_bits(new) == _bits(old))
+            if not same.any():  # what tells first is asked first the next time
+                self.order.insert(0, self.order.pop(place))
+                return same
+        return same
+
+
+class _Round:
+    """A round in which all groups take turns, while memory has to stay as it is."""
+
+    def __init__(self, machine: Machine, number: int, mask: Any) -> None:
+        self.machine = machine
+        self.started = machine.step
+        self.writes = machine.memories.writes
+        machine.memories.watched = machine.memories.exact = True
+        self.met = False
+        self.last = -1
+        self.visited: set[int] = set()
+        self._keep(number, mask)
+
+    def _keep(self, number: int, mask: Any) -> None:
+        """Keep the state as it is now; nobody has moved."""
+        machine = self.machine
+        self.kept = _Kept(machine, number, mask)
+        self.local = np.copy(machine.memories.local.words)
+        self.moved = np.zeros(machine.geometry.shape, bool)
+        self.returned = np.zeros(machine.geometry.shape, bool)
+        self.held = self._held()
+
+    def _held(self) -> dict[int, Any]:
+        """The lanes that are held at barriers and warp instructions, by block."""
+        machine, shape = self.machine, self.moved.shape
+        waiting = [(wait.block.number, wait.mask) for wait in machine.barriers.waiting]
+        held: dict[int, Any] = {}
+        for number, mask in [*machine.gates.parked.items(), *waiting]:
+            held[number] = held.get(number, np.zeros(shape, bool)) | _on(mask)
+        return held
+
+    def proves(self, number: int, mask: Any) -> bool | None:
+        """Whether the round is closed; ``None`` if it has failed. Called before each block."""
+        machine = self.machine
+        if self.last >= 0:
+            block = machine.program.blocks[self.last]
+            if machine.memories.writes != self.writes:
+                return None
+            self.met |= block.gate is not None or block.kind == "barrier"
+        if machine.names["S"].reads != self.kept.clock:
+            return None
+        self.last = number
+        self.visited.add(number)
+        closed = self._close(number, mask)
+        age = machine.step - self.started
+        if not closed and self.met and age >= _VISITS and age & (age - 1) == 0:
+            self._keep(number, mask)  # it may have begun on the way to what comes back
+        self.moved |= _on(mask)
+        return closed
+
+    def _close(self, number: int, mask: Any) -> bool:
+        machine = self.machine
+        back = self.kept.same(number, mask) & self.moved
+        if not back.any():
+            return False
+        local = (machine.memories.local.words == self.local).all(axis=0)
+        back = back & local.reshape(machine.memories.local.shape)
+        if not self.met:  # nobody depends on anybody
+            self.returned |= back
+            running = [_on(m) for m in (mask, *machine.groups.values())]
+            return all((self.returned | ~lanes).all() for lanes in running)
+        # Lanes that meet depend on each other: all have to be back at one time.
+        if number != self.kept.number or set(machine.groups) | {number} != set(self.kept.groups):
+            return False
+        for group, lanes in (machine.groups | {number: mask}).items():
+            before = np.broadcast_to(_on(self.kept.groups[group]), self.moved.shape)
+            same = np.array_equal(before, np.broadcast_to(_on(lanes), self.moved.shape))
+            if not (same and ((self.kept.same(group, lanes) & self.moved) | ~before).all()):
+                return False
+        held = self._held()
+        return held.keys() == self.held.keys() and all(
+            np.array_equal(lanes, self.held[group])
+            and ((self.kept.equal(lanes) & self.moved) | ~lanes).all()
+            for group, lanes in held.items()
+        )
+
+
+class Idle:
+    """Lanes that wait for a change of memory by looking at it again and again.
+
+    They came back to where they look, with all registers and all memory as they were, and
+    met nobody on the way: until somebody writes they do the same again, and need not run.
+
+    Attributes:
+        lanes: Those lanes; ``None`` if there are none.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.lanes: Any = None
+        self.visited: set[int] = set()
+        self._since: tuple[int, ...] = ()
+        self._looks: dict[int, list[_Kept]] = {}
+
+    def look(self, number: int, mask: Any) -> None:
+        """Lanes come to a block that looks at what others may change."""
+        memories = self.machine.memories
+        clock = self.machine.names["S"].reads
+        now = (memories.writes, memories.local_writes, self.machine.meets, clock)
+        if now != self._since:
+            self._since = now
+            self._looks.clear()
+            self.visited = {number}
+        looks = self._looks.setdefault(number, [])
+        for kept in looks:
+            same = kept.same(number, mask)
+            if same.any():
+                self.lanes = same if self.lanes is None else self.lanes | same
+        del looks[: -_VISITS + 1]
+        looks.append(_Kept(self.machine, number, mask))
+
+    def awake(self, groups: dict[int, Any]) -> dict[int, Any]:
+        """The groups without lanes that are idle."""
+        if self._since[0] != self.machine.memories.writes:
+            self.lanes = None
+            return groups
+        found = {number: _on(mask) & ~self.lanes for number, mask in groups.items()}
+        return {number: mask for number, mask in found.items() if mask.any()}
+
+
+class Endless:
+    """Looks out for loops without end, less and less often.
+
+    Attributes:
+        next_look: The step at which to be called.
+        turns: Whether the groups have to take turns now.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.next_keep = _FIRST_LOOK
+        self.next_look = min(_FIRST_LOOK, machine.step_limit)
+        self.kept: _Kept | None = None
+        self.round: _Round | None = None
+        self.polled = False
+
+    @property
+    def turns(self) -> bool:
+        """Whether the groups have to take turns now."""
+        return self.round is not None
+
+    def look(self, number: int, mask: Any) -> None:
+        """Called before a block runs, from ``next_look`` on.
+
+        Raises:
+            Stuck: Nothing can change any more, or the step limit is reached.
+        """
+        machine = self.machine
+        if machine.step >= machine.step_limit:
+            raise self._stuck("limit", number, mask)
+        if self.round is not None:
+            self._go_round(number, mask)
+        elif self.kept is not None:
+            self._watch(number, mask)
+        elif machine.step >= self.next_keep:
+            self.next_keep = machine.step * 2
+            self.kept, self.polled = _Kept(machine, number, mask), False
+        watching = self.round or self.kept
+        self.next_look = machine.step + 1 if watching else min(self.next_keep, machine.step_limit)
+
+    def _watch(self, number: int, mask: Any) -> None:
+        """Is any lane back where it was?"""
+        assert self.kept is not None
+        machine, kept = self.machine, self.kept
+        self.polled |= number in machine.map.pollers
+        if number == kept.number:
+            kept.visits += 1
+            if kept.same(number, mask).any():
+                self.kept, self.round = None, _Round(machine, number, mask)
+                self.round.proves(number, mask)
+                return
+        enough = machine.step - kept.step >= _VISITS + kept.step // 8
+        if (kept.visits > _VISITS and enough) or machine.step - kept.step > kept.step // 2:
+            self.kept = None
+            if self.polled and machine.others_to_come:
+                self.round = _Round(machine, number, mask)
+                self.round.proves(number, mask)
+
+    def _go_round(self, number: int, mask: Any) -> None:
+        """Has everybody had a turn, and come back, with nothing changed?"""
+        assert self.round is not None
+        machine, started = self.machine, self.round.started
+        closed = self.round.proves(number, mask)
+        late = machine.step - started > max(4096, started // 2)
+        if late and closed is False and machine.others_to_come and self.polled:
+            raise self._stuck("idle", number, mask)
+        if closed:
+            if machine.barriers.release(loose=True):
+                pass
+            elif machine.gates.parked:
+                machine.gates.force()
+            else:
+                raise self._stuck("repeats", number, mask)
+        if closed is not False or late:
+            self.round = None
+            machine.memories.watched = False
+
+    def _stuck(self, why: str, number: int, mask: Any) -> Stuck:
+        machine = self.machine
+        machine.memories.watched = False
+        machine.visited = self.round.visited if self.round else None
+        return Stuck(why, machine.barriers.never(), {**machine.groups, number: mask}, machine.step)
+
+
+def cycle(machine: Machine, number: int) -> list[Instruction]:
+    """The instructions of the loop in which a block stands, what it waits for in front."""
+    after, among = machine.map.after, machine.visited
+    before: dict[int, list[int]] = {}
+    for at, ways in enumerate(after):
+        for to in ways:
+            before.setdefault(to, []).append(at)
+
+    def reached(step: Any) -> set[int]:
+        found, todo = {number}, [number]
+        while todo:
+            for to in step(todo.pop()):
+                if to != EXIT and to not in found and (among is None or to in among):
+                    found.add(to)
+                    todo.append(to)
+        return found
+
+    loop = reached(lambda n: after[n]) & reached(lambda n: before.get(n, []))
+    blocks = [machine.program.blocks[n] for n in sorted(loop)]
+    instructions = [ins for block in blocks for ins in block.block.instructions]
+    sites = [s for s in machine.program.sites if s.block in loop and s.counted]
+    polls = [s for s in sites if s.kind != "store" and s.space not in ("local", "const")]
+    first = [s.instruction for s in polls if s.instruction.location]
+    functions = {s.function for s in polls}  # without lines, as NVRTC's own: where it is called
+    first += [i for i in instructions if i.opcode == "call" and not functions.isdisjoint(i.targets)]
+    return first + sorted(instructions, key=lambda ins: ins.location is None)
+
+
+def _on(mask: Any) -> Any:
+    return np.bool_(True) if mask is None else mask
+
+
+def _bits(value: Any) -> Any:
+    """A register so that two compare equal if they hold the same bits."""
+    return value.view(f"u{value.dtype.itemsize}") if value.dtype.kind == "f" else value

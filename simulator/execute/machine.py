@@ -1,0 +1,342 @@
+"""The lockstep machine: runs a batch of blocks, and decides which lanes go next.
+
+Lanes stand at a basic block. The machine takes a group of lanes that stand at the
+same one, runs it, and sees where they go; the lowest block goes first, which brings
+branches together again. A barrier holds lanes until their block's others have come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kernels.ptx.module import Instruction
+
+from ..compile.blocks import EXIT
+from ..compile.program import CompiledBlock, Program
+from ..geometry import Geometry
+from ..memory.access import Memories
+from .barriers import Barriers
+from .gates import Gates
+from .livelock import Endless, Idle, cycle
+from .paths import Map, Paths
+from .schedule import Schedule
+from .waiting import Listener, Stuck
+
+_FAIR = 64
+"""After so many steps that did not bring all lanes together, the group that has waited
+longest goes: a lane that spins cannot starve the one it waits for."""
+_OFTEN, _APART = 8, 2048
+"""So often once they have been apart for so many steps."""
+
+
+class Machine:
+    """Runs one program, batch after batch.
+
+    Args:
+        program: What to run.
+        names: The free names of generated code: sites, parameters, constants.
+        schedule: Which lanes go next.
+        listener: Told of barriers and of what goes wrong.
+        memories: All memory, to see whether anything still changes.
+        step_limit: Basic blocks a batch may run before it is given up.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        names: dict[str, Any],
+        schedule: Schedule,
+        listener: Listener,
+        memories: Memories,
+        step_limit: int,
+    ) -> None:
+        self.program, self.names, self.schedule = program, names, schedule
+        self.listener = listener
+        self.memories, self.step_limit = memories, step_limit
+        count = len(program.blocks)
+        self.thread_runs = np.zeros(count, np.int64)
+        self.warp_runs = np.zeros(count, np.int64)
+        self.divergent_branches = 0
+        self.barrier_warps = 0
+        known = program.memo("paths")
+        if not known:
+            known[""] = Map(program)
+        self.map: Map = known[""]
+        self._functions: dict[tuple[int, bool], Callable[..., Any]] = {}
+        self._active: dict[int, tuple[Any, tuple[int, int]]] = {}
+
+    def cycle(self, number: int) -> list[Instruction]:
+        """The instructions of the loop in which a block stands, what it waits for in front."""
+        return cycle(self, number)
+
+    def run(self, geometry: Geometry, others_to_come: bool = False) -> None:
+        """Run a batch until every lane is done.
+
+        Args:
+            geometry: The batch.
+            others_to_come: Whether blocks that are not in it could run together with it.
+
+        Raises:
+            Stuck: Lanes wait for something that cannot come.
+        """
+        self.geometry, self.others_to_come = geometry, others_to_come
+        self.registers = list(self.program.registers)
+        self.alive: Any = None
+        self.finished = False
+        self.groups: dict[int, Any] = {self.program.start: None}
+        self.paths = Paths(self.map, geometry.shape)
+        self.barriers = Barriers(self)
+        self.gates = Gates(self)
+        self.ages: dict[int, int] = {}
+        self.step = 0
+        self._active = {}
+        self.together = 0
+        self.visited: set[int] | None = None
+        self.meets = 0
+        self.endless, self.idle = Endless(self), Idle(self)
+        self.schedule.start(geometry)
+        while not self.finished:
+            if not self.groups and not self.barriers.release() and not self.barriers.release(True):
+                if not self.gates.parked:
+                    raise Stuck("waits", self.barriers.never(), {})
+                self.gates.force()
+            self._advance()
+
+    # -- choosing ---------------------------------------------------------------
+
+    def _advance(self) -> None:
+        """Take a group of lanes and run it until it splits, waits or ends."""
+        alone = len(self.groups) == 1 and not self.barriers.waiting and not self.gates.parked
+        if alone:
+            self.together = self.step
+        number, mask, whole = self._pick()
+        self.ages[number] = self.step
+        if whole:
+            del self.groups[number]
+            if alone:
+                mask = self.alive
+        else:
+            alone = False
+        self.memories.exact = not alone or self.memories.watched
+        if not alone and (self.endless.turns or self.step % _FAIR == 0):
+            self.barriers.release()
+        while True:
+            self.step += 1
+            if self.step >= self.endless.next_look:
+                self.endless.look(number, mask)
+            block = self.program.blocks[number]
+            if block.gate is not None:
+                self.meets += 1
+                through = self.gates.through(block, mask, alone)
+                if through is False:
+                    return
+                alone = alone and through is mask
+                mask = through
+                if block.warp_barrier:
+                    self.listener.warp_sync(mask, self.gates.members(block))
+            if not alone:
+                self.idle.visited.add(number)
+                if number in self.map.pollers and not self.endless.turns:
+                    self.idle.look(number, mask)
+            if number in self.map.heads:
+                self.paths.enter(number, None if alone else mask)
+            threads, warps = self.count(mask)
+            self.thread_runs[number] += threads
+            self.warp_runs[number] += warps
+            key = (number, not alone)
+            function = self._functions.get(key)
+            if function is None:
+                function = self.program.function(number, not alone, self.names)
+                self._functions[key] = function
+            out = function(self.registers, mask)
+            following = self._leave(block, out, mask, alone)
+            if following is None:
+                return
+            if not alone:
+                self.join(following, mask)
+                return
+            number = following
+
+    def _pick(self) -> tuple[int, Any, bool]:
+        """Choose lanes: the schedule does, but nobody waits for ever."""
+        groups = self.groups
+        if self.endless.turns:
+            self.idle.lanes = None
+            number = min(groups, key=lambda n: self.ages.get(n, -1))
+            return number, groups[number], True
+        if self.idle.lanes is not None:
+            groups = self.idle.awake(groups)
+            while not groups:
+                self._let_in()
+                groups = self.idle.awake(self.groups)
+        oldest = None
+        if len(groups) > 1:
+            often = _OFTEN if self.step - self.together > _APART else _FAIR
+            if self.step % often == 0:
+                oldest = min(groups, key=lambda n: self.ages.get(n, -1))
+        number, mask, whole = self.schedule.pick(groups, oldest)
+        if groups is self.groups:
+            return number, mask, whole
+        before = self.groups[number]
+        rest = ~mask if before is None else before & ~mask
+        self.groups[number] = rest
+        if not rest.any():
+            del self.groups[number]
+        return number, mask, False
+
+    def _let_in(self) -> None:
+        """All that could run are idle: nobody is going to write what they wait for."""
+        if self.barriers.release() or self.barriers.release(loose=True):
+            return
+        if self.gates.parked:
+            self.gates.force()
+            return
+        self.visited = self.idle.visited
+        raise Stuck("repeats", self.barriers.never(), dict(self.groups), self.step)
+
+    def count(self, mask: Any) -> tuple[int, int]:
+        """Threads of a mask, and warps that have one of them."""
+        key = id(mask)
+        known = self._active.get(key)
+        if known is not None and known[0] is mask:
+            return known[1]
+        if len(self._active) > 64:
+            self._active.clear()
+        counts = self.geometry.active(mask)
+        self._active[key] = (mask, counts)
+        return counts
+
+    def join(self, number: int, mask: Any) -> None:
+        """Put lanes at a block; those that stand there already are joined."""
+        if number == EXIT:
+            self._exit(mask)
+        elif number in self.groups:
+            here = self.groups[number]
+            self.groups[number] = None if mask is None or here is None else here | mask
+        else:
+            self.groups[number] = mask
+
+    # -- leaving a block ----------------------------------------------------------
+
+    def _leave(self, block: CompiledBlock, out: Any, mask: Any, alone: bool) -> int | None:
+        """Where all the lanes go, or ``None`` if they were sent to several places."""
+        kind = block.kind
+        if kind == "goto":
+            targets = block.block.targets
+            return targets[0] if targets else block.block.follow
+        if kind == "branch":
+            yes, no = self.split(out, mask)
+            if block.number in self.map.branches:
+                self.tell_ways(block.number, yes, no)
+            if no is False:
+                return block.block.targets[0]
+            if yes is False:
+                return block.block.follow
+            self._note_divergence(yes, mask)
+            self.join(block.block.follow, no)
+            self.join(block.block.targets[0], yes)
+            return None
+        if kind == "barrier":
+            self.meets += 1
+            return self.barriers.come(block, out, mask, alone)
+        if kind == "call":
+            follow = np.int32(block.block.follow)
+            index = block.return_register
+            old = self.registers[index]
+            self.registers[index] = follow if alone else np.where(mask, follow, old)
+            if block.call_entry in self.map.entries:
+                self.paths.call(block.call_entry, None if alone else mask)
+            return block.call_entry
+        return self._rare(block, out, mask)
+
+    def split(self, predicate: Any, mask: Any) -> tuple[Any, Any]:
+        """The lanes for which a predicate holds, and the others; ``None`` for nobody."""
+        if predicate.ndim == 0:
+            return (mask, False) if predicate else (False, mask)
+        yes = predicate if mask is None else mask & predicate
+        if not yes.any():
+            return False, mask
+        no = ~predicate if mask is None else mask & ~predicate
+        if not no.any():
+            return mask, False
+        return yes, no
+
+    def tell_ways(self, number: int, taking: Any, staying: Any) -> None:
+        """Some lanes took a branch, the others did not; ``False`` is nobody."""
+        if taking is not False:
+            self.paths.went(number, 0, taking)
+        if staying is not False:
+            self.paths.went(number, 1, staying)
+
+    def _note_divergence(self, yes: Any, mask: Any) -> None:
+        """Count warps of which some lanes branch and some do not."""
+        _, total = self.count(mask)
+        _, taking = self.geometry.active(yes)
+        rest = ~yes if mask is None else mask & ~yes
+        _, leaving = self.geometry.active(rest)
+        self.divergent_branches += taking + leaving - total
+
+    def _rare(self, block: CompiledBlock, out: Any, mask: Any) -> int | None:
+        kind = block.kind
+        if kind == "switch":
+            return self._switch(block, out, mask)
+        if kind == "return":
+            return self._return(block, out, mask)
+        # exit, trap, assert: perhaps under a guard
+        gone, staying = self.split(np.bool_(True) if out is None else out, mask)
+        if block.number in self.map.branches:
+            self.tell_ways(block.number, gone, staying)
+        if gone is False:
+            return block.block.follow
+        if kind in ("trap", "assert"):
+            self.listener.event(kind, block, gone)
+        self._exit(gone)
+        if staying is not False:
+            self.join(block.block.follow, staying)
+        return None
+
+    def _switch(self, block: CompiledBlock, index: Any, mask: Any) -> int | None:
+        targets = block.block.targets
+        if index.ndim == 0:
+            way = min(max(int(index), 0), len(targets) - 1)
+            if block.number in self.map.branches:
+                self.paths.went(block.number, way, mask)
+            return targets[way]
+        index = np.clip(index, 0, len(targets) - 1)
+        for i, target in enumerate(targets):
+            lanes = (index == i) if mask is None else mask & (index == i)
+            if lanes.any():
+                if block.number in self.map.branches:
+                    self.paths.went(block.number, i, lanes)
+                self.join(target, lanes)
+        return None
+
+    def _return(self, block: CompiledBlock, guard: Any, mask: Any) -> int | None:
+        leaving, staying = self.split(np.bool_(True) if guard is None else guard, mask)
+        if staying is not False and block.number in self.map.branches:
+            self.paths.went(block.number, len(self.map.after[block.number]) - 1, staying)
+        if leaving is False:
+            return block.block.follow
+        where = self.registers[block.return_register]
+        if staying is False and where.ndim == 0:
+            return int(where)
+        for number in np.unique(where).tolist():
+            lanes = where == number
+            lanes = lanes if leaving is None else leaving & lanes
+            if np.any(lanes):
+                self.join(number, lanes)
+        if staying is not False:
+            self.join(block.block.follow, staying)
+        return None
+
+    def _exit(self, mask: Any) -> None:
+        self.alive = np.zeros((1, 1, 1, 1), bool) if mask is None else self._without(mask)
+        self.finished = not self.alive.any()
+        if self.gates.parked:
+            self.gates.look_again()
+
+    def _without(self, mask: Any) -> Any:
+        return ~mask if self.alive is None else self.alive & ~mask

@@ -1,0 +1,130 @@
+"""Which lanes go next. Any schedule is one the hardware may take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kernels.errors import LaunchError
+
+from ..geometry import Geometry
+
+_PATIENCE = (16, 4096)
+"""Basic blocks that one warp may run before another gets its turn: the fewer, the more
+often warps had to be stopped, which is what those do that spin for one another."""
+_OTHER = 16
+"""One in so many turns of a warp goes to any of its groups, not to the lowest."""
+NAMES = ("lockstep", "warps", "reverse")
+
+
+class Schedule:
+    """``lockstep``: all lanes at the lowest block together."""
+
+    def start(self, geometry: Geometry) -> None:
+        """A new batch begins."""
+
+    def pick(self, groups: dict[int, Any], oldest: int | None) -> tuple[int, Any, bool]:
+        """Choose lanes to run.
+
+        Args:
+            groups: Lanes by block number; what is taken of a group in part is to be
+                taken out of it here.
+            oldest: The group whose turn it is for fairness, if it is.
+
+        Returns:
+            Block number, mask, and whether that is the whole group.
+        """
+        number = min(groups) if oldest is None else oldest
+        return number, groups[number], True
+
+
+class _ByWarp(Schedule):
+    """One warp at a time runs as far as it can."""
+
+    def start(self, geometry: Geometry) -> None:
+        self.order = self.warp_order(geometry)
+        self.warps = geometry.warp_ids
+        self.at = 0
+        self.turns = 0
+        self.patience = _PATIENCE[1]
+        self.random = np.random.default_rng(0)
+
+    def warp_order(self, geometry: Geometry) -> list[int]:
+        """The order in which warps are tried."""
+        return list(range(geometry.warps))
+
+    def pick(self, groups: dict[int, Any], oldest: int | None) -> tuple[int, Any, bool]:
+        self.turns += 1
+        if self.turns > self.patience:  # it may be spinning for what another warp has to do
+            self.patience = max(self.patience // 2, _PATIENCE[0])
+            self.turns = 0
+            self.at = (self.at + 1) % len(self.order)
+        for _ in range(len(self.order) + 1):
+            mine = self.warps == self.order[self.at]
+            here = [n for n, m in groups.items() if m is None or (m & mine).any()]
+            if here:
+                number = min(here)
+                if len(here) > 1 and self.random.integers(_OTHER) == 0:
+                    number = here[int(self.random.integers(len(here)))]
+                return take(groups, number, mine)
+            self.next_warp()
+        number = min(groups)
+        return number, groups[number], True
+
+    def next_warp(self) -> None:
+        """The warp at hand is blocked or done."""
+        self.turns = 0
+        self.patience = min(self.patience * 2, _PATIENCE[1])
+        self.at = (self.at + 1) % len(self.order)
+
+
+class _Reverse(_ByWarp):
+    def warp_order(self, geometry: Geometry) -> list[int]:
+        return list(range(geometry.warps))[::-1]
+
+
+class _Random(_ByWarp):
+    """A warp picked at random runs one basic block."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def start(self, geometry: Geometry) -> None:
+        super().start(geometry)
+        self.random = np.random.default_rng((self.seed, int(geometry.blocks[0])))
+
+    def pick(self, groups: dict[int, Any], oldest: int | None) -> tuple[int, Any, bool]:
+        self.at = int(self.random.integers(len(self.order)))
+        return super().pick(groups, oldest)
+
+
+def take(groups: dict[int, Any], number: int, lanes: Any) -> tuple[int, Any, bool]:
+    """Take some lanes out of a group."""
+    group = groups[number]
+    mask = lanes if group is None else group & lanes
+    rest = ~lanes if group is None else group & ~lanes
+    if not rest.any():
+        return number, group, True
+    groups[number] = rest
+    return number, mask, False
+
+
+def make(schedule: str | int) -> Schedule:
+    """The schedule of a name or a seed.
+
+    Raises:
+        LaunchError: Neither.
+    """
+    if isinstance(schedule, bool) or not isinstance(schedule, (str, int, np.integer)):
+        raise LaunchError(f"schedule must be one of {', '.join(NAMES)} or a seed, not {schedule!r}")
+    if not isinstance(schedule, str):
+        if schedule < 0:
+            raise LaunchError(f"a schedule's seed cannot be negative: {schedule}")
+        return _Random(int(schedule))
+    if schedule.isdigit():
+        return _Random(int(schedule))
+    kinds = {"lockstep": Schedule, "warps": _ByWarp, "reverse": _Reverse}
+    if schedule not in kinds:
+        raise LaunchError(f"unknown schedule {schedule!r}; there are {', '.join(NAMES)}, or a seed")
+    return kinds[schedule]()

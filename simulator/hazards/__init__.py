@@ -1,0 +1,1 @@
+"""Hazards: their records and what they say."""

@@ -1,0 +1,306 @@
+"""What hazards of control say: barriers, deadlocks, endless loops, member masks, traps.
+
+Nothing here depends on the order in which things were told, so that every schedule gives
+the same report: examples are the lowest thread of the lowest block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kernels.ptx.module import Instruction
+
+from ..compile.program import CompiledBlock
+from ..execute.waiting import Apart, Branch, Stuck
+from ..geometry import Geometry
+from .hazard import SEVERITIES, Hazard, Involved, Triple
+from .sources import Sources
+
+
+class Who:
+    """Threads of a launch: how many, and those of the lowest block among them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.blocks: set[int] = set()
+        self.threads: Any = None
+        self.lowest = -1
+
+    def add(self, g: Geometry, lanes: Any) -> Who:
+        """Add lanes of a batch."""
+        full = g.full(np.bool_(True) if lanes is None else lanes)
+        columns = np.flatnonzero(full.any(axis=0))
+        if columns.size:
+            self.count += int(np.count_nonzero(full))
+            self.blocks.update(g.blocks[columns].tolist())
+            column = columns[0]
+            number = int(g.blocks[column])
+            if self.lowest < 0 or number < self.lowest:
+                self.lowest, self.threads = number, np.zeros(g.threads, bool)
+            if number == self.lowest:
+                self.threads |= full[:, column]
+            self.where = g.place
+        return self
+
+    @property
+    def example(self) -> tuple[Triple | None, Triple | None]:
+        """The lowest thread of the lowest block, and that block."""
+        if self.lowest < 0:
+            return None, None
+        return self.where(int(np.argmax(self.threads)), self.lowest)
+
+    def __str__(self) -> str:
+        numbers = np.flatnonzero(self.threads)
+        if self.where(1, 0)[0] == (1, 0, 0) and len(self.threads) > 1 and self._flat:
+            runs = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
+            spans = [f"{r[0]}" if len(r) == 1 else f"{r[0]}..{r[-1]}" for r in runs[:3]]
+            word = "thread" if len(numbers) == 1 else "threads"
+            text = f"{word} {', '.join(spans)}{' ...' if len(runs) > 3 else ''}"
+        elif len(numbers) == 1:
+            text = f"thread {triple(self.example[0])}"
+        else:
+            text = f"{len(numbers):,} threads"
+        text += f" of block {triple(self.example[1])}"
+        more = len(self.blocks) - 1
+        return text + (f" and of {more:,} more block{'s' if more > 1 else ''}" if more else "")
+
+    @property
+    def _flat(self) -> bool:
+        """Whether a thread's number is its x coordinate."""
+        last = len(self.threads) - 1
+        return self.where(last, 0)[0] == (last, 0, 0)
+
+
+def triple(t: Triple | None) -> str:
+    """A coordinate, for reading."""
+    return f"({t[0]},{t[1]},{t[2]})" if t else "?"
+
+
+@dataclass
+class _Part:
+    """Instructions of one source line that take part, and who executes them."""
+
+    role: str
+    instruction: Instruction
+    who: Who = field(default_factory=Who)
+    leaves: bool = False
+
+
+@dataclass
+class _Group:
+    """What makes one hazard."""
+
+    kind: str
+    how: str
+    parts: dict[Any, _Part] = field(default_factory=dict)
+    value: int = 0
+    part: int = 0
+
+
+_TEXTS = {
+    "return": "a barrier after some threads of the block have exited",
+    "skip": "a barrier in divergent code: some threads skip it and leave the kernel",
+    "rounds": "a barrier in divergent code, which all happen to reach",
+    "places": "threads of a block wait at different barriers",
+    "warp": "lanes of one warp come to a barrier apart from each other",
+    "count": "a barrier for {value:,} threads: the count has to be a multiple of 32",
+    "number": "barrier number {value:,}: a block has 16 barriers, 0 to 15",
+    "never": "threads wait at a barrier that others never reach",
+    "crossed": "threads wait at different barriers, each for the others",
+    "trap": "the kernel executed a trap",
+    "assert": "an assertion failed",
+    "bad-mask": "a member mask names lanes that never come to this instruction",
+    "left-out": "threads execute this, and their own member mask leaves them out",
+    "repeats": "threads loop for ever: whatever runs next, nothing changes any more",
+    "limit": "gave up after {value:,} steps (--step-limit), while threads still ran",
+}
+
+
+class Control:
+    """Collects what the machine tells of control.
+
+    Args:
+        sources: The source lines.
+        instruction: Makes an instruction's part in a hazard.
+    """
+
+    def __init__(self, sources: Sources, involved: Callable[..., Involved]) -> None:
+        self.sources, self.involved = sources, involved
+        self.groups: dict[Any, _Group] = {}
+        self.geometry: Geometry
+
+    def _group(self, kind: str, how: str, *key: Any) -> _Group:
+        return self.groups.setdefault((kind, how, *key), _Group(kind, how))
+
+    def _part(self, group: _Group, role: str, ins: Instruction | None, lanes: Any) -> _Part | None:
+        if ins is None:
+            return None
+        key = role, line_of(ins)
+        part = group.parts.get(key)
+        if part is None:
+            part = group.parts[key] = _Part(role, ins)
+        elif ins.line < part.instruction.line:
+            part.instruction = ins
+        part.who.add(self.geometry, lanes)
+        return part
+
+    # -- barriers -------------------------------------------------------------------
+
+    def apart(self, apart: Apart) -> None:
+        """Threads of a block do not come to a barrier together."""
+        end = apart.block.block.end
+        assert end is not None
+        if apart.how == "gone":
+            self._gone(apart, end)
+            return
+        group = self._group("barrier-divergence", apart.how, line_of(end))
+        group.value = apart.value
+        self._part(group, "waits", end, apart.lanes)
+        for block, lanes in apart.elsewhere:
+            self._part(group, "waits", block.block.end, lanes)
+        self._branches(group, apart.branches)
+
+    def _gone(self, apart: Apart, end: Instruction) -> None:
+        """Threads left the kernel: by an early return, or past the barrier."""
+        known: Any = np.bool_(False)
+        for branch in apart.branches:
+            known = known | branch.lanes
+            early = branch.leaves and self._returns(branch.block)
+            group = self._group("barrier-divergence", "return" if early else "skip", line_of(end))
+            self._part(group, "waits", end, apart.lanes)
+            self._branches(group, [branch], "exited" if early else "branch")
+        unknown = apart.others & ~known
+        if unknown.any():
+            group = self._group("barrier-divergence", "return", line_of(end))
+            self._part(group, "waits", end, apart.lanes)
+            self._part(group, "exited", end, unknown)
+
+    def _branches(self, group: _Group, branches: list[Branch], role: str = "branch") -> None:
+        for branch in branches:
+            self._part(group, role, branch.block.block.end, branch.lanes)
+
+    def _returns(self, block: CompiledBlock) -> bool:
+        """Whether the source has a ``return`` where a block branches; so if it is not known."""
+        end = block.block.end
+        code = self.sources.code(end.location.user, 3) if end and end.location else ""
+        return not code or "return" in code.partition(";")[0]
+
+    def stuck(self, stuck: Stuck, cycle: Callable[[int], list[Instruction]]) -> None:
+        """Some threads wait at a barrier that the others never reach, or loop without end.
+
+        Args:
+            stuck: What the machine says.
+            cycle: Instructions of the loop in which a block stands.
+        """
+        for apart in stuck.waiting:
+            end = apart.block.block.end
+            assert end is not None
+            ends = [block.block.end for block, _ in apart.elsewhere]
+            lines = sorted({str(line_of(e)) for e in (end, *ends) if e})
+            group = self._group("deadlock", "crossed" if len(lines) > 1 else "never", *lines)
+            group.value = apart.value
+            self._part(group, "waits", end, apart.lanes)
+            self._branches(group, apart.branches)
+        for number, mask in stuck.spinning.items():
+            ins = next(iter(cycle(number)), None)
+            if ins is None:
+                continue
+            kind = "livelock" if stuck.why == "repeats" and not stuck.waiting else "deadlock"
+            group = self._group(kind, stuck.why, line_of(ins))
+            group.value, group.part = stuck.steps, stuck.part
+            self._part(group, "loops", ins, mask)
+
+    def event(self, kind: str, block: CompiledBlock, lanes: Any) -> None:
+        """``trap``, a failed ``assert``, or a warp instruction with a wrong member mask."""
+        ins = block.block.end if kind in ("trap", "assert") else block.block.body[0]
+        assert ins is not None
+        group = self._group("bad-mask" if kind == "left-out" else kind, kind, line_of(ins))
+        self._part(group, "left out" if kind == "left-out" else "at", ins, lanes)
+
+    # -- texts ------------------------------------------------------------------------
+
+    def hazards(self) -> list[Hazard]:
+        """What was told, by source line."""
+        found = [self._hazard(group) for group in self.groups.values() if group.parts]
+
+        def place(hazard: Hazard) -> tuple[str, int, int]:
+            first = hazard.involved[0]
+            return first.source.file, first.source.line, first.ptx_line
+
+        return sorted(found, key=place)
+
+    def _hazard(self, group: _Group) -> Hazard:
+        order = {"waits": 0, "at": 0, "left out": 0, "loops": 0, "branch": 1, "exited": 1}
+        parts = sorted(group.parts.values(), key=lambda p: (order[p.role], p.instruction.line))
+        held = {line_of(p.instruction) for p in parts if p.role == "waits"}
+        shown = [p for p in parts if p.role == "waits" or line_of(p.instruction) not in held]
+        involved = tuple(self.involved(p.role, p.instruction, *p.who.example) for p in shown)
+        warning = group.how in ("return", "skip", "rounds")
+        return Hazard(
+            group.kind,
+            _TEXTS[group.how].format(value=group.value),
+            "warning" if warning else SEVERITIES[group.kind],
+            involved=involved,
+            count=max(p.who.count for p in parts),
+            notes=tuple(self._notes(group, parts)),
+        )
+
+    def _notes(self, group: _Group, parts: list[_Part]) -> list[str]:
+        notes = []
+        for part in parts:
+            if part.role not in ("branch", "exited"):
+                continue
+            line = self._line(part.instruction)
+            if group.how == "return":
+                notes.append(f"{part.who} leave at {line}, before it")
+            elif group.how in ("skip", "never"):
+                notes.append(f"{line} keeps {part.who} from it")
+            else:
+                notes.append(f"{line} sends {part.who} another way")
+        if group.how == "never" and group.value:
+            here = [part.who for part in parts if part.role == "waits"]
+            notes.append(
+                f"it waits for {group.value} threads; there are {', '.join(map(str, here))}"
+            )
+        if group.part:
+            notes.append(f"{group.part:,} blocks of the grid ran together, more than a GPU holds")
+        advice = self._advice(group, parts)
+        return [*notes, advice] if advice else notes
+
+    def _advice(self, group: _Group, parts: list[_Part]) -> str:
+        """What to do."""
+        branch = next((p for p in parts if p.role in ("branch", "exited")), None)
+        if group.how == "warp":
+            return "all lanes of a warp have to come to bar.sync at once"
+        if branch is None:
+            return ""
+        line = self._line(branch.instruction)
+        if group.how == "return":
+            return f"return after the barrier, or put the work under an if instead: {line}"
+        if group.how == "places":
+            return f"one barrier for all: behind the {self._word(branch)}, {line}"
+        if group.how in ("skip", "rounds", "never"):
+            return f"move the barrier out of the {self._word(branch)}, {line}"
+        return ""
+
+    def _line(self, ins: Instruction) -> str:
+        return f"line {ins.location.user.line}" if ins.location else f"PTX line {ins.line}"
+
+    def _word(self, part: _Part) -> str:
+        """What a branch is in the source."""
+        location = part.instruction.location
+        code = self.sources.code(location.user if location else None)
+        loop = re.search(r"\b(for|while)\b", code)
+        if re.search(r"\bif\b", code):
+            return "branch" if loop else "if"
+        return "loop" if loop else "switch" if re.search(r"\bswitch\b", code) else "branch"
+
+
+def line_of(ins: Instruction) -> Any:
+    """An instruction's source line, which it shares with copies that unrolling makes."""
+    return (ins.location.user.file, ins.location.user.line) if ins.location else ins.line

@@ -1,0 +1,131 @@
+"""What an address is called in a report: the variable it belongs to, and the element."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kernels.ptx.module import Address, Function, Reg, Symbol
+from kernels.ptx.names import LOCAL_MEMORY, variable_name
+
+from ..memory.layout import Layout, Placed
+from ..memory.site import Site
+from ..memory.spaces import Allocation, ColumnMemory, Home
+
+
+class Spot(NamedTuple):
+    """A place in memory in words.
+
+    Attributes:
+        variable: The array's name; ``""`` for an address outside of everything.
+        element: Index by the access's element size, if it is a whole one.
+        text: ``a[-1]``; ``extent``: how much there is of it, such as ``a has 64 elements``.
+    """
+
+    space: str
+    variable: str
+    element: int | None
+    text: str
+    extent: str = ""
+
+
+def spot(
+    home: Home | None,
+    relative: int,
+    site: Site,
+    layout: Layout,
+    functions: Mapping[str, Function],
+) -> Spot:
+    """Name a place.
+
+    Args:
+        home: The array or the memory that the address is nearest to, if any.
+        relative: Its distance in bytes from where that begins.
+        site: The access.
+        layout: Where variables stand in shared and local memory.
+        functions: By name: tell which variable the address was computed from.
+    """
+    if home is None:
+        null = " (a null pointer?)" if -4096 < relative < 4096 else ""
+        return Spot("global", "", None, f"{relative:#x}{null}")
+    if isinstance(home, Allocation):
+        space = site.space if site.space == "const" else "global"
+        return _element(space, home.name, relative, home.nbytes, site.size)
+    placed = _owner(home, relative, site, layout, functions)
+    if placed is None:
+        return Spot(
+            home.space, f"{home.space} memory", None, f"byte {relative} of {home.space} memory",
+            f"a block has {home.nbytes} bytes of it" if home.space == "shared" else "",
+        )  # fmt: skip
+    variable = placed.variable
+    name = variable_name(variable.name)
+    relative -= placed.address
+    nbytes = home.nbytes - placed.address if variable.external else variable.nbytes
+    if name == LOCAL_MEMORY:
+        where = f"byte {relative} of the thread's local memory"
+        return Spot("local", name, None, where, f"it has {nbytes} bytes")
+    found = _element(home.space, name, relative, nbytes, site.size)
+    found = found._replace(text=f"{home.space} {found.text}")
+    if not variable.external:
+        return found
+    given = f"the launch gave {nbytes} bytes: --shared, shared_bytes"
+    return found._replace(extent=f"{found.extent}; {given}")
+
+
+def _element(space: str, name: str, relative: int, nbytes: int, size: int) -> Spot:
+    if relative % size:
+        return Spot(space, name, None, f"{name} at byte {relative}", f"{name} has {nbytes} bytes")
+    elements, left = divmod(nbytes, size)
+    extent = f"{nbytes} bytes" if left else f"{elements} element{'s' if elements != 1 else ''}"
+    element = relative // size
+    if 1 << 31 <= element < 1 << 32:
+        extent += f"; {element} is {element - (1 << 32)} as an unsigned int"
+    return Spot(space, name, element, f"{name}[{element}]", f"{name} has {extent}")
+
+
+def _owner(
+    home: ColumnMemory, at: int, site: Site, layout: Layout, functions: Mapping[str, Function]
+) -> Placed | None:
+    """The variable that an address was computed from; if that is not clear, the nearest."""
+    held = {key: p for key, p in layout.placed.items() if p.variable.space == home.space}
+    function = functions.get(site.function)
+    origins = {site.variable} if site.variable else _origins(site, function) if function else set()
+    own = [
+        p for (scope, name), p in held.items() if scope in ("", site.function) and name in origins
+    ]
+
+    def distance(placed: Placed) -> int:
+        size = placed.variable.nbytes
+        end = home.nbytes if placed.variable.external else placed.address + size
+        return max(placed.address - at, at - end + 1, 0)
+
+    return min(own or held.values(), key=distance, default=None)
+
+
+def _origins(site: Site, function: Function) -> set[str]:
+    """The symbols that an access's address may be computed from, through its registers."""
+    address = next((o for o in site.instruction.operands if isinstance(o, Address)), None)
+    if address is None or not isinstance(address.base, Reg):
+        return set()
+    waiting, seen, found = [address.base.name], set[str](), set[str]()
+    while waiting:
+        register = waiting.pop()
+        if register in seen:
+            continue
+        seen.add(register)
+        for ins in function.body:
+            if not ins.operands or not _is(ins.operands[0], register) or ins.opcode in _LOADS:
+                continue
+            for operand in ins.operands[1:]:
+                if isinstance(operand, Reg):
+                    waiting.append(operand.name)
+                elif isinstance(operand, Symbol):
+                    found.add(operand.name)
+    return found
+
+
+_LOADS = ("ld", "ldu", "atom", "st", "red")
+
+
+def _is(operand: object, register: str) -> bool:
+    return isinstance(operand, Reg) and operand.name == register

@@ -1,0 +1,53 @@
+"""Source lines for reports: their text, and paths a person can read."""
+
+from __future__ import annotations
+
+import functools
+
+from kernels import Kernel
+from kernels.ptx.module import Instruction, Location
+from kernels.reading import plain
+from kernels.toolkit import short_path
+
+from .hazard import Source
+
+_LONGEST = 1000
+"""Characters of a line at most."""
+
+
+class Sources:
+    """The source text behind a kernel's ``.loc`` lines."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+
+    @functools.lru_cache(maxsize=64)  # noqa: B019 - lives as long as one launch
+    def _lines(self, file: str) -> list[str]:
+        return (self.kernel.source_text(file) or "").splitlines()
+
+    def code(self, location: Location | None, count: int = 1) -> str:
+        """The line's text without indentation, and that of lines after it; empty if not at hand."""
+        if location is None:
+            return ""
+        lines = self._lines(location.file)[location.line - 1 :] if location.line > 0 else []
+        return plain(" ".join(line.strip() for line in lines[:count])[:_LONGEST])
+
+    def of(self, ins: Instruction) -> Source:
+        """The user's line of an instruction; without line information, its PTX line."""
+        if ins.location is None:
+            return Source(f"PTX line {ins.line}", 0, ins.name)
+        return self._source(ins.location.user)
+
+    def calls(self, ins: Instruction) -> tuple[Source, ...]:
+        """The calls that led to the instruction's line, innermost first."""
+        if ins.location is None:
+            return ()
+        return tuple(self._source(at) for at in ins.location.user.chain[1:])
+
+    def inside(self, ins: Instruction) -> Source | None:
+        """Where in a toolkit's header the instruction stands, if it does."""
+        at = ins.location
+        return self._source(at) if at and at is not at.user else None
+
+    def _source(self, at: Location) -> Source:
+        return Source(short_path(at.file), at.line, self.code(at))

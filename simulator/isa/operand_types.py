@@ -1,0 +1,304 @@
+"""Operands against the forms of their instruction (PTX ISA, "Operand Type Checking").
+
+What the right-hand half of a form (``instructions.grammar``) may hold:
+
+- ``t``, ``t0``, ``2t``: the form's last type, its first, its last at twice the size; or the
+  name of a type; ``i32``: an integer register of 32 bits, or a constant;
+- ``~``: the register may be wider; ``%``: a special register may stand there, ``&`` a
+  variable; ``*``: so may ``_``; ``a|b``: two results, ``a|b?``: or one;
+- ``v:t``: as many as ``.v2`` or ``.v4`` says, in braces; ``{t}``: one, or two or four in braces
+  that together have ``t``'s size;
+- ``@``: an address, ``where``: a generic one; ``label``; ``policy``: of a cache; ``predicate``:
+  in a register; ``imm``: a constant, ``d8``: from 0 to 255 (or a register), ``d16``, ``event``,
+  ``128``: in their ranges; ``bar``: a barrier's number, ``threads``: its count; ``registers``: of
+  a thread.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+from kernels.ptx.module import (
+    Address,
+    Imm,
+    Instruction,
+    Operand,
+    Pair,
+    Reg,
+    Special,
+    Symbol,
+    Vector,
+)
+
+from .grammar import Match
+
+Register = Callable[[str], str | None]
+"""The declared type of a register, or ``None``."""
+
+
+class Wrong(Exception):
+    """An operand that does not fit, in words."""
+
+
+class NotYet(Exception):
+    """PTX that the simulator does not execute, in words."""
+
+
+_WIDE_SPECIALS = ("%clock64", "%globaltimer", "%gridid")
+_EITHER = ("%gridid",)
+
+
+_RANGES = {"d8": (0, 255), "event": (0, 15), "d16": (0, 65535), "128": (128, 128)}
+"""What some constants may be."""
+
+
+@functools.cache
+def bits(kind: str) -> int:
+    """The size of a type."""
+    if kind in ("pred", "tf32", "i32"):
+        return 1 if kind == "pred" else 32
+    number, _, times = kind.lstrip("bfsu").partition("x")
+    return int(number) * int(times or 1)
+
+
+@functools.cache
+def holds(register: str, kind: str, wider: bool) -> bool:
+    """Whether a register of one type takes a value of another."""
+    if "pred" in (register, kind):
+        return register == kind
+    if kind == "i32":
+        return register in ("b32", "u32", "s32")
+    have, need = bits(register), bits(kind)
+    if have < need or (have > need and not wider):
+        return False
+    if kind in ("s16x2", "u16x2"):
+        return register in ("b32", "f16x2")
+    if kind.startswith("bf") or kind == "tf32":
+        return register == f"b{need}"
+    if kind.startswith("b"):
+        return True
+    if kind.startswith("f"):
+        return register == kind or register.startswith("b")
+    return register[0] in "bus" or (register == "f16x2" and need <= 32)
+
+
+def check(ins: Instruction, match: Match, register: Register) -> None:
+    """Hold an instruction's operands against one of its forms.
+
+    Raises:
+        Wrong: They do not fit.
+    """
+    results, sources = match.form.results, match.form.sources
+    operands = list(ins.operands)
+    if len(operands) != len(results) + len(sources):
+        raise Wrong(f"{len(operands)} operands, it takes {len(results) + len(sources)}")
+    checker = _Checker(ins, match.types, register)
+    for spec, operand in zip(results, operands, strict=False):
+        checker.result(spec, operand)
+    for spec, operand in zip(sources, operands[len(results) :], strict=True):
+        checker.source(spec, operand)
+
+
+def index(ins: Instruction, register: Register) -> None:
+    """Check the index of ``brx.idx``; its labels were read by the parser."""
+    _Checker(ins, (), register).value("i32", ins.operands[0])
+
+
+class _Checker:
+    def __init__(self, ins: Instruction, types: Sequence[str], register: Register) -> None:
+        self.ins = ins
+        self.types = types
+        self.register = register
+
+    def kind(self, spec: str) -> str:
+        """The type that a form's word stands for here."""
+        word = spec.rstrip("~%&*?")
+        if word == "t":
+            return self.types[-1]
+        if word == "t0":
+            return self.types[0]
+        if word == "2t":
+            kind = self.types[-1]
+            return f"{kind[0]}{2 * bits(kind)}"
+        return word
+
+    def declared(self, reg: Reg) -> str:
+        """The type of a register.
+
+        Raises:
+            Wrong: It is not declared.
+        """
+        found = self.register(reg.name)
+        if found is None:
+            raise Wrong(f"the register {reg.name!r} is not declared")
+        return found
+
+    def into(self, spec: str, operand: Operand | None) -> None:
+        """One register that is written."""
+        kind = self.kind(spec)
+        if not isinstance(operand, Reg) or operand.negated:
+            raise Wrong(f"a result needs a register, not {shown(operand)}")
+        self.fits(operand, kind, "~" in spec)
+
+    def fits(self, reg: Reg, kind: str, wider: bool) -> None:
+        """A register for a type."""
+        found = self.declared(reg)
+        if self.many() and kind in ("f32", "f64") and found in (f"s{kind[1:]}", f"u{kind[1:]}"):
+            return  # as ptxas has it in vectors
+        if found == "b128":
+            raise NotYet("128-bit values")
+        if not holds(found, kind, wider):
+            raise Wrong(f"the register {reg.name!r} is .{found}, not .{kind.replace('i32', 'b32')}")
+
+    def result(self, spec: str, operand: Operand | None) -> None:
+        """A destination."""
+        if "|" in spec:
+            first, second = spec.rstrip("?").split("|")
+            if isinstance(operand, Pair):
+                if operand.first is not None:
+                    self.into(first, operand.first)
+                if operand.second is not None:
+                    self.into(second, operand.second)
+                return
+            if not spec.endswith("?"):
+                raise Wrong("it has two results, 'd|p'")
+            if operand is not None:
+                self.into(first, operand)
+        elif operand is None and "*" in spec:
+            return
+        elif spec.startswith("v:"):
+            for one, item in zip(self.each(spec), self.items(spec, operand), strict=True):
+                if item is not None:
+                    self.into(one, item)
+        elif spec.startswith("{") and isinstance(operand, Vector):
+            for item in operand.items:
+                if item is not None:
+                    self.into(self.part(operand), item)
+        else:
+            self.into(spec.strip("{}"), operand)
+
+    def many(self) -> int:
+        """How many values ``.v2`` ... asks for; 0 without it."""
+        return next((int(m[1:]) for m in self.ins.modifiers if m in ("v2", "v4", "v8")), 0)
+
+    def each(self, spec: str) -> list[str]:
+        """The types of a vector's values: ptxas looks at the kind of the first alone."""
+        return [spec[2:]] + [f"b{bits(self.kind(spec[2:]))}~"] * (self.many() - 1)
+
+    def items(self, spec: str, operand: Operand | None) -> tuple[Operand | None, ...]:
+        """The values of a vector operand."""
+        count = self.many()
+        if isinstance(operand, Vector):
+            if len(operand.items) != (count or 1):
+                raise Wrong(f"{len(operand.items)} values in braces, it takes {count or 1}")
+            return operand.items
+        if count:
+            raise Wrong(f"{count} values in braces are needed, not {shown(operand)}")
+        return (operand,)
+
+    def part(self, vector: Vector) -> str:
+        """The type of each part of a packed value."""
+        count = len(vector.items)
+        if count not in (2, 4):
+            raise Wrong(f"{count} values in braces, it takes 2 or 4")
+        return f"b{bits(self.types[-1]) // count}"
+
+    def source(self, spec: str, operand: Operand | None) -> None:
+        """A source operand."""
+        if spec == "label":
+            return
+        if spec == "@":
+            if not isinstance(operand, Address):
+                raise Wrong(f"an address in brackets is needed, not {shown(operand)}")
+        elif spec in _RANGES or spec in ("imm", "bar", "threads", "registers"):
+            self.constant(spec, operand)
+        elif spec == "where":
+            if isinstance(operand, Reg) and self.declared(operand)[0] not in "bus":
+                raise Wrong(f"the register {operand.name!r} holds no address")
+            self.value("b32~" if isinstance(operand, Reg) else "u64", operand)
+        elif spec in ("policy", "predicate"):
+            if isinstance(operand, Symbol) or (spec == "predicate" and isinstance(operand, Imm)):
+                raise Wrong(f"{shown(operand)} cannot stand there")
+            self.value("u64" if spec == "policy" else "pred", operand)
+        elif spec.startswith("v:"):
+            for one, item in zip(self.each(spec), self.items(spec, operand), strict=True):
+                self.value(one, item)
+        elif spec.startswith("{"):
+            if isinstance(operand, Vector):
+                for item in operand.items:
+                    self.value(self.part(operand) + "%", item)
+            else:
+                self.value("t" + spec.partition("}")[2], operand)
+        else:
+            self.value(spec, operand)
+
+    def constant(self, spec: str, operand: Operand | None) -> None:
+        """A constant in its range, or a register where one may stand."""
+        if isinstance(operand, Imm) and operand.kind == "int":
+            number = operand.value
+            low, high = _RANGES.get(spec, (number, number))
+            if not low <= number <= high:
+                raise Wrong(f"{number} is not from {low} to {high}")
+            if spec == "bar" and not 0 <= number & 0xFFFFFFFF <= 15:
+                raise Wrong(f"there is no barrier {number}, they are 0 to 15")
+            if spec == "registers" and (number % 8 or not 24 <= number <= 256):
+                raise Wrong(f"{number} registers are not a multiple of 8 from 24 to 256")
+            if spec == "threads" and (number <= 0 or number % 32):
+                raise Wrong(f"{number} threads are not a multiple of 32")
+        elif spec not in ("d8", "bar", "threads"):
+            raise Wrong(f"a constant is needed, not {shown(operand)}")
+        else:
+            self.value("i32", operand)
+
+    def value(self, spec: str, operand: Operand | None) -> None:
+        """A register or constant that is read."""
+        kind = self.kind(spec)
+        whole = kind[0] in "bus" and not kind.startswith("bf") and "x" not in kind
+        if isinstance(operand, Reg):
+            if operand.negated and kind != "pred":
+                raise Wrong("only predicates can be negated")
+            self.fits(operand, kind, "~" in spec)
+        elif isinstance(operand, Imm):
+            if operand.kind == "int":
+                fitting = whole or kind in ("pred", "i32")
+            else:
+                size = "32" if operand.kind == "f32" else "64"
+                fitting = kind in ("f32", "f64", f"b{size}")
+            if not fitting:
+                raise Wrong(f"{shown(operand)} for a value of type .{kind}")
+        elif isinstance(operand, Special):
+            self.special(spec, kind, operand)
+        elif isinstance(operand, Symbol):
+            if not (whole or kind == "i32") or not ("&" in spec or operand.offset):
+                raise Wrong(f"{shown(operand)} for a value of type .{kind.replace('i32', 'b32')}")
+        else:
+            raise Wrong(f"{shown(operand)} cannot stand there")
+
+    def special(self, spec: str, kind: str, operand: Special) -> None:
+        """A special register, which only moves and conversions read."""
+        if "%" not in spec:
+            raise Wrong(f"only mov and cvt read the special register {operand.name}")
+        wide = operand.name in _WIDE_SPECIALS
+        predicate = operand.name == "%is_explicit_cluster"
+        size = bits(kind)
+        fitting = kind[0] in "bus" and kind != "bf16" and (size > 8 or "~" in spec)
+        if "~" in spec:
+            fitting &= size <= (64 if wide else 32)
+        else:
+            fitting &= (size == 64) == wide or (operand.name in _EITHER and size == 32)
+        if predicate != (kind == "pred") or not (fitting or predicate):
+            raise Wrong(f"{operand.name} for a value of type .{kind}")
+
+
+def shown(operand: Operand | None) -> str:
+    """An operand in a message."""
+    if isinstance(operand, Reg | Special | Symbol):
+        return repr(operand.name.split("#")[0])
+    if isinstance(operand, Imm):
+        return f"the constant {operand.value}" if operand.kind == "int" else "a floating constant"
+    if isinstance(operand, Vector):
+        return "values in braces"
+    if isinstance(operand, Address):
+        return "an address in brackets"
+    return "two results" if isinstance(operand, Pair) else "'_'"

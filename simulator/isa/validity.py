@@ -1,0 +1,211 @@
+"""What ptxas would refuse is refused before the launch, with the line.
+
+Modifiers and operands are held against the forms of their row; names against the
+declarations. A message says one of two things: that the text is not PTX, or that the
+simulator does not execute it yet.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+from kernels.errors import PtxError
+from kernels.ptx.module import (
+    Address,
+    Function,
+    Imm,
+    Instruction,
+    Module,
+    Operand,
+    Pair,
+    Reg,
+    Symbol,
+    Vector,
+)
+from kernels.toolkit import short_path
+
+from . import TABLE, operand_types
+from .grammar import Match, Misfit, find
+from .operand_types import NotYet, Wrong
+
+
+def check(function: Function, module: Module) -> None:
+    """Refuse a function that is not PTX, or not yet executed.
+
+    Raises:
+        PtxError: The first thing wrong, with its PTX line and its source line.
+    """
+    if function.cluster:
+        at = place(function.body[0]) if function.body else function.cluster
+        raise PtxError(f"the simulator does not execute clusters of blocks yet: {at}")
+    for error in problems(function, module):
+        raise error
+
+
+def problems(function: Function, module: Module) -> Iterator[PtxError]:
+    """Everything that is wrong with a function's instructions, one error for each."""
+    for ins in function.body:
+        error = _instruction(ins, function, module)
+        if error is not None:
+            yield error
+
+
+def place(ins: Instruction) -> str:
+    """Where an instruction stands: the user's own line first."""
+    if ins.location is None:
+        return f"PTX line {ins.line}"
+    line = ins.location.user
+    return f"{short_path(line.file)}:{line.line}, PTX line {ins.line}"
+
+
+def invalid(ins: Instruction, why: str) -> PtxError:
+    """The error for what is not PTX."""
+    return PtxError(f"{ins.name!r} is not PTX: {why}: {place(ins)}")
+
+
+def not_yet(ins: Instruction, about: str) -> PtxError:
+    """The error for an instruction or a variant that the table does not have."""
+    reason = f" ({about})" if about else ""
+    return PtxError(f"the simulator does not execute {ins.name!r} yet{reason}: {place(ins)}")
+
+
+@functools.lru_cache(maxsize=4096)
+def _forms(opcode: str, modifiers: tuple[str, ...], target: str) -> list[Match] | Misfit | str:
+    """The forms an instruction may have, why it has none, or what it is about that is missing."""
+    found = TABLE[opcode]
+    matches = find(found.forms, modifiers, target)
+    if isinstance(matches, Misfit):
+        for form, about in found.later:
+            if not isinstance(find((form,), modifiers, target), Misfit):
+                return about
+    return matches
+
+
+def _instruction(ins: Instruction, function: Function, module: Module) -> PtxError | None:
+    known = TABLE.get(ins.opcode)
+    if known is None:
+        return PtxError(f"{ins.name!r} is no instruction of PTX: {place(ins)}")
+    if known.kind == "later":
+        return not_yet(ins, known.section)
+    forms = _forms(ins.opcode, ins.modifiers, module.target)
+    if isinstance(forms, str):
+        return not_yet(ins, forms)
+    if isinstance(forms, Misfit):
+        return invalid(ins, forms.why)
+    try:
+        if ins.guard and function.registers.get(ins.guard.name) != "pred":
+            raise Wrong(f"the guard {ins.guard.name!r} is no predicate")
+        if known.kind == "call" and ins.targets[0] in function.registers:
+            return not_yet(ins, "an indirect call")
+        if known.kind == "call" and ins.targets[0].startswith("%"):
+            return invalid(ins, f"{ins.targets[0]!r} is not declared")
+        if ins.opcode == "brx" and ins.operands:
+            operand_types.index(ins, function.registers.get)
+        elif known.kind not in ("branch", "call"):
+            _operands(ins, forms, function)
+        for operand in ins.operands:
+            _names(ins, operand, function, module)
+    except NotYet as error:
+        return not_yet(ins, str(error))
+    except Wrong as error:
+        return invalid(ins, str(error))
+    return None
+
+
+def _operands(ins: Instruction, forms: list[Match], function: Function) -> None:
+    """One of the forms has to take the operands."""
+    said: Wrong | None = None
+    for match in forms:
+        try:
+            operand_types.check(ins, match, function.registers.get)
+        except Wrong as error:
+            fitting = len(match.form.results + match.form.sources) == len(ins.operands)
+            said = error if said is None or fitting else said
+        else:
+            return
+    if said:
+        raise said
+
+
+_SPACES = ("global", "shared", "local", "const", "param")
+
+
+def _names(ins: Instruction, operand: Operand | None, function: Function, module: Module) -> None:
+    """Variables are declared, and in the state space that the instruction names."""
+    if isinstance(operand, Vector):
+        for item in operand.items:
+            _names(ins, item, function, module)
+    elif isinstance(operand, Pair):
+        _names(ins, operand.first, function, module)
+        _names(ins, operand.second, function, module)
+    elif isinstance(operand, Symbol) and ins.opcode != "call":
+        space = _space(operand.name, function, module)
+        if space is None:
+            raise Wrong(f"{operand.name!r} is not declared")
+        if space == "texture":
+            raise NotYet("textures and surfaces")
+        narrow = ins.opcode == "mov" and ins.types[-1] in ("b32", "u32", "s32")
+        if space == "global" and narrow and not operand.offset:
+            raise Wrong(f"{operand.name!r} has an address of 64 bits")
+        if ins.opcode == "cvta" and not ins.has("to") and space not in ("label", "function"):
+            _in_space(operand.name, space, ins)
+    elif isinstance(operand, Address):
+        _address(ins, operand, function, module)
+
+
+def _address(ins: Instruction, operand: Address, function: Function, module: Module) -> None:
+    base = operand.base
+    named = _named_space(ins)
+    if isinstance(base, Reg):
+        found = function.registers.get(base.name)
+        if found is None:
+            raise Wrong(f"the register {base.name!r} is not declared")
+        if found[0] not in "bus":
+            raise Wrong(f"the register {base.name!r} is .{found} and holds no address")
+        size = operand_types.bits(found)
+        if size < 64 and named in ("", "global"):
+            raise Wrong(f"{base.name!r} has {size} bits, a .{named or 'generic'} address has 64")
+        if size not in (32, 64):
+            raise NotYet(f"an address in a register of {size} bits")
+    elif isinstance(base, Imm):
+        if named != "local":
+            raise Wrong("a constant is an address in .local only")
+    elif isinstance(base, Symbol):
+        space = _space(base.name, function, module)
+        if space is None:
+            raise Wrong(f"{base.name!r} is not declared")
+        if space == "label":
+            raise Wrong(f"the label {base.name!r} is no variable")
+        own = function.is_entry and any(p.name == base.name for p in function.params)
+        if own and ins.opcode == "st":
+            raise Wrong(f"{base.name!r} is a parameter of the kernel")
+        if space in ("const", "param") and not named:
+            raise Wrong(f"{base.name!r} is in .{space}, which has no generic addresses here")
+        if ins.opcode == "prefetchu" and space != "global":
+            raise Wrong(f"{base.name!r} is in .{space}")
+        _in_space(base.name, space, ins)
+
+
+def _named_space(ins: Instruction) -> str:
+    """The state space that an instruction names, if it names one."""
+    words = (m.split("::")[0] for m in ins.modifiers)
+    return next((w for w in words if w in _SPACES), "")
+
+
+def _in_space(name: str, space: str, ins: Instruction) -> None:
+    named = _named_space(ins)
+    if named and named != space:
+        raise Wrong(f"{name.split('#')[0]!r} is in .{space}, not in .{named}")
+
+
+def _space(name: str, function: Function, module: Module) -> str | None:
+    """The state space of a declared name; ``function`` and ``label`` for those."""
+    variable = function.variables.get(name) or module.variables.get(name)
+    if variable:
+        return variable.space
+    if any(p.name == name for p in (*function.params, *function.results)):
+        return "param"
+    if name in function.labels:
+        return "label"
+    return "function" if name in module.functions else None

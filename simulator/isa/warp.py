@@ -1,0 +1,193 @@
+"""Instructions that look across the lanes of a warp (PTX ISA, "shfl.sync", "vote.sync" ...).
+
+Their functions get a ``WarpView`` first, then the operands. Each of them waits
+until all lanes that its mask names have come to it; the machine sees to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kernels.ptx.module import Instruction, Pair
+from kernels.ptx.types import DTYPES
+
+from .table import Op, Unsupported, require, row, scalar_type
+
+PARALLEL = "Parallel Synchronization and Communication Instructions"
+_EVERYBODY = np.uint32(0xFFFFFFFF)
+MOVEMENT = "Data Movement and Conversion Instructions"
+
+
+@row(
+    "shfl", section=MOVEMENT, kind="warp-sync",
+    forms="""
+        sync up|down|bfly|idx .b32 : t|pred? = t t t i32
+        up|down|bfly|idx .b32 @-69 : t|pred? = t t t
+    """,
+)  # fmt: skip
+def shuffle(ins: Instruction) -> Op:
+    """Another lane's value: ``up``, ``down``, ``bfly`` or ``idx``; ``p``: the lane was in range."""
+    require(ins, "b32")
+    mode = next((m for m in ins.modifiers if m in ("up", "down", "bfly", "idx")), None)
+    if mode is None:
+        raise Unsupported("no mode")
+    if len(ins.operands) < (5 if ins.has("sync") else 4):
+        raise Unsupported("too few operands")
+    pair = isinstance(ins.operands[0], Pair)
+
+    def apply(warp: Any, a: Any, b: Any, c: Any, _: Any = None) -> Any:
+        lane = warp.lane
+        b = b & 31
+        segment, clamp = (c >> 8) & 31, c & 31
+        last = (lane & segment) | (clamp & ~segment)
+        if mode == "up":
+            source = lane - b
+            inside = source >= last
+        elif mode == "down":
+            source = lane + b
+            inside = source <= last
+        elif mode == "bfly":
+            source = lane ^ b
+            inside = source <= last
+        else:
+            source = (lane & segment) | (b & ~segment)
+            inside = source <= last
+        value = warp.gather(a, np.where(inside, source, lane))
+        return (value, inside) if pair else value
+
+    inputs = ("b32", "s32", "s32", "b32")[: len(ins.operands) - 1]
+    return Op(apply, inputs, ("b32", "pred") if pair else ("b32",), warp=True)
+
+
+@row(
+    "vote", section=PARALLEL, kind="warp-sync",
+    forms="""
+        sync all|any|uni .pred : t = t i32
+        sync ballot .b32 : t = pred i32
+        all|any|uni .pred @-69 : t = t
+        ballot .b32 @-69 : t = pred
+    """,
+)  # fmt: skip
+def vote(ins: Instruction) -> Op:
+    """``all``, ``any``, ``uni`` of a predicate over the named lanes, or its ``ballot``."""
+    mode = next((m for m in ins.modifiers if m in ("all", "any", "uni", "ballot")), None)
+    if mode is None:
+        raise Unsupported("no mode")
+
+    def apply(warp: Any, p: Any, members: Any = _EVERYBODY) -> Any:
+        named = warp.active() & members
+        true = warp.ballot(p) & named
+        if mode == "ballot":
+            return true.view(np.int32)
+        if mode == "any":
+            return true != 0
+        if mode == "all":
+            return true == named
+        return (true == 0) | (true == named)
+
+    inputs = ("pred", "u32")[: len(ins.operands) - 1]
+    return Op(apply, inputs, ("b32",) if mode == "ballot" else ("pred",), warp=True)
+
+
+@row(
+    "match", section=PARALLEL, kind="warp-sync",
+    forms="""
+        any sync .b32|b64 : i32 = t i32
+        all sync .b32|b64 : i32|pred? = t i32
+    """,
+)  # fmt: skip
+def match(ins: Instruction) -> Op:
+    """The lanes that hold the same value (``any``), or all of them if all do (``all``)."""
+    kind = require(ins, "b32", "b64")
+    pair = isinstance(ins.operands[0], Pair)
+    every = ins.has("all")
+
+    def apply(warp: Any, a: Any, members: Any) -> Any:
+        named = warp.active() & members
+        result = np.uint32(0)
+        for other in range(32):
+            same = warp.gather(a, np.int32(other)) == a
+            result = result | (same.astype(np.uint32) << np.uint32(other))
+        result = result & named
+        if not every:
+            return result.view(np.int32)
+        whole = result == named
+        # All lanes agree if each lane's matches are everybody.
+        agree = (warp.ballot(whole) & named) == named
+        value = np.where(agree, named, np.uint32(0)).view(np.int32)
+        return (value, agree) if pair else value
+
+    outputs = ("b32", "pred") if pair else ("b32",)
+    return Op(apply, (kind, "u32"), outputs, warp=True)
+
+
+@row(
+    "redux", section=PARALLEL, kind="warp-sync",
+    later="""
+        sync min|max abs? NaN? .f32 : reductions of .f32
+    """,
+    forms="""
+        sync add|min|max .s32|u32 : i32 = i32 i32
+        sync and|or|xor .b32 : i32 = i32 i32
+    """,
+)  # fmt: skip
+def reduce(ins: Instruction) -> Op:
+    """Integer add, min, max, and, or, xor over the named lanes."""
+    kind = scalar_type(ins)
+    operations: dict[str, Callable[..., Any]] = {
+        "add": np.add, "min": np.minimum, "max": np.maximum,
+        "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    }  # fmt: skip
+    name = next((m for m in ins.modifiers if m in operations), None)
+    if name is None or kind not in ("s32", "u32", "b32"):
+        raise Unsupported(f"this operation on .{kind}")
+    info = np.iinfo(DTYPES[kind])
+    neutral = {"min": info.max, "max": info.min, "and": -1 if info.min else info.max}.get(name, 0)
+    fill = DTYPES[kind].type(neutral)
+
+    def apply(warp: Any, a: Any, members: Any) -> Any:
+        active = warp.active()
+        named = active & members
+        if np.all((named == active) | ~warp.mask):  # one group a warp
+            on = (active >> warp.lane.astype(np.uint32)) & np.uint32(1)
+            return warp.reduce(operations[name], np.where(on == 1, a, fill))
+        result: Any = fill
+        for other in range(32):
+            on = (named >> np.uint32(other)) & np.uint32(1)
+            value = np.where(on == 1, warp.gather(a, np.int32(other)), fill)
+            result = operations[name](result, value)
+        return result
+
+    return Op(apply, (kind, "u32"), (kind,), warp=True)
+
+
+@row(
+    "activemask", section=PARALLEL,
+    forms="""
+        .b32 : t =
+    """,
+)  # fmt: skip
+def active_mask(ins: Instruction) -> Op:
+    """The lanes that execute this instruction together."""
+    return Op(lambda warp: warp.active().view(np.int32), (), ("b32",), warp=True)
+
+
+@row(
+    "elect", section=PARALLEL, kind="warp-sync",
+    forms="""
+        sync : b32|pred = i32
+    """,
+)  # fmt: skip
+def elect(ins: Instruction) -> Op:
+    """One leader among the named lanes: the lowest."""
+
+    def apply(warp: Any, members: Any) -> Any:
+        named = warp.active() & members
+        lowest = named & (~named + np.uint32(1))
+        leader = np.bitwise_count(lowest - np.uint32(1)).astype(np.int32)
+        return leader, warp.lane == leader
+
+    return Op(apply, ("u32",), ("b32", "pred"), warp=True)

@@ -1,0 +1,1 @@
+"""Where variables stand, what arrays hold, and how an access reaches them."""

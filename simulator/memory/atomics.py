@@ -1,0 +1,122 @@
+"""Atomic read-modify-write of many lanes at once, in lane order.
+
+The hardware's order is not defined; lane order is one that it may take, and for
+everything but floating-point sums the final content does not depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..isa import DTYPES
+from ..isa import arithmetic as ieee
+
+_FEW_ROUNDS = 64
+
+
+def _operation(name: str, kind: str, is_global: bool) -> Callable[..., Any]:
+    unsigned_one = DTYPES[kind].type(1)
+    if name == "add" and kind == "f64":  # a NaN goes on: the operand's before memory's (H200)
+        return lambda old, v: ieee.propagate(old + v, v, old, quieted=not is_global)
+    if name == "add" and kind == "f32":
+        if is_global:  # where it flushes subnormals: PTX ISA, "atom"
+            return lambda old, v: ieee.canonical(ieee.flush(ieee.flush(old) + ieee.flush(v)))
+        return lambda old, v: ieee.canonical(old + v)
+    simple: dict[str, Callable[..., Any]] = {
+        "add": np.add,
+        "min": np.minimum,
+        "max": np.maximum,
+        "and": np.bitwise_and,
+        "or": np.bitwise_or,
+        "xor": np.bitwise_xor,
+        "exch": lambda old, v: v,
+        "inc": lambda old, v: np.where(old >= v, old.dtype.type(0), old + unsigned_one),
+        "dec": lambda old, v: np.where((old == 0) | (old > v), v, old - unsigned_one),
+        "cas": lambda old, compare, v: np.where(old == compare, v, old),
+    }
+    return simple[name]
+
+
+def apply(
+    name: str,
+    kind: str,
+    where: Any,
+    operands: tuple[Any, ...],
+    read: Any,
+    write: Any,
+    is_global: bool,
+) -> Any:
+    """Perform one atomic instruction.
+
+    Args:
+        name: ``add`` ... ``cas``.
+        kind: PTX type of the element.
+        where: 1-D location of each lane, equal for equal addresses.
+        operands: One or two 1-D arrays, a value a lane.
+        read: Takes unique locations, gives their values.
+        write: Takes unique locations and new values.
+        is_global: Whether it is global memory, whose units do floating sums their own way.
+
+    Returns:
+        The old value each lane saw, 1-D.
+    """
+    places, which = np.unique(where, return_inverse=True)
+    current = read(places)
+    operation = _operation(name, kind, is_global)
+    if len(places) == len(where):
+        old = current[which]
+        current[which] = operation(old, *operands)
+        write(places, current)
+        return old
+    order = np.argsort(which, kind="stable")
+    sorted_which = which[order]
+    starts = np.searchsorted(sorted_which, np.arange(len(places) + 1))
+    rank = np.arange(len(order)) - starts[sorted_which]
+    old = np.empty(len(where), current.dtype)
+    rounds = int(rank.max()) + 1
+    if rounds <= _FEW_ROUNDS:
+        by_rank = np.argsort(rank, kind="stable")
+        bounds = np.searchsorted(rank[by_rank], np.arange(rounds + 1))
+        for i in range(rounds):
+            lanes = order[by_rank[bounds[i] : bounds[i + 1]]]
+            at = which[lanes]
+            old[lanes] = current[at]
+            current[at] = operation(current[at], *(v[lanes] for v in operands))
+    else:
+        for i in range(len(places)):
+            lanes = order[starts[i] : starts[i + 1]]
+            values = tuple(v[lanes] for v in operands)
+            seen = _chain(name, operation, current[i], values, is_global)
+            old[lanes], current[i] = seen[:-1], seen[-1]
+    write(places, current)
+    return old
+
+
+def _chain(name: str, operation: Any, start: Any, values: tuple[Any, ...], is_global: bool) -> Any:
+    """What a single location holds before each of many operations, and at the end."""
+    accumulate = {
+        "add": np.add, "min": np.minimum, "max": np.maximum,
+        "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    }  # fmt: skip
+    first = np.array([start], values[0].dtype)
+    if name in accumulate:
+        line = np.concatenate([first, values[0]])
+        flushing = is_global and first.dtype == np.float32
+        line = ieee.flush(line) if flushing else line
+        chained = accumulate[name].accumulate(line, dtype=first.dtype)
+        # A sum that itself has to be flushed changes those after it, and so does a NaN:
+        # rare, one at a time.
+        usual = not flushing or ieee.flush(chained).tobytes() == chained.tobytes()
+        if usual and not np.isnan(chained[-1]):
+            chained[0] = start
+            return chained
+    if name == "exch":
+        return np.concatenate([first, values[0]])
+    out = np.empty(len(values[0]) + 1, first.dtype)
+    out[0] = start
+    for i, lane in enumerate(zip(*values, strict=True)):
+        out[i + 1] = operation(out[i], *lane)
+    return out

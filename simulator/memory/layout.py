@@ -1,0 +1,202 @@
+"""Where variables stand: addresses of everything that a PTX text declares."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kernels.errors import PtxError
+from kernels.ptx.module import Function, Module, Variable
+
+ARRAY_BITS = 40
+"""Each global array has an address range of 2**40 bytes to itself: none runs into the next."""
+MIDDLE = 1 << ARRAY_BITS - 1
+"""Arrays and the windows of shared and local memory begin in the middle of their ranges: what
+is less than 2**39 bytes in front of an array or behind it is nearer to it than to any other."""
+MAX_GLOBAL = 1 << 30
+"""Bytes of all ``.global`` and ``.const`` variables of a module."""
+PARAMETERS = 9_999
+MODULE_VARIABLES = 10_000
+FUNCTIONS = 100_000
+"""Array numbers of the parameter buffer, the first module variable and the first function's
+address (where nothing can be read); arguments are below."""
+
+
+def array_address(number: int) -> int:
+    """The generic address at which a global array begins."""
+    return (number + 1 << ARRAY_BITS) + MIDDLE
+
+
+def array_number(address: int) -> int:
+    """The number of the global array in whose range a generic address lies."""
+    return (address >> ARRAY_BITS) - 1
+
+
+@dataclass
+class Placed:
+    """A variable and the offset in its space at which it stands."""
+
+    variable: Variable
+    address: int
+
+
+@dataclass
+class Layout:
+    """Addresses by (function name or ``""``, variable name), and the spaces' sizes in bytes."""
+
+    placed: dict[tuple[str, str], Placed] = field(default_factory=dict)
+    shared_bytes: int = 0
+    dynamic_offset: int = 0
+    unset_constants: frozenset[int] = frozenset()
+    local_bytes: int = 0
+
+    def address(self, function: Function, name: str) -> int:
+        """A variable's address in its own space.
+
+        Raises:
+            PtxError: There is no such variable.
+        """
+        for scope in (function.name, ""):
+            found = self.placed.get((scope, name))
+            if found:
+                return found.address
+        raise PtxError(f"{function.name} uses {name!r}, which is not declared")
+
+    def shared_variable(self, address: int) -> Placed | None:
+        """The shared variable that an offset falls into."""
+        return self._at("shared", address)
+
+    def local_variable(self, address: int) -> Placed | None:
+        """The local variable that an offset falls into."""
+        return self._at("local", address)
+
+    def _at(self, space: str, address: int) -> Placed | None:
+        inside = [
+            p
+            for p in self.placed.values()
+            if p.variable.space == space
+            and p.address <= address
+            and (address < p.address + p.variable.nbytes or p.variable.external)
+        ]
+        return max(inside, key=lambda p: p.address, default=None)
+
+    def add(self, scope: str, variable: Variable, end: int) -> int:
+        """Place a variable at the next aligned offset; returns the new end."""
+        start = -(-end // variable.align) * variable.align
+        self.placed[scope, variable.name] = Placed(variable, start)
+        return start + variable.nbytes
+
+
+def lay_out(module: Module, functions: list[Function]) -> Layout:
+    """Place the variables of a module and of the functions that are reachable."""
+    layout = Layout()
+    scopes = [("", list(module.variables.values()))]
+    scopes += [(f.name, list(f.variables.values())) for f in functions]
+    copied = {f.name: f.copy_of for f in functions if f.copy_of}
+    mentioned = _mentioned(functions)
+    dynamic: list[tuple[str, Variable]] = []
+    numbered, total = MODULE_VARIABLES, 0
+    for scope, variables in scopes:
+        for variable in variables:
+            if variable.space == "shared":
+                if variable.external or variable.nbytes == 0:
+                    dynamic.append((scope, variable))
+                elif scope or variable.name in mentioned:
+                    layout.shared_bytes = layout.add(scope, variable, layout.shared_bytes)
+            elif variable.space in ("global", "const"):
+                total += variable.nbytes
+                if total > MAX_GLOBAL or numbered == FUNCTIONS:
+                    raise PtxError(
+                        f"the variable {variable.name!r} is one too many: a module's variables "
+                        f"may have {MAX_GLOBAL:,} bytes here"
+                    )
+                address = array_address(numbered)
+                layout.placed[scope, variable.name] = Placed(variable, address)
+                if variable.space == "const" and not variable.init:
+                    layout.unset_constants |= {numbered}
+                numbered += 1
+            elif (copied.get(scope), variable.name) in layout.placed:
+                # A thread is in one copy of a function at a time: they share their memory.
+                variable.space = "local"
+                layout.placed[scope, variable.name] = layout.placed[copied[scope], variable.name]
+            elif variable.space in ("local", "param") and scope:
+                local = dataclasses.replace(variable, space="local")
+                layout.local_bytes = layout.add(scope, local, layout.local_bytes)
+    for function in functions:
+        for param in (*function.params, *function.results):
+            if function.is_entry:
+                address = array_address(PARAMETERS) + param.offset
+                space = "param"
+            elif function.copy_of and (function.copy_of, param.name) in layout.placed:
+                same = layout.placed[function.copy_of, param.name]
+                layout.placed[function.name, param.name] = same
+                continue
+            elif param.is_struct:
+                layout.local_bytes = -(-layout.local_bytes // param.align) * param.align
+                address, space = layout.local_bytes, "local"
+                layout.local_bytes += param.nbytes
+            else:
+                continue
+            made = Variable(param.name, space, param.type, (param.count,), param.align)
+            layout.placed[function.name, param.name] = Placed(made, address)
+    align = max([16, *(v.align for _, v in dynamic)]) if dynamic else 1
+    layout.dynamic_offset = -(-layout.shared_bytes // align) * align
+    for scope, variable in dynamic:
+        layout.placed[scope, variable.name] = Placed(variable, layout.dynamic_offset)
+    return layout
+
+
+def _mentioned(functions: list[Function]) -> set[str]:
+    """Names of module variables that the functions refer to."""
+    from kernels.ptx.module import Address, Symbol, Vector
+
+    names: set[str] = set()
+    for function in functions:
+        for ins in function.body:
+            for operand in ins.operands:
+                items = operand.items if isinstance(operand, Vector) else (operand,)
+                for item in items:
+                    base = item.base if isinstance(item, Address) else item
+                    if isinstance(base, Symbol):
+                        names.add(base.name)
+    return names
+
+
+def variable_bytes(layout: Layout, variable: Variable, resolve: dict[str, int]) -> bytes:
+    """A module variable's initial values; what comes after them is zero.
+
+    Raises:
+        PtxError: An initialiser names an address that has none.
+    """
+    from kernels.ptx.types import TYPE_SIZES
+
+    size = TYPE_SIZES[variable.type]
+    content = bytearray()
+    for value in variable.init:
+        if isinstance(value, int):
+            number = value
+        else:
+            if value.name not in resolve:
+                raise PtxError(f"the initialiser of {variable.name!r} names {value.name!r}")
+            number = resolve[value.name] + value.offset
+        content += (number & ((1 << (8 * size)) - 1)).to_bytes(size, "little")
+    return bytes(content)
+
+
+WINDOWS = {
+    "global": 0, "const": 0, "param": 0, "shared": (1 << 60) + MIDDLE, "local": (1 << 61) + MIDDLE,
+}  # fmt: skip
+"""Where each state space begins among generic addresses."""
+
+
+def in_window(space: str, address: Any) -> Any:
+    """``isspacep``: whether a generic address lies in a state space."""
+    top = address >> np.int64(60)
+    if space == "shared":
+        return top == 1
+    if space == "local":
+        return (top == 2) | (top == 3)
+    return top == 0

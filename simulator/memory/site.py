@@ -1,0 +1,126 @@
+"""A memory access as it stands in the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kernels.ptx.module import Function, Instruction
+
+from ..isa import DTYPES, Unsupported
+from ..isa.roles import param_name
+
+SPACES = ("global", "shared", "local", "const", "param")
+_STRONG = frozenset({"relaxed", "acquire", "release", "acq_rel", "mmio", "volatile"})
+ATOMICS = ("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas")
+
+
+@dataclass(eq=False)
+class Site:
+    """One load, store or atomic instruction.
+
+    Attributes:
+        number: Its place among the program's accesses.
+        kind: ``load``, ``store`` or ``atomic``.
+        space: The state space, or ``generic`` if only the address tells.
+        type: PTX type of one element.
+        count: Elements a thread: 1, 2, 4 or 8.
+        operation: ``add`` ... ``cas`` of an atomic.
+        returns: Whether an atomic's old value is asked for.
+        block: The basic block it stands in.
+        counted: Whether it is traffic (passing a struct to a function is not).
+        offset: Constant part of the address in bytes.
+        variable: Name of the variable, where the instruction names one.
+    """
+
+    number: int
+    instruction: Instruction
+    function: str
+    kind: str
+    space: str
+    type: str
+    count: int
+    block: int
+    operation: str = ""
+    returns: bool = False
+    counted: bool = True
+    offset: int = 0
+    variable: str = ""
+
+    @property
+    def volatile(self) -> bool:
+        """``ld.volatile``, ``st.volatile``: strong in PTX, but no promise of CUDA C++."""
+        return self.kind != "atomic" and "volatile" in self.instruction.modifiers
+
+    @property
+    def strong(self) -> bool:
+        """Whether it is a strong operation (PTX ISA, "Memory Consistency Model")."""
+        return self.kind == "atomic" or not _STRONG.isdisjoint(self.instruction.modifiers)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether its scope is the block: ``.cta``, or ``.cluster`` while there are none."""
+        return not {"cta", "cluster"}.isdisjoint(self.instruction.modifiers)
+
+    @property
+    def acquires(self) -> bool:
+        """Whether it takes over by itself, with no fence after it, what it finds released."""
+        return not {"acquire", "acq_rel"}.isdisjoint(self.instruction.modifiers)
+
+    @property
+    def releases(self) -> bool:
+        """Whether it hands on by itself, with no fence before it."""
+        return not {"release", "acq_rel"}.isdisjoint(self.instruction.modifiers)
+
+    @property
+    def line(self) -> object:
+        """The user's source line, which it shares with copies that unrolling makes."""
+        ins = self.instruction
+        where = ins.location.user if ins.location else None
+        return (where.file, where.line) if where else ins.line
+
+    @property
+    def size(self) -> int:
+        """Bytes of one element."""
+        return int(DTYPES[self.type].itemsize)
+
+    @property
+    def width(self) -> int:
+        """Bytes a thread accesses."""
+        return self.size * self.count
+
+
+def _param_space(ins: Instruction, function: Function) -> str:
+    """A kernel's parameters lie in a buffer; those of calls in the threads' local memory."""
+    named = param_name(ins)
+    if function.is_entry and (named is None or named in {p.name for p in function.params}):
+        return "global"
+    return "local"
+
+
+def make_site(ins: Instruction, number: int, kind: str, function: Function, block: int) -> Site:
+    """The site of a memory instruction.
+
+    Raises:
+        Unsupported: A form that the memories do not have.
+    """
+    words = [m.split("::")[0] for m in ins.modifiers]
+    if any(m.startswith("shared::cluster") for m in ins.modifiers):
+        raise Unsupported("shared memory of another block")
+    space = next((w for w in words if w in SPACES), "generic")
+    counted = True
+    if space == "param":
+        space, counted = _param_space(ins, function), False
+    count = next((int(w[1:]) for w in words if w in ("v2", "v4", "v8")), 1)
+    if not ins.types or ins.types[-1] not in DTYPES or ins.types[-1] == "pred":
+        raise Unsupported("no memory type")
+    operation = ""
+    if kind == "atomic":
+        operation = next((w for w in words if w in ATOMICS), "")
+        if not operation or count > 1:
+            raise Unsupported("this atomic operation")
+        if ins.types[-1] in ("f16", "f16x2", "bf16", "bf16x2") and operation != "exch":
+            raise Unsupported(f"an atomic on .{ins.types[-1]}")
+    return Site(
+        number, ins, function.name, kind, space, ins.types[-1], count, block,
+        operation, ins.opcode == "atom", counted,
+    )  # fmt: skip

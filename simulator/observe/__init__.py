@@ -1,0 +1,1 @@
+"""Who watches a launch: counters and the trace."""

@@ -1,0 +1,326 @@
+"""Counters: what an access costs, worked out once for each pattern.
+
+Definitions are the hardware's (``docs/counters.md`` names the Nsight Compute metric
+each one equals). A request is one instruction of one warp with any lane on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from ..geometry import WARP, Geometry
+from ..memory.access import Event
+from ..memory.site import Site
+
+SECTOR = 32
+"""Bytes of a sector, the unit of global memory traffic."""
+BANKS = 32
+"""Banks of shared memory, each one 32-bit word wide."""
+COUNTED_SPACES = ("global", "shared", "local")
+OFF = np.int64(2**62)
+"""The address of a lane that is off."""
+
+
+@dataclass
+class Traffic:
+    """Accesses of one kind to one space.
+
+    Attributes:
+        requests: Instructions of a warp, with any lane on.
+        accesses: Threads that took part, summed.
+        bytes: Bytes they asked for, summed.
+        distinct_bytes: Distinct bytes a request touches, summed.
+        sectors: 32-byte sectors a request touches, summed (global and local memory).
+        wavefronts: Passes through the 32 banks of shared memory, see ``wavefronts``.
+        bank_conflicts: Wavefronts beyond one for each group of lanes.
+        ideal_sectors: Sectors, were the distinct bytes side by side and aligned.
+    """
+
+    requests: int = 0
+    accesses: int = 0
+    bytes: int = 0
+    distinct_bytes: int = 0
+    sectors: int = 0
+    wavefronts: int = 0
+    bank_conflicts: int = 0
+    ideal_sectors: int = 0
+
+    def __add__(self, other: Traffic) -> Traffic:
+        return Traffic(*(a + b for a, b in zip(self.values(), other.values(), strict=True)))
+
+    def values(self) -> tuple[int, ...]:
+        """The figures, in order of declaration."""
+        return tuple(self.__dict__.values())
+
+    @property
+    def sectors_per_request(self) -> float:
+        """32-byte sectors a request touches, on average."""
+        return self.sectors / self.requests if self.requests else 0.0
+
+    @property
+    def coalescing(self) -> float:
+        """Share of the sectors' bytes that some lane asked for; 1.0 wastes nothing."""
+        return self.distinct_bytes / (self.sectors * SECTOR) if self.sectors else 1.0
+
+    def to_dict(self) -> dict[str, int]:
+        """JSON-ready."""
+        return dict(self.__dict__)
+
+
+_FIGURES = len(fields(Traffic))
+
+
+class TrafficCounter:
+    """Observer that counts every access, per site.
+
+    A pattern is what an access looks like from its block's first lane; patterns
+    repeat, so each is judged once and remembered.
+
+    Args:
+        sites: How many there are.
+        known: Patterns judged already, for this shape of block.
+    """
+
+    def __init__(self, sites: int, known: dict[Any, Any]) -> None:
+        slots = sites * len(COUNTED_SPACES)
+        self._totals = np.zeros((slots, _FIGURES), np.int64)
+        self._last: list[Any] = [None] * slots
+        self._pending = [0] * slots
+        self.known = known
+        self.geometry: Geometry | None = None
+
+    def start(self, geometry: Geometry) -> None:
+        """A new batch begins."""
+        self._flush()
+        self.geometry = geometry
+
+    @property
+    def _shape(self) -> Geometry:
+        assert self.geometry is not None, "a batch has begun"
+        return self.geometry
+
+    def _flush(self) -> None:
+        """Add up repeats that were only counted so far."""
+        for slot, times in enumerate(self._pending):
+            if times:
+                self._totals[slot] += self._last[slot] * times
+                self._pending[slot] = 0
+
+    def access(self, event: Event) -> None:
+        """See ``AccessObserver``."""
+        site = event.site
+        if not site.counted:
+            return
+        slot = site.number * len(COUNTED_SPACES) + COUNTED_SPACES.index(event.space)
+        if event.repeated:
+            self._pending[slot] += 1
+            return
+        if self._pending[slot]:
+            self._totals[slot] += self._last[slot] * self._pending[slot]
+            self._pending[slot] = 0
+        cost = self.cost(site, event.space, event.address, event.mask)
+        self._last[slot] = cost
+        self._totals[slot] += cost
+
+    def finish(self) -> None:
+        """The launch is done: ``traffic`` may be asked."""
+        self._flush()
+
+    def traffic(self, site: Site) -> dict[str, Traffic]:
+        """What a site has cost, by space."""
+        first = site.number * len(COUNTED_SPACES)
+        rows = self._totals[first : first + len(COUNTED_SPACES)].tolist()
+        return {
+            space: Traffic(*row) for space, row in zip(COUNTED_SPACES, rows, strict=True) if row[0]
+        }
+
+    def cost(self, site: Site, space: str, address: Any, mask: Any) -> Any:
+        """The figures of one access of the whole batch, in the order of ``Traffic``."""
+        g = self._shape
+        if mask is not None and mask.ndim == 0:
+            if not mask:
+                return np.zeros(_FIGURES, np.int64)
+            mask = None
+        if address.ndim == 0:
+            address = address.reshape(1, 1, 1, 1)
+        if space == "local":
+            address = self._interleaved(site, address)
+        unit = BANKS * 4 if space == "shared" else SECTOR
+        first = address[:1, :1, :1]
+        relative = address - first
+        if relative.shape[3] > 1:
+            column = relative[..., :1]
+            if not (relative == column).all():
+                return self._columns(site, space, address, mask)
+            relative = np.ascontiguousarray(column)
+        # Every block sees the same pattern, from a start that matters modulo the unit.
+        starts = (first.reshape(-1) + np.int64(site.offset)) & np.int64(unit - 1)
+        if mask is not None and mask.shape[3] > 1:
+            return self._masked(site, space, relative, starts, mask)
+        total = np.zeros(_FIGURES, np.int64)
+        times = g.columns // len(starts)
+        counts = np.bincount(starts)
+        for start in np.flatnonzero(counts).tolist():
+            total += self._pattern(site, space, relative, mask, start) * (
+                int(counts[start]) * times
+            )
+        return total
+
+    def _interleaved(self, site: Site, address: Any) -> Any:
+        """Where local memory lies: the same word of a warp's 32 threads stands side by side.
+
+        (CUDA C++ Programming Guide, "Local Memory".) An element wider than a word is
+        judged as if its words were neighbours.
+        """
+        size = max(site.width, 4)
+        local = address + np.int64(site.offset)
+        inside = local % np.int64(size)
+        lane = self._shape.thread_ids.astype(np.int64)
+        return (local - inside) * WARP + lane * size + inside - np.int64(site.offset)
+
+    def _pattern(self, site: Site, space: str, relative: Any, mask: Any, start: int) -> Any:
+        key = (
+            space, site.width, site.kind == "load", start, relative.shape, relative.tobytes(),
+            None if mask is None else (mask.shape, mask.tobytes()),
+        )  # fmt: skip
+        found = self.known.get(key)
+        if found is None:
+            found = self._judge(site, space, relative + np.int64(start), mask)
+            if len(self.known) > 20_000:
+                self.known.clear()
+            self.known[key] = found
+        return found
+
+    def _masked(self, site: Site, space: str, relative: Any, starts: Any, mask: Any) -> Any:
+        """The mask differs between blocks: group blocks by mask and start."""
+        g = self._shape
+        rows = g.factored(mask)
+        signature = np.packbits(rows, axis=0).T
+        starts = np.broadcast_to(starts, (g.columns,)).astype(np.uint8)
+        table = np.ascontiguousarray(np.concatenate([signature, starts[:, None]], axis=1))
+        keys = table.view(np.dtype((np.void, table.shape[1]))).reshape(-1)
+        _, samples, counts = np.unique(keys, return_index=True, return_counts=True)
+        total = np.zeros(_FIGURES, np.int64)
+        for column, count in zip(samples.tolist(), counts.tolist(), strict=True):
+            one = np.ascontiguousarray(rows[:, column]).reshape(*g.shape[:3], 1)
+            total += self._pattern(site, space, relative, one, int(starts[column])) * count
+        return total
+
+    def _columns(self, site: Site, space: str, address: Any, mask: Any) -> Any:
+        """No common pattern: judge every warp by itself."""
+        total = np.zeros(_FIGURES, np.int64)
+        g = self._shape
+        width = max(1, (1 << 18) // g.threads)
+        rows = g.factored(address + np.int64(site.offset))
+        lanes = None if mask is None else g.factored(mask)
+        for at in range(0, rows.shape[1], width):
+            piece = rows[:, at : at + width]
+            part = lanes
+            if lanes is not None and lanes.shape[1] > 1:
+                part = lanes[:, at : at + width]
+            total += self._judge_rows(site, space, piece, part)
+        return total
+
+    def _judge(self, site: Site, space: str, address: Any, mask: Any) -> Any:
+        g = self._shape
+        lanes = None if mask is None else g.factored(mask)
+        return self._judge_rows(site, space, g.factored(address), lanes)
+
+    def _judge_rows(self, site: Site, space: str, address: Any, mask: Any) -> Any:
+        """Cost of ``(threads, columns)`` addresses, each column a block."""
+        g = self._shape
+        columns = max(address.shape[1], 1 if mask is None else mask.shape[1])
+        full = np.full((g.warps * WARP, columns), OFF, np.int64)
+        on = True if mask is None else mask
+        full[: g.threads] = np.where(on, address, OFF)
+        in_order = full.reshape(g.warps, WARP, columns).transpose(0, 2, 1).reshape(-1, WARP)
+        # Sorted, what is distinct stands side by side.
+        lanes = np.sort(in_order)
+        lanes = lanes[lanes[:, 0] != OFF]
+        live = lanes != OFF
+        accesses = int(np.count_nonzero(live))
+        distinct = int(np.count_nonzero(_fresh(lanes) & live)) * site.width
+        sectors = passes = conflicts = ideal = 0
+        if space == "shared":
+            passes, conflicts = wavefronts(in_order, site.width, site.kind == "load")
+        else:
+            numbers = np.where(live, lanes // SECTOR, OFF)
+            sectors = int(np.count_nonzero(_fresh(numbers) & live))
+            touched = np.count_nonzero(_fresh(lanes) & live, axis=1) * site.width
+            ideal = int((-(-touched // SECTOR)).sum())
+        return np.array(
+            [
+                len(lanes),
+                accesses,
+                accesses * site.width,
+                distinct,
+                sectors,
+                passes,
+                conflicts,
+                ideal,
+            ],
+            np.int64,
+        )
+
+
+def _fresh(rows: Any) -> Any:
+    """Where a sorted row's element differs from the one before it."""
+    out = np.ones(rows.shape, bool)
+    out[:, 1:] = rows[:, 1:] != rows[:, :-1]
+    return out
+
+
+def wavefronts(lanes: Any, width: int, load: bool) -> tuple[int, int]:
+    """Passes through the banks that shared memory requests take, and conflicts among them.
+
+    Takes what ``bank_passes`` takes; both figures are summed over the requests.
+    """
+    passes, conflicts, _ = bank_passes(lanes, width, load)
+    return int(passes.sum()), int(conflicts.sum())
+
+
+def bank_passes(lanes: Any, width: int, load: bool) -> tuple[Any, Any, Any]:
+    """How the banks of shared memory serve each request.
+
+    A request of up to 4, 8 or 16 bytes a lane is served in groups of 32, 16 or 8
+    lanes. A wide load takes groups of twice that if every lane wants the same as its
+    neighbour, counted one way (lane xor 1) or the other (lane xor 2), or one of the
+    two is off. A group takes as many passes as there are distinct words in its fullest
+    bank; passes beyond one a group are conflicts.
+
+    Measured on an H200 with Nsight Compute: ``tests/ground_truth/banks.json`` holds 508
+    patterns, loads and stores of 2 to 16 bytes, that this rule gives to the unit.
+
+    Args:
+        lanes: Byte addresses in lane order, int64 ``(requests, 32)``; ``2**62`` is a lane
+            that is off.
+        width: Bytes a lane accesses.
+        load: Stores (and atomics) never take the wider groups.
+
+    Returns:
+        For each request: wavefronts, bank conflicts, and lanes a group; int64 each.
+    """
+    live = lanes != OFF
+    size = np.full(len(lanes), {8: 16, 16: 8}.get(width, 32))
+    if load and width > 4:
+        alike = np.zeros(len(lanes), bool)
+        for step in (1, 2):
+            partner = np.arange(WARP) ^ step
+            same = (lanes == lanes[:, partner]) | ~live | ~live[:, partner]
+            alike |= same.all(axis=1)
+        size[alike] *= 2
+    numbered = np.arange(WARP) // size[:, None] + 4 * np.arange(len(lanes))[:, None]
+    group = numbered[live]
+    # Addresses are relative to a block's first lane: what matters of a word is where it lies
+    # modulo the banks, and that different words stay different.
+    words = (lanes[live][:, None] // 4 + np.arange(max(1, width // 4))) & np.int64(0xFFFFFFFF)
+    wanted = np.unique((group[:, None] << np.int64(32)) + words)
+    per_bank = np.bincount(
+        (wanted >> np.int64(32)) * BANKS + wanted % BANKS, minlength=len(lanes) * 4 * BANKS
+    )
+    fullest = per_bank.reshape(len(lanes), 4, BANKS).max(axis=2)
+    passes = fullest.sum(axis=1)
+    return passes, passes - np.count_nonzero(fullest, axis=1), size

@@ -1,0 +1,340 @@
+"""``Trace``: what each instruction of a run read, wrote and computed, as it happened.
+
+Recorded are accesses of memory, what is computed from loaded data, and barriers, in the
+simulator's own shapes (``geometry.py``): an address that is the same along a row of threads
+is one number a row. Counts of every element's reads and writes are of all blocks; single
+steps are of some blocks only, which ``Trace.batches`` names.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kernels import Kernel
+from kernels.errors import PtxError
+from kernels.ptx.module import Function
+
+from ..compile.compiler import Compiler
+from ..compile.program import Program, Watched
+from ..geometry import Geometry
+from ..isa import DTYPES
+from ..isa.reading import parse
+from ..isa.roles import INTRINSIC_CALLS, param_name, reads_and_writes, row_of
+from ..memory.layout import WINDOWS, array_address, array_number
+from ..memory.spaces import Allocation
+
+SHARED, LOCAL, NOWHERE = -1, -2, -3
+"""Places that are no global array."""
+RELEASE = -1
+"""Stands for an instruction's number where a barrier lets threads go."""
+
+_SAMPLE = 16
+_BYTES = 256 << 20
+_EVENTS = 200_000
+
+
+class Event(NamedTuple):
+    """One execution of an instruction by some threads of the recorded blocks.
+
+    Attributes:
+        watched: Number in ``Program.watched``, or ``RELEASE``.
+        mask: The threads, as a register's shape; ``None`` is all of them.
+        place: Of an access: the global array's number, ``SHARED``, ``LOCAL`` or ``NOWHERE``;
+            an array where threads differ.
+        offset: Of an access: byte offset in that place; of threads that are off anything.
+        values: What was loaded, stored or computed: see ``Watched.outputs``.
+    """
+
+    watched: int
+    mask: Any
+    place: Any
+    offset: Any
+    values: tuple[Any, ...]
+
+
+@dataclass
+class Batch:
+    """Blocks that ran together, and what happened in them.
+
+    Attributes:
+        blocks: Linear numbers of the recorded blocks; the last axis of the events' arrays.
+        full: Whether recording ended before the run did.
+    """
+
+    blocks: list[int]
+    events: list[Event] = field(default_factory=list)
+    full: bool = False
+
+
+@dataclass
+class ArrayMap:
+    """A global array, and how often each of its elements was accessed by all threads.
+
+    Attributes:
+        size: Bytes of an element.
+        dtype, shape: As the launch's argument has them; module variables are flat.
+        before, after: The content, flat bytes.
+        reads, writes: Thread accesses of each element, atomics in both.
+        owner: Who wrote each element last: block number times threads of a block, plus the
+            thread's number; -1 for nobody.
+    """
+
+    number: int
+    name: str
+    dtype: Any
+    shape: tuple[int, ...]
+    before: Any
+    reads: Any
+    writes: Any
+    owner: Any
+    argument: bool = True
+    after: Any = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of an element."""
+        return int(self.dtype.itemsize)
+
+
+class Trace:
+    """Records a run: ``simulator.launch(..., trace=True)``, then ``run.trace``.
+
+    Args:
+        blocks: Which blocks to record step by step: their linear numbers, or how many
+            (spread over the grid, the first and the last among them).
+        max_bytes: Memory for recorded values; recording of steps ends there.
+    """
+
+    def __init__(self, blocks: Collection[int] | int = _SAMPLE, max_bytes: int = _BYTES) -> None:
+        self.wanted, self.max_bytes = blocks, max_bytes
+        self.kernel: Kernel
+        self.program: Program
+        self.geometry: Geometry
+
+    def begin(
+        self,
+        kernel: Kernel,
+        program: Program,
+        shape: tuple[tuple[int, int, int], tuple[int, int, int]],
+        allocations: dict[int, Allocation],
+        arguments: list[Any],
+    ) -> None:
+        """A launch starts, perhaps over again: nothing is recorded yet."""
+        self.kernel, self.program = kernel, program
+        self.grid, self.block = shape
+        self.blocks = self.grid[0] * self.grid[1] * self.grid[2]
+        self.batches: list[Batch] = []
+        self.maps: dict[int, ArrayMap] = {}
+        self.allocations = allocations
+        self._watched = program.watched or []
+        self._bytes = self._events = 0
+        if isinstance(self.wanted, int):
+            spread = np.linspace(0, self.blocks - 1, min(self.wanted, self.blocks))
+            self.sampled = {int(n) for n in spread.round()}
+        else:
+            self.sampled = set(self.wanted)
+        for number, allocation in allocations.items():
+            given = arguments[number] if number < len(arguments) else None
+            dtype = _declared(program, number) if given is None else given.dtype
+            count = allocation.nbytes // max(1, dtype.itemsize)
+            shape_ = (count,) if given is None else given.shape
+            self.maps[number] = ArrayMap(
+                number, allocation.name, dtype, shape_, allocation.content().copy(),
+                np.zeros(count, np.int64), np.zeros(count, np.int64),
+                np.full(count, -1, np.int64), given is not None,
+            )  # fmt: skip
+
+    def start(self, geometry: Geometry) -> None:
+        """A batch of blocks begins."""
+        self.geometry = geometry
+        numbers = geometry.blocks.tolist()
+        self._columns = [i for i, n in enumerate(numbers) if n in self.sampled]
+        self._whole = len(self._columns) == len(numbers)
+        self.batch = Batch([numbers[i] for i in self._columns])
+        if self._columns:
+            self.batches.append(self.batch)
+        self._threads = geometry.thread_ids + geometry.blocks * np.int64(geometry.threads)
+
+    def finish(self) -> None:
+        """The launch is over."""
+        for number, found in self.maps.items():
+            found.after = self.allocations[number].content().copy()
+        del self.allocations, self.geometry
+
+    # -- recording --------------------------------------------------------------
+
+    def record(self, number: int, mask: Any, base: Any, *values: Any) -> None:
+        """One execution of a watched instruction; generated code calls this."""
+        if mask is not None and not mask.any():
+            return
+        if mask is not None and mask.ndim == 0:
+            mask = None
+        place = offset = None
+        watched = self._watched[number]
+        if watched.site is not None:
+            place, offset = self._locate(watched, base, mask)
+            self._count(watched, place, offset, mask)
+        if self._columns:
+            self._keep(Event(number, mask, place, offset, values))
+
+    def release(self, lanes: Any) -> None:
+        """A barrier lets threads go."""
+        if self._columns:
+            self._keep(Event(RELEASE, lanes, None, None, ()))
+
+    def _keep(self, event: Event) -> None:
+        if self.batch.full:
+            return
+        mask = self._crop(event.mask)
+        if mask is not None and not mask.any():
+            return
+        values = tuple(self._crop(value) for value in event.values)
+        kept = Event(event.watched, mask, self._crop(event.place), self._crop(event.offset), values)
+        self.batch.events.append(kept)
+        self._events += 1
+        self._bytes += sum(v.nbytes for v in (mask, kept.offset, *values) if v is not None)
+        if self._bytes > self.max_bytes or self._events > _EVENTS:
+            self.batch.full = True
+
+    def _crop(self, value: Any) -> Any:
+        """The recorded blocks' part of a register."""
+        if self._whole or value is None or value.ndim == 0 or value.shape[3] == 1:
+            return value
+        return value[..., self._columns]
+
+    def _locate(self, watched: Watched, base: Any, mask: Any) -> tuple[Any, Any]:
+        """Place and byte offset of an access."""
+        site = watched.site
+        assert site is not None
+        address = base + np.int64(site.offset)
+        if site.space in ("shared", "local"):
+            return np.int64(SHARED if site.space == "shared" else LOCAL), address
+        if mask is None or address.ndim == 0:
+            known = address
+        else:
+            known = np.broadcast_to(address, np.broadcast_shapes(address.shape, mask.shape))
+            known = known[np.broadcast_to(mask, known.shape)]
+        places = _places(known.min()), _places(known.max())
+        if places[0] == places[1]:
+            return places[0], address - _start(places[0])
+        place = _places(address)
+        return place, address - _start(place)
+
+    def _count(self, watched: Watched, place: Any, offset: Any, mask: Any) -> None:
+        """Add an access to the counts of the elements it touches."""
+        if place.ndim:
+            for number in np.unique(place).tolist():
+                here = place == number
+                lanes = here if mask is None else here & mask
+                if lanes.any():
+                    self._count(watched, np.int64(number), offset, lanes)
+            return
+        found = self.maps.get(int(place))
+        if found is None or not found.reads.size:
+            return
+        shapes = [offset.shape] + ([mask.shape] if mask is not None else [])
+        shape = np.broadcast_shapes((1, 1, 1, 1), *shapes)
+        where = np.broadcast_to(offset, shape)
+        weight = self.geometry.lanes // where.size
+        chosen = where.reshape(-1) if mask is None else where[np.broadcast_to(mask, shape)]
+        site = watched.site
+        assert site is not None
+        threads: Any = None
+        written: Any = None
+        if site.kind != "load":
+            full = np.broadcast_to(where, self.geometry.shape)
+            on = np.broadcast_to(np.bool_(True) if mask is None else mask, full.shape)
+            threads, written = self._threads[on], full[on]
+        for byte in range(0, site.width, min(found.size, site.width)):
+            if site.kind != "store":
+                _add(found.reads, (chosen + byte) // found.size, weight)
+            if site.kind != "load":
+                _add(found.writes, (chosen + byte) // found.size, weight)
+                element = (written + byte) // found.size
+                inside = (element >= 0) & (element < len(found.owner))
+                found.owner[element[inside]] = threads[inside]
+
+
+def _declared(program: Program, number: int) -> Any:
+    """The element type of a module variable, as PTX declares it: often plain bytes."""
+    for placed in program.layout.placed.values():
+        here = array_number(placed.address) == number
+        if here and placed.variable.space in ("global", "const"):
+            return np.dtype(DTYPES[placed.variable.type])
+    return np.dtype(np.uint8)
+
+
+def _add(counts: Any, elements: Any, weight: int) -> None:
+    inside = (elements >= 0) & (elements < len(counts))
+    np.add.at(counts, elements if inside.all() else elements[inside], weight)
+
+
+def _places(address: Any) -> Any:
+    """The place of generic addresses."""
+    window = address >> np.int64(60)
+    array = array_number(address)
+    other = np.where(window == 1, SHARED, np.where((window == 2) | (window == 3), LOCAL, NOWHERE))
+    return np.where((window == 0) & (array >= 0), array, other)[()]
+
+
+def _start(place: Any) -> Any:
+    """The generic address at which a place begins."""
+    space = np.where(place == SHARED, WINDOWS["shared"], WINDOWS["local"])
+    array = array_address(place)
+    return np.where(place >= 0, array, np.where(place == NOWHERE, 0, space))[()]
+
+
+@functools.lru_cache(maxsize=8)
+def compile_traced(text: str, entry: str) -> Program:
+    """As ``compiler.compile_ptx``, with blocks that tell a trace what they do.
+
+    Raises:
+        PtxError: The text cannot be parsed, or has an instruction without a row.
+    """
+    compiler = Compiler(parse(text), entry)
+    compiler.result.watched = []
+    compiler.aliases = {f.name: compiler.call_aliases(f) for f in compiler.functions}
+    compiler.result.data = _data(compiler)
+    return compiler.program()
+
+
+def _data(compiler: Compiler) -> frozenset[int]:
+    """Registers that hold what was loaded from memory, or was computed from that."""
+    flows: list[tuple[set[int], set[int]]] = []
+    data: set[int] = set()
+    for function in compiler.functions:
+        for ins in function.body:
+            if ins.opcode == "call" and ins.targets[0] in INTRINSIC_CALLS:
+                continue
+            kind = row_of(ins).kind
+            reads, writes = reads_and_writes(ins)
+            numbers = _numbers(compiler, function, writes)
+            if kind in ("load", "atomic") and param_name(ins) is None:
+                data |= numbers
+            elif kind not in ("branch", "barrier", "exit", "trap", "call"):
+                flows.append((_numbers(compiler, function, reads), numbers))
+    size = -1
+    while size != len(data):
+        size = len(data)
+        for sources, numbers in flows:
+            if sources & data:
+                data |= numbers
+    return frozenset(data)
+
+
+def _numbers(compiler: Compiler, function: Function, names: list[str]) -> set[int]:
+    """Of registers that are no predicates; what a system function is given is in none."""
+    found = set()
+    for name in names:
+        try:
+            number, carrier = compiler.register(function, name)
+        except PtxError:
+            continue
+        if carrier != "pred":
+            found.add(number)
+    return found

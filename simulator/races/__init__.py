@@ -1,0 +1,1 @@
+"""Happens-before: which accesses nothing puts in order."""

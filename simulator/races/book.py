@@ -1,0 +1,353 @@
+"""Races as they are found, put together to hazards.
+
+Pairs of threads that race at the same two source lines, at the same distance (lanes of a warp,
+warps of a block, blocks) and for the same reason are one hazard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..analysis.steering import Steering
+from ..compile.program import Program
+from ..hazards.hazard import Hazard, Involved, Triple
+from ..memory.site import Site
+from .lanes import Race
+from .pairs import MOST, Pairs, count_all, distinct
+from .program_order import ProgramOrder
+from .shadow import Conflict, Shadow
+
+_ROLES = {"load": "read", "store": "write", "atomic": "atomic"}
+_RACES = {
+    "raw": "RAW race on {0} (read of what {1} may not have written yet)",
+    "war": "WAR race on {0} (write over what {1} may not have read yet)",
+    "waw": "WAW race on {0} (write over what {1} may have written)",
+}
+_WHO = {"lane": "another lane of the warp", "warp": "another warp", "block": "another block"}
+EQUAL = "every write leaves the same value"
+IN_STEP = "lanes of a warp need __syncwarp() between them"
+_LOST = "an update is lost: both read the old value, and each writes what it made of it"
+_WINS = "lanes of one instruction: which of them wins is not defined"
+_WHY = {
+    "scope": "an atomic of block scope (_block, .cta) is not atomic to other blocks",
+    "size": "strong accesses of different sizes are not atomic to each other",
+    "volatile": "volatile neither makes an update atomic nor orders it: use atomics and fences",
+    "quiet": "the atomic changes nothing (it adds zero, say): it serves as a read",
+}
+_BLOCKS = "no barrier orders two blocks of one launch: use atomics or two launches"
+_LOCATIONS = 100_000
+"""Locations of one hazard that are told apart."""
+
+Involve = Callable[[str, Any, Triple, Triple], Involved]
+"""(role, an instruction and its copies, thread, block) to its part in a hazard."""
+
+
+class _Example(NamedTuple):
+    """A pair of threads; the smallest is shown. ``second`` is the one whose part is named last."""
+
+    second: int
+    first: int
+    element: int
+    sites: tuple[int, int]
+
+
+@dataclass
+class _Group:
+    """Races that make one hazard, between instructions on ``sides`` (a write's side first).
+
+    Attributes:
+        turns: Of which side an instruction came first in the program's order; both, in a loop.
+        examples: If the first side is named first, and if the second is.
+    """
+
+    how: str
+    distance: str
+    space: str
+    name: str
+    threads: int
+    reads: bool
+    one_line: bool
+    unequal: bool = False
+    pairs: Pairs = field(default_factory=Pairs)
+    all_pairs: int | None = 0
+    sides: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
+    places: set[tuple[str, int]] = field(default_factory=set)
+    turns: set[bool] = field(default_factory=set)
+    examples: dict[bool, _Example] = field(default_factory=dict)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the first side is named first; where either may be, the write is."""
+        return True in self.turns
+
+    @property
+    def kind(self) -> str:
+        """``raw``, ``war`` or ``waw``."""
+        return "waw" if not self.reads else "raw" if self.in_order else "war"
+
+    @property
+    def count(self) -> tuple[int, bool]:
+        """Pairs, and whether there are exactly so many (or more)."""
+        if not self.pairs.full:
+            return len(self.pairs), True
+        return (self.all_pairs, True) if self.all_pairs else (MOST, False)
+
+
+class RaceBook:
+    """Where races are written down.
+
+    Args:
+        place: Gives variable and element of a shared address (``Findings.place``).
+        involve: Makes a part of a hazard of an instruction.
+        thread, block: Coordinates of a thread in its block, and of a block, by number.
+    """
+
+    def __init__(
+        self, program: Program, steering: Steering, place: Callable[..., tuple[str, int]],
+        involve: Involve, thread: Callable[[int], Triple], block: Callable[[int], Triple],
+    ) -> None:  # fmt: skip
+        self.sites, self.steering = program.sites, steering
+        self.place, self.involve, self.thread, self.block = place, involve, thread, block
+        self.order: ProgramOrder = program.fact(ProgramOrder)
+        self.groups: dict[Any, _Group] = {}
+        self._by_sites: dict[Any, list[_Group]] = {}
+
+    # -- writing down -----------------------------------------------------------------
+
+    def full(self, race: Race) -> bool:
+        """Whether so many pairs of such a race are known that more need not be found."""
+        groups = self._by_sites.get(_sites(race))
+        return bool(groups) and all(group.pairs.full for group in groups or ())
+
+    def add(self, race: Race, conflict: Conflict) -> None:
+        """Pairs of accesses that race; ``race.unequal`` and ``race.quiet`` say more of each."""
+        for quiet in (False, True):
+            at = np.flatnonzero(race.quiet == quiet)
+            if at.size:
+                self._add(race, conflict, at, "quiet" if quiet else race.how)
+
+    def _add(self, race: Race, conflict: Conflict, at: Any, how: str) -> None:
+        one, other = race.other, race.site
+        earlier, later = conflict.earlier[at], conflict.later[at]
+        name = self._named(race, int(conflict.place[at[0]]))
+        reads = "load" in (one.kind, other.kind)
+        turn = self.order.first(one, other, race.distance)
+        if one.kind == "load" or (not reads and _after(one, other, turn)):
+            one, other, earlier, later, turn = other, one, later, earlier, not turn
+        same = one.line == other.line
+        if same and not reads:
+            turn = True
+            earlier, later = np.minimum(earlier, later), np.maximum(earlier, later)
+        key = (how, race.distance, race.space, name, one.line, other.line, reads)
+        group = self.groups.get(key)
+        if group is None:
+            group = self.groups[key] = _Group(
+                how, race.distance, race.space, name, race.threads, reads, same
+            )
+        by_sites = self._by_sites.setdefault(_sites(race), [])
+        if not any(group is known for known in by_sites):
+            by_sites.append(group)
+        group.turns.add(turn)
+        group.unequal |= bool(race.unequal[at].any())
+        group.pairs.add(earlier, later)
+        group.sides[0].add(one.number)
+        group.sides[1].add(other.number)
+        size = one.size
+        elements = conflict.place[at]
+        elements = elements // race.columns if race.space == "shared" else elements
+        for turn, first, second in ((True, earlier, later), (False, later, earlier)):
+            pick = int(np.lexsort((elements, first, second))[0]) if len(at) > 1 else 0
+            element = self._element(race, int(elements[pick]), other if turn else one)
+            sites = (one.number, other.number) if turn else (other.number, one.number)
+            example = _Example(int(second[pick]), int(first[pick]), element, sites)
+            group.examples[turn] = min(example, group.examples.get(turn, example))
+        if len(group.places) < _LOCATIONS:
+            places = distinct(elements) * race.granule // size
+            if race.space == "shared":  # a block's own
+                blocks = np.minimum(earlier, later) // race.threads
+                places = distinct(blocks << 32 | elements * race.granule // size)
+            group.places.update((name, place) for place in places.tolist())
+
+    def _named(self, race: Race, place: int) -> str:
+        if race.space == "shared":
+            return self.place("shared", place // race.columns * race.granule, race.site)[0]
+        assert race.allocation is not None
+        return race.allocation.name
+
+    def _element(self, race: Race, place: int, site: Site) -> int:
+        """Of a location: which element of its array, as an instruction counts them."""
+        if race.space == "shared":
+            return self.place("shared", place * race.granule, site)[1]
+        return place * race.granule // site.size
+
+    def count(self, space: str, shadows: Mapping[int, Shadow], near: bool, far: bool) -> None:
+        """Count the pairs that were too many to keep.
+
+        Args:
+            space: Of which space.
+            shadows: Its tables, which say who accessed what.
+            near: Whether nothing put threads of a block in order.
+            far: Whether nothing put threads of two blocks in order.
+        """
+        for group in self.groups.values():
+            if group.space != space or group.all_pairs is None:
+                continue
+            if not (far if group.distance == "block" else near) or group.how == "quiet":
+                group.all_pairs = None if group.pairs.full else group.all_pairs
+                continue
+            for shadow in shadows.values():
+                sides = [_accesses(shadow, sites) for sites in group.sides]
+                found = _everywhere(sides[0], sides[1], int(shadow.threads), group)
+                if found is None or group.all_pairs is None:
+                    group.all_pairs = None
+                else:
+                    group.all_pairs += found
+
+    # -- hazards ------------------------------------------------------------------------
+
+    def explains(self, read: tuple[str, Any, str, str], places: set[int]) -> bool:
+        """Whether writes that race with a source line's reads are what these found missing.
+
+        Args:
+            read: Ends with the line, the variable and the role (``Findings``).
+            places: The locations.
+        """
+        _, line, name, _ = read
+        raced: set[tuple[str, int]] = set()
+        for group in self.groups.values():
+            reading = {self.sites[n].line for n in group.sides[1]} if group.reads else set()
+            if group.kind == "raw" and group.name == name and line in reading:
+                if len(group.places) >= _LOCATIONS:
+                    return True
+                raced |= group.places
+        return bool(raced) and all((name, place) in raced for place in places)
+
+    def hazards(self) -> list[Hazard]:
+        """One for each group; races of the same lines on several variables are joined."""
+        made = [(group, self._hazard(group)) for group in self.groups.values()]
+        joined: list[tuple[Any, _Group, Hazard]] = []
+        for group, hazard in made:
+            key = (hazard.family, hazard.notes)
+            same = next(
+                ((g, h) for k, g, h in joined if k == key and h.places & hazard.places), None
+            )
+            if same is None:
+                joined.append((key, group, hazard))
+                continue
+            first, into = same
+            exact = first.count[1] and group.count[1]
+            first.pairs.update(group.pairs)
+            first.all_pairs = None if not exact else first.all_pairs
+            first.places |= group.places
+            into.involved += tuple(i for i in hazard.involved if i.source not in into.sources)
+            if hazard.variable != into.variable and hazard.variable not in into.also:
+                into.also = (*into.also, hazard.variable)
+        return [self._counted(group, hazard) for _, group, hazard in joined]
+
+    def _counted(self, group: _Group, hazard: Hazard) -> Hazard:
+        hazard.count, exact = group.count
+        hazard.locations = len(group.places)
+        blocks = len(group.pairs.blocks(group.threads))
+        pairs = "pair" if hazard.count == 1 else "pairs"
+        least = "" if exact else "at least "
+        some = "at least " if group.pairs.full else ""
+        text = f"{least}{hazard.count:,} {pairs} of threads in {some}{blocks:,} block"
+        text += "s" if blocks != 1 else ""
+        if hazard.also:
+            text += f"; also on {', '.join(hazard.also)}"
+        hazard.notes = (text, *hazard.notes)
+        return hazard
+
+    def _hazard(self, group: _Group) -> Hazard:
+        severity, note = self._judge(group)
+        example = group.examples[group.in_order]
+        sides = group.sides if group.in_order else group.sides[::-1]
+        involved = tuple(
+            self.involve(
+                _ROLES[self.sites[site].kind],
+                [self.sites[n].instruction for n in (site, *sorted(side - {site}))],
+                self.thread(number % group.threads), self.block(number // group.threads),
+            )
+            for site, side, number in zip(
+                example.sites, sides, (example.first, example.second), strict=True
+            )
+        )  # fmt: skip
+        message = _RACES[group.kind].format(f"{group.space} {group.name}", _WHO[group.distance])
+        return Hazard(
+            f"{group.kind}-race", message, severity, group.space, group.name, example.element,
+            involved, notes=(note,) if note else (),
+        )  # fmt: skip
+
+    def _judge(self, group: _Group) -> tuple[str, str]:
+        """Severity, and the sentence that says why."""
+        near = group.distance == "lane"
+        why = _WHY.get(group.how, "")
+        if group.how == "quiet":
+            return "warning", why
+        if group.kind != "waw":
+            if group.how == "volatile":
+                return ("warning" if near or group.space == "global" else "error"), why
+            if near:
+                return "warning", IN_STEP
+            return "error", why or (_BLOCKS if group.distance == "block" else "")
+        one_line = group.one_line
+        if group.how == "volatile" and group.space == "global":
+            return "warning", why if group.unequal else EQUAL
+        if (one_line or not near) and self._loses_update(group):
+            return "error", _LOST
+        if not group.unequal:
+            return "warning", EQUAL
+        if near:
+            return ("error", _WINS) if one_line else ("warning", IN_STEP)
+        return "error", why or (_BLOCKS if group.distance == "block" else "")
+
+    def _loses_update(self, group: _Group) -> bool:
+        """Whether what is written was made of a value that the others' writes race with."""
+        reads = {
+            number
+            for other in self.groups.values()
+            if other.kind != "waw" and (other.space, other.name) == (group.space, group.name)
+            for number in other.sides[1]
+            if self.sites[number].kind == "load"
+        }
+        writes = [n for side in group.sides for n in side if self.sites[n].kind == "store"]
+        return any(
+            self.steering.flows(self.sites[read], self.sites[write])
+            for read in sorted(reads)
+            for write in writes
+        )
+
+
+def _after(one: Site, other: Site, turn: bool) -> bool:
+    """Which of two writes makes the second side: told by lines, so that copies agree."""
+    first, second = str(one.line), str(other.line)
+    return not turn if first == second else first > second
+
+
+def _sites(race: Race) -> tuple[Any, ...]:
+    array = race.allocation.number if race.allocation else -1
+    return race.other.number, race.site.number, race.how, race.distance, array
+
+
+def _accesses(shadow: Shadow, sites: set[int]) -> Any:
+    """Location and thread of all accesses of some instructions, ascending."""
+    keys = [shadow.histories[n].keys for n in sites if n in shadow.histories]
+    return distinct(np.concatenate(keys)) if keys else np.zeros(0, np.int64)
+
+
+def _everywhere(one: Any, other: Any, threads: int, group: _Group) -> int | None:
+    """Pairs of all that accessed the same location."""
+    places = np.intersect1d(one // threads, other // threads)
+    sides = [list(_by_place(keys, places, threads)) for keys in (one, other)]
+    return count_all(sides[0], sides[1], group.threads)[group.distance]
+
+
+def _by_place(keys: Any, places: Any, threads: int) -> Iterator[Any]:
+    low = np.searchsorted(keys, places * threads)
+    high = np.searchsorted(keys, (places + 1) * threads)
+    for begin, end in zip(low.tolist(), high.tolist(), strict=True):
+        yield keys[begin:end] % threads

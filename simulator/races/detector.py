@@ -1,0 +1,409 @@
+"""Race detection: which accesses no barrier, warp barrier or release puts in order.
+
+Cheap where nothing is wrong. Shared memory is judged once for each *interval* (what is
+accessed between two barriers), and intervals that repeat are remembered; a global array
+costs a look only when it is written, and if it is read as well, a dense table of owners.
+Where a quick look finds something suspicious it raises ``LookCloser``, and the launch starts
+again with the exact ``Shadow`` table on for those locations, which tells who raced with whom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..analysis.steering import Steering
+from ..geometry import WARP, Geometry
+from ..memory.access import Event
+from ..memory.site import Site
+from ..memory.spaces import Allocation
+from .book import RaceBook
+from .happens_before import Order
+from .intervals import Intervals
+from .lanes import SHARED, Lanes, LookCloser, Race, lanes_of
+from .owners import Owners, all_different
+from .releases import Releases
+from .shadow import Conflict, History, Ordered, Shadow, clash
+from .unwritten import Unwritten
+from .written import compare, written
+
+_DOUBTS = 100_000
+"""Pairs in a lock's order that are looked at again when it is let go."""
+_DISTANCES = ("lane", "warp", "block")
+
+
+class RaceCheck:
+    """Observer of accesses, barriers and fences.
+
+    Args:
+        closer: What to look at closely, by array number (and ``SHARED``): see ``LookCloser``.
+        granule: Bytes of a location: 4, or the narrowest access of the program.
+        book: Where races are written down.
+        uninitialised: Called with reads of shared memory that nothing wrote.
+        memo: What is known of intervals, for this shape of block and these checks.
+    """
+
+    def __init__(
+        self,
+        closer: dict[int, Any],
+        granule: int,
+        shared_bytes: int,
+        book: RaceBook,
+        steering: Steering,
+        uninitialised: Callable[[Site, Any, Any, Any], None],
+        races: bool,
+        initialised: bool,
+        memo: dict[Any, Any],
+    ) -> None:
+        self.closer, self.granule, self.shared_bytes = closer, granule, shared_bytes
+        self.book, self.steering, self.uninitialised = book, steering, uninitialised
+        self.races, self.initialised = races, initialised
+        self.now = 0
+        self.releases: Releases | None = None
+        self.shadows: dict[int, Shadow] = {}
+        self.owners: dict[int, Owners] = {}
+        self.touched: dict[int, Any] = {}
+        self.uses: dict[int, str] = {}
+        self.synchronised = False
+        self.doubts: list[tuple[tuple[int, int, bool], int, Race, Conflict]] = []
+        self._locked: list[tuple[int, int, tuple[int, int, bool]]] = []
+        self.intervals = Intervals(self, memo)
+
+    def start(self, geometry: Geometry) -> None:
+        """A new batch begins."""
+        self.geometry = geometry
+        self.order = Order(geometry)
+        if self.releases is None:
+            self.releases = Releases(self.steering, geometry.everyone, geometry.threads)
+        self.shared_shadow: Shadow | None = None
+        if SHARED in self.closer and self.shared_bytes:
+            places = -(-self.shared_bytes // self.granule) * geometry.columns
+            self.shared_shadow = Shadow(geometry.everyone, geometry.threads)
+            self.written = np.zeros(places, bool)
+        self.unwritten = Unwritten(self.uninitialised)
+        self.intervals.start(geometry)
+
+    def finish(self) -> None:
+        """The batch is done."""
+        if self.shared_shadow is None:
+            self.intervals.close()
+        else:
+            self.unwritten.tell(self.shared_shadow, self.order)
+            self.book.count("shared", {-1: self.shared_shadow}, not self.synchronised, True)
+
+    def end(self) -> None:
+        """The launch is done.
+
+        Raises:
+            LookCloser: Locations of an array are contested.
+        """
+        for number, owners in self.owners.items():
+            contested = owners.contested
+            if contested.any():
+                raise LookCloser(number, contested)
+        if not (self.shadows or self.doubts):  # nothing to go through the releases for
+            return
+        for lock, time, race, conflict in self.doubts:
+            if self.releases is not None and self.releases.let_go_unfenced(lock, time):
+                self.book.add(race, conflict)
+        far = self.releases is None or not self.releases.blocks()
+        self.book.count("global", self.shadows, far and not self.synchronised, far)
+
+    # -- events -------------------------------------------------------------------
+
+    def access(self, event: Event) -> None:
+        """See ``AccessObserver``."""
+        site, space = event.site, event.space
+        if not site.counted:
+            return
+        self.now += 1
+        if site.strong and self.races and space in ("shared", "global"):
+            self._synchronise(event)
+        if space == "shared":
+            if self.shared_shadow is None:
+                self.intervals.add(site, event.address, event.mask)
+            else:
+                self._shared(event)
+        elif space == "global" and self.races:
+            self._global(event)
+
+    def barrier(self, lanes: Any, number: int) -> None:
+        """A block barrier let lanes go."""
+        self.now += 1
+        self.synchronised = True
+        whole = self.order.barrier(lanes, number, self.now)
+        if self.releases is not None and self.releases.active:
+            self.releases.barrier(self._threads(lanes), self.now, self._whole_blocks(lanes))
+        if self.shared_shadow is not None:
+            if whole:
+                self.unwritten.tell(self.shared_shadow, self.order)
+                self.shared_shadow.clear()
+        elif whole:
+            self.intervals.close()
+        elif self.shared_bytes:
+            raise LookCloser(SHARED)
+
+    def arrive(self, lanes: Any, number: int) -> None:
+        """``bar.arrive``."""
+        self.now += 1
+        self.synchronised = True
+        self.order.arrive(lanes, number, self.now)
+        if self.shared_bytes and self.shared_shadow is None:
+            raise LookCloser(SHARED)
+
+    def warp_sync(self, lanes: Any, members: Any) -> None:
+        """``bar.warp.sync``; each lane meets those of its member mask."""
+        self.now += 1
+        self.synchronised = True
+        self.order.warp_sync(lanes, members, self.now)
+        if self.shared_shadow is None:
+            self.intervals.add(None, members, lanes)
+
+    def fence(self, lanes: Any, wide: bool) -> None:
+        """``membar``, ``fence``; ``wide``: at device scope or more."""
+        self.now += 1
+        if self.releases is not None and self.releases.acquiring:
+            threads = self._threads(lanes)
+            self.releases.fence(threads, self.now, wide, self.order.known_by(threads))
+
+    def _threads(self, lanes: Any) -> Any:
+        """Global numbers of the threads of a mask."""
+        g = self.geometry
+        on = np.broadcast_to(np.bool_(True) if lanes is None else lanes, g.shape)
+        thread, column = np.nonzero(on.reshape(g.threads, g.columns))
+        return g.blocks[column] * g.threads + thread
+
+    def _whole_blocks(self, lanes: Any) -> Any:
+        g = self.geometry
+        return g.blocks if lanes is None else g.blocks[g.full(lanes).all(axis=0)]
+
+    # -- shared memory, with the table ------------------------------------------------
+
+    def _shared(self, event: Event) -> None:
+        g, shadow, site = self.geometry, self.shared_shadow, event.site
+        assert shadow is not None
+        lanes = lanes_of(g, site, event.address, event.mask, g.columns)
+        thread = g.blocks[lanes.column] * g.threads + lanes.thread
+        for part in range(max(1, site.width // self.granule)):
+            place = (lanes.address // self.granule + part) * g.columns + lanes.column
+            if self.initialised and site.kind != "store":
+                missing = ~self.written[place]
+                if missing.any():
+                    at = np.flatnonzero(missing)
+                    self.unwritten.add(site, lanes, at, place[at], thread[at], self.now)
+            if site.kind != "load":
+                self.written[place] = True
+            if self.races:
+                self._look_up(shadow, event, lanes, place, thread, part)
+
+    def _look_up(
+        self, shadow: Shadow, event: Event, lanes: Lanes, place: Any, thread: Any, part: int
+    ) -> None:
+        """Hold lanes, a location each, against all that was there before; and remember them."""
+        site = event.site
+        values = written(event, lanes, self.geometry, part * self.granule, self.granule)
+        ordered = self._ordered(site, lanes)
+
+        for history, how in shadow.against(site):
+            if how == "volatile" and self._polled(site, history.site):
+                continue
+
+            def races(distance: str, history: History = history) -> Iterator[Conflict]:
+                return shadow.races(history, place, thread, ordered, distance)
+
+            self._write_down(event, history.site, how, races, history, values, part)
+            for lane, earlier, lock in self._locked:
+                self._doubt(
+                    event,
+                    history,
+                    how,
+                    shadow,
+                    place[lane],
+                    thread[lane],
+                    lane,
+                    earlier,
+                    values,
+                    lock,
+                )
+            self._locked = []
+        if how := clash(site, site):
+            self._write_down(
+                event, site, how, lambda distance: shadow.within(place, thread, distance),
+                None, values, part,
+            )  # fmt: skip
+        since = self.order.block_time[lanes.column]
+        shadow.remember(site, place, thread, self.now, values, since)
+
+    def _doubt(
+        self, event: Event, history: History, how: str, shadow: Shadow, place: Any, thread: Any,
+        lane: int, earlier: int, values: Any, lock: tuple[int, int, bool],
+    ) -> None:  # fmt: skip
+        """A lock put two accesses in order; would it have, had the later one come first?"""
+        entry = np.searchsorted(history.keys, [place * shadow.threads + earlier])
+        one = np.array([lane])
+        conflict = Conflict(np.array([place]), np.array([earlier]), np.array([thread]), one, entry)
+        g = self.geometry
+        distance = "block"
+        if earlier // g.threads == thread // g.threads:
+            same = earlier % g.threads // WARP == thread % g.threads // WARP
+            distance = "lane" if same else "warp"
+        allocation = event.home if isinstance(event.home, Allocation) else None
+        race = Race(
+            history.site, event.site, event.space, allocation, self.granule, how, distance,
+            g.threads, g.columns,
+        )  # fmt: skip
+        race.unequal, race.quiet = compare(
+            conflict, history, event.site, history.site, values, distance
+        )
+        self.doubts.append((lock, self.now, race, conflict))
+
+    def _polled(self, one: Site, other: Site) -> bool:
+        """A flag that one thread writes and another only looks at, both ``volatile``."""
+        return any(site.kind == "load" and self.steering.polls(site) for site in (one, other))
+
+    def _write_down(
+        self, event: Event, other: Site, how: str, races: Callable[[str], Iterator[Conflict]],
+        history: History | None, values: Any, part: int,
+    ) -> None:  # fmt: skip
+        site = event.site
+        allocation = event.home if isinstance(event.home, Allocation) else None
+        for distance in _DISTANCES:
+            if (distance == "block" and event.space == "shared") or (
+                how == "scope" and distance != "block"
+            ):
+                continue
+            race = Race(
+                other, site, event.space, allocation, self.granule, how, distance,
+                self.geometry.threads, self.geometry.columns,
+            )  # fmt: skip
+            if self.book.full(race):
+                continue
+            for conflict in races(distance):
+                race.unequal, race.quiet = compare(conflict, history, site, other, values, distance)
+                self.book.add(race, conflict)
+                if self.book.full(race):
+                    break
+
+    def _ordered(self, site: Site, lanes: Lanes) -> Ordered:
+        g, releases = self.geometry, self.releases
+        assert releases is not None
+
+        def ordered(time: Any, earlier: Any, which: Any) -> Any:
+            column, mine = lanes.column[which], lanes.thread[which]
+            block, other = np.divmod(earlier, g.threads)
+            own = g.blocks[column]
+            same = block == own
+            out = np.zeros(len(time), bool)
+            out[same] = self.order.ordered(time[same], other[same], mine[same], column[same])
+            if releases.acquiring and not out.all():
+                those = np.flatnonzero(~out & np.isin(own, list(releases.blocks())))
+                known: dict[tuple[int, int], Any] = {}
+                columns = (those, time[those], earlier[those], mine[those], column[those])
+                for i, when, who, me, at in zip(*(c.tolist() for c in columns), strict=True):
+                    if (me, at) not in known:
+                        known[me, at] = self.order.known(me, at)
+                    asker = int(g.blocks[at]) * g.threads + me
+                    out[i] = releases.ordered(when, who, site, asker, known[me, at])
+                    if out[i] and releases.lock and len(self.doubts) < _DOUBTS:
+                        self._locked.append((int(which[i]), who, releases.lock))
+            return out
+
+        return ordered
+
+    # -- global memory ---------------------------------------------------------------
+
+    def _global(self, event: Event) -> None:
+        site, home, g = event.site, event.home, self.geometry
+        number = home.number
+        closer = self.closer.get(number)
+        if closer is None:
+            self._quick_look(event)
+            return
+        if closer is False and self._owners(home).seen(event):
+            return
+        lanes = lanes_of(g, site, event.address, event.mask, g.columns)
+        places = (lanes.address - home.base) // self.granule
+        parts = max(1, site.width // self.granule)
+        if closer is False:
+            thread = g.blocks[lanes.column] * g.threads + lanes.thread
+            for part in range(parts):
+                self._owners(home).access(site, places + part, thread)
+            return
+        shadow = self.shadows.get(number)
+        if shadow is None:
+            shadow = self.shadows[number] = Shadow(g.everyone, g.threads)
+        for part in range(parts):
+            chosen, where = lanes, places + part
+            at = np.flatnonzero(closer[where])
+            if not at.size:
+                continue
+            if at.size < len(where):
+                chosen = Lanes(lanes.thread[at], lanes.column[at], lanes.address[at])
+                where = where[at]
+            thread = g.blocks[chosen.column] * g.threads + chosen.thread
+            self._look_up(shadow, event, chosen, where, thread, part)
+
+    def _owners(self, home: Allocation) -> Owners:
+        found = self.owners.get(home.number)
+        if found is None:
+            found = self.owners[home.number] = Owners(len(home.buffer) // self.granule)
+        return found
+
+    def _quick_look(self, event: Event) -> None:
+        """Only read, only written with one thread an element, or only strong: no race."""
+        number, site = event.home.number, event.site
+        kind = "read" if site.kind == "load" else "written"
+        if site.strong and not site.narrow and not site.volatile:
+            kind = f"strong {site.size}"
+        if self.uses.setdefault(number, kind) != kind:
+            raise LookCloser(number)
+        if kind == "written":
+            self._first_touch(event)
+
+    def _synchronise(self, event: Event) -> None:
+        """A strong access releases and acquires; its lanes take turns.
+
+        Block by block, threads ascending, as ``atomics`` has it.
+        """
+        g, site, releases = self.geometry, event.site, self.releases
+        if releases is None or not releases.acquiring:
+            return
+        lanes = lanes_of(g, site, event.address, event.mask, g.columns)
+        blocks = g.blocks[lanes.column]
+        thread = blocks * g.threads + lanes.thread
+        if not thread.size:
+            return
+        place = lanes.address if event.space == "global" else -1 - (blocks << 32 | lanes.address)
+        turn = np.empty(len(thread), np.int64)
+        turn[np.lexsort((lanes.thread, lanes.column))] = np.arange(len(thread))
+        met, warp = self.order.met(lanes.thread, lanes.column)
+        known = self.order.known_by(thread) if site.releases else None
+        vain = None
+        if site.operation == "cas":
+            found, wanted = (
+                np.broadcast_to(value, g.shape).reshape(g.threads, g.columns)
+                for value in (event.old, event.values[0])
+            )
+            vain = (found != wanted)[lanes.thread, lanes.column]
+        releases.access(site, place, thread, self.now + turn, met, warp, known, vain)
+        self.now += len(thread)  # the access is known by the time after its last turn
+
+    def _first_touch(self, event: Event) -> None:
+        """A write to an array that is only written: is each location written once?"""
+        site, home, g = event.site, event.home, self.geometry
+        if event.repeated:
+            raise LookCloser(home.number)
+        lanes = lanes_of(g, site, event.address, event.mask, g.columns)
+        touched = self.touched.get(home.number)
+        if touched is None:
+            touched = self.touched[home.number] = np.zeros(len(home.buffer) // self.granule, bool)
+        places = (lanes.address - home.base) // self.granule
+        if not all_different(places, len(touched)):
+            raise LookCloser(home.number)
+        for part in range(max(1, site.width // self.granule)):
+            where = places + part
+            if touched[where].any():
+                raise LookCloser(home.number)
+            touched[where] = True

@@ -1,0 +1,174 @@
+"""What happens before what: the times up to which threads have seen each other's work.
+
+Every event of a launch has a time. An access by another thread is ordered before the
+present one if it is not later than what the present thread has synchronised with:
+through block barriers (kept per pair of warps, transitively), through ``bar.warp.sync``
+(per pair of lanes, transitively, too); ``releases`` has what is ordered without barriers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..geometry import WARP, Geometry
+
+_MUCH = 1 << 20
+"""Times that are kept with a fence at most: of each thread that fences, for its whole block."""
+
+
+class Order:
+    """The order within the blocks of one batch."""
+
+    def __init__(self, geometry: Geometry) -> None:
+        g = self.geometry = geometry
+        # Up to when every thread of a block has seen all others.
+        self.block_time = np.zeros(g.columns, np.int64)
+        self._pairs: Any = None  # (warps, warps, blocks): [mine, other]
+        self._warp_time = np.zeros((g.warps, g.columns), np.int64)
+        self._lanes: Any = None  # (threads, 32, blocks): [mine, other lane]
+        self._arrived: dict[int, Any] = {}
+        self._heard: dict[int, Any] = {}
+
+    def barrier(self, lanes: Any, number: int, now: int) -> bool:
+        """A block barrier let lanes go; whether every thread of every block was there."""
+        g = self.geometry
+        if lanes is None:
+            self.block_time[:] = now
+            return True
+        full = g.full(lanes)
+        whole = full.all(axis=0)
+        self.block_time[whole] = now
+        rest = full.any(axis=0) & ~whole
+        if rest.any():
+            self._partial(full & rest, number, now)
+        return bool(whole.all())
+
+    def arrive(self, lanes: Any, number: int, now: int) -> None:
+        """``bar.arrive``: what these warps did is seen by those who wait there next."""
+        g = self.geometry
+        bits = g.warp_bits(np.bool_(True) if lanes is None else lanes) != 0
+        here = np.broadcast_to(bits, (g.warps, g.columns))
+        times = self._arrived.setdefault(number, np.zeros((g.warps, g.columns), np.int64))
+        first = here & (times == 0)
+        times[first] = now
+        if self._pairs is not None:  # what they had heard by then, not what they hear later
+            heard = self._heard.setdefault(number, np.zeros_like(self._pairs))
+            heard[...] = np.where(first[:, None, :], self._pairs, heard)
+
+    def _partial(self, full: Any, number: int, now: int) -> None:
+        """Some warps of a block met (named or counted barriers, or divergence)."""
+        g = self.geometry
+        pairs = self._all_pairs()
+        bits = np.broadcast_to(g.warp_bits(full.reshape(g.shape)) != 0, (g.warps, g.columns))
+        # A warp that only arrived gives what it had done by then, not what it did since.
+        given = np.where(bits, now, 0)
+        told = pairs
+        times = self._arrived.get(number)
+        if times is not None:
+            met = bits.any(axis=0)
+            heard = self._heard.get(number, np.zeros_like(pairs))
+            told = np.where(bits[:, None, :], pairs, heard)
+            given = np.maximum(given, np.where(met, times, 0))
+            times[:, met] = 0
+            heard[:, :, met] = 0
+        givers = given > 0
+        own = np.where(np.eye(g.warps, dtype=bool)[:, :, None], given[:, None, :], told)
+        known = np.where(givers[:, None, :], own, 0).max(axis=0)
+        self._pairs = np.where(bits[:, None, :], np.maximum(pairs, known[None]), pairs)
+
+    def _all_pairs(self) -> Any:
+        if self._pairs is None:
+            g = self.geometry
+            self._pairs = np.zeros((g.warps, g.warps, g.columns), np.int64)
+        return self._pairs
+
+    def warp_sync(self, lanes: Any, members: Any, now: int) -> None:
+        """``bar.warp.sync`` let lanes go; each has met the lanes its member mask names."""
+        g = self.geometry
+        on = np.bool_(True) if lanes is None else lanes
+        bits = np.broadcast_to(g.warp_bits(on), (g.warps, g.columns))
+        named = g.full(members)
+        everybody = np.repeat(np.broadcast_to(g.existing, bits.shape), WARP, axis=0)[: g.threads]
+        full = g.full(on)
+        fits = ((named & everybody) == everybody) | ~full
+        whole = (bits == g.existing) & np.logical_and.reduceat(
+            fits, np.arange(0, g.threads, WARP), axis=0
+        )
+        self._warp_time[whole] = now
+        partial = ~whole & (bits != 0)
+        if not partial.any():
+            return
+        if self._lanes is None:
+            self._lanes = np.zeros((g.threads, WARP, g.columns), np.int64)
+        meeting = full & np.repeat(partial, WARP, axis=0)[: g.threads]
+        present = named & np.repeat(bits, WARP, axis=0)[: g.threads]
+        before, starts = self._lanes.copy(), np.arange(0, g.threads, WARP)
+        together = _one_group(named, meeting, starts)
+        if together:  # what one of them has seen, all have now
+            seen = np.where(meeting[:, None], before, 0)
+            shared = np.repeat(np.maximum.reduceat(seen, starts, axis=0), WARP, axis=0)
+            self._lanes = np.where(
+                meeting[:, None], np.maximum(before, shared[: g.threads]), before
+            )
+        first = np.arange(g.threads) // WARP * WARP
+        for lane in range(WARP):
+            met = meeting & ((present >> np.uint32(lane)) & np.uint32(1)).astype(bool)
+            self._lanes[:, lane][met] = now
+            if not together:
+                theirs = before[np.minimum(first + lane, g.threads - 1)]
+                more = np.maximum(self._lanes, theirs)
+                self._lanes = np.where(met[:, None], more, self._lanes)
+
+    def met(self, thread: Any, column: Any) -> tuple[Any, Any]:
+        """When each thread's block, and its warp, last met as a whole."""
+        return self.block_time[column], self._warp_time[thread // WARP, column]
+
+    @property
+    def partly(self) -> bool:
+        """Whether only some threads of a block have met, so that who has seen what differs."""
+        return self._pairs is not None or self._lanes is not None
+
+    def known(self, mine: int, column: int) -> Any:
+        """Up to when a thread has seen each thread of its block, 1-D."""
+        others = np.arange(self.geometry.threads)
+        warp = mine // WARP
+        seen = np.full(len(others), self.block_time[column])
+        if self._pairs is not None:
+            seen = np.maximum(seen, self._pairs[warp, others // WARP, column])
+        same = others // WARP == warp
+        seen[same] = np.maximum(seen[same], self._warp_time[warp, column])
+        if self._lanes is not None:
+            seen[same] = np.maximum(seen[same], self._lanes[mine, others[same] % WARP, column])
+        return seen
+
+    def known_by(self, threads: Any) -> Any:
+        """``known`` of some threads (global numbers), if only parts of blocks have met."""
+        g = self.geometry
+        if not self.partly or len(threads) * g.threads > _MUCH:
+            return None
+        block, thread = np.divmod(threads, g.threads)
+        column: Any = np.searchsorted(g.blocks, block)
+        who = zip(thread.tolist(), column.tolist(), strict=True)
+        return [self.known(mine, at) for mine, at in who]
+
+    def ordered(self, time: Any, other: Any, mine: Any, column: Any) -> Any:
+        """Whether accesses at ``time`` by threads ``other`` come before ``mine`` (same block)."""
+        seen = self.block_time[column]
+        mine_warp, other_warp = mine // WARP, other // WARP
+        if self._pairs is not None:
+            seen = np.maximum(seen, self._pairs[mine_warp, other_warp, column])
+        same = mine_warp == other_warp
+        seen = np.where(same, np.maximum(seen, self._warp_time[mine_warp, column]), seen)
+        if self._lanes is not None:
+            met = self._lanes[mine, other % WARP, column]
+            seen = np.where(same, np.maximum(seen, met), seen)
+        return time <= seen
+
+
+def _one_group(named: Any, meeting: Any, starts: Any) -> bool:
+    """Whether all lanes of a warp that meet name the same members."""
+    most = np.maximum.reduceat(np.where(meeting, named, 0), starts, axis=0)
+    least = np.minimum.reduceat(np.where(meeting, named, 0xFFFFFFFF), starts, axis=0)
+    return bool((least >= most).all())

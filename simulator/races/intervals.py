@@ -1,0 +1,146 @@
+"""Shared memory between two barriers, judged once for each pattern of accesses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..geometry import Geometry
+from ..memory.site import Site
+from .happens_before import Order
+from .lanes import SHARED, Lanes, LookCloser, lanes_of, width_of
+from .shadow import Shadow, clash
+
+if TYPE_CHECKING:
+    from .detector import RaceCheck
+
+_LONG = 50_000
+"""Accesses between two barriers that are kept to be judged together."""
+
+
+class Intervals:
+    """Shared memory without the table: what happens between two barriers, judged once.
+
+    Which locations have been written so far is a state; a state and an interval lead to
+    the next state, or to suspicion. The steps are remembered across batches and launches.
+    """
+
+    def __init__(self, owner: RaceCheck, memo: dict[Any, Any]) -> None:
+        self.owner = owner
+        self.steps: dict[Any, int] = memo.setdefault("steps", {})
+        self.states: list[Any] = memo.setdefault("states", [None])
+        self.tokens: dict[int, tuple[Any, Any]] = {}
+
+    def start(self, geometry: Geometry) -> None:
+        """A new batch begins: nothing is written."""
+        self.geometry = geometry
+        self.state = 0
+        self.pending: list[tuple[Site | None, Any, Any]] = []
+        self.tokens = {}
+
+    def add(self, site: Site | None, address: Any, mask: Any) -> None:
+        """An access, or (no site) a warp barrier and its member masks."""
+        self.pending.append((site, address, mask))
+        if len(self.pending) > _LONG:
+            raise LookCloser(SHARED)
+
+    def close(self) -> None:
+        """A barrier: judge what has happened since the last one."""
+        pending = self.pending
+        if not pending:
+            return
+        self.pending = []
+        key = (
+            self.state,
+            self.geometry.columns if self._wide(pending) > 1 else 1,
+            tuple([(s.number if s else -1, self._token(a), self._token(m)) for s, a, m in pending]),
+        )
+        following = self.steps.get(key)
+        if following is None:
+            following = self.steps[key] = self._judge(pending)
+        self.state = following
+
+    def _wide(self, pending: list[tuple[Site | None, Any, Any]]) -> int:
+        return max(width_of(a, m) for _, a, m in pending)
+
+    def _token(self, value: Any) -> Any:
+        """Something small that is equal for equal arrays."""
+        if value is None:
+            return None
+        known = self.tokens.get(id(value))
+        if known is not None and known[0] is value:
+            return known[1]
+        token = (value.shape, value.tobytes()) if value.ndim else value.item()
+        if value.ndim:
+            token = hash(token)
+        if len(self.tokens) > 4096:
+            self.tokens = {}
+        self.tokens[id(value)] = (value, token)
+        return token
+
+    def _judge(self, pending: list[tuple[Site | None, Any, Any]]) -> int:
+        owner, g = self.owner, self.geometry
+        before = self.states[self.state]
+        columns = g.columns if self._wide(pending) > 1 else 1
+        if before is not None:
+            columns = max(columns, before.shape[1])
+        one = Geometry(g.grid, g.block, g.blocks[:columns])
+        granules = -(-owner.shared_bytes // owner.granule)
+        shadow, order = Shadow(g.threads * columns, g.threads), Order(one)
+        written = np.zeros((granules, columns), bool)
+        if before is not None:
+            written |= before
+        flat = written.reshape(-1)
+        now = 0
+        for site, address, mask in pending:
+            now += 1
+            if site is None:
+                order.warp_sync(mask, address, now)
+                continue
+            lanes = lanes_of(one, site, address, mask, columns)
+            self._check(site, lanes, columns, shadow, order, flat, now)
+        if before is not None and np.array_equal(np.broadcast_to(before, written.shape), written):
+            return self.state
+        self.states.append(written)
+        return len(self.states) - 1
+
+    def _check(
+        self,
+        site: Site,
+        lanes: Lanes,
+        columns: int,
+        shadow: Shadow,
+        order: Order,
+        written: Any,
+        now: int,
+    ) -> None:
+        owner = self.owner
+        thread = lanes.column * self.geometry.threads + lanes.thread
+        threads = self.geometry.threads
+
+        def ordered(time: Any, earlier: Any, which: Any) -> Any:
+            mine = lanes.thread[which]
+            return order.ordered(time, earlier % threads, mine, lanes.column[which])
+
+        for part in range(max(1, site.width // owner.granule)):
+            place = (lanes.address // owner.granule + part) * columns + lanes.column
+            if owner.initialised and site.kind != "store" and not written[place].all():
+                raise LookCloser(SHARED)
+            if site.kind != "load":
+                written[place] = True
+            if not owner.races:
+                continue
+            for history, _ in shadow.against(site):
+                if any(True for _ in shadow.races(history, place, thread, ordered, "near")):
+                    raise LookCloser(SHARED)
+            if clash(site, site) and any(True for _ in shadow.within(place, thread, "near")):
+                raise LookCloser(SHARED)
+            shadow.remember(
+                site,
+                place,
+                thread,
+                now,
+                np.zeros(len(place), np.uint64),
+                np.zeros(len(place), np.int64),
+            )

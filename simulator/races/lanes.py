@@ -1,0 +1,87 @@
+"""Accesses flattened to lanes, and what race checks say to each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..geometry import Geometry
+from ..memory.site import Site
+from ..memory.spaces import Allocation
+
+SHARED = -1
+"""The number under which ``LookCloser`` names shared memory."""
+
+
+class LookCloser(Exception):
+    """The quick look cannot rule a hazard out; run again and look closer at this array.
+
+    Attributes:
+        number: The array's, or ``SHARED``.
+        places: ``False``: find out which locations several threads access. An array: the
+            exact table for those locations.
+    """
+
+    def __init__(self, number: int, places: Any = False) -> None:
+        super().__init__(number)
+        self.number, self.places = number, places
+
+
+@dataclass
+class Race:
+    """Racing accesses of two instructions, as they are found.
+
+    Attributes:
+        other: The instruction remembered; ``site``: the present one.
+        granule: Bytes of a location.
+        how: See ``shadow.clash``.
+        distance: ``lane``, ``warp`` or ``block``.
+        threads: Of a block; ``columns``: blocks of the batch.
+        unequal: Which pairs do not write the same value.
+        quiet: Which are a read and an atomic that changes nothing.
+    """
+
+    other: Site
+    site: Site
+    space: str
+    allocation: Allocation | None
+    granule: int
+    how: str
+    distance: str
+    threads: int
+    columns: int
+    unequal: Any = None
+    quiet: Any = None
+
+
+@dataclass
+class Lanes:
+    """The lanes of an access: thread of the block, column and byte address, 1-D each."""
+
+    thread: Any
+    column: Any
+    address: Any
+    pick: Any = field(repr=False, default=None)
+
+
+def lanes_of(g: Geometry, site: Site, address: Any, mask: Any, columns: int) -> Lanes:
+    """Flatten an access; ``columns`` is 1 where all blocks do the same."""
+    rows = np.broadcast_to(g.factored(address), (g.threads, columns))
+    if mask is None:
+        thread = np.repeat(np.arange(g.threads), columns)
+        column = np.tile(np.arange(columns), g.threads)
+        flat = rows.reshape(-1)
+        pick: Any = slice(None)
+    else:
+        on = np.broadcast_to(g.factored(mask), (g.threads, columns))
+        thread, column = np.nonzero(on)
+        flat = rows[thread, column]
+        pick = thread * columns + column
+    return Lanes(thread, column, flat + np.int64(site.offset), pick)
+
+
+def width_of(*values: Any) -> int:
+    """Number of block columns that a set of addresses and masks distinguish."""
+    return max(v.shape[3] if v is not None and v.ndim else 1 for v in values)

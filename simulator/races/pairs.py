@@ -1,0 +1,117 @@
+"""Pairs of threads that race, counted once each however often and wherever they do.
+
+Few pairs are kept and counted. Where they are too many to keep (all threads of a launch on
+one word), and nothing put any accesses of the launch in order, they are worked out from who
+accessed each location; otherwise the count is "at least" what was kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..geometry import WARP
+
+MOST = 1 << 20
+"""Pairs of one hazard that are kept."""
+_PLACES = 4096
+"""Locations whose threads are compared with each other's."""
+
+
+def distinct(values: Any) -> Any:
+    """The values, each once, ascending; ``np.unique`` hashes, which such keys make slow."""
+    ordered = np.sort(values)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
+
+
+class Pairs:
+    """A set of unordered pairs of threads (global numbers); it stops growing at ``MOST``."""
+
+    def __init__(self) -> None:
+        self.keys = np.zeros(0, np.int64)
+        self._new: list[Any] = []
+        self._waiting = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether there are more than can be kept."""
+        self._gather()
+        return len(self.keys) > MOST
+
+    def add(self, one: Any, other: Any) -> None:
+        """Pairs, an element each."""
+        self._new.append(np.minimum(one, other) << 32 | np.maximum(one, other))
+        self._waiting += len(one)
+        if self._waiting > MOST:
+            self._gather()
+
+    def update(self, other: Pairs) -> None:
+        """Take over another set."""
+        other._gather()
+        self._new.append(other.keys)
+        self._gather()
+
+    def blocks(self, threads: int) -> set[int]:
+        """Blocks that a thread of a pair is in."""
+        self._gather()
+        both = np.concatenate([self.keys >> 32, self.keys & 0xFFFFFFFF])
+        return set(distinct(both // threads).tolist())
+
+    def __len__(self) -> int:
+        self._gather()
+        return min(len(self.keys), MOST)
+
+    def _gather(self) -> None:
+        if self._new:
+            if len(self.keys) <= MOST:
+                self.keys = distinct(np.concatenate([self.keys, *self._new]))[: MOST + 1]
+            self._new = []
+            self._waiting = 0
+
+
+def count_all(ones: Sequence[Any], others: Sequence[Any], threads: int) -> dict[str, int | None]:
+    """Pairs where everyone of one side races with everyone of the other, by their distance.
+
+    Args:
+        ones: For each location, the threads on one side, ascending (global numbers).
+        others: Those on the other side; a thread may be on both.
+        threads: Threads of a block.
+
+    Returns:
+        Pairs between lanes of a warp, warps of a block, and blocks; ``None`` where locations
+        share some threads and not all, so that the sum would count pairs twice.
+    """
+    different: dict[bytes, tuple[Any, Any]] = {}
+    if len(ones) > _PLACES:
+        return dict.fromkeys(("lane", "warp", "block"))
+    for one, other in zip(ones, others, strict=True):
+        key = one.tobytes() + b"|" + other.tobytes()
+        different.setdefault(key, (one, other))
+    sets = [np.union1d(one, other) for one, other in different.values()]
+    if len(sets) > 1 and len(distinct(np.concatenate(sets))) < sum(map(len, sets)):
+        return dict.fromkeys(("lane", "warp", "block"))
+    total: dict[str, int | None] = {"lane": 0, "warp": 0, "block": 0}
+    for one, other in different.values():
+        everybody = _product(one, other, np.zeros_like)
+        in_blocks = _product(one, other, lambda t: t // threads)
+        in_warps = _product(one, other, lambda t: (t // threads << 8) + t % threads // WARP)
+        for reach, pairs in (
+            ("lane", in_warps),
+            ("warp", in_blocks - in_warps),
+            ("block", everybody - in_blocks),
+        ):
+            total[reach] = (total[reach] or 0) + pairs
+    return total
+
+
+def _product(one: Any, other: Any, unit: Any) -> int:
+    """Unordered pairs of different threads, one of each side, within the same unit."""
+    both = np.intersect1d(one, other, assume_unique=True)
+    units = distinct(np.concatenate([unit(one), unit(other)]))
+    n, m, shared = (
+        np.bincount(np.searchsorted(units, unit(side)), minlength=len(units)).astype(object)
+        for side in (one, other, both)
+    )
+    return int((n * m - shared - shared * (shared - 1) // 2).sum())

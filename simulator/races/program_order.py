@@ -1,0 +1,71 @@
+"""Which of two instructions a report names first, whoever came first in the run.
+
+A race has no order: that is what is wrong with it. So that one schedule tells the same story
+as another, the instruction that leads to the other comes first, on a way with no barrier that
+would have ordered the two, if there is one; where each leads to the other (a loop), the write
+comes before the read; else the order of the source text decides.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from ..compile.blocks import Block
+from ..compile.flow import Paths
+from ..compile.program import Program
+from ..isa.roles import is_warp_barrier, row_of
+from ..memory.site import Site
+
+
+class ProgramOrder:
+    """The order of a program's accesses."""
+
+    def __init__(self, program: Program) -> None:
+        self.blocks = [compiled.block for compiled in program.blocks]
+        self._position = {
+            id(ins): place for block in self.blocks for place, ins in enumerate(block.instructions)
+        }
+
+    @functools.cache  # noqa: B019 - lives as long as the program
+    def first(self, one: Site, other: Site, distance: str) -> bool:
+        """Whether one instruction is named before the other."""
+        if one is other:
+            return True
+        reading = (one.kind == "load") != (other.kind == "load")
+        ways = ("all", distance) if distance == "block" else (distance, "all")
+        for i, way in enumerate(ways):
+            there, back = self._leads(one, other, way), self._leads(other, one, way)
+            if there != back:
+                return there
+            if there and reading and (i == 0) == (distance != "block"):
+                return one.kind != "load"
+        return self._text(one) < self._text(other)
+
+    def _text(self, site: Site) -> tuple[object, ...]:
+        location = site.instruction.location and site.instruction.location.user
+        at = (site.block, self._position.get(id(site.instruction), 0), site.number)
+        if location is None:
+            return "", 0, *at
+        return location.file, location.line, site.kind == "load", *at
+
+    def _leads(self, one: Site, other: Site, way: str) -> bool:
+        if one.block == other.block:
+            a, b = (self._position[id(site.instruction)] for site in (one, other))
+            if a < b:
+                return True
+        return other.block in self._after(one.block, way)
+
+    @functools.cache  # noqa: B019
+    def _after(self, number: int, way: str) -> set[int]:
+        return self._paths(way).after(number)
+
+    @functools.cache  # noqa: B019
+    def _paths(self, way: str) -> Paths:
+        def passes(block: Block, to: int) -> bool:
+            end = block.end
+            if way != "all" and end is not None and row_of(end).kind == "barrier":
+                return end.has("arrive")
+            body = self.blocks[to].body
+            return not (way == "lane" and body and is_warp_barrier(body[0]))
+
+        return Paths(self.blocks, passes)

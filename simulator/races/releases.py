@@ -1,0 +1,353 @@
+"""Synchronisation without barriers: who released a location, and who acquired it after.
+
+A release is a strong write after a fence (or one that is a release itself). It hands on what
+its thread had done by the fence, what barriers had brought to it by then, and what it had
+acquired. An acquire is a strong read that finds the released value (or what atomics made of
+it), with a fence or a block barrier after it, or that is an acquire itself; it counts for the
+accesses that the value found decides on: who does not look at the flag has waited for nobody.
+Scopes: a fence or an access of block scope serves within its block alone. (PTX ISA, "Memory
+Consistency Model": release and acquire patterns, observation and causality order.)
+
+What happens is noted down, and gone through only when two accesses may race.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from ..analysis.steering import Steering
+from ..memory.site import Site
+from .handover import Acquire, Content, Noted, Release, Take, covers
+
+_NEVER = 1 << 62
+_MUCH = 1 << 20
+"""Lanes that are noted down at most before they are gone through."""
+
+
+class Releases:
+    """What strong accesses of a launch put in order.
+
+    Args:
+        everyone: Threads of the launch; ``threads``: of a block.
+    """
+
+    def __init__(self, steering: Steering, everyone: int, threads: int) -> None:
+        self.steering, self.threads = steering, threads
+        self.acquiring = {
+            site.number
+            for site in steering.program.sites
+            if site.strong and site.kind != "store" and steering.steers(site)
+        }
+        self.fences = False
+        self._noted: list[Noted] = []
+        self._lanes = 0
+        self._near = np.zeros(everyone if self.acquiring else 0, np.int64)
+        self._wide = np.zeros_like(self._near)
+        self._known: dict[int, Any] = {}
+        self._published: dict[int, tuple[Any, Any]] = {}
+        self._barrier: dict[int, int] = {}
+        self._contents: dict[int, Content] = {}
+        self._pending: dict[int, list[Acquire]] = {}
+        self._acquired: dict[int, list[Acquire]] = {}
+        self._takes: dict[int, dict[int, list[Take]]] = {}
+        self._open: set[int] = set()
+        self._puts: dict[tuple[int, int], list[Take]] = {}
+        self.lock: tuple[int, int, bool] | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether there is anything that a barrier could hand on or complete."""
+        return bool(self._noted or self._pending or self._open or self.fences)
+
+    # -- what happens -------------------------------------------------------------------
+
+    def fence(self, threads: Any, now: int, wide: bool, known: Any) -> None:
+        """A fence of some threads.
+
+        Args:
+            threads: Global numbers.
+            now: The time.
+            wide: Whether it is of device scope or more.
+            known: Up to when each of them has seen each thread of its block; ``None``: the
+                times of its block's and its warp's last barriers say all.
+        """
+        if self.acquiring:
+            self.fences = True
+            self._note(Noted("fence", now, threads, wide, places=known))
+
+    def barrier(self, threads: Any, now: int, blocks: Any) -> None:
+        """A block barrier let threads go; ``blocks``: those of which all threads came."""
+        if (self.acquiring and self._noted) or self._pending or self.fences:
+            self._note(Noted("barrier", now, threads, places=blocks))
+
+    def access(
+        self, site: Site, places: Any, threads: Any, turns: Any, met: Any, warp: Any, known: Any,
+        vain: Any = None,
+    ) -> None:  # fmt: skip
+        """A strong access.
+
+        Args:
+            site: The instruction.
+            places: Locations.
+            threads: Global numbers.
+            turns: When each lane has its turn.
+            met: Times of the last barrier of each thread's block.
+            warp: Of its warp.
+            known: As ``fence`` takes it, for an access that is a release itself.
+            vain: Lanes of a compare-and-swap that wrote nothing.
+        """
+        if not self.acquiring:
+            return
+        if not (self.fences or site.releases or site.acquires) and self._lanes > _MUCH:
+            return  # with no fence it can order but its own location
+        if site.releases:
+            self.fences = True
+        turn = np.argsort(turns, kind="stable")
+        noted = Noted(
+            "access", int(turns.max()), threads[turn], not site.narrow, site,
+            places[turn], turns[turn], met[turn], warp[turn],
+            None if known is None else [known[i] for i in turn],
+            None if vain is None else vain[turn].tolist(),
+        )  # fmt: skip
+        self._note(noted)
+
+    def _note(self, noted: Noted) -> None:
+        self._noted.append(noted)
+        self._lanes += 64 if noted.kind == "barrier" else len(noted.threads)
+        if self._lanes > _MUCH and self.fences:
+            self._catch_up()
+
+    # -- going through it -----------------------------------------------------------------
+
+    def _catch_up(self) -> None:
+        noted, self._noted, self._lanes = self._noted, [], 0
+        for event in noted:
+            if event.kind == "fence":
+                self._near[event.threads] = event.time
+                if event.wide:
+                    self._wide[event.threads] = event.time
+                for i, thread in enumerate(event.threads.tolist() if self._partly(event) else ()):
+                    self._known[thread] = None if event.places is None else event.places[i]
+                self._effective(event.threads, event.time, event.wide)
+            elif event.kind == "barrier":
+                self._publish(event)
+                if self._pending or self._open:
+                    self._effective(event.threads, event.time, True)
+            else:
+                self._strong(event)
+
+    def _partly(self, event: Noted) -> bool:
+        return event.places is not None or bool(self._known)
+
+    def _publish(self, event: Noted) -> None:
+        """What threads had fenced before a barrier, others may release after it."""
+        for block in event.places.tolist():
+            before = self._barrier.get(block, 0)
+            self._barrier[block] = event.time
+            mine = slice(block * self.threads, (block + 1) * self.threads)
+            if not (self._near[mine] > before).any():
+                continue
+            old = self._published.get(block)
+            made = []
+            for i, fences in enumerate((self._near[mine], self._wide[mine])):
+                known = fences.copy() if old is None else np.maximum(fences, old[i])
+                if fences.max() > before:  # a fence hands on what the thread knows of others
+                    known = np.maximum(known, before)
+                made.append(known)
+            self._published[block] = (made[0], made[1])
+
+    def _effective(self, threads: Any, now: int, wide: bool) -> None:
+        """A fence or a barrier after strong reads makes acquires of them."""
+        if not (self._pending or self._open):
+            return
+        those = set(threads.tolist())
+        for thread in those & self._pending.keys():
+            left = []
+            for acquire in self._pending.pop(thread):
+                if acquire.wide and not wide:
+                    left.append(acquire)
+                    acquire = dataclasses.replace(acquire, wide=False)
+                acquire.time = now
+                self._acquired.setdefault(thread // self.threads, []).append(acquire)
+            if left:
+                self._pending[thread] = left
+        for thread in those & self._open:
+            for takes in self._takes[thread].values():
+                last = takes[-1]
+                takes[-1] = Take(
+                    last.turn, min(last.near, now), min(last.wide, now if wide else _NEVER)
+                )
+            if wide:
+                self._open.discard(thread)
+
+    def _strong(self, event: Noted) -> None:
+        site = event.site
+        reads = site.number in self.acquiring
+        columns = (event.places, event.threads, event.turns, event.met, event.warp)
+        end = event.time + 1
+        rows = zip(*(c.tolist() for c in columns), strict=True)
+        for i, (place, thread, turn, met, warp) in enumerate(rows):
+            content = self._contents.get(place)
+            if reads:
+                self._read(site, place, thread, turn, content)
+            if site.kind == "load" or (event.vain and event.vain[i]):
+                continue
+            if content is None or site.kind == "store":
+                content = self._contents[place] = Content(place)
+            near, wide = int(self._near[thread]), int(self._wide[thread])
+            known = self._known.get(thread)
+            if site.releases:
+                known = None if event.known is None else event.known[i]
+                near = turn
+                wide = turn if not site.narrow else wide
+            if place in self._takes.get(thread, ()):
+                self._puts.setdefault((thread, place), []).append(Take(turn, near, wide))
+            if site.narrow:
+                wide = -1
+            block = thread // self.threads
+            content.add(
+                Release(
+                    site,
+                    thread,
+                    block,
+                    end,
+                    near,
+                    wide,
+                    met,
+                    warp,
+                    self._published.get(block),
+                    known,
+                )
+            )
+
+    def _read(
+        self, site: Site, place: int, thread: int, turn: int, content: Content | None
+    ) -> None:
+        if site.kind == "atomic":
+            takes = self._takes.setdefault(thread, {}).setdefault(place, [])
+            near = turn if site.acquires else _NEVER
+            wide = _NEVER if site.narrow else near
+            if wide == _NEVER:
+                self._open.add(thread)
+            if takes and takes[-1].near == _NEVER:
+                takes.pop()  # it tried in vain, or went on without a fence
+            takes.append(Take(turn, near, wide))
+        if content is None or not content.releases:
+            return
+        acquire = Acquire(site, thread, content, len(content.releases), not site.narrow, turn)
+        if site.acquires:
+            self._acquired.setdefault(thread // self.threads, []).append(acquire)
+            return
+        pending = self._pending.setdefault(thread, [])
+        if pending and pending[-1].content is content and pending[-1].site is site:
+            pending[-1] = acquire
+        else:
+            pending.append(acquire)
+
+    # -- asking ------------------------------------------------------------------------------
+
+    def blocks(self) -> set[int]:
+        """The blocks in which something has been acquired."""
+        if self._noted:
+            self._catch_up()
+        return set(self._acquired)
+
+    def ordered(self, time: int, thread: int, site: Site, mine: int, known: Any) -> bool:
+        """Whether an access comes before one that ``mine`` makes now at ``site``.
+
+        If it is a lock that brings them in order, ``lock`` says which, and who takes it.
+
+        Args:
+            time: When ``thread`` made the access.
+            thread: A global number, as ``mine``.
+            site: The instruction that makes the present one.
+            mine: Who asks.
+            known: Up to when the asker has seen each thread of its block.
+        """
+        block = mine // self.threads
+        self.lock = None
+        seen: set[tuple[int, int]] = set()
+        for acquire in self._acquired.get(block, ()):
+            met = acquire.thread == mine or acquire.time <= known[acquire.thread % self.threads]
+            if not (met and self.steering.guards(acquire.site, site)):
+                continue
+            if self._through(acquire, time, thread, seen):
+                return True
+        return False
+
+    def _through(
+        self, acquire: Acquire, time: int, thread: int, seen: set[tuple[int, int]]
+    ) -> bool:
+        """Whether an acquire takes over what a thread did; on through what others acquired."""
+        todo = [acquire]
+        while todo:
+            acquire = todo.pop()
+            if (id(acquire.content), acquire.count) in seen:
+                continue
+            seen.add((id(acquire.content), acquire.count))
+            taker = acquire.thread // self.threads
+            block = thread // self.threads
+            its = acquire.content.by_end.get((thread, time))
+            for number, release in (
+                *acquire.content.by_block.get(block, ()), *([its] if its else ())
+            ):  # fmt: skip
+                if number >= acquire.count:
+                    continue
+                near = taker == block
+                if not (near or acquire.wide):
+                    continue
+                handed = covers(release, time, thread, near, self.threads)
+                if handed and not self._unprotected(acquire, release, time, thread):
+                    self._note_lock(acquire, release, time, thread)
+                    return True
+            for number, release in acquire.content.distinct:
+                if number >= acquire.count:
+                    break
+                near = taker == release.block
+                fenced = release.near if near else release.wide
+                if fenced <= 0 or not (near or acquire.wide):
+                    continue
+                for before in self._acquired.get(release.block, ()):
+                    # One fence may complete the acquire and begin the release.
+                    at = before.time - 1
+                    known = covers(release, at, before.thread, near, self.threads)
+                    if known and self.steering.guards(before.site, release.site):
+                        todo.append(before)
+        return False
+
+    def _note_lock(self, acquire: Acquire, release: Release, time: int, thread: int) -> None:
+        """Both held the lock: in the other order, the one asking would have to let it go well."""
+        place = acquire.content.place
+        held = self._takes.get(thread, {}).get(place, ())
+        if acquire.site.kind != "atomic" or release.thread != thread:
+            return
+        if any(take.turn < time for take in held) and time < release.end - 1:
+            near = acquire.thread // self.threads == thread // self.threads
+            self.lock = (acquire.thread, place, near)
+
+    def let_go_unfenced(self, lock: tuple[int, int, bool], time: int) -> bool:
+        """Whether a thread let go of a lock with no fence after what it did at a time."""
+        self.blocks()
+        thread, place, near = lock
+        puts = self._puts.get((thread, place), [])
+        at = bisect.bisect_right(puts, time, key=lambda put: put.turn)
+        return at < len(puts) and (puts[at].near if near else puts[at].wide) <= time
+
+    def _unprotected(self, acquire: Acquire, release: Release, time: int, thread: int) -> bool:
+        """Whether the other took the same lock before its access, without a fence since.
+
+        It came first this time; had it come second, nothing would have brought it what the
+        first had done. So it races, whoever comes first.
+        """
+        if release.thread != thread or acquire.site.kind != "atomic":
+            return False
+        takes = self._takes.get(thread, {}).get(acquire.content.place, ())
+        last = next((take for take in reversed(takes) if take.turn < time), None)
+        if last is None or time >= release.end - 1:
+            return False
+        near = acquire.thread // self.threads == thread // self.threads
+        return (last.near if near else last.wide) > time

@@ -1,0 +1,227 @@
+"""Who touched each location: the table behind race detection.
+
+Exact: for every instruction, location and thread the latest access is kept (an earlier one
+by the same thread and instruction is ordered before whatever the latest is ordered before).
+Memory is linear in that. Accesses that race are handed out in pieces of bounded size, so
+that whoever has seen enough can stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..geometry import WARP
+from ..memory.site import Site
+
+Ordered = Callable[[Any, Any, Any], Any]
+"""(times, threads of the remembered accesses, lane positions) to whether each comes before."""
+
+_PIECE = 1 << 18
+"""Candidates for a race that are looked at together."""
+
+
+def clash(one: Site, other: Site) -> str:
+    """How accesses of two instructions to the same bytes race, if nothing orders them.
+
+    ``""``: not at all. ``race``: one of them is weak. ``size``: both are strong, and one
+    covers a part of the other. ``scope``: both are strong, and race between blocks, since
+    the scope of one is its block. ``volatile``: both are, which is strong to PTX alone.
+    (PTX ISA, "Memory Consistency Model": morally strong operations.)
+    """
+    if one.kind == other.kind == "load":
+        return ""
+    if not (one.strong and other.strong):
+        return "race"
+    if one.size != other.size:
+        return "size"
+    if one.volatile and other.volatile:
+        return "volatile"
+    return "scope" if one.narrow or other.narrow else ""
+
+
+@dataclass
+class Conflict:
+    """Pairs of accesses that race, one element a pair.
+
+    Attributes:
+        place: Location (granule number).
+        earlier: The thread remembered; ``later``: the thread now (global numbers).
+        lane: Index into the present access's lanes.
+        entry: Index into the history's entries; within one execution, into its lanes.
+    """
+
+    place: Any
+    earlier: Any
+    later: Any
+    lane: Any
+    entry: Any
+
+
+class History:
+    """The accesses of one instruction.
+
+    Attributes:
+        keys: Location and thread, ascending; ``times``: of the latest such access.
+        values: What a store left, or whether an atomic changed anything; else ``None``.
+        varied: Whether this thread has left several values there since its block last met;
+            ``varied_far``: ever.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.keys = np.zeros(0, np.int64)
+        self.times = np.zeros(0, np.int64)
+        self.values = None if site.kind == "load" else np.zeros(0, np.uint64)
+        self.varied = np.zeros(0, bool)
+        self.varied_far = np.zeros(0, bool)
+
+    def add(self, keys: Any, now: int, values: Any, since: Any) -> None:
+        """Remember accesses; a thread accesses a location once in one execution."""
+        turn = np.argsort(keys, kind="stable")
+        keys, since = keys[turn], since[turn]
+        at = np.searchsorted(self.keys, keys)
+        known = np.zeros(len(keys), bool)
+        inside = at < len(self.keys)
+        known[inside] = self.keys[at[inside]] == keys[inside]
+        old = at[known]
+        if self.values is not None:
+            given = values[turn]
+            other = self.values[old] != given[known]
+            self.varied[old] = (other | self.varied[old]) & (self.times[old] > since[known])
+            self.varied_far[old] |= other
+            self.values[old] = given[known]
+        self.times[old] = now
+        if known.all():
+            return
+        new = ~known
+        if self.values is not None:
+            self.values = np.insert(self.values, at[new], given[new])
+            self.varied = np.insert(self.varied, at[new], False)
+            self.varied_far = np.insert(self.varied_far, at[new], False)
+        self.times = np.insert(self.times, at[new], now)
+        self.keys = np.insert(self.keys, at[new], keys[new])
+
+
+class Shadow:
+    """The table for one array, or for shared memory.
+
+    Args:
+        threads: Upper bound of the thread numbers.
+        block: Threads of a block.
+    """
+
+    def __init__(self, threads: int, block: int) -> None:
+        self.threads, self.block = np.int64(threads), np.int64(block)
+        self.histories: dict[int, History] = {}
+
+    def clear(self) -> None:
+        """Everything so far is ordered before everything to come."""
+        self.histories = {}
+
+    def against(self, site: Site) -> Iterator[tuple[History, str]]:
+        """The histories that an access may race with, and how."""
+        for history in list(self.histories.values()):
+            how = clash(site, history.site)
+            if how:
+                yield history, how
+
+    def remember(
+        self, site: Site, place: Any, thread: Any, now: int, values: Any, since: Any
+    ) -> None:
+        """Add an access, one location a lane; ``since``: when each lane's block last met."""
+        history = self.histories.setdefault(site.number, History(site))
+        history.add(place * self.threads + thread, now, values, since)
+
+    def others_since(self, history: History, place: Any, thread: Any, now: int) -> Any:
+        """For each location, whether another thread than the one given accessed it after a time."""
+        found = np.zeros(len(place), bool)
+        begin = np.searchsorted(history.keys, place * self.threads)
+        end = np.searchsorted(history.keys, (place + 1) * self.threads)
+        for lane, entry in _pieces(begin, end):
+            other = history.keys[entry] % self.threads != thread[lane]
+            found[lane[other & (history.times[entry] > now)]] = True
+        return found
+
+    def races(
+        self, history: History, place: Any, thread: Any, ordered: Ordered, distance: str
+    ) -> Iterator[Conflict]:
+        """Races of lanes with what is remembered of threads at a distance.
+
+        Args:
+            history: Of one instruction.
+            place: Locations, one a lane.
+            thread: Who, likewise.
+            ordered: Tells whether a remembered access comes before a lane's.
+            distance: ``lane`` of the same warp, another ``warp`` of the block, ``near``: either;
+                or another ``block``.
+        """
+        start = place * self.threads
+        block, number = np.divmod(thread, self.block)
+        first = start + block * self.block
+        warp = first + number // WARP * WARP
+        bounds = {
+            "lane": (warp, np.minimum(warp + WARP, first + self.block)),
+            "near": (first, first + self.block),
+        }
+        if distance in bounds:
+            ranges = [bounds[distance]]
+        elif distance == "warp":
+            ranges = [(first, bounds["lane"][0]), (bounds["lane"][1], first + self.block)]
+        else:
+            ranges = [(start, first), (first + self.block, start + self.threads)]
+        for low, high in ranges:
+            begin = np.searchsorted(history.keys, low)
+            end = np.searchsorted(history.keys, high)
+            for lane, entry in _pieces(begin, end):
+                earlier = history.keys[entry] % self.threads
+                clashing = earlier != thread[lane]
+                clashing[clashing] = ~ordered(
+                    history.times[entry[clashing]], earlier[clashing], lane[clashing]
+                )
+                if clashing.any():
+                    lane, entry, earlier = lane[clashing], entry[clashing], earlier[clashing]
+                    yield Conflict(place[lane], earlier, thread[lane], lane, entry)
+
+    def within(self, place: Any, thread: Any, distance: str) -> Iterator[Conflict]:
+        """Lanes of one execution of an instruction at one location; ``entry`` is a lane, too."""
+        turn = np.lexsort((thread, place))
+        where, who = place[turn], thread[turn]
+        begin = np.searchsorted(where, where)
+        if (begin == np.arange(len(begin))).all():
+            return
+        blocks = int(self.threads // self.block) + 1
+        warps = int(self.block) // WARP + 1
+        block = where * blocks + who // self.block
+        warp = block * warps + who % self.block // WARP
+        starts = [np.searchsorted(key, key) for key in (warp, block, where)]
+        here = np.arange(len(turn))
+        low, high = {
+            "lane": (starts[0], here),
+            "warp": (starts[1], starts[0]),
+            "near": (starts[1], here),
+            "block": (starts[2], starts[1]),
+        }[distance]
+        for lane, entry in _pieces(low, high):
+            lane, other = turn[lane], turn[entry]
+            yield Conflict(place[lane], thread[other], thread[lane], lane, other)
+
+
+def _pieces(begin: Any, end: Any) -> Iterator[tuple[Any, Any]]:
+    """Every (lane, entry) with ``begin[lane] <= entry < end[lane]``, some at a time."""
+    counts = end - begin
+    lanes = np.flatnonzero(counts > 0)
+    sums = np.cumsum(counts[lanes])
+    at = 0
+    while at < len(lanes):
+        done = sums[at - 1] if at else 0
+        to = max(at + 1, int(np.searchsorted(sums, done + _PIECE, side="right")))
+        part = lanes[at:to]
+        lane = np.repeat(part, counts[part])
+        before = sums[at:to] - counts[part] - done
+        entry = np.arange(len(lane)) - np.repeat(before - begin[part], counts[part])
+        yield lane, entry
+        at = to

@@ -1,0 +1,76 @@
+"""What accesses leave in a location: do two writes leave the same, does an atomic change it?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..geometry import Geometry
+from ..memory.access import Event
+from ..memory.site import Site
+from .lanes import Lanes
+from .shadow import Conflict, History
+
+
+def written(event: Event, lanes: Lanes, g: Geometry, offset: int, granule: int) -> Any:
+    """What each lane leaves in its location, as bits; of an atomic, 1 where it changes nothing.
+
+    Args:
+        event: The access.
+        lanes: Its lanes, or some of them.
+        g: The batch.
+        offset: Of the location, in bytes from the start of what a lane accesses.
+        granule: Bytes of a location.
+    """
+    site = event.site
+    if event.values is None or site.kind == "load":
+        return None
+
+    def pick(value: Any) -> Any:
+        full = np.broadcast_to(value, g.shape).reshape(g.threads, g.columns)
+        return np.ascontiguousarray(full[lanes.thread, lanes.column])
+
+    if site.kind == "atomic":
+        return _quiet(site, [pick(value) for value in event.values])
+    mine = pick(event.values[min(offset // site.size, len(event.values) - 1)])
+    bits = mine.view(f"u{mine.dtype.itemsize}").astype(np.uint64)
+    if site.size > granule:
+        bits >>= np.uint64(offset % site.size * 8)
+    return bits & np.uint64((1 << 8 * min(site.size, granule)) - 1)
+
+
+def compare(
+    conflict: Conflict, history: History | None, site: Site, other: Site, values: Any,
+    distance: str,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Which pairs leave different values; and which are a read and an atomic without effect."""
+    lane, entry = conflict.lane, conflict.entry
+    count = len(lane)
+    nothing = np.zeros(count, bool)
+    if site.kind == other.kind == "store":
+        if history is None or history.values is None:
+            theirs = values[conflict.entry]
+            return values[lane] != theirs, nothing
+        varied = history.varied_far if distance == "block" else history.varied
+        return (values[lane] != history.values[entry]) | varied[entry], nothing
+    if site.kind == "atomic" and other.kind == "load":
+        return ~nothing, values[lane] == 1
+    if site.kind == "load" and other.kind == "atomic" and history is not None:
+        assert history.values is not None
+        return ~nothing, (history.values[entry] == 1) & ~history.varied_far[entry]
+    return ~nothing, nothing
+
+
+def _quiet(site: Site, operands: list[Any]) -> Any:
+    """1 where an atomic cannot change what is there (adds zero, say), else 0."""
+    first = operands[0]
+    if site.operation == "cas":
+        quiet = first == operands[1]
+    elif site.operation in ("add", "or", "xor"):
+        quiet = first == 0
+    elif site.operation == "and":
+        quiet = ~first == 0
+    else:
+        quiet = np.zeros(len(first), bool)
+    return quiet.astype(np.uint64)
