@@ -3,7 +3,8 @@
 from kernels.errors import ArgumentWarning, LaunchError, PtxError, SimulatorError
 
 from .hazards.hazard import Cure, Hazard, Involved, Source
-from .launch import CHECKS, launch
+from .hazards.kinds import CHECKS
+from .launch import launch
 from .observe.counters import Traffic
 from .run import Counters, Line, Run
 

@@ -40,6 +40,7 @@ from .execute.specials import SpecialRegisters, special_registers
 from .execute.waiting import Stuck
 from .geometry import Geometry, WarpView
 from .hazards.hazard import Source
+from .hazards.kinds import CHECKS
 from .hazards.report import Findings
 from .hazards.sources import Sources
 from .isa import DTYPES
@@ -53,9 +54,6 @@ from .observers import Checks, ConstantCheck, GlobalCheck, LocalCheck
 from .races.detector import RaceCheck
 from .races.lanes import LookCloser
 from .run import Run
-
-CHECKS = ("races", "barriers", "memory", "uninitialised")
-"""What ``checks`` may name."""
 
 LANES = 1 << 16
 _SHARED_BYTES = 64 << 20

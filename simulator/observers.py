@@ -48,11 +48,11 @@ class Checks:
         if self.races:
             self.races.warp_sync(lanes, members)
 
-    def event(self, kind: str, block: Any, lanes: Any) -> None:
+    def event(self, name: str, block: Any, lanes: Any) -> None:
         """See ``machine.Listener``."""
-        if kind == "trap":
+        if name == "trap":
             self.findings.trap(block.block.end)
-        self.findings.control.event(kind, block, lanes)
+        self.findings.control.event(name, block, lanes)
 
     def fence(self, lanes: Any, wide: bool) -> None:
         """A memory fence, or an access that is one as well; ``wide``: of device scope or more."""

@@ -66,7 +66,7 @@ def _meets(a: Hazard, b: Hazard) -> bool:
     What one build knows as an array another may only know as an address, and code without
     line information (of CUDA's own headers, say) is known by what happens there.
     """
-    if a.kind == b.kind == "out-of-bounds":
+    if a.row is b.row and a.row.by_address:
         return a.involved[0].role == b.involved[0].role and bool(a.places & b.places)
     if a.family != b.family or not a.variables & b.variables:
         return False

@@ -88,7 +88,7 @@ def _against_reference(
 
 
 def _stuck(run: Run) -> bool:
-    return any(hazard.kind in ("deadlock", "livelock") for hazard in run.hazards)
+    return any(hazard.row.ends for hazard in run.hazards)
 
 
 def _name(schedule: str | int) -> str:

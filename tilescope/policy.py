@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from simulator import Hazard
-from simulator.races.book import EQUAL, IN_STEP
 
 CHOICES = ("error", "warning", "ignore")
 """What a policy may say."""
@@ -28,11 +27,8 @@ class Policy:
 
     def severity(self, hazard: Hazard) -> str:
         """The hazard's severity under this policy, or ``ignore``."""
-        if hazard.kind == "waw-race" and EQUAL in hazard.notes:
-            return self.equal_writes
-        if hazard.kind.endswith("-race") and IN_STEP in hazard.notes:
-            return self.warp_synchronous
-        return hazard.severity
+        disputed = hazard.row.case(hazard.case).policy
+        return getattr(self, disputed) if disputed else hazard.severity
 
 
 def apply(policy: Policy, hazards: Iterable[Hazard]) -> tuple[list[Hazard], int]:

@@ -13,72 +13,16 @@ from typing import Any
 from urllib.parse import quote
 
 from simulator import Hazard, Involved
-from simulator.hazards.hazard import SEVERITIES
+from simulator.hazards.kinds import KINDS, HazardKind
 
 from .checker import Verdict
 from .text.layout import display_path
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_RACE = (
-    "Two threads touch the same bytes, at least one writes, and nothing orders them. Put a "
-    "__syncthreads() between the two lines, or give each thread bytes of its own, or use atomics."
-)
-RULES: dict[str, tuple[str, str]] = {
-    "raw-race": ("A read races with a write before it", _RACE),
-    "war-race": ("A write races with a read before it", _RACE),
-    "waw-race": ("Two writes race", _RACE),
-    "barrier-divergence": (
-        "Threads of a block do not wait at the same barrier",
-        "Every thread of the block has to come to the same __syncthreads(). Move it out of code "
-        "that only some threads enter.",
-    ),
-    "deadlock": (
-        "Threads wait for something that never happens",
-        "Some threads wait at a barrier that others never reach, or the launch was given up after "
-        "its steps.",
-    ),
-    "livelock": (
-        "Threads loop without end",
-        "No fair schedule makes progress: they loop on a value that nobody changes.",
-    ),
-    "out-of-bounds": (
-        "An access outside the array",
-        "Guard the access with the array's length, or round the launch differently.",
-    ),
-    "misaligned": (
-        "A misaligned access",
-        "An access of 2, 4, 8 or 16 bytes needs an address that is a multiple of its size.",
-    ),
-    "read-only": (
-        "A write to read-only memory",
-        "The array was passed as read-only, or lies in constant memory.",
-    ),
-    "address-space": (
-        "An access through the wrong address space",
-        "A pointer of one address space was used in an instruction for another.",
-    ),
-    "uninitialised": (
-        "A read of memory that nothing wrote",
-        "Shared and local memory hold no zeros at the start. Write the element before it is read.",
-    ),
-    "bad-mask": (
-        "A warp instruction waits for lanes that never come",
-        "The member mask of a shuffle, vote or __syncwarp names lanes that do not execute it.",
-    ),
-    "assert": ("An assertion failed", "An assert() of the kernel was false for some thread."),
-    "trap": ("The kernel executed a trap", "The kernel stopped itself."),
-    "unset-constant": (
-        "A constant that nothing has filled",
-        "The __constant__ variable has no initial value in the source, and the host's copy into "
-        "it is not part of the launch: it reads as zeros here.",
-    ),
-}
-"""A sentence and help for each kind of hazard."""
 
 
 def sarif(verdict: Verdict) -> dict[str, Any]:
     """The whole log: one run, one result a hazard."""
-    kinds = list(RULES)
     return {
         "$schema": _SCHEMA,
         "version": "2.1.0",
@@ -88,12 +32,12 @@ def sarif(verdict: Verdict) -> dict[str, Any]:
                     "driver": {
                         "name": "tilescope",
                         "version": _version(),
-                        "rules": [_rule(kind) for kind in kinds],
+                        "rules": [_rule(row) for row in KINDS.values()],
                     }
                 },
                 "invocations": [_invocation(verdict)],
                 "columnKind": "utf16CodeUnits",
-                "results": [_result(verdict, hazard, kinds) for hazard in verdict.hazards],
+                "results": [_result(verdict, hazard) for hazard in verdict.hazards],
                 "properties": {
                     "target": verdict.target.name,
                     "grid": list(verdict.runs[0].grid),
@@ -122,19 +66,18 @@ def _version() -> str:
         return "0"
 
 
-def _rule(kind: str) -> dict[str, Any]:
-    sentence, text = RULES[kind]
+def _rule(row: HazardKind) -> dict[str, Any]:
     return {
-        "id": kind,
-        "name": "".join(part.capitalize() for part in kind.split("-")),
-        "shortDescription": {"text": sentence + "."},
-        "fullDescription": {"text": f"{sentence}. {text}"},
-        "help": {"text": text},
-        "defaultConfiguration": {"level": SEVERITIES[kind]},
+        "id": row.name,
+        "name": "".join(part.capitalize() for part in row.name.split("-")),
+        "shortDescription": {"text": f"{row.title}."},
+        "fullDescription": {"text": f"{row.title}. {row.help}"},
+        "help": {"text": row.help},
+        "defaultConfiguration": {"level": row.severity},
     }
 
 
-def _result(verdict: Verdict, hazard: Hazard, kinds: list[str]) -> dict[str, Any]:
+def _result(verdict: Verdict, hazard: Hazard) -> dict[str, Any]:
     text = f"{hazard.message[:1].upper()}{hazard.message[1:]}."
     extra = list(hazard.notes) + ([f"Cure: {hazard.cure}"] if hazard.cure else [])
     if extra:
@@ -142,7 +85,7 @@ def _result(verdict: Verdict, hazard: Hazard, kinds: list[str]) -> dict[str, Any
     places = [_location(verdict, item) for item in reversed(hazard.involved)]
     result: dict[str, Any] = {
         "ruleId": hazard.kind,
-        "ruleIndex": kinds.index(hazard.kind),
+        "ruleIndex": list(KINDS).index(hazard.kind),
         "level": hazard.severity,
         "message": {"text": text},
         "locations": places[:1],

@@ -8,20 +8,15 @@ from dataclasses import dataclass, field
 
 from ..hazards.hazard import Hazard
 
-WITHIN_WARP = "another lane of the warp"
-"""Words of a race's message; the others are further away."""
-_REACHES = (WITHIN_WARP, "another warp", "another block")
-_ORDERED = ("raw-race", "war-race")
-"""One race may be told as either, by which access the program names first."""
-
 
 @dataclass(frozen=True)
 class Fact:
     """What one hazard says, told in lines of the files as they were before any edit.
 
     Attributes:
+        kind: The hazard's; of a race that reads, the same whichever access is named first.
         reach: Between whom a race is.
-        told: The hazard's own kind, and how many pairs of threads it has.
+        hazard: What says so.
     """
 
     kind: str
@@ -29,7 +24,7 @@ class Fact:
     reach: str
     places: frozenset[tuple[str, int]]
     severity: str
-    told: tuple[str, int] = field(compare=False)
+    hazard: Hazard = field(compare=False)
 
     def within(self, other: Fact) -> bool:
         """Whether the other says this, too."""
@@ -51,10 +46,8 @@ def fact(hazard: Hazard, lines: Mapping[str, list[int]]) -> Fact:
             old = lines.get(file, [])
             line = old[source.line - 1] if 0 < source.line <= len(old) else source.line
             places.add((file, line))
-    kind = "ordered-race" if hazard.kind in _ORDERED else hazard.kind
-    reach = next((words for words in _REACHES if words in hazard.message), "")
-    told = hazard.kind, hazard.count
-    return Fact(kind, hazard.space, reach, frozenset(places), hazard.severity, told)
+    kind = "a read and a write" if hazard.row.reads else hazard.kind
+    return Fact(kind, hazard.space, hazard.reach, frozenset(places), hazard.severity, hazard)
 
 
 def same(found: Fact, known: Sequence[Fact]) -> list[Fact]:

@@ -161,7 +161,7 @@ def _new_trouble(run: Run, known: set[object]) -> bool:
     return any(
         _identity(h) not in known
         for h in run.hazards
-        if h.severity == "error" or h.kind == "barrier-divergence"
+        if h.severity == "error" or h.row.check == "barriers"
     )
 
 

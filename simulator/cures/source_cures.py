@@ -18,9 +18,10 @@ from kernels.source_edit import Edit, applied, decoded, diff, joined, old_lines
 from kernels.toolkit import short_path
 
 from ..hazards.hazard import Cure, Hazard, Source
+from ..hazards.kinds import EQUAL
 from ..isa.reading import parse
 from ..run import Run
-from .facts import WITHIN_WARP, Fact, fact, same
+from .facts import Fact, fact, same
 from .places import Levels, barrier_edits, reads_and_writes
 from .splits import split_edits
 from .statements import Point, Syntax
@@ -57,8 +58,8 @@ class _Failed(Exception):
     """
 
     def __init__(self, new: Sequence[Fact] = ()) -> None:
-        kinds = {(f.kind, f.severity) for f in new}
-        self.divergence = kinds == {("barrier-divergence", "warning")}
+        found = {(f.hazard.row.check, f.severity) for f in new}
+        self.divergence = found == {("barriers", "warning")}
 
 
 class SourceSearch:
@@ -177,12 +178,12 @@ class SourceSearch:
     def _edits(self, hazard: Hazard) -> Iterator[Edit]:
         levels = [self._levels(hazard, i) for i in range(len(hazard.involved))]
         pairs = [(0, 1)] + [(i, k) for k in range(2, len(levels)) for i in (0, 1)]
-        text = WARP_BARRIER if WITHIN_WARP in hazard.message else BLOCK_BARRIER
+        text = WARP_BARRIER if hazard.reach == "lane" else BLOCK_BARRIER
         seen = set()
         for one, two in pairs if len(levels) > 1 else ():
             earlier, later = levels[one], levels[two]
             found = [barrier_edits(self.syntax, earlier, later, text)]
-            if hazard.kind != "waw-race":
+            if hazard.row.reads:
                 found.append(split_edits(self.syntax, earlier, later, text))
             for edit in itertools.chain(*found):
                 if (edit.file, edit.pieces) not in seen:
@@ -225,8 +226,10 @@ class SourceSearch:
             facts, _ = self._facts(edits, self._compiled(edits, build), self.trials[0])
             left += facts
             rest = [f for f in facts if wanted in same(f, self.known[self.trials[0]])]
-            whole = any(f.places == wanted.places and f.told[0] == wanted.told[0] for f in rest)
-            if whole and sum(f.told[1] for f in rest) >= hazard.count:
+            whole = any(
+                f.places == wanted.places and f.hazard.kind == wanted.hazard.kind for f in rest
+            )
+            if whole and sum(f.hazard.count for f in rest) >= hazard.count:
                 raise _Failed
             self._compare(facts, [], self.trials[0])
             lesser = lesser or bool(rest)
@@ -314,9 +317,9 @@ class SourceSearch:
     def _obstacle(self, hazard: Hazard) -> str:
         """Why no edit was found, as far as the statements tell."""
         text = "no cure: no __syncthreads() between two statements removes this race alone"
-        if WITHIN_WARP in hazard.message:
+        if hazard.reach == "lane":
             text = text.replace("__syncthreads", "__syncwarp")
-        if len(hazard.involved) < 2 or hazard.kind == "waw-race":
+        if len(hazard.involved) < 2 or not hazard.row.reads:
             return text
         points = [self._points(hazard, i) for i in (0, 1)]
         if not all(points):
@@ -324,7 +327,7 @@ class SourceSearch:
         one, two = (self.syntax.levels(several) for several in points)
         both = reads_and_writes(self.syntax, one, two, (points[0][0], points[1][0]))
         collide = any(
-            h.kind == "waw-race" and h.places & hazard.places and curable(h) for h in self.hazards
+            not h.row.reads and h.places & hazard.places and curable(h) for h in self.hazards
         )
         if both is None or collide:
             near = self._missed.get(id(hazard))
@@ -390,8 +393,6 @@ def _group(hazard: Hazard) -> int:
 
 def curable(hazard: Hazard) -> bool:
     """Whether a barrier might order its accesses."""
-    if not hazard.kind.endswith("-race") or len({item.block for item in hazard.involved}) != 1:
+    if not hazard.row.is_race or len({item.block for item in hazard.involved}) != 1:
         return False
-    return hazard.severity == "error" or (
-        WITHIN_WARP in hazard.message and "every write leaves the same value" not in hazard.notes
-    )
+    return hazard.severity == "error" or (hazard.reach == "lane" and hazard.case != EQUAL)

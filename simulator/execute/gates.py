@@ -131,7 +131,7 @@ class Gates:
         """Nothing else can run: the lanes that a mask names never come."""
         number = min(self.parked)
         mask = self.parked.pop(number)
-        self.machine.listener.event("bad-mask", self.machine.program.blocks[number], mask)
+        self.machine.listener.event("absent", self.machine.program.blocks[number], mask)
         self._open(number, mask)
 
     def _open(self, number: int, lanes: Any) -> None:

@@ -100,5 +100,5 @@ class Listener(Protocol):
     def warp_sync(self, lanes: Any, members: Any) -> None:
         """Lanes pass ``bar.warp.sync``, each with its member mask (uint32)."""
 
-    def event(self, kind: str, block: CompiledBlock, lanes: Any) -> None:
-        """``trap``, ``assert``, ``bad-mask``, or ``left-out`` (of one's own member mask)."""
+    def event(self, name: str, block: CompiledBlock, lanes: Any) -> None:
+        """``trap``, ``assert``; of lanes in a member mask: ``absent``; not in it: ``left-out``."""

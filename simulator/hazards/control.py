@@ -7,7 +7,7 @@ the same report: examples are the lowest thread of the lowest block.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,8 +18,20 @@ from kernels.ptx.module import Instruction
 from ..compile.program import CompiledBlock
 from ..execute.waiting import Apart, Branch, Stuck
 from ..geometry import Geometry
-from .hazard import SEVERITIES, Hazard, Involved, Triple
+from .hazard import Hazard, Involved, Triple
+from .kinds import (
+    ASSERT,
+    BAD_MASK,
+    BARRIER_DIVERGENCE,
+    DEADLOCK,
+    IN_PART,
+    LIVELOCK,
+    TRAP,
+    Case,
+    HazardKind,
+)
 from .sources import Sources
+from .text import triple
 
 
 class Who:
@@ -76,11 +88,6 @@ class Who:
         return self.where(last, 0)[0] == (last, 0, 0)
 
 
-def triple(t: Triple | None) -> str:
-    """A coordinate, for reading."""
-    return f"({t[0]},{t[1]},{t[2]})" if t else "?"
-
-
 @dataclass
 class _Part:
     """Instructions of one source line that take part, and who executes them."""
@@ -93,32 +100,19 @@ class _Part:
 
 @dataclass
 class _Group:
-    """What makes one hazard."""
+    """What makes one hazard: a case of a kind at some source lines."""
 
-    kind: str
-    how: str
-    parts: dict[Any, _Part] = field(default_factory=dict)
+    kind: HazardKind
+    case: str
+    parts: dict[tuple[str, object], _Part] = field(default_factory=dict)
     value: int = 0
     part: int = 0
 
 
-_TEXTS = {
-    "return": "a barrier after some threads of the block have exited",
-    "skip": "a barrier in divergent code: some threads skip it and leave the kernel",
-    "rounds": "a barrier in divergent code, which all happen to reach",
-    "places": "threads of a block wait at different barriers",
-    "warp": "lanes of one warp come to a barrier apart from each other",
-    "count": "a barrier for {value:,} threads: the count has to be a multiple of 32",
-    "number": "barrier number {value:,}: a block has 16 barriers, 0 to 15",
-    "never": "threads wait at a barrier that others never reach",
-    "crossed": "threads wait at different barriers, each for the others",
-    "trap": "the kernel executed a trap",
-    "assert": "an assertion failed",
-    "bad-mask": "a member mask names lanes that never come to this instruction",
-    "left-out": "threads execute this, and their own member mask leaves them out",
-    "repeats": "threads loop for ever: whatever runs next, nothing changes any more",
-    "limit": "gave up after {value:,} steps (--step-limit), while threads still ran",
+_EVENTS = {"trap": (TRAP, ""), "assert": (ASSERT, "")} | {
+    case: (BAD_MASK, case) for case in BAD_MASK.cases
 }
+"""What the machine's word for an event is here."""
 
 
 class Control:
@@ -126,16 +120,16 @@ class Control:
 
     Args:
         sources: The source lines.
-        instruction: Makes an instruction's part in a hazard.
+        involved: Makes an instruction's part in a hazard.
     """
 
     def __init__(self, sources: Sources, involved: Callable[..., Involved]) -> None:
         self.sources, self.involved = sources, involved
-        self.groups: dict[Any, _Group] = {}
+        self.groups: dict[tuple[object, ...], _Group] = {}
         self.geometry: Geometry
 
-    def _group(self, kind: str, how: str, *key: Any) -> _Group:
-        return self.groups.setdefault((kind, how, *key), _Group(kind, how))
+    def _group(self, kind: HazardKind, case: str, *lines: object) -> _Group:
+        return self.groups.setdefault((kind.name, case, *lines), _Group(kind, case))
 
     def _part(self, group: _Group, role: str, ins: Instruction | None, lanes: Any) -> _Part | None:
         if ins is None:
@@ -158,7 +152,7 @@ class Control:
         if apart.how == "gone":
             self._gone(apart, end)
             return
-        group = self._group("barrier-divergence", apart.how, line_of(end))
+        group = self._group(BARRIER_DIVERGENCE, apart.how, line_of(end))
         group.value = apart.value
         self._part(group, "waits", end, apart.lanes)
         for block, lanes in apart.elsewhere:
@@ -171,12 +165,12 @@ class Control:
         for branch in apart.branches:
             known = known | branch.lanes
             early = branch.leaves and self._returns(branch.block)
-            group = self._group("barrier-divergence", "return" if early else "skip", line_of(end))
+            group = self._group(BARRIER_DIVERGENCE, "return" if early else "skip", line_of(end))
             self._part(group, "waits", end, apart.lanes)
             self._branches(group, [branch], "exited" if early else "branch")
         unknown = apart.others & ~known
         if unknown.any():
-            group = self._group("barrier-divergence", "return", line_of(end))
+            group = self._group(BARRIER_DIVERGENCE, "return", line_of(end))
             self._part(group, "waits", end, apart.lanes)
             self._part(group, "exited", end, unknown)
 
@@ -202,7 +196,7 @@ class Control:
             assert end is not None
             ends = [block.block.end for block, _ in apart.elsewhere]
             lines = sorted({str(line_of(e)) for e in (end, *ends) if e})
-            group = self._group("deadlock", "crossed" if len(lines) > 1 else "never", *lines)
+            group = self._group(DEADLOCK, "crossed" if len(lines) > 1 else "never", *lines)
             group.value = apart.value
             self._part(group, "waits", end, apart.lanes)
             self._branches(group, apart.branches)
@@ -210,17 +204,17 @@ class Control:
             ins = next(iter(cycle(number)), None)
             if ins is None:
                 continue
-            kind = "livelock" if stuck.why == "repeats" and not stuck.waiting else "deadlock"
+            kind = LIVELOCK if stuck.why == "repeats" and not stuck.waiting else DEADLOCK
             group = self._group(kind, stuck.why, line_of(ins))
             group.value, group.part = stuck.steps, stuck.part
             self._part(group, "loops", ins, mask)
 
-    def event(self, kind: str, block: CompiledBlock, lanes: Any) -> None:
-        """``trap``, a failed ``assert``, or a warp instruction with a wrong member mask."""
-        ins = block.block.end if kind in ("trap", "assert") else block.block.body[0]
+    def event(self, name: str, block: CompiledBlock, lanes: Any) -> None:
+        """See ``waiting.Listener``."""
+        kind, case = _EVENTS[name]
+        ins = block.block.body[0] if case else block.block.end
         assert ins is not None
-        group = self._group("bad-mask" if kind == "left-out" else kind, kind, line_of(ins))
-        self._part(group, "left out" if kind == "left-out" else "at", ins, lanes)
+        self._part(self._group(kind, case, line_of(ins)), kind.case(case).role, ins, lanes)
 
     # -- texts ------------------------------------------------------------------------
 
@@ -240,53 +234,31 @@ class Control:
         held = {line_of(p.instruction) for p in parts if p.role == "waits"}
         shown = [p for p in parts if p.role == "waits" or line_of(p.instruction) not in held]
         involved = tuple(self.involved(p.role, p.instruction, *p.who.example) for p in shown)
-        warning = group.how in ("return", "skip", "rounds")
+        said = group.kind.case(group.case)
         return Hazard(
-            group.kind,
-            _TEXTS[group.how].format(value=group.value),
-            "warning" if warning else SEVERITIES[group.kind],
+            group.kind.name,
+            said.message.format(value=group.value),
+            said.severity,
             involved=involved,
             count=max(p.who.count for p in parts),
-            notes=tuple(self._notes(group, parts)),
+            notes=tuple(self._notes(group, said, parts)),
+            case=group.case,
         )
 
-    def _notes(self, group: _Group, parts: list[_Part]) -> list[str]:
-        notes = []
-        for part in parts:
-            if part.role not in ("branch", "exited"):
-                continue
-            line = self._line(part.instruction)
-            if group.how == "return":
-                notes.append(f"{part.who} leave at {line}, before it")
-            elif group.how in ("skip", "never"):
-                notes.append(f"{line} keeps {part.who} from it")
-            else:
-                notes.append(f"{line} sends {part.who} another way")
-        if group.how == "never" and group.value:
-            here = [part.who for part in parts if part.role == "waits"]
-            notes.append(
-                f"it waits for {group.value} threads; there are {', '.join(map(str, here))}"
-            )
+    def _notes(self, group: _Group, said: Case, parts: list[_Part]) -> Iterator[str]:
+        branches = [part for part in parts if part.role in ("branch", "exited")]
+        for part in branches:
+            yield said.branch.format(who=part.who, line=self._line(part.instruction))
+        if said.waits and group.value:
+            here = ", ".join(str(part.who) for part in parts if part.role == "waits")
+            yield said.waits.format(value=group.value, who=here)
         if group.part:
-            notes.append(f"{group.part:,} blocks of the grid ran together, more than a GPU holds")
-        advice = self._advice(group, parts)
-        return [*notes, advice] if advice else notes
-
-    def _advice(self, group: _Group, parts: list[_Part]) -> str:
-        """What to do."""
-        branch = next((p for p in parts if p.role in ("branch", "exited")), None)
-        if group.how == "warp":
-            return "all lanes of a warp have to come to bar.sync at once"
-        if branch is None:
-            return ""
-        line = self._line(branch.instruction)
-        if group.how == "return":
-            return f"return after the barrier, or put the work under an if instead: {line}"
-        if group.how == "places":
-            return f"one barrier for all: behind the {self._word(branch)}, {line}"
-        if group.how in ("skip", "rounds", "never"):
-            return f"move the barrier out of the {self._word(branch)}, {line}"
-        return ""
+            yield IN_PART.format(part=group.part)
+        if said.note:
+            yield said.note
+        if said.advice and branches:
+            first = branches[0]
+            yield said.advice.format(line=self._line(first.instruction), word=self._word(first))
 
     def _line(self, ins: Instruction) -> str:
         return f"line {ins.location.user.line}" if ins.location else f"PTX line {ins.line}"

@@ -1,9 +1,10 @@
-"""What hazards say: each text stands here, once."""
+"""Hazards are collected here: what each of them says stands with its kind (``kinds.py``)."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,12 +19,20 @@ from ..memory.site import Site
 from ..memory.spaces import Home
 from ..races.book import RaceBook
 from .control import Control, Who, line_of
-from .hazard import SEVERITIES, Hazard, Involved, Triple
+from .hazard import Hazard, Involved, Triple
+from .kinds import KINDS, UNINITIALISED, UNSET_CONSTANT, HazardKind
 from .naming import spot
+from .parts import ROLES, VERBS
 from .sources import Sources
 
-_VERBS = {"load": "read", "store": "write", "atomic": "atomic access"}
-_ROLES = {"load": "read", "store": "write", "atomic": "atomic"}
+
+class _Key(NamedTuple):
+    """What makes two findings one: the kind, the source line, the variable and the role."""
+
+    kind: str
+    line: object
+    variable: str
+    role: str
 
 
 class Findings:
@@ -41,11 +50,11 @@ class Findings:
             for operand in ins.operands
         )
         self.grid, self.shape = grid, block
-        self.found: dict[Any, Hazard] = {}
+        self.found: dict[_Key, Hazard] = {}
         self.control = Control(self.sources, self.involved)
         self.races = RaceBook(program, steering, self._place, self._part, self._thread, self._block)
         self.local_reads: dict[int, set[int]] = {}
-        self.unwritten: dict[Any, set[int]] = {}
+        self.unwritten: dict[_Key, set[int]] = {}
         self.geometry: Geometry
 
     def start(self, geometry: Geometry) -> None:
@@ -74,19 +83,22 @@ class Findings:
         )  # fmt: skip
 
     def _add(
-        self, kind: str, message: str, role: str, ins: Instruction | None, count: int,
-        thread: Triple | None = None, block: Triple | None = None, **more: Any,
+        self, kind: HazardKind, role: str, ins: Instruction, count: int,
+        thread: Triple | None, block: Triple | None, space: str, variable: str,
+        element: int | None, words: Mapping[str, object], case: str = "",
     ) -> None:  # fmt: skip
-        key = (kind, line_of(ins) if ins else 0, more.get("variable", ""), role)
+        """A finding; ``words`` are for the blanks of the text that its row has for the case."""
+        key = _Key(kind.name, line_of(ins), variable, role)
         if key in self.found:
             hazard = self.found[key]
             hazard.count += count
-            if ins:
-                hazard.involved = (self._also(hazard.involved[0], ins), *hazard.involved[1:])
+            hazard.involved = (self._also(hazard.involved[0], ins), *hazard.involved[1:])
             return
-        involved = (self.involved(role, ins, thread, block),) if ins else ()
-        severity = more.pop("severity", SEVERITIES[kind])
-        self.found[key] = Hazard(kind, message, severity, involved=involved, count=count, **more)
+        said = kind.case(case)
+        self.found[key] = Hazard(
+            kind.name, said.message.format_map(words), said.severity, space, variable, element,
+            (self.involved(role, ins, thread, block),), count, case=case,
+        )  # fmt: skip
 
     def _part(
         self, role: str, copies: list[Instruction], thread: Triple, block: Triple
@@ -109,27 +121,20 @@ class Findings:
     # -- memory -------------------------------------------------------------------
 
     def memory(
-        self, kind: str, site: Site, relative: int, home: Home | None,
+        self, name: str, site: Site, relative: int, home: Home | None,
         thread: Triple, block: Triple, count: int,
     ) -> None:  # fmt: skip
-        """A bad access; ``relative`` is the distance in bytes from the start of ``home``."""
-        verb = _VERBS[site.kind]
+        """A bad access, by its hazard's name; ``relative``: bytes from the start of ``home``."""
+        kind = KINDS[name]
         at = spot(home, relative, site, self.layout, self.functions)
-        space = at.space
-        if kind == "misaligned":
-            message = f"misaligned {verb} of {at.text}: not a multiple of {site.width} bytes"
-        elif kind == "address-space":
-            space = site.space
-            message = f"{verb} as {site.space} memory of an address that is not: {at.text}"
-        elif kind == "read-only":
-            message = f"{verb} to read-only {at.text}"
-        elif home is None:
-            message = f"{verb} outside any array, at address {at.text}"
-        else:
-            message = f"{verb} out of bounds: {at.text} ({at.extent})"
+        words = {
+            "verb": VERBS[site.kind], "place": at.text, "extent": at.extent,
+            "space": site.space, "width": site.width,
+        }  # fmt: skip
         self._add(
-            kind, message, _ROLES[site.kind], site.instruction, count, thread, block,
-            space=space, variable=at.variable, element=at.element,
+            kind, ROLES[site.kind], site.instruction, count, thread, block,
+            site.space if kind.by_instruction else at.space, at.variable, at.element, words,
+            "nowhere" if home is None else "",
         )  # fmt: skip
 
     def uninitialised(self, space: str, site: Site, address: Any, thread: Any, column: Any) -> None:
@@ -137,41 +142,42 @@ class Findings:
         name, element = self._place(space, int(address[0]), site)
         if space == "local":
             self.local_reads.setdefault(site.number, set()).update(np.unique(address).tolist())
-        g = self.geometry
         if space == "shared":
-            places = (g.blocks[column] << 32) + address // site.size
+            places = (self.geometry.blocks[column] << 32) + address // site.size
             self._unwritten(site, name).update(np.unique(places).tolist())
-        what = f"{space} {name}[{element}]"
+        place = f"{space} {name}[{element}]"
         if name == LOCAL_MEMORY:
-            what = f"byte {int(address[0])} of the thread's local memory"
-        self._add(
-            "uninitialised", f"read of {what} that nothing wrote",
-            "read", site.instruction, len(thread),
-            self._thread(int(thread[0])), g.block_at(int(column[0])),
-            space=space, variable=name, element=element,
-        )  # fmt: skip
+            place = f"byte {int(address[0])} of the thread's local memory"
+        self._unset("read", site, place, space, name, element, thread, column)
 
     def unset(self, site: Site, name: str, elements: Any, thread: Any, column: Any) -> None:
         """Reads of global memory that is as ``cudaMalloc`` left it."""
         element = int(elements[0])
         self._unwritten(site, name).update(np.unique(elements).tolist())
+        role, place = ROLES[site.kind], f"global {name}[{element}]"
+        self._unset(role, site, place, "global", name, element, thread, column)
+
+    def _unset(
+        self, role: str, site: Site, place: str, space: str, name: str, element: int,
+        thread: Any, column: Any,
+    ) -> None:  # fmt: skip
         self._add(
-            "uninitialised", f"read of global {name}[{element}] that nothing wrote",
-            _ROLES[site.kind], site.instruction, len(thread), self._thread(int(thread[0])),
-            self.geometry.block_at(int(column[0])), space="global", variable=name, element=element,
+            UNINITIALISED, role, site.instruction, len(thread),
+            self._thread(int(thread[0])), self.geometry.block_at(int(column[0])),
+            space, name, element, {"place": place},
         )  # fmt: skip
 
     def _unwritten(self, site: Site, name: str) -> set[int]:
         """Where a source line read what nothing had written, as ``RaceBook`` names locations."""
-        key = ("uninitialised", line_of(site.instruction), name, "read")
+        key = _Key(UNINITIALISED.name, line_of(site.instruction), name, "read")
         return self.unwritten.setdefault(key, set())
 
     def unset_constant(self, site: Site, name: str, lanes: Any) -> None:
         """A read of constant memory that has no initialiser: nothing can have filled it."""
         who = Who().add(self.geometry, lanes)
         self._add(
-            "unset-constant", f"read of constant {name}, which nothing has filled: zeros here",
-            "read", site.instruction, who.count, *who.example, space="const", variable=name,
+            UNSET_CONSTANT, "read", site.instruction, who.count, *who.example,
+            "const", name, None, {"place": name},
         )  # fmt: skip
 
     def trap(self, ins: Instruction) -> None:
@@ -192,7 +198,7 @@ class Findings:
         left = {line_of(self.sites[n].instruction) for n in self.local_reads if n not in sites}
         lines = {line_of(self.sites[n].instruction) for n in sites} - left
         for key, hazard in list(self.found.items()):
-            if key[0] == "uninitialised" and hazard.space == "local" and key[1] in lines:
+            if key.kind == UNINITIALISED.name and hazard.space == "local" and key.line in lines:
                 del self.found[key]
 
     def _place(self, space: str, address: int, site: Site) -> tuple[str, int]:

@@ -15,30 +15,14 @@ import numpy as np
 from ..analysis.steering import Steering
 from ..compile.program import Program
 from ..hazards.hazard import Hazard, Involved, Triple
+from ..hazards.kinds import EQUAL, RAW_RACE, REACHES, WAR_RACE, WAW_RACE, HazardKind
+from ..hazards.parts import ROLES
 from ..memory.site import Site
 from .lanes import Race
 from .pairs import MOST, Pairs, count_all, distinct
 from .program_order import ProgramOrder
 from .shadow import Conflict, Shadow
 
-_ROLES = {"load": "read", "store": "write", "atomic": "atomic"}
-_RACES = {
-    "raw": "RAW race on {0} (read of what {1} may not have written yet)",
-    "war": "WAR race on {0} (write over what {1} may not have read yet)",
-    "waw": "WAW race on {0} (write over what {1} may have written)",
-}
-_WHO = {"lane": "another lane of the warp", "warp": "another warp", "block": "another block"}
-EQUAL = "every write leaves the same value"
-IN_STEP = "lanes of a warp need __syncwarp() between them"
-_LOST = "an update is lost: both read the old value, and each writes what it made of it"
-_WINS = "lanes of one instruction: which of them wins is not defined"
-_WHY = {
-    "scope": "an atomic of block scope (_block, .cta) is not atomic to other blocks",
-    "size": "strong accesses of different sizes are not atomic to each other",
-    "volatile": "volatile neither makes an update atomic nor orders it: use atomics and fences",
-    "quiet": "the atomic changes nothing (it adds zero, say): it serves as a read",
-}
-_BLOCKS = "no barrier orders two blocks of one launch: use atomics or two launches"
 _LOCATIONS = 100_000
 """Locations of one hazard that are told apart."""
 
@@ -65,7 +49,7 @@ class _Group:
     """
 
     how: str
-    distance: str
+    reach: str
     space: str
     name: str
     threads: int
@@ -85,9 +69,9 @@ class _Group:
         return True in self.turns
 
     @property
-    def kind(self) -> str:
-        """``raw``, ``war`` or ``waw``."""
-        return "waw" if not self.reads else "raw" if self.in_order else "war"
+    def kind(self) -> HazardKind:
+        """Which race it is."""
+        return WAW_RACE if not self.reads else RAW_RACE if self.in_order else WAR_RACE
 
     @property
     def count(self) -> tuple[int, bool]:
@@ -196,7 +180,7 @@ class RaceBook:
         for group in self.groups.values():
             if group.space != space or group.all_pairs is None:
                 continue
-            if not (far if group.distance == "block" else near) or group.how == "quiet":
+            if not (far if group.reach == "block" else near) or group.how == "quiet":
                 group.all_pairs = None if group.pairs.full else group.all_pairs
                 continue
             for shadow in shadows.values():
@@ -220,7 +204,7 @@ class RaceBook:
         raced: set[tuple[str, int]] = set()
         for group in self.groups.values():
             reading = {self.sites[n].line for n in group.sides[1]} if group.reads else set()
-            if group.kind == "raw" and group.name == name and line in reading:
+            if group.kind is RAW_RACE and group.name == name and line in reading:
                 if len(group.places) >= _LOCATIONS:
                     return True
                 raced |= group.places
@@ -263,12 +247,13 @@ class RaceBook:
         return hazard
 
     def _hazard(self, group: _Group) -> Hazard:
-        severity, note = self._judge(group)
+        case = self._case(group)
+        said = group.kind.case(case)
         example = group.examples[group.in_order]
         sides = group.sides if group.in_order else group.sides[::-1]
         involved = tuple(
             self.involve(
-                _ROLES[self.sites[site].kind],
+                ROLES[self.sites[site].kind],
                 [self.sites[n].instruction for n in (site, *sorted(side - {site}))],
                 self.thread(number % group.threads), self.block(number // group.threads),
             )
@@ -276,41 +261,43 @@ class RaceBook:
                 example.sites, sides, (example.first, example.second), strict=True
             )
         )  # fmt: skip
-        message = _RACES[group.kind].format(f"{group.space} {group.name}", _WHO[group.distance])
+        place, who = f"{group.space} {group.name}", REACHES[group.reach]
         return Hazard(
-            f"{group.kind}-race", message, severity, group.space, group.name, example.element,
-            involved, notes=(note,) if note else (),
+            group.kind.name, said.message.format(place=place, who=who), said.severity,
+            group.space, group.name, example.element, involved,
+            notes=(said.note,) if said.note else (), case=case, reach=group.reach,
         )  # fmt: skip
 
-    def _judge(self, group: _Group) -> tuple[str, str]:
-        """Severity, and the sentence that says why."""
-        near = group.distance == "lane"
-        why = _WHY.get(group.how, "")
+    def _case(self, group: _Group) -> str:
+        """Why it is as severe as it is: a case of its kind."""
+        near, everywhere = group.reach == "lane", group.space == "global"
+        volatile = group.how == "volatile"
         if group.how == "quiet":
-            return "warning", why
-        if group.kind != "waw":
-            if group.how == "volatile":
-                return ("warning" if near or group.space == "global" else "error"), why
+            return "quiet"
+        if group.reads:
+            if volatile:
+                return "polled" if near or everywhere else "volatile"
             if near:
-                return "warning", IN_STEP
-            return "error", why or (_BLOCKS if group.distance == "block" else "")
-        one_line = group.one_line
-        if group.how == "volatile" and group.space == "global":
-            return "warning", why if group.unequal else EQUAL
-        if (one_line or not near) and self._loses_update(group):
-            return "error", _LOST
-        if not group.unequal:
-            return "warning", EQUAL
-        if near:
-            return ("error", _WINS) if one_line else ("warning", IN_STEP)
-        return "error", why or (_BLOCKS if group.distance == "block" else "")
+                return "in step"
+        else:
+            if volatile and everywhere:
+                return "polled" if group.unequal else EQUAL
+            if (group.one_line or not near) and self._loses_update(group):
+                return "lost"
+            if not group.unequal:
+                return EQUAL
+            if near:
+                return "one instruction" if group.one_line else "in step"
+        if group.how in group.kind.cases:
+            return group.how
+        return "blocks" if group.reach == "block" else ""
 
     def _loses_update(self, group: _Group) -> bool:
         """Whether what is written was made of a value that the others' writes race with."""
         reads = {
             number
             for other in self.groups.values()
-            if other.kind != "waw" and (other.space, other.name) == (group.space, group.name)
+            if other.reads and (other.space, other.name) == (group.space, group.name)
             for number in other.sides[1]
             if self.sites[number].kind == "load"
         }
@@ -343,7 +330,7 @@ def _everywhere(one: Any, other: Any, threads: int, group: _Group) -> int | None
     """Pairs of all that accessed the same location."""
     places = np.intersect1d(one // threads, other // threads)
     sides = [list(_by_place(keys, places, threads)) for keys in (one, other)]
-    return count_all(sides[0], sides[1], group.threads)[group.distance]
+    return count_all(sides[0], sides[1], group.threads)[group.reach]
 
 
 def _by_place(keys: Any, places: Any, threads: int) -> Iterator[Any]:

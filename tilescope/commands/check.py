@@ -163,6 +163,6 @@ def _demonstrate(checker: Checker, builds: Collection[str]) -> Difference | None
 def _text(verdict: Verdict, most: int, show: bool, difference: Difference | None) -> str:
     text = findings(verdict, most)
     if show:
-        racy = any(hazard.kind.endswith("-race") for hazard in verdict.hazards)
+        racy = any(hazard.row.is_race for hazard in verdict.hazards)
         text += "\n\n" + demonstration(difference, racy)
     return text

@@ -108,6 +108,6 @@ def _story(
     agreements: list[Agreement] = []
     if target.launch is not None and target.expected is not None:
         agreements = target.launch.compare(target.expected)
-    if any(hazard.kind.endswith("-race") for hazard in run.hazards):
+    if any(hazard.row.is_race for hazard in run.hazards):
         find_cures(target.kernel, run, launch)
     return Story(run, target.name, settled(target), [a.to_dict() for a in agreements])

@@ -194,11 +194,11 @@ def hazards(run: Run) -> list[dict[str, Any]]:
 
 
 def _hazard(hazard: Hazard) -> dict[str, Any]:
-    made = hazard.to_dict()
-    for item in made["involved"]:
-        item["file"] = shown_path(item["file"])
-    made["cure"] = None
-    return made | {
+    return hazard.to_dict() | {
+        "involved": [
+            item.to_dict() | {"file": shown_path(item.source.file)} for item in hazard.involved
+        ],
+        "cure": None,
         "cure_text": str(hazard.cure) if hazard.cure else "",
         "cure_line": hazard.cure.source.line if hazard.cure else 0,
     }

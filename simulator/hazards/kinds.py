@@ -1,0 +1,257 @@
+"""Every kind of hazard, a row each: which check finds it, how severe it is, what is said of it.
+
+Who lists kinds reads the rows: SARIF's rules, the severities, the names of the checks, what a
+policy may decide. Besides its row a kind is named in the one file that finds it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way in which a kind of hazard comes about. Texts have blanks, ``{line}`` say.
+
+    Attributes:
+        message: The finding in a sentence; ``severity``: ``error`` or ``warning``. Where empty,
+            the row's.
+        note: What else is to say of it.
+        branch: What a branch does that decides on a barrier; ``advice``: what to do about it.
+        waits: For whom a barrier waits that names a number of threads.
+        role: The part in it of the instruction at which it comes about.
+        policy: What of ``tilescope``'s policy decides on the severity, if people disagree on it.
+    """
+
+    message: str = ""
+    severity: str = ""
+    note: str = ""
+    branch: str = "{line} sends {who} another way"
+    advice: str = ""
+    waits: str = ""
+    role: str = "at"
+    policy: str = ""
+
+
+KINDS: dict[str, HazardKind] = {}
+"""The rows by name, in the order in which they are listed."""
+
+
+@dataclass(frozen=True)
+class HazardKind:
+    """A row; making it puts it into ``KINDS``.
+
+    Attributes:
+        name: What ``Hazard.kind`` says.
+        check: The check that finds it; ``""``: every launch, since it cannot go on.
+        severity: The usual one.
+        title: What it is, in a few words; ``help``: what to do about it.
+        message: The finding in a sentence with blanks.
+        cases: Where it comes about in several ways: these, by name.
+        reads: Of a race: one of the two reads. It may be told as either kind that does, by
+            which access the program names first.
+        ends: Whether it ends a launch before its results are there.
+        by_address: Whether it may be told by an address alone, of no variable.
+        by_instruction: Whether its space is that of the instruction, not of the address.
+    """
+
+    name: str
+    check: str
+    severity: str
+    title: str
+    help: str
+    message: str = ""
+    cases: Mapping[str, Case] = field(default_factory=dict)
+    reads: bool = False
+    ends: bool = False
+    by_address: bool = False
+    by_instruction: bool = False
+
+    def __post_init__(self) -> None:
+        KINDS[self.name] = self
+
+    @property
+    def is_race(self) -> bool:
+        """Whether two threads race."""
+        return self.check == "races"
+
+    def case(self, name: str = "") -> Case:
+        """One of the cases, with what the row says for all of them."""
+        case = self.cases[name] if name else Case()
+        return dataclasses.replace(
+            case, message=case.message or self.message, severity=case.severity or self.severity
+        )
+
+
+REACHES = {"lane": "another lane of the warp", "warp": "another warp", "block": "another block"}
+"""Between whom a race is: how far its two threads are apart."""
+
+_RACE = (
+    "Two threads touch the same bytes, at least one writes, and nothing orders them. Put a "
+    "__syncthreads() between the two lines, or give each thread bytes of its own, or use atomics."
+)
+_VOLATILE = "volatile neither makes an update atomic nor orders it: use atomics and fences"
+EQUAL = "equal"
+"""The case in which every write of a race leaves the same value."""
+_ANY_RACE = {
+    "blocks": Case(note="no barrier orders two blocks of one launch: use atomics or two launches"),
+    "scope": Case(note="an atomic of block scope (_block, .cta) is not atomic to other blocks"),
+    "size": Case(note="strong accesses of different sizes are not atomic to each other"),
+    "volatile": Case(note=_VOLATILE),
+    "polled": Case(severity="warning", note=_VOLATILE),
+    "quiet": Case(
+        severity="warning",
+        note="the atomic changes nothing (it adds zero, say): it serves as a read",
+    ),
+    "in step": Case(
+        severity="warning",
+        note="lanes of a warp need __syncwarp() between them",
+        policy="warp_synchronous",
+    ),
+}
+
+RAW_RACE = HazardKind(
+    "raw-race", "races", "error", "A read races with a write before it", _RACE,
+    "RAW race on {place} (read of what {who} may not have written yet)",
+    _ANY_RACE, reads=True,
+)  # fmt: skip
+WAR_RACE = HazardKind(
+    "war-race", "races", "error", "A write races with a read before it", _RACE,
+    "WAR race on {place} (write over what {who} may not have read yet)",
+    _ANY_RACE, reads=True,
+)  # fmt: skip
+WAW_RACE = HazardKind(
+    "waw-race", "races", "error", "Two writes race", _RACE,
+    "WAW race on {place} (write over what {who} may have written)",
+    _ANY_RACE | {
+        EQUAL: Case(
+            severity="warning", note="every write leaves the same value",
+            policy="equal_writes",
+        ),
+        "lost": Case(
+            note="an update is lost: both read the old value, and each writes what it made "
+            "of it"
+        ),
+        "one instruction": Case(
+            note="lanes of one instruction: which of them wins is not defined"
+        ),
+    },
+)  # fmt: skip
+BARRIER_DIVERGENCE = HazardKind(
+    "barrier-divergence", "barriers", "error",
+    "Threads of a block do not wait at the same barrier",
+    "Every thread of the block has to come to the same __syncthreads(). Move it out of code "
+    "that only some threads enter.",
+    cases={
+        "return": Case(
+            "a barrier after some threads of the block have exited", "warning",
+            branch="{who} leave at {line}, before it",
+            advice="return after the barrier, or put the work under an if instead: {line}",
+        ),
+        "skip": Case(
+            "a barrier in divergent code: some threads skip it and leave the kernel",
+            "warning",
+            branch="{line} keeps {who} from it",
+            advice="move the barrier out of the {word}, {line}",
+        ),
+        "rounds": Case(
+            "a barrier in divergent code, which all happen to reach", "warning",
+            advice="move the barrier out of the {word}, {line}",
+        ),
+        "places": Case(
+            "threads of a block wait at different barriers",
+            advice="one barrier for all: behind the {word}, {line}",
+        ),
+        "warp": Case(
+            "lanes of one warp come to a barrier apart from each other",
+            note="all lanes of a warp have to come to bar.sync at once",
+        ),
+        "count": Case(
+            "a barrier for {value:,} threads: the count has to be a multiple of 32"
+        ),
+        "number": Case("barrier number {value:,}: a block has 16 barriers, 0 to 15"),
+    },
+)  # fmt: skip
+_ENDLESS = Case("threads loop for ever: whatever runs next, nothing changes any more")
+IN_PART = "{part:,} blocks of the grid ran together, more than a GPU holds"
+"""What is said of a launch that was not run as a whole and got stuck."""
+DEADLOCK = HazardKind(
+    "deadlock", "", "error", "Threads wait for something that never happens",
+    "Some threads wait at a barrier that others never reach, or the launch was given up after "
+    "its steps.",
+    cases={
+        "never": Case(
+            "threads wait at a barrier that others never reach",
+            branch="{line} keeps {who} from it",
+            advice="move the barrier out of the {word}, {line}",
+            waits="it waits for {value} threads; there are {who}",
+        ),
+        "crossed": Case("threads wait at different barriers, each for the others"),
+        "repeats": _ENDLESS,
+        "limit": Case("gave up after {value:,} steps (--step-limit), while threads still ran"),
+    },
+    ends=True,
+)  # fmt: skip
+LIVELOCK = HazardKind(
+    "livelock", "", "error", "Threads loop without end",
+    "No fair schedule makes progress: they loop on a value that nobody changes.",
+    cases={"repeats": _ENDLESS},
+    ends=True,
+)  # fmt: skip
+OUT_OF_BOUNDS = HazardKind(
+    "out-of-bounds", "memory", "error", "An access outside the array",
+    "Guard the access with the array's length, or round the launch differently.",
+    "{verb} out of bounds: {place} ({extent})",
+    {"nowhere": Case("{verb} outside any array, at address {place}")},
+    by_address=True,
+)  # fmt: skip
+MISALIGNED = HazardKind(
+    "misaligned", "memory", "error", "A misaligned access",
+    "An access of 2, 4, 8 or 16 bytes needs an address that is a multiple of its size.",
+    "misaligned {verb} of {place}: not a multiple of {width} bytes",
+)  # fmt: skip
+READ_ONLY = HazardKind(
+    "read-only", "memory", "error", "A write to read-only memory",
+    "The array was passed as read-only, or lies in constant memory.",
+    "{verb} to read-only {place}",
+)  # fmt: skip
+ADDRESS_SPACE = HazardKind(
+    "address-space", "memory", "error", "An access through the wrong address space",
+    "A pointer of one address space was used in an instruction for another.",
+    "{verb} as {space} memory of an address that is not: {place}",
+    by_instruction=True,
+)  # fmt: skip
+UNINITIALISED = HazardKind(
+    "uninitialised", "uninitialised", "error", "A read of memory that nothing wrote",
+    "Shared and local memory hold no zeros at the start. Write the element before it is read.",
+    "read of {place} that nothing wrote",
+)  # fmt: skip
+BAD_MASK = HazardKind(
+    "bad-mask", "", "error", "A warp instruction waits for lanes that never come",
+    "The member mask of a shuffle, vote or __syncwarp names lanes that do not execute it.",
+    cases={
+        "absent": Case("a member mask names lanes that never come to this instruction"),
+        "left-out": Case(
+            "threads execute this, and their own member mask leaves them out", role="left out"
+        ),
+    },
+)  # fmt: skip
+ASSERT = HazardKind(
+    "assert", "", "error", "An assertion failed",
+    "An assert() of the kernel was false for some thread.", "an assertion failed",
+)  # fmt: skip
+TRAP = HazardKind(
+    "trap", "", "error", "The kernel executed a trap", "The kernel stopped itself.",
+    "the kernel executed a trap",
+)  # fmt: skip
+UNSET_CONSTANT = HazardKind(
+    "unset-constant", "uninitialised", "warning", "A constant that nothing has filled",
+    "The __constant__ variable has no initial value in the source, and the host's copy into "
+    "it is not part of the launch: it reads as zeros here.",
+    "read of constant {place}, which nothing has filled: zeros here",
+)  # fmt: skip
+
+CHECKS = tuple(dict.fromkeys(row.check for row in KINDS.values() if row.check))
+"""What ``checks`` of a launch may name."""
