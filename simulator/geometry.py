@@ -1,19 +1,34 @@
 """Shapes of a batch: threads and blocks as array axes, lanes and warps as views of them.
 
 A register is a NumPy scalar or an array that broadcasts to ``(Z, Y, X, B)``: the
-block's threads by coordinate, then the batch's blocks, contiguous. A mask is a bool
-array of the same kind; ``None`` is every lane.
+block's threads by coordinate, then the batch's blocks, contiguous. The names of array
+types below say which shape an array has; scalars have the name of the array they stand for.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 Shape = tuple[int, int, int, int]
 WARP = 32
+
+Lanes = NDArray[Any]
+"""A value for each lane, a register's: broadcasts to ``(Z, Y, X, B)``."""
+Mask = NDArray[np.bool_]
+"""Which lanes: broadcasts to ``(Z, Y, X, B)``. ``None`` in place of a mask: every lane."""
+Addresses = NDArray[np.int64]
+"""A byte address for each lane: broadcasts to ``(Z, Y, X, B)``."""
+Rows = NDArray[Any]
+"""A row a thread or a warp: ``(threads or warps, blocks or 1)``; ``by_warp``: lanes between."""
+Flat = NDArray[Any]
+"""One-dimensional: an element for each access, pair, thread or location picked out."""
+
+EVERY_LANE = cast(Mask, np.bool_(True))
+NO_LANE = cast(Mask, np.bool_(False))
 
 
 class Geometry:
@@ -26,7 +41,7 @@ class Geometry:
     """
 
     def __init__(
-        self, grid: tuple[int, int, int], block: tuple[int, int, int], blocks: Any
+        self, grid: tuple[int, int, int], block: tuple[int, int, int], blocks: Flat
     ) -> None:
         self.grid, self.block, self.blocks = grid, block, blocks
         self.columns = len(blocks)
@@ -36,18 +51,18 @@ class Geometry:
         self.everyone = self.threads * grid[0] * grid[1] * grid[2]
         self.warps = -(-self.threads // WARP)
 
-    def full(self, value: Any) -> Any:
+    def full(self, value: Lanes) -> Rows:
         """A value broadcast to ``(threads, blocks)``."""
         return np.broadcast_to(value, self.shape).reshape(self.threads, self.columns)
 
-    def factored(self, value: Any) -> Any:
+    def factored(self, value: Lanes) -> Rows:
         """A value over ``(threads, blocks or 1)``: blocks only where it depends on them."""
         if value.ndim == 0:
             return np.broadcast_to(value, (self.threads, 1))
         shape = (*self.shape[:3], value.shape[3])
         return np.broadcast_to(value, shape).reshape(self.threads, value.shape[3])
 
-    def by_warp(self, value: Any, fill: Any) -> Any:
+    def by_warp(self, value: Lanes, fill: Any) -> Rows:
         """``factored`` as ``(warps, 32, blocks or 1)``, a partial last warp filled up."""
         rows = self.factored(value)
         short = self.warps * WARP - self.threads
@@ -56,42 +71,43 @@ class Geometry:
             rows = np.concatenate([rows, padding])
         return rows.reshape(self.warps, WARP, rows.shape[1])
 
-    def from_rows(self, rows: Any) -> Any:
+    def from_rows(self, rows: Rows) -> Lanes:
         """``(threads or more, blocks or 1)`` back to a register's shape."""
         return rows[: self.threads].reshape(*self.shape[:3], rows.shape[1])
 
     @functools.cached_property
-    def thread_ids(self) -> Any:
+    def thread_ids(self) -> Lanes:
         """Linear thread numbers, shape ``(Z, Y, X, 1)``, int32."""
         return np.arange(self.threads, dtype=np.int32).reshape(*self.shape[:3], 1)
 
     @functools.cached_property
-    def lane_ids(self) -> Any:
+    def lane_ids(self) -> Lanes:
         """``%laneid``, shape ``(Z, Y, X, 1)``, int32."""
         return self.thread_ids % WARP
 
     @functools.cached_property
-    def warp_ids(self) -> Any:
+    def warp_ids(self) -> Lanes:
         """``%warpid``, shape ``(Z, Y, X, 1)``, int32."""
         return self.thread_ids // WARP
 
     @functools.cached_property
-    def existing(self) -> Any:
+    def existing(self) -> Rows:
         """Bits of the lanes that each warp has, uint32 ``(warps, 1)``."""
-        return self.warp_bits(np.bool_(True))
+        return self.warp_bits(EVERY_LANE)
 
-    def warp_bits(self, mask: Any) -> Any:
+    def warp_bits(self, mask: Mask) -> Rows:
         """A mask as one 32-bit word a warp, uint32 ``(warps, blocks or 1)``."""
         lanes = self.by_warp(mask, False)
         packed = np.packbits(lanes, axis=1, bitorder="little").astype(np.uint32)
         weights = np.array([1, 1 << 8, 1 << 16, 1 << 24], np.uint32)[:, None]
-        return (packed * weights).sum(axis=1, dtype=np.uint32)
+        words: Rows = (packed * weights).sum(axis=1, dtype=np.uint32)
+        return words
 
-    def spread(self, per_warp: Any) -> Any:
+    def spread(self, per_warp: Rows) -> Lanes:
         """A value a warp, ``(warps, blocks or 1)``, given to each of its threads."""
         return self.from_rows(np.repeat(per_warp, WARP, axis=0))
 
-    def active(self, mask: Any) -> tuple[int, int]:
+    def active(self, mask: Mask | None) -> tuple[int, int]:
         """Number of threads and of warps in which a mask has any."""
         if mask is None:
             return self.lanes, self.warps * self.columns
@@ -131,20 +147,20 @@ class Geometry:
 class WarpView:
     """What a warp-synchronous instruction sees: lanes of a warp, and which are active."""
 
-    def __init__(self, geometry: Geometry, mask: Any) -> None:
+    def __init__(self, geometry: Geometry, mask: Mask | None) -> None:
         self.geometry = geometry
-        self.mask = np.bool_(True) if mask is None else mask
+        self.mask = EVERY_LANE if mask is None else mask
         self.lane = geometry.lane_ids
 
-    def active(self) -> Any:
+    def active(self) -> Lanes:
         """The warp's active lanes, a uint32 for each thread."""
         return self.geometry.spread(self.geometry.warp_bits(self.mask))
 
-    def ballot(self, predicate: Any) -> Any:
+    def ballot(self, predicate: Mask) -> Lanes:
         """The lanes where the predicate holds, a uint32 for each thread."""
         return self.geometry.spread(self.geometry.warp_bits(predicate))
 
-    def gather(self, value: Any, lane: Any) -> Any:
+    def gather(self, value: Lanes, lane: Lanes) -> Lanes:
         """Each thread's ``value`` of the given lane of its own warp."""
         g = self.geometry
         if value.ndim == 0:
@@ -156,12 +172,12 @@ class WarpView:
         rows = np.broadcast_to(rows, (rows.shape[0], index.shape[1]))
         return g.from_rows(np.take_along_axis(rows, index.astype(np.intp), axis=0))
 
-    def reduce(self, operation: Any, value: Any) -> Any:
+    def reduce(self, operation: np.ufunc, value: Lanes) -> Lanes:
         """A reduction over all 32 lanes, given to each thread."""
         g = self.geometry
         lanes = g.by_warp(value, value.dtype.type(0))
         if g.threads % WARP:  # absent lanes repeat the warp's first, or are neutral for sums
-            absent = g.by_warp(np.bool_(True), False)
+            absent = g.by_warp(EVERY_LANE, False)
             first = (
                 lanes[:, :1] if operation not in (np.add, np.bitwise_xor) else lanes.dtype.type(0)
             )

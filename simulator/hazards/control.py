@@ -17,7 +17,7 @@ from kernels.ptx.module import Instruction
 
 from ..compile.program import CompiledBlock
 from ..execute.waiting import Apart, Branch, Stuck
-from ..geometry import Geometry
+from ..geometry import EVERY_LANE, NO_LANE, Geometry, Mask
 from .hazard import Hazard, Involved, Triple
 from .kinds import (
     ASSERT,
@@ -45,7 +45,7 @@ class Who:
 
     def add(self, g: Geometry, lanes: Any) -> Who:
         """Add lanes of a batch."""
-        full = g.full(np.bool_(True) if lanes is None else lanes)
+        full = g.full(EVERY_LANE if lanes is None else lanes)
         columns = np.flatnonzero(full.any(axis=0))
         if columns.size:
             self.count += int(np.count_nonzero(full))
@@ -161,7 +161,7 @@ class Control:
 
     def _gone(self, apart: Apart, end: Instruction) -> None:
         """Threads left the kernel: by an early return, or past the barrier."""
-        known: Any = np.bool_(False)
+        known: Mask = NO_LANE
         for branch in apart.branches:
             known = known | branch.lanes
             early = branch.leaves and self._returns(branch.block)

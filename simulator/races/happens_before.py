@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..geometry import WARP, Geometry
+from ..geometry import EVERY_LANE, WARP, Geometry
 
 _MUCH = 1 << 20
 """Times that are kept with a fence at most: of each thread that fences, for its whole block."""
@@ -48,7 +48,7 @@ class Order:
     def arrive(self, lanes: Any, number: int, now: int) -> None:
         """``bar.arrive``: what these warps did is seen by those who wait there next."""
         g = self.geometry
-        bits = g.warp_bits(np.bool_(True) if lanes is None else lanes) != 0
+        bits = g.warp_bits(EVERY_LANE if lanes is None else lanes) != 0
         here = np.broadcast_to(bits, (g.warps, g.columns))
         times = self._arrived.setdefault(number, np.zeros((g.warps, g.columns), np.int64))
         first = here & (times == 0)
@@ -87,7 +87,7 @@ class Order:
     def warp_sync(self, lanes: Any, members: Any, now: int) -> None:
         """``bar.warp.sync`` let lanes go; each has met the lanes its member mask names."""
         g = self.geometry
-        on = np.bool_(True) if lanes is None else lanes
+        on = EVERY_LANE if lanes is None else lanes
         bits = np.broadcast_to(g.warp_bits(on), (g.warps, g.columns))
         named = g.full(members)
         everybody = np.repeat(np.broadcast_to(g.existing, bits.shape), WARP, axis=0)[: g.threads]
