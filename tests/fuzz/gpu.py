@@ -56,8 +56,8 @@ OPEN = {
         "ptxas 13.0 takes a constant length modulo 32, above level 0",
 }  # fmt: skip
 """What a program for a GPU is without, and why: docs/measured.md has the readings."""
-NAN = {"f64": 0x7FFA5A5A5A5A5A5A, "f32": 0xFFDA5A5A, "f16": 0xFF5A, "bf16": 0xFFDA}
-"""A NaN of each type that nothing else makes."""
+NAN = {"f64": 0x7FFA5A5A5A5A5A5A, "f32": 0x7FDA5A5A, "f16": 0x7F5A, "bf16": 0x7FDA}
+"""A NaN of each type that nothing else makes; others have its sign turned."""
 LEVELS = (0, 4)
 
 
@@ -103,18 +103,16 @@ def unpacked(text: str) -> bytes:
 
 def nan_bytes(launch: Launch, wanted: list[bytes]) -> str:
     """Which bytes of the arrays hang on the signs and payloads of NaNs, packed: four at a time."""
-    met = False
+    off = np.zeros(sum(map(len, wanted)) // 4, bool)
+    for negative in (False, True):  # ``copysign`` makes a number of a NaN's sign
 
-    def other(bits: int, kind: str) -> int:
-        nonlocal met
-        met = True
-        return NAN[kind]
+        def other(bits: int, kind: str, negative: bool = negative) -> int:
+            return NAN[kind] | negative << int(kind.lstrip("bf")) - 1
 
-    changed = compare.expected(launch, nan=other)
-    if not met or changed == wanted:
-        return ""
-    a, b = (np.frombuffer(b"".join(arrays), np.uint32) for arrays in (wanted, changed))
-    return packed(np.packbits(np.repeat(a != b, 4)).tobytes())
+        changed = compare.expected(launch, nan=other)
+        a, b = (np.frombuffer(b"".join(arrays), np.uint32) for arrays in (wanted, changed))
+        off |= a != b
+    return packed(np.packbits(np.repeat(off, 4)).tobytes()) if off.any() else ""
 
 
 def carried(arg: Any) -> dict[str, Any]:
