@@ -39,9 +39,9 @@ from .execute.schedule import Schedule
 from .execute.specials import SpecialRegisters, special_registers
 from .execute.waiting import Stuck
 from .geometry import Geometry, WarpView
+from .hazards.findings import Findings
 from .hazards.hazard import Source
 from .hazards.kinds import CHECKS
-from .hazards.report import Findings
 from .hazards.sources import Sources
 from .isa import DTYPES
 from .memory.access import Access, Memories
@@ -198,7 +198,7 @@ class _Job:
         self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", block))
         self.tally = Tally(program)
         self.steering = program.fact(Steering)
-        self.findings = Findings(Sources(kernel), program, self.steering, grid, block)
+        self.findings = Findings(Sources(kernel), program, self.steering)
 
     def run(
         self, order: Schedule, chosen: set[str], closer: dict[int, Any], progress: Progress | None,

@@ -8,7 +8,7 @@ import numpy as np
 
 from .execute.waiting import Apart, Waiting
 from .geometry import Geometry
-from .hazards.report import Findings
+from .hazards.findings import Findings
 from .memory.access import Event
 from .memory.site import Site
 from .memory.spaces import Allocation, ColumnMemory

@@ -18,7 +18,7 @@ from kernels.ptx.module import Instruction
 from ..compile.program import CompiledBlock
 from ..execute.waiting import Apart, Branch, Stuck
 from ..geometry import EVERY_LANE, NO_LANE, Geometry, Mask
-from .hazard import Hazard, Involved, Triple
+from .hazard import Hazard, Triple
 from .kinds import (
     ASSERT,
     BAD_MASK,
@@ -116,15 +116,10 @@ _EVENTS = {"trap": (TRAP, ""), "assert": (ASSERT, "")} | {
 
 
 class Control:
-    """Collects what the machine tells of control.
+    """Collects what the machine tells of control."""
 
-    Args:
-        sources: The source lines.
-        involved: Makes an instruction's part in a hazard.
-    """
-
-    def __init__(self, sources: Sources, involved: Callable[..., Involved]) -> None:
-        self.sources, self.involved = sources, involved
+    def __init__(self, sources: Sources) -> None:
+        self.sources = sources
         self.groups: dict[tuple[object, ...], _Group] = {}
         self.geometry: Geometry
 
@@ -233,7 +228,7 @@ class Control:
         parts = sorted(group.parts.values(), key=lambda p: (order[p.role], p.instruction.line))
         held = {line_of(p.instruction) for p in parts if p.role == "waits"}
         shown = [p for p in parts if p.role == "waits" or line_of(p.instruction) not in held]
-        involved = tuple(self.involved(p.role, p.instruction, *p.who.example) for p in shown)
+        involved = tuple(self.sources.part(p.role, [p.instruction], *p.who.example) for p in shown)
         said = group.kind.case(group.case)
         return Hazard(
             group.kind.name,

@@ -1,15 +1,17 @@
-"""Source lines for reports: their text, and paths a person can read."""
+"""Source lines and instructions as reports tell them."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+from collections.abc import Sequence
 
 from kernels import Kernel
 from kernels.ptx.module import Instruction, Location
 from kernels.reading import plain
 from kernels.toolkit import short_path
 
-from .hazard import Source
+from .parts import Involved, Source, Triple
 
 _LONGEST = 1000
 """Characters of a line at most."""
@@ -48,6 +50,32 @@ class Sources:
         """Where in a toolkit's header the instruction stands, if it does."""
         at = ins.location
         return self._source(at) if at and at is not at.user else None
+
+    def part(
+        self,
+        role: str,
+        copies: Sequence[Instruction],
+        thread: Triple | None = None,
+        block: Triple | None = None,
+    ) -> Involved:
+        """An instruction's part in a hazard, with its copies that unrolling or calls made."""
+        ins = copies[0]
+        item = Involved(
+            role, self.of(ins), ins.name, ins.line, thread, block,
+            self.calls(ins), (), self.inside(ins),
+        )  # fmt: skip
+        for other in copies[1:]:
+            item = self.also(item, other)
+        return item
+
+    def also(self, item: Involved, ins: Instruction) -> Involved:
+        """The part that another copy of an instruction has too: perhaps called from elsewhere."""
+        if not ins.location or not item.calls:
+            return item
+        calls = self.calls(ins)[:1]
+        if not calls or calls[0] in (item.calls[0], *item.also):
+            return item
+        return dataclasses.replace(item, also=(*item.also, *calls))
 
     def _source(self, at: Location) -> Source:
         return Source(short_path(at.file), at.line, self.code(at))

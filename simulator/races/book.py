@@ -1,7 +1,7 @@
-"""Races as they are found, put together to hazards.
+"""Races as they are found: groups of them that will be one hazard each.
 
 Pairs of threads that race at the same two source lines, at the same distance (lanes of a warp,
-warps of a block, blocks) and for the same reason are one hazard.
+warps of a block, blocks) and for the same reason are one group.
 """
 
 from __future__ import annotations
@@ -12,11 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..analysis.steering import Steering
 from ..compile.program import Program
-from ..hazards.hazard import Hazard, Involved, Triple
-from ..hazards.kinds import EQUAL, RAW_RACE, REACHES, WAR_RACE, WAW_RACE, HazardKind
-from ..hazards.parts import ROLES
 from ..memory.site import Site
 from .lanes import Race
 from .pairs import MOST, Pairs, count_all, distinct
@@ -25,9 +21,6 @@ from .shadow import Conflict, Shadow
 
 _LOCATIONS = 100_000
 """Locations of one hazard that are told apart."""
-
-Involve = Callable[[str, Any, Triple, Triple], Involved]
-"""(role, an instruction and its copies, thread, block) to its part in a hazard."""
 
 
 class _Example(NamedTuple):
@@ -40,7 +33,7 @@ class _Example(NamedTuple):
 
 
 @dataclass
-class _Group:
+class RaceGroup:
     """Races that make one hazard, between instructions on ``sides`` (a write's side first).
 
     Attributes:
@@ -69,11 +62,6 @@ class _Group:
         return True in self.turns
 
     @property
-    def kind(self) -> HazardKind:
-        """Which race it is."""
-        return WAW_RACE if not self.reads else RAW_RACE if self.in_order else WAR_RACE
-
-    @property
     def count(self) -> tuple[int, bool]:
         """Pairs, and whether there are exactly so many (or more)."""
         if not self.pairs.full:
@@ -85,22 +73,16 @@ class RaceBook:
     """Where races are written down.
 
     Args:
-        place: Gives variable and element of a shared address (``Findings.place``).
-        involve: Makes a part of a hazard of an instruction.
-        thread, block: Coordinates of a thread in its block, and of a block, by number.
+        place: Gives variable and element of a shared address.
     """
 
     def __init__(
-        self, program: Program, steering: Steering, place: Callable[..., tuple[str, int]],
-        involve: Involve, thread: Callable[[int], Triple], block: Callable[[int], Triple],
-    ) -> None:  # fmt: skip
-        self.sites, self.steering = program.sites, steering
-        self.place, self.involve, self.thread, self.block = place, involve, thread, block
+        self, program: Program, place: Callable[[str, int, Site], tuple[str, int]]
+    ) -> None:
+        self.sites, self.place = program.sites, place
         self.order: ProgramOrder = program.fact(ProgramOrder)
-        self.groups: dict[Any, _Group] = {}
-        self._by_sites: dict[Any, list[_Group]] = {}
-
-    # -- writing down -----------------------------------------------------------------
+        self.groups: dict[tuple[object, ...], RaceGroup] = {}
+        self._by_sites: dict[tuple[object, ...], list[RaceGroup]] = {}
 
     def full(self, race: Race) -> bool:
         """Whether so many pairs of such a race are known that more need not be found."""
@@ -129,7 +111,7 @@ class RaceBook:
         key = (how, race.distance, race.space, name, one.line, other.line, reads)
         group = self.groups.get(key)
         if group is None:
-            group = self.groups[key] = _Group(
+            group = self.groups[key] = RaceGroup(
                 how, race.distance, race.space, name, race.threads, reads, same
             )
         by_sites = self._by_sites.setdefault(_sites(race), [])
@@ -191,122 +173,16 @@ class RaceBook:
                 else:
                     group.all_pairs += found
 
-    # -- hazards ------------------------------------------------------------------------
-
-    def explains(self, read: tuple[str, Any, str, str], places: set[int]) -> bool:
-        """Whether writes that race with a source line's reads are what these found missing.
-
-        Args:
-            read: Ends with the line, the variable and the role (``Findings``).
-            places: The locations.
-        """
-        _, line, name, _ = read
+    def explains(self, line: object, name: str, places: set[int]) -> bool:
+        """Whether writes that race with a source line's reads are what these found missing."""
         raced: set[tuple[str, int]] = set()
         for group in self.groups.values():
             reading = {self.sites[n].line for n in group.sides[1]} if group.reads else set()
-            if group.kind is RAW_RACE and group.name == name and line in reading:
+            if group.in_order and group.name == name and line in reading:
                 if len(group.places) >= _LOCATIONS:
                     return True
                 raced |= group.places
         return bool(raced) and all((name, place) in raced for place in places)
-
-    def hazards(self) -> list[Hazard]:
-        """One for each group; races of the same lines on several variables are joined."""
-        made = [(group, self._hazard(group)) for group in self.groups.values()]
-        joined: list[tuple[Any, _Group, Hazard]] = []
-        for group, hazard in made:
-            key = (hazard.family, hazard.notes)
-            same = next(
-                ((g, h) for k, g, h in joined if k == key and h.places & hazard.places), None
-            )
-            if same is None:
-                joined.append((key, group, hazard))
-                continue
-            first, into = same
-            exact = first.count[1] and group.count[1]
-            first.pairs.update(group.pairs)
-            first.all_pairs = None if not exact else first.all_pairs
-            first.places |= group.places
-            into.involved += tuple(i for i in hazard.involved if i.source not in into.sources)
-            if hazard.variable != into.variable and hazard.variable not in into.also:
-                into.also = (*into.also, hazard.variable)
-        return [self._counted(group, hazard) for _, group, hazard in joined]
-
-    def _counted(self, group: _Group, hazard: Hazard) -> Hazard:
-        hazard.count, exact = group.count
-        hazard.locations = len(group.places)
-        blocks = len(group.pairs.blocks(group.threads))
-        pairs = "pair" if hazard.count == 1 else "pairs"
-        least = "" if exact else "at least "
-        some = "at least " if group.pairs.full else ""
-        text = f"{least}{hazard.count:,} {pairs} of threads in {some}{blocks:,} block"
-        text += "s" if blocks != 1 else ""
-        if hazard.also:
-            text += f"; also on {', '.join(hazard.also)}"
-        hazard.notes = (text, *hazard.notes)
-        return hazard
-
-    def _hazard(self, group: _Group) -> Hazard:
-        case = self._case(group)
-        said = group.kind.case(case)
-        example = group.examples[group.in_order]
-        sides = group.sides if group.in_order else group.sides[::-1]
-        involved = tuple(
-            self.involve(
-                ROLES[self.sites[site].kind],
-                [self.sites[n].instruction for n in (site, *sorted(side - {site}))],
-                self.thread(number % group.threads), self.block(number // group.threads),
-            )
-            for site, side, number in zip(
-                example.sites, sides, (example.first, example.second), strict=True
-            )
-        )  # fmt: skip
-        place, who = f"{group.space} {group.name}", REACHES[group.reach]
-        return Hazard(
-            group.kind.name, said.message.format(place=place, who=who), said.severity,
-            group.space, group.name, example.element, involved,
-            notes=(said.note,) if said.note else (), case=case, reach=group.reach,
-        )  # fmt: skip
-
-    def _case(self, group: _Group) -> str:
-        """Why it is as severe as it is: a case of its kind."""
-        near, everywhere = group.reach == "lane", group.space == "global"
-        volatile = group.how == "volatile"
-        if group.how == "quiet":
-            return "quiet"
-        if group.reads:
-            if volatile:
-                return "polled" if near or everywhere else "volatile"
-            if near:
-                return "in step"
-        else:
-            if volatile and everywhere:
-                return "polled" if group.unequal else EQUAL
-            if (group.one_line or not near) and self._loses_update(group):
-                return "lost"
-            if not group.unequal:
-                return EQUAL
-            if near:
-                return "one instruction" if group.one_line else "in step"
-        if group.how in group.kind.cases:
-            return group.how
-        return "blocks" if group.reach == "block" else ""
-
-    def _loses_update(self, group: _Group) -> bool:
-        """Whether what is written was made of a value that the others' writes race with."""
-        reads = {
-            number
-            for other in self.groups.values()
-            if other.reads and (other.space, other.name) == (group.space, group.name)
-            for number in other.sides[1]
-            if self.sites[number].kind == "load"
-        }
-        writes = [n for side in group.sides for n in side if self.sites[n].kind == "store"]
-        return any(
-            self.steering.flows(self.sites[read], self.sites[write])
-            for read in sorted(reads)
-            for write in writes
-        )
 
 
 def _after(one: Site, other: Site, turn: bool) -> bool:
@@ -315,7 +191,7 @@ def _after(one: Site, other: Site, turn: bool) -> bool:
     return not turn if first == second else first > second
 
 
-def _sites(race: Race) -> tuple[Any, ...]:
+def _sites(race: Race) -> tuple[object, ...]:
     array = race.allocation.number if race.allocation else -1
     return race.other.number, race.site.number, race.how, race.distance, array
 
@@ -326,7 +202,7 @@ def _accesses(shadow: Shadow, sites: set[int]) -> Any:
     return distinct(np.concatenate(keys)) if keys else np.zeros(0, np.int64)
 
 
-def _everywhere(one: Any, other: Any, threads: int, group: _Group) -> int | None:
+def _everywhere(one: Any, other: Any, threads: int, group: RaceGroup) -> int | None:
     """Pairs of all that accessed the same location."""
     places = np.intersect1d(one // threads, other // threads)
     sides = [list(_by_place(keys, places, threads)) for keys in (one, other)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -19,10 +18,11 @@ from ..memory.site import Site
 from ..memory.spaces import Home
 from ..races.book import RaceBook
 from .control import Control, Who, line_of
-from .hazard import Hazard, Involved, Triple
+from .hazard import Hazard, Triple
 from .kinds import KINDS, UNINITIALISED, UNSET_CONSTANT, HazardKind
 from .naming import spot
 from .parts import ROLES, VERBS
+from .races import RaceHazards
 from .sources import Sources
 
 
@@ -38,9 +38,7 @@ class _Key(NamedTuple):
 class Findings:
     """Collects hazards; the same finding at the same source line is one hazard with a count."""
 
-    def __init__(
-        self, sources: Sources, program: Program, steering: Steering, grid: Triple, block: Triple
-    ) -> None:
+    def __init__(self, sources: Sources, program: Program, steering: Steering) -> None:
         self.sources, self.layout, self.sites = sources, program.layout, program.sites
         self.functions = program.module.functions
         self.reads_grid = any(  # the driver's workspace for the barrier of a grid
@@ -49,10 +47,10 @@ class Findings:
             for ins in function.body
             for operand in ins.operands
         )
-        self.grid, self.shape = grid, block
         self.found: dict[_Key, Hazard] = {}
-        self.control = Control(self.sources, self.involved)
-        self.races = RaceBook(program, steering, self._place, self._part, self._thread, self._block)
+        self.control = Control(sources)
+        self.races = RaceBook(program, self._place)
+        self.race_hazards = RaceHazards(self.races, sources, steering)
         self.local_reads: dict[int, set[int]] = {}
         self.unwritten: dict[_Key, set[int]] = {}
         self.geometry: Geometry
@@ -67,20 +65,16 @@ class Findings:
         A read that nothing has written *yet*, because a write that nothing orders came later
         in this schedule, is that race and no hazard of its own.
         """
-        raced = {k for k, places in self.unwritten.items() if self.races.explains(k, places)}
+        raced = {
+            key
+            for key, places in self.unwritten.items()
+            if self.races.explains(key.line, key.variable, places)
+        }
         found = [hazard for key, hazard in self.found.items() if key not in raced]
-        everything = [*found, *self.control.hazards(), *self.races.hazards()]
-        return sorted(everything, key=lambda h: h.severity != "error")
-
-    def involved(
-        self, role: str, ins: Instruction, thread: Triple | None = None, block: Triple | None = None
-    ) -> Involved:
-        """An instruction's part in a hazard."""
-        sources = self.sources
-        return Involved(
-            role, sources.of(ins), ins.name, ins.line, thread, block,
-            sources.calls(ins), (), sources.inside(ins),
-        )  # fmt: skip
+        found += self.control.hazards()
+        if self.races.groups:
+            found += self.race_hazards.hazards(self.geometry)
+        return sorted(found, key=lambda h: h.severity != "error")
 
     def _add(
         self, kind: HazardKind, role: str, ins: Instruction, count: int,
@@ -92,31 +86,13 @@ class Findings:
         if key in self.found:
             hazard = self.found[key]
             hazard.count += count
-            hazard.involved = (self._also(hazard.involved[0], ins), *hazard.involved[1:])
+            hazard.involved = (self.sources.also(hazard.involved[0], ins), *hazard.involved[1:])
             return
         said = kind.case(case)
         self.found[key] = Hazard(
             kind.name, said.message.format_map(words), said.severity, space, variable, element,
-            (self.involved(role, ins, thread, block),), count, case=case,
+            (self.sources.part(role, [ins], thread, block),), count, case=case,
         )  # fmt: skip
-
-    def _part(
-        self, role: str, copies: list[Instruction], thread: Triple, block: Triple
-    ) -> Involved:
-        """The part of an instruction, and of its copies that unrolling or calls made."""
-        item = self.involved(role, copies[0], thread, block)
-        for ins in copies[1:]:
-            item = self._also(item, ins)
-        return item
-
-    def _also(self, item: Involved, ins: Instruction) -> Involved:
-        """The part that another copy of an instruction has too: perhaps called from elsewhere."""
-        if not ins.location or not item.calls:
-            return item
-        calls = self.sources.calls(ins)[:1]
-        if not calls or calls[0] in (item.calls[0], *item.also):
-            return item
-        return dataclasses.replace(item, also=(*item.also, *calls))
 
     # -- memory -------------------------------------------------------------------
 
@@ -161,10 +137,11 @@ class Findings:
         self, role: str, site: Site, place: str, space: str, name: str, element: int,
         thread: Any, column: Any,
     ) -> None:  # fmt: skip
+        g = self.geometry
         self._add(
             UNINITIALISED, role, site.instruction, len(thread),
-            self._thread(int(thread[0])), self.geometry.block_at(int(column[0])),
-            space, name, element, {"place": place},
+            *g.place(int(thread[0]), int(g.blocks[column[0]])), space, name, element,
+            {"place": place},
         )  # fmt: skip
 
     def _unwritten(self, site: Site, name: str) -> set[int]:
@@ -209,11 +186,3 @@ class Findings:
             return f"{space} memory", address // site.size
         name = variable_name(placed.variable.name)
         return name, (address - placed.address) // site.size
-
-    def _thread(self, number: int) -> Triple:
-        x, y, _ = self.shape
-        return number % x, number // x % y, number // (x * y)
-
-    def _block(self, number: int) -> Triple:
-        x, y, _ = self.grid
-        return number % x, number // x % y, number // (x * y)

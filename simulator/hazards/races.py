@@ -1,0 +1,130 @@
+"""Hazards out of the races that were found: of which kind, how severe, who for example."""
+
+from __future__ import annotations
+
+from ..analysis.steering import Steering
+from ..geometry import Geometry
+from ..races.book import RaceBook, RaceGroup
+from .hazard import Hazard
+from .kinds import EQUAL, RAW_RACE, REACHES, WAR_RACE, WAW_RACE, HazardKind
+from .parts import ROLES
+from .sources import Sources
+
+
+class RaceHazards:
+    """Makes hazards.
+
+    Args:
+        book: The races.
+        steering: Which values are made of which.
+    """
+
+    def __init__(self, book: RaceBook, sources: Sources, steering: Steering) -> None:
+        self.book, self.sources, self.steering = book, sources, steering
+        self.sites = book.sites
+
+    def hazards(self, g: Geometry) -> list[Hazard]:
+        """One for each group; races of the same lines on several variables are joined."""
+        made = [(group, self._hazard(group, g)) for group in self.book.groups.values()]
+        joined: list[tuple[object, RaceGroup, Hazard]] = []
+        for group, hazard in made:
+            key = (hazard.family, hazard.notes)
+            same = next(
+                ((known, h) for k, known, h in joined if k == key and h.places & hazard.places),
+                None,
+            )
+            if same is None:
+                joined.append((key, group, hazard))
+                continue
+            first, into = same
+            exact = first.count[1] and group.count[1]
+            first.pairs.update(group.pairs)
+            first.all_pairs = None if not exact else first.all_pairs
+            first.places |= group.places
+            into.involved += tuple(i for i in hazard.involved if i.source not in into.sources)
+            if hazard.variable != into.variable and hazard.variable not in into.also:
+                into.also = (*into.also, hazard.variable)
+        return [_counted(group, hazard) for _, group, hazard in joined]
+
+    def _hazard(self, group: RaceGroup, g: Geometry) -> Hazard:
+        kind, case = _kind(group), self._case(group)
+        said = kind.case(case)
+        example = group.examples[group.in_order]
+        sides = group.sides if group.in_order else group.sides[::-1]
+        involved = tuple(
+            self.sources.part(
+                ROLES[self.sites[site].kind],
+                [self.sites[n].instruction for n in (site, *sorted(side - {site}))],
+                *g.place(number % group.threads, number // group.threads),
+            )
+            for site, side, number in zip(
+                example.sites, sides, (example.first, example.second), strict=True
+            )
+        )  # fmt: skip
+        place, who = f"{group.space} {group.name}", REACHES[group.reach]
+        return Hazard(
+            kind.name, said.message.format(place=place, who=who), said.severity,
+            group.space, group.name, example.element, involved,
+            notes=(said.note,) if said.note else (), case=case, reach=group.reach,
+        )  # fmt: skip
+
+    def _case(self, group: RaceGroup) -> str:
+        """Why it is as severe as it is: a case of its kind."""
+        near, in_global = group.reach == "lane", group.space == "global"
+        volatile = group.how == "volatile"
+        if group.how == "quiet":
+            return "quiet"
+        if group.reads:
+            if volatile:
+                return "polled" if near or in_global else "volatile"
+            if near:
+                return "in step"
+        else:
+            if volatile and in_global:
+                return "polled" if group.unequal else EQUAL
+            if (group.one_line or not near) and self._loses_update(group):
+                return "lost"
+            if not group.unequal:
+                return EQUAL
+            if near:
+                return "one instruction" if group.one_line else "in step"
+        if group.how in _kind(group).cases:
+            return group.how
+        return "blocks" if group.reach == "block" else ""
+
+    def _loses_update(self, group: RaceGroup) -> bool:
+        """Whether what is written was made of a value that the others' writes race with."""
+        reads = {
+            number
+            for other in self.book.groups.values()
+            if other.reads and (other.space, other.name) == (group.space, group.name)
+            for number in other.sides[1]
+            if self.sites[number].kind == "load"
+        }
+        writes = [n for side in group.sides for n in side if self.sites[n].kind == "store"]
+        return any(
+            self.steering.flows(self.sites[read], self.sites[write])
+            for read in sorted(reads)
+            for write in writes
+        )
+
+
+def _kind(group: RaceGroup) -> HazardKind:
+    """Which race it is."""
+    return WAW_RACE if not group.reads else RAW_RACE if group.in_order else WAR_RACE
+
+
+def _counted(group: RaceGroup, hazard: Hazard) -> Hazard:
+    """The hazard, once nothing is joined to it any more."""
+    hazard.count, exact = group.count
+    hazard.locations = len(group.places)
+    blocks = len(group.pairs.blocks(group.threads))
+    pairs = "pair" if hazard.count == 1 else "pairs"
+    least = "" if exact else "at least "
+    some = "at least " if group.pairs.full else ""
+    text = f"{least}{hazard.count:,} {pairs} of threads in {some}{blocks:,} block"
+    text += "s" if blocks != 1 else ""
+    if hazard.also:
+        text += f"; also on {', '.join(hazard.also)}"
+    hazard.notes = (text, *hazard.notes)
+    return hazard
