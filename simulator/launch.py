@@ -51,8 +51,8 @@ from .observe.counters import TrafficCounter
 from .observe.tally import Tally, collect
 from .observe.trace import Trace, compile_traced
 from .observers import Checks, ConstantCheck, GlobalCheck, LocalCheck
+from .races.accesses import LookCloser
 from .races.detector import RaceCheck
-from .races.lanes import LookCloser
 from .run import Run
 
 LANES = 1 << 16

@@ -13,8 +13,8 @@ from .memory.access import Event
 from .memory.site import Site
 from .memory.spaces import Allocation, ColumnMemory
 from .observe.trace import Trace
+from .races.accesses import flatten
 from .races.detector import RaceCheck
-from .races.lanes import lanes_of
 
 
 class Checks:
@@ -95,7 +95,7 @@ class GlobalCheck:
         if not isinstance(home, Allocation) or home.missing is None:
             return
         g = self.findings.geometry
-        lanes = lanes_of(g, site, event.address, event.mask, g.columns)
+        lanes = flatten(g, site, event.address, event.mask, g.columns)
         places = (lanes.address - home.base)[:, None] + np.arange(site.width)
         if site.kind != "store":
             missing = home.missing[places]

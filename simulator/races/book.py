@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..compile.program import Program
+from ..geometry import Flat
 from ..memory.site import Site
-from .lanes import Race
+from .accesses import Race
 from .pairs import MOST, Pairs, count_all, distinct
 from .program_order import ProgramOrder
 from .shadow import Conflict, Shadow
@@ -89,14 +90,14 @@ class RaceBook:
         groups = self._by_sites.get(_sites(race))
         return bool(groups) and all(group.pairs.full for group in groups or ())
 
-    def add(self, race: Race, conflict: Conflict) -> None:
-        """Pairs of accesses that race; ``race.unequal`` and ``race.quiet`` say more of each."""
-        for quiet in (False, True):
-            at = np.flatnonzero(race.quiet == quiet)
+    def add(self, race: Race, conflict: Conflict, unequal: Flat, quiet: Flat) -> None:
+        """Pairs of accesses that race; ``unequal``, ``quiet``: see ``written.compare``."""
+        for still in (False, True):
+            at = np.flatnonzero(quiet == still)
             if at.size:
-                self._add(race, conflict, at, "quiet" if quiet else race.how)
+                self._add(race, conflict, at, unequal, "quiet" if still else race.how)
 
-    def _add(self, race: Race, conflict: Conflict, at: Any, how: str) -> None:
+    def _add(self, race: Race, conflict: Conflict, at: Flat, unequal: Flat, how: str) -> None:
         one, other = race.other, race.site
         earlier, later = conflict.earlier[at], conflict.later[at]
         name = self._named(race, int(conflict.place[at[0]]))
@@ -118,7 +119,7 @@ class RaceBook:
         if not any(group is known for known in by_sites):
             by_sites.append(group)
         group.turns.add(turn)
-        group.unequal |= bool(race.unequal[at].any())
+        group.unequal |= bool(unequal[at].any())
         group.pairs.add(earlier, later)
         group.sides[0].add(one.number)
         group.sides[1].add(other.number)
@@ -196,20 +197,20 @@ def _sites(race: Race) -> tuple[object, ...]:
     return race.other.number, race.site.number, race.how, race.distance, array
 
 
-def _accesses(shadow: Shadow, sites: set[int]) -> Any:
+def _accesses(shadow: Shadow, sites: set[int]) -> Flat:
     """Location and thread of all accesses of some instructions, ascending."""
     keys = [shadow.histories[n].keys for n in sites if n in shadow.histories]
     return distinct(np.concatenate(keys)) if keys else np.zeros(0, np.int64)
 
 
-def _everywhere(one: Any, other: Any, threads: int, group: RaceGroup) -> int | None:
+def _everywhere(one: Flat, other: Flat, threads: int, group: RaceGroup) -> int | None:
     """Pairs of all that accessed the same location."""
     places = np.intersect1d(one // threads, other // threads)
     sides = [list(_by_place(keys, places, threads)) for keys in (one, other)]
     return count_all(sides[0], sides[1], group.threads)[group.reach]
 
 
-def _by_place(keys: Any, places: Any, threads: int) -> Iterator[Any]:
+def _by_place(keys: Flat, places: Flat, threads: int) -> Iterator[Flat]:
     low = np.searchsorted(keys, places * threads)
     high = np.searchsorted(keys, (places + 1) * threads)
     for begin, end in zip(low.tolist(), high.tolist(), strict=True):

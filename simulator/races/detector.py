@@ -10,23 +10,24 @@ again with the exact ``Shadow`` table on for those locations, which tells who ra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ..analysis.steering import Steering
-from ..geometry import WARP, Geometry
+from ..geometry import EVERY_LANE, WARP, Flat, Geometry, Lanes, Mask
 from ..memory.access import Event
 from ..memory.site import Site
 from ..memory.spaces import Allocation
+from .accesses import SHARED, Accesses, LookCloser, Race, flatten
 from .book import RaceBook
-from .happens_before import Order
+from .happens_before import HappensBefore
 from .intervals import Intervals
-from .lanes import SHARED, Lanes, LookCloser, Race, lanes_of
+from .locks import Lock
 from .owners import Owners, all_different
 from .releases import Releases
 from .shadow import Conflict, History, Ordered, Shadow, clash
-from .unwritten import Unwritten
+from .unwritten import Report, Unwritten
 from .written import compare, written
 
 _DOUBTS = 100_000
@@ -47,15 +48,15 @@ class RaceCheck:
 
     def __init__(
         self,
-        closer: dict[int, Any],
+        closer: dict[int, Flat | Literal[False]],
         granule: int,
         shared_bytes: int,
         book: RaceBook,
         steering: Steering,
-        uninitialised: Callable[[Site, Any, Any, Any], None],
+        uninitialised: Report,
         races: bool,
         initialised: bool,
-        memo: dict[Any, Any],
+        memo: dict[str, Any],
     ) -> None:
         self.closer, self.granule, self.shared_bytes = closer, granule, shared_bytes
         self.book, self.steering, self.uninitialised = book, steering, uninitialised
@@ -64,17 +65,17 @@ class RaceCheck:
         self.releases: Releases | None = None
         self.shadows: dict[int, Shadow] = {}
         self.owners: dict[int, Owners] = {}
-        self.touched: dict[int, Any] = {}
+        self.touched: dict[int, Flat] = {}
         self.uses: dict[int, str] = {}
         self.synchronised = False
-        self.doubts: list[tuple[tuple[int, int, bool], int, Race, Conflict]] = []
-        self._locked: list[tuple[int, int, tuple[int, int, bool]]] = []
+        self.doubts: list[tuple[Lock, int, tuple[Race, Conflict, Flat, Flat]]] = []
+        self._locked: list[tuple[int, int, Lock]] = []
         self.intervals = Intervals(self, memo)
 
     def start(self, geometry: Geometry) -> None:
         """A new batch begins."""
         self.geometry = geometry
-        self.order = Order(geometry)
+        self.happens_before = HappensBefore(geometry)
         if self.releases is None:
             self.releases = Releases(self.steering, geometry.everyone, geometry.threads)
         self.shared_shadow: Shadow | None = None
@@ -90,7 +91,7 @@ class RaceCheck:
         if self.shared_shadow is None:
             self.intervals.close()
         else:
-            self.unwritten.tell(self.shared_shadow, self.order)
+            self.unwritten.tell(self.shared_shadow, self.happens_before)
             self.book.count("shared", {-1: self.shared_shadow}, not self.synchronised, True)
 
     def end(self) -> None:
@@ -105,9 +106,9 @@ class RaceCheck:
                 raise LookCloser(number, contested)
         if not (self.shadows or self.doubts):  # nothing to go through the releases for
             return
-        for lock, time, race, conflict in self.doubts:
+        for lock, time, raced in self.doubts:
             if self.releases is not None and self.releases.let_go_unfenced(lock, time):
-                self.book.add(race, conflict)
+                self.book.add(*raced)
         far = self.releases is None or not self.releases.blocks()
         self.book.count("global", self.shadows, far and not self.synchronised, far)
 
@@ -129,53 +130,53 @@ class RaceCheck:
         elif space == "global" and self.races:
             self._global(event)
 
-    def barrier(self, lanes: Any, number: int) -> None:
+    def barrier(self, lanes: Mask | None, number: int) -> None:
         """A block barrier let lanes go."""
         self.now += 1
         self.synchronised = True
-        whole = self.order.barrier(lanes, number, self.now)
+        whole = self.happens_before.barrier(lanes, number, self.now)
         if self.releases is not None and self.releases.active:
             self.releases.barrier(self._threads(lanes), self.now, self._whole_blocks(lanes))
         if self.shared_shadow is not None:
             if whole:
-                self.unwritten.tell(self.shared_shadow, self.order)
+                self.unwritten.tell(self.shared_shadow, self.happens_before)
                 self.shared_shadow.clear()
         elif whole:
             self.intervals.close()
         elif self.shared_bytes:
             raise LookCloser(SHARED)
 
-    def arrive(self, lanes: Any, number: int) -> None:
+    def arrive(self, lanes: Mask | None, number: int) -> None:
         """``bar.arrive``."""
         self.now += 1
         self.synchronised = True
-        self.order.arrive(lanes, number, self.now)
+        self.happens_before.arrive(lanes, number, self.now)
         if self.shared_bytes and self.shared_shadow is None:
             raise LookCloser(SHARED)
 
-    def warp_sync(self, lanes: Any, members: Any) -> None:
+    def warp_sync(self, lanes: Mask | None, members: Lanes) -> None:
         """``bar.warp.sync``; each lane meets those of its member mask."""
         self.now += 1
         self.synchronised = True
-        self.order.warp_sync(lanes, members, self.now)
+        self.happens_before.warp_sync(lanes, members, self.now)
         if self.shared_shadow is None:
             self.intervals.add(None, members, lanes)
 
-    def fence(self, lanes: Any, wide: bool) -> None:
+    def fence(self, lanes: Mask | None, wide: bool) -> None:
         """``membar``, ``fence``; ``wide``: at device scope or more."""
         self.now += 1
         if self.releases is not None and self.releases.acquiring:
             threads = self._threads(lanes)
-            self.releases.fence(threads, self.now, wide, self.order.known_by(threads))
+            self.releases.fence(threads, self.now, wide, self.happens_before.known_by(threads))
 
-    def _threads(self, lanes: Any) -> Any:
+    def _threads(self, lanes: Mask | None) -> Flat:
         """Global numbers of the threads of a mask."""
         g = self.geometry
-        on = np.broadcast_to(np.bool_(True) if lanes is None else lanes, g.shape)
+        on = np.broadcast_to(EVERY_LANE if lanes is None else lanes, g.shape)
         thread, column = np.nonzero(on.reshape(g.threads, g.columns))
         return g.blocks[column] * g.threads + thread
 
-    def _whole_blocks(self, lanes: Any) -> Any:
+    def _whole_blocks(self, lanes: Mask | None) -> Flat:
         g = self.geometry
         return g.blocks if lanes is None else g.blocks[g.full(lanes).all(axis=0)]
 
@@ -184,7 +185,7 @@ class RaceCheck:
     def _shared(self, event: Event) -> None:
         g, shadow, site = self.geometry, self.shared_shadow, event.site
         assert shadow is not None
-        lanes = lanes_of(g, site, event.address, event.mask, g.columns)
+        lanes = flatten(g, site, event.address, event.mask, g.columns)
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
         for part in range(max(1, site.width // self.granule)):
             place = (lanes.address // self.granule + part) * g.columns + lanes.column
@@ -199,7 +200,7 @@ class RaceCheck:
                 self._look_up(shadow, event, lanes, place, thread, part)
 
     def _look_up(
-        self, shadow: Shadow, event: Event, lanes: Lanes, place: Any, thread: Any, part: int
+        self, shadow: Shadow, event: Event, lanes: Accesses, place: Flat, thread: Flat, part: int
     ) -> None:
         """Hold lanes, a location each, against all that was there before; and remember them."""
         site = event.site
@@ -233,12 +234,12 @@ class RaceCheck:
                 event, site, how, lambda distance: shadow.within(place, thread, distance),
                 None, values, part,
             )  # fmt: skip
-        since = self.order.block_time[lanes.column]
+        since = self.happens_before.block_time[lanes.column]
         shadow.remember(site, place, thread, self.now, values, since)
 
     def _doubt(
-        self, event: Event, history: History, how: str, shadow: Shadow, place: Any, thread: Any,
-        lane: int, earlier: int, values: Any, lock: tuple[int, int, bool],
+        self, event: Event, history: History, how: str, shadow: Shadow, place: int, thread: int,
+        lane: int, earlier: int, values: Flat | None, lock: Lock,
     ) -> None:  # fmt: skip
         """A lock put two accesses in order; would it have, had the later one come first?"""
         entry = np.searchsorted(history.keys, [place * shadow.threads + earlier])
@@ -254,10 +255,8 @@ class RaceCheck:
             history.site, event.site, event.space, allocation, self.granule, how, distance,
             g.threads, g.columns,
         )  # fmt: skip
-        race.unequal, race.quiet = compare(
-            conflict, history, event.site, history.site, values, distance
-        )
-        self.doubts.append((lock, self.now, race, conflict))
+        found = compare(conflict, history, event.site, history.site, values, distance)
+        self.doubts.append((lock, self.now, (race, conflict, *found)))
 
     def _polled(self, one: Site, other: Site) -> bool:
         """A flag that one thread writes and another only looks at, both ``volatile``."""
@@ -265,7 +264,7 @@ class RaceCheck:
 
     def _write_down(
         self, event: Event, other: Site, how: str, races: Callable[[str], Iterator[Conflict]],
-        history: History | None, values: Any, part: int,
+        history: History | None, values: Flat | None, part: int,
     ) -> None:  # fmt: skip
         site = event.site
         allocation = event.home if isinstance(event.home, Allocation) else None
@@ -281,29 +280,31 @@ class RaceCheck:
             if self.book.full(race):
                 continue
             for conflict in races(distance):
-                race.unequal, race.quiet = compare(conflict, history, site, other, values, distance)
-                self.book.add(race, conflict)
+                found = compare(conflict, history, site, other, values, distance)
+                self.book.add(race, conflict, *found)
                 if self.book.full(race):
                     break
 
-    def _ordered(self, site: Site, lanes: Lanes) -> Ordered:
+    def _ordered(self, site: Site, lanes: Accesses) -> Ordered:
         g, releases = self.geometry, self.releases
         assert releases is not None
 
-        def ordered(time: Any, earlier: Any, which: Any) -> Any:
+        def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
             column, mine = lanes.column[which], lanes.thread[which]
             block, other = np.divmod(earlier, g.threads)
             own = g.blocks[column]
             same = block == own
             out = np.zeros(len(time), bool)
-            out[same] = self.order.ordered(time[same], other[same], mine[same], column[same])
+            out[same] = self.happens_before.ordered(
+                time[same], other[same], mine[same], column[same]
+            )
             if releases.acquiring and not out.all():
                 those = np.flatnonzero(~out & np.isin(own, list(releases.blocks())))
-                known: dict[tuple[int, int], Any] = {}
+                known: dict[tuple[int, int], Flat] = {}
                 columns = (those, time[those], earlier[those], mine[those], column[those])
                 for i, when, who, me, at in zip(*(c.tolist() for c in columns), strict=True):
                     if (me, at) not in known:
-                        known[me, at] = self.order.known(me, at)
+                        known[me, at] = self.happens_before.known(me, at)
                     asker = int(g.blocks[at]) * g.threads + me
                     out[i] = releases.ordered(when, who, site, asker, known[me, at])
                     if out[i] and releases.lock and len(self.doubts) < _DOUBTS:
@@ -323,7 +324,7 @@ class RaceCheck:
             return
         if closer is False and self._owners(home).seen(event):
             return
-        lanes = lanes_of(g, site, event.address, event.mask, g.columns)
+        lanes = flatten(g, site, event.address, event.mask, g.columns)
         places = (lanes.address - home.base) // self.granule
         parts = max(1, site.width // self.granule)
         if closer is False:
@@ -340,7 +341,7 @@ class RaceCheck:
             if not at.size:
                 continue
             if at.size < len(where):
-                chosen = Lanes(lanes.thread[at], lanes.column[at], lanes.address[at])
+                chosen = Accesses(lanes.thread[at], lanes.column[at], lanes.address[at])
                 where = where[at]
             thread = g.blocks[chosen.column] * g.threads + chosen.thread
             self._look_up(shadow, event, chosen, where, thread, part)
@@ -370,7 +371,7 @@ class RaceCheck:
         g, site, releases = self.geometry, event.site, self.releases
         if releases is None or not releases.acquiring:
             return
-        lanes = lanes_of(g, site, event.address, event.mask, g.columns)
+        lanes = flatten(g, site, event.address, event.mask, g.columns)
         blocks = g.blocks[lanes.column]
         thread = blocks * g.threads + lanes.thread
         if not thread.size:
@@ -378,8 +379,8 @@ class RaceCheck:
         place = lanes.address if event.space == "global" else -1 - (blocks << 32 | lanes.address)
         turn = np.empty(len(thread), np.int64)
         turn[np.lexsort((lanes.thread, lanes.column))] = np.arange(len(thread))
-        met, warp = self.order.met(lanes.thread, lanes.column)
-        known = self.order.known_by(thread) if site.releases else None
+        met, warp = self.happens_before.met(lanes.thread, lanes.column)
+        known = self.happens_before.known_by(thread) if site.releases else None
         vain = None
         if site.operation == "cas":
             found, wanted = (
@@ -395,7 +396,7 @@ class RaceCheck:
         site, home, g = event.site, event.home, self.geometry
         if event.repeated:
             raise LookCloser(home.number)
-        lanes = lanes_of(g, site, event.address, event.mask, g.columns)
+        lanes = flatten(g, site, event.address, event.mask, g.columns)
         touched = self.touched.get(home.number)
         if touched is None:
             touched = self.touched[home.number] = np.zeros(len(home.buffer) // self.granule, bool)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
 
-from ..geometry import WARP
+from ..geometry import WARP, Flat
 from ..memory.site import Site
 
 
@@ -21,8 +21,8 @@ class Release:
     wide: int
     met: int
     warp: int
-    published: tuple[Any, Any] | None
-    known: Any
+    published: tuple[Flat, Flat] | None
+    known: Flat | None
 
 
 @dataclass(eq=False, slots=True)
@@ -34,7 +34,7 @@ class Content:
     distinct: list[tuple[int, Release]] = field(default_factory=list)
     by_block: dict[int, list[tuple[int, Release]]] = field(default_factory=dict)
     by_end: dict[tuple[int, int], tuple[int, Release]] = field(default_factory=dict)
-    known: set[tuple[Any, ...]] = field(default_factory=set)
+    known: set[tuple[int, ...]] = field(default_factory=set)
 
     def add(self, release: Release) -> None:
         """Note a release; one that spins hands on no more than what it did the first time."""
@@ -60,32 +60,42 @@ class Acquire:
     time: int
 
 
-class Take(NamedTuple):
-    """A lock may have been taken: when, and when a fence after it came, near and wide."""
+@dataclass(slots=True)
+class Fence:
+    """A fence of some threads; ``known``: see ``Releases.fence``."""
 
-    turn: int
-    near: int
-    wide: int
+    time: int
+    threads: Flat
+    wide: bool
+    known: Sequence[Flat] | None
 
 
 @dataclass(slots=True)
-class Noted:
-    """Something that happened: a fence, a barrier, or a strong access of many lanes.
+class Meeting:
+    """A block barrier let threads go; ``blocks``: those of which all threads came."""
 
-    ``vain`` says which lanes' comparison failed, so that they wrote nothing.
-    """
-
-    kind: str
     time: int
-    threads: Any
-    wide: bool = True
-    site: Any = None
-    places: Any = None
-    turns: Any = None
-    met: Any = None
-    warp: Any = None
-    known: Any = None
-    vain: Any = None
+    threads: Flat
+    blocks: Flat
+
+
+@dataclass(slots=True)
+class StrongAccess:
+    """A strong access of many lanes, in their turns; see ``Releases.access``."""
+
+    time: int
+    threads: Flat
+    site: Site
+    places: Flat
+    turns: Flat
+    met: Flat
+    warp: Flat
+    known: Sequence[Flat] | None
+    vain: list[bool] | None
+
+
+Noted = Fence | Meeting | StrongAccess
+"""Something that happened, in the order of time."""
 
 
 def covers(release: Release, time: int, thread: int, near: bool, threads: int) -> bool:

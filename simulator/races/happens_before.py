@@ -8,30 +8,29 @@ through block barriers (kept per pair of warps, transitively), through ``bar.war
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
-from ..geometry import EVERY_LANE, WARP, Geometry
+from ..geometry import EVERY_LANE, WARP, Flat, Geometry, Lanes, Mask, Rows
 
 _MUCH = 1 << 20
 """Times that are kept with a fence at most: of each thread that fences, for its whole block."""
 
 
-class Order:
+class HappensBefore:
     """The order within the blocks of one batch."""
 
     def __init__(self, geometry: Geometry) -> None:
         g = self.geometry = geometry
         # Up to when every thread of a block has seen all others.
         self.block_time = np.zeros(g.columns, np.int64)
-        self._pairs: Any = None  # (warps, warps, blocks): [mine, other]
+        self._pairs: NDArray[np.int64] | None = None  # (warps, warps, blocks): [mine, other]
         self._warp_time = np.zeros((g.warps, g.columns), np.int64)
-        self._lanes: Any = None  # (threads, 32, blocks): [mine, other lane]
-        self._arrived: dict[int, Any] = {}
-        self._heard: dict[int, Any] = {}
+        self._lanes: NDArray[np.int64] | None = None  # (threads, 32, blocks): [mine, other lane]
+        self._arrived: dict[int, Rows] = {}
+        self._heard: dict[int, NDArray[np.int64]] = {}
 
-    def barrier(self, lanes: Any, number: int, now: int) -> bool:
+    def barrier(self, lanes: Mask | None, number: int, now: int) -> bool:
         """A block barrier let lanes go; whether every thread of every block was there."""
         g = self.geometry
         if lanes is None:
@@ -45,7 +44,7 @@ class Order:
             self._partial(full & rest, number, now)
         return bool(whole.all())
 
-    def arrive(self, lanes: Any, number: int, now: int) -> None:
+    def arrive(self, lanes: Mask | None, number: int, now: int) -> None:
         """``bar.arrive``: what these warps did is seen by those who wait there next."""
         g = self.geometry
         bits = g.warp_bits(EVERY_LANE if lanes is None else lanes) != 0
@@ -57,7 +56,7 @@ class Order:
             heard = self._heard.setdefault(number, np.zeros_like(self._pairs))
             heard[...] = np.where(first[:, None, :], self._pairs, heard)
 
-    def _partial(self, full: Any, number: int, now: int) -> None:
+    def _partial(self, full: Mask, number: int, now: int) -> None:
         """Some warps of a block met (named or counted barriers, or divergence)."""
         g = self.geometry
         pairs = self._all_pairs()
@@ -78,13 +77,13 @@ class Order:
         known = np.where(givers[:, None, :], own, 0).max(axis=0)
         self._pairs = np.where(bits[:, None, :], np.maximum(pairs, known[None]), pairs)
 
-    def _all_pairs(self) -> Any:
+    def _all_pairs(self) -> NDArray[np.int64]:
         if self._pairs is None:
             g = self.geometry
             self._pairs = np.zeros((g.warps, g.warps, g.columns), np.int64)
         return self._pairs
 
-    def warp_sync(self, lanes: Any, members: Any, now: int) -> None:
+    def warp_sync(self, lanes: Mask | None, members: Lanes, now: int) -> None:
         """``bar.warp.sync`` let lanes go; each has met the lanes its member mask names."""
         g = self.geometry
         on = EVERY_LANE if lanes is None else lanes
@@ -121,7 +120,7 @@ class Order:
                 more = np.maximum(self._lanes, theirs)
                 self._lanes = np.where(met[:, None], more, self._lanes)
 
-    def met(self, thread: Any, column: Any) -> tuple[Any, Any]:
+    def met(self, thread: Flat, column: Flat) -> tuple[Flat, Flat]:
         """When each thread's block, and its warp, last met as a whole."""
         return self.block_time[column], self._warp_time[thread // WARP, column]
 
@@ -130,7 +129,7 @@ class Order:
         """Whether only some threads of a block have met, so that who has seen what differs."""
         return self._pairs is not None or self._lanes is not None
 
-    def known(self, mine: int, column: int) -> Any:
+    def known(self, mine: int, column: int) -> Flat:
         """Up to when a thread has seen each thread of its block, 1-D."""
         others = np.arange(self.geometry.threads)
         warp = mine // WARP
@@ -143,17 +142,17 @@ class Order:
             seen[same] = np.maximum(seen[same], self._lanes[mine, others[same] % WARP, column])
         return seen
 
-    def known_by(self, threads: Any) -> Any:
+    def known_by(self, threads: Flat) -> list[Flat] | None:
         """``known`` of some threads (global numbers), if only parts of blocks have met."""
         g = self.geometry
         if not self.partly or len(threads) * g.threads > _MUCH:
             return None
         block, thread = np.divmod(threads, g.threads)
-        column: Any = np.searchsorted(g.blocks, block)
+        column = np.searchsorted(g.blocks, block)
         who = zip(thread.tolist(), column.tolist(), strict=True)
         return [self.known(mine, at) for mine, at in who]
 
-    def ordered(self, time: Any, other: Any, mine: Any, column: Any) -> Any:
+    def ordered(self, time: Flat, other: Flat, mine: Flat, column: Flat) -> Mask:
         """Whether accesses at ``time`` by threads ``other`` come before ``mine`` (same block)."""
         seen = self.block_time[column]
         mine_warp, other_warp = mine // WARP, other // WARP
@@ -167,7 +166,7 @@ class Order:
         return time <= seen
 
 
-def _one_group(named: Any, meeting: Any, starts: Any) -> bool:
+def _one_group(named: Rows, meeting: Rows, starts: Flat) -> bool:
     """Whether all lanes of a warp that meet name the same members."""
     most = np.maximum.reduceat(np.where(meeting, named, 0), starts, axis=0)
     least = np.minimum.reduceat(np.where(meeting, named, 0xFFFFFFFF), starts, axis=0)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..geometry import Geometry
+from ..geometry import Addresses, Flat, Geometry, Lanes, Mask
 from ..memory.site import Site
-from .happens_before import Order
-from .lanes import SHARED, Lanes, LookCloser, lanes_of, width_of
+from .accesses import SHARED, Accesses, LookCloser, flatten, width_of
+from .happens_before import HappensBefore
 from .shadow import Shadow, clash
 
 if TYPE_CHECKING:
     from .detector import RaceCheck
 
+_Told = tuple[Site | None, Lanes, Mask | None]
+"""An access; or (no site) a warp barrier's member masks."""
+_Step = tuple[int, int, tuple[tuple[int, Hashable, Hashable], ...]]
 _LONG = 50_000
 """Accesses between two barriers that are kept to be judged together."""
 
@@ -26,20 +30,20 @@ class Intervals:
     the next state, or to suspicion. The steps are remembered across batches and launches.
     """
 
-    def __init__(self, owner: RaceCheck, memo: dict[Any, Any]) -> None:
+    def __init__(self, owner: RaceCheck, memo: dict[str, Any]) -> None:
         self.owner = owner
-        self.steps: dict[Any, int] = memo.setdefault("steps", {})
-        self.states: list[Any] = memo.setdefault("states", [None])
-        self.tokens: dict[int, tuple[Any, Any]] = {}
+        self.steps: dict[_Step, int] = memo.setdefault("steps", {})
+        self.states: list[Mask | None] = memo.setdefault("states", [None])
+        self.tokens: dict[int, tuple[Lanes, Hashable]] = {}
 
     def start(self, geometry: Geometry) -> None:
         """A new batch begins: nothing is written."""
         self.geometry = geometry
         self.state = 0
-        self.pending: list[tuple[Site | None, Any, Any]] = []
+        self.pending: list[_Told] = []
         self.tokens = {}
 
-    def add(self, site: Site | None, address: Any, mask: Any) -> None:
+    def add(self, site: Site | None, address: Addresses, mask: Mask | None) -> None:
         """An access, or (no site) a warp barrier and its member masks."""
         self.pending.append((site, address, mask))
         if len(self.pending) > _LONG:
@@ -61,10 +65,10 @@ class Intervals:
             following = self.steps[key] = self._judge(pending)
         self.state = following
 
-    def _wide(self, pending: list[tuple[Site | None, Any, Any]]) -> int:
+    def _wide(self, pending: list[_Told]) -> int:
         return max(width_of(a, m) for _, a, m in pending)
 
-    def _token(self, value: Any) -> Any:
+    def _token(self, value: Lanes | None) -> Hashable:
         """Something small that is equal for equal arrays."""
         if value is None:
             return None
@@ -79,7 +83,7 @@ class Intervals:
         self.tokens[id(value)] = (value, token)
         return token
 
-    def _judge(self, pending: list[tuple[Site | None, Any, Any]]) -> int:
+    def _judge(self, pending: list[_Told]) -> int:
         owner, g = self.owner, self.geometry
         before = self.states[self.state]
         columns = g.columns if self._wide(pending) > 1 else 1
@@ -87,7 +91,7 @@ class Intervals:
             columns = max(columns, before.shape[1])
         one = Geometry(g.grid, g.block, g.blocks[:columns])
         granules = -(-owner.shared_bytes // owner.granule)
-        shadow, order = Shadow(g.threads * columns, g.threads), Order(one)
+        shadow, happens_before = Shadow(g.threads * columns, g.threads), HappensBefore(one)
         written = np.zeros((granules, columns), bool)
         if before is not None:
             written |= before
@@ -96,10 +100,10 @@ class Intervals:
         for site, address, mask in pending:
             now += 1
             if site is None:
-                order.warp_sync(mask, address, now)
+                happens_before.warp_sync(mask, address, now)
                 continue
-            lanes = lanes_of(one, site, address, mask, columns)
-            self._check(site, lanes, columns, shadow, order, flat, now)
+            lanes = flatten(one, site, address, mask, columns)
+            self._check(site, lanes, columns, shadow, happens_before, flat, now)
         if before is not None and np.array_equal(np.broadcast_to(before, written.shape), written):
             return self.state
         self.states.append(written)
@@ -108,20 +112,20 @@ class Intervals:
     def _check(
         self,
         site: Site,
-        lanes: Lanes,
+        lanes: Accesses,
         columns: int,
         shadow: Shadow,
-        order: Order,
-        written: Any,
+        happens_before: HappensBefore,
+        written: Mask,
         now: int,
     ) -> None:
         owner = self.owner
         thread = lanes.column * self.geometry.threads + lanes.thread
         threads = self.geometry.threads
 
-        def ordered(time: Any, earlier: Any, which: Any) -> Any:
+        def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
             mine = lanes.thread[which]
-            return order.ordered(time, earlier % threads, mine, lanes.column[which])
+            return happens_before.ordered(time, earlier % threads, mine, lanes.column[which])
 
         for part in range(max(1, site.width // owner.granule)):
             place = (lanes.address // owner.granule + part) * columns + lanes.column

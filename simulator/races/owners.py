@@ -6,10 +6,9 @@ what only atomics touch cannot race; the rest is contested, and gets the exact t
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ..geometry import Addresses, Flat, Lanes, Mask
 from ..memory.access import Event
 from ..memory.site import Site
 
@@ -26,7 +25,7 @@ class Owners:
     def __init__(self, size: int) -> None:
         self.owner = np.zeros(size, np.int64)
         self.written = np.zeros(size, bool)
-        self._last: dict[int, tuple[Any, Any]] = {}
+        self._last: dict[int, tuple[Addresses, Mask | None]] = {}
 
     def seen(self, event: Event) -> bool:
         """Whether an instruction does what it did last time: nothing new to be learnt."""
@@ -36,7 +35,7 @@ class Owners:
         self._last[event.site.number] = (event.address, event.mask)
         return last is not None and _same(last[0], event.address) and _same(last[1], event.mask)
 
-    def access(self, site: Site, place: Any, thread: Any) -> None:
+    def access(self, site: Site, place: Flat, thread: Flat) -> None:
         """Lanes access a location each."""
         owner = self.owner
         mine = thread + 1
@@ -65,16 +64,16 @@ class Owners:
         if other.any():
             self._contest(place[other])
 
-    def _contest(self, place: Any) -> None:
+    def _contest(self, place: Flat) -> None:
         self.owner[place] = _CONTESTED
 
     @property
-    def contested(self) -> Any:
-        """The locations that need the exact table."""
-        return self.owner == _CONTESTED
+    def contested(self) -> Flat:
+        """Which locations need the exact table, bools."""
+        return np.equal(self.owner, _CONTESTED)
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: Lanes | None, other: Lanes | None) -> bool:
     if one is other:
         return True
     if one is None or other is None:
@@ -82,7 +81,7 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one.shape == other.shape and np.array_equal(one, other))
 
 
-def all_different(places: Any, size: int) -> bool:
+def all_different(places: Flat, size: int) -> bool:
     """Whether no two of some locations, below ``size``, are the same."""
     if len(places) < 2:
         return True

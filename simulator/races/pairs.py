@@ -7,12 +7,11 @@ accessed each location; otherwise the count is "at least" what was kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..geometry import WARP
+from ..geometry import WARP, Flat
 
 MOST = 1 << 20
 """Pairs of one hazard that are kept."""
@@ -20,7 +19,7 @@ _PLACES = 4096
 """Locations whose threads are compared with each other's."""
 
 
-def distinct(values: Any) -> Any:
+def distinct(values: Flat) -> Flat:
     """The values, each once, ascending; ``np.unique`` hashes, which such keys make slow."""
     ordered = np.sort(values)
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
@@ -31,7 +30,7 @@ class Pairs:
 
     def __init__(self) -> None:
         self.keys = np.zeros(0, np.int64)
-        self._new: list[Any] = []
+        self._new: list[Flat] = []
         self._waiting = 0
 
     @property
@@ -40,7 +39,7 @@ class Pairs:
         self._gather()
         return len(self.keys) > MOST
 
-    def add(self, one: Any, other: Any) -> None:
+    def add(self, one: Flat, other: Flat) -> None:
         """Pairs, an element each."""
         self._new.append(np.minimum(one, other) << 32 | np.maximum(one, other))
         self._waiting += len(one)
@@ -71,7 +70,7 @@ class Pairs:
             self._waiting = 0
 
 
-def count_all(ones: Sequence[Any], others: Sequence[Any], threads: int) -> dict[str, int | None]:
+def count_all(ones: Sequence[Flat], others: Sequence[Flat], threads: int) -> dict[str, int | None]:
     """Pairs where everyone of one side races with everyone of the other, by their distance.
 
     Args:
@@ -83,7 +82,7 @@ def count_all(ones: Sequence[Any], others: Sequence[Any], threads: int) -> dict[
         Pairs between lanes of a warp, warps of a block, and blocks; ``None`` where locations
         share some threads and not all, so that the sum would count pairs twice.
     """
-    different: dict[bytes, tuple[Any, Any]] = {}
+    different: dict[bytes, tuple[Flat, Flat]] = {}
     if len(ones) > _PLACES:
         return dict.fromkeys(("lane", "warp", "block"))
     for one, other in zip(ones, others, strict=True):
@@ -106,7 +105,7 @@ def count_all(ones: Sequence[Any], others: Sequence[Any], threads: int) -> dict[
     return total
 
 
-def _product(one: Any, other: Any, unit: Any) -> int:
+def _product(one: Flat, other: Flat, unit: Callable[[Flat], Flat]) -> int:
     """Unordered pairs of different threads, one of each side, within the same unit."""
     both = np.intersect1d(one, other, assume_unique=True)
     units = distinct(np.concatenate([unit(one), unit(other)]))

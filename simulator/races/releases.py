@@ -13,17 +13,17 @@ What happens is noted down, and gone through only when two accesses may race.
 
 from __future__ import annotations
 
-import bisect
 import dataclasses
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from ..analysis.steering import Steering
+from ..geometry import Flat
 from ..memory.site import Site
-from .handover import Acquire, Content, Noted, Release, Take, covers
+from .handover import Acquire, Content, Fence, Meeting, Noted, Release, StrongAccess, covers
+from .locks import Lock, Locks
 
-_NEVER = 1 << 62
 _MUCH = 1 << 20
 """Lanes that are noted down at most before they are gone through."""
 
@@ -47,25 +47,23 @@ class Releases:
         self._lanes = 0
         self._near = np.zeros(everyone if self.acquiring else 0, np.int64)
         self._wide = np.zeros_like(self._near)
-        self._known: dict[int, Any] = {}
-        self._published: dict[int, tuple[Any, Any]] = {}
+        self._known: dict[int, Flat | None] = {}
+        self._published: dict[int, tuple[Flat, Flat]] = {}
         self._barrier: dict[int, int] = {}
         self._contents: dict[int, Content] = {}
         self._pending: dict[int, list[Acquire]] = {}
         self._acquired: dict[int, list[Acquire]] = {}
-        self._takes: dict[int, dict[int, list[Take]]] = {}
-        self._open: set[int] = set()
-        self._puts: dict[tuple[int, int], list[Take]] = {}
-        self.lock: tuple[int, int, bool] | None = None
+        self._locks = Locks(threads)
+        self.lock: Lock | None = None
 
     @property
     def active(self) -> bool:
         """Whether there is anything that a barrier could hand on or complete."""
-        return bool(self._noted or self._pending or self._open or self.fences)
+        return bool(self._noted or self._pending or self._locks.open or self.fences)
 
     # -- what happens -------------------------------------------------------------------
 
-    def fence(self, threads: Any, now: int, wide: bool, known: Any) -> None:
+    def fence(self, threads: Flat, now: int, wide: bool, known: Sequence[Flat] | None) -> None:
         """A fence of some threads.
 
         Args:
@@ -77,16 +75,17 @@ class Releases:
         """
         if self.acquiring:
             self.fences = True
-            self._note(Noted("fence", now, threads, wide, places=known))
+            self._note(Fence(now, threads, wide, known))
 
-    def barrier(self, threads: Any, now: int, blocks: Any) -> None:
+    def barrier(self, threads: Flat, now: int, blocks: Flat) -> None:
         """A block barrier let threads go; ``blocks``: those of which all threads came."""
         if (self.acquiring and self._noted) or self._pending or self.fences:
-            self._note(Noted("barrier", now, threads, places=blocks))
+            self._note(Meeting(now, threads, blocks))
 
     def access(
-        self, site: Site, places: Any, threads: Any, turns: Any, met: Any, warp: Any, known: Any,
-        vain: Any = None,
+        self, site: Site, places: Flat, threads: Flat, turns: Flat, met: Flat, warp: Flat,
+        known: Sequence[Flat] | None,
+        vain: Flat | None = None,
     ) -> None:  # fmt: skip
         """A strong access.
 
@@ -107,8 +106,8 @@ class Releases:
         if site.releases:
             self.fences = True
         turn = np.argsort(turns, kind="stable")
-        noted = Noted(
-            "access", int(turns.max()), threads[turn], not site.narrow, site,
+        noted = StrongAccess(
+            int(turns.max()), threads[turn], site,
             places[turn], turns[turn], met[turn], warp[turn],
             None if known is None else [known[i] for i in turn],
             None if vain is None else vain[turn].tolist(),
@@ -117,7 +116,7 @@ class Releases:
 
     def _note(self, noted: Noted) -> None:
         self._noted.append(noted)
-        self._lanes += 64 if noted.kind == "barrier" else len(noted.threads)
+        self._lanes += 64 if isinstance(noted, Meeting) else len(noted.threads)
         if self._lanes > _MUCH and self.fences:
             self._catch_up()
 
@@ -126,26 +125,27 @@ class Releases:
     def _catch_up(self) -> None:
         noted, self._noted, self._lanes = self._noted, [], 0
         for event in noted:
-            if event.kind == "fence":
-                self._near[event.threads] = event.time
-                if event.wide:
-                    self._wide[event.threads] = event.time
-                for i, thread in enumerate(event.threads.tolist() if self._partly(event) else ()):
-                    self._known[thread] = None if event.places is None else event.places[i]
-                self._effective(event.threads, event.time, event.wide)
-            elif event.kind == "barrier":
+            if isinstance(event, Fence):
+                self._fence(event)
+            elif isinstance(event, Meeting):
                 self._publish(event)
-                if self._pending or self._open:
+                if self._pending or self._locks.open:
                     self._effective(event.threads, event.time, True)
             else:
                 self._strong(event)
 
-    def _partly(self, event: Noted) -> bool:
-        return event.places is not None or bool(self._known)
+    def _fence(self, event: Fence) -> None:
+        self._near[event.threads] = event.time
+        if event.wide:
+            self._wide[event.threads] = event.time
+        if event.known is not None or self._known:
+            for i, thread in enumerate(event.threads.tolist()):
+                self._known[thread] = None if event.known is None else event.known[i]
+        self._effective(event.threads, event.time, event.wide)
 
-    def _publish(self, event: Noted) -> None:
+    def _publish(self, event: Meeting) -> None:
         """What threads had fenced before a barrier, others may release after it."""
-        for block in event.places.tolist():
+        for block in event.blocks.tolist():
             before = self._barrier.get(block, 0)
             self._barrier[block] = event.time
             mine = slice(block * self.threads, (block + 1) * self.threads)
@@ -160,9 +160,9 @@ class Releases:
                 made.append(known)
             self._published[block] = (made[0], made[1])
 
-    def _effective(self, threads: Any, now: int, wide: bool) -> None:
+    def _effective(self, threads: Flat, now: int, wide: bool) -> None:
         """A fence or a barrier after strong reads makes acquires of them."""
-        if not (self._pending or self._open):
+        if not (self._pending or self._locks.open):
             return
         those = set(threads.tolist())
         for thread in those & self._pending.keys():
@@ -175,16 +175,9 @@ class Releases:
                 self._acquired.setdefault(thread // self.threads, []).append(acquire)
             if left:
                 self._pending[thread] = left
-        for thread in those & self._open:
-            for takes in self._takes[thread].values():
-                last = takes[-1]
-                takes[-1] = Take(
-                    last.turn, min(last.near, now), min(last.wide, now if wide else _NEVER)
-                )
-            if wide:
-                self._open.discard(thread)
+        self._locks.fence(those, now, wide)
 
-    def _strong(self, event: Noted) -> None:
+    def _strong(self, event: StrongAccess) -> None:
         site = event.site
         reads = site.number in self.acquiring
         columns = (event.places, event.threads, event.turns, event.met, event.warp)
@@ -204,38 +197,18 @@ class Releases:
                 known = None if event.known is None else event.known[i]
                 near = turn
                 wide = turn if not site.narrow else wide
-            if place in self._takes.get(thread, ()):
-                self._puts.setdefault((thread, place), []).append(Take(turn, near, wide))
+            self._locks.put(place, thread, turn, near, wide)
             if site.narrow:
                 wide = -1
             block = thread // self.threads
-            content.add(
-                Release(
-                    site,
-                    thread,
-                    block,
-                    end,
-                    near,
-                    wide,
-                    met,
-                    warp,
-                    self._published.get(block),
-                    known,
-                )
-            )
+            published = self._published.get(block)
+            content.add(Release(site, thread, block, end, near, wide, met, warp, published, known))
 
     def _read(
         self, site: Site, place: int, thread: int, turn: int, content: Content | None
     ) -> None:
         if site.kind == "atomic":
-            takes = self._takes.setdefault(thread, {}).setdefault(place, [])
-            near = turn if site.acquires else _NEVER
-            wide = _NEVER if site.narrow else near
-            if wide == _NEVER:
-                self._open.add(thread)
-            if takes and takes[-1].near == _NEVER:
-                takes.pop()  # it tried in vain, or went on without a fence
-            takes.append(Take(turn, near, wide))
+            self._locks.take(site, place, thread, turn)
         if content is None or not content.releases:
             return
         acquire = Acquire(site, thread, content, len(content.releases), not site.narrow, turn)
@@ -256,7 +229,7 @@ class Releases:
             self._catch_up()
         return set(self._acquired)
 
-    def ordered(self, time: int, thread: int, site: Site, mine: int, known: Any) -> bool:
+    def ordered(self, time: int, thread: int, site: Site, mine: int, known: Flat) -> bool:
         """Whether an access comes before one that ``mine`` makes now at ``site``.
 
         If it is a lock that brings them in order, ``lock`` says which, and who takes it.
@@ -301,8 +274,8 @@ class Releases:
                 if not (near or acquire.wide):
                     continue
                 handed = covers(release, time, thread, near, self.threads)
-                if handed and not self._unprotected(acquire, release, time, thread):
-                    self._note_lock(acquire, release, time, thread)
+                if handed and not self._locks.unprotected(acquire, release, time, thread):
+                    self.lock = self._locks.held(acquire, release, time, thread)
                     return True
             for number, release in acquire.content.distinct:
                 if number >= acquire.count:
@@ -319,35 +292,8 @@ class Releases:
                         todo.append(before)
         return False
 
-    def _note_lock(self, acquire: Acquire, release: Release, time: int, thread: int) -> None:
-        """Both held the lock: in the other order, the one asking would have to let it go well."""
-        place = acquire.content.place
-        held = self._takes.get(thread, {}).get(place, ())
-        if acquire.site.kind != "atomic" or release.thread != thread:
-            return
-        if any(take.turn < time for take in held) and time < release.end - 1:
-            near = acquire.thread // self.threads == thread // self.threads
-            self.lock = (acquire.thread, place, near)
-
-    def let_go_unfenced(self, lock: tuple[int, int, bool], time: int) -> bool:
+    def let_go_unfenced(self, lock: Lock, time: int) -> bool:
         """Whether a thread let go of a lock with no fence after what it did at a time."""
-        self.blocks()
-        thread, place, near = lock
-        puts = self._puts.get((thread, place), [])
-        at = bisect.bisect_right(puts, time, key=lambda put: put.turn)
-        return at < len(puts) and (puts[at].near if near else puts[at].wide) <= time
-
-    def _unprotected(self, acquire: Acquire, release: Release, time: int, thread: int) -> bool:
-        """Whether the other took the same lock before its access, without a fence since.
-
-        It came first this time; had it come second, nothing would have brought it what the
-        first had done. So it races, whoever comes first.
-        """
-        if release.thread != thread or acquire.site.kind != "atomic":
-            return False
-        takes = self._takes.get(thread, {}).get(acquire.content.place, ())
-        last = next((take for take in reversed(takes) if take.turn < time), None)
-        if last is None or time >= release.end - 1:
-            return False
-        near = acquire.thread // self.threads == thread // self.threads
-        return (last.near if near else last.wide) > time
+        if self._noted:
+            self._catch_up()
+        return self._locks.let_go_unfenced(lock, time)

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ..geometry import WARP
+from ..geometry import WARP, Flat, Mask
 from ..memory.site import Site
 
-Ordered = Callable[[Any, Any, Any], Any]
+Ordered = Callable[[Flat, Flat, Flat], Mask]
 """(times, threads of the remembered accesses, lane positions) to whether each comes before."""
 
 _PIECE = 1 << 18
@@ -54,11 +53,11 @@ class Conflict:
         entry: Index into the history's entries; within one execution, into its lanes.
     """
 
-    place: Any
-    earlier: Any
-    later: Any
-    lane: Any
-    entry: Any
+    place: Flat
+    earlier: Flat
+    later: Flat
+    lane: Flat
+    entry: Flat
 
 
 class History:
@@ -79,7 +78,7 @@ class History:
         self.varied = np.zeros(0, bool)
         self.varied_far = np.zeros(0, bool)
 
-    def add(self, keys: Any, now: int, values: Any, since: Any) -> None:
+    def add(self, keys: Flat, now: int, values: Flat | None, since: Flat) -> None:
         """Remember accesses; a thread accesses a location once in one execution."""
         turn = np.argsort(keys, kind="stable")
         keys, since = keys[turn], since[turn]
@@ -89,6 +88,7 @@ class History:
         known[inside] = self.keys[at[inside]] == keys[inside]
         old = at[known]
         if self.values is not None:
+            assert values is not None
             given = values[turn]
             other = self.values[old] != given[known]
             self.varied[old] = (other | self.varied[old]) & (self.times[old] > since[known])
@@ -130,13 +130,13 @@ class Shadow:
                 yield history, how
 
     def remember(
-        self, site: Site, place: Any, thread: Any, now: int, values: Any, since: Any
+        self, site: Site, place: Flat, thread: Flat, now: int, values: Flat | None, since: Flat
     ) -> None:
         """Add an access, one location a lane; ``since``: when each lane's block last met."""
         history = self.histories.setdefault(site.number, History(site))
         history.add(place * self.threads + thread, now, values, since)
 
-    def others_since(self, history: History, place: Any, thread: Any, now: int) -> Any:
+    def others_since(self, history: History, place: Flat, thread: Flat, now: int) -> Mask:
         """For each location, whether another thread than the one given accessed it after a time."""
         found = np.zeros(len(place), bool)
         begin = np.searchsorted(history.keys, place * self.threads)
@@ -147,7 +147,7 @@ class Shadow:
         return found
 
     def races(
-        self, history: History, place: Any, thread: Any, ordered: Ordered, distance: str
+        self, history: History, place: Flat, thread: Flat, ordered: Ordered, distance: str
     ) -> Iterator[Conflict]:
         """Races of lanes with what is remembered of threads at a distance.
 
@@ -186,7 +186,7 @@ class Shadow:
                     lane, entry, earlier = lane[clashing], entry[clashing], earlier[clashing]
                     yield Conflict(place[lane], earlier, thread[lane], lane, entry)
 
-    def within(self, place: Any, thread: Any, distance: str) -> Iterator[Conflict]:
+    def within(self, place: Flat, thread: Flat, distance: str) -> Iterator[Conflict]:
         """Lanes of one execution of an instruction at one location; ``entry`` is a lane, too."""
         turn = np.lexsort((thread, place))
         where, who = place[turn], thread[turn]
@@ -210,7 +210,7 @@ class Shadow:
             yield Conflict(place[lane], thread[other], thread[lane], lane, other)
 
 
-def _pieces(begin: Any, end: Any) -> Iterator[tuple[Any, Any]]:
+def _pieces(begin: Flat, end: Flat) -> Iterator[tuple[Flat, Flat]]:
     """Every (lane, entry) with ``begin[lane] <= entry < end[lane]``, some at a time."""
     counts = end - begin
     lanes = np.flatnonzero(counts > 0)

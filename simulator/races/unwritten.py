@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from ..geometry import Flat
 from ..memory.site import Site
-from .happens_before import Order
-from .lanes import Lanes
+from .accesses import Accesses
+from .happens_before import HappensBefore
 from .shadow import Shadow
 
-Report = Callable[[Site, Any, Any, Any], None]
+Report = Callable[[Site, Flat, Flat, Flat], None]
 """Takes the instruction; addresses, threads of the block, and columns, one a read."""
 
 
@@ -25,18 +25,20 @@ class Unwritten:
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self._reads: list[tuple[Site, Any, Any, int, Any, Any, Any]] = []
+        self._reads: list[tuple[Site, Flat, Flat, int, Flat, Flat, Flat]] = []
 
-    def add(self, site: Site, lanes: Lanes, at: Any, place: Any, thread: Any, now: int) -> None:
+    def add(
+        self, site: Site, lanes: Accesses, at: Flat, place: Flat, thread: Flat, now: int
+    ) -> None:
         """Some lanes (numbers: ``at``) read locations, global threads given."""
         where = lanes.address[at], lanes.thread[at], lanes.column[at]
         self._reads.append((site, place, thread, now, *where))
 
-    def tell(self, shadow: Shadow, order: Order) -> None:
+    def tell(self, shadow: Shadow, happens_before: HappensBefore) -> None:
         """Report them; before ``shadow`` is cleared."""
         for site, place, thread, now, address, number, column in self._reads:
             left = np.ones(len(place), bool)
-            if not order.partly:  # else a barrier of a part may have ordered them
+            if not happens_before.partly:  # else a barrier of a part may have ordered them
                 for history in shadow.histories.values():
                     if history.site.kind != "load":
                         left &= ~shadow.others_since(history, place, thread, now)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..geometry import Geometry
+from ..geometry import Flat, Geometry, Lanes
 from ..memory.access import Event
 from ..memory.site import Site
-from .lanes import Lanes
+from .accesses import Accesses
 from .shadow import Conflict, History
 
 
-def written(event: Event, lanes: Lanes, g: Geometry, offset: int, granule: int) -> Any:
+def written(event: Event, lanes: Accesses, g: Geometry, offset: int, granule: int) -> Flat | None:
     """What each lane leaves in its location, as bits; of an atomic, 1 where it changes nothing.
 
     Args:
@@ -27,7 +25,7 @@ def written(event: Event, lanes: Lanes, g: Geometry, offset: int, granule: int) 
     if event.values is None or site.kind == "load":
         return None
 
-    def pick(value: Any) -> Any:
+    def pick(value: Lanes) -> Flat:
         full = np.broadcast_to(value, g.shape).reshape(g.threads, g.columns)
         return np.ascontiguousarray(full[lanes.thread, lanes.column])
 
@@ -41,13 +39,19 @@ def written(event: Event, lanes: Lanes, g: Geometry, offset: int, granule: int) 
 
 
 def compare(
-    conflict: Conflict, history: History | None, site: Site, other: Site, values: Any,
-    distance: str,
-) -> tuple[Any, Any]:  # fmt: skip
+    conflict: Conflict, history: History | None, site: Site, other: Site,
+    values: Flat | None, distance: str,
+) -> tuple[Flat, Flat]:  # fmt: skip
     """Which pairs leave different values; and which are a read and an atomic without effect."""
     lane, entry = conflict.lane, conflict.entry
     count = len(lane)
     nothing = np.zeros(count, bool)
+    if site.kind == "load":
+        if other.kind == "atomic" and history is not None:
+            assert history.values is not None
+            return ~nothing, (history.values[entry] == 1) & ~history.varied_far[entry]
+        return ~nothing, nothing
+    assert values is not None
     if site.kind == other.kind == "store":
         if history is None or history.values is None:
             theirs = values[conflict.entry]
@@ -56,13 +60,10 @@ def compare(
         return (values[lane] != history.values[entry]) | varied[entry], nothing
     if site.kind == "atomic" and other.kind == "load":
         return ~nothing, values[lane] == 1
-    if site.kind == "load" and other.kind == "atomic" and history is not None:
-        assert history.values is not None
-        return ~nothing, (history.values[entry] == 1) & ~history.varied_far[entry]
     return ~nothing, nothing
 
 
-def _quiet(site: Site, operands: list[Any]) -> Any:
+def _quiet(site: Site, operands: list[Flat]) -> Flat:
     """1 where an atomic cannot change what is there (adds zero, say), else 0."""
     first = operands[0]
     if site.operation == "cas":
@@ -73,4 +74,4 @@ def _quiet(site: Site, operands: list[Any]) -> Any:
         quiet = ~first == 0
     else:
         quiet = np.zeros(len(first), bool)
-    return quiet.astype(np.uint64)
+    return np.where(quiet, np.uint64(1), np.uint64(0))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from ..geometry import Geometry
+from ..geometry import Addresses, Flat, Geometry, Lanes, Mask
 from ..memory.site import Site
 from ..memory.spaces import Allocation
 
@@ -24,7 +24,7 @@ class LookCloser(Exception):
             exact table for those locations.
     """
 
-    def __init__(self, number: int, places: Any = False) -> None:
+    def __init__(self, number: int, places: Flat | Literal[False] = False) -> None:
         super().__init__(number)
         self.number, self.places = number, places
 
@@ -39,8 +39,6 @@ class Race:
         how: See ``shadow.clash``.
         distance: ``lane``, ``warp`` or ``block``.
         threads: Of a block; ``columns``: blocks of the batch.
-        unequal: Which pairs do not write the same value.
-        quiet: Which are a read and an atomic that changes nothing.
     """
 
     other: Site
@@ -52,36 +50,33 @@ class Race:
     distance: str
     threads: int
     columns: int
-    unequal: Any = None
-    quiet: Any = None
 
 
 @dataclass
-class Lanes:
+class Accesses:
     """The lanes of an access: thread of the block, column and byte address, 1-D each."""
 
-    thread: Any
-    column: Any
-    address: Any
-    pick: Any = field(repr=False, default=None)
+    thread: Flat
+    column: Flat
+    address: Addresses
 
 
-def lanes_of(g: Geometry, site: Site, address: Any, mask: Any, columns: int) -> Lanes:
+def flatten(
+    g: Geometry, site: Site, address: Addresses, mask: Mask | None, columns: int
+) -> Accesses:
     """Flatten an access; ``columns`` is 1 where all blocks do the same."""
     rows = np.broadcast_to(g.factored(address), (g.threads, columns))
     if mask is None:
         thread = np.repeat(np.arange(g.threads), columns)
         column = np.tile(np.arange(columns), g.threads)
         flat = rows.reshape(-1)
-        pick: Any = slice(None)
     else:
         on = np.broadcast_to(g.factored(mask), (g.threads, columns))
         thread, column = np.nonzero(on)
         flat = rows[thread, column]
-        pick = thread * columns + column
-    return Lanes(thread, column, flat + np.int64(site.offset), pick)
+    return Accesses(thread, column, flat + np.int64(site.offset))
 
 
-def width_of(*values: Any) -> int:
+def width_of(*values: Lanes | None) -> int:
     """Number of block columns that a set of addresses and masks distinguish."""
     return max(v.shape[3] if v is not None and v.ndim else 1 for v in values)
