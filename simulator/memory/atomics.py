@@ -11,21 +11,26 @@ from typing import Any
 
 import numpy as np
 
+from ..geometry import Flat
 from ..isa import DTYPES
 from ..isa import arithmetic as ieee
 
 _FEW_ROUNDS = 64
 
 
-def _operation(name: str, kind: str, is_global: bool) -> Callable[..., Any]:
-    unsigned_one = DTYPES[kind].type(1)
-    if name == "add" and kind == "f64":  # a NaN goes on: the operand's before memory's (H200)
+_Operation = Callable[..., Any]
+"""(old values, operands) to new ones, arrays or single ones."""
+
+
+def _operation(name: str, ptx_type: str, is_global: bool) -> _Operation:
+    unsigned_one = DTYPES[ptx_type].type(1)
+    if name == "add" and ptx_type == "f64":  # a NaN goes on: the operand's before memory's (H200)
         return lambda old, v: ieee.propagate(old + v, v, old, quieted=not is_global)
-    if name == "add" and kind == "f32":
+    if name == "add" and ptx_type == "f32":
         if is_global:  # where it flushes subnormals: PTX ISA, "atom"
             return lambda old, v: ieee.canonical(ieee.flush(ieee.flush(old) + ieee.flush(v)))
         return lambda old, v: ieee.canonical(old + v)
-    simple: dict[str, Callable[..., Any]] = {
+    simple: dict[str, _Operation] = {
         "add": np.add,
         "min": np.minimum,
         "max": np.maximum,
@@ -42,18 +47,18 @@ def _operation(name: str, kind: str, is_global: bool) -> Callable[..., Any]:
 
 def apply(
     name: str,
-    kind: str,
-    where: Any,
-    operands: tuple[Any, ...],
-    read: Any,
-    write: Any,
+    ptx_type: str,
+    where: Flat,
+    operands: tuple[Flat, ...],
+    read: Callable[[Flat], Flat],
+    write: Callable[[Flat, Flat], None],
     is_global: bool,
-) -> Any:
+) -> Flat:
     """Perform one atomic instruction.
 
     Args:
         name: ``add`` ... ``cas``.
-        kind: PTX type of the element.
+        ptx_type: PTX type of the element.
         where: 1-D location of each lane, equal for equal addresses.
         operands: One or two 1-D arrays, a value a lane.
         read: Takes unique locations, gives their values.
@@ -65,7 +70,7 @@ def apply(
     """
     places, which = np.unique(where, return_inverse=True)
     current = read(places)
-    operation = _operation(name, kind, is_global)
+    operation = _operation(name, ptx_type, is_global)
     if len(places) == len(where):
         old = current[which]
         current[which] = operation(old, *operands)
@@ -95,7 +100,9 @@ def apply(
     return old
 
 
-def _chain(name: str, operation: Any, start: Any, values: tuple[Any, ...], is_global: bool) -> Any:
+def _chain(
+    name: str, operation: _Operation, start: Flat, values: tuple[Flat, ...], is_global: bool
+) -> Flat:
     """What a single location holds before each of many operations, and at the end."""
     accumulate = {
         "add": np.add, "min": np.minimum, "max": np.maximum,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from kernels.errors import PtxError
 from kernels.ptx.module import Function, Module, Variable
+
+from ..geometry import Addresses, Mask
 
 ARRAY_BITS = 40
 """Each global array has an address range of 2**40 bytes to itself: none runs into the next."""
@@ -192,11 +193,13 @@ WINDOWS = {
 """Where each state space begins among generic addresses."""
 
 
-def in_window(space: str, address: Any) -> Any:
+def in_window(space: str, address: Addresses) -> Mask:
     """``isspacep``: whether a generic address lies in a state space."""
     top = address >> np.int64(60)
     if space == "shared":
-        return top == 1
-    if space == "local":
-        return (top == 2) | (top == 3)
-    return top == 0
+        inside: Mask = top == 1
+    elif space == "local":
+        inside = (top == 2) | (top == 3)
+    else:
+        inside = top == 0
+    return inside

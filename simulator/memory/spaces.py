@@ -7,11 +7,12 @@ fetches whole rows (0.1 ns a lane; a general gather costs 0.6 to 0.9).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..geometry import Addresses, Flat, Lanes, Mask
 from ..isa import DTYPES
 from .layout import array_address
 
@@ -29,10 +30,10 @@ class Allocation:
         missing: Which bytes nothing has written; ``None``: all have been.
     """
 
-    missing: Any = None
+    missing: Flat | None = None
 
     def __init__(
-        self, number: int, content: Any, name: str, writable: bool, nbytes: int | None = None
+        self, number: int, content: Flat, name: str, writable: bool, nbytes: int | None = None
     ) -> None:
         self.number, self.name, self.writable = number, name, writable
         self.base = array_address(number)
@@ -40,17 +41,17 @@ class Allocation:
         self.end = self.base + self.nbytes
         self.buffer = np.zeros(-(-max(self.nbytes, 1) // 32) * 32, np.uint8)
         self.buffer[: len(content)] = content  # the rest is zero, and costs nothing yet
-        self._views: dict[tuple[str, int], Any] = {}
+        self._views: dict[tuple[str, int], NDArray[np.generic]] = {}
 
-    def content(self) -> Any:
+    def content(self) -> Flat:
         """The array's bytes, without the padding."""
         return self.buffer[: self.nbytes]
 
-    def view(self, kind: str, count: int) -> Any:
+    def view(self, ptx_type: str, count: int) -> NDArray[np.generic]:
         """The buffer as elements, or as vectors of ``count`` elements."""
-        key = (kind, count)
+        key = (ptx_type, count)
         if key not in self._views:
-            elements = self.buffer.view(DTYPES[kind])
+            elements = self.buffer.view(DTYPES[ptx_type])
             self._views[key] = elements if count == 1 else elements.reshape(-1, count)
         return self._views[key]
 
@@ -60,14 +61,15 @@ class GlobalIndex:
 
     space = "global"
 
-    def __init__(self, allocation: Allocation, relative: Any, kind: str, count: int) -> None:
-        self.allocation = allocation
-        self.kind, self.count = kind, count
-        self.view = allocation.view(kind, count)
-        shift = (DTYPES[kind].itemsize * count).bit_length() - 1
+    def __init__(
+        self, allocation: Allocation, relative: Addresses, ptx_type: str, count: int
+    ) -> None:
+        self.allocation, self.count = allocation, count
+        self.view = allocation.view(ptx_type, count)
+        shift = (DTYPES[ptx_type].itemsize * count).bit_length() - 1
         self.index = relative >> shift if shift else relative
 
-    def load(self) -> tuple[Any, ...]:
+    def load(self) -> tuple[Lanes, ...]:
         """The elements, one array each."""
         if self.count == 1:
             return (self.view.take(self.index, mode="clip"),)
@@ -75,12 +77,12 @@ class GlobalIndex:
         # Copied, for speed; [()] keeps one number a scalar (ascontiguousarray makes it 1-D).
         return tuple(rows[..., i].copy()[()] for i in range(self.count))
 
-    def store(self, values: Sequence[Any], mask: Any) -> None:
+    def store(self, values: Sequence[Lanes], mask: Mask | None) -> None:
         """Write each element; of lanes at the same place the last one wins."""
         if mask is None:
             shape = np.broadcast_shapes(self.index.shape, *(v.shape for v in values))
-            where: Any = np.broadcast_to(self.index, shape)
-            pick: Any = lambda v: v  # noqa: E731
+            where: Lanes = np.broadcast_to(self.index, shape)
+            pick: Callable[[Lanes], Lanes] = lambda v: v  # noqa: E731
         else:
             shape = np.broadcast_shapes(self.index.shape, mask.shape, *(v.shape for v in values))
             chosen = np.broadcast_to(mask, shape)
@@ -92,15 +94,15 @@ class GlobalIndex:
             for i, value in enumerate(values):
                 self.view[where, i] = pick(value)
 
-    def positions(self, shape: tuple[int, ...], chosen: Any) -> Any:
+    def positions(self, shape: tuple[int, ...], chosen: Mask) -> Flat:
         """1-D element numbers of the chosen lanes."""
         return np.broadcast_to(self.index, shape)[chosen]
 
-    def read(self, places: Any) -> Any:
+    def read(self, places: Flat) -> Flat:
         """Elements by number."""
         return self.view[places]
 
-    def write(self, places: Any, values: Any) -> None:
+    def write(self, places: Flat, values: Flat) -> None:
         """Set elements by number."""
         self.view[places] = values
 
@@ -126,23 +128,23 @@ class ColumnMemory:
 class ColumnIndex:
     """Where the lanes of one access fall in a ``ColumnMemory``."""
 
-    def __init__(self, memory: ColumnMemory, address: Any, kind: str, count: int) -> None:
-        self.memory, self.kind, self.count = memory, kind, count
+    def __init__(self, memory: ColumnMemory, address: Addresses, ptx_type: str, count: int) -> None:
+        self.memory, self.count = memory, count
         self.space = memory.space
-        self.dtype = DTYPES[kind]
+        self.dtype = DTYPES[ptx_type]
         self.size = self.dtype.itemsize
         if address.ndim == 0:
             address = address.reshape(1, 1, 1, 1)
         self.address = address
         same = all(a == 1 for a, c in zip(address.shape, memory.shape, strict=True) if c > 1)
-        self.rows: Any = None
+        self.rows: Flat | None = None
         if same and self.size >= 4 and (memory.space == "shared" or address.size == 1):
             rows = (address >> 2).reshape(-1)
             per = self.size // 4 * count
             self.rows = rows if per == 1 else (rows + np.arange(per)[:, None]).reshape(-1)
             self.lead = address.shape[:3]
 
-    def load(self) -> tuple[Any, ...]:
+    def load(self) -> tuple[Lanes, ...]:
         """The elements, one array each."""
         memory = self.memory
         if self.rows is None:
@@ -162,29 +164,32 @@ class ColumnIndex:
             return (got.reshape(shape),)
         return tuple(part.reshape(shape) for part in got.reshape(self.count, -1))
 
-    def _word(self, element: int) -> Any:
+    def _word(self, element: int) -> Lanes:
         """Flat position of the element's (first) word, for every lane."""
         top = self.memory.words.shape[0] - 4
         word = np.clip((self.address + element * self.size) >> 2, 0, top)
-        return word * self.memory.count + self.memory.numbers
+        where: Lanes = word * self.memory.count + self.memory.numbers
+        return where
 
-    def _narrow(self, element: int) -> tuple[Any, Any]:
+    def _narrow(self, element: int) -> tuple[Flat, Lanes]:
         """A sub-word element: the memory as such elements, and the position of each lane's."""
         per = 4 // self.size
         inside = ((self.address + element * self.size) & 3) >> (self.size - 1)
         return self.memory.flat.view(self.dtype), self._word(element) * per + inside
 
-    def _gather(self, element: int) -> Any:
+    def _gather(self, element: int) -> Lanes:
         if self.size < 4:
             view, where = self._narrow(element)
-            return view.take(where)
+            got: Lanes = view.take(where)
+            return got
         where = self._word(element)
         flat = self.memory.flat
         if self.size == 4:
-            return flat.view(self.dtype).take(where)
+            got = flat.view(self.dtype).take(where)
+            return got
         return _join(flat.take(where), flat.take(where + self.memory.count), self.dtype)
 
-    def store(self, values: Sequence[Any], mask: Any) -> None:
+    def store(self, values: Sequence[Lanes], mask: Mask | None) -> None:
         """Write each element; of lanes at the same place the last one wins."""
         memory = self.memory
         if self.rows is not None and mask is None and memory.space == "shared":
@@ -198,7 +203,7 @@ class ColumnIndex:
         for i, value in enumerate(values):
             self._scatter(i, value, mask)
 
-    def _scatter(self, element: int, value: Any, mask: Any) -> None:
+    def _scatter(self, element: int, value: Lanes, mask: Mask | None) -> None:
         if self.size < 4:
             view, where = self._narrow(element)
             _put(view, where, value, mask)
@@ -211,20 +216,21 @@ class ColumnIndex:
         _put(self.memory.flat, where, low, mask)
         _put(self.memory.flat, where + self.memory.count, high, mask)
 
-    def positions(self, shape: tuple[int, ...], chosen: Any) -> Any:
+    def positions(self, shape: tuple[int, ...], chosen: Mask) -> Flat:
         """1-D element numbers of the chosen lanes (atomics: 4 or 8 bytes)."""
         if self.size < 4:
             return np.broadcast_to(self._narrow(0)[1], shape)[chosen]
         return np.broadcast_to(self._word(0), shape)[chosen]
 
-    def read(self, places: Any) -> Any:
+    def read(self, places: Flat) -> Flat:
         """Elements by number."""
         flat = self.memory.flat
         if self.size == 8:
             return _join(flat[places], flat[places + self.memory.count], self.dtype)
-        return flat.view(self.dtype)[places]
+        values: Flat = flat.view(self.dtype)[places]
+        return values
 
-    def write(self, places: Any, values: Any) -> None:
+    def write(self, places: Flat, values: Flat) -> None:
         """Set elements by number."""
         flat = self.memory.flat
         if self.size == 8:
@@ -235,6 +241,8 @@ class ColumnIndex:
 
 Home = Allocation | ColumnMemory
 """What an address may lie in."""
+PlaceIndex = GlobalIndex | ColumnIndex
+"""Where all lanes of an access, or of a part of it, fall."""
 
 
 class MixedIndex:
@@ -242,26 +250,25 @@ class MixedIndex:
 
     space = "mixed"
 
-    def __init__(self, parts: list[tuple[Any, Any]], kind: str, count: int) -> None:
-        self.parts, self.kind, self.count = parts, kind, count
+    def __init__(self, parts: list[tuple[Mask, PlaceIndex]], ptx_type: str, count: int) -> None:
+        self.parts, self.dtype, self.count = parts, DTYPES[ptx_type], count
 
-    def load(self) -> tuple[Any, ...]:
+    def load(self) -> tuple[Lanes, ...]:
         """The elements; poison where a lane has no place."""
-        dtype = DTYPES[self.kind]
-        poison = np.frombuffer(bytes([POISON]) * dtype.itemsize, dtype)[0]
-        results: list[Any] = [poison] * self.count
+        poison = np.frombuffer(bytes([POISON]) * self.dtype.itemsize, self.dtype)[0]
+        results: list[Lanes] = [poison] * self.count
         for mask, index in self.parts:
             values = index.load()
             results = [np.where(mask, v, r) for v, r in zip(values, results, strict=True)]
         return tuple(results)
 
-    def store(self, values: Sequence[Any], mask: Any) -> None:
+    def store(self, values: Sequence[Lanes], mask: Mask | None) -> None:
         """Write each part under its own mask."""
         for part, index in self.parts:
             index.store(values, part if mask is None else part & mask)
 
 
-def _join(low: Any, high: Any, dtype: Any) -> Any:
+def _join(low: Lanes, high: Lanes, dtype: np.dtype[np.generic]) -> Lanes:
     """Two words as one 64-bit value."""
     out = np.empty((*low.shape, 2), np.int32)
     out[..., 0] = low.view(np.int32)
@@ -269,7 +276,7 @@ def _join(low: Any, high: Any, dtype: Any) -> Any:
     return out.view(dtype)[..., 0]
 
 
-def _words(value: Any) -> tuple[Any, ...]:
+def _words(value: Lanes) -> tuple[Lanes, ...]:
     """A value's 32-bit words, low first."""
     if value.dtype.itemsize == 4:
         return (value.view(np.int32),)
@@ -277,7 +284,7 @@ def _words(value: Any) -> tuple[Any, ...]:
     return wide.astype(np.int32), (wide >> np.int64(32)).astype(np.int32)
 
 
-def _put(flat: Any, where: Any, value: Any, mask: Any) -> None:
+def _put(flat: Flat, where: Lanes, value: Lanes, mask: Mask | None) -> None:
     shapes = [where.shape, value.shape] + ([mask.shape] if mask is not None else [])
     shape = np.broadcast_shapes(*shapes)
     where, value = np.broadcast_to(where, shape), np.broadcast_to(value, shape)
