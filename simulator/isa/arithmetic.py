@@ -19,12 +19,17 @@ _HALF_WAY = np.int64(-(2**63))  # bit 28 alone, after a shift by 35
 _LOW = np.int64(35)
 
 
+def has_nan(x: Array) -> bool:
+    """Whether any element is a NaN."""
+    # The maximum is one if any element is: one cheap pass (0.05 ns a lane) in the usual case.
+    top = np.maximum.reduce(x, axis=None)
+    return bool(top != top)
+
+
 def canonical(x: Array) -> Array:
     """Every NaN replaced by the one the GPU writes (0x7fffffff in single precision)."""
     nan = NAN32 if x.dtype == np.float32 else NAN64
-    # The maximum is a NaN if any element is: one cheap pass (0.05 ns a lane) in the usual case.
-    top = np.maximum.reduce(x, axis=None)
-    if top == top:
+    if not has_nan(x):
         return x
     return np.where(np.isnan(x), nan, x)
 

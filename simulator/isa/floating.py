@@ -323,20 +323,21 @@ def min_max(ins: Instruction) -> Op:
     if ins.has("xorsign") != (magnitudes and arity == 2):
         raise Unsupported(".xorsign or .abs alone")
     lesser = ins.opcode == "min"
-    pick: Any = np.fmin if lesser else np.fmax
+    pick: Any = np.minimum if lesser else np.maximum
     word = np.int32 if kind == "f32" else np.int64
     join: Any = np.bitwise_or if lesser else np.bitwise_and
     propagate = ins.has("NaN")
 
     def apply(a: Any, b: Any) -> Any:
         result = pick(a, b)
+        # Not np.fmax: of a signalling NaN it makes a NaN where it does not take whole vectors.
+        if not propagate and ieee.has_nan(result):
+            result = np.where(np.isnan(a), b, np.where(np.isnan(b), a, result))
         # Of two equal operands the bits differ in the sign of zero only.
         equal = a == b
         if np.any(equal):
             bits = np.asarray(join(a.view(word), b.view(word))).view(result.dtype)
             result = np.where(equal, bits, result)
-        if propagate:
-            result = np.where(np.isnan(a) | np.isnan(b), result.dtype.type(np.nan), result)
         return ieee.canonical(np.asarray(result)[()])
 
     if arity == 3:
