@@ -135,6 +135,15 @@ class Instruction:
         return ".".join((self.opcode, *self.modifiers))
 
     @property
+    def user_line(self) -> tuple[str, int] | int:
+        """The user's source line, which it shares with copies that unrolling makes.
+
+        Without line information: the PTX line.
+        """
+        where = self.location.user if self.location else None
+        return (where.file, where.line) if where else self.line
+
+    @property
     def types(self) -> tuple[str, ...]:
         """The type suffixes, in order."""
         return tuple(m for m in self.modifiers if m in TYPES)

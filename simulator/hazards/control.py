@@ -9,16 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
 
 from kernels.ptx.module import Instruction
 
 from ..compile.program import CompiledBlock
 from ..execute.waiting import Apart, Branch, Stuck
-from ..geometry import EVERY_LANE, NO_LANE, Geometry, Mask
-from .hazard import Hazard, Triple
+from ..geometry import NO_LANE, Geometry, Mask
+from .hazard import Hazard
 from .kinds import (
     ASSERT,
     BAD_MASK,
@@ -31,61 +28,7 @@ from .kinds import (
     HazardKind,
 )
 from .sources import Sources
-from .text import triple
-
-
-class Who:
-    """Threads of a launch: how many, and those of the lowest block among them."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.blocks: set[int] = set()
-        self.threads: Any = None
-        self.lowest = -1
-
-    def add(self, g: Geometry, lanes: Any) -> Who:
-        """Add lanes of a batch."""
-        full = g.full(EVERY_LANE if lanes is None else lanes)
-        columns = np.flatnonzero(full.any(axis=0))
-        if columns.size:
-            self.count += int(np.count_nonzero(full))
-            self.blocks.update(g.blocks[columns].tolist())
-            column = columns[0]
-            number = int(g.blocks[column])
-            if self.lowest < 0 or number < self.lowest:
-                self.lowest, self.threads = number, np.zeros(g.threads, bool)
-            if number == self.lowest:
-                self.threads |= full[:, column]
-            self.where = g.place
-        return self
-
-    @property
-    def example(self) -> tuple[Triple | None, Triple | None]:
-        """The lowest thread of the lowest block, and that block."""
-        if self.lowest < 0:
-            return None, None
-        return self.where(int(np.argmax(self.threads)), self.lowest)
-
-    def __str__(self) -> str:
-        numbers = np.flatnonzero(self.threads)
-        if self.where(1, 0)[0] == (1, 0, 0) and len(self.threads) > 1 and self._flat:
-            runs = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
-            spans = [f"{r[0]}" if len(r) == 1 else f"{r[0]}..{r[-1]}" for r in runs[:3]]
-            word = "thread" if len(numbers) == 1 else "threads"
-            text = f"{word} {', '.join(spans)}{' ...' if len(runs) > 3 else ''}"
-        elif len(numbers) == 1:
-            text = f"thread {triple(self.example[0])}"
-        else:
-            text = f"{len(numbers):,} threads"
-        text += f" of block {triple(self.example[1])}"
-        more = len(self.blocks) - 1
-        return text + (f" and of {more:,} more block{'s' if more > 1 else ''}" if more else "")
-
-    @property
-    def _flat(self) -> bool:
-        """Whether a thread's number is its x coordinate."""
-        last = len(self.threads) - 1
-        return self.where(last, 0)[0] == (last, 0, 0)
+from .who import Who
 
 
 @dataclass
@@ -95,7 +38,6 @@ class _Part:
     role: str
     instruction: Instruction
     who: Who = field(default_factory=Who)
-    leaves: bool = False
 
 
 @dataclass
@@ -126,17 +68,16 @@ class Control:
     def _group(self, kind: HazardKind, case: str, *lines: object) -> _Group:
         return self.groups.setdefault((kind.name, case, *lines), _Group(kind, case))
 
-    def _part(self, group: _Group, role: str, ins: Instruction | None, lanes: Any) -> _Part | None:
+    def _part(self, group: _Group, role: str, ins: Instruction | None, lanes: Mask | None) -> None:
         if ins is None:
-            return None
-        key = role, line_of(ins)
+            return
+        key = role, ins.user_line
         part = group.parts.get(key)
         if part is None:
             part = group.parts[key] = _Part(role, ins)
         elif ins.line < part.instruction.line:
             part.instruction = ins
         part.who.add(self.geometry, lanes)
-        return part
 
     # -- barriers -------------------------------------------------------------------
 
@@ -147,7 +88,7 @@ class Control:
         if apart.how == "gone":
             self._gone(apart, end)
             return
-        group = self._group(BARRIER_DIVERGENCE, apart.how, line_of(end))
+        group = self._group(BARRIER_DIVERGENCE, apart.how, end.user_line)
         group.value = apart.value
         self._part(group, "waits", end, apart.lanes)
         for block, lanes in apart.elsewhere:
@@ -160,12 +101,12 @@ class Control:
         for branch in apart.branches:
             known = known | branch.lanes
             early = branch.leaves and self._returns(branch.block)
-            group = self._group(BARRIER_DIVERGENCE, "return" if early else "skip", line_of(end))
+            group = self._group(BARRIER_DIVERGENCE, "return" if early else "skip", end.user_line)
             self._part(group, "waits", end, apart.lanes)
             self._branches(group, [branch], "exited" if early else "branch")
         unknown = apart.others & ~known
         if unknown.any():
-            group = self._group(BARRIER_DIVERGENCE, "return", line_of(end))
+            group = self._group(BARRIER_DIVERGENCE, "return", end.user_line)
             self._part(group, "waits", end, apart.lanes)
             self._part(group, "exited", end, unknown)
 
@@ -190,7 +131,7 @@ class Control:
             end = apart.block.block.end
             assert end is not None
             ends = [block.block.end for block, _ in apart.elsewhere]
-            lines = sorted({str(line_of(e)) for e in (end, *ends) if e})
+            lines = sorted({str(e.user_line) for e in (end, *ends) if e})
             group = self._group(DEADLOCK, "crossed" if len(lines) > 1 else "never", *lines)
             group.value = apart.value
             self._part(group, "waits", end, apart.lanes)
@@ -200,16 +141,16 @@ class Control:
             if ins is None:
                 continue
             kind = LIVELOCK if stuck.why == "repeats" and not stuck.waiting else DEADLOCK
-            group = self._group(kind, stuck.why, line_of(ins))
+            group = self._group(kind, stuck.why, ins.user_line)
             group.value, group.part = stuck.steps, stuck.part
             self._part(group, "loops", ins, mask)
 
-    def event(self, name: str, block: CompiledBlock, lanes: Any) -> None:
+    def event(self, name: str, block: CompiledBlock, lanes: Mask | None) -> None:
         """See ``waiting.Listener``."""
         kind, case = _EVENTS[name]
         ins = block.block.body[0] if case else block.block.end
         assert ins is not None
-        self._part(self._group(kind, case, line_of(ins)), kind.case(case).role, ins, lanes)
+        self._part(self._group(kind, case, ins.user_line), kind.case(case).role, ins, lanes)
 
     # -- texts ------------------------------------------------------------------------
 
@@ -226,8 +167,8 @@ class Control:
     def _hazard(self, group: _Group) -> Hazard:
         order = {"waits": 0, "at": 0, "left out": 0, "loops": 0, "branch": 1, "exited": 1}
         parts = sorted(group.parts.values(), key=lambda p: (order[p.role], p.instruction.line))
-        held = {line_of(p.instruction) for p in parts if p.role == "waits"}
-        shown = [p for p in parts if p.role == "waits" or line_of(p.instruction) not in held]
+        held = {p.instruction.user_line for p in parts if p.role == "waits"}
+        shown = [p for p in parts if p.role == "waits" or p.instruction.user_line not in held]
         involved = tuple(self.sources.part(p.role, [p.instruction], *p.who.example) for p in shown)
         said = group.kind.case(group.case)
         return Hazard(
@@ -266,8 +207,3 @@ class Control:
         if re.search(r"\bif\b", code):
             return "branch" if loop else "if"
         return "loop" if loop else "switch" if re.search(r"\bswitch\b", code) else "branch"
-
-
-def line_of(ins: Instruction) -> Any:
-    """An instruction's source line, which it shares with copies that unrolling makes."""
-    return (ins.location.user.file, ins.location.user.line) if ins.location else ins.line

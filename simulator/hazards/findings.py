@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,24 +13,25 @@ from kernels.ptx.names import LOCAL_MEMORY, variable_name
 
 from ..analysis.steering import Steering
 from ..compile.program import Program
-from ..geometry import Geometry
+from ..geometry import Flat, Geometry, Mask
 from ..memory.site import Site
 from ..memory.spaces import Home
 from ..races.book import RaceBook
-from .control import Control, Who, line_of
+from .control import Control
 from .hazard import Hazard, Triple
 from .kinds import KINDS, UNINITIALISED, UNSET_CONSTANT, HazardKind
 from .naming import spot
 from .parts import ROLES, VERBS
 from .races import RaceHazards
 from .sources import Sources
+from .who import Who
 
 
 class _Key(NamedTuple):
     """What makes two findings one: the kind, the source line, the variable and the role."""
 
     kind: str
-    line: object
+    line: tuple[str, int] | int
     variable: str
     role: str
 
@@ -82,7 +83,7 @@ class Findings:
         element: int | None, words: Mapping[str, object], case: str = "",
     ) -> None:  # fmt: skip
         """A finding; ``words`` are for the blanks of the text that its row has for the case."""
-        key = _Key(kind.name, line_of(ins), variable, role)
+        key = _Key(kind.name, ins.user_line, variable, role)
         if key in self.found:
             hazard = self.found[key]
             hazard.count += count
@@ -113,7 +114,9 @@ class Findings:
             "nowhere" if home is None else "",
         )  # fmt: skip
 
-    def uninitialised(self, space: str, site: Site, address: Any, thread: Any, column: Any) -> None:
+    def uninitialised(
+        self, space: str, site: Site, address: Flat, thread: Flat, column: Flat
+    ) -> None:
         """Reads of shared or local memory that nothing wrote; one element each."""
         name, element = self._place(space, int(address[0]), site)
         if space == "local":
@@ -126,7 +129,7 @@ class Findings:
             place = f"byte {int(address[0])} of the thread's local memory"
         self._unset("read", site, place, space, name, element, thread, column)
 
-    def unset(self, site: Site, name: str, elements: Any, thread: Any, column: Any) -> None:
+    def unset(self, site: Site, name: str, elements: Flat, thread: Flat, column: Flat) -> None:
         """Reads of global memory that is as ``cudaMalloc`` left it."""
         element = int(elements[0])
         self._unwritten(site, name).update(np.unique(elements).tolist())
@@ -135,7 +138,7 @@ class Findings:
 
     def _unset(
         self, role: str, site: Site, place: str, space: str, name: str, element: int,
-        thread: Any, column: Any,
+        thread: Flat, column: Flat,
     ) -> None:  # fmt: skip
         g = self.geometry
         self._add(
@@ -146,10 +149,10 @@ class Findings:
 
     def _unwritten(self, site: Site, name: str) -> set[int]:
         """Where a source line read what nothing had written, as ``RaceBook`` names locations."""
-        key = _Key(UNINITIALISED.name, line_of(site.instruction), name, "read")
+        key = _Key(UNINITIALISED.name, site.line, name, "read")
         return self.unwritten.setdefault(key, set())
 
-    def unset_constant(self, site: Site, name: str, lanes: Any) -> None:
+    def unset_constant(self, site: Site, name: str, lanes: Mask | None) -> None:
         """A read of constant memory that has no initialiser: nothing can have filled it."""
         who = Who().add(self.geometry, lanes)
         self._add(
@@ -172,8 +175,8 @@ class Findings:
 
     def drop_local_reads(self, sites: set[int]) -> None:
         """Reads of unwritten local memory that turned out to change nothing."""
-        left = {line_of(self.sites[n].instruction) for n in self.local_reads if n not in sites}
-        lines = {line_of(self.sites[n].instruction) for n in sites} - left
+        left = {self.sites[n].line for n in self.local_reads if n not in sites}
+        lines = {self.sites[n].line for n in sites} - left
         for key, hazard in list(self.found.items()):
             if key.kind == UNINITIALISED.name and hazard.space == "local" and key.line in lines:
                 del self.found[key]

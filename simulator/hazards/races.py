@@ -61,16 +61,16 @@ class RaceHazards:
                 example.sites, sides, (example.first, example.second), strict=True
             )
         )  # fmt: skip
-        place, who = f"{group.space} {group.name}", REACHES[group.reach]
+        place, who = f"{group.space} {group.name}", REACHES[group.distance]
         return Hazard(
             kind.name, said.message.format(place=place, who=who), said.severity,
             group.space, group.name, example.element, involved,
-            notes=(said.note,) if said.note else (), case=case, reach=group.reach,
+            notes=(said.note,) if said.note else (), case=case, reach=group.distance,
         )  # fmt: skip
 
     def _case(self, group: RaceGroup) -> str:
         """Why it is as severe as it is: a case of its kind."""
-        near, in_global = group.reach == "lane", group.space == "global"
+        near, in_global = group.distance == "lane", group.space == "global"
         volatile = group.how == "volatile"
         if group.how == "quiet":
             return "quiet"
@@ -90,7 +90,7 @@ class RaceHazards:
                 return "one instruction" if group.one_line else "in step"
         if group.how in _kind(group).cases:
             return group.how
-        return "blocks" if group.reach == "block" else ""
+        return "blocks" if group.distance == "block" else ""
 
     def _loses_update(self, group: RaceGroup) -> bool:
         """Whether what is written was made of a value that the others' writes race with."""

@@ -72,11 +72,9 @@ class Site:
         return not {"release", "acq_rel"}.isdisjoint(self.instruction.modifiers)
 
     @property
-    def line(self) -> object:
-        """The user's source line, which it shares with copies that unrolling makes."""
-        ins = self.instruction
-        where = ins.location.user if ins.location else None
-        return (where.file, where.line) if where else ins.line
+    def line(self) -> tuple[str, int] | int:
+        """See ``Instruction.user_line``."""
+        return self.instruction.user_line
 
     @property
     def size(self) -> int:

@@ -43,7 +43,7 @@ class RaceGroup:
     """
 
     how: str
-    reach: str
+    distance: str
     space: str
     name: str
     threads: int
@@ -163,7 +163,7 @@ class RaceBook:
         for group in self.groups.values():
             if group.space != space or group.all_pairs is None:
                 continue
-            if not (far if group.reach == "block" else near) or group.how == "quiet":
+            if not (far if group.distance == "block" else near) or group.how == "quiet":
                 group.all_pairs = None if group.pairs.full else group.all_pairs
                 continue
             for shadow in shadows.values():
@@ -207,7 +207,7 @@ def _everywhere(one: Flat, other: Flat, threads: int, group: RaceGroup) -> int |
     """Pairs of all that accessed the same location."""
     places = np.intersect1d(one // threads, other // threads)
     sides = [list(_by_place(keys, places, threads)) for keys in (one, other)]
-    return count_all(sides[0], sides[1], group.threads)[group.reach]
+    return count_all(sides[0], sides[1], group.threads)[group.distance]
 
 
 def _by_place(keys: Flat, places: Flat, threads: int) -> Iterator[Flat]:
