@@ -71,7 +71,8 @@ def test_lengths(opcode: str) -> None:
         operands = [operand(kind, i) for i, kind in enumerate(op.inputs)]
         whole = results(op, operands)
         for at, n in PIECES:
-            for want, got in zip(whole, results(op, [x[at : at + n] for x in operands]), strict=True):
+            parts = results(op, [x[at : at + n] for x in operands])
+            for want, got in zip(whole, parts, strict=True):
                 want = np.broadcast_to(want, 196)[at : at + n]
                 assert (np.broadcast_to(got, n) == want).all(), (form.name, at, n)
         for at in range(3, 196, 23):
