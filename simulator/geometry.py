@@ -31,6 +31,11 @@ EVERY_LANE = cast(Mask, np.bool_(True))
 NO_LANE = cast(Mask, np.bool_(False))
 
 
+def as_mask(mask: Mask | None) -> Mask:
+    """A mask with "every lane" spelt out."""
+    return EVERY_LANE if mask is None else mask
+
+
 class Geometry:
     """The shape of one batch of blocks.
 

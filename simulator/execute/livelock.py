@@ -9,13 +9,16 @@ if the change is undone: another schedule might let somebody in between.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kernels.ptx.module import Instruction
 
 from ..compile.blocks import EXIT
+from ..geometry import NO_LANE, Lanes, Mask, as_mask
+from .schedule import Groups
 from .waiting import Stuck
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ _VISITS = 64
 class _Kept:
     """The state of the machine at one step, to see what comes back."""
 
-    def __init__(self, machine: Machine, number: int, mask: Any) -> None:
+    def __init__(self, machine: Machine, number: int, mask: Mask | None) -> None:
         self.machine, self.number, self.step = machine, number, machine.step
         self.clock = machine.names["S"].reads
         self.registers = list(machine.registers)
@@ -36,13 +39,13 @@ class _Kept:
         self.groups = machine.groups | {number: mask}
         self.visits = 0
 
-    def same(self, number: int, lanes: Any) -> Any:
+    def same(self, number: int, lanes: Mask | None) -> Mask:
         """Of lanes that come to a block, those that have been there with the same registers."""
         if number not in self.groups:
-            return np.bool_(False)
-        return self.equal(_on(self.groups[number]) & _on(lanes))
+            return NO_LANE
+        return self.equal(as_mask(self.groups[number]) & as_mask(lanes))
 
-    def equal(self, same: Any) -> Any:
+    def equal(self, same: Mask) -> Mask:
         """Of some lanes, those that have the same registers as then."""
         now = self.machine.registers
         for place, index in enumerate(self.order):
@@ -59,7 +62,7 @@ class _Kept:
 class _Round:
     """A round in which all groups take turns, while memory has to stay as it is."""
 
-    def __init__(self, machine: Machine, number: int, mask: Any) -> None:
+    def __init__(self, machine: Machine, number: int, mask: Mask | None) -> None:
         self.machine = machine
         self.started = machine.step
         self.writes = machine.memories.writes
@@ -69,7 +72,7 @@ class _Round:
         self.visited: set[int] = set()
         self._keep(number, mask)
 
-    def _keep(self, number: int, mask: Any) -> None:
+    def _keep(self, number: int, mask: Mask | None) -> None:
         """Keep the state as it is now; nobody has moved."""
         machine = self.machine
         self.kept = _Kept(machine, number, mask)
@@ -78,16 +81,16 @@ class _Round:
         self.returned = np.zeros(machine.geometry.shape, bool)
         self.held = self._held()
 
-    def _held(self) -> dict[int, Any]:
+    def _held(self) -> dict[int, Mask]:
         """The lanes that are held at barriers and warp instructions, by block."""
         machine, shape = self.machine, self.moved.shape
         waiting = [(wait.block.number, wait.mask) for wait in machine.barriers.waiting]
-        held: dict[int, Any] = {}
+        held: dict[int, Mask] = {}
         for number, mask in [*machine.gates.parked.items(), *waiting]:
-            held[number] = held.get(number, np.zeros(shape, bool)) | _on(mask)
+            held[number] = held.get(number, np.zeros(shape, bool)) | as_mask(mask)
         return held
 
-    def proves(self, number: int, mask: Any) -> bool | None:
+    def proves(self, number: int, mask: Mask | None) -> bool | None:
         """Whether the round is closed; ``None`` if it has failed. Called before each block."""
         machine = self.machine
         if self.last >= 0:
@@ -103,10 +106,10 @@ class _Round:
         age = machine.step - self.started
         if not closed and self.met and age >= _VISITS and age & (age - 1) == 0:
             self._keep(number, mask)  # it may have begun on the way to what comes back
-        self.moved |= _on(mask)
+        self.moved |= as_mask(mask)
         return closed
 
-    def _close(self, number: int, mask: Any) -> bool:
+    def _close(self, number: int, mask: Mask | None) -> bool:
         machine = self.machine
         back = self.kept.same(number, mask) & self.moved
         if not back.any():
@@ -115,14 +118,14 @@ class _Round:
         back = back & local.reshape(machine.memories.local.shape)
         if not self.met:  # nobody depends on anybody
             self.returned |= back
-            running = [_on(m) for m in (mask, *machine.groups.values())]
+            running = [as_mask(m) for m in (mask, *machine.groups.values())]
             return all((self.returned | ~lanes).all() for lanes in running)
         # Lanes that meet depend on each other: all have to be back at one time.
         if number != self.kept.number or set(machine.groups) | {number} != set(self.kept.groups):
             return False
         for group, lanes in (machine.groups | {number: mask}).items():
-            before = np.broadcast_to(_on(self.kept.groups[group]), self.moved.shape)
-            same = np.array_equal(before, np.broadcast_to(_on(lanes), self.moved.shape))
+            before = np.broadcast_to(as_mask(self.kept.groups[group]), self.moved.shape)
+            same = np.array_equal(before, np.broadcast_to(as_mask(lanes), self.moved.shape))
             if not (same and ((self.kept.same(group, lanes) & self.moved) | ~before).all()):
                 return False
         held = self._held()
@@ -145,12 +148,12 @@ class Idle:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.lanes: Any = None
+        self.lanes: Mask | None = None
         self.visited: set[int] = set()
         self._since: tuple[int, ...] = ()
         self._looks: dict[int, list[_Kept]] = {}
 
-    def look(self, number: int, mask: Any) -> None:
+    def look(self, number: int, mask: Mask | None) -> None:
         """Lanes come to a block that looks at what others may change."""
         memories = self.machine.memories
         clock = self.machine.names["S"].reads
@@ -167,16 +170,17 @@ class Idle:
         del looks[: -_VISITS + 1]
         looks.append(_Kept(self.machine, number, mask))
 
-    def awake(self, groups: dict[int, Any]) -> dict[int, Any]:
+    def awake(self, groups: Groups) -> Groups:
         """The groups without lanes that are idle."""
         if self._since[0] != self.machine.memories.writes:
             self.lanes = None
             return groups
-        found = {number: _on(mask) & ~self.lanes for number, mask in groups.items()}
+        assert self.lanes is not None
+        found = {number: as_mask(mask) & ~self.lanes for number, mask in groups.items()}
         return {number: mask for number, mask in found.items() if mask.any()}
 
 
-class Endless:
+class LivelockWatch:
     """Looks out for loops without end, less and less often.
 
     Attributes:
@@ -197,7 +201,7 @@ class Endless:
         """Whether the groups have to take turns now."""
         return self.round is not None
 
-    def look(self, number: int, mask: Any) -> None:
+    def look(self, number: int, mask: Mask | None) -> None:
         """Called before a block runs, from ``next_look`` on.
 
         Raises:
@@ -216,7 +220,7 @@ class Endless:
         watching = self.round or self.kept
         self.next_look = machine.step + 1 if watching else min(self.next_keep, machine.step_limit)
 
-    def _watch(self, number: int, mask: Any) -> None:
+    def _watch(self, number: int, mask: Mask | None) -> None:
         """Is any lane back where it was?"""
         assert self.kept is not None
         machine, kept = self.machine, self.kept
@@ -234,7 +238,7 @@ class Endless:
                 self.round = _Round(machine, number, mask)
                 self.round.proves(number, mask)
 
-    def _go_round(self, number: int, mask: Any) -> None:
+    def _go_round(self, number: int, mask: Mask | None) -> None:
         """Has everybody had a turn, and come back, with nothing changed?"""
         assert self.round is not None
         machine, started = self.machine, self.round.started
@@ -253,7 +257,7 @@ class Endless:
             self.round = None
             machine.memories.watched = False
 
-    def _stuck(self, why: str, number: int, mask: Any) -> Stuck:
+    def _stuck(self, why: str, number: int, mask: Mask | None) -> Stuck:
         machine = self.machine
         machine.memories.watched = False
         machine.visited = self.round.visited if self.round else None
@@ -268,7 +272,7 @@ def cycle(machine: Machine, number: int) -> list[Instruction]:
         for to in ways:
             before.setdefault(to, []).append(at)
 
-    def reached(step: Any) -> set[int]:
+    def reached(step: Callable[[int], Iterable[int]]) -> set[int]:
         found, todo = {number}, [number]
         while todo:
             for to in step(todo.pop()):
@@ -288,10 +292,6 @@ def cycle(machine: Machine, number: int) -> list[Instruction]:
     return first + sorted(instructions, key=lambda ins: ins.location is None)
 
 
-def _on(mask: Any) -> Any:
-    return np.bool_(True) if mask is None else mask
-
-
-def _bits(value: Any) -> Any:
+def _bits(value: Lanes) -> Lanes:
     """A register so that two compare equal if they hold the same bits."""
     return value.view(f"u{value.dtype.itemsize}") if value.dtype.kind == "f" else value

@@ -16,11 +16,11 @@ from kernels.ptx.module import Instruction
 
 from ..compile.blocks import EXIT
 from ..compile.program import CompiledBlock, Program
-from ..geometry import Geometry
+from ..geometry import Geometry, as_mask
 from ..memory.access import Memories
 from .barriers import Barriers
 from .gates import Gates
-from .livelock import Endless, Idle, cycle
+from .livelock import Idle, LivelockWatch, cycle
 from .paths import Map, Paths
 from .schedule import Schedule
 from .waiting import Listener, Stuck
@@ -96,7 +96,7 @@ class Machine:
         self.together = 0
         self.visited: set[int] | None = None
         self.meets = 0
-        self.endless, self.idle = Endless(self), Idle(self)
+        self.livelock, self.idle = LivelockWatch(self), Idle(self)
         self.schedule.start(geometry)
         while not self.finished:
             if not self.groups and not self.barriers.release() and not self.barriers.release(True):
@@ -121,12 +121,12 @@ class Machine:
         else:
             alone = False
         self.memories.exact = not alone or self.memories.watched
-        if not alone and (self.endless.turns or self.step % _FAIR == 0):
+        if not alone and (self.livelock.turns or self.step % _FAIR == 0):
             self.barriers.release()
         while True:
             self.step += 1
-            if self.step >= self.endless.next_look:
-                self.endless.look(number, mask)
+            if self.step >= self.livelock.next_look:
+                self.livelock.look(number, mask)
             block = self.program.blocks[number]
             if block.gate is not None:
                 self.meets += 1
@@ -139,7 +139,7 @@ class Machine:
                     self.listener.warp_sync(mask, self.gates.members(block))
             if not alone:
                 self.idle.visited.add(number)
-                if number in self.map.pollers and not self.endless.turns:
+                if number in self.map.pollers and not self.livelock.turns:
                     self.idle.look(number, mask)
             if number in self.map.heads:
                 self.paths.enter(number, None if alone else mask)
@@ -163,7 +163,7 @@ class Machine:
     def _pick(self) -> tuple[int, Any, bool]:
         """Choose lanes: the schedule does, but nobody waits for ever."""
         groups = self.groups
-        if self.endless.turns:
+        if self.livelock.turns:
             self.idle.lanes = None
             number = min(groups, key=lambda n: self.ages.get(n, -1))
             return number, groups[number], True
@@ -181,7 +181,7 @@ class Machine:
         if groups is self.groups:
             return number, mask, whole
         before = self.groups[number]
-        rest = ~mask if before is None else before & ~mask
+        rest = as_mask(before) & ~as_mask(mask)
         self.groups[number] = rest
         if not rest.any():
             del self.groups[number]

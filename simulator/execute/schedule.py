@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from kernels.errors import LaunchError
 
-from ..geometry import Geometry
+from ..geometry import Geometry, Mask
 
 _PATIENCE = (16, 4096)
 """Basic blocks that one warp may run before another gets its turn: the fewer, the more
@@ -17,6 +15,11 @@ _OTHER = 16
 """One in so many turns of a warp goes to any of its groups, not to the lowest."""
 NAMES = ("lockstep", "warps", "reverse")
 
+Groups = dict[int, Mask | None]
+"""Lanes that stand at a block, by its number."""
+Pick = tuple[int, Mask | None, bool]
+"""A block's number, the lanes that run it, and whether they are all that stand there."""
+
 
 class Schedule:
     """``lockstep``: all lanes at the lowest block together."""
@@ -24,7 +27,7 @@ class Schedule:
     def start(self, geometry: Geometry) -> None:
         """A new batch begins."""
 
-    def pick(self, groups: dict[int, Any], oldest: int | None) -> tuple[int, Any, bool]:
+    def pick(self, groups: Groups, oldest: int | None) -> Pick:
         """Choose lanes to run.
 
         Args:
@@ -33,7 +36,7 @@ class Schedule:
             oldest: The group whose turn it is for fairness, if it is.
 
         Returns:
-            Block number, mask, and whether that is the whole group.
+            What was chosen.
         """
         number = min(groups) if oldest is None else oldest
         return number, groups[number], True
@@ -54,7 +57,7 @@ class _ByWarp(Schedule):
         """The order in which warps are tried."""
         return list(range(geometry.warps))
 
-    def pick(self, groups: dict[int, Any], oldest: int | None) -> tuple[int, Any, bool]:
+    def pick(self, groups: Groups, oldest: int | None) -> Pick:
         self.turns += 1
         if self.turns > self.patience:  # it may be spinning for what another warp has to do
             self.patience = max(self.patience // 2, _PATIENCE[0])
@@ -94,12 +97,12 @@ class _Random(_ByWarp):
         super().start(geometry)
         self.random = np.random.default_rng((self.seed, int(geometry.blocks[0])))
 
-    def pick(self, groups: dict[int, Any], oldest: int | None) -> tuple[int, Any, bool]:
+    def pick(self, groups: Groups, oldest: int | None) -> Pick:
         self.at = int(self.random.integers(len(self.order)))
         return super().pick(groups, oldest)
 
 
-def take(groups: dict[int, Any], number: int, lanes: Any) -> tuple[int, Any, bool]:
+def take(groups: Groups, number: int, lanes: Mask) -> Pick:
     """Take some lanes out of a group."""
     group = groups[number]
     mask = lanes if group is None else group & lanes
@@ -124,7 +127,7 @@ def make(schedule: str | int) -> Schedule:
         return _Random(int(schedule))
     if schedule.isdigit():
         return _Random(int(schedule))
-    kinds = {"lockstep": Schedule, "warps": _ByWarp, "reverse": _Reverse}
-    if schedule not in kinds:
+    named = {"lockstep": Schedule, "warps": _ByWarp, "reverse": _Reverse}
+    if schedule not in named:
         raise LaunchError(f"unknown schedule {schedule!r}; there are {', '.join(NAMES)}, or a seed")
-    return kinds[schedule]()
+    return named[schedule]()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 
-from ..geometry import WARP, Geometry
+from ..geometry import WARP, Geometry, Lanes
 
 
-class SpecialRegisters(dict[str, Any]):
+class SpecialRegisters(dict[str, Lanes | np.generic]):
     """Values by name; unknown ones of the profiler kind read as zero, clocks as they run.
 
     Attributes:
@@ -19,7 +18,7 @@ class SpecialRegisters(dict[str, Any]):
 
     reads = 0
 
-    def __missing__(self, name: str) -> Any:
+    def __missing__(self, name: str) -> np.generic:
         now = time.perf_counter_ns()
         self.reads += "clock" in name or "timer" in name
         if name in ("%clock64", "%globaltimer"):
