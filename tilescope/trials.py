@@ -13,7 +13,7 @@ from kernels.errors import SimulatorError
 from kernels.library import LibraryKernel, Size
 from simulator import Hazard, Run
 from simulator.cures.facts import nothing_new
-from simulator.cures.source_cures import Trial
+from simulator.cures.proofs import Trial
 
 from .policy import apply
 from .target import Target

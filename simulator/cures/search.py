@@ -20,8 +20,9 @@ from ..hazards.sources import Sources
 from ..isa.reading import parse
 from ..isa.roles import row_of
 from ..run import Run
+from .proofs import Trial
 from .ptx_edit import with_barriers, without_barriers
-from .source_cures import SourceSearch, Trial, curable
+from .source_cures import SourceSearch, curable
 
 Rerun = Callable[[Kernel], Run]
 """Runs an edited kernel on the same inputs, all checks on."""

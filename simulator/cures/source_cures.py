@@ -1,4 +1,4 @@
-"""Cures of races as edits of the CUDA C++: tried in copies, compiled in both builds, and run."""
+"""Cures of races as edits of the CUDA C++: which are tried, and which is chosen."""
 
 from __future__ import annotations
 
@@ -6,23 +6,20 @@ import contextlib
 import dataclasses
 import itertools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from kernels import Kernel, KernelError
-from kernels.edited import recompiled
-from kernels.errors import SimulatorError
+from kernels import Kernel
 from kernels.ptx.module import Instruction, Location
-from kernels.source_edit import Edit, applied, decoded, diff, joined, old_lines
+from kernels.source_edit import Edit, decoded, diff, joined
 from kernels.toolkit import short_path
 
 from ..hazards.hazard import Cure, Hazard, Source
 from ..hazards.kinds import EQUAL
 from ..isa.reading import parse
-from ..run import Run
-from .facts import Fact, fact, same
+from .facts import fact
 from .places import Levels, barrier_edits, reads_and_writes
+from .proofs import Failed, Prover, Trial
 from .splits import split_edits
 from .statements import Point, Syntax
 
@@ -32,34 +29,6 @@ _HALVES = 2
 """Edits that do some of it, each of which is tried together with any other."""
 _MORE = 8
 """How many further places are tried for one that cures everything, when one was found."""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A launch that a cured kernel has to pass.
-
-    Attributes:
-        shape: Grid and block, or size, in words.
-        schedule: As ``simulator.launch`` takes it.
-        launch: Runs a kernel on fresh inputs, and says whether its result is right (or that
-            no reference is known).
-    """
-
-    shape: str
-    schedule: str | int
-    launch: Callable[[Kernel], tuple[Run, bool]]
-
-
-class _Failed(Exception):
-    """An edit that does not compile, does not run, or brings something new.
-
-    Attributes:
-        divergence: Whether all that is new is a barrier that some threads are kept from.
-    """
-
-    def __init__(self, new: Sequence[Fact] = ()) -> None:
-        found = {(f.hazard.row.check, f.severity) for f in new}
-        self.divergence = found == {("barriers", "warning")}
 
 
 class SourceSearch:
@@ -81,11 +50,11 @@ class SourceSearch:
         trials: Sequence[Trial],
         others: Sequence[Hazard] = (),
     ) -> None:
-        self.kernels, self.files, self.hazards, self.trials = kernels, files, hazards, trials
+        self.kernels, self.files, self.hazards = kernels, files, hazards
         self.syntax = Syntax(files)
         self.facts = [fact(hazard, {}) for hazard in hazards]
-        self.known = {trials[0]: [*self.facts, *(fact(hazard, {}) for hazard in others)]}
-        self.tried = 0
+        known = [*self.facts, *(fact(hazard, {}) for hazard in others)]
+        self.prover = Prover(kernels, files, trials, known)
         self._missed: dict[int, Edit] = {}
         self._instructions: dict[tuple[str, int], Instruction] = {}
         for build, kernel in kernels.items():
@@ -140,12 +109,12 @@ class SourceSearch:
 
         def attempt(edit: Edit, tries: int) -> bool:
             """Whether it leaves no error at all."""
-            left, lesser = self._check([edit], self.facts[number], hazard)
-            if self._present(self.facts[number], left):
+            left, lesser = self.prover.check([edit], self.facts[number], hazard)
+            if self.prover.present(self.facts[number], left):
                 if lesser:
                     half.append(edit)
                 return False
-            mended = [i for i, one in enumerate(self.facts) if not self._present(one, left)]
+            mended = [i for i, one in enumerate(self.facts) if not self.prover.present(one, left)]
             remaining = sum(i not in mended for i in errors)
             found.append((remaining, tries, edit, mended))
             return not remaining
@@ -158,19 +127,19 @@ class SourceSearch:
             try:
                 if attempt(edit, tries):
                     break
-            except _Failed as failed:
+            except Failed as failed:
                 if failed.divergence and edit.text == BLOCK_BARRIER:
                     self._missed.setdefault(id(hazard), edit)
         if not found:
             for first, second in itertools.product(half[:_HALVES], tried):
                 both = joined(first, second)
-                with contextlib.suppress(_Failed):
+                with contextlib.suppress(Failed):
                     if both is not None and attempt(both, len(found)):
                         break
         for remaining, _, edit, mended in sorted(found, key=lambda f: f[:2]):
             try:
-                proof = self._prove([edit], [self.facts[number]], clean=not remaining)
-            except _Failed:
+                proof = self.prover.prove([edit], [self.facts[number]], clean=not remaining)
+            except Failed:
                 continue
             return self._made(edit, remaining, proof), mended
         return None, []
@@ -207,100 +176,6 @@ class SourceSearch:
             location = location.inlined_at
         points.append(Point(Path(os.path.realpath(item.source.file)), item.source.line))
         return list(dict.fromkeys(point for point in points if point.file in self.files))
-
-    def _check(
-        self, edits: Sequence[Edit], wanted: Fact, hazard: Hazard
-    ) -> tuple[list[Fact], bool]:
-        """What is left after an edit, at the shape of the hazard, in both builds.
-
-        Returns:
-            That, and whether the hazard is less than it was, if it is still there.
-
-        Raises:
-            _Failed: Something new is there, or the hazard as it was.
-        """
-        first = [build for build in self.kernels if build in hazard.builds]
-        left: list[Fact] = []
-        lesser = False
-        for build in dict.fromkeys([*first, *self.kernels]):
-            facts, _ = self._facts(edits, self._compiled(edits, build), self.trials[0])
-            left += facts
-            rest = [f for f in facts if wanted in same(f, self.known[self.trials[0]])]
-            whole = any(
-                f.places == wanted.places and f.hazard.kind == wanted.hazard.kind for f in rest
-            )
-            if whole and sum(f.hazard.count for f in rest) >= hazard.count:
-                raise _Failed
-            self._compare(facts, [], self.trials[0])
-            lesser = lesser or bool(rest)
-        return left, lesser
-
-    def _prove(self, edits: Sequence[Edit], wanted: Sequence[Fact], clean: bool) -> str:
-        """Run all trials in both builds.
-
-        Returns:
-            What was run, in words.
-
-        Raises:
-            _Failed: A hazard is still there, something new is, or the result is wrong.
-        """
-        kernels = {build: self._compiled(edits, build) for build in self.kernels}
-        for trial in self.trials:
-            for kernel in kernels.values():
-                facts, right = self._facts(edits, kernel, trial)
-                self._compare(facts, wanted, trial)
-                if clean and not right:
-                    raise _Failed
-        return proof(list(kernels), self.trials)
-
-    def _known(self, trial: Trial) -> list[Fact]:
-        """The hazards that a trial shows without any edit."""
-        if trial not in self.known:
-            found: list[Fact] = []
-            for kernel in self.kernels.values():
-                found += self._facts([], kernel, trial)[0]
-            self.known[trial] = found
-        return self.known[trial]
-
-    def _compare(self, facts: list[Fact], wanted: Sequence[Fact], trial: Trial) -> None:
-        """Hold what is left to what was there.
-
-        Raises:
-            _Failed: Some of what should be gone is left, or something is new.
-        """
-        if any(self._present(one, facts) for one in wanted):
-            raise _Failed
-        new = [f for f in facts if not any(f.within(old) for old in self._known(trial))]
-        if new:
-            raise _Failed(new)
-
-    def _present(self, fact: Fact, facts: Sequence[Fact]) -> bool:
-        """Whether a finding, or a part of it, is still among these."""
-        known = self.known[self.trials[0]]
-        return any(fact in same(other, known) for other in facts)
-
-    def _compiled(self, edits: Sequence[Edit], build: str) -> Kernel:
-        self.tried += 1
-        files = dict(self.files)
-        try:
-            for file in {edit.file for edit in edits}:
-                files[file] = applied(files[file], [e for e in edits if e.file == file])
-            return recompiled(self.kernels[build], files, build)
-        except (KernelError, ValueError):
-            raise _Failed from None
-
-    def _facts(
-        self, edits: Sequence[Edit], kernel: Kernel, trial: Trial
-    ) -> tuple[list[Fact], bool]:
-        try:
-            run, right = trial.launch(kernel)
-        except (SimulatorError, ValueError):
-            raise _Failed from None
-        lines = {
-            str(file): old_lines(self.files[file], [e for e in edits if e.file == file])
-            for file in {edit.file for edit in edits}
-        }
-        return [fact(hazard, lines) for hazard in run.hazards], right
 
     # -- what is said -----------------------------------------------------------------
 
@@ -353,8 +228,8 @@ class SourceSearch:
         wanted = [fact for fact, h in zip(self.facts, self.hazards, strict=True) if h.cure]
         errors = sum(h.severity == "error" and h.cure is None for h in self.hazards)
         try:
-            said = self._prove(edits, wanted, clean=not errors)
-        except _Failed:
+            said = self.prover.prove(edits, wanted, clean=not errors)
+        except Failed:
             for hazard in self.hazards:
                 if hazard.cure is not None and hazard.cure.group != min(cures):
                     hazard.cure = None
@@ -366,25 +241,6 @@ class SourceSearch:
                 if cure.left:
                     cure = dataclasses.replace(cure, together=errors)
                 hazard.cure = cure
-
-
-def proof(builds: Sequence[str], trials: Sequence[Trial]) -> str:
-    """What was run to verify a cure, in words."""
-    runs: dict[tuple[str, ...], list[str]] = {}
-    for shape in dict.fromkeys(trial.shape for trial in trials):
-        schedules = tuple(
-            f"seed {t.schedule}" if isinstance(t.schedule, int) else t.schedule
-            for t in trials if t.shape == shape
-        )  # fmt: skip
-        runs.setdefault(schedules, []).append(shape)
-    built = " and ".join(builds)
-    built += " build" + "s" * (len(builds) > 1)
-    parts = [
-        f"{'schedule' if len(names) == 1 else 'schedules'} {', '.join(names)} at "
-        + " and at ".join(shapes)
-        for names, shapes in runs.items()
-    ]
-    return f"verified in the {built}, {'; '.join(parts)}"
 
 
 def _group(hazard: Hazard) -> int:

@@ -1,0 +1,175 @@
+"""Edits put to the proof: tried in copies, compiled in both builds, and run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernels import Kernel, KernelError
+from kernels.edited import recompiled
+from kernels.errors import SimulatorError
+from kernels.source_edit import Edit, applied, old_lines
+
+from ..hazards.hazard import Hazard
+from ..run import Run
+from .facts import Fact, fact, same
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A launch that a cured kernel has to pass.
+
+    Attributes:
+        shape: Grid and block, or size, in words.
+        schedule: As ``simulator.launch`` takes it.
+        launch: Runs a kernel on fresh inputs, and says whether its result is right (or that
+            no reference is known).
+    """
+
+    shape: str
+    schedule: str | int
+    launch: Callable[[Kernel], tuple[Run, bool]]
+
+
+class Failed(Exception):
+    """An edit that does not compile, does not run, or brings something new.
+
+    Attributes:
+        divergence: Whether all that is new is a barrier that some threads are kept from.
+    """
+
+    def __init__(self, new: Sequence[Fact] = ()) -> None:
+        found = {(f.hazard.row.check, f.severity) for f in new}
+        self.divergence = found == {("barriers", "warning")}
+
+
+class Prover:
+    """Compiles and runs edited kernels, and holds what is found to what was there.
+
+    Args:
+        kernels: The kernel in each build that runs.
+        files: The user's files by real path.
+        trials: Launches to pass, those at the shape of the hazards first.
+        known: What the first of them shows without any edit.
+    """
+
+    def __init__(
+        self,
+        kernels: Mapping[str, Kernel],
+        files: Mapping[Path, bytes],
+        trials: Sequence[Trial],
+        known: list[Fact],
+    ) -> None:
+        self.kernels, self.files, self.trials = kernels, files, trials
+        self.known = {trials[0]: known}
+
+    def check(self, edits: Sequence[Edit], wanted: Fact, hazard: Hazard) -> tuple[list[Fact], bool]:
+        """What is left after an edit, at the shape of the hazard, in both builds.
+
+        Returns:
+            That, and whether the hazard is less than it was, if it is still there.
+
+        Raises:
+            Failed: Something new is there, or the hazard as it was.
+        """
+        first = [build for build in self.kernels if build in hazard.builds]
+        left: list[Fact] = []
+        lesser = False
+        for build in dict.fromkeys([*first, *self.kernels]):
+            facts, _ = self._facts(edits, self._compiled(edits, build), self.trials[0])
+            left += facts
+            rest = [f for f in facts if wanted in same(f, self.known[self.trials[0]])]
+            whole = any(
+                f.places == wanted.places and f.hazard.kind == wanted.hazard.kind for f in rest
+            )
+            if whole and sum(f.hazard.count for f in rest) >= hazard.count:
+                raise Failed
+            self._compare(facts, [], self.trials[0])
+            lesser = lesser or bool(rest)
+        return left, lesser
+
+    def prove(self, edits: Sequence[Edit], wanted: Sequence[Fact], clean: bool) -> str:
+        """Run all trials in both builds.
+
+        Returns:
+            What was run, in words.
+
+        Raises:
+            Failed: A hazard is still there, something new is, or the result is wrong.
+        """
+        kernels = {build: self._compiled(edits, build) for build in self.kernels}
+        for trial in self.trials:
+            for kernel in kernels.values():
+                facts, right = self._facts(edits, kernel, trial)
+                self._compare(facts, wanted, trial)
+                if clean and not right:
+                    raise Failed
+        return _in_words(list(kernels), self.trials)
+
+    def _known(self, trial: Trial) -> list[Fact]:
+        """The hazards that a trial shows without any edit."""
+        if trial not in self.known:
+            found: list[Fact] = []
+            for kernel in self.kernels.values():
+                found += self._facts([], kernel, trial)[0]
+            self.known[trial] = found
+        return self.known[trial]
+
+    def _compare(self, facts: list[Fact], wanted: Sequence[Fact], trial: Trial) -> None:
+        """Hold what is left to what was there.
+
+        Raises:
+            Failed: Some of what should be gone is left, or something is new.
+        """
+        if any(self.present(one, facts) for one in wanted):
+            raise Failed
+        new = [f for f in facts if not any(f.within(old) for old in self._known(trial))]
+        if new:
+            raise Failed(new)
+
+    def present(self, fact: Fact, facts: Sequence[Fact]) -> bool:
+        """Whether a finding, or a part of it, is still among these."""
+        known = self.known[self.trials[0]]
+        return any(fact in same(other, known) for other in facts)
+
+    def _compiled(self, edits: Sequence[Edit], build: str) -> Kernel:
+        files = dict(self.files)
+        try:
+            for file in {edit.file for edit in edits}:
+                files[file] = applied(files[file], [e for e in edits if e.file == file])
+            return recompiled(self.kernels[build], files, build)
+        except (KernelError, ValueError):
+            raise Failed from None
+
+    def _facts(
+        self, edits: Sequence[Edit], kernel: Kernel, trial: Trial
+    ) -> tuple[list[Fact], bool]:
+        try:
+            run, right = trial.launch(kernel)
+        except (SimulatorError, ValueError):
+            raise Failed from None
+        lines = {
+            str(file): old_lines(self.files[file], [e for e in edits if e.file == file])
+            for file in {edit.file for edit in edits}
+        }
+        return [fact(hazard, lines) for hazard in run.hazards], right
+
+
+def _in_words(builds: Sequence[str], trials: Sequence[Trial]) -> str:
+    """What was run to verify a cure, in words."""
+    runs: dict[tuple[str, ...], list[str]] = {}
+    for shape in dict.fromkeys(trial.shape for trial in trials):
+        schedules = tuple(
+            f"seed {t.schedule}" if isinstance(t.schedule, int) else t.schedule
+            for t in trials if t.shape == shape
+        )  # fmt: skip
+        runs.setdefault(schedules, []).append(shape)
+    built = " and ".join(builds)
+    built += " build" + "s" * (len(builds) > 1)
+    parts = [
+        f"{'schedule' if len(names) == 1 else 'schedules'} {', '.join(names)} at "
+        + " and at ".join(shapes)
+        for names, shapes in runs.items()
+    ]
+    return f"verified in the {built}, {'; '.join(parts)}"
