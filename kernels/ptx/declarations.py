@@ -1,23 +1,207 @@
-"""What ptxas asks of declarations, beyond their grammar."""
+"""Declarations of variables, registers and parameters, and what ptxas asks of them."""
 
 from __future__ import annotations
 
-from .module import Variable
+from ..errors import PtxError
+from .header import Param
+from .module import TYPES, Function, Symbol, Variable
+from .operands import OperandParser, float_constant
 from .types import TYPE_SIZES
 
+_MAX_ALIGN = 1 << 20
+_MAX_REGISTERS = 1 << 18
 _VECTOR_BYTES = 16
 _NO_TYPE = ("bf16", "bf16x2")
 """Types of instructions that no register and no variable has: they are held as bits."""
 
 
-def wrong_type(kind: str) -> str:
+class DeclarationParser(OperandParser):
+    """Reads declarations; names of nested scopes get a number."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.scope_count = 0
+
+    def variables(
+        self, module: dict[str, Variable] | None, external: bool = False
+    ) -> list[Variable]:
+        """One declaration: ``.space [.align N] .type name[dims] [= init] {, name...} ;``.
+
+        Args:
+            module: The module's variables so far; ``None`` within a function.
+            external: Whether it is ``.extern``.
+        """
+        space = self.next().text.lstrip(".")
+        align: int | None = None
+        ptx_type, vector = "", 1
+        while self.peek.startswith("."):
+            attribute = self.next().text[1:]
+            if attribute == "align":
+                align = self.integer()
+            elif attribute in TYPES:
+                ptx_type = attribute
+            elif attribute in ("v2", "v4"):
+                vector = int(attribute[1])
+            elif attribute == "attribute":
+                self.expect("(")
+                while not self.accept(")"):
+                    self.next()
+            elif attribute in ("texref", "samplerref", "surfref"):
+                space, ptx_type = "texture", "b64"
+            else:
+                self.fail(f"cannot read '.{attribute}' here")
+        self._refuse(_wrong_type(ptx_type))
+        if ptx_type not in TYPE_SIZES:
+            self.fail(f"a variable needs a type, found {self.peek!r}")
+        align = TYPE_SIZES[ptx_type] * vector if align is None else align
+        self._check_align(align)
+        found: list[Variable] = []
+        while True:
+            name = self.name()
+            dims: list[int] = [vector] if vector > 1 else []
+            extents: list[int] = []
+            while self.accept("["):
+                extents.append(0 if self.peek == "]" else self.integer())
+                self.expect("]")
+            if any(extent < 0 for extent in extents):
+                self.fail(f"{name!r} has a negative extent")
+            init: tuple[int | Symbol, ...] = ()
+            if space == "texture":
+                while self.peek not in (",", ";"):
+                    self.next()
+            elif self.accept("="):
+                init = tuple(self._initialiser(ptx_type))
+            shape = tuple(extents + dims)
+            if shape and shape[0] == 0 and init:
+                shape = (len(init), *shape[1:])
+            variable = Variable(name, space, ptx_type, shape, align, init, external)
+            if len(init) * TYPE_SIZES[ptx_type] > variable.nbytes:
+                self.fail(f"{name!r} has more initial values than elements")
+            self._refuse(_wrong_variable(variable, vector, module))
+            found.append(variable)
+            if self.accept(","):
+                continue
+            self.expect(";")
+            return found
+
+    def param_list(self) -> tuple[Param, ...]:
+        """Parameters of a function, or its results, in parentheses."""
+        self.expect("(")
+        params: list[Param] = []
+        offset = 0
+        while not self.accept(")"):
+            ptx_type = ""
+            align: int | None = None
+            pointer = False
+            while self.peek.startswith("."):
+                word = self.next().text[1:]
+                pointer = pointer or word == "ptr"  # what follows is of what it points at
+                if word == "align":
+                    stated = self.integer()
+                    align = align if pointer else stated
+                elif word in TYPES:
+                    ptx_type = word
+            name = self.name()
+            count = 1
+            if self.accept("["):
+                count = 0 if self.peek == "]" else self.integer()
+                self.expect("]")
+            if ptx_type not in TYPE_SIZES:
+                self.fail(f"parameter {name!r} has no type")
+            if count < 0:
+                self.fail(f"parameter {name!r} has a negative extent")
+            if any(param.name == name for param in params):
+                self.fail(f"{name!r} is declared twice")
+            align = TYPE_SIZES[ptx_type] if align is None else align
+            self._check_align(align)
+            offset = -(-offset // align) * align
+            params.append(Param(name, ptx_type, count, align, offset))
+            offset += params[-1].nbytes
+            self.accept(",")
+        return tuple(params)
+
+    def register_declaration(self, function: Function) -> None:
+        """``.reg .type name {, name<count>...} ;``."""
+        self.next()
+        ptx_type = self.next().text[1:]
+        vector = 1
+        if ptx_type in ("v2", "v4"):
+            vector, ptx_type = int(ptx_type[1]), self.next().text[1:]
+        self._refuse(_wrong_type(ptx_type))
+        if vector > 1:
+            self.fail("vector registers are not executed yet")
+        if ptx_type not in TYPES:
+            self.fail(f"cannot declare registers of type {ptx_type!r}")
+        while True:
+            name = self.name()
+            if self.accept("<"):
+                count = self.integer()
+                self.expect(">")
+                if not 0 <= count <= _MAX_REGISTERS - len(function.registers):
+                    self.fail(f"{count + len(function.registers):,} registers")
+                for i in range(count):
+                    function.registers[self.declare(f"{name}{i}")] = ptx_type
+            else:
+                function.registers[self.declare(name)] = ptx_type
+            if not self.accept(","):
+                break
+        self.expect(";")
+
+    def declare(self, name: str) -> str:
+        """A name that is unique in the function: nested scopes may repeat one."""
+        if name in self.scopes[-1]:
+            line = self.tokens[self.at - 1].line
+            raise PtxError(f"PTX line {line}: {name!r} is declared twice")
+        unique = name
+        if len(self.scopes) > 1:
+            self.scope_count += 1
+            unique = f"{name}#{self.scope_count}"
+        self.scopes[-1][name] = unique
+        return unique
+
+    def _refuse(self, why: str) -> None:
+        if why:
+            self.fail(why)
+
+    def _check_align(self, align: int) -> None:
+        if not 0 < align <= _MAX_ALIGN or align & (align - 1):
+            self.fail(f"an alignment of {align} bytes")
+
+    def _initialiser(self, ptx_type: str, depth: int = 1) -> list[int | Symbol]:
+        if self.accept("{"):
+            self.enter(depth)
+            values: list[int | Symbol] = []
+            while not self.accept("}"):
+                values += self._initialiser(ptx_type, depth + 1)
+                self.accept(",")
+            return values
+        token = self.tokens[self.at]
+        if token.kind == "word":
+            self.next()
+            if token.text == "generic":
+                self.expect("(")
+                symbol = self.name()
+                self.expect(")")
+            else:
+                symbol = token.text
+            offset = self.integer() if self.peek in ("+", "-") else 0
+            return [Symbol(symbol, offset)]
+        imm = self.constant()
+        if ptx_type in ("f32", "f64") and imm.kind == "int":
+            self.fail(f"the whole number {imm.value} for a .{ptx_type}")
+        if ptx_type in ("f32", "f64") and imm.kind != ptx_type:
+            imm = float_constant(imm, ptx_type)
+        return [imm.value]
+
+
+def _wrong_type(ptx_type: str) -> str:
     """Why nothing can be declared with a type; empty if it can."""
-    if kind in _NO_TYPE:
-        return f"nothing is declared as .{kind}: .b{8 * TYPE_SIZES[kind]} holds it"
+    if ptx_type in _NO_TYPE:
+        return f"nothing is declared as .{ptx_type}: .b{8 * TYPE_SIZES[ptx_type]} holds it"
     return ""
 
 
-def wrong_variable(variable: Variable, vector: int, module: dict[str, Variable] | None) -> str:
+def _wrong_variable(variable: Variable, vector: int, module: dict[str, Variable] | None) -> str:
     """Why a variable cannot be declared so; empty if it can.
 
     Args:

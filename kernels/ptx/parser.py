@@ -15,14 +15,9 @@ from kernels.toolkit import short_path
 
 from ..errors import PtxError
 from .debug_info import InlinedCall, inlined_calls, place_inlined
-from .declarations import wrong_type, wrong_variable
-from .header import Param
-from .module import TYPES, Function, Instruction, Location, Module, Operand, Reg, Symbol, Variable
-from .operands import OperandParser, float_constant
-from .types import TYPE_SIZES
+from .declarations import DeclarationParser
+from .module import Function, Instruction, Location, Module, Operand, Reg, Symbol
 
-_MAX_ALIGN = 1 << 20
-_MAX_REGISTERS = 1 << 18
 _SPACES = {".shared", ".global", ".const", ".local", ".param", ".tex"}
 _DIGITS = 10
 """Digits of a line number."""
@@ -44,7 +39,7 @@ def parse(text: str, known: Collection[str] | None = None) -> Module:
     return _Parser(text, known).module()
 
 
-class _Parser(OperandParser):
+class _Parser(DeclarationParser):
     def __init__(self, text: str, known: Collection[str] | None) -> None:
         super().__init__(text)
         self.known = known
@@ -58,7 +53,6 @@ class _Parser(OperandParser):
         }
         self.location: Location | None = None
         self.places: dict[tuple[str, int, int], Location] = {}
-        self.scope_count = 0
         self.pending_labels: list[str] = []
         self.branch_targets: dict[str, tuple[str, ...]] = {}
 
@@ -74,7 +68,7 @@ class _Parser(OperandParser):
             if text in (".entry", ".func"):
                 self.function()
             elif text in _SPACES:
-                for variable in self.variables(".extern" in linkage):
+                for variable in self.variables(self.result.variables, ".extern" in linkage):
                     self.result.variables[variable.name] = variable
             else:
                 self.directive()
@@ -98,96 +92,6 @@ class _Parser(OperandParser):
                 self.next()
         elif token.text != ";":
             raise PtxError(f"PTX line {token.line}: cannot read {token.text!r} here")
-
-    def variables(self, external: bool = False) -> list[Variable]:
-        """One declaration: ``.space [.align N] .type name[dims] [= init] {, name...} ;``."""
-        space = self.next().text.lstrip(".")
-        align: int | None = None
-        kind, vector = "", 1
-        while self.peek.startswith("."):
-            attribute = self.next().text[1:]
-            if attribute == "align":
-                align = self.integer()
-            elif attribute in TYPES:
-                kind = attribute
-            elif attribute in ("v2", "v4"):
-                vector = int(attribute[1])
-            elif attribute == "attribute":
-                self.expect("(")
-                while not self.accept(")"):
-                    self.next()
-            elif attribute in ("texref", "samplerref", "surfref"):
-                space, kind = "texture", "b64"
-            else:
-                self.fail(f"cannot read '.{attribute}' here")
-        self.refuse(wrong_type(kind))
-        if kind not in TYPE_SIZES:
-            self.fail(f"a variable needs a type, found {self.peek!r}")
-        align = TYPE_SIZES[kind] * vector if align is None else align
-        self.check_align(align)
-        found: list[Variable] = []
-        while True:
-            name = self.name()
-            dims: list[int] = [vector] if vector > 1 else []
-            extents: list[int] = []
-            while self.accept("["):
-                extents.append(0 if self.peek == "]" else self.integer())
-                self.expect("]")
-            if any(extent < 0 for extent in extents):
-                self.fail(f"{name!r} has a negative extent")
-            init: tuple[int | Symbol, ...] = ()
-            if space == "texture":
-                while self.peek not in (",", ";"):
-                    self.next()
-            elif self.accept("="):
-                init = tuple(self.initialiser(kind))
-            shape = tuple(extents + dims)
-            if shape and shape[0] == 0 and init:
-                shape = (len(init), *shape[1:])
-            variable = Variable(name, space, kind, shape, align, init, external)
-            if len(init) * TYPE_SIZES[kind] > variable.nbytes:
-                self.fail(f"{name!r} has more initial values than elements")
-            inside = self.current.name != ""
-            self.refuse(wrong_variable(variable, vector, None if inside else self.result.variables))
-            found.append(variable)
-            if self.accept(","):
-                continue
-            self.expect(";")
-            return found
-
-    def refuse(self, why: str) -> None:
-        if why:
-            self.fail(why)
-
-    def check_align(self, align: int) -> None:
-        if not 0 < align <= _MAX_ALIGN or align & (align - 1):
-            self.fail(f"an alignment of {align} bytes")
-
-    def initialiser(self, kind: str, depth: int = 1) -> list[int | Symbol]:
-        if self.accept("{"):
-            self.enter(depth)
-            values: list[int | Symbol] = []
-            while not self.accept("}"):
-                values += self.initialiser(kind, depth + 1)
-                self.accept(",")
-            return values
-        token = self.tokens[self.at]
-        if token.kind == "word":
-            self.next()
-            if token.text == "generic":
-                self.expect("(")
-                symbol = self.name()
-                self.expect(")")
-            else:
-                symbol = token.text
-            offset = self.integer() if self.peek in ("+", "-") else 0
-            return [Symbol(symbol, offset)]
-        imm = self.constant()
-        if kind in ("f32", "f64") and imm.kind == "int":
-            self.fail(f"the whole number {imm.value} for a .{kind}")
-        if kind in ("f32", "f64") and imm.kind != kind:
-            imm = float_constant(imm, kind)
-        return [imm.value]
 
     # -- functions ------------------------------------------------------------
 
@@ -256,41 +160,6 @@ class _Parser(OperandParser):
         """The calls that the unoptimised build inlined."""
         return inlined_calls(self.text, self.files)
 
-    def param_list(self) -> tuple[Param, ...]:
-        self.expect("(")
-        params: list[Param] = []
-        offset = 0
-        while not self.accept(")"):
-            kind = ""
-            align: int | None = None
-            pointer = False
-            while self.peek.startswith("."):
-                word = self.next().text[1:]
-                pointer = pointer or word == "ptr"  # what follows is of what it points at
-                if word == "align":
-                    stated = self.integer()
-                    align = align if pointer else stated
-                elif word in TYPES:
-                    kind = word
-            name = self.name()
-            count = 1
-            if self.accept("["):
-                count = 0 if self.peek == "]" else self.integer()
-                self.expect("]")
-            if kind not in TYPE_SIZES:
-                self.fail(f"parameter {name!r} has no type")
-            if count < 0:
-                self.fail(f"parameter {name!r} has a negative extent")
-            if any(param.name == name for param in params):
-                self.fail(f"{name!r} is declared twice")
-            align = TYPE_SIZES[kind] if align is None else align
-            self.check_align(align)
-            offset = -(-offset // align) * align
-            params.append(Param(name, kind, count, align, offset))
-            offset += params[-1].nbytes
-            self.accept(",")
-        return tuple(params)
-
     def block(self, function: Function) -> None:
         while not self.accept("}"):
             token = self.tokens[self.at]
@@ -306,7 +175,7 @@ class _Parser(OperandParser):
             elif text == ".reg":
                 self.register_declaration(function)
             elif text in _SPACES:
-                for variable in self.variables():
+                for variable in self.variables(None):
                     variable.name = self.declare(variable.name)
                     function.variables[variable.name] = variable
             elif text == ".loc":
@@ -336,44 +205,6 @@ class _Parser(OperandParser):
                 self.next()
             else:
                 self.instruction(function)
-
-    def declare(self, name: str) -> str:
-        """A name that is unique in the function: nested scopes may repeat one."""
-        if name in self.scopes[-1]:
-            line = self.tokens[self.at - 1].line
-            raise PtxError(f"PTX line {line}: {name!r} is declared twice")
-        unique = name
-        if len(self.scopes) > 1:
-            self.scope_count += 1
-            unique = f"{name}#{self.scope_count}"
-        self.scopes[-1][name] = unique
-        return unique
-
-    def register_declaration(self, function: Function) -> None:
-        self.next()
-        kind = self.next().text[1:]
-        vector = 1
-        if kind in ("v2", "v4"):
-            vector, kind = int(kind[1]), self.next().text[1:]
-        self.refuse(wrong_type(kind))
-        if vector > 1:
-            self.fail("vector registers are not executed yet")
-        if kind not in TYPES:
-            self.fail(f"cannot declare registers of type {kind!r}")
-        while True:
-            name = self.name()
-            if self.accept("<"):
-                count = self.integer()
-                self.expect(">")
-                if not 0 <= count <= _MAX_REGISTERS - len(function.registers):
-                    self.fail(f"{count + len(function.registers):,} registers")
-                for i in range(count):
-                    function.registers[self.declare(f"{name}{i}")] = kind
-            else:
-                function.registers[self.declare(name)] = kind
-            if not self.accept(","):
-                break
-        self.expect(";")
 
     def loc(self, function: Function) -> None:
         words = [t.text for t in self.rest_of_line()]
