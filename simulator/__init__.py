@@ -6,7 +6,8 @@ from .hazards.hazard import Cure, Hazard, Involved, Source
 from .hazards.kinds import CHECKS
 from .launch import launch
 from .observe.counters import Traffic
-from .run import Counters, Line, Run
+from .observe.totals import Counters, Line
+from .run import Run
 
 __all__ = [
     "CHECKS", "ArgumentWarning", "Counters", "Cure", "Hazard", "Involved", "LaunchError", "Line",

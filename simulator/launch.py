@@ -33,6 +33,7 @@ from .analysis.steering import Steering
 from .analysis.taint import depends_on_data
 from .compile.compiler import compile_ptx
 from .compile.program import Program
+from .events import Observer, Told, all_of
 from .execute import schedule as schedules
 from .execute.machine import Machine
 from .execute.schedule import Schedule
@@ -47,10 +48,12 @@ from .isa import DTYPES
 from .memory.access import Access, Memories
 from .memory.layout import FUNCTIONS, PARAMETERS, array_address, array_number, variable_bytes
 from .memory.spaces import Allocation
+from .observe.checks import BarrierCheck, MemoryCheck
 from .observe.counters import TrafficCounter
-from .observe.tally import Tally, collect
+from .observe.instructions import InstructionCounter
+from .observe.totals import collect
 from .observe.trace import Trace, compile_traced
-from .observers import Checks, ConstantCheck, GlobalCheck, LocalCheck
+from .observe.uninitialised import ConstantCheck, GlobalCheck, LocalCheck
 from .races.accesses import LookCloser
 from .races.detector import RaceCheck
 from .run import Run
@@ -120,8 +123,6 @@ def launch(
     arguments = convert(kernel, args, names)
     arguments.warn()
     buffer = arguments.parameter_buffer(array_address)
-    allocations = _allocations(program, arguments, buffer)
-
     closer: dict[int, Any] = {}
     together = False
     while True:
@@ -153,27 +154,24 @@ def launch(
         write_back(array, allocations[number].content())
         if "uninitialised" in chosen:
             still_unset(array, allocations[number].missing)
-    job.traffic.finish()
-    if recorder:
-        recorder.finish()
-    counters, lines = collect(program, job.machine, job.traffic, job.tally, job.findings.sources)
+    counters, lines = collect(program, job.ran, job.traffic, job.findings.sources)
     checked = tuple(check for check in CHECKS if check in chosen)
     return Run(
         kernel.name, kernel.entry, kernel.build, kernel.sha256, grid3, block3, total_shared,
         str(schedule), counters, lines, job.findings.hazards(), checked,
         time.perf_counter() - began, program.approximate,
         functools.partial(_dependence, kernel, program, job.traffic), recorder,
-        _notes(program, job.machine, job.findings.sources), tuple(arguments.warnings),
+        _notes(program, job.ran, job.findings.sources), tuple(arguments.warnings),
     )  # fmt: skip
 
 
-def _notes(program: Program, machine: Machine, sources: Sources) -> tuple[str, ...]:
+def _notes(program: Program, ran: InstructionCounter, sources: Sources) -> tuple[str, ...]:
     """What a launch did and the run does not show."""
     printed = [
         block.block.end
         for block in program.blocks
         if block.block.end and block.block.end.targets == ("vprintf",)
-        if machine.thread_runs[block.number]
+        if ran.threads[block.number]
     ]
     places = dict.fromkeys(str(sources.of(ins)) for ins in printed)
     return tuple(f"printf output is not shown yet: {place}" for place in places)
@@ -196,7 +194,7 @@ class _Job:
         self.program, self.buffer, self.allocations = program, buffer, allocations
         self.grid, self.block, self.shared, self.dynamic = grid, block, shared, dynamic
         self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", block))
-        self.tally = Tally(program)
+        self.ran = InstructionCounter(program)
         self.steering = program.fact(Steering)
         self.findings = Findings(Sources(kernel), program, self.steering)
 
@@ -210,40 +208,28 @@ class _Job:
             LookCloser: A check needs the table of one more array, from the start.
             BlocksWait: The batch spins for ever; with all blocks in one it might not.
         """
-        program, findings = self.program, self.findings
+        program = self.program
         layout = program.layout
-        report = findings.memory if "memory" in chosen else None
-        memories = Memories(layout, self.allocations, self.shared, report)
+        told = Told(self._observers(chosen, closer))
+        memories = Memories(layout, self.allocations, self.shared, told.access, told.bad_access)
         memories.local_start = self.local_start
-        memories.observers.append(self.traffic)
-        races, local = self._checks(chosen, closer)
-        constant = None
-        if "uninitialised" in chosen and layout.unset_constants:
-            constant = ConstantCheck(findings, layout.unset_constants)
-        unset = None
-        if any(a.missing is not None for a in self.allocations.values()):
-            unset = GlobalCheck(findings) if "uninitialised" in chosen else None
-        memories.observers += [check for check in (races, local, constant, unset) if check]
-        checks = Checks(findings, races, "barriers" in chosen, self.trace)
         accesses = [Access(site, memories) for site in program.sites]
         specials = SpecialRegisters()
         space = dict(program.constants)
         space |= {f"x{a.site.number}": getattr(a, a.site.kind) for a in accesses}
         space |= _parameter_constants(program, self.buffer)
-        space |= {"S": specials, "tally": self.tally.add, "fence": checks.fence, "ALL": None}
-        space["trace"] = self.trace.record if self.trace else _untold
-        self.machine = machine = Machine(program, space, order, checks, memories, step_limit)
+        space |= {"S": specials, "ALL": None, "trace": all_of(told.traced)}
+        space |= {"tally": all_of(told.arithmetic), "fence": all_of(told.fence)}
+        machine = Machine(program, space, order, told, memories, step_limit)
         total = self.grid[0] * self.grid[1] * self.grid[2]
         with np.errstate(all="ignore"):
             for numbers in _batches(total, self.block, self.shared, layout.local_bytes, together):
                 geometry = Geometry(self.grid, self.block, numbers)
                 for access in accesses:
                     access.forget()
-                for part in (memories, self.traffic, self.tally, findings, races, self.trace):
-                    if part:
-                        part.start(geometry)
-                if local:
-                    local.start(geometry, layout.local_bytes)
+                memories.start(geometry)
+                for tell in told.start:
+                    tell(geometry)
                 specials.clear()
                 specials.update(special_registers(geometry, self.shared, self.dynamic))
                 space["W"] = functools.partial(WarpView, geometry)
@@ -252,39 +238,44 @@ class _Job:
                 except Stuck as stuck:
                     if stuck.why in ("repeats", "idle") and machine.others_to_come:
                         raise BlocksWait from None
-                    stuck.part = len(numbers) if len(numbers) < total else 0
-                    findings.control.stuck(stuck, machine.cycle)
-                if races:
-                    races.finish()
+                    stall = machine.stall(stuck)
+                    stall.part = len(numbers) if len(numbers) < total else 0
+                    for tell in told.stuck:
+                        tell(stall)
+                for tell in told.finish:
+                    tell()
                 if progress:
                     progress(int(numbers[-1]) + 1, total)
-            if races:
-                races.end()
+            for tell in told.end:
+                tell()
 
-    def outcome(self) -> tuple[bytes, ...]:
+    def outcome(self) -> tuple[Any, ...]:
         """What a user could see of the run: where threads went, what arrays hold."""
         contents = (a.content().tobytes() for a in self.allocations.values() if a.writable)
-        return self.machine.thread_runs.tobytes(), *contents
+        return str(self.ran.threads), *contents
 
-    def _checks(
-        self, chosen: set[str], closer: dict[int, Any]
-    ) -> tuple[RaceCheck | None, LocalCheck | None]:
-        races = local = None
+    def _observers(self, chosen: set[str], closer: dict[int, Any]) -> list[Observer]:
+        findings, layout = self.findings, self.program.layout
+        found: list[Observer] = [self.traffic, self.ran, findings]
+        if "memory" in chosen:
+            found.append(MemoryCheck(findings))
+        if "barriers" in chosen:
+            found.append(BarrierCheck(findings))
         if chosen & {"races", "uninitialised"}:
-            findings = self.findings
-            races = RaceCheck(
+            found.append(RaceCheck(
                 closer, self.granule, self.shared, findings.races, self.steering,
                 functools.partial(findings.uninitialised, "shared"),
                 "races" in chosen, "uninitialised" in chosen,
                 self.program.memo("intervals", self.block, self.shared, tuple(sorted(chosen))),
-            )  # fmt: skip
-        if "uninitialised" in chosen and self.program.layout.local_bytes:
-            local = LocalCheck(self.findings, self.granule)
-        return races, local
-
-
-def _untold(*event: Any) -> None:
-    """Stands for the trace where a traced program runs again for itself."""
+            ))  # fmt: skip
+        if "uninitialised" in chosen:
+            if layout.local_bytes:
+                found.append(LocalCheck(findings, self.granule, layout.local_bytes))
+            if layout.unset_constants:
+                found.append(ConstantCheck(findings, layout.unset_constants))
+            if any(a.missing is not None for a in self.allocations.values()):
+                found.append(GlobalCheck(findings))
+        return [*found, self.trace] if self.trace else found
 
 
 def _dependence(kernel: Kernel, program: Program, traffic: TrafficCounter) -> Source | None:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..compile.program import CompiledBlock
+from ..events import Apart
 from ..geometry import WARP
-from .waiting import Apart, Waiting
+from .waiting import Waiting
 
 if TYPE_CHECKING:
     from .machine import Machine
@@ -120,7 +121,7 @@ class Barriers:
                 lanes = bad if mask is None else bad & mask
                 if lanes.any():
                     which = np.broadcast_to(value, lanes.shape)[lanes]
-                    self.machine.listener.apart(Apart(how, block, lanes, value=int(which.flat[0])))
+                    self._tell(Apart(how, block, lanes, value=int(which.flat[0])))
 
     def _arrive(self, number: Any, count: Any, mask: Any) -> None:
         """``bar.arrive``: counted, not held."""
@@ -129,7 +130,8 @@ class Barriers:
             if key not in self.arrivals:
                 self.arrivals[key] = _Arrivals(self)
             self.arrivals[key].add(lanes)
-            self.machine.listener.arrive(lanes, key[0])
+            for tell in self.machine.told.arrive:
+                tell(lanes, key[0])
 
     def _keys(self, number: Any, count: Any, mask: Any) -> list[_Key]:
         """The barriers that lanes mean."""
@@ -267,13 +269,14 @@ class Barriers:
         return mask is None or bool((mask | ~_on(self.machine.alive)).all())
 
     def _let_go(self, waits: list[Waiting], lanes: Any) -> None:
-        self.machine.barrier_warps += self.machine.count(lanes)[1]
         if not np.any(waits[0].count):
             self._look_at(waits, lanes)
         for wait in waits:
             if wait.block.reduction:
                 self._reduce(wait, waits, lanes)
-        self.machine.listener.barrier(waits, lanes, self.machine.alive)
+        number, warps = _number(waits[0], lanes), self.machine.count(lanes)[1]
+        for tell in self.machine.told.barrier:
+            tell(lanes, number, warps)
 
     def _reduce(self, wait: Waiting, waits: list[Waiting], lanes: Any) -> None:
         """``bar.red``: a reduction over all threads that came, given to each."""
@@ -296,10 +299,14 @@ class Barriers:
 
     # -- who does not come ------------------------------------------------------------
 
+    def _tell(self, apart: Apart) -> None:
+        for tell in self.machine.told.apart:
+            tell(apart)
+
     def _look_at(self, waits: list[Waiting], lanes: Any) -> None:
         """A barrier of whole blocks lets lanes go: did they come to it together?"""
         machine = self.machine
-        g, listener, paths = machine.geometry, machine.listener, machine.paths
+        g, paths = machine.geometry, machine.paths
         places: dict[int, Waiting] = {}
         for wait in waits:  # those that came to one place at several times
             known = places.setdefault(wait.block.number, wait)
@@ -311,7 +318,7 @@ class Barriers:
             if differ is not None:
                 here = np.broadcast_to(_on(wait.mask), g.shape) & differ
                 branches = paths.between(wait.block, here)
-                listener.apart(Apart("rounds", wait.block, here, branches=branches))
+                self._tell(Apart("rounds", wait.block, here, branches=branches))
         if len(waits) > 1:
             self._compare_places(waits)
         if machine.alive is None:
@@ -334,7 +341,7 @@ class Barriers:
             )
             here = here & new.any(axis=(0, 1, 2))
             branches = machine.paths.kept_away(wait.block, new, here)
-            machine.listener.apart(Apart("gone", wait.block, here, new, branches=branches))
+            self._tell(Apart("gone", wait.block, here, new, branches=branches))
 
     def _compare_places(self, waits: list[Waiting]) -> None:
         """Threads of one block come to its barrier at several places of the code.
@@ -360,9 +367,7 @@ class Barriers:
                 if not named and line == _line(wait.block) and (line or not divided):
                     how = "rounds"  # copies of one place, or PTX that is not from C++
                 branches = self.machine.paths.told_apart(first.block, there, here)
-                self.machine.listener.apart(
-                    Apart(how, first.block, here, there, [(wait.block, there)], branches)
-                )
+                self._tell(Apart(how, first.block, here, there, [(wait.block, there)], branches))
 
     def _check_warps(self, members: list[tuple[Waiting, Any]], go: Any) -> None:
         """The lanes of a warp have to come to an aligned barrier together."""
@@ -381,9 +386,7 @@ class Barriers:
                     here = lanes & go & g.from_rows(np.repeat(apart, WARP, axis=0))
                     others = ~here & g.from_rows(np.repeat(apart, WARP, axis=0))
                     branches = self.machine.paths.told_apart(wait.block, others, here)
-                    self.machine.listener.apart(
-                        Apart("warp", wait.block, here, others, branches=branches)
-                    )
+                    self._tell(Apart("warp", wait.block, here, others, branches=branches))
             before = before | warps
 
     def never(self) -> list[Apart]:
@@ -412,6 +415,14 @@ class Barriers:
 
 def _on(mask: Any) -> Any:
     return np.bool_(True) if mask is None else mask
+
+
+def _number(wait: Waiting, lanes: Any) -> int:
+    """The barrier's number, which is the same for all lanes that it let go."""
+    if wait.number.ndim == 0 or lanes is None:
+        return int(wait.number.reshape(-1)[0])
+    shape = np.broadcast_shapes(wait.number.shape, lanes.shape)
+    return int(np.broadcast_to(wait.number, shape)[np.broadcast_to(lanes, shape)][0])
 
 
 def _union(masks: list[Any], shape: tuple[int, ...]) -> Any:

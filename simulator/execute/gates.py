@@ -53,7 +53,8 @@ class Gates:
         named = self.members(block)
         left_out = on & ((named >> self._lane) & np.uint32(1) == 0)
         if left_out.any():
-            self.machine.listener.event("left-out", block, left_out)
+            for tell in self.machine.told.event:
+                tell("left-out", block, left_out)
         if named.ndim == 0:
             missing = self._missing(self.machine.geometry.warp_bits(on))
             ready = on & (((missing & named) == 0) | left_out)
@@ -131,7 +132,8 @@ class Gates:
         """Nothing else can run: the lanes that a mask names never come."""
         number = min(self.parked)
         mask = self.parked.pop(number)
-        self.machine.listener.event("absent", self.machine.program.blocks[number], mask)
+        for tell in self.machine.told.event:
+            tell("absent", self.machine.program.blocks[number], mask)
         self._open(number, mask)
 
     def _open(self, number: int, lanes: Any) -> None:
@@ -160,7 +162,8 @@ class Gates:
                 if late.any():
                     self.parked[number] = late
                 self._open(number, go)
-        self.machine.listener.warp_sync(together, masks)
+        for tell in self.machine.told.warp_sync:
+            tell(together, masks)
 
 
 def _on(mask: Any) -> Any:

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.ptx.module import Instruction
-
 from ..compile.blocks import EXIT
 from ..compile.program import CompiledBlock, Program
+from ..events import Stall, Told
 from ..geometry import Geometry, as_mask
 from ..memory.access import Memories
 from .barriers import Barriers
@@ -23,7 +22,7 @@ from .gates import Gates
 from .livelock import Idle, LivelockWatch, cycle
 from .paths import Map, Paths
 from .schedule import Schedule
-from .waiting import Listener, Stuck
+from .waiting import Stuck
 
 _FAIR = 64
 """After so many steps that did not bring all lanes together, the group that has waited
@@ -39,7 +38,7 @@ class Machine:
         program: What to run.
         names: The free names of generated code: sites, parameters, constants.
         schedule: Which lanes go next.
-        listener: Told of barriers and of what goes wrong.
+        told: Who watches.
         memories: All memory, to see whether anything still changes.
         step_limit: Basic blocks a batch may run before it is given up.
     """
@@ -49,18 +48,13 @@ class Machine:
         program: Program,
         names: dict[str, Any],
         schedule: Schedule,
-        listener: Listener,
+        told: Told,
         memories: Memories,
         step_limit: int,
     ) -> None:
         self.program, self.names, self.schedule = program, names, schedule
-        self.listener = listener
+        self.told = told
         self.memories, self.step_limit = memories, step_limit
-        count = len(program.blocks)
-        self.thread_runs = np.zeros(count, np.int64)
-        self.warp_runs = np.zeros(count, np.int64)
-        self.divergent_branches = 0
-        self.barrier_warps = 0
         known = program.memo("paths")
         if not known:
             known[""] = Map(program)
@@ -68,9 +62,11 @@ class Machine:
         self._functions: dict[tuple[int, bool], Callable[..., Any]] = {}
         self._active: dict[int, tuple[Any, tuple[int, int]]] = {}
 
-    def cycle(self, number: int) -> list[Instruction]:
-        """The instructions of the loop in which a block stands, what it waits for in front."""
-        return cycle(self, number)
+    def stall(self, stuck: Stuck) -> Stall:
+        """What there is to tell of lanes that are stuck."""
+        spinning = [(cycle(self, number), mask) for number, mask in stuck.spinning.items()]
+        loops = [(loop[0], mask) for loop, mask in spinning if loop]
+        return Stall(stuck.why, stuck.waiting, loops, stuck.steps)
 
     def run(self, geometry: Geometry, others_to_come: bool = False) -> None:
         """Run a batch until every lane is done.
@@ -136,7 +132,8 @@ class Machine:
                 alone = alone and through is mask
                 mask = through
                 if block.warp_barrier:
-                    self.listener.warp_sync(mask, self.gates.members(block))
+                    for tell in self.told.warp_sync:
+                        tell(mask, self.gates.members(block))
             if not alone:
                 self.idle.visited.add(number)
                 if number in self.map.pollers and not self.livelock.turns:
@@ -144,8 +141,8 @@ class Machine:
             if number in self.map.heads:
                 self.paths.enter(number, None if alone else mask)
             threads, warps = self.count(mask)
-            self.thread_runs[number] += threads
-            self.warp_runs[number] += warps
+            for tell in self.told.ran:
+                tell(number, threads, warps)
             key = (number, not alone)
             function = self._functions.get(key)
             if function is None:
@@ -277,7 +274,8 @@ class Machine:
         _, taking = self.geometry.active(yes)
         rest = ~yes if mask is None else mask & ~yes
         _, leaving = self.geometry.active(rest)
-        self.divergent_branches += taking + leaving - total
+        for tell in self.told.diverged:
+            tell(taking + leaving - total)
 
     def _rare(self, block: CompiledBlock, out: Any, mask: Any) -> int | None:
         kind = block.kind
@@ -292,7 +290,8 @@ class Machine:
         if gone is False:
             return block.block.follow
         if kind in ("trap", "assert"):
-            self.listener.event(kind, block, gone)
+            for tell in self.told.event:
+                tell(kind, block, gone)
         self._exit(gone)
         if staying is not False:
             self.join(block.block.follow, staying)

@@ -14,7 +14,7 @@ import numpy as np
 from ..compile.blocks import EXIT, successors
 from ..compile.flow import deciders, loops_of
 from ..compile.program import CompiledBlock, Program
-from .waiting import Branch
+from ..events import Branch
 
 
 class Map:

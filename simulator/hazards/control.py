@@ -7,13 +7,13 @@ the same report: examples are the lowest thread of the lowest block.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kernels.ptx.module import Instruction
 
 from ..compile.program import CompiledBlock
-from ..execute.waiting import Apart, Branch, Stuck
+from ..events import Apart, Branch, Stall
 from ..geometry import NO_LANE, Geometry, Mask
 from .hazard import Hazard
 from .kinds import (
@@ -104,6 +104,7 @@ class Control:
             group = self._group(BARRIER_DIVERGENCE, "return" if early else "skip", end.user_line)
             self._part(group, "waits", end, apart.lanes)
             self._branches(group, [branch], "exited" if early else "branch")
+        assert apart.others is not None
         unknown = apart.others & ~known
         if unknown.any():
             group = self._group(BARRIER_DIVERGENCE, "return", end.user_line)
@@ -120,14 +121,9 @@ class Control:
         code = self.sources.code(end.location.user, 3) if end and end.location else ""
         return not code or "return" in code.partition(";")[0]
 
-    def stuck(self, stuck: Stuck, cycle: Callable[[int], list[Instruction]]) -> None:
-        """Some threads wait at a barrier that the others never reach, or loop without end.
-
-        Args:
-            stuck: What the machine says.
-            cycle: Instructions of the loop in which a block stands.
-        """
-        for apart in stuck.waiting:
+    def stuck(self, stall: Stall) -> None:
+        """Some threads wait at a barrier that the others never reach, or loop without end."""
+        for apart in stall.waiting:
             end = apart.block.block.end
             assert end is not None
             ends = [block.block.end for block, _ in apart.elsewhere]
@@ -136,17 +132,14 @@ class Control:
             group.value = apart.value
             self._part(group, "waits", end, apart.lanes)
             self._branches(group, apart.branches)
-        for number, mask in stuck.spinning.items():
-            ins = next(iter(cycle(number)), None)
-            if ins is None:
-                continue
-            kind = LIVELOCK if stuck.why == "repeats" and not stuck.waiting else DEADLOCK
-            group = self._group(kind, stuck.why, ins.user_line)
-            group.value, group.part = stuck.steps, stuck.part
+        for ins, mask in stall.loops:
+            kind = LIVELOCK if stall.why == "repeats" and not stall.waiting else DEADLOCK
+            group = self._group(kind, stall.why, ins.user_line)
+            group.value, group.part = stall.steps, stall.part
             self._part(group, "loops", ins, mask)
 
     def event(self, name: str, block: CompiledBlock, lanes: Mask | None) -> None:
-        """See ``waiting.Listener``."""
+        """See ``events.Observer``."""
         kind, case = _EVENTS[name]
         ins = block.block.body[0] if case else block.block.end
         assert ins is not None

@@ -12,7 +12,8 @@ from kernels.ptx.module import Instruction, Special
 from kernels.ptx.names import LOCAL_MEMORY, variable_name
 
 from ..analysis.steering import Steering
-from ..compile.program import Program
+from ..compile.program import CompiledBlock, Program
+from ..events import Observer, Stall
 from ..geometry import Flat, Geometry, Mask
 from ..memory.site import Site
 from ..memory.spaces import Home
@@ -36,7 +37,7 @@ class _Key(NamedTuple):
     role: str
 
 
-class Findings:
+class Findings(Observer):
     """Collects hazards; the same finding at the same source line is one hazard with a count."""
 
     def __init__(self, sources: Sources, program: Program, steering: Steering) -> None:
@@ -59,6 +60,16 @@ class Findings:
     def start(self, geometry: Geometry) -> None:
         """A new batch begins."""
         self.geometry = self.control.geometry = geometry
+
+    def event(self, name: str, block: CompiledBlock, lanes: Mask | None) -> None:
+        """See ``Observer``."""
+        if name == "trap" and block.block.end:
+            self.trap(block.block.end)
+        self.control.event(name, block, lanes)
+
+    def stuck(self, stall: Stall) -> None:
+        """See ``Observer``."""
+        self.control.stuck(stall)
 
     def hazards(self) -> list[Hazard]:
         """Errors first, then in order of discovery.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,11 +48,24 @@ class Event(NamedTuple):
     old: Any = None
 
 
-class AccessObserver(Protocol):
-    """Sees every access, in bulk."""
+class BadAccess(NamedTuple):
+    """Lanes of one access that must not access what they do.
 
-    def access(self, event: Event) -> None:
-        """An access is about to happen."""
+    Attributes:
+        kind: ``out-of-bounds``, ``misaligned``, ``address-space`` or ``read-only``.
+        relative: Bytes from the start of ``home`` to the address of the first such lane.
+        home: What it falls in or next to; ``None`` where there is nothing.
+        thread, block: That lane's.
+        lanes: How many such lanes there are.
+    """
+
+    kind: str
+    site: Site
+    relative: int
+    home: Home | None
+    thread: tuple[int, int, int]
+    block: tuple[int, int, int]
+    lanes: int
 
 
 class Memories:
@@ -60,7 +73,7 @@ class Memories:
 
     Attributes:
         allocations: Global arrays by number.
-        report: Called with each bad access (``Findings.memory``); ``None``: not checked.
+        told: Called with each access; ``told_bad``: with each bad one.
         writes: Counts what may have changed global or shared memory; ``local_writes``: stores
             to local memory.
         exact: Whether to look if an atomic changes anything; ``watched``: and a store.
@@ -73,14 +86,14 @@ class Memories:
         layout: Layout,
         allocations: dict[int, Allocation],
         shared_bytes: int,
-        report: Callable[..., None] | None,
+        told: Sequence[Callable[[Event], None]],
+        told_bad: Sequence[Callable[[BadAccess], None]],
     ) -> None:
         self.layout, self.allocations, self.shared_bytes = layout, allocations, shared_bytes
-        self.report = report
+        self.told, self.told_bad = told, told_bad
         self.local_start: Mapping[int, int] = {}
         self.writes = self.local_writes = 0
         self.exact = self.watched = False
-        self.observers: list[AccessObserver] = []
         self.geometry: Geometry
         self.shared: ColumnMemory
         self.local: ColumnMemory
@@ -241,12 +254,14 @@ class Memories:
         self._report(kind, site, address - start, lanes, home)
 
     def _report(self, kind: str, site: Site, relative: Any, lanes: Any, home: Home | None) -> None:
-        if self.report is None:
+        if not self.told_bad:
             return
         first = np.unravel_index(int(np.argmax(lanes)), lanes.shape)
         thread, block = self.geometry.thread_at(tuple(int(i) for i in first))
         count = int(np.count_nonzero(lanes))
-        self.report(kind, site, int(relative[first]), home, thread, block, count)
+        bad = BadAccess(kind, site, int(relative[first]), home, thread, block, count)
+        for tell in self.told_bad:
+            tell(bad)
 
 
 def _home(index: Any) -> Home:
@@ -305,8 +320,8 @@ class Access:
     def _tell(self, repeated: bool, values: Any, old: Any = None) -> None:
         for space, address, lanes, home in self.events:
             event = Event(self.site, space, address, lanes, repeated, home, values, old)
-            for observer in self.memories.observers:
-                observer.access(event)
+            for tell in self.memories.told:
+                tell(event)
 
     def load(self, base: Any, mask: Any) -> tuple[Any, ...]:
         """The loaded elements; lanes that are off get anything."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..events import Observer
 from ..geometry import WARP, Geometry
 from ..memory.access import Event
 from ..memory.site import Site
@@ -73,8 +74,8 @@ class Traffic:
 _FIGURES = len(fields(Traffic))
 
 
-class TrafficCounter:
-    """Observer that counts every access, per site.
+class TrafficCounter(Observer):
+    """Counts every access, per site.
 
     A pattern is what an access looks like from its block's first lane; patterns
     repeat, so each is judged once and remembered.
@@ -93,8 +94,7 @@ class TrafficCounter:
         self.geometry: Geometry | None = None
 
     def start(self, geometry: Geometry) -> None:
-        """A new batch begins."""
-        self._flush()
+        """See ``Observer``."""
         self.geometry = geometry
 
     @property
@@ -102,15 +102,15 @@ class TrafficCounter:
         assert self.geometry is not None, "a batch has begun"
         return self.geometry
 
-    def _flush(self) -> None:
-        """Add up repeats that were only counted so far."""
+    def finish(self) -> None:
+        """See ``Observer``; adds up repeats that were only counted so far."""
         for slot, times in enumerate(self._pending):
             if times:
                 self._totals[slot] += self._last[slot] * times
                 self._pending[slot] = 0
 
     def access(self, event: Event) -> None:
-        """See ``AccessObserver``."""
+        """See ``Observer``."""
         site = event.site
         if not site.counted:
             return
@@ -124,10 +124,6 @@ class TrafficCounter:
         cost = self.cost(site, event.space, event.address, event.mask)
         self._last[slot] = cost
         self._totals[slot] += cost
-
-    def finish(self) -> None:
-        """The launch is done: ``traffic`` may be asked."""
-        self._flush()
 
     def traffic(self, site: Site) -> dict[str, Traffic]:
         """What a site has cost, by space."""

@@ -21,6 +21,7 @@ from kernels.ptx.module import Function
 
 from ..compile.compiler import Compiler
 from ..compile.program import Program, Watched
+from ..events import Observer
 from ..geometry import Geometry
 from ..isa import DTYPES
 from ..isa.reading import parse
@@ -101,7 +102,7 @@ class ArrayMap:
         return int(self.dtype.itemsize)
 
 
-class Trace:
+class Trace(Observer):
     """Records a run: ``simulator.launch(..., trace=True)``, then ``run.trace``.
 
     Args:
@@ -160,16 +161,16 @@ class Trace:
             self.batches.append(self.batch)
         self._threads = geometry.thread_ids + geometry.blocks * np.int64(geometry.threads)
 
-    def finish(self) -> None:
-        """The launch is over."""
+    def end(self) -> None:
+        """See ``Observer``."""
         for number, found in self.maps.items():
             found.after = self.allocations[number].content().copy()
         del self.allocations, self.geometry
 
     # -- recording --------------------------------------------------------------
 
-    def record(self, number: int, mask: Any, base: Any, *values: Any) -> None:
-        """One execution of a watched instruction; generated code calls this."""
+    def traced(self, number: int, mask: Any, base: Any, *values: Any) -> None:
+        """See ``Observer``."""
         if mask is not None and not mask.any():
             return
         if mask is not None and mask.ndim == 0:
@@ -182,8 +183,8 @@ class Trace:
         if self._columns:
             self._keep(Event(number, mask, place, offset, values))
 
-    def release(self, lanes: Any) -> None:
-        """A barrier lets threads go."""
+    def barrier(self, lanes: Any, number: int, warps: int) -> None:
+        """See ``Observer``."""
         if self._columns:
             self._keep(Event(RELEASE, lanes, None, None, ()))
 

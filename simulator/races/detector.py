@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..analysis.steering import Steering
+from ..events import Observer
 from ..geometry import EVERY_LANE, WARP, Flat, Geometry, Lanes, Mask
 from ..memory.access import Event
 from ..memory.site import Site
@@ -35,7 +36,7 @@ _DOUBTS = 100_000
 _DISTANCES = ("lane", "warp", "block")
 
 
-class RaceCheck:
+class RaceCheck(Observer):
     """Observer of accesses, barriers and fences.
 
     Args:
@@ -115,7 +116,7 @@ class RaceCheck:
     # -- events -------------------------------------------------------------------
 
     def access(self, event: Event) -> None:
-        """See ``AccessObserver``."""
+        """See ``Observer``."""
         site, space = event.site, event.space
         if not site.counted:
             return
@@ -130,7 +131,7 @@ class RaceCheck:
         elif space == "global" and self.races:
             self._global(event)
 
-    def barrier(self, lanes: Mask | None, number: int) -> None:
+    def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
         """A block barrier let lanes go."""
         self.now += 1
         self.synchronised = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from simulator import Counters
-from simulator.run import TRAFFIC
+from simulator.observe.totals import TRAFFIC
 
 from ..outcome import Outcome
 from ..target import settled

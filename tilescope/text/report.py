@@ -6,7 +6,7 @@ import textwrap
 
 from kernels.library import Agreement
 from simulator import CHECKS, Counters, Traffic
-from simulator.run import ARITHMETIC, TRAFFIC
+from simulator.observe.totals import ARITHMETIC, TRAFFIC
 
 from ..outcome import Outcome
 from ..target import settled

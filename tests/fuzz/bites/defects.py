@@ -89,8 +89,8 @@ BITES = (
         (
             (
                 "simulator/execute/machine.py",
-                "self.divergent_branches += taking + leaving - total",
-                "self.divergent_branches += taking",
+                "tell(taking + leaving - total)",
+                "tell(taking)",
             ),
         ),
     ),

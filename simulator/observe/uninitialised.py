@@ -1,4 +1,4 @@
-"""The checks of a launch, wired to what the machine and the memories tell."""
+"""Reads of constant, global and local memory that nothing wrote (``races`` has shared memory)."""
 
 from __future__ import annotations
 
@@ -6,91 +6,38 @@ from typing import Any
 
 import numpy as np
 
-from .execute.waiting import Apart, Waiting
-from .geometry import Geometry
-from .hazards.findings import Findings
-from .memory.access import Event
-from .memory.site import Site
-from .memory.spaces import Allocation, ColumnMemory
-from .observe.trace import Trace
-from .races.accesses import flatten
-from .races.detector import RaceCheck
+from ..events import Observer
+from ..geometry import Geometry
+from ..hazards.findings import Findings
+from ..memory.access import Event
+from ..memory.site import Site
+from ..memory.spaces import Allocation, ColumnMemory
+from ..races.accesses import flatten
 
 
-class Checks:
-    """Listens to the machine, and hands on to the checks that are on."""
-
-    def __init__(
-        self, findings: Findings, races: RaceCheck | None, barriers: bool, trace: Trace | None
-    ) -> None:
-        self.findings, self.races, self.barriers = findings, races, barriers
-        self.trace = trace
-
-    def barrier(self, waits: list[Waiting], lanes: Any, alive: Any) -> None:
-        """See ``machine.Listener``."""
-        if self.trace:
-            self.trace.release(lanes)
-        if self.races:
-            self.races.barrier(lanes, _number(waits[0], lanes))
-
-    def apart(self, apart: Apart) -> None:
-        """See ``machine.Listener``."""
-        if self.barriers:
-            self.findings.control.apart(apart)
-
-    def arrive(self, lanes: Any, number: int) -> None:
-        """See ``machine.Listener``."""
-        if self.races:
-            self.races.arrive(lanes, number)
-
-    def warp_sync(self, lanes: Any, members: Any) -> None:
-        """See ``machine.Listener``."""
-        if self.races:
-            self.races.warp_sync(lanes, members)
-
-    def event(self, name: str, block: Any, lanes: Any) -> None:
-        """See ``machine.Listener``."""
-        if name == "trap":
-            self.findings.trap(block.block.end)
-        self.findings.control.event(name, block, lanes)
-
-    def fence(self, lanes: Any, wide: bool) -> None:
-        """A memory fence, or an access that is one as well; ``wide``: of device scope or more."""
-        if self.races:
-            self.races.fence(lanes, wide)
-
-
-def _number(wait: Waiting, lanes: Any) -> int:
-    """The barrier's number, which is the same for all lanes that it let go."""
-    if wait.number.ndim == 0 or lanes is None:
-        return int(wait.number.reshape(-1)[0])
-    shape = np.broadcast_shapes(wait.number.shape, lanes.shape)
-    return int(np.broadcast_to(wait.number, shape)[np.broadcast_to(lanes, shape)][0])
-
-
-class ConstantCheck:
-    """Observer: reads of constant variables that nothing fills."""
+class ConstantCheck(Observer):
+    """Reads of constant variables that nothing fills."""
 
     def __init__(self, findings: Findings, unset: frozenset[int]) -> None:
         self.findings, self.unset = findings, unset
         self.told: set[int] = set()
 
     def access(self, event: Event) -> None:
-        """See ``AccessObserver``; a site is told of once."""
+        """See ``Observer``; a site is told of once."""
         home, site = event.home, event.site
         if event.space == "global" and home.number in self.unset and site.number not in self.told:
             self.told.add(site.number)
             self.findings.unset_constant(site, home.name, event.mask)
 
 
-class GlobalCheck:
-    """Observer: reads of global memory that nothing wrote, neither the host nor a kernel."""
+class GlobalCheck(Observer):
+    """Reads of global memory that nothing wrote, neither the host nor a kernel."""
 
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
 
     def access(self, event: Event) -> None:
-        """See ``AccessObserver``."""
+        """See ``Observer``."""
         home, site = event.home, event.site
         if not isinstance(home, Allocation) or home.missing is None:
             return
@@ -107,21 +54,21 @@ class GlobalCheck:
             home.missing[places] = False
 
 
-class LocalCheck:
-    """Observer: reads of local memory that nothing wrote."""
+class LocalCheck(Observer):
+    """Reads of local memory that nothing wrote."""
 
-    def __init__(self, findings: Findings, granule: int) -> None:
+    def __init__(self, findings: Findings, granule: int, nbytes: int) -> None:
         self.findings, self.granule = findings, granule
+        self.count = -(-nbytes // granule)
 
-    def start(self, geometry: Geometry, nbytes: int) -> None:
-        """A new batch begins: nothing is written."""
+    def start(self, geometry: Geometry) -> None:
+        """See ``Observer``; nothing is written."""
         self.geometry = geometry
-        count = -(-nbytes // self.granule)
-        self.whole = np.zeros(count, bool)
+        self.whole = np.zeros(self.count, bool)
         self.lanes: dict[int, Any] = {}
 
     def access(self, event: Event) -> None:
-        """See ``AccessObserver``."""
+        """See ``Observer``."""
         if event.space != "local":
             return
         site, address, mask, home = event.site, event.address, event.mask, event.home

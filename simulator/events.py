@@ -1,0 +1,164 @@
+"""What a launch tells those who watch it: one protocol, for every counter, check and recorder.
+
+Each event has an empty default, and who leaves it at that is not called for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kernels.ptx.module import Instruction
+
+from .compile.program import CompiledBlock
+from .geometry import Addresses, Geometry, Lanes, Mask
+from .memory.access import BadAccess, Event
+
+
+@dataclass
+class Branch:
+    """A branch that sent lanes another way than those at a barrier.
+
+    Attributes:
+        block: The basic block that it ends.
+        lanes: Those lanes.
+        leaves: Whether their way goes straight out of the kernel: an early return.
+    """
+
+    block: CompiledBlock
+    lanes: Mask
+    leaves: bool
+
+
+@dataclass
+class Apart:
+    """Threads of a block that do not come to a barrier together.
+
+    Attributes:
+        how: ``gone`` (they have left the kernel without it), ``rounds`` (by another round of
+            a loop, or another call), ``places`` (at several barriers of the source), ``warp``
+            (lanes of one warp, which have to come as one), ``never`` (those that wait are
+            never let go), ``count`` or ``number`` (an operand that no barrier has).
+        block: The barrier's basic block; ``lanes``: who is there.
+        others: The lanes that are not; ``elsewhere``: at which other barriers they stand.
+        branches: What sent these another way, as far as it is known.
+        value: The operand.
+    """
+
+    how: str
+    block: CompiledBlock
+    lanes: Mask | None
+    others: Mask | None = None
+    elsewhere: list[tuple[CompiledBlock, Mask]] = field(default_factory=list)
+    branches: list[Branch] = field(default_factory=list)
+    value: int = 0
+
+
+@dataclass
+class Stall:
+    """No lane of a batch can go on.
+
+    Attributes:
+        why: ``waits``, ``repeats`` (no fair schedule changes anything any more) or ``limit``.
+        waiting: The lanes held by block barriers, and who does not come to them.
+        loops: Of each loop that lanes are in: an instruction of it, and the lanes.
+        steps: How many basic blocks had run.
+        part: How many blocks of the grid ran together, if that was not all of them.
+    """
+
+    why: str
+    waiting: list[Apart]
+    loops: list[tuple[Instruction, Mask | None]]
+    steps: int
+    part: int = 0
+
+
+class Observer:
+    """Watches a launch; made anew for each attempt at it.
+
+    ``lanes`` is a mask as registers have it (``geometry``); ``None`` is all lanes of the batch.
+    """
+
+    def start(self, geometry: Geometry) -> None:
+        """A batch of blocks begins."""
+
+    def ran(self, block: int, threads: int, warps: int) -> None:
+        """A basic block runs, by its number: how many threads of how many warps execute it."""
+
+    def diverged(self, warps: int) -> None:
+        """A branch sends lanes of so many warps both ways."""
+
+    def access(self, event: Event) -> None:
+        """An access of memory is about to happen (an atomic: has happened)."""
+
+    def bad_access(self, bad: BadAccess) -> None:
+        """Lanes access what they must not: that is left out."""
+
+    def arithmetic(self, number: int, lanes: Mask | None) -> None:
+        """Lanes execute a guarded floating-point instruction, by ``Arithmetic.tally``."""
+
+    def traced(self, number: int, lanes: Mask | None, base: Addresses, *values: Lanes) -> None:
+        """Lanes executed a ``Watched`` instruction; in programs compiled for a trace alone."""
+
+    def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
+        """A block barrier lets lanes of so many warps go."""
+
+    def arrive(self, lanes: Mask | None, number: int) -> None:
+        """Lanes pass ``bar.arrive``."""
+
+    def warp_sync(self, lanes: Mask | None, members: Lanes) -> None:
+        """Lanes pass ``bar.warp.sync``, each with its member mask (uint32)."""
+
+    def fence(self, lanes: Mask | None, wide: bool) -> None:
+        """Lanes execute a memory fence; ``wide``: of device scope or more."""
+
+    def apart(self, apart: Apart) -> None:
+        """Threads of a block do not come to a barrier together."""
+
+    def event(self, name: str, block: CompiledBlock, lanes: Mask | None) -> None:
+        """``trap``, ``assert``; of lanes in a member mask: ``absent``; not in it: ``left-out``."""
+
+    def stuck(self, stall: Stall) -> None:
+        """No lane of the batch can go on; it ends here."""
+
+    def finish(self) -> None:
+        """The batch is done."""
+
+    def end(self) -> None:
+        """The launch is done."""
+
+
+Tell = tuple[Callable[..., None], ...]
+"""Whom to call."""
+
+
+class Told:
+    """For each event, the observers' methods that are to be called, in the observers' order."""
+
+    def __init__(self, observers: Iterable[Observer]) -> None:
+        watching = list(observers)
+
+        def those(name: str) -> Tell:
+            default = getattr(Observer, name)
+            return tuple(getattr(o, name) for o in watching if getattr(type(o), name) != default)
+
+        self.start, self.finish, self.end = those("start"), those("finish"), those("end")
+        self.ran, self.diverged = those("ran"), those("diverged")
+        self.access, self.bad_access = those("access"), those("bad_access")
+        self.arithmetic, self.traced = those("arithmetic"), those("traced")
+        self.barrier, self.arrive = those("barrier"), those("arrive")
+        self.warp_sync, self.fence = those("warp_sync"), those("fence")
+        self.apart, self.event, self.stuck = those("apart"), those("event"), those("stuck")
+
+
+def all_of(tell: Tell) -> Callable[..., None]:
+    """One function that calls them all, for generated code."""
+    if len(tell) == 1:
+        return tell[0]
+
+    def call(*event: Any) -> None:
+        for each in tell:
+            each(*event)
+
+    return call

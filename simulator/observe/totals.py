@@ -1,0 +1,178 @@
+"""Counters of a launch and of each source line, from what was counted while it ran."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kernels.ptx.module import Instruction
+from kernels.toolkit import short_path
+
+from ..compile.program import Program
+from ..hazards.sources import Sources
+from .counters import Traffic, TrafficCounter
+from .instructions import InstructionCounter
+
+_SPACES = ("global", "shared", "local", "const")
+_OPERATIONS = ("load", "store", "atomic")
+TRAFFIC = tuple(
+    f"{space}_{operation}"
+    for space in _SPACES
+    for operation in _OPERATIONS
+    if space != "const" or operation == "load"
+)
+"""Names of the memory counters: space and operation."""
+ARITHMETIC = ("fma_f32", "add_f32", "mul_f32", "fma_f64", "add_f64", "mul_f64")
+"""Names of the arithmetic counters, in thread instructions."""
+
+
+@dataclass
+class Counters:
+    """Counts of a launch, or of one source line.
+
+    Memory counters are ``Traffic``; ``fma_f32`` ... and ``flops`` count threads;
+    ``thread_instructions`` are PTX instructions by thread, ``warp_instructions`` by warp.
+    """
+
+    global_load: Traffic = field(default_factory=Traffic)
+    global_store: Traffic = field(default_factory=Traffic)
+    global_atomic: Traffic = field(default_factory=Traffic)
+    shared_load: Traffic = field(default_factory=Traffic)
+    shared_store: Traffic = field(default_factory=Traffic)
+    shared_atomic: Traffic = field(default_factory=Traffic)
+    local_load: Traffic = field(default_factory=Traffic)
+    local_store: Traffic = field(default_factory=Traffic)
+    local_atomic: Traffic = field(default_factory=Traffic)
+    const_load: Traffic = field(default_factory=Traffic)
+    fma_f32: int = 0
+    add_f32: int = 0
+    mul_f32: int = 0
+    fma_f64: int = 0
+    add_f64: int = 0
+    mul_f64: int = 0
+    flops: int = 0
+    thread_instructions: int = 0
+    warp_instructions: int = 0
+    divergent_branches: int = 0
+    barriers: int = 0
+
+    def _traffic(self, space: str) -> Traffic:
+        total = Traffic()
+        for operation in _OPERATIONS:
+            total += getattr(self, f"{space}_{operation}")
+        return total
+
+    @property
+    def global_bytes(self) -> int:
+        """Bytes that threads asked of global memory: what a textbook counts."""
+        return self._traffic("global").bytes
+
+    @property
+    def global_sector_bytes(self) -> int:
+        """Bytes of the 32-byte sectors that global requests touch."""
+        return self._traffic("global").sectors * 32
+
+    @property
+    def intensity(self) -> float | None:
+        """FLOP per byte asked of global memory."""
+        return self.flops / self.global_bytes if self.global_bytes else None
+
+    @property
+    def sector_intensity(self) -> float | None:
+        """FLOP per byte of the sectors touched."""
+        return self.flops / self.global_sector_bytes if self.global_sector_bytes else None
+
+    @property
+    def coalescing(self) -> float | None:
+        """Distinct bytes asked for over bytes of sectors touched, loads and stores."""
+        total = self._traffic("global")
+        return total.coalescing if total.sectors else None
+
+    @property
+    def bank_conflicts(self) -> int:
+        """Wavefronts of shared memory that bank conflicts added."""
+        return self._traffic("shared").bank_conflicts
+
+    @property
+    def lane_utilisation(self) -> float | None:
+        """Share of a warp's 32 lanes that are on, over all instructions."""
+        if not self.warp_instructions:
+            return None
+        return self.thread_instructions / (32 * self.warp_instructions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        plain = {
+            name: value.to_dict() if isinstance(value, Traffic) else value
+            for name, value in self.__dict__.items()
+        }
+        derived = ("intensity", "sector_intensity", "coalescing", "lane_utilisation")
+        return plain | {name: getattr(self, name) for name in derived}
+
+
+@dataclass
+class Line:
+    """What one source line did.
+
+    Attributes:
+        file: Path as the PTX gives it.
+        line: Number from 1; 0 where the PTX has no line information.
+        code: The line's text, stripped; ``""`` if the source is not at hand.
+    """
+
+    file: str
+    line: int
+    code: str
+    counters: Counters = field(default_factory=Counters)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "file": self.file,
+            "line": self.line,
+            "code": self.code,
+            "counters": self.counters.to_dict(),
+        }
+
+
+def collect(
+    program: Program, ran: InstructionCounter, traffic: TrafficCounter, sources: Sources
+) -> tuple[Counters, list[Line]]:
+    """Counters of the launch, and per source line in source order."""
+    total = Counters(divergent_branches=ran.divergent_branches, barriers=ran.barriers)
+    lines: dict[tuple[str, int], Line] = {}
+
+    paths: dict[str, str] = {}
+
+    def targets(ins: Instruction) -> tuple[Counters, Counters]:
+        location = ins.location.user if ins.location else None
+        if location and location.file not in paths:
+            paths[location.file] = short_path(location.file)
+        key = (paths[location.file], location.line) if location else ("PTX", ins.line)
+        if key not in lines:
+            lines[key] = Line(*key, sources.code(location) if location else ins.name)
+        return total, lines[key].counters
+
+    for block in program.blocks:
+        threads, warps = ran.threads[block.number], ran.warps[block.number]
+        if warps:
+            for ins in block.block.instructions:
+                for counters in targets(ins):
+                    counters.thread_instructions += threads
+                    counters.warp_instructions += warps
+    for entry in program.arithmetic:
+        threads = ran.threads[entry.block] if entry.tally is None else ran.guarded[entry.tally]
+        if threads:
+            for counters in targets(entry.instruction):
+                counters.flops += threads * entry.flops
+                if entry.count:
+                    name = entry.count
+                    setattr(counters, name, getattr(counters, name) + threads)
+    for site in program.sites:
+        for space, cost in traffic.traffic(site).items():
+            where = "const" if site.space == "const" else space
+            name = f"{where}_{site.kind}"
+            for counters in targets(site.instruction):
+                setattr(counters, name, getattr(counters, name) + cost)
+    ordered = [lines[key] for key in sorted(lines)]
+    return total, ordered
