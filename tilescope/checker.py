@@ -71,7 +71,7 @@ class Verdict:
         doubtful = "warning" in left or bool(self.runs[0].warnings)
         return "error" in left or (on == "warning" and doubtful)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """JSON-ready; ``schema`` says which layout."""
         run, target = self.runs[0], self.target
         return {

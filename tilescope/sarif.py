@@ -9,7 +9,6 @@ import hashlib
 import os
 from importlib import metadata
 from pathlib import Path, PurePath
-from typing import Any
 from urllib.parse import quote
 
 from simulator import Hazard, Involved
@@ -21,7 +20,7 @@ from .text.layout import display_path
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def sarif(verdict: Verdict) -> dict[str, Any]:
+def sarif(verdict: Verdict) -> dict[str, object]:
     """The whole log: one run, one result a hazard."""
     return {
         "$schema": _SCHEMA,
@@ -50,13 +49,13 @@ def sarif(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _invocation(verdict: Verdict) -> dict[str, Any]:
+def _invocation(verdict: Verdict) -> dict[str, object]:
     notices = [
         {"level": "warning", "message": {"text": f"{build} build: {reason}"}}
         for build, reason in verdict.refused.items()
     ]
-    told = {"toolExecutionNotifications": notices} if notices else {}
-    return {"executionSuccessful": True} | told
+    told: dict[str, object] = {"executionSuccessful": True}
+    return told | ({"toolExecutionNotifications": notices} if notices else {})
 
 
 def _version() -> str:
@@ -66,7 +65,7 @@ def _version() -> str:
         return "0"
 
 
-def _rule(row: HazardKind) -> dict[str, Any]:
+def _rule(row: HazardKind) -> dict[str, object]:
     return {
         "id": row.name,
         "name": "".join(part.capitalize() for part in row.name.split("-")),
@@ -77,13 +76,13 @@ def _rule(row: HazardKind) -> dict[str, Any]:
     }
 
 
-def _result(verdict: Verdict, hazard: Hazard) -> dict[str, Any]:
+def _result(verdict: Verdict, hazard: Hazard) -> dict[str, object]:
     text = f"{hazard.message[:1].upper()}{hazard.message[1:]}."
     extra = list(hazard.notes) + ([f"Cure: {hazard.cure}"] if hazard.cure else [])
     if extra:
         text += " " + " ".join(f"{note[:1].upper()}{note[1:]}." for note in extra)
     places = [_location(verdict, item) for item in reversed(hazard.involved)]
-    result: dict[str, Any] = {
+    result: dict[str, object] = {
         "ruleId": hazard.kind,
         "ruleIndex": list(KINDS).index(hazard.kind),
         "level": hazard.severity,
@@ -99,7 +98,7 @@ def _result(verdict: Verdict, hazard: Hazard) -> dict[str, Any]:
     return result
 
 
-def _location(verdict: Verdict, item: Involved) -> dict[str, Any]:
+def _location(verdict: Verdict, item: Involved) -> dict[str, object]:
     """Where an instruction stands: in the source, or in the PTX file that was given."""
     file, line = item.source.file, item.source.line
     if not line:
@@ -107,7 +106,7 @@ def _location(verdict: Verdict, item: Involved) -> dict[str, Any]:
     who = f"{item.role}, {item.instruction}"
     if item.thread is not None:
         who += f", thread {item.thread} of block {item.block}"
-    region: dict[str, Any] = {"startLine": max(1, line)}
+    region: dict[str, object] = {"startLine": max(1, line)}
     if item.source.line and item.source.code:
         region["snippet"] = {"text": item.source.code}
     return {

@@ -100,15 +100,12 @@ _ANY_RACE = {
     "scope": Case(note="an atomic of block scope (_block, .cta) is not atomic to other blocks"),
     "size": Case(note="strong accesses of different sizes are not atomic to each other"),
     "volatile": Case(note=_VOLATILE),
-    "polled": Case(severity="warning", note=_VOLATILE),
+    "polled": Case("", "warning", _VOLATILE),
     "quiet": Case(
-        severity="warning",
-        note="the atomic changes nothing (it adds zero, say): it serves as a read",
+        "", "warning", "the atomic changes nothing (it adds zero, say): it serves as a read"
     ),
     "in step": Case(
-        severity="warning",
-        note="lanes of a warp need __syncwarp() between them",
-        policy="warp_synchronous",
+        "", "warning", "lanes of a warp need __syncwarp() between them", policy="warp_synchronous"
     ),
 }
 
@@ -126,19 +123,15 @@ WAW_RACE = HazardKind(
     "waw-race", "races", "error", "Two writes race", _RACE,
     "WAW race on {place} (write over what {who} may have written)",
     _ANY_RACE | {
-        EQUAL: Case(
-            severity="warning", note="every write leaves the same value",
-            policy="equal_writes",
-        ),
+        EQUAL: Case("", "warning", "every write leaves the same value", policy="equal_writes"),
         "lost": Case(
-            note="an update is lost: both read the old value, and each writes what it made "
-            "of it"
+            note="an update is lost: both read the old value, and each writes what it made of it"
         ),
-        "one instruction": Case(
-            note="lanes of one instruction: which of them wins is not defined"
-        ),
+        "one instruction": Case(note="lanes of one instruction: which of them wins is not defined"),
     },
 )  # fmt: skip
+_KEEPS = "{line} keeps {who} from it"
+_MOVE = "move the barrier out of the {word}, {line}"
 BARRIER_DIVERGENCE = HazardKind(
     "barrier-divergence", "barriers", "error",
     "Threads of a block do not wait at the same barrier",
@@ -151,14 +144,11 @@ BARRIER_DIVERGENCE = HazardKind(
             advice="return after the barrier, or put the work under an if instead: {line}",
         ),
         "skip": Case(
-            "a barrier in divergent code: some threads skip it and leave the kernel",
-            "warning",
-            branch="{line} keeps {who} from it",
-            advice="move the barrier out of the {word}, {line}",
+            "a barrier in divergent code: some threads skip it and leave the kernel", "warning",
+            branch=_KEEPS, advice=_MOVE,
         ),
         "rounds": Case(
-            "a barrier in divergent code, which all happen to reach", "warning",
-            advice="move the barrier out of the {word}, {line}",
+            "a barrier in divergent code, which all happen to reach", "warning", advice=_MOVE
         ),
         "places": Case(
             "threads of a block wait at different barriers",
@@ -168,9 +158,7 @@ BARRIER_DIVERGENCE = HazardKind(
             "lanes of one warp come to a barrier apart from each other",
             note="all lanes of a warp have to come to bar.sync at once",
         ),
-        "count": Case(
-            "a barrier for {value:,} threads: the count has to be a multiple of 32"
-        ),
+        "count": Case("a barrier for {value:,} threads: the count has to be a multiple of 32"),
         "number": Case("barrier number {value:,}: a block has 16 barriers, 0 to 15"),
     },
 )  # fmt: skip
@@ -183,9 +171,7 @@ DEADLOCK = HazardKind(
     "its steps.",
     cases={
         "never": Case(
-            "threads wait at a barrier that others never reach",
-            branch="{line} keeps {who} from it",
-            advice="move the barrier out of the {word}, {line}",
+            "threads wait at a barrier that others never reach", branch=_KEEPS, advice=_MOVE,
             waits="it waits for {value} threads; there are {who}",
         ),
         "crossed": Case("threads wait at different barriers, each for the others"),
@@ -197,8 +183,7 @@ DEADLOCK = HazardKind(
 LIVELOCK = HazardKind(
     "livelock", "", "error", "Threads loop without end",
     "No fair schedule makes progress: they loop on a value that nobody changes.",
-    cases={"repeats": _ENDLESS},
-    ends=True,
+    cases={"repeats": _ENDLESS}, ends=True,
 )  # fmt: skip
 OUT_OF_BOUNDS = HazardKind(
     "out-of-bounds", "memory", "error", "An access outside the array",
