@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kernels.ptx.module import Instruction
-from simulator.isa import TABLE, Op, Row
+from simulator.isa import TABLE, Op
 from tests import interpreter
 from tests.fuzz import compare, cuda, ptx
 from tests.fuzz.__main__ import told
@@ -37,7 +39,7 @@ def test_random_cuda(first: int) -> None:
 
 def test_a_difference_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine whose remainder is its dividend."""
-    row = TABLE["rem"]
+    (row,) = TABLE["rem"]
 
     def wrong(ins: Instruction) -> Op:
         op = build(ins)
@@ -45,7 +47,7 @@ def test_a_difference_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> No
 
     assert row.build
     build = row.build
-    monkeypatch.setitem(TABLE, "rem", Row("rem", row.kind, row.section, wrong))
+    monkeypatch.setitem(TABLE, "rem", (replace(row, build=wrong),))
     program = draw_ptx(3, small=True)
     program.functions = [[], []]
     program.body = [

@@ -118,6 +118,7 @@ class Instruction:
         location: The CUDA source position, if the PTX has ``.loc`` lines.
         targets: ``bra``: label; ``brx``: labels; ``call``: the function.
         results: ``call``: names of the return parameters.
+        decoded: What the simulator's instruction table says of it, once it was looked up.
     """
 
     opcode: str
@@ -128,6 +129,7 @@ class Instruction:
     location: Location | None
     targets: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
+    decoded: object = None
 
     @property
     def name(self) -> str:

@@ -13,7 +13,7 @@ from kernels.ptx.module import Address, Imm, Instruction, Operand, Pair, Reg, Sy
 from ..isa import DTYPES, Op, Unsupported, carry_op
 from ..isa.roles import CARRY, INTRINSIC_CALLS, is_warp_barrier, param_name, row_of
 from ..isa.validity import invalid, not_yet
-from ..memory.layout import WINDOWS, in_window
+from ..isa.windows import WINDOWS, in_window
 from ..memory.site import Site, make_site
 from .operands import Operands
 from .program import Arithmetic, CompiledBlock, Watched

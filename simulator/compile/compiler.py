@@ -21,6 +21,7 @@ from kernels.ptx.module import Function, Module, Symbol
 
 from ..isa import DTYPES
 from ..isa.compare import choose
+from ..isa.moves import pack, upper
 from ..isa.reading import parse
 from ..isa.roles import CARRY, INTRINSIC_CALLS
 from ..memory.layout import lay_out
@@ -28,7 +29,7 @@ from .blocks import Block, find_live, reachable, split
 from .codegen import RETURN, BlockCompiler
 from .flow import in_run_order
 from .program import Program
-from .values import both, expect, low, merge, pack, upper
+from .values import both, expect, low, merge
 
 _REGISTER_CARRIERS = {
     "pred": "pred", "f32": "f32", "f64": "f64",

@@ -45,25 +45,6 @@ def low(value: Any, dtype: Any) -> Any:
     return value.astype(f"u{dtype.itemsize}").view(dtype)
 
 
-def pack(low_half: Any, high_half: Any, dtype: Any) -> Any:
-    """Two values of half the width side by side."""
-    half = low_half.dtype.itemsize * 8
-    word = np.dtype(f"u{dtype.itemsize}")
-    a = low_half.view(f"u{low_half.dtype.itemsize}").astype(word)
-    b = high_half.view(f"u{high_half.dtype.itemsize}").astype(word)
-    return (a | (b << word.type(half))).view(dtype)
-
-
-def upper(value: Any, part: int, dtype: Any) -> Any:
-    """The ``part``-th piece of a value that is a vector of narrower ones."""
-    word = value.view(f"u{value.dtype.itemsize}")
-    return (
-        (word >> word.dtype.type(part * dtype.itemsize * 8))
-        .astype(f"u{dtype.itemsize}")
-        .view(dtype)
-    )
-
-
 def immediate(imm: Imm, kind: str) -> Any:
     """A constant as a NumPy scalar of a PTX type."""
     dtype = DTYPES[kind]

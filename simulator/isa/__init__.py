@@ -1,12 +1,27 @@
-"""The instruction table, one module a family; importing this package fills it."""
+"""The instruction table, one module a subject; importing this package fills it."""
 
 from kernels.ptx.types import DTYPES
 
-from . import bits, compare, control, convert, floating, half, integer, later, movement, warp
-from .integer import carry_op
-from .table import TABLE, Op, Row, Unsupported
+from . import (
+    bits,
+    carry,
+    compare,
+    control,
+    convert,
+    floating,
+    half,
+    integer,
+    later,
+    movement,
+    moves,
+    warp,
+    windows,
+)
+from .carry import carry_op
+from .table import TABLE, Flow, Op, Row, Unsupported, same
 
 __all__ = [
-    "DTYPES", "TABLE", "Op", "Row", "Unsupported", "bits", "carry_op", "compare", "control",
-    "convert", "floating", "half", "integer", "later", "movement", "warp",
+    "DTYPES", "TABLE", "Flow", "Op", "Row", "Unsupported", "bits", "carry", "carry_op", "compare",
+    "control", "convert", "floating", "half", "integer", "later", "movement", "moves", "same",
+    "warp", "windows",
 ]  # fmt: skip

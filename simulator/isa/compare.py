@@ -1,4 +1,4 @@
-"""Comparison, selection and moves (PTX ISA, "Comparison and Selection Instructions")."""
+"""Comparison and selection (PTX ISA, "Comparison and Selection Instructions")."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kernels.ptx.types import DTYPES
 
 from . import arithmetic as ieee
 from . import half
-from .table import Op, Unsupported, row, scalar_type, signed, unsigned, width
+from .table import Op, Unsupported, bits_or_float, row, scalar_type, signed, unsigned, width
 
 SECTION = "Comparison and Selection Instructions"
 
@@ -176,7 +176,7 @@ def set_value(ins: Instruction) -> Op:
 )  # fmt: skip
 def select(ins: Instruction) -> Op:
     """``a`` where the predicate holds, else ``b``."""
-    kind = _bits_or_float(scalar_type(ins))
+    kind = bits_or_float(scalar_type(ins))
     return Op(lambda a, b, p: choose(p, a, b), (kind, kind, "pred"), (kind,))
 
 
@@ -189,7 +189,7 @@ def select(ins: Instruction) -> Op:
 )  # fmt: skip
 def select_by_sign(ins: Instruction) -> Op:
     """``a`` where ``c >= 0``, else ``b`` (also for NaN)."""
-    kind, by = _bits_or_float(ins.types[0]), ins.types[1]
+    kind, by = bits_or_float(ins.types[0]), ins.types[1]
     zero = DTYPES[by].type(0)
 
     def apply(a: Any, b: Any, c: Any) -> Any:
@@ -205,23 +205,3 @@ def choose(mask: Any, a: Any, b: Any) -> Any:
     if mask.ndim == 0:
         return a if mask else b
     return np.where(mask, a, b)
-
-
-def _bits_or_float(kind: str) -> str:
-    return kind if kind in ("f32", "f64", "pred") else f"b{width(kind)}"
-
-
-@row(
-    "mov", section="Data Movement and Conversion Instructions",
-    later="""
-        .b128 : 128-bit values
-    """,
-    forms="""
-        .pred|u16|s16|u32|s32|u64|s64|f32|f64 : t = t%&
-        .b16|b32|b64 : {t} = {t}%&
-    """,
-)  # fmt: skip
-def move(ins: Instruction) -> Op:
-    """A copy; packing and unpacking of ``{a, b}`` is the compiler's."""
-    kind = _bits_or_float(scalar_type(ins))
-    return Op(lambda a: a, (kind,), (kind,))

@@ -1,29 +1,30 @@
 """Opcodes whose meaning is a place: control flow and barriers.
 
-What they do stands in ``machine``; the rows here say that they exist, of which kind they
-are and how they are written.
+What they do stands in ``execute``; the rows here say how they are written, where lanes go and
+for whom they wait.
 """
 
 from __future__ import annotations
 
-from .table import plain
+from .table import Flow, plain
 
 CONTROL = "Control Flow Instructions"
 MISCELLANEOUS = "Miscellaneous Instructions"
 PARALLEL = "Parallel Synchronization and Communication Instructions"
+SYSTEM = {"__assertfail": Flow.ASSERT, "vprintf": Flow.PRINT}
+"""Functions of the system that PTX calls without a body; the machine plays them."""
 
-plain("bra", section=CONTROL, kind="branch", forms="uni? : = label")
-plain("brx", section=CONTROL, kind="branch", forms="idx! uni? : = i32 label")
-plain("call", section=CONTROL, kind="call", forms="uni? :")
-plain("ret", section=CONTROL, kind="exit", forms="uni? :")
-plain("exit", section=CONTROL, kind="exit", forms=" :")
-plain("trap", section=MISCELLANEOUS, kind="trap", forms=" :")
-plain("brkpt", section=MISCELLANEOUS, kind="nothing", forms=" :")
-plain("nanosleep", section=MISCELLANEOUS, kind="nothing", forms=".u32 : = i32")
+plain("bra", section=CONTROL, flow=Flow.BRANCH, forms="uni? : = label")
+plain("brx", section=CONTROL, flow=Flow.SWITCH, forms="idx! uni? : = i32 label")
+plain("call", section=CONTROL, flow=Flow.CALL, forms="uni? :")
+plain("ret", section=CONTROL, flow=Flow.RETURN, forms="uni? :")
+plain("exit", section=CONTROL, flow=Flow.EXIT, forms=" :")
+plain("trap", section=MISCELLANEOUS, flow=Flow.TRAP, forms=" :")
+plain("brkpt", section=MISCELLANEOUS, forms=" :")
+plain("nanosleep", section=MISCELLANEOUS, forms=".u32 : = i32")
 plain(
     "pmevent",
     section=MISCELLANEOUS,
-    kind="nothing",
     forms="""
         : = event
         mask : = d16
@@ -32,24 +33,14 @@ plain(
 plain(
     "setmaxnreg",
     section=MISCELLANEOUS,
-    kind="nothing",
     forms="inc|dec! sync aligned .u32|s32 @a : = registers",
 )
-plain("griddepcontrol", section=PARALLEL, kind="nothing", forms="launch_dependents|wait :")
+plain("griddepcontrol", section=PARALLEL, forms="launch_dependents|wait :")
+plain("membar", section=PARALLEL, fence=True, forms="cta|gl|sys :")
+plain("membar", section=PARALLEL, forms="proxy! alias :")
 plain(
-    "membar", section=PARALLEL, kind="nothing",
-    forms="""
-        cta|gl|sys :
-        proxy! alias :
-    """,
-)  # fmt: skip
-plain(
-    "fence", section=PARALLEL, kind="nothing",
-    forms="""
-        sc|acq_rel|acquire|release? cta|cluster|gpu|sys :
-        proxy! alias|async :
-        proxy! async global|shared::cta :
-    """,
+    "fence", section=PARALLEL, fence=True,
+    forms="sc|acq_rel|acquire|release? cta|cluster|gpu|sys :",
     later="""
         mbarrier_init release cluster : mbarrier
         acquire|release sync_restrict::shared::cta|sync_restrict::shared::cluster cluster : clusters
@@ -60,23 +51,34 @@ plain(
         proxy! tensormap::generic acquire|release cta|cluster|gpu|sys : tensor maps
     """,
 )  # fmt: skip
-
-_BLOCK = """
-    cta! sync {0} : = bar
-    cta! sync {0} : = bar threads
-    cta! arrive! {0} : = bar threads
-    cta! red! {0} popc .u32 : t = bar pred
-    cta! red! {0} popc .u32 : t = bar threads pred
-    cta! red! {0} and|or .pred : t = bar pred
-    cta! red! {0} and|or .pred : t = bar threads pred
-"""
 plain(
-    "bar", section=PARALLEL, kind="barrier",
-    forms=_BLOCK.format("").replace("cta! ", "") + _BLOCK.format("") + "warp! sync! : = i32",
+    "fence", section=PARALLEL,
+    forms="""
+        proxy! alias|async :
+        proxy! async global|shared::cta :
+    """,
 )  # fmt: skip
+
+_SYNC = """
+    {0} sync {1} : = bar
+    {0} sync {1} : = bar threads
+"""
+_ARRIVE = "{0} arrive! {1} : = bar threads"
+_REDUCE = """
+    {0} red! {1} popc .u32 : t = bar pred
+    {0} red! {1} popc .u32 : t = bar threads pred
+    {0} red! {1} and|or .pred : t = bar pred
+    {0} red! {1} and|or .pred : t = bar threads pred
+"""
+for _opcode, _aligned in (("bar", ""), ("barrier", "aligned?")):
+    for _forms, _waits in ((_SYNC, "block"), (_ARRIVE, "nobody"), (_REDUCE, "block")):
+        plain(
+            _opcode, section=PARALLEL, flow=Flow.BARRIER, waits=_waits, aligned=_opcode == "bar",
+            forms="\n".join(_forms.format(level, _aligned) for level in ("", "cta!")),
+        )  # fmt: skip
+plain("bar", section=PARALLEL, waits="lanes", forms="warp! sync! : = members")
 plain(
-    "barrier", section=PARALLEL, kind="barrier",
-    forms=_BLOCK.format("aligned?").replace("cta! ", "") + _BLOCK.format("aligned?"),
+    "barrier", section=PARALLEL, flow=Flow.BARRIER,
     later="""
         cluster! arrive! release|relaxed? aligned? : clusters
         cluster! wait! acquire? aligned? : clusters

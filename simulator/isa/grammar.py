@@ -8,7 +8,9 @@ A row lists its *forms*, each a line such as ``"rn|rz? ftz? .f32 : t = t t"``:
 - ``.f32|f64``: a type; several types come in their order;
 - ``@100``: for targets from sm_100 on (``@-69``: up to sm_69; ``@a``: sm_90a and the like);
 - left of ``=`` the types of the results, right of it those of the sources (``operands``): ``t``
-  the form's last type, ``t0`` its first, ``2t`` one of twice the size, or a type's name.
+  the form's last type, ``t0`` its first, ``2t`` one of twice the size, or a type's name; ``@``
+  an address, ``members`` a member mask, ``label``, ``CC`` the condition code, which stands in no
+  text: results are written, all others are read (``roles``).
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ class Form:
         head: Slots directly after the opcode; ``slots``: in any order; ``types``: in order.
         targets: The lowest and the highest sm number; ``features``: of one target alone.
         results: Left of ``=``; ``sources``: right of it.
+        carry_out: Whether it writes the condition code; ``carry_in``: reads it.
     """
 
     text: str
@@ -46,6 +49,8 @@ class Form:
     features: bool
     results: tuple[str, ...]
     sources: tuple[str, ...]
+    carry_out: bool = False
+    carry_in: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,10 +88,12 @@ def form(text: str) -> Form:
         else:
             found = Slot(tuple(word.rstrip("?!").split("|")), not word.endswith("?"))
             (head if word.endswith("!") else slots).append(found)
-    results, _, sources = f" {operands} ".partition("= ")
+    left, _, right = f" {operands} ".partition("= ")
+    results, sources = left.split(), right.split()
     return Form(
         text, tuple(head), tuple(slots), tuple(types), targets, features,
-        tuple(results.split()), tuple(sources.split()),
+        tuple(w for w in results if w != "CC"), tuple(w for w in sources if w != "CC"),
+        "CC" in results, "CC" in sources,
     )  # fmt: skip
 
 

@@ -23,7 +23,6 @@ from .table import (
 )
 
 SECTION = "Integer Arithmetic Instructions"
-EXTENDED = "Extended-Precision Integer Arithmetic Instructions"
 _WIDER = {"s16": "s32", "u16": "u32", "s32": "s64", "u32": "u64"}
 
 
@@ -64,7 +63,6 @@ _SUM_LATER = """
 _SUM = """
         sat? .s32 : t = t t
         .s16|u16|u32|s64|u64 : t = t t
-        cc .s32|u32|s64|u64 : t = t t
         rn|rz|rm|rp? ftz? sat? .f32 : t = t t
         rn|rz|rm|rp? .f64 : t = t t
         rn? ftz? sat? .f16|f16x2 : t = t t
@@ -162,7 +160,6 @@ def mul(ins: Instruction) -> Op:
         lo|hi! .s16|u16|s32|u32|s64|u64 : t = t t t
         hi! sat .s32 : t = t t t
         wide! .s16|u16|s32|u32 : 2t = t t 2t
-        lo|hi! cc .s32|u32|s64|u64 : t = t t t
         rn|rz|rm|rp ftz? sat? .f32 : t = t t t
         rn|rz|rm|rp .f64 : t = t t t
     """,
@@ -356,59 +353,6 @@ def min_max(ins: Instruction) -> Op:
             raise Unsupported(".relu on a type other than .s32")
         return Op(lambda a, b: np.maximum(fn(a, b), np.int32(0)), (kind, kind), (kind,))
     return Op(fn, (kind, kind), (kind,))
-
-
-@row(
-    "addc", "subc", section=EXTENDED,
-    forms="""
-        cc? .s32|u32|s64|u64 : t = t t
-    """,
-)  # fmt: skip
-@row(
-    "madc", section=EXTENDED,
-    forms="""
-        lo|hi! cc? .s32|u32|s64|u64 : t = t t t
-    """,
-)  # fmt: skip
-def with_carry(ins: Instruction) -> Op:
-    """Placed by the compiler through ``carry_op``; named here so that the table is whole."""
-    return carry_op(ins)
-
-
-def carry_op(ins: Instruction) -> Op:
-    """``add.cc``, ``addc``, ``sub.cc``, ``subc``, ``mad.cc``, ``madc``.
-
-    The carry flag is one more source (where it is read) and one more result
-    (where ``.cc`` writes it), of type ``pred``. After a subtraction it is the borrow.
-    """
-    kind = require(ins, "s32", "u32", "s64", "u64")
-    word = DTYPES[unsigned(kind)]
-    reads = ins.opcode in ("addc", "subc", "madc")
-    subtract = ins.opcode.startswith("sub")
-    product: Any = None
-    if ins.opcode.startswith("mad"):
-        product = mul_high(kind) if ins.has("hi") else np.multiply
-    sources = (kind,) * (3 if product else 2)
-
-    def apply(*args: Any) -> Any:
-        *values, carry = args if reads else (*args, np.bool_(False))
-        if product:
-            values = [product(values[0], values[1]), values[2]]
-        a, b = (v.view(word) for v in values)
-        one = carry.astype(word)
-        if subtract:
-            first = a - b
-            result = first - one
-            out = (a < b) | (first < one)
-        else:
-            first = a + b
-            result = first + one
-            out = (first < a) | (result < first)
-        value = result.view(DTYPES[kind])
-        return (value, out) if ins.has("cc") else value
-
-    outputs = (kind, "pred") if ins.has("cc") else (kind,)
-    return Op(apply, sources + (("pred",) if reads else ()), outputs)
 
 
 @row(

@@ -16,4 +16,4 @@ ABOUT = {
 }
 
 for about, opcodes in ABOUT.items():
-    plain(*opcodes.split(), section=about, kind="later")
+    plain(*opcodes.split(), section=about)

@@ -1,6 +1,6 @@
-"""Loads, stores, atomics and addresses: how they are written.
+"""Loads, stores and atomics: how they are written.
 
-What they do stands in ``memory`` and ``access``.
+What they do stands in ``memory``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _access(ways: list[str], operands: str) -> str:
 
 
 plain(
-    "ld", section=MOVEMENT, kind="load",
+    "ld", section=MOVEMENT, memory="load",
     forms=_access(
         [
             f"weak? const|local|param|param::entry|param::func|{_SHARED} ca|cg|cs|lu|cv?",
@@ -62,7 +62,7 @@ plain(
     """,
 )  # fmt: skip
 plain(
-    "ldu", section=MOVEMENT, kind="load",
+    "ldu", section=MOVEMENT, memory="load",
     forms=f"""
         global? .{_8_16}|{_32}|{_64} : v:t~ = @
         global? v2 .{_8_16}|{_32}|{_64} : v:t~ = @
@@ -70,7 +70,7 @@ plain(
     """,
 )  # fmt: skip
 plain(
-    "st", section=MOVEMENT, kind="store",
+    "st", section=MOVEMENT, memory="store",
     forms=_access(
         [
             f"weak? local|param|param::func|{_SHARED} wb|cg|cs|wt?",
@@ -123,42 +123,28 @@ def _hinted(lines: str, way: str, operands: str) -> str:
 
 
 plain(
-    "atom", section=PARALLEL, kind="atomic",
+    "atom", section=PARALLEL, memory="atomic",
     forms=_hinted(_COMBINE + _EXCHANGE, _SEMANTICS, "t* = @")
     + f"\n{_SEMANTICS} global|{_SHARED}? cas .b16|b32|b64 : t* = @ t t",
     later=_LATER.format(_SEMANTICS, _ANY_HINT, _ANOTHER)
     + f"{_SEMANTICS} exch|cas .b128 : 128-bit values",
 )  # fmt: skip
 plain(
-    "red", section=PARALLEL, kind="atomic",
+    "red", section=PARALLEL, memory="atomic",
     forms=_hinted(_COMBINE, _RED, "= @"),
     later=_LATER.format(_RED, _ANY_HINT, _ANOTHER)
     + f"async! relaxed? {_SCOPE}? shared::cluster? mbarrier::complete_tx::bytes "
     "and|or|xor|add|inc|dec|min|max .b32|u32|s32|u64 : asynchronous stores",
 )  # fmt: skip
 
-_WINDOWS = "global|shared|shared::cta|local|const|param|param::entry"
 plain(
-    "cvta", section=MOVEMENT, kind="address",
-    forms=f"""
-        to! {_WINDOWS} .u64 : t = t
-        {_WINDOWS} .u64 : t = t&
-    """,
-    later="to? shared::cluster .u64 : " + _ANOTHER,
-)  # fmt: skip
-plain(
-    "isspacep", section=MOVEMENT, kind="address",
-    forms=f"{_WINDOWS} : pred = where",
-    later="shared::cluster : " + _ANOTHER,
-)  # fmt: skip
-plain(
-    "prefetch", section=MOVEMENT, kind="nothing",
+    "prefetch", section=MOVEMENT,
     forms="""
         global|local? L1|L2 : = @
         global? L2::evict_last|L2::evict_normal : = @
     """,
     later="param|const? tensormap : tensor maps",
 )  # fmt: skip
-plain("prefetchu", section=MOVEMENT, kind="nothing", forms="L1 : = @")
-plain("discard", section=MOVEMENT, kind="nothing", forms="global? L2 : = @ 128")
-plain("applypriority", section=MOVEMENT, kind="nothing", forms="global? L2::evict_normal : = @ 128")
+plain("prefetchu", section=MOVEMENT, forms="L1 : = @")
+plain("discard", section=MOVEMENT, forms="global? L2 : = @ 128")
+plain("applypriority", section=MOVEMENT, forms="global? L2::evict_normal : = @ 128")

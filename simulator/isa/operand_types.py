@@ -6,9 +6,10 @@ What the right-hand half of a form (``instructions.grammar``) may hold:
   name of a type; ``i32``: an integer register of 32 bits, or a constant;
 - ``~``: the register may be wider; ``%``: a special register may stand there, ``&`` a
   variable; ``*``: so may ``_``; ``a|b``: two results, ``a|b?``: or one;
-- ``v:t``: as many as ``.v2`` or ``.v4`` says, in braces; ``{t}``: one, or two or four in braces
+- ``v:t``: as many as ``.v2`` or ``.v4`` says, in braces; ``{t}``: two or four in braces
   that together have ``t``'s size;
-- ``@``: an address, ``where``: a generic one; ``label``; ``policy``: of a cache; ``predicate``:
+- ``@``: an address, ``where``: a generic one; ``label``; ``members``: a
+  mask of lanes; ``policy``: of a cache; ``predicate``:
   in a register; ``imm``: a constant, ``d8``: from 0 to 255 (or a register), ``d16``, ``event``,
   ``128``: in their ranges; ``bar``: a barrier's number, ``threads``: its count; ``registers``: of
   a thread.
@@ -118,6 +119,8 @@ class _Checker:
             return self.types[-1]
         if word == "t0":
             return self.types[0]
+        if word == "members":
+            return "i32"
         if word == "2t":
             kind = self.types[-1]
             return f"{kind[0]}{2 * bits(kind)}"
@@ -171,12 +174,12 @@ class _Checker:
             for one, item in zip(self.each(spec), self.items(spec, operand), strict=True):
                 if item is not None:
                     self.into(one, item)
-        elif spec.startswith("{") and isinstance(operand, Vector):
-            for item in operand.items:
+        elif spec.startswith("{"):
+            for part, item in self.parts(operand):
                 if item is not None:
-                    self.into(self.part(operand), item)
+                    self.into(part, item)
         else:
-            self.into(spec.strip("{}"), operand)
+            self.into(spec, operand)
 
     def many(self) -> int:
         """How many values ``.v2`` ... asks for; 0 without it."""
@@ -197,12 +200,14 @@ class _Checker:
             raise Wrong(f"{count} values in braces are needed, not {shown(operand)}")
         return (operand,)
 
-    def part(self, vector: Vector) -> str:
-        """The type of each part of a packed value."""
+    def parts(self, vector: Operand | None) -> list[tuple[str, Operand | None]]:
+        """The parts of a packed value, each with its type."""
+        if not isinstance(vector, Vector):
+            raise Wrong(f"values in braces are needed, not {shown(vector)}")
         count = len(vector.items)
         if count not in (2, 4):
             raise Wrong(f"{count} values in braces, it takes 2 or 4")
-        return f"b{bits(self.types[-1]) // count}"
+        return [(f"b{bits(self.types[-1]) // count}", item) for item in vector.items]
 
     def source(self, spec: str, operand: Operand | None) -> None:
         """A source operand."""
@@ -225,11 +230,8 @@ class _Checker:
             for one, item in zip(self.each(spec), self.items(spec, operand), strict=True):
                 self.value(one, item)
         elif spec.startswith("{"):
-            if isinstance(operand, Vector):
-                for item in operand.items:
-                    self.value(self.part(operand) + "%", item)
-            else:
-                self.value("t" + spec.partition("}")[2], operand)
+            for part, item in self.parts(operand):
+                self.value(part + "%", item)
         else:
             self.value(spec, operand)
 

@@ -7,7 +7,7 @@ from kernels.ptx.module import Module
 
 from . import TABLE
 
-_KNOWN = frozenset(opcode for opcode, row in TABLE.items() if row.kind != "later")
+_KNOWN = frozenset(opcode for opcode, rows in TABLE.items() if any(row.forms for row in rows))
 
 
 def parse(text: str) -> Module:

@@ -1,86 +1,183 @@
-"""What the operands of an instruction are to it: read, written, addresses."""
+"""What an instruction is to the rest: its row, and what its operands are to it.
+
+``roles(ins)`` is found once, by ``validity`` when it holds the operands against the forms, and
+kept with the instruction.
+"""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from kernels.ptx.module import Address, Instruction, Operand, Pair, Reg, Symbol, Vector
 
-from .table import TABLE, Row
-from .validity import not_yet
+from .control import SYSTEM
+from .grammar import Form, Match, Misfit, find
+from .table import TABLE, Flow, Row, Unsupported
 
 CARRY = "%CC"
 """The condition-code register of extended-precision arithmetic."""
-INTRINSIC_CALLS = frozenset({"__assertfail", "vprintf"})
-"""System functions that PTX calls without a body; the machine plays them."""
+Ways = list[tuple[int, Match]]
+"""Forms that an instruction has, each with the number of its row among the opcode's."""
+_SCOPES = {"cta": "cta", "cluster": "cluster", "gpu": "gpu", "gl": "gpu", "sys": "sys"}
+
+
+@dataclass(eq=False, slots=True)
+class Roles:
+    """An instruction as its row has it.
+
+    Attributes:
+        row: The row; ``form``: which way of writing it; ``types``: its types.
+        flow: Where lanes go after it (of a call: what the function is).
+        results: What its meaning gives, in the order of ``Op.outputs``: the parts of ``d|p`` and
+            ``{a, b}`` one by one, the condition code last; ``None`` for what is not wanted.
+        sources: What its meaning takes, in the order of ``Op.inputs``; of an access, what is
+            stored or combined: address and cache policy are not among them.
+        reads: Names of the registers it reads: guard, address, condition code and the ``.param``
+            variable of a load or a call among them; ``writes``: those it writes.
+        address: The operand in brackets.
+        parameter: The ``.param`` variable that a load or store names directly, or nothing.
+    """
+
+    row: Row
+    form: Form
+    types: tuple[str, ...]
+    flow: Flow
+    results: tuple[Operand | None, ...]
+    sources: tuple[Operand | None, ...]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    address: Address | None
+    parameter: str
+    _given: tuple[Operand | None, ...]
+
+    def operand(self, word: str) -> Operand | None:
+        """The source operand that the form calls so: ``members``, ``bar``, ``threads`` ..."""
+        named = zip(self.form.sources, self._given, strict=False)
+        return next((operand for name, operand in named if name == word), None)
+
+    @property
+    def base(self) -> str:
+        """The register that the address is made of, or nothing."""
+        base = self.address.base if self.address else None
+        return base.name if isinstance(base, Reg) else ""
+
+
+def roles(ins: Instruction) -> Roles:
+    """An instruction's row, and what its operands are to it."""
+    found = ins.decoded
+    if isinstance(found, Roles):
+        return found
+    matches = forms(ins.opcode, ins.modifiers, "")
+    if not isinstance(matches, Misfit | str):
+        for number, match in matches:
+            if suits(match.form, ins.operands):
+                return decode(ins, number, match)
+    raise Unsupported("operands or types that do not fit")
+
+
+def scope(ins: Instruction) -> str:
+    """The scope that a fence or an access names: ``cta``, ``cluster``, ``gpu``, ``sys``."""
+    return next((_SCOPES[m] for m in ins.modifiers if m in _SCOPES), "")
+
+
+@functools.lru_cache(maxsize=4096)
+def forms(opcode: str, modifiers: tuple[str, ...], target: str) -> Ways | Misfit | str:
+    """The forms an instruction may have, why it has none, or what it is about that is missing."""
+    rows = TABLE[opcode]
+    numbers = {text: number for number, row in enumerate(rows) for text in row.forms}
+    matches = find(list(numbers), modifiers, target)
+    if not isinstance(matches, Misfit):
+        return [(numbers[match.form.text], match) for match in matches]
+    for form, about in (later for row in rows for later in row.later):
+        if not isinstance(find((form,), modifiers, target), Misfit):
+            return about
+    return matches
+
+
+def suits(form: Form, operands: Sequence[Operand | None]) -> bool:
+    """Whether operands are as many as a form has, with braces where it has them."""
+    specs = [spec for spec in form.results + form.sources if spec != "label"]
+    if len(specs) != len(operands):
+        return not specs  # what a call has, the parser knows
+    return not any(
+        isinstance(operand, Vector) != (spec[0] == "{")
+        for spec, operand in zip(specs, operands, strict=True)
+        if spec[0] != "v"
+    )
+
+
+def decode(ins: Instruction, number: int, match: Match) -> Roles:
+    """Find the roles of an instruction that has a form of a row, and keep them with it."""
+    form, row = match.form, TABLE[ins.opcode][number]
+    count = len(form.results)
+    given = ins.operands[count:]
+    flow, address, parameter = row.flow, None, ""
+    results: list[Operand | None] = []
+    sources: list[Operand | None] = []
+    for operand in ins.operands[:count]:
+        results += _parts(operand)
+    writes = [result.name for result in results if isinstance(result, Reg)]
+    reads = [ins.guard.name] if ins.guard else []
+    for word, operand in zip(form.sources, given, strict=False):
+        if isinstance(operand, Address):
+            address = operand
+            if isinstance(operand.base, Reg):
+                reads.append(operand.base.name)
+            continue
+        parts = _parts(operand)
+        reads += [part.name for part in parts if isinstance(part, Reg)]
+        if word != "policy":
+            sources += parts
+    if flow is Flow.CALL:
+        reads += [operand.name for operand in given if isinstance(operand, Symbol)]
+        writes += ins.results
+        flow = SYSTEM.get(ins.targets[0], flow)
+    elif address and isinstance(address.base, Symbol) and row.memory and ins.has("param"):
+        parameter = address.base.name
+        (writes if row.memory == "store" else reads).append(parameter)
+    if form.carry_in:
+        reads.append(CARRY)
+        sources.append(Reg(CARRY))
+    if form.carry_out:
+        writes.append(CARRY)
+        results.append(Reg(CARRY))
+    ins.decoded = made = Roles(
+        row, form, match.types, flow, tuple(results), tuple(sources), tuple(reads), tuple(writes),
+        address, parameter, given,
+    )  # fmt: skip
+    return made
+
+
+def _parts(operand: Operand | None) -> Sequence[Operand | None]:
+    if isinstance(operand, Vector):
+        return operand.items
+    if isinstance(operand, Pair):
+        return operand.first, operand.second
+    return (operand,)
+
+
+# Going: the questions of before, until all who ask them read the rows.
+INTRINSIC_CALLS = frozenset(SYSTEM)
 
 
 def row_of(ins: Instruction) -> Row:
-    """The instruction's row.
-
-    Raises:
-        PtxError: There is none; names opcode, PTX line and CUDA line.
-    """
-    found = TABLE.get(ins.opcode)
-    if found is None:
-        raise not_yet(ins, "")
-    return found
+    """The instruction's row."""
+    return roles(ins).row
 
 
 def is_warp_barrier(ins: Instruction) -> bool:
     """``bar.warp.sync``: waits for lanes of the warp, not for the block."""
-    return ins.opcode in ("bar", "barrier") and ins.has("warp")
-
-
-def _registers(operand: Operand | None) -> list[str]:
-    if isinstance(operand, Reg):
-        return [operand.name]
-    if isinstance(operand, Vector):
-        return [name for item in operand.items for name in _registers(item)]
-    if isinstance(operand, Pair):
-        return _registers(operand.first) + _registers(operand.second)
-    if isinstance(operand, Address) and isinstance(operand.base, Reg):
-        return [operand.base.name]
-    return []
+    return roles(ins).row.warp_barrier
 
 
 def param_name(ins: Instruction) -> str | None:
     """The ``.param`` variable that a ``ld.param``/``st.param`` names directly."""
-    if ins.opcode in ("ld", "st") and ins.has("param"):
-        place = 1 if ins.opcode == "ld" else 0
-        address = ins.operands[place] if len(ins.operands) > place else None
-        if isinstance(address, Address) and isinstance(address.base, Symbol):
-            return address.base.name
-    return None
+    return roles(ins).parameter or None
 
 
-def reads_and_writes(ins: Instruction) -> tuple[list[str], list[str]]:
+def reads_and_writes(ins: Instruction) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Registers that an instruction reads and writes (carry flag and parameters included)."""
-    kind = row_of(ins).kind
-    reads: list[str] = []
-    writes: list[str] = []
-    if ins.guard:
-        reads.append(ins.guard.name)
-    if ins.opcode == "call":
-        reads += [operand.name for operand in ins.operands if isinstance(operand, Symbol)]
-        writes += ins.results
-        return reads, writes
-    operands = list(ins.operands)
-    named = param_name(ins)
-    if kind == "store":
-        reads += [n for operand in operands for n in _registers(operand)]
-        if named:
-            writes.append(named)
-        return reads, writes
-    if kind in ("branch", "exit", "trap", "barrier", "nothing") or ins.opcode == "red":
-        if ins.opcode in ("bar", "barrier") and ins.has("red"):
-            writes += _registers(operands.pop(0))
-        reads += [n for operand in operands for n in _registers(operand)]
-        return reads, writes
-    writes += _registers(operands[0]) if operands else []
-    reads += [n for operand in operands[1:] for n in _registers(operand)]
-    if named:
-        reads.append(named)
-    if ins.opcode in ("addc", "subc", "madc"):
-        reads.append(CARRY)
-    if ins.has("cc"):
-        writes.append(CARRY)
-    return reads, writes
+    found = roles(ins)
+    return found.reads, found.writes

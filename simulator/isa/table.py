@@ -1,16 +1,17 @@
-"""The instruction table: one row says all there is to know of an opcode.
+"""The instruction table: a row says all there is to know of an opcode on a class of types.
 
-A row is a builder: it gets the parsed instruction and returns an ``Op``, the
-NumPy function with the types it takes and gives. Control flow, memory and
-barriers are rows too, of a ``kind`` that the compiler knows how to place; their
-meaning stands in ``machine`` and ``memory``.
+Where a row's meaning is a function of values it has a builder, which gets the parsed
+instruction and returns an ``Op``: the NumPy function with the types it takes and gives. The
+other rows say what they do to control flow, memory and barriers in words that the compiler
+knows; how that is done stands in ``execute`` and ``memory``.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from kernels.ptx.module import Instruction
 from kernels.ptx.types import DTYPES
@@ -48,57 +49,119 @@ class Unsupported(Exception):
 Builder = Callable[[Instruction], Op]
 
 
+class Flow(enum.Enum):
+    """Where lanes go after an instruction."""
+
+    NEXT = "to the next one"
+    BRANCH = "to a label"
+    SWITCH = "to one of some labels"
+    CALL = "into a function"
+    PRINT = "on; a function of the system has printed"
+    ASSERT = "nowhere: a function of the system ends the launch"
+    RETURN = "back to the call, or out of the kernel"
+    EXIT = "out of the kernel"
+    TRAP = "nowhere: the launch ends"
+    BARRIER = "on, when the barrier lets them"
+
+    @property
+    def jumps(self) -> bool:
+        """Whether to a label."""
+        return self in (Flow.BRANCH, Flow.SWITCH)
+
+    @property
+    def leaves(self) -> bool:
+        """Whether out of the function."""
+        return self in (Flow.RETURN, Flow.EXIT)
+
+
+Memory = Literal["", "load", "store", "atomic"]
+
+
 @dataclass(frozen=True)
 class Row:
-    """One opcode.
+    """One opcode on one class of types: all that there is to know of it.
 
     Attributes:
         opcode: Its name without modifiers.
-        kind: ``value`` (has a builder), ``load``, ``store``, ``atomic``, ``branch``,
-            ``call``, ``exit``, ``barrier``, ``warp-sync`` (has a builder and waits for
-            the lanes its mask names), ``address``, ``nothing``, ``trap``, ``later`` (an
-            instruction of PTX that the simulator does not execute).
         section: Where the PTX ISA defines it.
-        forms: Its modifiers, types and operands, in the notation of ``grammar``.
+        forms: Its modifiers, types and operands with their roles, in the notation of
+            ``grammar``; none for an instruction that the simulator does not execute.
         later: Forms of PTX that the simulator does not execute, with what they are about.
-        build: The builder of a ``value`` or ``warp-sync`` row.
+        build: Its meaning, where that is a function of values.
+        flow: Where lanes go after it.
+        waits: For whom a lane waits there: ``nobody``, the ``block``, or the ``lanes`` of the
+            warp that its member mask names.
+        memory: What it does to memory at its address operand.
+        fence: Whether it puts the thread's accesses in order, at the scope it names.
+        aligned: Whether all threads of a warp have to come to it together, as ``.aligned`` says.
     """
 
     opcode: str
-    kind: str
     section: str
     forms: tuple[str, ...] = ()
     later: tuple[tuple[str, str], ...] = ()
     build: Builder | None = None
+    flow: Flow = Flow.NEXT
+    waits: Literal["nobody", "block", "lanes"] = "nobody"
+    memory: Memory = ""
+    fence: bool = False
+    aligned: bool = False
+
+    @property
+    def gate(self) -> bool:
+        """Whether lanes of a warp are held in front of it."""
+        return self.waits == "lanes"
+
+    @property
+    def warp_barrier(self) -> bool:
+        """Whether lanes wait for each other and do nothing else there."""
+        return self.waits == "lanes" and self.build is None
+
+    @property
+    def kind(self) -> str:
+        """Going: what the row is, in a word."""
+        if self.flow is not Flow.NEXT:
+            name = self.flow.name.lower()
+            return {"switch": "branch", "return": "exit"}.get(name, name)
+        if self.memory:
+            return self.memory
+        if self.gate:
+            return "barrier" if self.warp_barrier else "warp-sync"
+        return "value" if self.build else "nothing" if self.forms else "later"
 
 
-TABLE: dict[str, Row] = {}
-"""Every opcode of PTX that the simulator knows."""
+TABLE: dict[str, tuple[Row, ...]] = {}
+"""The rows of every opcode of PTX that the simulator knows, in the order of trial."""
+
+
+def lines(text: str) -> tuple[str, ...]:
+    """Forms, one a line."""
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
 def plain(
     *opcodes: str,
     section: str,
-    kind: str,
     forms: str = "",
     later: str = "",
     build: Builder | None = None,
+    **more: Any,
 ) -> None:
-    """Register opcodes; ``forms`` and ``later`` are lines (``grammar``)."""
-    ways = tuple(line.strip() for line in forms.splitlines() if line.strip())
-    not_yet = [line.partition(" : ") for line in later.splitlines() if line.strip()]
+    """Register a row for each opcode; ``forms`` and ``later`` are lines (``grammar``)."""
+    not_yet = [line.partition(" : ") for line in lines(later)]
     missing = tuple((form.strip(), about.strip()) for form, _, about in not_yet)
     for opcode in opcodes:
-        TABLE[opcode] = Row(opcode, kind, section, ways, missing, build)
+        made = Row(opcode, section, lines(forms), missing, build, **more)
+        TABLE[opcode] = (*TABLE.get(opcode, ()), made)
 
 
 def row(
-    *opcodes: str, section: str, forms: str, kind: str = "value", later: str = ""
+    *opcodes: str, section: str, forms: str, later: str = "", **more: Any
 ) -> Callable[[Builder], Builder]:
     """Register a builder under its opcodes."""
 
     def register(build: Builder) -> Builder:
-        plain(*opcodes, section=section, kind=kind, forms=forms, later=later, build=build)
+        plain(*opcodes, section=section, forms=forms, later=later, build=build, **more)
         return build
 
     return register
@@ -123,6 +186,16 @@ def require(ins: Instruction, *allowed: str) -> str:
     if kind not in allowed:
         raise Unsupported(f"type .{kind}")
     return kind
+
+
+def same(value: Any) -> Any:
+    """The meaning of a copy."""
+    return value
+
+
+def bits_or_float(kind: str) -> str:
+    """The type as which a value is only passed on."""
+    return kind if kind in ("f32", "f64", "pred") else f"b{width(kind)}"
 
 
 def signed(kind: str) -> str:

@@ -7,7 +7,6 @@ simulator does not execute it yet.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 
 from kernels.errors import PtxError
@@ -25,9 +24,11 @@ from kernels.ptx.module import (
 )
 from kernels.toolkit import short_path
 
-from . import TABLE, operand_types
-from .grammar import Match, Misfit, find
+from . import operand_types
+from .grammar import Match, Misfit
 from .operand_types import NotYet, Wrong
+from .roles import Ways, decode, forms, suits
+from .table import TABLE, Flow
 
 
 def check(function: Function, module: Module) -> None:
@@ -70,62 +71,56 @@ def not_yet(ins: Instruction, about: str) -> PtxError:
     return PtxError(f"the simulator does not execute {ins.name!r} yet{reason}: {place(ins)}")
 
 
-@functools.lru_cache(maxsize=4096)
-def _forms(opcode: str, modifiers: tuple[str, ...], target: str) -> list[Match] | Misfit | str:
-    """The forms an instruction may have, why it has none, or what it is about that is missing."""
-    found = TABLE[opcode]
-    matches = find(found.forms, modifiers, target)
-    if isinstance(matches, Misfit):
-        for form, about in found.later:
-            if not isinstance(find((form,), modifiers, target), Misfit):
-                return about
-    return matches
-
-
 def _instruction(ins: Instruction, function: Function, module: Module) -> PtxError | None:
-    known = TABLE.get(ins.opcode)
-    if known is None:
+    rows = TABLE.get(ins.opcode)
+    if rows is None:
         return PtxError(f"{ins.name!r} is no instruction of PTX: {place(ins)}")
-    if known.kind == "later":
-        return not_yet(ins, known.section)
-    forms = _forms(ins.opcode, ins.modifiers, module.target)
-    if isinstance(forms, str):
-        return not_yet(ins, forms)
-    if isinstance(forms, Misfit):
-        return invalid(ins, forms.why)
+    if not rows[0].forms:
+        return not_yet(ins, rows[0].section)
+    matches = forms(ins.opcode, ins.modifiers, module.target)
+    if isinstance(matches, str):
+        return not_yet(ins, matches)
+    if isinstance(matches, Misfit):
+        return invalid(ins, matches.why)
+    flow = rows[0].flow
     try:
         if ins.guard and function.registers.get(ins.guard.name) != "pred":
             raise Wrong(f"the guard {ins.guard.name!r} is no predicate")
-        if known.kind == "call" and ins.targets[0] in function.registers:
+        if flow is Flow.CALL and ins.targets[0] in function.registers:
             return not_yet(ins, "an indirect call")
-        if known.kind == "call" and ins.targets[0].startswith("%"):
+        if flow is Flow.CALL and ins.targets[0].startswith("%"):
             return invalid(ins, f"{ins.targets[0]!r} is not declared")
-        if ins.opcode == "brx" and ins.operands:
+        if flow is Flow.SWITCH and ins.operands:
             operand_types.index(ins, function.registers.get)
-        elif known.kind not in ("branch", "call"):
-            _operands(ins, forms, function)
+        fitting = matches[0]
+        if not (flow is Flow.CALL or flow.jumps):
+            fitting = _fitting(ins, matches, function)
         for operand in ins.operands:
             _names(ins, operand, function, module)
     except NotYet as error:
         return not_yet(ins, str(error))
     except Wrong as error:
         return invalid(ins, str(error))
+    decode(ins, *fitting)
     return None
 
 
-def _operands(ins: Instruction, forms: list[Match], function: Function) -> None:
-    """One of the forms has to take the operands."""
+def _fitting(ins: Instruction, matches: Ways, function: Function) -> tuple[int, Match]:
+    """The form that takes the operands.
+
+    Raises:
+        Wrong: There is none.
+    """
     said: Wrong | None = None
-    for match in forms:
+    for number, match in matches:
         try:
             operand_types.check(ins, match, function.registers.get)
         except Wrong as error:
-            fitting = len(match.form.results + match.form.sources) == len(ins.operands)
-            said = error if said is None or fitting else said
+            said = error if said is None or suits(match.form, ins.operands) else said
         else:
-            return
-    if said:
-        raise said
+            return number, match
+    assert said
+    raise said
 
 
 _SPACES = ("global", "shared", "local", "const", "param")

@@ -22,9 +22,9 @@ MOVEMENT = "Data Movement and Conversion Instructions"
 
 
 @row(
-    "shfl", section=MOVEMENT, kind="warp-sync",
+    "shfl", section=MOVEMENT, waits="lanes",
     forms="""
-        sync up|down|bfly|idx .b32 : t|pred? = t t t i32
+        sync up|down|bfly|idx .b32 : t|pred? = t t t members
         up|down|bfly|idx .b32 @-69 : t|pred? = t t t
     """,
 )  # fmt: skip
@@ -63,10 +63,10 @@ def shuffle(ins: Instruction) -> Op:
 
 
 @row(
-    "vote", section=PARALLEL, kind="warp-sync",
+    "vote", section=PARALLEL, waits="lanes",
     forms="""
-        sync all|any|uni .pred : t = t i32
-        sync ballot .b32 : t = pred i32
+        sync all|any|uni .pred : t = t members
+        sync ballot .b32 : t = pred members
         all|any|uni .pred @-69 : t = t
         ballot .b32 @-69 : t = pred
     """,
@@ -93,10 +93,10 @@ def vote(ins: Instruction) -> Op:
 
 
 @row(
-    "match", section=PARALLEL, kind="warp-sync",
+    "match", section=PARALLEL, waits="lanes",
     forms="""
-        any sync .b32|b64 : i32 = t i32
-        all sync .b32|b64 : i32|pred? = t i32
+        any sync .b32|b64 : i32 = t members
+        all sync .b32|b64 : i32|pred? = t members
     """,
 )  # fmt: skip
 def match(ins: Instruction) -> Op:
@@ -125,13 +125,13 @@ def match(ins: Instruction) -> Op:
 
 
 @row(
-    "redux", section=PARALLEL, kind="warp-sync",
+    "redux", section=PARALLEL, waits="lanes",
     later="""
         sync min|max abs? NaN? .f32 : reductions of .f32
     """,
     forms="""
-        sync add|min|max .s32|u32 : i32 = i32 i32
-        sync and|or|xor .b32 : i32 = i32 i32
+        sync add|min|max .s32|u32 : i32 = i32 members
+        sync and|or|xor .b32 : i32 = i32 members
     """,
 )  # fmt: skip
 def reduce(ins: Instruction) -> Op:
@@ -176,9 +176,9 @@ def active_mask(ins: Instruction) -> Op:
 
 
 @row(
-    "elect", section=PARALLEL, kind="warp-sync",
+    "elect", section=PARALLEL, waits="lanes",
     forms="""
-        sync : b32|pred = i32
+        sync : b32|pred = members
     """,
 )  # fmt: skip
 def elect(ins: Instruction) -> Op:

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..geometry import Geometry
 from ..isa import DTYPES
-from ..memory.layout import WINDOWS
+from ..isa.windows import MIDDLE, WINDOWS
 from . import atomics
-from .layout import MIDDLE, Layout, array_number
+from .layout import Layout, array_number
 from .site import Site
 from .spaces import Allocation, ColumnIndex, ColumnMemory, GlobalIndex, Home, MixedIndex
 

@@ -5,18 +5,11 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from kernels.errors import PtxError
 from kernels.ptx.module import Function, Module, Variable
 
-from ..geometry import Addresses, Mask
+from ..isa.windows import ARRAY_BITS, MIDDLE
 
-ARRAY_BITS = 40
-"""Each global array has an address range of 2**40 bytes to itself: none runs into the next."""
-MIDDLE = 1 << ARRAY_BITS - 1
-"""Arrays and the windows of shared and local memory begin in the middle of their ranges: what
-is less than 2**39 bytes in front of an array or behind it is nearer to it than to any other."""
 MAX_GLOBAL = 1 << 30
 """Bytes of all ``.global`` and ``.const`` variables of a module."""
 PARAMETERS = 9_999
@@ -185,21 +178,3 @@ def variable_bytes(layout: Layout, variable: Variable, resolve: dict[str, int]) 
             number = resolve[value.name] + value.offset
         content += (number & ((1 << (8 * size)) - 1)).to_bytes(size, "little")
     return bytes(content)
-
-
-WINDOWS = {
-    "global": 0, "const": 0, "param": 0, "shared": (1 << 60) + MIDDLE, "local": (1 << 61) + MIDDLE,
-}  # fmt: skip
-"""Where each state space begins among generic addresses."""
-
-
-def in_window(space: str, address: Addresses) -> Mask:
-    """``isspacep``: whether a generic address lies in a state space."""
-    top = address >> np.int64(60)
-    if space == "shared":
-        inside: Mask = top == 1
-    elif space == "local":
-        inside = (top == 2) | (top == 3)
-    else:
-        inside = top == 0
-    return inside

@@ -9,7 +9,7 @@ steps are of some blocks only, which ``Trace.batches`` names.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -26,7 +26,8 @@ from ..geometry import Geometry
 from ..isa import DTYPES
 from ..isa.reading import parse
 from ..isa.roles import INTRINSIC_CALLS, param_name, reads_and_writes, row_of
-from ..memory.layout import WINDOWS, array_address, array_number
+from ..isa.windows import WINDOWS
+from ..memory.layout import array_address, array_number
 from ..memory.spaces import Allocation
 
 SHARED, LOCAL, NOWHERE = -1, -2, -3
@@ -328,7 +329,7 @@ def _data(compiler: Compiler) -> frozenset[int]:
     return frozenset(data)
 
 
-def _numbers(compiler: Compiler, function: Function, names: list[str]) -> set[int]:
+def _numbers(compiler: Compiler, function: Function, names: Sequence[str]) -> set[int]:
     """Of registers that are no predicates; what a system function is given is in none."""
     found = set()
     for name in names:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 
 from kernels.errors import PtxError
 from simulator.compile.compiler import Compiler
-from simulator.isa import TABLE
+from simulator.isa import TABLE, Flow
 from simulator.isa.grammar import Form, form
 from simulator.isa.reading import parse
 
@@ -80,7 +80,7 @@ OTHERS = (
 def words() -> tuple[str, ...]:
     """Every modifier of every row."""
     found: set[str] = set()
-    for row in TABLE.values():
+    for row in (row for rows in TABLE.values() for row in rows):
         for text in (*row.forms, *(text for text, _ in row.later)):
             shape = form(text)
             for slot in (*shape.head, *shape.slots):
@@ -123,13 +123,16 @@ def operand(spec: str, types: Sequence[str], modifiers: Sequence[str], n: int) -
         count = next((int(m[1:]) for m in modifiers if m in ("v2", "v4", "v8")), 0)
         one = operand(spec[2:], types, modifiers, n)
         return "{" + ", ".join([one] * count) + "}" if count else one
-    word = spec.strip("{}~%&*").rstrip("}")
+    if spec.startswith("{"):
+        part = f"%b{eval_bits(types[-1]) // 2}_"
+        return f"{{{part}{n % 3}, {part}{(n + 1) % 3}}}"
+    word = spec.rstrip("~%&*")
     if word == "2t":
         kind = f"b{2 * int(types[-1][1:])}"
     else:
-        kind = {"t": types[-1] if types else "", "t0": types[0] if types else "", "i32": "b32"}.get(
-            word, word
-        )
+        known = {"i32": "b32", "members": "b32"}
+        known |= {"t": types[-1], "t0": types[0]} if types else {"t": "", "t0": ""}
+        kind = known.get(word, word)
     if kind not in TYPES:
         bits = {"tf32": 32}.get(kind) or eval_bits(kind)
         kind = f"b{bits}"
@@ -200,13 +203,18 @@ def written(drawn: Drawn) -> str:
     return f"{'.'.join((opcode, *modifiers))} {', '.join(operands)};"
 
 
-ROWS = tuple(o for o, row in TABLE.items() if row.forms and row.kind != "call")
+FORMS = {
+    opcode: tuple(text for row in rows for text in row.forms)
+    for opcode, rows in TABLE.items()
+    if any(row.forms and row.flow is not Flow.CALL for row in rows)
+}
+ROWS = tuple(FORMS)
 
 
 def everything() -> Iterator[Drawn]:
     """The whole product of every form."""
     for opcode in ROWS:
-        for text in TABLE[opcode].forms:
+        for text in FORMS[opcode]:
             for chosen in itertools.product(*choices(form(text))):
                 yield legal(opcode, text, chosen)
 
@@ -214,7 +222,7 @@ def everything() -> Iterator[Drawn]:
 def draw(rng: random.Random) -> Drawn:
     """An instruction of a random row, perhaps with a change."""
     opcode = rng.choice(ROWS)
-    text = rng.choice(TABLE[opcode].forms)
+    text = rng.choice(FORMS[opcode])
     found = legal(opcode, text, [rng.choice(c) for c in choices(form(text))])
     found = changed(found, rng) if rng.random() < 0.8 else found
     return (f"{rng.choice(GUARDS)} {found[0]}", *found[1:]) if rng.random() < 0.1 else found
@@ -272,7 +280,8 @@ def permitted(line: str, message: str, opcode: str) -> str | None:
             return reason
     if "does not execute" not in message:
         return None
-    about = {a for row in TABLE.values() for _, a in row.later} | {TABLE[opcode].section}
+    about = {a for rows in TABLE.values() for row in rows for _, a in row.later}
+    about.add(TABLE[opcode][0].section)
     for name in about:
         if f"({name})" in message:
             return name

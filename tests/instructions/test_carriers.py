@@ -109,7 +109,7 @@ def test_a_slip_is_seen() -> None:
 def test_generated_code_checks_every_write(monkeypatch: pytest.MonkeyPatch) -> None:
     """A row whose function gives another dtype than it says does not pass, in either form."""
     made = TABLE["add"]
-    wrong = dataclasses.replace(made, build=lambda ins: Op(lambda a, b: (a + b).view(np.uint32),
+    wrong = dataclasses.replace(made[0], build=lambda ins: Op(lambda a, b: (a + b).view(np.uint32),
                                                            ("s32", "s32"), ("s32",)))  # fmt: skip
     for form in ("", "setp.eq.u32 %p, %t, 3; @%p bra DONE;"):
         lines = [
@@ -118,7 +118,7 @@ def test_generated_code_checks_every_write(monkeypatch: pytest.MonkeyPatch) -> N
         ]  # fmt: skip
         right = kernel(lines, 0)
         launch(right, 1, 32, [], checks="none")
-        monkeypatch.setitem(TABLE, "add", wrong)
+        monkeypatch.setitem(TABLE, "add", (wrong, *made[1:]))
         with pytest.raises(AssertionError, match="a register of int32 got uint32"):
             launch(kernel([*lines, "// again"], 0), 1, 32, [], checks="none")
         monkeypatch.setitem(TABLE, "add", made)

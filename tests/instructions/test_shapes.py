@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from kernels.ptx.module import Instruction
-from simulator.isa import DTYPES, TABLE, Op, carry_op
+from simulator.isa import DTYPES, Op, carry_op
 from simulator.isa.reading import parse
+from simulator.isa.roles import roles
 
 from . import test_bits, test_compare, test_convert, test_half, test_integer
 from .harness import Case, build, rows_of
@@ -30,7 +31,8 @@ def instructions(case: Case) -> list[Instruction]:
     body = function.body
     return [
         ins for ins in body
-        if ins.name.startswith(case.name) and TABLE[ins.opcode].kind == "value"
+        if ins.name.startswith(case.name)
+        and (row := roles(ins).row).build and row.waits == "nobody"
         and str(ins.operands[0]).count("%o") == len(case.out)
     ]  # fmt: skip
 
@@ -87,10 +89,9 @@ def check(op: Op, columns: list[list[int]]) -> None:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_shapes(case: Case) -> None:
     (ins,) = instructions(case)[-1:]
-    carries = ins.has("cc") or ins.opcode in ("addc", "subc", "madc")
-    row = TABLE[ins.opcode]
+    row = roles(ins).row
     assert row.build is not None
-    op = carry_op(ins) if carries else row.build(ins)
+    op = row.build(ins)
     rows = rows_of(case)[:: max(1, len(rows_of(case)) // 24)]
     columns = [list(c) for c in zip(*rows, strict=True)]
     columns += [[i] for i in range(len(op.inputs) - len(columns))]  # immediates

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from kernels.ptx.module import Address, Instruction, Reg
+from collections.abc import Sequence
+
 from simulator.compile.blocks import reachable
-from simulator.isa.roles import reads_and_writes, row_of
+from simulator.isa import Flow
+from simulator.isa.roles import Roles, roles
 from simulator.observe.trace import Trace
 
 
@@ -12,50 +14,42 @@ def address_arithmetic(trace: Trace) -> set[int]:
     """PTX lines of the instructions whose results are used as addresses alone."""
     found: set[int] = set()
     for function in reachable(trace.program.module, trace.kernel.entry):
-        values: list[tuple[Instruction, list[str], list[str]]] = []
+        values: list[tuple[int, Roles]] = []
         plain: set[str] = set()
         bases: set[str] = set()
         for ins in function.body:
-            reads, writes = reads_and_writes(ins)
-            kind = row_of(ins).kind
-            if kind in ("load", "store", "atomic"):
-                held = {
-                    o.base.name
-                    for o in ins.operands
-                    if isinstance(o, Address) and isinstance(o.base, Reg)
-                }
-                bases |= held
-                plain |= set(reads) - held
-            elif writes and kind not in ("branch", "barrier", "exit", "call"):
-                values.append((ins, reads, writes))
+            role = roles(ins)
+            if role.row.memory:
+                bases.add(role.base)
+                plain |= set(role.reads) - {role.base}
+            elif role.writes and role.flow is Flow.NEXT:
+                values.append((ins.line, role))
             else:
-                plain |= set(reads)
+                plain |= set(role.reads)
         _spread(values, plain)
-        for ins, _, writes in values:
-            if not plain & set(writes) and _leads(writes, bases, values):
-                found.add(ins.line)
+        for line, role in values:
+            if plain.isdisjoint(role.writes) and _leads(role.writes, bases, values):
+                found.add(line)
     return found
 
 
-def _spread(values: list[tuple[Instruction, list[str], list[str]]], plain: set[str]) -> None:
+def _spread(values: list[tuple[int, Roles]], plain: set[str]) -> None:
     """What a value is computed from is a value."""
     size = -1
     while size != len(plain):
         size = len(plain)
-        for _, reads, writes in values:
-            if plain & set(writes):
-                plain |= set(reads)
+        for _, role in values:
+            if not plain.isdisjoint(role.writes):
+                plain |= set(role.reads)
 
 
-def _leads(
-    writes: list[str], bases: set[str], values: list[tuple[Instruction, list[str], list[str]]]
-) -> bool:
+def _leads(writes: Sequence[str], bases: set[str], values: list[tuple[int, Roles]]) -> bool:
     """Whether an address comes of it in the end; otherwise nothing does."""
     reached = set(writes)
     size = -1
     while size != len(reached):
         size = len(reached)
-        for _, reads, further in values:
-            if reached & set(reads):
-                reached |= set(further)
+        for _, role in values:
+            if not reached.isdisjoint(role.reads):
+                reached |= set(role.writes)
     return bool(reached & bases)

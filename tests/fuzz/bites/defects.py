@@ -28,7 +28,7 @@ BITES = (
         "ptx",
         (
             (
-                "simulator/compile/values.py",
+                "simulator/isa/moves.py",
                 "return (a | (b << word.type(half))).view(dtype)",
                 "return a | (b << word.type(half))",
             ),
@@ -133,7 +133,7 @@ BITES = (
         (
             (
                 "simulator/isa/validity.py",
-                "        return invalid(ins, forms.why)",
+                "        return invalid(ins, matches.why)",
                 "        return None",
             ),
         ),

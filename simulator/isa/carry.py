@@ -1,0 +1,67 @@
+"""Extended precision (PTX ISA, "Extended-Precision Integer Arithmetic Instructions")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kernels.ptx.module import Instruction
+from kernels.ptx.types import DTYPES
+
+from .integer import mul_high
+from .table import Op, row, scalar_type, unsigned
+
+SECTION = "Extended-Precision Integer Arithmetic Instructions"
+
+
+@row("add", "sub", section=SECTION, forms="cc .s32|u32|s64|u64 : t CC = t t")
+@row(
+    "addc", "subc", section=SECTION,
+    forms="""
+        .s32|u32|s64|u64 : t = t t CC
+        cc .s32|u32|s64|u64 : t CC = t t CC
+    """,
+)  # fmt: skip
+@row("mad", section=SECTION, forms="lo|hi! cc .s32|u32|s64|u64 : t CC = t t t")
+@row(
+    "madc", section=SECTION,
+    forms="""
+        lo|hi! .s32|u32|s64|u64 : t = t t t CC
+        lo|hi! cc .s32|u32|s64|u64 : t CC = t t t CC
+    """,
+)  # fmt: skip
+def carry_op(ins: Instruction) -> Op:
+    """``add.cc``, ``addc``, ``sub.cc``, ``subc``, ``mad.cc``, ``madc``.
+
+    The carry flag is one more source (where it is read) and one more result
+    (where ``.cc`` writes it), of type ``pred``. After a subtraction it is the borrow.
+    """
+    kind = scalar_type(ins)
+    word = DTYPES[unsigned(kind)]
+    reads = ins.opcode.endswith("c")
+    subtract = ins.opcode.startswith("sub")
+    product: Any = None
+    if ins.opcode.startswith("mad"):
+        product = mul_high(kind) if ins.has("hi") else np.multiply
+    sources = (kind,) * (3 if product else 2)
+
+    def apply(*args: Any) -> Any:
+        *values, carry = args if reads else (*args, np.bool_(False))
+        if product:
+            values = [product(values[0], values[1]), values[2]]
+        a, b = (v.view(word) for v in values)
+        one = carry.astype(word)
+        if subtract:
+            first = a - b
+            result = first - one
+            out = (a < b) | (first < one)
+        else:
+            first = a + b
+            result = first + one
+            out = (first < a) | (result < first)
+        value = result.view(DTYPES[kind])
+        return (value, out) if ins.has("cc") else value
+
+    outputs = (kind, "pred") if ins.has("cc") else (kind,)
+    return Op(apply, sources + (("pred",) if reads else ()), outputs)

@@ -1,0 +1,67 @@
+"""Generic addresses: where the windows of the state spaces begin (PTX ISA, "cvta")."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from kernels.ptx.module import Instruction
+
+from ..geometry import Addresses, Mask
+from .table import Op, row, same
+
+SECTION = "Data Movement and Conversion Instructions"
+ARRAY_BITS = 40
+"""Each global array has an address range of 2**40 bytes to itself: none runs into the next."""
+MIDDLE = 1 << ARRAY_BITS - 1
+"""Arrays and the windows of shared and local memory begin in the middle of their ranges: what
+is less than 2**39 bytes in front of an array or behind it is nearer to it than to any other."""
+WINDOWS = {
+    "global": 0, "const": 0, "param": 0, "shared": (1 << 60) + MIDDLE, "local": (1 << 61) + MIDDLE,
+}  # fmt: skip
+"""Where each state space begins among generic addresses."""
+_SPACES = "global|shared|shared::cta|local|const|param|param::entry"
+_ANOTHER = "shared memory of another block: clusters"
+
+
+def _space(ins: Instruction) -> str:
+    words = (m.split("::")[0] for m in ins.modifiers)
+    return next(word for word in words if word in WINDOWS)
+
+
+@row(
+    "cvta", section=SECTION,
+    forms=f"""
+        to! {_SPACES} .u64 : t = t
+        {_SPACES} .u64 : t = t&
+    """,
+    later="to? shared::cluster .u64 : " + _ANOTHER,
+)  # fmt: skip
+def convert_address(ins: Instruction) -> Op:
+    """An address in a state space as a generic one, or (``.to``) back."""
+    start = WINDOWS[_space(ins)]
+    move = np.int64(-start if ins.has("to") else start)
+    return Op(functools.partial(np.add, move) if start else same, ("b64",), ("b64",))
+
+
+@row(
+    "isspacep", section=SECTION,
+    forms=f"{_SPACES} : pred = where",
+    later="shared::cluster : " + _ANOTHER,
+)  # fmt: skip
+def is_in_space(ins: Instruction) -> Op:
+    """Whether a generic address lies in a state space."""
+    return Op(functools.partial(in_window, _space(ins)), ("b64",), ("pred",))
+
+
+def in_window(space: str, address: Addresses) -> Mask:
+    """Whether generic addresses lie in a state space."""
+    top = address >> np.int64(60)
+    if space == "shared":
+        inside: Mask = top == 1
+    elif space == "local":
+        inside = (top == 2) | (top == 3)
+    else:
+        inside = top == 0
+    return inside
