@@ -250,6 +250,23 @@ def test_what_no_schedule_can_end(name: str, build: str) -> None:
         assert all(f == found[0] for f in found)
 
 
+@pytest.mark.parametrize("build", BUILDS)
+def test_who_writes_what_is_there_changes_nothing(build: str) -> None:
+    """Nor do those that are off, and would write something else to where they look."""
+    source = (
+        "__global__ void k(volatile int* a, int* flag) {\n"
+        "    while (atomicAdd(flag, 0) == 0)\n"
+        "        if (threadIdx.x < 4) a[threadIdx.x] = 5;\n"
+        "}\n"
+    )
+    for schedule in ("lockstep", "warps"):
+        run = simulator.launch(
+            compiled(source, "k", build), 1, 8, ints(8, 1), schedule=schedule,
+            step_limit=20_000, checks="barriers",
+        )  # fmt: skip
+        assert stopped(run) == [("livelock", "error", (2,))], schedule
+
+
 UNDONE = """\
 __global__ void k(int* a, int* out) {
     int t = threadIdx.x;

@@ -1,0 +1,152 @@
+"""Addresses at the edges: of an array, of a window, and lanes that go to several places at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+
+HEAD = """\
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u64 b, .param .u64 out) {
+.reg .pred %p, %q; .reg .b16 %h<8>; .reg .b32 %r<8>; .reg .b64 %d<16>;
+.shared .align 16 .b8 s[256];
+ld.param.u64 %d0, [a]; ld.param.u64 %d1, [b]; ld.param.u64 %d2, [out];
+mov.u32 %r0, %tid.x; mul.wide.u32 %d3, %r0, 4; add.u64 %d4, %d2, %d3;
+"""
+
+
+def launched(body: str, threads: int, arrays: list[Any], **more: Any) -> simulator.Run:
+    kernel = Kernel.from_ptx(f"{HEAD}{body}\nret;\n}}\n")
+    return simulator.launch(kernel, 1, threads, arrays, **more)
+
+
+def words(count: int, first: int = 0) -> Any:
+    return np.arange(first, first + count, dtype=np.uint32)
+
+
+@pytest.mark.parametrize(("back", "step"), [(4, 4), (16, 0), (12, 8)])
+@pytest.mark.parametrize("guard", ["", "@%p "])
+@pytest.mark.parametrize("space", [".global", ""])
+def test_the_constant_part_of_an_address_leads_out_of_the_array(
+    space: str, guard: str, back: int, step: int
+) -> None:
+    """``p[-1]``: the base is inside, only what is added to it is not."""
+    body = (
+        f"setp.lt.u32 %p, %r0, 3; mul.wide.u32 %d5, %r0, {step}; add.u64 %d6, %d0, %d5;\n"
+        f"{guard}ld{space}.u32 %r1, [%d6+-{back}];\n"
+        "st.global.u32 [%d4], %r1;"
+    )
+    out = words(3)
+    run = launched(body, 3, [words(32, 100), words(32), out], checks={"memory"})
+    places = [step * t - back for t in range(3)]
+    bad = [place // 4 for place in places if place < 0]
+    (hazard,) = run.hazards
+    assert (hazard.kind, hazard.element) == ("out-of-bounds", bad[0])
+    assert hazard.count == len(bad)
+    assert out.tolist() == [100 + p // 4 if p >= 0 else 0xFFFFFFFF for p in places]
+
+
+ACCESS = {
+    "load": "ld{space}.u32 %r1, [%d6]; st.global.u32 [%d4], %r1;",
+    "store": "st{space}.u32 [%d6], 7;",
+    "atomic": "atom{space}.add.u32 %r1, [%d6], 7; st.global.u32 [%d4], %r1;",
+}
+
+
+@pytest.mark.parametrize("wild", ["0", "64", "0x7fffffffffffff00", "0xfffffffffffffff8"])
+@pytest.mark.parametrize("space", [".global", ""])
+@pytest.mark.parametrize("how", ACCESS)
+def test_one_lane_goes_astray_and_the_others_do_their_work(how: str, space: str, wild: str) -> None:
+    """A null pointer in one lane, wherever it lies among the others' addresses."""
+    body = (
+        "setp.eq.u32 %p, %r0, 1; setp.lt.u32 %q, %r0, 3; add.u64 %d6, %d0, %d3;\n"
+        f"add.u64 %d5, %d1, %d3; @!%q mov.u64 %d6, %d5; @%p mov.u64 %d6, {wild};\n"
+        + ACCESS[how].format(space=space)
+    )
+    a, b, out = words(8, 100), words(8, 200), words(6)
+    (hazard,) = launched(body, 6, [a, b, out], checks={"memory"}).hazards
+    assert (hazard.kind, hazard.count) == ("out-of-bounds", 1)
+    assert hazard.involved[0].thread == (1, 0, 0)
+    if how != "store":
+        assert out.tolist() == [100, out[1], 102, 203, 204, 205]
+    if how != "load":
+        new = {"store": lambda old: 7, "atomic": lambda old: old + 7}[how]
+        assert a.tolist() == [new(x) if i in (0, 2) else x for i, x in enumerate(range(100, 108))]
+        assert b.tolist() == [
+            new(x) if i in (3, 4, 5) else x for i, x in enumerate(range(200, 208))
+        ]
+
+
+@pytest.mark.parametrize("how", ["store", "atomic"])
+@pytest.mark.parametrize("space", [".global", ""])
+@pytest.mark.parametrize("constant", [0, 1])
+def test_one_lane_writes_to_a_constant_array(constant: int, space: str, how: str) -> None:
+    """The others, which write to an array before it or behind it, do so."""
+    body = (
+        f"setp.eq.u32 %p, %r0, 1; add.u64 %d6, %d{1 - constant}, %d3;\n"
+        f"add.u64 %d5, %d{constant}, %d3; @%p mov.u64 %d6, %d5;\n"
+        + ACCESS[how].format(space=space)
+    )
+    arrays = [words(8), words(8)]
+    arrays[constant].flags.writeable = False
+    (hazard,) = launched(body, 4, [*arrays, words(4)], checks={"memory"}).hazards
+    assert (hazard.kind, hazard.element, hazard.count) == ("read-only", 1, 1)
+    changed = arrays[1 - constant].tolist()
+    assert changed == [i if i in (1, 4, 5, 6, 7) else {"store": 7}.get(how, i + 7) for i in range(8)]
+
+
+FAR = 1 << 39
+"""So far from its space an address in ``.shared`` has nothing to do with it any more."""
+
+
+@pytest.mark.parametrize(
+    ("address", "kind"),
+    [
+        (256, "out-of-bounds"),
+        (FAR - 4, "out-of-bounds"),
+        (FAR, "address-space"),
+        (-4, "out-of-bounds"),
+        (-FAR, "out-of-bounds"),
+        (-FAR - 4, "address-space"),
+    ],
+)
+def test_how_far_an_address_may_miss_shared_memory(address: int, kind: str) -> None:
+    body = f"mov.u64 %d5, {address}; ld.shared.u32 %r1, [%d5]; st.shared.u32 [s], %r1;"
+    run = launched(body, 1, [words(1), words(1), words(1)], checks={"memory"})
+    assert [hazard.kind for hazard in run.hazards] == [kind]
+
+
+@pytest.mark.parametrize("space", ["global", "shared", "generic"])
+def test_compare_and_swap_of_16_bits(space: str) -> None:
+    """Each lane a half word, the odd ones with a wrong guess; then all lanes the same one."""
+    into = {
+        "global": "add.u64 %d6, %d0, %d5;",
+        "shared": "mov.u64 %d6, s; add.u64 %d6, %d6, %d5;",
+        "generic": "mov.u64 %d6, s; cvta.shared.u64 %d6, %d6; add.u64 %d6, %d6, %d5;",
+    }[space]
+    dot = "" if space == "generic" else f".{space}"
+    body = (
+        f"mul.wide.u32 %d5, %r0, 2; {into} mul.wide.u32 %d7, %r0, 2;\n"
+        "add.u64 %d7, %d2, %d7; cvt.u16.u32 %h0, %r0; add.u16 %h1, %h0, 500;\n"
+        f"st{dot}.u16 [%d6], %h1; and.b16 %h2, %h0, 1; add.u16 %h2, %h2, %h1;\n"
+        f"atom{dot}.cas.b16 %h3, [%d6], %h2, 900; st.global.u16 [%d7], %h3;\n"
+        f"ld{dot}.u16 %h4, [%d6]; st.global.u16 [%d7+16], %h4;\n"
+        f"sub.u64 %d6, %d6, %d5; bar.sync 0;\n"
+        f"add.u16 %h5, %h0, 900; add.u16 %h6, %h0, 901;\n"
+        f"atom{dot}.cas.b16 %h3, [%d6+4], %h5, %h6; bar.sync 0;\n"
+        f"ld{dot}.u16 %h4, [%d6+4]; st.global.u16 [%d7+32], %h4;"
+    )
+    out = np.zeros(24, np.uint16)
+    run = launched(body, 8, [np.zeros(8, np.uint16), words(1), out])
+    assert run.hazards == []
+    assert out[:8].tolist() == [500 + t for t in range(8)]
+    assert out[8:16].tolist() == [500 + t if t % 2 else 900 for t in range(8)]
+    assert out[16] in range(901, 909)
+    assert (out[16:] == out[16]).all()
