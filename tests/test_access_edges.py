@@ -91,15 +91,16 @@ def test_one_lane_writes_to_a_constant_array(constant: int, space: str, how: str
     """The others, which write to an array before it or behind it, do so."""
     body = (
         f"setp.eq.u32 %p, %r0, 1; add.u64 %d6, %d{1 - constant}, %d3;\n"
-        f"add.u64 %d5, %d{constant}, %d3; @%p mov.u64 %d6, %d5;\n"
-        + ACCESS[how].format(space=space)
+        f"add.u64 %d5, %d{constant}, %d3; @%p mov.u64 %d6, %d5;\n" + ACCESS[how].format(space=space)
     )
     arrays = [words(8), words(8)]
     arrays[constant].flags.writeable = False
     (hazard,) = launched(body, 4, [*arrays, words(4)], checks={"memory"}).hazards
     assert (hazard.kind, hazard.element, hazard.count) == ("read-only", 1, 1)
     changed = arrays[1 - constant].tolist()
-    assert changed == [i if i in (1, 4, 5, 6, 7) else {"store": 7}.get(how, i + 7) for i in range(8)]
+    assert changed == [
+        i if i in (1, 4, 5, 6, 7) else {"store": 7}.get(how, i + 7) for i in range(8)
+    ]
 
 
 FAR = 1 << 39

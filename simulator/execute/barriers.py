@@ -103,7 +103,10 @@ class Barriers:
         self._check_operands(block, number, count, mask)
         if "arrive" in block.block.end.modifiers:  # type: ignore[union-attr]
             self._arrive(number, count, mask)
-            return block.block.follow
+            if alone:
+                return block.block.follow
+            machine.join(block.block.follow, mask)
+            return None
         wait = Waiting(block, mask, number, count, predicate, machine.step)
         if alone and number.ndim == 0 and count.ndim == 0 and not count and not self.arrivals:
             self._let_go([wait], mask)
@@ -173,11 +176,8 @@ class Barriers:
             return True
         released = False
         for key in sorted({k for w in self.waiting for k in self._keys(w.number, w.count, w.mask)}):
-            if key[1]:
-                while self._counted(key, loose):
-                    released = True
-            else:
-                released |= self._whole(key)
+            while self._counted(key, loose) if key[1] else self._whole(key):
+                released = True
         self.waiting = [w for w in self.waiting if w.mask is None or w.mask.any()]
         return released
 
@@ -187,20 +187,28 @@ class Barriers:
         return [(wait, lanes) for wait, lanes in found if lanes.any()]
 
     def _whole(self, key: _Key) -> bool:
-        """A barrier of the whole block: every thread that lives has to come."""
+        """A barrier of the whole block: every thread that lives has to come, or have arrived."""
         g = self.machine.geometry
         members = self._members(key)
         union = _union([lanes for _, lanes in members], g.shape)
-        absent = np.broadcast_to(_on(self.machine.alive), g.shape) & ~union
         arrivals = self.arrivals.get((key[0], g.warps * WARP))
-        if arrivals and arrivals.open:  # of warps that need not wait
-            absent = absent & ~g.from_rows(np.repeat(arrivals.open[0].warps, WARP, axis=0))
+        used: list[Any] = []
+        arrived: Any = np.bool_(False)
+        if arrivals and arrivals.open:
+            ahead = np.zeros((g.warps, g.columns), bool)
+            for arrival in arrivals.open:
+                used.append(arrival.warps & ~ahead)
+                ahead |= arrival.warps
+            arrived = g.from_rows(np.repeat(ahead, WARP, axis=0))
+        absent = np.broadcast_to(_on(self.machine.alive), g.shape) & ~union & ~arrived
         done = union.any(axis=(0, 1, 2)) & ~absent.any(axis=(0, 1, 2))
         if not done.any():
             return False
-        if arrivals:
-            self._use_up(arrivals, [a.warps & done for a in arrivals.open[:1]])
-        self._go(members, union & done)
+        if arrivals and used:
+            self._use_up(arrivals, [warps & done for warps in used])
+        go = union & done & ~arrived  # who has arrived is held for the next time
+        if go.any():
+            self._go(members, go)
         return True
 
     def _counted(self, key: _Key, loose: bool) -> bool:

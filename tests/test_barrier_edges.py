@@ -1,0 +1,194 @@
+"""Barriers at the edges: arrivals of several warps, guards, exited threads, lanes apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+
+SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1)
+HEAD = """\
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out, .param .u32 n) {
+.reg .pred %p, %q, %w<3>; .reg .b32 %r<8>; .reg .b64 %d<8>;
+.shared .align 4 .u32 s[96];
+ld.param.u64 %d0, [out]; ld.param.u32 %r1, [n];
+mov.u32 %r0, %tid.x; mul.wide.u32 %d1, %r0, 4; add.u64 %d2, %d0, %d1;
+setp.lt.u32 %p, %r0, %r1; shr.u32 %r2, %r0, 5;
+setp.eq.u32 %w0, %r2, 0; setp.eq.u32 %w1, %r2, 1; setp.eq.u32 %w2, %r2, 2;
+"""
+
+
+def launched(
+    body: str, threads: int, n: int = 0, schedule: str | int = "lockstep", blocks: int = 1
+) -> tuple[list[int], simulator.Run]:
+    kernel = Kernel.from_ptx(f"{HEAD}{body}\nret;\n}}\n")
+    out = np.zeros(threads, np.uint32)
+    run = simulator.launch(kernel, blocks, threads, [out, n], schedule=schedule)
+    return out.tolist(), run
+
+
+def kinds(run: simulator.Run) -> list[str]:
+    return [hazard.kind for hazard in run.hazards]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("first", ["bar.arrive 1, 64;", "barrier.arrive 1, 64;"])
+def test_who_passes_a_guarded_arrival_goes_on_once(first: str, schedule: str | int) -> None:
+    add = "red.global.add.u32 [%d0], 1;"
+    out, run = launched(f"@%w0 {first}\n{add}\n@%w1 bar.sync 1, 64;\n{add}", 64, 0, schedule)
+    assert kinds(run) == []
+    assert out[0] == run.counters.global_atomic.accesses == 2 * 64
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("count", ["", ", 96"])
+def test_warps_that_arrive_one_after_the_other(count: str, schedule: str | int) -> None:
+    """Two warps produce, and arrive at two places; the third waits for both, and reads."""
+    body = f"""
+mov.u64 %d3, s; add.u64 %d4, %d3, %d1; add.u32 %r3, %r0, 100;
+@%w0 bra A; @%w1 bra B;
+bar.sync 1{count};
+ld.shared.u32 %r4, [%d4+-256]; ld.shared.u32 %r5, [%d4+-128];
+add.u32 %r4, %r4, %r5; st.global.u32 [%d2], %r4; bra E;
+A: st.shared.u32 [%d4], %r3; bar.arrive 1, 96; bra E;
+B: st.shared.u32 [%d4], %r3; bar.arrive 1, 96;
+E: bar.sync 2;
+"""
+    out, run = launched(body, 96, schedule=schedule)
+    assert kinds(run) == []
+    assert out[64:] == [100 + t + 132 + t for t in range(32)]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("count", ["", ", 64"])
+def test_a_warp_that_has_arrived_waits_for_the_next_time(count: str, schedule: str | int) -> None:
+    """Twice two warps: an arrival and a wait, then two waits."""
+    body = f"""
+setp.eq.u32 %q, %r0, 32;
+@%w0 bra A;
+bar.sync 1{count};
+@%q st.shared.u32 [s], 5;
+bar.sync 1{count};
+bra E;
+A: bar.arrive 1, 64;
+bar.sync 1{count};
+ld.shared.u32 %r3, [s]; st.global.u32 [%d2], %r3;
+E: bar.sync 2;
+"""
+    out, run = launched(body, 64, schedule=schedule)
+    assert kinds(run) == []
+    assert out[:32] == [5] * 32
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("count", ["", ", 64"])
+@pytest.mark.parametrize("then", ["bar.sync 2;", "@%w0 bra A;\nbar.sync 2;\nA: bar.sync 2;"])
+def test_three_arrivals_of_two_warps_leave_one_waiting(
+    then: str, count: str, schedule: str | int
+) -> None:
+    """32 + 64 threads come to a barrier of 64: the last 32 wait for as many, which never come."""
+    _, run = launched(f"@%w0 bar.arrive 1, 64;\nbar.sync 1{count};\n{then}", 64, schedule=schedule)
+    assert kinds(run) == ["deadlock"]
+
+
+@pytest.mark.parametrize("barrier", ["bar.sync 1;", "bar.sync 1, 64;"])
+def test_arrivals_at_another_barrier_change_nothing(barrier: str) -> None:
+    body = f"@%w0 bar.arrive 2, 64;\n{barrier}\n@%w1 bar.sync 2, 64;\n{barrier}"
+    for schedule in SCHEDULES:
+        _, run = launched(body, 64, schedule=schedule, blocks=3)
+        assert kinds(run) == []
+        assert run.counters.barriers == 3 * 5
+
+
+@pytest.mark.parametrize(
+    ("number", "right"), [(0, True), (15, True), (16, False), (-1, False), (1 << 31, False)]
+)
+def test_barriers_have_numbers_from_0_to_15(number: int, right: bool) -> None:
+    _, run = launched("bar.sync %r1;", 32, number % (1 << 32))
+    assert kinds(run) == ([] if right else ["barrier-divergence"])
+
+
+@pytest.mark.parametrize("gone", [32, 40, 64])
+@pytest.mark.parametrize(("operation", "result"), [("and", 7), ("or", 8), ("popc", 0)])
+def test_a_reduction_is_over_the_threads_that_are_left(
+    operation: str, result: int, gone: int
+) -> None:
+    """The predicate is true (``and``) or false in all that come; the others have left."""
+    truth = "eq" if operation == "and" else "ne"
+    body = f"@!%p ret;\nsetp.{truth}.u32 %q, %r0, %r0;\n" + (
+        "bar.red.popc.u32 %r3, 0, %q;\n" if operation == "popc"
+        else f"bar.red.{operation}.pred %q, 0, %q;\nselp.u32 %r3, 7, 8, %q;\n"
+    ) + "st.global.u32 [%d2], %r3;"  # fmt: skip
+    out, run = launched(body, 96, gone)
+    assert out == [result] * gone + [0] * (96 - gone)
+    assert run.counters.barriers == -(-gone // 32)
+
+
+@pytest.mark.parametrize("first", ["bar.sync 1;", "barrier.sync 1;", "barrier.sync.aligned 1;"])
+@pytest.mark.parametrize("second", ["bar.sync 1;", "barrier.sync 1;", "barrier.sync.aligned 1;"])
+@pytest.mark.parametrize("n", [16, 32, 40])
+def test_the_lanes_of_a_warp_come_to_an_aligned_barrier_at_one_place(
+    first: str, second: str, n: int
+) -> None:
+    """One that is not aligned they may reach by different ways, and so may whole warps."""
+    body = f"@%p bra A;\n{first}\nbra E;\nA: {second}\nE:"
+    apart = n % 32 != 0 and not first == second == "barrier.sync 1;"
+    for schedule in SCHEDULES:
+        _, run = launched(body, 64, n, schedule)
+        assert kinds(run) == ["barrier-divergence"] * apart
+
+
+def test_a_warp_that_left_is_not_counted_at_a_barrier() -> None:
+    out, run = launched("@!%p ret;\nbar.sync 0;\nbar.sync 0;\nst.global.u32 [%d2], 1;", 96, 64)
+    assert out == [1] * 64 + [0] * 32
+    assert run.counters.barriers == 4
+
+
+RIGHT = {
+    "arrives_twice": "@%w0 bra A; S; S; bra E; A: bar.arrive 1, 64; bar.arrive 1, 64; E:",
+    "all_arrive": "bar.arrive 1, 64; S;",
+    "all_arrive_twice": "bar.arrive 1, 64; bar.arrive 1, 64; S; S;",
+    "in_turns": "@%w0 bra A; S; bar.arrive 1, 64; bra E; A: bar.arrive 1, 64; S; E:",
+}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("sync", ["bar.sync 1", "bar.sync 1, 64"])
+@pytest.mark.parametrize("name", RIGHT)
+def test_each_time_64_threads_have_come(name: str, sync: str, schedule: str | int) -> None:
+    body = f"{RIGHT[name].replace('S;', sync + ';')}\nbar.sync 2;"
+    assert kinds(launched(body, 64, schedule=schedule)[1]) == []
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_block_keeps_its_arrivals_while_another_uses_its_own(schedule: str | int) -> None:
+    body = """
+mov.u32 %r3, %ctaid.x; setp.eq.u32 %q, %r3, 1;
+@%w0 bar.arrive 1, 64;
+@%q bar.sync 3;
+@%w1 bar.sync 1;
+bar.sync 2;
+"""
+    assert kinds(launched(body, 64, schedule=schedule, blocks=3)[1]) == []
+
+
+def test_blocks_differ_in_who_has_arrived() -> None:
+    """In even blocks a warp arrives ahead, in the odd ones it comes and waits."""
+    body = """
+mov.u32 %r3, %ctaid.x; and.b32 %r3, %r3, 1; setp.eq.u32 %q, %r3, 0; and.pred %q, %q, %w0;
+@%q bra A;
+bar.sync 1; bra E;
+A: bar.arrive 1, 64;
+E: bar.sync 2;
+red.global.add.u32 [%d0], 1;
+"""
+    results = []
+    for schedule in SCHEDULES:
+        out, run = launched(body, 64, schedule=schedule, blocks=4)
+        results.append((out[0], kinds(run), run.counters.barriers))
+    assert results == [(256, [], 4 * 2 + 2 * 1 + 2 * 2)] * len(SCHEDULES)
