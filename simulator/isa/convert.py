@@ -136,7 +136,7 @@ def _to_tf32(ins: Instruction) -> Op:
         elif ins.has("rn"):
             up = np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1))
         if ins.has("relu"):
-            bits = np.where(a < 0, np.uint32(0), bits)
+            bits = np.where(np.signbit(a), np.uint32(0), bits)  # -0 as well: H200
         low = np.uint32(0xFFFFE000)
         # NaN as measured on an H200: rna cuts it off, even to infinity.
         nan = bits & low if ins.has("rna") else np.uint32(0x7FFFE000)

@@ -54,6 +54,13 @@ OPEN = {
         "ptxas 13.0 folds a position beyond the word, above level 0, to all ones",
     r"\bbfi\.b32\s+[^,]+,[^,]+,[^,]+,\s*\d+\s*,\s*(?:3[2-9]|[4-9]\d|\d{3,});":
         "ptxas 13.0 takes a constant length modulo 32, above level 0",
+    r"\blop3\.[\w.]+\s+[^,]+,\s*(%\w+),\s*\1,":
+        "ptxas 13.0 merges it wrongly with what follows, above level 0, where its first two "
+        "sources are one register",
+    r"\bset\.[\w.]+\.f16\.f16\b":
+        "ptxas 13.0 takes the result for 1 where an integer instruction reads it, above level 0",
+    r"(?s)\.b?f16\b.*\bst\.[\w.]*[usb]8\s[^;]*%[rh]s?\d|\bst\.[\w.]*[usb]8\s[^;]*%[rh]s?\d.*\.b?f16\b":
+        "ptxas 13.0 stores a register that holds a 16-bit float in a byte as the nearest integer",
 }  # fmt: skip
 """What a program for a GPU is without, and why: docs/measured.md has the readings."""
 NAN = {"f64": 0x7FFA5A5A5A5A5A5A, "f32": 0x7FDA5A5A, "f16": 0x7F5A, "bf16": 0x7FDA}

@@ -146,6 +146,16 @@ def conversions() -> list[Case]:
             return (x + up) & ~0x1FFF
 
         cases.append(Case(f"cvt.{mode}.tf32.f32", ("b32",), ("f32",), tf32, edges=((0, singles),)))
+    for mode in ("rn", "rz"):
+
+        def clamped(x: int, mode: str = mode) -> int:
+            if f32.is_nan(x):
+                return f32.nan & ~0x1FFF
+            up = {"rz": 0, "rn": 0xFFF + (x >> 13 & 1)}[mode]
+            return 0 if x >> 31 else x if f32.is_inf(x) else (x + up) & ~0x1FFF
+
+        name = f"cvt.{mode}.relu.tf32.f32"
+        cases.append(Case(name, ("b32",), ("f32",), clamped, edges=((0, singles),)))
     cases += wide_conversions()
     return cases
 
