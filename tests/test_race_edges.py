@@ -1,0 +1,328 @@
+"""Where a verdict on races hangs on one condition: found by mutations of the race checks."""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+from simulator import Hazard
+
+SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1)
+
+
+@functools.cache
+def cuda(source: str) -> Kernel:
+    return Kernel.from_cuda(f'extern "C" __global__ void k{source}', "k")
+
+
+def ints(count: int) -> Any:
+    return np.zeros(count, np.int32)
+
+
+def races(source: str, grid: int, block: int, *sizes: int, schedule: Any) -> list[Hazard]:
+    args = [ints(size) for size in sizes]
+    run = simulator.launch(cuda(source), grid, block, args, schedule=schedule)
+    return [h for h in run.hazards if h.kind.endswith("-race")]
+
+
+# -- a lock that only some let go with a fence ------------------------------------------------
+
+LOCKED = (
+    "(int* lock, int* d) {{ if ({0}) {{ while (atomicCAS(lock, 0, 1) != 0); __threadfence();"
+    " {1}; if ({2}) __threadfence(); atomicExch(lock, 0); }} }}"
+)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_doubtful_lock_orders_two_equal_writes(schedule: str | int) -> None:
+    """What two others write elsewhere, with the same statement, is not in question."""
+    store = "d[blockIdx.x / 2] = blockIdx.x / 2 ? 7 : 9"
+    source = LOCKED.format("threadIdx.x == 0", store, "blockIdx.x != 3")
+    (hazard,) = races(source, 4, 32, 1, 2, schedule=schedule)
+    assert (hazard.kind, hazard.severity, hazard.count) == ("waw-race", "warning", 1)
+    assert any("same value" in note for note in hazard.notes)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(
+    ("grid", "block", "who", "value", "distance"),
+    [
+        (1, 32, "threadIdx.x < 3", "threadIdx.x", "another lane of the warp"),
+        (1, 96, "threadIdx.x % 32 == 5", "threadIdx.x / 32", "another warp"),
+        (3, 32, "threadIdx.x == 5", "blockIdx.x", "another block"),
+    ],
+)
+def test_whom_a_doubtful_lock_keeps_out(
+    grid: int, block: int, who: str, value: str, distance: str, schedule: str | int
+) -> None:
+    """Of three threads the last to come lets go without a fence, or the first, or both."""
+    for fenced in ("< 2", "> 0", "== 1"):
+        source = LOCKED.format(who, f"d[0] = {value}", f"{value} {fenced}")
+        (hazard,) = races(source, grid, block, 1, 1, schedule=schedule)
+        assert (hazard.kind, hazard.severity) == ("waw-race", "error")
+        assert hazard.count == (3 if fenced == "== 1" else 2)
+        assert distance in hazard.message
+
+
+# -- more pairs than can be listed -----------------------------------------------------------
+
+SHARED = """\
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k() {
+.reg .pred %p; .reg .b32 %r0;
+.shared .align 4 .b8 s[4];
+mov.u32 %r0, %tid.x; setp.lt.u32 %p, %r0, 512;
+BODY
+ret;
+}
+"""
+
+
+def writers(run: simulator.Run) -> dict[str, tuple[int, bool]]:
+    """By distance: pairs of threads that write the same word, and whether there may be more."""
+    found = {}
+    for hazard in run.hazards:
+        assert hazard.kind == "waw-race"
+        distance = next(d for d in ("lane", "warp", "block") if f"another {d}" in hazard.message)
+        found[distance] = hazard.count, hazard.notes[0].startswith("at least")
+    return found
+
+
+def pairs_of(threads: int) -> dict[str, int]:
+    """Of a block all of whose threads race with each other."""
+    lanes = threads // 32 * (32 * 31 // 2)
+    return {"lane": lanes, "warp": threads * (threads - 1) // 2 - lanes}
+
+
+def test_pairs_that_are_too_many_to_list_are_counted_where_nothing_orders_any() -> None:
+    kernel = Kernel.from_ptx(SHARED.replace("BODY", "st.shared.u32 [s], %r0;"))
+    found = writers(simulator.launch(kernel, 3, 1024, []))
+    assert found == {distance: (3 * n, False) for distance, n in pairs_of(1024).items()}
+
+
+@pytest.mark.parametrize("space", ["shared", "global"])
+def test_a_barrier_takes_some_of_the_pairs_away(space: str) -> None:
+    """Those that are left are too many to list: what is said holds, and says "at least"."""
+    if space == "shared":
+        body = "@%p st.shared.u32 [s], %r0; bar.sync 0; @!%p st.shared.u32 [s], %r0;"
+        kernel = Kernel.from_ptx(SHARED.replace("BODY", body))
+    else:
+        kernel = cuda(
+            "(int* o) { int t = threadIdx.x; if (t < 512) o[blockIdx.x] = t;"
+            " __syncthreads(); if (t >= 512) o[blockIdx.x] = t; }"
+        )
+    args = [ints(5)] if space == "global" else []
+    found = writers(simulator.launch(kernel, 5, 1024, args))
+    true = {distance: 10 * n for distance, n in pairs_of(512).items()}
+    assert found["lane"] == (true["lane"], False)
+    count, more = found["warp"]
+    assert more
+    assert 1 << 20 <= count <= true["warp"]
+
+
+def test_a_flag_takes_some_of_the_pairs_away() -> None:
+    """One thread of the second block waits for the first block; the third waits for nobody."""
+    source = (
+        "(volatile int* f, int* o) { int i = blockIdx.x * blockDim.x + threadIdx.x;"
+        " if (blockIdx.x == 1) { if (threadIdx.x) return; while (f[0] == 0); __threadfence(); }"
+        " o[0] = i; if (blockIdx.x == 0) { __threadfence(); __syncthreads();"
+        " if (threadIdx.x == 0) f[0] = 1; } }"
+    )
+    found = writers(simulator.launch(cuda(source), 3, 1024, [ints(1), ints(1)]))
+    count, more = found["block"]
+    assert more
+    assert 1 << 20 <= count <= (1024 + 1) * 1024
+
+
+# -- blocks that wait, and blocks that do not ------------------------------------------------
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("others", ["__syncthreads();", ""])
+def test_a_flag_raised_after_a_barrier_of_its_block(others: str, schedule: str | int) -> None:
+    """Whether the other block comes to a barrier as well makes no difference."""
+    source = (
+        "(volatile int* f, int* d, int* o) { int t = threadIdx.x; if (blockIdx.x == 0) {"
+        " if (t == 5) { d[0] = 1; FENCE } __syncthreads(); if (t == 40) f[0] = 1; }"
+        " else { OTHERS if (t == 0) { while (f[0] == 0); __threadfence(); o[0] = d[0]; } } }"
+    ).replace("OTHERS", others)
+    fenced = source.replace("FENCE", "__threadfence();")
+    assert races(fenced, 2, 64, 1, 1, 1, schedule=schedule) == []
+    (hazard,) = races(source.replace("FENCE", ""), 2, 64, 1, 1, 1, schedule=schedule)
+    assert (hazard.kind, hazard.severity, hazard.count) == ("raw-race", "error", 1)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_what_is_written_too_late_is_a_race_whoever_has_left(
+    blocks: int, schedule: str | int
+) -> None:
+    """One block has met as a whole, the other not at all: no part of a block has met."""
+    source = (
+        "(int* o) { __shared__ int s[64]; if (blockIdx.x) return; __syncthreads();"
+        " o[threadIdx.x] = s[63 - threadIdx.x]; s[threadIdx.x] = threadIdx.x; }"
+    )
+    run = simulator.launch(cuda(source), blocks, 64, [ints(64)], schedule=schedule)
+    assert {(h.kind, h.count) for h in run.hazards} == {("war-race", 32)}
+
+
+# -- barriers of some warps ------------------------------------------------------------------
+
+SHORT = {
+    f"{how}({number})": f'asm volatile("bar.{how} {number}, 64;" ::: "memory")'
+    for how in ("sync", "arrive")
+    for number in (1, 2)
+}
+
+
+def warps(*bodies: str) -> str:
+    """A kernel each of whose three warps does something; its first lane is ``first``."""
+    text = "(int* o) { __shared__ int s[4]; bool first = threadIdx.x % 32 == 0; "
+    for number, body in enumerate(bodies):
+        text += f"if (threadIdx.x / 32 == {number}) {{ {body} }} "
+    for short, long in SHORT.items():
+        text = text.replace(short, long)
+    return text + "}"
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_who_has_not_arrived_is_not_waited_for(schedule: str | int) -> None:
+    """The second warp waits for the third, not for the first."""
+    source = (
+        "(int* o) { __shared__ int s[4]; int t = threadIdx.x; if (t == 0) s[1] = t + 5;"
+        " if (t == 64) s[2] = t; if (t >= 64) arrive(1); else if (t >= 32) sync(1);"
+        " if (t == 32) o[0] = s[1] + s[2]; }"
+    )
+    for short, long in SHORT.items():
+        source = source.replace(short, long)
+    (hazard,) = races(source, 1, 96, 1, schedule=schedule)
+    assert (hazard.kind, hazard.severity, hazard.count) == ("raw-race", "error", 1)
+    assert {part.thread for part in hazard.involved} == {(0, 0, 0), (32, 0, 0)}
+
+
+HEARD = {
+    "before it arrived": ("if (first) s[0] = threadIdx.x; sync(1);", "sync(1); arrive(2);", False),
+    "after it arrived": ("if (first) s[0] = threadIdx.x; sync(1);", "arrive(2); sync(1);", True),
+}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("before", ["", "sync(2);"])
+@pytest.mark.parametrize("when", HEARD)
+def test_a_warp_hands_on_what_it_had_heard(when: str, before: str, schedule: str | int) -> None:
+    """The first warp writes, the second meets it and tells the third, which reads."""
+    writer, between, racy = HEARD[when]
+    reader = "sync(2); if (first) o[0] = s[0];"
+    found = races(warps(writer, before + between, before + reader), 1, 96, 1, schedule=schedule)
+    assert [(h.kind, h.count) for h in found] == ([("raw-race", 1)] if racy else [])
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_another_arrival_tells_nothing_of_the_first(schedule: str | int) -> None:
+    """The second warp hears of the write after it arrived, before the fourth arrives."""
+    source = (
+        "(int* o) { __shared__ int s[4]; int t = threadIdx.x, w = t / 32; BAR(w > 0, sync 3, 96);"
+        " if (t == 0) s[1] = t + 5; BAR(w == 1, arrive 2, 96); BAR(w < 2, sync 1, 64);"
+        " BAR(w == 3, arrive 2, 96); BAR(w == 2, sync 2, 96); if (t == 64) o[0] = s[1]; }"
+    )
+    asm = r'if (\1) asm volatile("bar.\2, \3;" ::: "memory")'
+    source = re.sub(r"BAR\((.*?), (.*?), (.*?)\)", asm, source)
+    found = races(source, 1, 128, 1, schedule=schedule)
+    assert [(h.kind, h.count) for h in found] == [("raw-race", 1)]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_rounds_of_arrivals(schedule: str | int) -> None:
+    """The first warp hands over numbers twice; it waits until the first have been read."""
+    put = "s[threadIdx.x + 1] = threadIdx.x + 3; arrive(2);"
+    get = "sync(2); o[threadIdx.x - 32] += s[threadIdx.x - 31];"
+    source = warps(f"{put} sync(1); {put}", f"{get} sync(1); {get}").replace("s[4]", "s[40]")
+    assert races(source, 1, 64, 32, schedule=schedule) == []
+
+
+NAMED = (
+    "(volatile int* f, int* d, int* o) { int t = threadIdx.x; if (blockIdx.x == 0) { WRITES }"
+    " else { READS } }"
+)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("writer", [3, 33])
+def test_a_warp_barrier_tells_of_its_own_warp_alone(writer: int, schedule: str | int) -> None:
+    """The second warp releases; other barriers of a part of the block are no matter."""
+    source = NAMED.replace(
+        "WRITES",
+        f"if (t == {writer}) d[0] = 1; if (t >= 64) sync(1); else if (t < 32) sync(1);"
+        " if (t >= 32 && t < 64) __syncwarp(); if (t == 40) { __threadfence(); f[0] = 1; }",
+    ).replace("READS", "if (t == 0) { while (f[0] == 0); __threadfence(); o[0] = d[0]; }")
+    for short, long in SHORT.items():
+        source = source.replace(short, long)
+    found = races(source, 2, 96, 1, 1, 1, schedule=schedule)
+    assert [(h.kind, h.count) for h in found] == ([("raw-race", 1)] if writer == 3 else [])
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("reader", [3, 33])
+def test_what_one_lane_acquires_serves_its_warp_alone(reader: int, schedule: str | int) -> None:
+    source = NAMED.replace(
+        "WRITES", "if (t == 0) { d[0] = 1; __threadfence(); f[0] = 1; }"
+    ).replace(
+        "READS",
+        "if (t == 0) { while (f[0] == 0); __threadfence(); } if (t >= 32) sync(1);"
+        f" __syncwarp(); if (t == {reader}) o[0] = d[0];",
+    )
+    for short, long in SHORT.items():
+        source = source.replace(short, long)
+    found = races(source, 2, 96, 1, 1, 1, schedule=schedule)
+    assert [(h.kind, h.count) for h in found] == ([("raw-race", 1)] if reader == 33 else [])
+
+
+# -- work ------------------------------------------------------------------------------------
+
+
+def calls(kernel: Kernel, args: list[Any], checks: str) -> int:
+    """How many functions are called for a launch: a measure of work that no clock disturbs."""
+    count = 0
+
+    def note(frame: object, event: str, arg: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(note)
+    try:
+        assert simulator.launch(kernel, 1, 64, args, checks=checks).hazards == []
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_tiles_are_judged_once_not_in_every_round() -> None:
+    source = (
+        "(const int* a, int* o, int n) { __shared__ int s[64]; int t = threadIdx.x, sum = 0;"
+        " for (int i = 0; i < n; ++i) { s[t] = a[t]; __syncthreads(); sum += s[63 - t];"
+        " __syncthreads(); } o[t] = sum; }"
+    )
+    for rounds in (5, 100):  # first, so that it is compiled
+        args = [ints(64), ints(64), rounds]
+        work = {checks: calls(cuda(source), args, checks) for checks in ("none", "all")}
+    assert work["all"] < 1.7 * work["none"]
+
+
+def test_arrays_that_are_only_read_need_no_second_run() -> None:
+    names = [f"a{i}" for i in range(8)]
+    parameters = ", ".join(f"const int* {name}" for name in names)
+    terms = " + ".join(f"{name}[threadIdx.x]" for name in names)
+    kernel = cuda(f"({parameters}, int* o) {{ o[threadIdx.x] = {terms}; }}")
+    for _ in range(2):
+        args = [ints(64) for _ in range(9)]
+        work = {checks: calls(kernel, args, checks) for checks in ("none", "all")}
+    assert work["all"] < 1.7 * work["none"]
