@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from kernels.ptx.module import Imm, Instruction, Pair, Reg
-from simulator.isa import DTYPES, TABLE, carry_op
+from simulator.isa import DTYPES
+from simulator.isa.roles import roles
 from tests.fuzz.rows import Form, forms
 
 EDGES = {
@@ -64,10 +65,9 @@ def results(op: Any, operands: list[Any]) -> list[Any]:
 def test_lengths(opcode: str) -> None:
     for form in forms()[opcode]:
         ins = instruction(form)
-        row = TABLE[opcode]
-        if row.build is None:
-            continue
-        op = carry_op(ins) if ins.has("cc") else row.build(ins)
+        build = roles(ins).row.build
+        assert build
+        op = build(ins)
         operands = [operand(kind, i) for i, kind in enumerate(op.inputs)]
         whole = results(op, operands)
         for at, n in PIECES:
