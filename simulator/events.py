@@ -13,7 +13,7 @@ from kernels.ptx.module import Instruction
 
 from .compile.program import CompiledBlock
 from .geometry import Addresses, Geometry, Lanes, Mask
-from .memory.access import BadAccess, Event
+from .memory.event import BadAccess, Event
 
 
 @dataclass

@@ -45,8 +45,9 @@ from .hazards.hazard import Source
 from .hazards.kinds import CHECKS
 from .hazards.sources import Sources
 from .isa import DTYPES
-from .memory.access import Access, Memories
+from .memory.access import Access
 from .memory.layout import FUNCTIONS, PARAMETERS, array_address, array_number, variable_bytes
+from .memory.memories import Memories
 from .memory.spaces import Allocation
 from .observe.checks import BarrierCheck, MemoryCheck
 from .observe.counters import TrafficCounter

@@ -16,7 +16,7 @@ from ..compile.blocks import EXIT
 from ..compile.program import CompiledBlock, Program
 from ..events import Stall, Told
 from ..geometry import Geometry, as_mask
-from ..memory.access import Memories
+from ..memory.memories import Memories
 from .barriers import Barriers
 from .gates import Gates
 from .livelock import Idle, LivelockWatch, cycle

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from kernels.errors import PtxError
 from kernels.ptx.module import Function, Module, Variable
 
+from ..geometry import Addresses
 from ..isa.windows import ARRAY_BITS, MIDDLE
 
 MAX_GLOBAL = 1 << 30
@@ -24,7 +26,10 @@ def array_address(number: int) -> int:
     return (number + 1 << ARRAY_BITS) + MIDDLE
 
 
-def array_number(address: int) -> int:
+_Address = TypeVar("_Address", int, Addresses)
+
+
+def array_number(address: _Address) -> _Address:
     """The number of the global array in whose range a generic address lies."""
     return (address >> ARRAY_BITS) - 1
 

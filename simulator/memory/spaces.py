@@ -268,6 +268,10 @@ class MixedIndex:
             index.store(values, part if mask is None else part & mask)
 
 
+Index = PlaceIndex | MixedIndex
+"""Where the lanes of an access fall."""
+
+
 def _join(low: Lanes, high: Lanes, dtype: np.dtype[np.generic]) -> Lanes:
     """Two words as one 64-bit value."""
     out = np.empty((*low.shape, 2), np.int32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..events import Apart, Observer
 from ..hazards.findings import Findings
-from ..memory.access import BadAccess
+from ..memory.event import BadAccess
 
 
 class MemoryCheck(Observer):

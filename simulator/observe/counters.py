@@ -13,7 +13,7 @@ import numpy as np
 
 from ..events import Observer
 from ..geometry import WARP, Geometry
-from ..memory.access import Event
+from ..memory.event import Event
 from ..memory.site import Site
 
 SECTOR = 32

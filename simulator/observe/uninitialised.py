@@ -9,7 +9,7 @@ import numpy as np
 from ..events import Observer
 from ..geometry import Geometry
 from ..hazards.findings import Findings
-from ..memory.access import Event
+from ..memory.event import Event
 from ..memory.site import Site
 from ..memory.spaces import Allocation, ColumnMemory
 from ..races.accesses import flatten

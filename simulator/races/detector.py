@@ -17,7 +17,7 @@ import numpy as np
 from ..analysis.steering import Steering
 from ..events import Observer
 from ..geometry import EVERY_LANE, WARP, Flat, Geometry, Lanes, Mask
-from ..memory.access import Event
+from ..memory.event import Event
 from ..memory.site import Site
 from ..memory.spaces import Allocation
 from .accesses import SHARED, Accesses, LookCloser, Race, flatten
@@ -384,6 +384,8 @@ class RaceCheck(Observer):
         known = self.happens_before.known_by(thread) if site.releases else None
         vain = None
         if site.operation == "cas":
+            assert event.old is not None
+            assert event.values is not None
             found, wanted = (
                 np.broadcast_to(value, g.shape).reshape(g.threads, g.columns)
                 for value in (event.old, event.values[0])

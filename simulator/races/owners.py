@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..geometry import Addresses, Flat, Lanes, Mask
-from ..memory.access import Event
+from ..memory.event import Event
 from ..memory.site import Site
 
 _READERS, _CONTESTED, _STRONG = -1, -2, -10

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..geometry import Flat, Geometry, Lanes
-from ..memory.access import Event
+from ..memory.event import Event
 from ..memory.site import Site
 from .accesses import Accesses
 from .shadow import Conflict, History

@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 AREAS = {
-    "access": ("simulator/memory/access.py",),
+    "access": ("simulator/memory/access.py", "simulator/memory/memories.py"),
     "memory": ("simulator/memory/spaces.py",),
     "barriers": ("simulator/execute/barriers.py",),
     "races": ("simulator/races/detector.py",),

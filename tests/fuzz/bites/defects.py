@@ -66,7 +66,7 @@ BITES = (
         "tests/test_named_mutants.py",
         (
             (
-                "simulator/memory/access.py",
+                "simulator/memory/memories.py",
                 "if low + offset < 0 or high + offset + width > memory.nbytes:",
                 "if high + offset + width > memory.nbytes:",
             ),

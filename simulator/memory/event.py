@@ -1,0 +1,56 @@
+"""What is told of accesses."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..geometry import Addresses, Lanes, Mask
+from .site import Site
+from .spaces import Home
+
+
+class Event(NamedTuple):
+    """One execution of a memory instruction (one space of it), told before it happens.
+
+    Of an atomic it is told after it happened.
+
+    Attributes:
+        site: The instruction.
+        space: ``global``, ``shared`` or ``local``.
+        address: Byte address within the space, without ``site.offset``; broadcasts to the
+            geometry's shape.
+        mask: The lanes that access; ``None`` is all of them.
+        repeated: Address and mask are the very objects of this site's last event.
+        home: The ``Allocation`` or ``ColumnMemory`` accessed.
+        values: What a store writes, one array an element; an atomic's operands; else ``None``.
+        old: What an atomic found, in the geometry's shape.
+    """
+
+    site: Site
+    space: str
+    address: Addresses
+    mask: Mask | None
+    repeated: bool
+    home: Any
+    values: tuple[Lanes, ...] | None
+    old: Lanes | None = None
+
+
+class BadAccess(NamedTuple):
+    """Lanes of one access that must not access what they do.
+
+    Attributes:
+        kind: ``out-of-bounds``, ``misaligned``, ``address-space`` or ``read-only``.
+        relative: Bytes from the start of ``home`` to the address of the first such lane.
+        home: What it falls in or next to; ``None`` where there is nothing.
+        thread, block: That lane's.
+        lanes: How many such lanes there are.
+    """
+
+    kind: str
+    site: Site
+    relative: int
+    home: Home | None
+    thread: tuple[int, int, int]
+    block: tuple[int, int, int]
+    lanes: int

@@ -1,0 +1,254 @@
+"""All memory of a launch: address to index, and what is wrong with an address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ..geometry import Addresses, Geometry, Lanes, Mask, as_mask
+from ..isa.windows import MIDDLE, WINDOWS
+from .event import BadAccess, Event
+from .layout import Layout, array_number
+from .site import Site
+from .spaces import (
+    Allocation,
+    ColumnIndex,
+    ColumnMemory,
+    GlobalIndex,
+    Home,
+    Index,
+    MixedIndex,
+    PlaceIndex,
+)  # fmt: skip
+
+_SHARED, _LOCAL = WINDOWS["shared"], WINDOWS["local"]
+
+Part = tuple[str, Addresses, Mask | None, Home]
+"""Of an access: space, address, mask, and the memory; more than one where lanes differ."""
+_Make = Callable[[Addresses], tuple[PlaceIndex, str, Addresses]]
+_Target = tuple[Home, int, int, _Make]
+"""A memory, its start and end among the addresses, and what makes an index into it."""
+
+
+class Memories:
+    """All memory of a launch, and the batch that is running on it.
+
+    Attributes:
+        allocations: Global arrays by number.
+        told: Called with each access; ``told_bad``: with each bad one.
+        writes: Counts what may have changed global or shared memory; ``local_writes``: stores
+            to local memory.
+        exact: Whether to look if an atomic changes anything; ``watched``: and a store.
+        local_start: What bytes of every thread's local memory hold at the start, by address;
+            zero if left out.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        allocations: dict[int, Allocation],
+        shared_bytes: int,
+        told: Sequence[Callable[[Event], None]],
+        told_bad: Sequence[Callable[[BadAccess], None]],
+    ) -> None:
+        self.layout, self.allocations, self.shared_bytes = layout, allocations, shared_bytes
+        self.told, self.told_bad = told, told_bad
+        self.local_start: Mapping[int, int] = {}
+        self.writes = self.local_writes = 0
+        self.exact = self.watched = False
+        self.geometry: Geometry
+        self.shared: ColumnMemory
+        self.local: ColumnMemory
+
+    def start(self, geometry: Geometry) -> None:
+        """Fresh shared and local memory for a batch."""
+        self.geometry = geometry
+        self.shared = ColumnMemory("shared", self.shared_bytes, (1, 1, 1, geometry.columns))
+        self.local = ColumnMemory("local", self.layout.local_bytes, geometry.shape)
+        for address, value in self.local_start.items():
+            self.local.words[address // 4] |= np.uint32(value << address % 4 * 8).view(np.int32)
+
+    def stored(self, index: Index, values: tuple[Lanes, ...], mask: Mask | None) -> None:
+        """A store is about to happen; while memory is watched, one that changes nothing is none."""
+        if index.space == "local":
+            self.local_writes += 1
+            return
+        if self.watched:
+            on = as_mask(mask)
+            if not any(((v != b) & on).any() for v, b in zip(values, index.load(), strict=True)):
+                return
+        self.writes += 1
+
+    # -- address to index -------------------------------------------------------
+
+    def resolve(self, site: Site, base: Addresses, mask: Mask | None) -> tuple[Index, list[Part]]:
+        """The index of an access, and its events."""
+        low, high, bits = _extent(base, None)
+        found = self._whole(site, base, low, high, bits)
+        if found is None and mask is not None:
+            low, high, bits = _extent(base, mask)
+            if low > high:  # no lane at all
+                return MixedIndex([], site.type, site.count), []
+            found = self._whole(site, base, low, high, bits)
+        if found is None:
+            return self._piecewise(site, base, mask)
+        index, space, address = found
+        return index, [(space, address, mask, _home(index))]
+
+    def _whole(
+        self, site: Site, base: Addresses, low: int, high: int, bits: int
+    ) -> tuple[PlaceIndex, str, Addresses] | None:
+        """The usual case: every lane in one array or one space, aligned."""
+        offset, width = site.offset, site.width
+        if (bits | low + offset) & (width - 1):
+            return None
+        space = site.space
+        if space == "generic":
+            window = (low + offset) >> 60
+            if window != (high + offset) >> 60 or window < 0:
+                return None
+            space = ("global", "shared", "local", "local")[min(window, 3)]
+            if window:
+                start = _SHARED if space == "shared" else _LOCAL
+                base = base - np.int64(start)
+                low, high = low - start, high - start
+        if space in ("shared", "local"):
+            memory = self.shared if space == "shared" else self.local
+            if low + offset < 0 or high + offset + width > memory.nbytes:
+                return None
+            address = base + np.int64(offset) if offset else base
+            return ColumnIndex(memory, address, site.type, site.count), space, base
+        allocation = self.allocations.get(array_number(low + offset))
+        if allocation is None or low + offset < allocation.base:
+            return None
+        if high + offset + width > allocation.end:
+            return None
+        if site.kind != "load" and not allocation.writable:
+            return None
+        relative = base - np.int64(allocation.base - offset)
+        return GlobalIndex(allocation, relative, site.type, site.count), "global", base
+
+    def _piecewise(
+        self, site: Site, base: Addresses, mask: Mask | None
+    ) -> tuple[MixedIndex, list[Part]]:
+        """Lanes in different arrays or spaces, and those that are nowhere: hazards."""
+        shape = self.geometry.shape
+        address = np.broadcast_to(base + np.int64(site.offset), shape)
+        left = np.ones(shape, bool) if mask is None else np.broadcast_to(mask, shape).copy()
+        parts: list[tuple[Mask, PlaceIndex]] = []
+        events: list[Part] = []
+        aligned = (address & np.int64(site.width - 1)) == 0
+        for home, start, end, make in self._places(site, address, left):
+            inside = left & (address >= start) & (address <= end - site.width)
+            good = inside & aligned
+            if good.any():
+                index, space, local = make(address)
+                parts.append((good, index))
+                events.append((space, local - np.int64(site.offset), good, _home(index)))
+            bad = inside & ~aligned
+            if bad.any():
+                self._report("misaligned", site, address - start, bad, home)
+            left &= ~inside
+        if left.any():
+            self._report_outside(site, address, left)
+        return MixedIndex(parts, site.type, site.count), events
+
+    def _places(self, site: Site, address: Addresses, lanes: Mask) -> list[_Target]:
+        """(memory, start, end, index maker) of each array or space that some lane falls in."""
+        found: list[_Target] = []
+
+        def column(memory: ColumnMemory, start: int) -> _Make:
+            def make(a: Addresses) -> tuple[PlaceIndex, str, Addresses]:
+                local = a - np.int64(start)
+                return ColumnIndex(memory, local, site.type, site.count), memory.space, local
+
+            return make
+
+        def flat(allocation: Allocation) -> _Make:
+            def make(a: Addresses) -> tuple[PlaceIndex, str, Addresses]:
+                index = GlobalIndex(
+                    allocation, a - np.int64(allocation.base), site.type, site.count
+                )
+                return index, "global", a
+
+            return make
+
+        if site.space in ("shared", "generic"):
+            start = _SHARED if site.space == "generic" else 0
+            end = start + self.shared.nbytes
+            found.append((self.shared, start, end, column(self.shared, start)))
+        if site.space in ("local", "generic"):
+            start = _LOCAL if site.space == "generic" else 0
+            end = start + self.local.nbytes
+            found.append((self.local, start, end, column(self.local, start)))
+        if site.space not in ("shared", "local"):
+            for number in np.unique(array_number(address[lanes])):
+                allocation = self.allocations.get(int(number))
+                if allocation is None:
+                    continue
+                if site.kind != "load" and not allocation.writable:
+                    inside = lanes & (address >= allocation.base) & (address < allocation.end)
+                    if inside.any():
+                        relative = address - allocation.base
+                        self._report("read-only", site, relative, inside, allocation)
+                        lanes &= ~inside
+                    continue
+                found.append((allocation, allocation.base, allocation.end, flat(allocation)))
+        return found
+
+    def _report_outside(self, site: Site, address: Addresses, lanes: Mask) -> None:
+        first = int(address[lanes][0])
+        window = first >> 60
+        home: Home | None
+        if site.space in ("shared", "local"):
+            kind = "out-of-bounds" if -MIDDLE <= first < MIDDLE else "address-space"
+            home, start = self.shared if site.space == "shared" else self.local, 0
+        elif window in (1, 2, 3):
+            kind = "out-of-bounds" if site.space == "generic" else "address-space"
+            home, start = (self.shared, _SHARED) if window == 1 else (self.local, _LOCAL)
+        else:
+            number = array_number(first)
+            kind, home = "out-of-bounds", self.allocations.get(number)
+            start = home.base if home else 0
+            if home:  # others may be nearer to another array
+                rest = lanes & (array_number(address) != number)
+                lanes = lanes & ~rest
+                if rest.any():
+                    self._report_outside(site, address, rest)
+        self._report(kind, site, address - start, lanes, home)
+
+    def _report(
+        self, kind: str, site: Site, relative: Addresses, lanes: Mask, home: Home | None
+    ) -> None:
+        if not self.told_bad:
+            return
+        first = np.unravel_index(int(np.argmax(lanes)), lanes.shape)
+        thread, block = self.geometry.thread_at(tuple(int(i) for i in first))
+        count = int(np.count_nonzero(lanes))
+        bad = BadAccess(kind, site, int(relative[first]), home, thread, block, count)
+        for tell in self.told_bad:
+            tell(bad)
+
+
+def _home(index: PlaceIndex) -> Home:
+    return index.allocation if isinstance(index, GlobalIndex) else index.memory
+
+
+def _extent(base: Addresses, mask: Mask | None) -> tuple[int, int, int]:
+    """Lowest and highest address of the lanes, and the bits in which any two may differ."""
+    if mask is None:
+        if base.ndim == 0:
+            value = int(base)
+            return value, value, value
+        flat = base.reshape(-1)
+        return (
+            int(np.minimum.reduce(flat)),
+            int(np.maximum.reduce(flat)),
+            int(np.bitwise_or.reduce(flat)),
+        )
+    shape = np.broadcast_shapes(base.shape, mask.shape)
+    chosen = np.broadcast_to(base, shape)[np.broadcast_to(mask, shape)]
+    if not chosen.size:
+        return 1, 0, 0
+    return int(chosen.min()), int(chosen.max()), int(np.bitwise_or.reduce(chosen))
