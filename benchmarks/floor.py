@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 
+from simulator.execute.batches import LANES
 from simulator.isa.arithmetic import fma_f32
-from simulator.launch import LANES
 
 
 def steps_per_second(size: int, tile: int = 16) -> float:

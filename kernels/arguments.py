@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -59,6 +60,52 @@ def check_shape(grid: Dim3, block: Dim3) -> None:
         for axis, most, n in zip("xyz", limits, shape, strict=True):
             if n > most:
                 raise LaunchError(f"{name} of {_times(shape)}: {axis} may be {most} at most")
+
+
+def check_threads(block: Dim3, most: Sequence[int], required: Sequence[int]) -> None:
+    """Hold a block to what the kernel is compiled for: ``.maxntid``, ``.reqntid``.
+
+    Raises:
+        LaunchError: It has other threads.
+    """
+    threads = math.prod(block)
+    if most and threads > math.prod(most):
+        raise LaunchError(
+            f"{threads} threads in a block, but the kernel is compiled for {math.prod(most)} "
+            "at most (.maxntid, __launch_bounds__)"
+        )
+    if required and (*required, 1, 1)[:3] != block:
+        raise LaunchError(f"the kernel requires a block of {required} (.reqntid), not {block}")
+
+
+def check_memory(static: int, dynamic: int, total: int, local: int) -> None:
+    """Hold a block's shared memory, and a thread's local memory, to what a GPU has.
+
+    Args:
+        static: Bytes of shared memory that the kernel declares.
+        dynamic: Bytes that the launch adds.
+        total: Both, and what lies between them.
+        local: Bytes of local memory.
+
+    Raises:
+        LaunchError: It is more, or less than none.
+    """
+    if dynamic < 0:
+        raise LaunchError(f"shared_bytes cannot be negative: {dynamic}")
+    if local > MAX_LOCAL:
+        raise LaunchError(
+            f"{local:,} bytes of local memory in a thread; a GPU allows {MAX_LOCAL:,}"
+        )
+    if static > MAX_STATIC_SHARED:
+        raise LaunchError(
+            f"{static:,} bytes of static shared memory in a block; a GPU allows "
+            f"{MAX_STATIC_SHARED:,}, and more only as dynamic shared memory"
+        )
+    if total > MAX_SHARED:
+        raise LaunchError(
+            f"{total:,} bytes of shared memory in a block; a GPU of compute capability 9.0 "
+            f"allows {MAX_SHARED:,}"
+        )
 
 
 def _times(shape: Dim3) -> str:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from .analysis.taint import depends_on_data
+from .compile.program import Program
+from .execute.prepare import Prepared
 from .hazards.hazard import Hazard, Source
-from .observe.totals import Counters, Line
+from .hazards.kinds import CHECKS
+from .hazards.sources import Sources
+from .observe.counters import TrafficCounter
+from .observe.instructions import InstructionCounter
+from .observe.observers import Observers
+from .observe.totals import Counters, Line, collect
 from .observe.trace import Trace
 
 SCHEMA = 1
@@ -103,3 +112,34 @@ class Run:
             "lines": [line.to_dict() for line in self.lines],
             "hazards": [hazard.to_dict() for hazard in self.hazards],
         }
+
+
+def report(launch: Prepared, seen: Observers, checks: Collection[str], began: float) -> Run:
+    """What the observers of a launch saw that began at a time."""
+    kernel, program, sources = launch.kernel, launch.program, seen.sources
+    counters, lines = collect(program, seen.ran, seen.traffic, sources)
+    return Run(
+        kernel.name, kernel.entry, kernel.build, kernel.sha256, launch.grid, launch.block,
+        launch.shared_bytes, str(launch.schedule), counters, lines, seen.findings.hazards(),
+        tuple(check for check in CHECKS if check in checks),
+        time.perf_counter() - began, program.approximate,
+        functools.partial(_dependence, program, seen.traffic, sources), seen.trace,
+        _notes(program, seen.ran, sources), tuple(launch.arguments.warnings),
+    )  # fmt: skip
+
+
+def _notes(program: Program, ran: InstructionCounter, sources: Sources) -> tuple[str, ...]:
+    """What a launch did and the run does not show."""
+    printed = [
+        block.block.end
+        for block in program.blocks
+        if block.block.end and block.block.end.targets == ("vprintf",)
+        if ran.threads[block.number]
+    ]
+    places = dict.fromkeys(str(sources.of(ins)) for ins in printed)
+    return tuple(f"printf output is not shown yet: {place}" for place in places)
+
+
+def _dependence(program: Program, traffic: TrafficCounter, sources: Sources) -> Source | None:
+    steered = depends_on_data(program, lambda site: set(traffic.traffic(site)))
+    return sources.of(steered) if steered else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..compile.program import Program
 from ..events import Observer
 from ..geometry import Geometry, Mask
 
@@ -10,15 +9,18 @@ from ..geometry import Geometry, Mask
 class InstructionCounter(Observer):
     """Counts what runs.
 
+    Args:
+        blocks: How many basic blocks there are; ``arithmetic``: floating-point instructions.
+
     Attributes:
         threads, warps: That executed each basic block, by its number.
         guarded: Threads that executed each guarded floating-point instruction, by its tally.
         divergent_branches: Warps that a branch sent both ways; ``barriers``: that barriers let go.
     """
 
-    def __init__(self, program: Program) -> None:
-        self.threads, self.warps = [0] * len(program.blocks), [0] * len(program.blocks)
-        self.guarded = [0] * len(program.arithmetic)
+    def __init__(self, blocks: int, arithmetic: int) -> None:
+        self.threads, self.warps = [0] * blocks, [0] * blocks
+        self.guarded = [0] * arithmetic
         self.divergent_branches = self.barriers = 0
         self.geometry: Geometry
 

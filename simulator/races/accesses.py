@@ -29,6 +29,10 @@ class LookCloser(Exception):
         self.number, self.places = number, places
 
 
+Closer = dict[int, Flat | Literal[False]]
+"""What to look at closely, by array number (and ``SHARED``): ``LookCloser.places``."""
+
+
 @dataclass
 class Race:
     """Racing accesses of two instructions, as they are found.

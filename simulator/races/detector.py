@@ -10,7 +10,7 @@ again with the exact ``Shadow`` table on for those locations, which tells who ra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ..geometry import EVERY_LANE, WARP, Flat, Geometry, Lanes, Mask
 from ..memory.event import Event
 from ..memory.site import Site
 from ..memory.spaces import Allocation
-from .accesses import SHARED, Accesses, LookCloser, Race, flatten
+from .accesses import SHARED, Accesses, Closer, LookCloser, Race, flatten
 from .book import RaceBook
 from .happens_before import HappensBefore
 from .intervals import Intervals
@@ -49,7 +49,7 @@ class RaceCheck(Observer):
 
     def __init__(
         self,
-        closer: dict[int, Flat | Literal[False]],
+        closer: Closer,
         granule: int,
         shared_bytes: int,
         book: RaceBook,

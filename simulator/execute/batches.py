@@ -1,0 +1,140 @@
+"""The blocks of a grid, run some at a time."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from kernels.arguments import Dim3
+
+from ..compile.program import Program
+from ..events import Told, all_of
+from ..geometry import Flat, Geometry, WarpView
+from ..isa import DTYPES
+from ..memory.access import Access
+from ..memory.layout import PARAMETERS
+from ..memory.memories import Memories
+from ..memory.spaces import Allocation
+from .machine import Machine
+from .prepare import Prepared
+from .specials import SpecialRegisters, special_registers
+from .waiting import Stuck
+
+LANES = 1 << 16
+_SHARED_BYTES = 64 << 20
+_LOCAL_BYTES = 256 << 20
+"""A batch is this many lanes at most: registers stay in the cache (measured best between
+2**15 and 2**16), and memory stays bounded whatever the grid."""
+
+_TOGETHER = 1 << 22
+"""Lanes of a grid that may run as one batch, where its blocks wait for each other."""
+_RESIDENT, _RESIDENT_BLOCKS = 1 << 19, 1 << 13
+"""Of a larger one so many: threads and blocks that no GPU holds at a time."""
+
+Progress = Callable[[int, int], None]
+"""Takes blocks done, and blocks in all."""
+
+
+class BlocksWait(Exception):
+    """Blocks spin for others that are not in their batch: all have to run together."""
+
+
+def batches(launch: Prepared, together: bool = False) -> Iterator[Flat]:
+    """The numbers of the grid's blocks, batch after batch.
+
+    Args:
+        launch: What is to run.
+        together: All at once, as far as memory goes: blocks wait for each other.
+    """
+    total, threads = _count(launch.grid), _count(launch.block)
+    shared, local = launch.shared_bytes, launch.program.layout.local_bytes
+    size = min(total, max(1, LANES // threads))
+    if together:
+        size = total
+        if total * threads > _TOGETHER or total * shared > 16 * _SHARED_BYTES:
+            size = min(total, max(1, _RESIDENT // threads), _RESIDENT_BLOCKS)
+    elif shared:
+        size = min(size, max(1, _SHARED_BYTES // shared))
+    if local and not together:
+        size = min(size, max(1, _LOCAL_BYTES // (local * threads)))
+    for first in range(0, total, size):
+        yield np.arange(first, min(first + size, total), dtype=np.int64)
+
+
+def run_batches(
+    launch: Prepared,
+    allocations: dict[int, Allocation],
+    told: Told,
+    batches: Iterable[Flat],
+    together: bool = False,
+    progress: Progress | None = None,
+    local_start: Mapping[int, int] | None = None,
+) -> None:
+    """Run some batches of a launch, one after the other.
+
+    Args:
+        launch: What runs.
+        allocations: Its global memory, which changes.
+        told: Who watches.
+        batches: Numbers of the blocks of each.
+        together: Whether no other block could run together with a batch's.
+        progress: Told after each batch.
+        local_start: See ``Memories``.
+
+    Raises:
+        BlocksWait: A batch spins for ever; with all blocks in one it might not.
+    """
+    program, total = launch.program, _count(launch.grid)
+    memories = Memories(
+        program.layout, allocations, launch.shared_bytes, told.access, told.bad_access
+    )
+    memories.local_start = local_start or {}
+    accesses = [Access(site, memories) for site in program.sites]
+    specials = SpecialRegisters()
+    names = dict(program.constants)
+    names |= {f"x{a.site.number}": getattr(a, a.site.kind) for a in accesses}
+    names |= _parameters(program, allocations[PARAMETERS])
+    names |= {"S": specials, "ALL": None, "trace": all_of(told.traced)}
+    names |= {"tally": all_of(told.arithmetic), "fence": all_of(told.fence)}
+    machine = Machine(program, names, launch.order(), told, memories, launch.step_limit)
+    with np.errstate(all="ignore"):
+        for numbers in batches:
+            geometry = Geometry(launch.grid, launch.block, numbers)
+            for access in accesses:
+                access.forget()
+            memories.start(geometry)
+            specials.clear()
+            specials.update(special_registers(geometry, launch.shared_bytes, launch.dynamic_bytes))
+            names["W"] = functools.partial(WarpView, geometry)
+            for tell in told.start:
+                tell(geometry)
+            part = len(numbers) < total
+            try:
+                machine.run(geometry, part and not together)
+            except Stuck as stuck:
+                if stuck.why in ("repeats", "idle") and machine.others_to_come:
+                    raise BlocksWait from None
+                stall = machine.stall(stuck)
+                stall.part = len(numbers) if part else 0
+                for tell in told.stuck:
+                    tell(stall)
+            for tell in told.finish:
+                tell()
+            if progress:
+                progress(int(numbers[-1]) + 1, total)
+
+
+def _parameters(program: Program, allocation: Allocation) -> dict[str, Any]:
+    """The kernel's scalar parameters, by their names in generated code."""
+    buffer = allocation.content()
+    return {
+        name: np.frombuffer(buffer, DTYPES[kind], 1, offset)[0]
+        for name, kind, offset in program.params
+    }
+
+
+def _count(shape: Dim3) -> int:
+    return shape[0] * shape[1] * shape[2]

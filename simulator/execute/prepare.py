@@ -1,0 +1,99 @@
+"""A launch made ready: its PTX compiled, its shape and its arguments held to what a GPU takes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kernels import Kernel
+from kernels.arguments import (
+    Arguments,
+    Dim3,
+    check_memory,
+    check_shape,
+    check_threads,
+    convert,
+    dim3,
+)
+from kernels.errors import PtxError
+from kernels.signatures import parameter_names
+
+from ..compile.compiler import compile_ptx
+from ..compile.program import Program
+from ..memory.allocate import allocate
+from ..memory.spaces import Allocation
+from . import schedule as schedules
+from .schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A launch that can run, as often as its checks want.
+
+    Attributes:
+        program: The compiled kernel.
+        grid: Blocks; ``block``: threads of a block; x first.
+        shared_bytes: Shared memory of a block; ``dynamic_bytes``: what of it the launch added.
+        step_limit: Basic blocks that a batch may run.
+    """
+
+    kernel: Kernel
+    program: Program
+    arguments: Arguments
+    grid: Dim3
+    block: Dim3
+    shared_bytes: int
+    dynamic_bytes: int
+    schedule: str | int
+    step_limit: int
+
+    @functools.cached_property
+    def granule(self) -> int:
+        """Bytes that checks tell apart: 4, or the narrowest access of the program."""
+        return min([4, *(site.size for site in self.program.sites)])
+
+    def allocations(self) -> dict[int, Allocation]:
+        """Global memory as the host gives it."""
+        functions = self.program.module.functions
+        return allocate(self.program.layout, functions, self.arguments)
+
+    def order(self) -> Schedule:
+        """The schedule, from its start."""
+        return schedules.make(self.schedule)
+
+
+def prepare(
+    kernel: Kernel,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    args: Sequence[Any],
+    shared_bytes: int,
+    schedule: str | int,
+    step_limit: int,
+    traced: bool,
+) -> Prepared:
+    """Make a launch ready; takes what ``launch`` takes, and raises what that does."""
+    grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
+    check_shape(grid3, block3)
+    schedules.make(schedule)
+    program = _compiler(traced)(kernel.ptx, kernel.entry)
+    entry, layout = program.entry, program.layout
+    if entry.params != kernel.params:
+        raise PtxError(f"the parameters of {kernel.entry} are declared in two ways")
+    total = layout.dynamic_offset + shared_bytes if shared_bytes else layout.shared_bytes
+    check_memory(layout.shared_bytes, shared_bytes, total, layout.local_bytes)
+    check_threads(block3, entry.max_threads, entry.required_threads)
+    arguments = convert(kernel, args, parameter_names(kernel.sources, kernel.name))
+    return Prepared(
+        kernel, program, arguments, grid3, block3, total, shared_bytes, schedule, step_limit
+    )
+
+
+def _compiler(traced: bool) -> Any:
+    if not traced:
+        return compile_ptx
+    from ..observe.trace import compile_traced  # moves to compile/
+
+    return compile_traced

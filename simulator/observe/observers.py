@@ -1,0 +1,104 @@
+"""Who watches a launch: its counters, the checks that were asked for, and its trace."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection
+
+from kernels.errors import LaunchError
+
+from ..analysis.steering import Steering
+from ..events import Observer, Told
+from ..execute.prepare import Prepared
+from ..hazards.findings import Findings
+from ..hazards.kinds import CHECKS
+from ..hazards.sources import Sources
+from ..memory.spaces import Allocation
+from ..races.accesses import Closer
+from ..races.detector import RaceCheck
+from .checks import BarrierCheck, MemoryCheck
+from .counters import TrafficCounter
+from .instructions import InstructionCounter
+from .trace import Trace
+from .uninitialised import ConstantCheck, GlobalCheck, LocalCheck
+
+
+class Observers:
+    """The observers of one attempt at a launch, or of some batches of it.
+
+    Args:
+        launch: What they watch.
+        checks: Which of ``CHECKS`` to do.
+        trace: The recorder, if there is one.
+        allocations: Global memory at the start.
+        closer: What races have to be looked for closely in.
+
+    Attributes:
+        told: What they are to be told.
+    """
+
+    def __init__(
+        self, launch: Prepared, checks: Collection[str], trace: Trace | None,
+        allocations: dict[int, Allocation], closer: Closer,
+    ) -> None:  # fmt: skip
+        program, layout = launch.program, launch.program.layout
+        steering = program.fact(Steering)
+        self.sources = Sources(launch.kernel)
+        self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", launch.block))
+        self.ran = InstructionCounter(len(program.blocks), len(program.arithmetic))
+        self.findings = findings = Findings(self.sources, program, steering)
+        self.trace = trace
+        all_of_them: list[Observer] = [self.traffic, self.ran, findings]
+        if "memory" in checks:
+            all_of_them.append(MemoryCheck(findings))
+        if "barriers" in checks:
+            all_of_them.append(BarrierCheck(findings))
+        if {"races", "uninitialised"} & set(checks):
+            asked = tuple(sorted(checks))
+            memo = program.memo("intervals", launch.block, launch.shared_bytes, asked)
+            all_of_them.append(RaceCheck(
+                closer, launch.granule, launch.shared_bytes, findings.races, steering,
+                functools.partial(findings.uninitialised, "shared"),
+                "races" in checks, "uninitialised" in checks, memo,
+            ))  # fmt: skip
+        if "uninitialised" in checks:
+            if layout.local_bytes:
+                all_of_them.append(LocalCheck(findings, launch.granule, layout.local_bytes))
+            if layout.unset_constants:
+                all_of_them.append(ConstantCheck(findings, layout.unset_constants))
+            if any(allocation.missing is not None for allocation in allocations.values()):
+                all_of_them.append(GlobalCheck(findings))
+        if trace:
+            trace.begin(
+                launch.kernel, program, (launch.grid, launch.block), allocations,
+                launch.arguments.arrays,
+            )  # fmt: skip
+            all_of_them.append(trace)
+        self.observers = all_of_them
+        self.told = Told(all_of_them)
+
+    def end(self) -> None:
+        """The launch is done.
+
+        Raises:
+            LookCloser: A check needs to see it again.
+        """
+        for tell in self.told.end:
+            tell()
+
+
+def chosen(checks: str | Collection[str]) -> frozenset[str]:
+    """The checks that a caller of ``launch`` names.
+
+    Raises:
+        LaunchError: There is no such check.
+    """
+    if checks == "all":
+        return frozenset(CHECKS)
+    if checks == "none":
+        return frozenset()
+    wanted = frozenset({checks} if isinstance(checks, str) else checks)
+    unknown = wanted - set(CHECKS)
+    if unknown:
+        raise LaunchError(f"unknown check {sorted(unknown)[0]!r}; there are: {', '.join(CHECKS)}")
+    return wanted
