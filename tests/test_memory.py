@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from instructions.cases import EDGES, WIDTH, decode
 from instructions.floats import FORMATS
-from instructions.harness import EDGES, MACHINES, WIDTH, decode, kernel
+from instructions.harness import MACHINES, kernel
 
 import simulator
 from kernels import Kernel

@@ -6,7 +6,17 @@ sums and products of such integers are exact.
 
 from __future__ import annotations
 
+import math
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+ORDERED: dict[str, Callable[[int, int], bool]] = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le,
+    "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -16,30 +26,33 @@ class Format:
     Attributes:
         bits: Its width; ``digits``: of the significand, the hidden one counted.
         nan: The NaN that arithmetic gives.
+        ftz: Whether results that are tiny become zero: below the least normal number when
+            rounded to so many digits with no end to the exponents.
     """
 
     bits: int
     digits: int
     nan: int
+    ftz: bool = False
 
-    @property
+    @cached_property
     def bias(self) -> int:
         return (1 << (self.bits - self.digits - 1)) - 1
 
-    @property
+    @cached_property
     def lowest(self) -> int:
         """Exponent of the smallest subnormal."""
         return 2 - self.bias - self.digits
 
-    @property
+    @cached_property
     def inf(self) -> int:
         return ((1 << (self.bits - self.digits)) - 1) << (self.digits - 1)
 
-    @property
+    @cached_property
     def sign_bit(self) -> int:
         return 1 << (self.bits - 1)
 
-    @property
+    @cached_property
     def one(self) -> int:
         return self.bias << (self.digits - 1)
 
@@ -73,7 +86,8 @@ class Format:
         exponent = n.bit_length() - d.bit_length() + power
         if n << max(power - exponent, 0) < d << max(exponent - power, 0):
             exponent -= 1
-        unit = max(exponent - self.digits + 1, self.lowest)
+        unit = exponent - self.digits + 1
+        unit = unit if self.ftz else max(unit, self.lowest)
         if power >= unit:
             n <<= power - unit
         else:
@@ -83,6 +97,8 @@ class Format:
         whole += bool(rest) and away[mode]
         if whole >> self.digits:
             whole, unit = whole >> 1, unit + 1
+        if unit < self.lowest:
+            return sign
         if unit > self.bias - self.digits + 1:
             return sign | (self.inf if mode == "rn" or away[mode] else self.inf - 1)
         if whole >> (self.digits - 1):
@@ -118,9 +134,32 @@ class Format:
         zero = (a ^ b) & self.sign_bit  # adding it changes nothing, not even a zero's sign
         return self.multiply_add(a, b, zero, mode)
 
-    def less(self, a: int, b: int) -> bool:
-        """Whether ``a < b``; neither is NaN; zeros are equal."""
-        return self.order(a) < self.order(b)
+    def divide(self, a: int, b: int, mode: str = "rn") -> int:
+        sign = (a ^ b) & self.sign_bit
+        nan = self.is_nan(a) or self.is_nan(b)
+        if nan or (
+            self.is_inf(a) if self.is_inf(b) else not (self.magnitude(a) | self.magnitude(b))
+        ):
+            return self.nan
+        if self.is_inf(a) or not self.magnitude(b):
+            return sign | self.inf
+        if self.is_inf(b) or not self.magnitude(a):
+            return sign
+        x, y = self.value(a), self.value(b)
+        return self.encode(x if y > 0 else -x, 0, mode, abs(y))
+
+    def root(self, x: int, mode: str = "rn") -> int:
+        """The square root."""
+        if self.is_nan(x) or (self.negative(x) and self.magnitude(x)):
+            return self.nan
+        if self.is_inf(x) or not self.magnitude(x):
+            return x
+        # An integer root of more digits; an odd one if inexact, so that it rounds like the root.
+        shift = 2 * self.digits + 8 + self.lowest % 2
+        square = self.value(x) << shift
+        whole = math.isqrt(square)
+        odd = 2 * whole + (whole * whole != square)
+        return self.encode(odd, (self.lowest - shift) // 2 - 1, mode)
 
     def order(self, x: int) -> int:
         """An integer that grows with the number."""
@@ -148,10 +187,7 @@ class Format:
             return unordered == (name == "nan")
         if unordered:
             return len(name) == 3
-        x, y = self.order(a), self.order(b)
-        return {"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}[
-            name[:2]
-        ]
+        return ORDERED[name[:2]](self.order(a), self.order(b))
 
     def convert(self, x: int, to: Format, mode: str = "rn") -> int:
         """A number of this format in another; NaN becomes that one's."""
@@ -162,6 +198,15 @@ class Format:
             return sign | to.inf
         return to.encode(self.value(x), self.lowest, mode) if self.magnitude(x) else sign
 
+    def number(self, x: int) -> Fraction:
+        """A finite number."""
+        return Fraction(self.value(x), 1 << -self.lowest)
+
+    def ulp(self, number: Fraction) -> Fraction:
+        """The distance of the numbers about one."""
+        bits = math.floor(abs(number) * (1 << -self.lowest)).bit_length()
+        return Fraction(1 << max(bits - self.digits, 0), 1 << -self.lowest)
+
 
 FORMATS = {
     "f16": Format(16, 11, 0x7FFF),
@@ -169,3 +214,27 @@ FORMATS = {
     "f32": Format(32, 24, 0x7FFFFFFF),
     "f64": Format(64, 53, 0xFFF8000000000000),
 }
+
+
+@dataclass(frozen=True)
+class Near:
+    """A result that is right if it is near enough to a number.
+
+    Attributes:
+        zeros: How many of its low bits are zero.
+    """
+
+    format: Format
+    number: Fraction
+    error: Fraction
+    zeros: int = 0
+
+    def holds(self, x: int) -> bool:
+        """Whether a result is right."""
+        f, most = self.format, self.format.number(self.format.inf - 1)
+        if f.is_nan(x):
+            return False
+        if f.is_inf(x):
+            return abs(self.number) + self.error > most and f.negative(x) == (self.number < 0)
+        close = abs(self.number) <= most and abs(f.number(x) - self.number) <= self.error
+        return close and x % (1 << self.zeros) == 0

@@ -17,11 +17,12 @@ from simulator import launch
 from simulator.compile.values import expect
 from simulator.isa import TABLE, Op
 
-from .harness import WIDTH, Case, compare, kernel, register, rows_of
-from .test_shapes import CASES
+from . import test_bits, test_compare, test_convert, test_floating, test_half, test_integer
+from .cases import WIDTH, Batch, Case, batches, register
+from .harness import Runner, kernel
 
-_MOST = 16
-"""Rows of operands a case."""
+MODULES = (test_integer, test_bits, test_compare, test_convert, test_half, test_floating)
+CASES = [c for m in MODULES for c in m.CASES if not c.code and not c.name.startswith("mov")]
 _TURNS = 4
 _PIECES = {64: ("b32", "b16"), 32: ("b16", "b8"), 16: ("b8",)}
 
@@ -35,10 +36,10 @@ def packed(width: int, piece: str) -> str:
 def ways(width: int) -> dict[str, str]:
     """Statements that give ``W`` the bits of ``V``."""
     b = f"b{width}"
-    low = ".reg .pred %low; setp.lt.u32 %low, %r0, 7;"
+    low = ".reg .pred %low; .reg .b32 %who; mov.u32 %who, %tid.x; setp.lt.u32 %low, %who, 7;"
     room = (
         ".reg .b32 %at; .shared .align 8 .b8 room[512]; mov.u32 %at, room; "
-        "mad.lo.u32 %at, %r0, 8, %at;"
+        ".reg .b32 %who; mov.u32 %who, %tid.x; mad.lo.u32 %at, %who, 8, %at;"
     )
     made = {f"pack {piece}": packed(width, piece) for piece in _PIECES[width]}
     made |= {
@@ -72,12 +73,12 @@ def routed(case: Case, way: str) -> Case:
             code += f".reg .{register(kind)} %way{i}; {{ {text} }} "
             operands[f"v{i}"] = f"%way{i}"
     outs = {f"o{i}": f"<o{i}>" for i in range(len(case.out))}
-    code += case.statements.format(**outs, **operands)
+    code = f"{{ {code} {case.statements.format(**outs, **operands)} }}"
     code = code.replace("{", "{{").replace("}", "}}").replace("<", "{").replace(">", "}")
-    return dataclasses.replace(case, code=code)
+    return dataclasses.replace(case, code=code, most=16, drawn=0)
 
 
-def pairs() -> Iterator[tuple[Case, str]]:
+def routes() -> Iterator[Case]:
     """A pack and another way for integers of 64 bits; of the other cases some, which take turns."""
     turn = 0
     for number, case in enumerate(CASES):
@@ -86,16 +87,15 @@ def pairs() -> Iterator[tuple[Case, str]]:
             continue
         known = list(ways(max(widths)))
         if 64 in widths and not any(k.startswith("f") for k in (*case.ins, *case.out)):
-            yield case, known[0]
-            yield case, known[1 + number % (len(known) - 1)]
+            yield routed(case, known[0])
+            yield routed(case, known[1 + number % (len(known) - 1)])
         elif (turn := turn + 1) % _TURNS == 0:
-            yield case, known[turn // _TURNS % len(known)]
+            yield routed(case, known[turn // _TURNS % len(known)])
 
 
-@pytest.mark.parametrize(("case", "way"), list(pairs()), ids=str)
-def test_ways(case: Case, way: str) -> None:
-    rows = rows_of(case)
-    compare(routed(case, way), rows[:: max(1, len(rows) // _MOST)])
+@pytest.mark.parametrize("batch", batches(routes(), 32), ids=str)
+def test_ways(batch: Batch) -> None:
+    Runner(batch).check()
 
 
 def test_a_slip_is_seen() -> None:

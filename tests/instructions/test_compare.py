@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
 
-from .floats import FORMATS
-from .harness import Case, check_drawn, check_edges, drawn_rows
+from .cases import Batch, Case, batches
+from .floats import FORMATS, ORDERED
+from .harness import check
 
 INTEGERS = ("s16", "u16", "s32", "u32", "s64", "u64")
-ORDERED: dict[str, Callable[[int, int], bool]] = {
-    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
-}  # fmt: skip
 UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 FLOAT_NAMES = (*ORDERED, *(f"{name}u" for name in ORDERED), "num", "nan")
 JOINS: dict[str, Callable[[bool, bool], bool]] = {
@@ -44,20 +41,15 @@ def comparisons() -> list[Comparison]:
 
 def predicates() -> list[Case]:
     cases = []
+    few: dict[str, Any] = {"most": 300, "drawn": 50}
     for name, t, fn in comparisons():
         cases.append(Case(f"setp.{name}.{t}", ("pred",), (t, t), fn))
         both = lambda a, b, fn=fn: (fn(a, b), not fn(a, b))  # noqa: E731
-        cases.append(Case(f"setp.{name}.{t}", ("pred", "pred"), (t, t), both))
+        cases.append(Case(f"setp.{name}.{t}", ("pred", "pred"), (t, t), both, **few))
         for target, true in (("u32", 0xFFFFFFFF), ("s32", -1), ("f32", 0x3F800000)):
             number = lambda a, b, fn=fn, true=true: true if fn(a, b) else 0  # noqa: E731
-            flush = name.endswith(".ftz")
-            label = f"set.{name}.{target}.{t}"
-            if target != "f32" or not flush:
-                cases.append(Case(label, (target,), (t, t), number, most=300))
-    for name, t in (("lt", "s32"), ("neu", "f32"), ("gt", "f64"), ("eq", "b16"), ("hi", "u64")):
-        fn = next(fn for n, kind, fn in comparisons() if (n, kind) == (name, t))
+            cases.append(Case(f"set.{name}.{target}.{t}", (target,), (t, t), number, **few))
         for join, meet in JOINS.items():
-            ins = (t, t, "pred")
 
             def two(
                 a: int, b: int, c: bool, fn: Callable[..., bool] = fn,
@@ -66,13 +58,15 @@ def predicates() -> list[Case]:
                 return meet(fn(a, b), c), meet(not fn(a, b), c)
 
             one = lambda a, b, c, two=two: two(a, b, c)[0]  # noqa: E731
-            code = f"setp.{name}.{join}.{t} {{o0}}|{{o1}}, {{v0}}, {{v1}}, {{v2}};"
-            cases.append(Case(f"setp.{name}.{join}.{t}", ("pred",) * 2, ins, two, code=code))
-            code = f"setp.{name}.{join}.{t} {{o0}}, {{v0}}, {{v1}}, !{{v2}};"
             inverse = lambda a, b, c, one=one: one(a, b, not c)  # noqa: E731
-            cases.append(Case(f"setp.{name}.{join}.{t} !", ("pred",), ins, inverse, code=code))
             number = lambda a, b, c, one=one: -int(one(a, b, c))  # noqa: E731
-            cases.append(Case(f"set.{name}.{join}.u32.{t}", ("u32",), ins, number))
+            label, ins = f"setp.{name}.{join}.{t}", (t, t, "pred")
+            if join == "and" or name in ("lt", "ge", "ltu", "eq", "gt", "neu", "hi"):
+                cases.append(Case(label, ("pred",) * 2, ins, two, **few))
+            if name in ("eq", "gt", "neu", "hi") or (name, t) == ("lt", "s32"):
+                code = f"{label} {{o0}}, {{v0}}, {{v1}}, !{{v2}};"
+                cases.append(Case(f"{label} !", ("pred",), ins, inverse, code=code, **few))
+                cases.append(Case(f"set.{name}.{join}.u32.{t}", ("u32",), ins, number, **few))
     code = "setp.lt.s32 _|{o0}, {v0}, {v1};"
     cases.append(Case("setp sink", ("pred",), ("s32", "s32"), lambda a, b: a >= b, code=code))
     cases.append(Case("setp.lt.s32", ("pred",), ("s32",), lambda a: a < -5, tail=", -5"))
@@ -115,30 +109,48 @@ def vectors() -> list[Case]:
         split = lambda a, bits=bits, n=count: tuple(a >> i * bits for i in range(n))  # noqa: E731
         code = f"mov.{whole} {{{{{names}}}}}, {{v0}};"
         cases.append(Case(f"mov.{whole} to {part}", (part,) * count, (whole,), split, code=code))
-    code = "mov.b64 {{_, {o0}}}, {v0};"
-    cases.append(Case("mov.b64 sink", ("b32",), ("b64",), lambda a: a >> 32, code=code))
+        for at in range(count):  # one piece is wanted, the others go to the sink
+            names = ", ".join("{o0}" if i == at else "_" for i in range(count))
+            piece = lambda a, at=at, bits=bits: a >> bits * at  # noqa: E731
+            code = f"mov.{whole} {{{{{names}}}}}, {{v0}};"
+            label = f"mov.{whole} {part} {at}"
+            cases.append(Case(label, (part,), (whole,), piece, code=code))
     swap = "mov.b64 {{%r4, %r5}}, {v0}; mov.b64 {o0}, {{%r5, %r4}};"
     cases.append(Case("mov.b64 swap", ("b64",), ("b64",), lambda a: a >> 32 | a << 32, code=swap))
-    for t, number in (("u32", 0xDEADBEEF), ("s16", -5), ("u64", 2**63)):
-        code = f"mov.{t} {{o0}}, {number}; "
-        cases.append(Case(f"mov.{t} constant", (t,), (t,), lambda a, n=number: n, code=code))
-    floats = (("f32", "0fBF800000", 0xBF800000), ("f32", "0.5", 0x3F000000),
-              ("f64", "0dC000000000000000", 0xC << 60), ("f64", "-1.5", 0xBFF8 << 48))  # fmt: skip
-    for t, text, bits in floats:
-        code = f"mov.{t} {{o0}}, {text}; "
-        cases.append(Case(f"mov.{t} {text}", (t,), (t,), lambda a, n=bits: n, code=code))
     return cases
 
 
-CASES = predicates() + selections() + vectors()
+def constants() -> list[Case]:
+    cases = []
+    for t, text, bits in (
+        ("u16", "65535", 65535), ("s16", "-2", -2), ("s16", "-5", -5), ("b32", "0xdeadbeef", None),
+        ("u32", "3735928559", 0xDEADBEEF), ("s32", "-1", -1), ("u32", "0b101", 5),
+        ("u32", "017", 15), ("u32", "7U", 7), ("u32", "WARP_SZ", 32), ("b64", "-3", -3),
+        ("u64", "0xfedcba9876543210", None), ("u64", "9223372036854775808", 1 << 63),
+        ("f32", "0fBF800000", 0xBF800000), ("f32", "0f3FC00000", 0x3FC00000),
+        ("f32", "0fFFC12345", 0xFFC12345), ("f32", "0.5", 0x3F000000), ("f32", "2.5", 0x40200000),
+        ("f64", "0dC000000000000000", 0xC << 60), ("f64", "0dC004000000000000", 0xC004 << 48),
+        ("f64", "-1.5", 0xBFF8 << 48), ("f64", "2.5", 0x4004 << 48),
+    ):  # fmt: skip
+        value = int(text, 16) if bits is None else bits
+        cases.append(Case(f"mov.{t}", (t,), (), lambda v=value: v, tail=f" {text}",
+                          code=f"mov.{t} {{o0}}, {text};"))  # fmt: skip
+    return cases
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_edges(case: Case) -> None:
-    check_edges(case)
+def guarded() -> list[Case]:
+    """A guard keeps the old value where it is false."""
+    cases = []
+    for sign, model in (("", lambda a, b, p: b if p else a), ("!", lambda a, b, p: a if p else b)):
+        code = f"mov.b32 {{o0}}, {{v0}}; @{sign}{{v2}} mov.b32 {{o0}}, {{v1}};"
+        label = f"mov.b32 {sign}guard"
+        cases.append(Case(label, ("b32",), ("b32", "b32", "pred"), model, code=code))
+    return cases
 
 
-@settings(max_examples=2, deadline=None)
-@given(drawn_rows())
-def test_drawn(rows: list[tuple[int, ...]]) -> None:
-    check_drawn(CASES, rows)
+CASES = predicates() + selections() + vectors() + constants() + guarded()
+
+
+@pytest.mark.parametrize("batch", batches(CASES), ids=str)
+def test_compare(batch: Batch) -> None:
+    check(batch)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 
-from .harness import WIDTH, Case, check_drawn, check_edges, drawn_rows
+from .cases import EDGES, WIDTH, Batch, Case, batches
+from .harness import check
 
 INTEGERS = ("s16", "u16", "s32", "u32", "s64", "u64")
 SIGNED = ("s16", "s32", "s64")
@@ -144,11 +144,12 @@ def extended() -> list[Case]:
                 low, high, over = split(total)
                 return low, high, over & 1 if sign > 0 else over
 
-            code = (
-                f"{op}.cc.{t} {{o0}}, {{v0}}, {{v2}}; {op}c.cc.{t} {{o1}}, {{v1}}, {{v3}}; "
-                f"{op}c.{t} {{o2}}, 0, 0;"
-            )
+            first = f"{op}.cc.{t} {{o0}}, {{v0}}, {{v2}};"
+            code = f"{first} {op}c.cc.{t} {{o1}}, {{v1}}, {{v3}}; {op}c.{t} {{o2}}, 0, 0;"
             cases.append(Case(f"{op}.cc.{t} chain", (u, u, u), (u,) * 4, chain, code=code))
+            code = f"{first} {op}c.{t} {{o1}}, {{v1}}, {{v3}};"
+            ends = lambda *x, chain=chain: chain(*x)[:2]  # noqa: E731
+            cases.append(Case(f"{op}c.{t} chain", (u, u), (u,) * 4, ends, code=code))
 
         def mad(
             a: int, b: int, c: int, d: int, n: int = bits, t: str = t, ones: int = ones
@@ -180,6 +181,25 @@ def extended() -> list[Case]:
             f"madc.lo.{t} {{o1}}, {{v0}}, {{v1}}, {{v3}};"
         )
         cases.append(Case(f"mad.hi.cc.{t} chain", (u, u), (u,) * 4, mad_high, code=code))
+
+        def low_after_carry(
+            a: int, b: int, c: int, d: int, n: int = bits, ones: int = ones
+        ) -> tuple[int, int, int]:
+            low = (a * b & ones) + c + (a + d >> n)
+            return a + d, low, low >> n
+
+        code = (
+            f"add.cc.{t} {{o0}}, {{v0}}, {{v3}}; madc.lo.cc.{t} {{o1}}, {{v0}}, {{v1}}, {{v2}}; "
+            f"addc.{t} {{o2}}, 0, 0;"
+        )
+        label = f"madc.lo.cc.{t} chain"
+        cases.append(Case(label, (u, u, u), (u,) * 4, low_after_carry, code=code))
+        code = (
+            f"mad.lo.cc.{t} {{o0}}, {{v0}}, {{v1}}, {{v2}}; "
+            f"madc.hi.{t} {{o1}}, {{v0}}, {{v1}}, {{v3}};"
+        )
+        ends = lambda *x, mad=mad: mad(*x)[:2]  # noqa: E731
+        cases.append(Case(f"madc.hi.{t} chain", (u, u), (u,) * 4, ends, code=code))
     return cases
 
 
@@ -188,7 +208,7 @@ def dots() -> list[Case]:
         x = x >> at & ((1 << bits) - 1)
         return x - (1 << bits) if kind == "s32" and x >> (bits - 1) else x
 
-    edges = (0, 1, 0x7F, 0x80, 0xFF80807F, 0x80808080, 0x7F7F7F7F, 0xFFFFFFFF, 0x80007FFF)
+    edges = (*EDGES["b32"], 0xFF80807F, 0x80808080, 0x7F7F7F7F, 0x80007FFF)
     cases = []
     for a in ("s32", "u32"):
         for b in ("s32", "u32"):
@@ -212,12 +232,6 @@ def dots() -> list[Case]:
 CASES = basic() + packed() + products24() + extended() + dots()
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_edges(case: Case) -> None:
-    check_edges(case)
-
-
-@settings(max_examples=5, deadline=None)
-@given(drawn_rows())
-def test_drawn(rows: list[tuple[int, ...]]) -> None:
-    check_drawn(CASES, rows)
+@pytest.mark.parametrize("batch", batches(CASES), ids=str)
+def test_integer(batch: Batch) -> None:
+    check(batch)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import simulator
 from kernels import Kernel
 
-from .harness import EDGES, MACHINES, decode, kernel
+from .cases import EDGES, decode
+from .harness import MACHINES, kernel
 
 Lanes = dict[int, int]
 """A value by lane, of the lanes that execute the instruction together under one mask."""
@@ -27,9 +26,10 @@ class Case:
     """One instruction.
 
     Attributes:
-        name: Its modifiers, for the test's name.
-        code: Its statement: ``%r8`` and ``%p2`` get the results, ``%r4`` (``%rd4``) is the
-            value, ``%r5`` and ``%r6`` are operands, ``%r7`` the member mask.
+        name: Its modifiers, for messages.
+        code: Its statement: ``{o}`` and ``{p}`` get the results, ``%r4`` is the value,
+            ``%p3`` its lowest bit, ``%r5`` and ``%r6`` are operands, ``%r7`` the member mask;
+            ``%rd4`` is the value below the lowest bit of ``%r5``.
         model: Takes the group's values, one lane, and that lane's two operands; gives the
             results, ``None`` for what is not defined.
         values: What lanes' values are drawn from.
@@ -40,12 +40,11 @@ class Case:
     model: Callable[[Lanes, int, int, int], tuple[int | None, bool | None]]
     values: tuple[int, ...] = tuple(EDGES["u32"])
 
-    def __str__(self) -> str:
-        return self.name
-
     @property
-    def opcodes(self) -> set[str]:
-        return {self.code.split(".")[0]}
+    def plain(self) -> str:
+        """The code with registers of its own."""
+        declared = ".reg .pred %p, %p3; .reg .b32 %o, %r<8>; .reg .b64 %rd4;"
+        return f"{declared} {self.code.format(o='%o', p='%p')}"
 
 
 def shuffle(mode: str) -> Callable[[Lanes, int, int, int], tuple[int | None, bool]]:
@@ -104,31 +103,54 @@ def reduction(name: str, kind: str) -> Callable[..., tuple[int, None]]:
     return model
 
 
+def shuffles() -> list[Case]:
+    cases = [
+        Case(f"shfl.{m}", f"shfl.sync.{m}.b32 {{o}}|{{p}}, %r4, %r5, %r6, %r7;", shuffle(m))
+        for m in ("up", "down", "bfly", "idx")
+    ]
+    cases.append(Case("shfl without predicate", "shfl.sync.bfly.b32 {o}, %r4, %r5, %r6, %r7;",
+                      lambda *a: (shuffle("bfly")(*a)[0], None)))  # fmt: skip
+    segments = [(m, width, 0 if m == "up" else 31) for width in (32, 16, 8, 4, 2, 1)
+                for m in ("up", "down", "bfly", "idx")]  # fmt: skip
+    segments += [(m, 32, clamp) for m in ("down", "bfly", "idx") for clamp in (0, 7, 20)]
+    segments += [("up", width, clamp) for width in (32, 8) for clamp in (1, 3)]
+    for mode, width, clamp in segments:
+        c = (32 - width) << 8 | clamp
+        by = shuffle(mode)
+        model = lambda lanes, lane, b, _, f=by, c=c: f(lanes, lane, b, c)  # noqa: E731
+        code = f"shfl.sync.{mode}.b32 {{o}}|{{p}}, %r4, %r5, {c}, %r7;"
+        cases.append(Case(f"shfl.{mode} {c:#x}", code, model))
+    return cases
+
+
 MOSTLY, RARELY = (1,) * 60 + (0,), (0,) * 60 + (1,)
 FEW = (5, 5, 5, 5, 0, 0x80000005)
+ACTIVE = Case("activemask", "activemask.b32 {o};", lambda lanes, *_: (mask(lanes), None))
 CASES = [
-    *(Case(f"shfl.{m}", f"shfl.sync.{m}.b32 %r8|%p2, %r4, %r5, %r6, %r7;", shuffle(m))
-      for m in ("up", "down", "bfly", "idx")),
-    Case("shfl without predicate", "shfl.sync.bfly.b32 %r8, %r4, %r5, %r6, %r7;",
-         lambda *a: (shuffle("bfly")(*a)[0], None)),
-    *(Case(f"vote.{m} {name}", f"vote.sync.{m}.pred %p2, %p3, %r7;", vote(m), values)
+    ACTIVE,
+    *shuffles(),
+    *(Case(f"vote.{m} {name}", f"vote.sync.{m}.pred {{p}}, %p3, %r7;", vote(m), values)
       for m in ("all", "any", "uni")
       for name, values in (("mixed", (0, 1)), ("mostly", MOSTLY), ("rarely", RARELY))),
-    Case("vote.all !", "vote.sync.all.pred %p2, !%p3, %r7;",
+    Case("vote.all !", "vote.sync.all.pred {p}, !%p3, %r7;",
          lambda lanes, *_: (None, not any(v & 1 for v in lanes.values())), RARELY),
-    Case("vote.ballot", "vote.sync.ballot.b32 %r8, %p3, %r7;", vote("ballot"), (0, 1)),
-    Case("match.any.b32", "match.any.sync.b32 %r8, %r4, %r7;", match_any, FEW),
-    Case("match.any.b64", "match.any.sync.b64 %r8, %rd4, %r7;", match_any, FEW),
-    Case("match.all.b32", "match.all.sync.b32 %r8|%p2, %r4, %r7;", match_all, (5,) * 40 + (0,)),
-    Case("match.all.b64", "match.all.sync.b64 %r8|%p2, %rd4, %r7;", match_all, (5,) * 40 + (0,)),
-    *(Case(f"redux.{m}.{t}", f"redux.sync.{m}.{t} %r8, %r4, %r7;", reduction(m, t))
+    Case("vote.any !", "vote.sync.any.pred {p}, !%p3, %r7;",
+         lambda lanes, *_: (None, not all(v & 1 for v in lanes.values())), MOSTLY),
+    Case("vote.ballot", "vote.sync.ballot.b32 {o}, %p3, %r7;", vote("ballot"), (0, 1)),
+    Case("match.any.b32", "match.any.sync.b32 {o}, %r4, %r7;", match_any, FEW),
+    Case("match.any.b64", "match.any.sync.b64 {o}, %rd4, %r7;", match_any, FEW),
+    Case("match.all.b32", "match.all.sync.b32 {o}|{p}, %r4, %r7;", match_all, (5,) * 40 + (0,)),
+    Case("match.all.b64", "match.all.sync.b64 {o}|{p}, %rd4, %r7;", match_all, (5,) * 40 + (0,)),
+    *(Case(f"redux.{m}.{t}", f"redux.sync.{m}.{t} {{o}}, %r4, %r7;", reduction(m, t))
       for m in ("add", "min", "max") for t in ("s32", "u32")),
-    *(Case(f"redux.{m}", f"redux.sync.{m}.b32 %r8, %r4, %r7;", reduction(m, "b32"))
+    *(Case(f"redux.{m}", f"redux.sync.{m}.b32 {{o}}, %r4, %r7;", reduction(m, "b32"))
       for m in ("and", "or", "xor")),
-    Case("elect", "elect.sync %r8|%p2, %r7;",
+    Case("elect", "elect.sync {o}|{p}, %r7;",
          lambda lanes, lane, *_: (min(lanes), lane == min(lanes))),
+    Case("elect who", "elect.sync _|{p}, %r7;",
+         lambda lanes, lane, *_: (None, lane == min(lanes))),
+    Case("elect leader", "elect.sync {o}|_, %r7;", lambda lanes, *_: (min(lanes), None)),
 ]  # fmt: skip
-ACTIVE = Case("activemask", "activemask.b32 %r8;", lambda lanes, *_: (mask(lanes), None))
 
 GROUPS: dict[str, Callable[[int], int]] = {
     "all": lambda lane: 1,
@@ -136,137 +158,143 @@ GROUPS: dict[str, Callable[[int], int]] = {
     "interleaved": lambda lane: 1 + lane % 3,
     "some": lambda lane: int(lane % 5 != 2),
     "one": lambda lane: int(lane == 3),
+    **{f"drawn {n}": random.Random(n).choices(range(4), k=32).__getitem__ for n in range(2)},
 }
 """Which lanes name each other in their masks; 0: lanes that do not execute the instruction."""
 
 
+def results(number: int) -> dict[str, str]:
+    return {"o": f"%o{number}", "p": f"%q{number}"}
+
+
 @functools.cache
-def build(case: Case, form: str) -> Kernel:
-    """Loads operands, runs the instruction in the lanes that are on, stores both results."""
+def build(cases: tuple[Case, ...], form: str, count: int) -> Kernel:
+    """Loads operands, runs the cases in the lanes that are on, stores both results of each.
+
+    Each case has its own values; what it gives goes into two words a thread.
+    """
+    slot = 4 * count
     lines = [
-        ".reg .pred %p<8>; .reg .b32 %r<16>; .reg .b64 %rd<16>;",
-        "mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x;",
+        f".reg .pred %p<8>, %q<{len(cases)}>; .reg .b32 %r<16>, %o<{len(cases)}>;",
+        ".reg .b64 %rd<16>; mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x;",
         "mad.lo.u32 %r3, %r1, %r2, %r0; mul.wide.u32 %rd0, %r3, 4;",
     ]
-    for i, name in enumerate(("%r4", "%r5", "%r6", "%r7", "%r10")):
+    for i, name in enumerate(("%r5", "%r6", "%r7", "%r10")):
         lines += [
             f"ld.param.u64 %rd1, [p{i}]; add.u64 %rd2, %rd1, %rd0;",
             f"ld.global.u32 {name}, [%rd2];",
         ]
     lines += [
-        "cvt.u64.u32 %rd4, %r4; and.b32 %r9, %r4, 1; setp.ne.u32 %p3, %r9, 0;",
-        "setp.ne.u32 %p1, %r10, 0; mov.u32 %r8, 77; setp.eq.u32 %p2, %r4, %r4;",
-    ]
+        "ld.param.u64 %rd1, [p4]; add.u64 %rd2, %rd1, %rd0;",
+        "setp.ne.u32 %p1, %r10, 0; and.b32 %r12, %r5, 1;",
+        *("mov.u32 {o}, 77; setp.eq.u32 {p}, %r0, %r0;".format(**results(n))
+          for n in range(len(cases))),
+    ]  # fmt: skip
+    guard = "@%p1 " if form == "guard" else ""
+    code = "\n".join(
+        f"ld.global.u32 %r4, [%rd2+{slot * n}]; mov.b64 %rd4, {{%r4, %r12}};\n"
+        f"and.b32 %r9, %r4, 1; setp.ne.u32 %p3, %r9, 0; {guard}{case.code.format(**results(n))}"
+        for n, case in enumerate(cases)
+    )
     if form == "guard":
-        lines.append(f"@%p1 {case.code}")
+        lines.append(code)
     elif form == "branch":
-        lines += ["@!%p1 bra DONE;", case.code, "DONE:"]
+        lines += ["@!%p1 bra DONE;", code, "DONE:"]
     else:  # one group after the other, each in a branch of its own
         lines += [
             "setp.eq.u32 %p4, %r10, 1; setp.eq.u32 %p5, %r10, 2; setp.gt.u32 %p6, %r10, 2;",
             "@%p4 bra ONE; @%p5 bra TWO; @%p6 bra THREE; bra DONE;",
-            f"ONE: {case.code} bra DONE;",
-            f"TWO: {case.code} bra DONE;",
-            f"THREE: {case.code} bra DONE;",
-            "DONE:",
+            f"ONE: {code} bra DONE;\nTWO: {code} bra DONE;\nTHREE: {code}\nDONE:",
         ]
-    lines += [
-        "ld.param.u64 %rd1, [p5]; add.u64 %rd2, %rd1, %rd0; st.global.u32 [%rd2], %r8;",
-        "selp.u32 %r11, 1, 0, %p2;",
-        "ld.param.u64 %rd1, [p6]; add.u64 %rd2, %rd1, %rd0; st.global.u32 [%rd2], %r11; ret;",
-    ]
-    return kernel(lines, 7)
+    lines.append("ld.param.u64 %rd1, [p5]; add.u64 %rd2, %rd1, %rd0;")
+    for n in range(len(cases)):
+        word, flag = results(n).values()
+        lines += [
+            f"selp.u32 %r11, 1, 0, {flag}; st.global.u32 [%rd2+{2 * slot * n}], {word};",
+            f"st.global.u32 [%rd2+{2 * slot * n + slot}], %r11;",
+        ]
+    return kernel([*lines, "ret;"], 6)
 
 
-def check(case: Case, form: str, groups: Callable[[int], int], block: int, values: Sequence[int],
-          b: Sequence[int], c: Sequence[int]) -> None:  # fmt: skip
+def check(cases: tuple[Case, ...], form: str, groups: str, block: int, grid: int = 3) -> None:
     """Launch, and compare each lane with the model of its group."""
-    count = len(values)
+    count = grid * block
+    rng = random.Random(f"{form}{groups}{block}")
+    b = rng.choices((0, 1, 2, 7, 15, 16, 31, 32, 33, 0xFFFFFFFF), k=count)
+    c = rng.choices((0, 31, 0x1F, 0x101F, 0x181F, 0x1C1F, 0x1800, 0x1F1F, 0x180F, 0xFFFFFFFF),
+                    k=count)  # fmt: skip
+    values = [rng.choices(case.values, k=count) for case in cases]
     lane = [i % block % 32 for i in range(count)]
     warp = [i - i % block + i % block // 32 * 32 for i in range(count)]
-    on = [groups(n) for n in lane]
-    members: dict[tuple[int, int], Lanes] = {}
+    on = [GROUPS[groups](n) for n in lane]
+    members: dict[tuple[int, int], list[int]] = {}
     for i in range(count):
-        members.setdefault((warp[i], on[i]), {})[lane[i]] = values[i]
-    masks = [mask(members[warp[i], on[i]]) for i in range(count)]
-    inputs = [np.array(x, np.uint32) for x in (values, b, c, masks, on)]
+        members.setdefault((warp[i], on[i]), []).append(i)
+    masks = [mask(lane[j] for j in members[warp[i], on[i]]) for i in range(count)]
+    inputs = [np.array(x, np.uint32) for x in (b, c, masks, on, values)]
     for machine in MACHINES:
-        first, second = (np.zeros(count, np.uint32) for _ in range(2))
-        result = machine.launch(build(case, form), count // block, block, [*inputs, first, second])
+        out = np.zeros((len(cases), 2, count), np.uint32)
+        result = machine.launch(build(cases, form, count), grid, block, [*inputs, out])
         if machine is simulator:
             assert result.hazards == []
-        for i in range(count):
-            wanted: tuple[int | None, bool | None] = (77, True)
-            if on[i]:
-                wanted = case.model(members[warp[i], on[i]], lane[i], b[i], c[i])
-            found = (int(first[i]), bool(second[i]))
-            for what, want, got in zip(("result", "predicate"), wanted, found, strict=True):
-                if want is not None and want != got:
-                    pytest.fail(
-                        f"{what} of lane {lane[i]} of thread {i}: {got:#x}, not {want:#x}; "
-                        f"operands {values[i]:#x} {b[i]:#x} {c[i]:#x} {masks[i]:#x}"
-                    )
+        for number, case in enumerate(cases):
+            wide = 1 << 32 if "%rd4" in case.code else 0
+            for (_, group), threads in members.items():
+                seen = {lane[i]: values[number][i] | (b[i] & 1) * wide for i in threads}
+                for i in threads:
+                    wanted: tuple[int | None, bool | None] = (77, True)
+                    if group:
+                        wanted = case.model(seen, lane[i], b[i], c[i])
+                    for want, got in zip(wanted, out[number, :, i].tolist(), strict=True):
+                        assert want is None or want == got, (
+                            case.name, machine.__name__, i, lane[i], seen, b[i], c[i],
+                        )  # fmt: skip
 
 
-def operands(case: Case, count: int, seed: str) -> tuple[list[int], list[int], list[int]]:
-    rng = random.Random(seed)
-    values = [rng.choice(case.values) for _ in range(count)]
-    b = [rng.choice((0, 1, 2, 7, 15, 16, 31, 32, 33, 0xFFFFFFFF)) for _ in range(count)]
-    c = [rng.choice((0, 31, 0x1F, 0x101F, 0x181F, 0x1C1F, 0x1800, 0x1F1F, 0x180F, 0xFFFFFFFF))
-         for _ in range(count)]  # fmt: skip
-    return values, b, c
+APART = tuple(CASES)
+TOGETHER = APART[1:]  # where groups meet, activemask may name lanes of several
 
 
-@pytest.mark.parametrize("block", [32, 45, 96])
-@pytest.mark.parametrize("groups", GROUPS)
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_groups(case: Case, groups: str, block: int) -> None:
+@pytest.mark.parametrize(
+    ("groups", "block"),
+    [(g, b) for g in GROUPS for b in (7, 45, 96) + (1, 32, 64) * (g in ("all", "drawn 0"))],
+)
+def test_groups(groups: str, block: int) -> None:
     form = "guard" if groups in ("some", "one") and block != 96 else "branch"
-    check(case, form, GROUPS[groups], block, *operands(case, 3 * block, f"{case}{groups}{block}"))
+    check(APART if groups in ("all", "some", "one") else TOGETHER, form, groups, block)
 
 
 @pytest.mark.parametrize("groups", GROUPS)
-@pytest.mark.parametrize("case", [*CASES, ACTIVE], ids=str)
-def test_groups_apart(case: Case, groups: str) -> None:
-    check(case, "apart", GROUPS[groups], 70, *operands(case, 140, f"{case}{groups}"))
+def test_groups_apart(groups: str) -> None:
+    check(APART, "apart", groups, 70)
 
 
 @pytest.mark.parametrize("form", ["guard", "branch"])
 @pytest.mark.parametrize("groups", ["all", "some", "one"])
 def test_active_mask(groups: str, form: str) -> None:
-    check(ACTIVE, form, GROUPS[groups], 45, *operands(ACTIVE, 90, "active"))
+    check((ACTIVE,), form, groups, 45)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_uniform_operands(case: Case) -> None:
+def test_uniform_operands() -> None:
     """All lanes hold the same: the simulator computes on one number."""
-    code = case.code.replace("%r7", "0xffffffff")
     lines = [
-        ".reg .pred %p<8>; .reg .b32 %r<16>; .reg .b64 %rd<16>;",
-        "mov.u32 %r4, 6; mov.u64 %rd4, 6; mov.u32 %r5, 3; mov.u32 %r6, 0x101f; mov.u32 %r8, 77;",
-        f"setp.eq.u32 %p2, 1, 1; setp.eq.u32 %p3, 1, 0; {code} selp.u32 %r11, 1, 0, %p2;",
-        "mov.u32 %r0, %tid.x; mul.wide.u32 %rd0, %r0, 4;",
-        "ld.param.u64 %rd1, [p0]; add.u64 %rd2, %rd1, %rd0; st.global.u32 [%rd2], %r8;",
-        "ld.param.u64 %rd1, [p1]; add.u64 %rd2, %rd1, %rd0; st.global.u32 [%rd2], %r11; ret;",
+        f".reg .pred %p<8>, %q<{len(CASES)}>; .reg .b32 %r<16>, %o<{len(CASES)}>;",
+        ".reg .b64 %rd<16>; mov.u32 %r4, 6; mov.u64 %rd4, 6; mov.u32 %r5, 3; mov.u32 %r6, 0x101f;",
+        "setp.eq.u32 %p3, 1, 0; mov.u32 %r0, %tid.x; ld.param.u64 %rd1, [p0];",
+        "mad.wide.u32 %rd1, %r0, 4, %rd1;",
     ]
+    for n, case in enumerate(CASES):
+        word, flag = results(n).values()
+        code = case.code.replace("%r7", "0xffffffff").format(**results(n))
+        lines += [
+            f"mov.u32 {word}, 77; setp.eq.u32 {flag}, 1, 1; {code} selp.u32 %r11, 1, 0, {flag};",
+            f"st.global.u32 [%rd1+{512 * n}], {word}; st.global.u32 [%rd1+{512 * n + 256}], %r11;",
+        ]
     for machine in MACHINES:
-        found = [np.zeros(64, np.uint32) for _ in range(2)]
-        machine.launch(kernel(lines, 2), 1, 64, found)
-        for thread in range(64):
-            wanted = case.model(dict.fromkeys(range(32), 6), thread % 32, 3, 0x101F)
-            for want, got in zip(wanted, (f[thread] for f in found), strict=True):
-                assert want is None or want == got
-
-
-@settings(max_examples=12, deadline=None)
-@given(
-    st.sampled_from(CASES),
-    st.sampled_from([33, 64, 100]),
-    st.lists(st.integers(0, 3), min_size=32, max_size=32),
-    st.data(),
-)
-def test_drawn(case: Case, block: int, groups: list[int], data: st.DataObject) -> None:
-    word = st.one_of(st.sampled_from(case.values), st.integers(0, 2**32 - 1))
-    column = st.lists(word, min_size=block, max_size=block)
-    values, b, c = (data.draw(column) for _ in range(3))
-    check(case, "branch", groups.__getitem__, block, values, b, c)
+        out = np.zeros((len(CASES), 2, 64), np.uint32)
+        machine.launch(kernel([*lines, "ret;"], 1), 1, 64, [out])
+        for n, case in enumerate(CASES):
+            for thread in range(64):
+                wanted = case.model(dict.fromkeys(range(32), 6), thread % 32, 3, 0x101F)
+                for want, got in zip(wanted, out[n, :, thread].tolist(), strict=True):
+                    assert want is None or want == got, (case.name, thread, machine.__name__)

@@ -1,1 +1,0 @@
-"""Each instruction over edge values and random bits, varied and uniform, against exact models."""
