@@ -1,7 +1,7 @@
 """A kind of hazard is one row, and is named in one file more: the one that finds it.
 
-Read from syntax trees. A name in quotes counts, and so does the name of its row in
-``simulator/hazards/kinds.py``. Who asks something of a kind reads its row.
+Read from syntax trees. A name in quotes counts, and so does its row in
+``simulator/hazards/kinds.py``, imported. Who asks something of a kind reads its row.
 """
 
 import ast
@@ -29,8 +29,10 @@ def named(tree: ast.AST) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant):
             found.add(QUOTED.get(str(node.value), ""))
-        elif isinstance(node, (ast.Name, ast.Attribute)):
-            found.add(ROWS.get(node.id if isinstance(node, ast.Name) else node.attr, ""))
+        elif isinstance(node, ast.ImportFrom) and str(node.module).endswith("kinds"):
+            found.update(ROWS.get(alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value).endswith("kinds"):
+            found.add(ROWS.get(node.attr, ""))
     return found - {""}
 
 
@@ -47,14 +49,15 @@ def test_a_kind_is_named_in_its_row_and_where_it_is_found() -> None:
 @pytest.mark.parametrize(
     "code",
     ["hazard.kind == 'waw-race'", "{'waw-race': 'error'}", "hazard.kind.endswith('-race')",
-     "f'{which}-race'", "report('waw-race')", "kinds.WAW_RACE", "add(WAW_RACE)"],
+     "f'{which}-race'", "report('waw-race')", "hazards.kinds.WAW_RACE",
+     "from ..hazards.kinds import WAW_RACE"],
 )  # fmt: skip
 def test_what_names_a_kind_is_seen(code: str) -> None:
     assert named(ast.parse(code)) == {"waw-race"}
 
 
 def test_what_only_sounds_like_a_kind_is_not() -> None:
-    code = "block.end == 'trap' and 'uninitialised' in chosen and say('a deadlock')"
+    code = "block.end == 'trap' and 'uninitialised' in chosen and Flow.TRAP and say('a deadlock')"
     assert named(ast.parse(code)) == set()
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kernels.ptx.module import Address, Function, Reg, Symbol
+from kernels.ptx.module import Function, Reg, Symbol
 from kernels.ptx.names import LOCAL_MEMORY, variable_name
 
+from ..isa.roles import roles
 from ..memory.layout import Layout, Placed
 from ..memory.site import Site
 from ..memory.spaces import Allocation, ColumnMemory, Home
@@ -104,28 +105,19 @@ def _owner(
 
 def _origins(site: Site, function: Function) -> set[str]:
     """The symbols that an access's address may be computed from, through its registers."""
-    address = next((o for o in site.instruction.operands if isinstance(o, Address)), None)
-    if address is None or not isinstance(address.base, Reg):
-        return set()
-    waiting, seen, found = [address.base.name], set[str](), set[str]()
+    waiting, seen, found = [roles(site.instruction).base], set[str](), set[str]()
     while waiting:
         register = waiting.pop()
         if register in seen:
             continue
         seen.add(register)
         for ins in function.body:
-            if not ins.operands or not _is(ins.operands[0], register) or ins.opcode in _LOADS:
+            first, *others = ins.operands or (None,)
+            if not isinstance(first, Reg) or first.name != register or roles(ins).row.memory:
                 continue
-            for operand in ins.operands[1:]:
+            for operand in others:
                 if isinstance(operand, Reg):
                     waiting.append(operand.name)
                 elif isinstance(operand, Symbol):
                     found.add(operand.name)
     return found
-
-
-_LOADS = ("ld", "ldu", "atom", "st", "red")
-
-
-def _is(operand: object, register: str) -> bool:
-    return isinstance(operand, Reg) and operand.name == register
