@@ -149,7 +149,6 @@ CASES = [
          lambda lanes, lane, *_: (min(lanes), lane == min(lanes))),
     Case("elect who", "elect.sync _|{p}, %r7;",
          lambda lanes, lane, *_: (None, lane == min(lanes))),
-    Case("elect leader", "elect.sync {o}|_, %r7;", lambda lanes, *_: (min(lanes), None)),
 ]  # fmt: skip
 
 GROUPS: dict[str, Callable[[int], int]] = {
