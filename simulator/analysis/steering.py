@@ -12,12 +12,14 @@ import functools
 from collections import Counter
 from dataclasses import dataclass
 
-from kernels.ptx.module import Address, Function, Instruction, Reg, Symbol
+from kernels.ptx.module import Function, Instruction, Reg, Symbol
 
 from ..compile.blocks import Block, successors
 from ..compile.flow import Paths, control_dependence, deciders, loops_of
 from ..compile.program import Program
-from ..isa.roles import param_name, reads_and_writes, row_of
+from ..isa import Flow
+from ..isa.roles import callee, roles
+from ..isa.table import named_space
 from ..memory.site import Site
 
 Key = tuple[str, str]
@@ -73,9 +75,8 @@ class Steering:
         if read is write:
             return False
         held = self._of(read).held
-        reads, _ = reads_and_writes(write.instruction)
-        base = _base(write.instruction)
-        return any((write.function, name) in held for name in reads if name != base)
+        role = roles(write.instruction)
+        return any((write.function, name) in held for name in role.reads if name != role.base)
 
     def guards(self, read: Site, access: Site) -> bool:
         """Whether an access happens only as what a site reads has decided.
@@ -105,8 +106,7 @@ class Steering:
         return self._reach[site.number]
 
     def _follow(self, site: Site) -> _Reach:
-        _, writes = reads_and_writes(site.instruction)
-        held: set[Key] = {(site.function, name) for name in writes}
+        held: set[Key] = {(site.function, name) for name in roles(site.instruction).writes}
         size = -1
         while size != len(held):
             size = len(held)
@@ -116,32 +116,30 @@ class Steering:
             for block, branch in self._choices:
                 end = self.blocks[branch].end
                 name = block.function.name
-                if end is not None and any((name, r) in held for r in reads_and_writes(end)[0]):
+                if end is not None and any((name, r) in held for r in roles(end).reads):
                     for ins in block.body:
-                        found = {(name, written) for written in reads_and_writes(ins)[1]}
+                        found = {(name, written) for written in roles(ins).writes}
                         held |= found & self._joins
         branches, accesses, guards = set(), set(), set()
         for block in self.blocks:
             name = block.function.name
             for ins in block.instructions:
-                other = self.site_of.get(id(ins))
+                other, role = self.site_of.get(id(ins)), roles(ins)
                 guarded = ins.guard is not None and (name, ins.guard.name) in held
                 if other is not None:
                     if guarded:
                         guards.add(other.number)
-                    if guarded or (name, _base(ins)) in held:
+                    if guarded or (name, role.base) in held:
                         accesses.add(other.number)
-                elif ins is block.end and row_of(ins).kind in ("branch", "exit", "trap"):
-                    reads, _ = reads_and_writes(ins)
-                    if any((name, read) in held for read in reads):
-                        branches.add(block.number)
+                elif not role.flow.comes_back and any((name, read) in held for read in role.reads):
+                    branches.add(block.number)
         return _Reach(frozenset(held), frozenset(branches), frozenset(accesses), frozenset(guards))
 
     def _followed(self, site: Site, ins: Instruction) -> bool:
         """Whether an access may be to shared or local memory."""
         if site.space != "generic":
             return site.space in ("shared", "local")
-        return (site.function, _base(ins)) in self._near
+        return (site.function, roles(ins).base) in self._near
 
     @functools.cached_property
     def _near(self) -> set[Key]:
@@ -152,22 +150,23 @@ class Steering:
             size = len(near)
             for function in self.functions.values():
                 for ins in function.body:
-                    if ins.opcode == "call":
+                    role = roles(ins)
+                    if role.row.flow is Flow.CALL:
                         near |= self._call(function, ins, near)
                         continue
-                    reads, writes = reads_and_writes(ins)
-                    given = any((function.name, read) in near for read in reads)
+                    given = any((function.name, read) in near for read in role.reads)
                     site = self.site_of.get(id(ins))
-                    if ins.opcode == "cvta" and not ins.has("to"):
-                        given = ins.has("shared", "local", "shared::cta")
-                    elif site is not None and param_name(ins) is None:
+                    if role.row.generic:
+                        given = named_space(ins) in ("shared", "local")
+                    elif site is not None and not role.parameter:
                         if site.kind == "store":  # a pointer that is kept in memory
-                            if any((function.name, r) in near for r in reads if r != _base(ins)):
+                            stored = (r for r in role.reads if r != role.base)
+                            if any((function.name, r) in near for r in stored):
                                 near.add(_SPILLED)
                             continue
                         given = site.size == 8 and site.space != "param" and _SPILLED in near
                     if given:
-                        near |= {(function.name, written) for written in writes}
+                        near |= {(function.name, written) for written in role.writes}
         return near
 
     @functools.cached_property
@@ -177,7 +176,7 @@ class Steering:
             (function.name, name)
             for function in self.functions.values()
             for ins in function.body
-            for name in reads_and_writes(ins)[1]
+            for name in roles(ins).writes
         )
         return {key for key, times in written.items() if times > 1}
 
@@ -189,46 +188,44 @@ class Steering:
             mine = [b for b in self.blocks if b.function is function]
             depends = control_dependence(mine)
             for block in mine:
-                writes = {(function.name, n) for i in block.body for n in reads_and_writes(i)[1]}
+                writes = {(function.name, n) for i in block.body for n in roles(i).writes}
                 if writes & self._joins:
                     found += [(block, branch) for branch in depends[block.number]]
         return found
 
     def _step(self, function: Function, ins: Instruction, held: set[Key]) -> set[Key]:
-        name = function.name
-        if ins.opcode == "call":
+        name, role = function.name, roles(ins)
+        if role.row.flow is Flow.CALL:
             return self._call(function, ins, held)
-        reads, writes = reads_and_writes(ins)
         site = self.site_of.get(id(ins))
-        if site is not None and site.kind == "load" and param_name(ins) is None:
+        if site is not None and site.kind == "load" and not role.parameter:
             if self._followed(site, ins) and _touches(_place(site, function), held):
-                return {(name, written) for written in writes}
+                return {(name, written) for written in role.writes}
             return set()
-        if site is not None and site.kind != "load" and param_name(ins) is None:
-            base = _base(ins)
-            if any((name, read) in held for read in reads if read != base):
+        if site is not None and site.kind != "load" and not role.parameter:
+            if any((name, read) in held for read in role.reads if read != role.base):
                 space, place = _place(site, function)
                 return {(f"[{space}]", place)} if self._followed(site, ins) else set()
             return set()
-        if any((name, read) in held for read in reads):
-            return {(name, written) for written in writes}
+        if any((name, read) in held for read in role.reads):
+            return {(name, written) for written in role.writes}
         return set()
 
     def _call(self, function: Function, ins: Instruction, held: set[Key]) -> set[Key]:
         """Arguments to the callee's parameters, and its results back."""
-        callee = self.functions.get(ins.targets[0]) if ins.targets else None
-        if callee is None:
+        called = self.functions.get(callee(ins))
+        if called is None:
             return set()
         given = [o.name for o in ins.operands if isinstance(o, Symbol)]
         found = {
-            (callee.name, p.name)
-            for n, p in zip(given, callee.params, strict=False)
+            (called.name, p.name)
+            for n, p in zip(given, called.params, strict=False)
             if (function.name, n) in held
         }
         return found | {
             (function.name, n)
-            for n, p in zip(ins.results, callee.results, strict=False)
-            if (callee.name, p.name) in held
+            for n, p in zip(ins.results, called.results, strict=False)
+            if (called.name, p.name) in held
         }
 
     # -- what a branch decides ----------------------------------------------------------
@@ -254,22 +251,13 @@ class Steering:
         return self._after[number]
 
 
-def _base(ins: Instruction) -> str:
-    """The register that an access takes its address from."""
-    for operand in ins.operands:
-        if isinstance(operand, Address) and isinstance(operand.base, Reg):
-            return operand.base.name
-    return ""
-
-
 def _place(site: Site, function: Function) -> Key:
     """The space and the place in it that a site names; through a register it may be any."""
-    for operand in site.instruction.operands:
-        if isinstance(operand, Address) and isinstance(operand.base, Symbol):
-            return site.space, f"{operand.base.name}+{operand.offset}"
-        stack = isinstance(operand, Address) and operand.base in (Reg("%SP"), Reg("%SPL"))
-        if stack and isinstance(operand, Address):
-            return site.space, f"{function.name}:{operand.offset}"
+    address = roles(site.instruction).address
+    if address is not None and isinstance(address.base, Symbol):
+        return site.space, f"{address.base.name}+{address.offset}"
+    if address is not None and address.base in (Reg("%SP"), Reg("%SPL")):
+        return site.space, f"{function.name}:{address.offset}"
     return site.space, _ANYWHERE
 
 

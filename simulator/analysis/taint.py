@@ -7,12 +7,13 @@ not found) in one run holds for all of them at that launch shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from kernels.ptx.module import Address, Function, Instruction, Reg, Symbol
+from kernels.ptx.module import Function, Instruction, Symbol
 
 from ..compile.program import Program
-from ..isa.roles import param_name, reads_and_writes, row_of
+from ..isa import Flow
+from ..isa.roles import callee, roles
 from ..memory.site import Site
 
 Spaces = Callable[[Site], set[str]]
@@ -35,8 +36,8 @@ def depends_on_data(program: Program, spaces: Spaces) -> Instruction | None:
         changed = False
         for function in functions.values():
             for ins in function.body:
-                if ins.opcode == "call":
-                    found = _through_call(function, functions.get(ins.targets[0]), ins, tainted)
+                if roles(ins).row.flow is Flow.CALL:
+                    found = _through_call(function, functions.get(callee(ins)), ins, tainted)
                 else:
                     found = _tainted_by(function, ins, site_of, spaces, tainted, memories)
                 for key in found:
@@ -68,11 +69,10 @@ def steers(program: Program, start: Instruction) -> bool:
         for function in functions.values():
             for ins in function.body:
                 if ins is start:
-                    tainted |= {(function.name, name) for name in reads_and_writes(ins)[1]}
-                elif ins.opcode == "call":
-                    tainted |= set(
-                        _through_call(function, functions.get(ins.targets[0]), ins, tainted)
-                    )
+                    tainted |= {(function.name, name) for name in roles(ins).writes}
+                elif roles(ins).row.flow is Flow.CALL:
+                    called = functions.get(callee(ins))
+                    tainted |= set(_through_call(function, called, ins, tainted))
                 else:
                     tainted |= set(
                         _tainted_by(function, ins, {}, lambda site: set(), tainted, set())
@@ -93,60 +93,50 @@ def _tainted_by(
     function: Function, ins: Instruction, site_of: dict[int, Site], spaces: Spaces,
     tainted: set[tuple[str, str]], memories: set[str],
 ) -> list[tuple[str, str]]:  # fmt: skip
-    reads, writes = reads_and_writes(ins)
+    role = roles(ins)
     site = site_of.get(id(ins))
     if site is not None and site.kind != "store":
         if site.space == "const":
             return []
         if spaces(site) & ({"global"} | memories) or site.kind == "atomic":
-            return [(function.name, name) for name in writes]
+            return [(function.name, name) for name in role.writes]
         return []
-    if param_name(ins) in {p.name for p in function.params} and function.is_entry:
+    if role.parameter in {p.name for p in function.params} and function.is_entry:
         return []
-    if any((function.name, name) in tainted for name in reads):
-        return [(function.name, name) for name in writes]
+    if any((function.name, name) in tainted for name in role.reads):
+        return [(function.name, name) for name in role.writes]
     return []
 
 
 def _through_call(
-    function: Function, callee: Function | None, ins: Instruction, tainted: set[tuple[str, str]]
+    function: Function, called: Function | None, ins: Instruction, tainted: set[tuple[str, str]]
 ) -> list[tuple[str, str]]:
     """Arguments to the callee's parameters, and its results back."""
-    if callee is None:
+    if called is None:
         return []
     given = [operand.name for operand in ins.operands if isinstance(operand, Symbol)]
     found = [
-        (callee.name, param.name)
-        for name, param in zip(given, callee.params, strict=True)
+        (called.name, param.name)
+        for name, param in zip(given, called.params, strict=True)
         if (function.name, name) in tainted
     ]
     return found + [
         (function.name, name)
-        for name, param in zip(ins.results, callee.results, strict=True)
-        if (callee.name, param.name) in tainted
+        for name, param in zip(ins.results, called.results, strict=True)
+        if (called.name, param.name) in tainted
     ]
 
 
 def _stores(function: Function, ins: Instruction, tainted: set[tuple[str, str]]) -> bool:
-    reads, _ = reads_and_writes(ins)
-    address = ins.operands[0]
-    base = (
-        address.base.name if isinstance(address, Address) and isinstance(address.base, Reg) else ""
-    )
-    return any((function.name, name) in tainted for name in reads if name != base)
+    role = roles(ins)
+    return any((function.name, name) in tainted for name in role.reads if name != role.base)
 
 
-def _steering(ins: Instruction) -> list[str]:
+def _steering(ins: Instruction) -> Sequence[str]:
     """Registers that decide where an instruction goes, or whether it runs."""
-    kind = row_of(ins).kind
-    found = [ins.guard.name] if ins.guard and kind not in ("value",) else []
-    if kind in ("load", "store", "atomic"):
-        found += [
-            operand.base.name
-            for operand in ins.operands
-            if isinstance(operand, Address) and isinstance(operand.base, Reg)
-        ]
-    elif kind in ("branch", "barrier", "warp-sync"):
-        reads, _ = reads_and_writes(ins)
-        found += reads if kind != "warp-sync" else []
-    return found
+    role = roles(ins)
+    if role.flow.jumps or role.flow is Flow.BARRIER or role.row.warp_barrier:
+        return role.reads
+    computes = role.row.build and not role.row.gate
+    found = [ins.guard.name] if ins.guard and not computes else []
+    return [*found, role.base] if role.row.memory else found

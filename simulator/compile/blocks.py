@@ -12,7 +12,8 @@ from kernels.ptx.module import (
 )
 from kernels.ptx.names import variable_name
 
-from ..isa.roles import INTRINSIC_CALLS, is_warp_barrier, reads_and_writes, row_of
+from ..isa import Flow
+from ..isa.roles import callee, roles
 from ..isa.validity import check, place
 from .calls import give_callers
 
@@ -81,24 +82,19 @@ def reachable(module: Module, entry: str) -> list[Function]:
         state[name] = 1
         function.load()
         for ins in function.body:
-            if ins.opcode == "call" and not _goes_nowhere(ins):
+            if called := callee(ins):
                 if depth == _CALL_DEPTH:
                     raise PtxError(f"calls nest deeper than {depth}: {_called(ins)}")
-                visit(ins.targets[0], ins, depth + 1)
+                visit(called, ins, depth + 1)
         state[name] = 2
         order.append(function)
 
     visit(entry, None)
-    order = give_callers(module, order, _goes_nowhere)
+    order = give_callers(module, order)
     for function in order:  # now that its places tell the user's lines
         if not function.copy_of:
             check(function, module)
     return order
-
-
-def _goes_nowhere(call: Instruction) -> bool:
-    """Whether a call goes to no function of this PTX that could be named beforehand."""
-    return call.targets[0] in INTRINSIC_CALLS or call.targets[0].startswith("%")
 
 
 def _called(call: Instruction | None) -> str:
@@ -111,8 +107,6 @@ _SYSTEM = {
     "kernel", "cudaDeviceSynchronize": "launches from a kernel",
 }  # fmt: skip
 """Functions of the system, and what they are about."""
-
-_ENDS = ("branch", "call", "exit", "barrier", "trap")
 
 
 def split(function: Function, first: int) -> list[Block]:
@@ -128,14 +122,13 @@ def split(function: Function, first: int) -> list[Block]:
     starts: dict[str, int] = {}
     current: Block | None = None
     for i, ins in enumerate(function.body):
-        kind = row_of(ins).kind
-        gate = kind == "warp-sync" or is_warp_barrier(ins)
-        if current is None or i in labels or (gate and current.body):
+        role = roles(ins)
+        if current is None or i in labels or (role.row.gate and current.body):
             current = Block(first + len(blocks), function)
             blocks.append(current)
         for name in labels.get(i, ()):
             starts[name] = current.number
-        if kind in _ENDS and not is_warp_barrier(ins):
+        if role.flow is not Flow.NEXT:
             current.end = ins
             current = None
         else:
@@ -148,7 +141,7 @@ def split(function: Function, first: int) -> list[Block]:
     for block in blocks:
         last = block.number - first == len(blocks) - 1
         block.follow = EXIT if last else block.number + 1
-        if block.end and row_of(block.end).kind == "branch":
+        if block.end and roles(block.end).flow.jumps:
             missing = [t for t in block.end.targets if t not in starts]
             if missing or not block.end.targets:
                 name = missing[0] if missing else "?"
@@ -159,7 +152,7 @@ def split(function: Function, first: int) -> list[Block]:
 
 def _falls_off(block: Block) -> bool:
     end = block.end
-    return end is None or end.guard is not None or row_of(end).kind in ("call", "barrier")
+    return end is None or end.guard is not None or roles(end).flow.comes_back
 
 
 def _implicit_return(function: Function) -> Instruction:
@@ -173,13 +166,8 @@ def successors(block: Block) -> list[int]:
     end = block.end
     if end is None:
         return [block.follow]
-    kind = row_of(end).kind
-    if kind == "branch":
-        falls = end.guard is not None
-        return [*block.targets, *([block.follow] if falls else [])]
-    if kind in ("exit", "trap"):
-        return [block.follow] if end.guard is not None else []
-    return [block.follow]
+    falls = end.guard is not None or roles(end).flow.comes_back
+    return [*block.targets, *([block.follow] if falls else [])]
 
 
 def find_live(blocks: list[Block]) -> None:
@@ -187,13 +175,13 @@ def find_live(blocks: list[Block]) -> None:
     by_number = {block.number: block for block in blocks}
     for block in blocks:
         for ins in block.instructions:
-            reads, writes = reads_and_writes(ins)
-            block.uses |= set(reads) - block.defs
-            block.written |= set(writes)
+            role = roles(ins)
+            block.uses |= set(role.reads) - block.defs
+            block.written |= set(role.writes)
             if ins.guard is None:
-                block.defs |= set(writes)
+                block.defs |= set(role.writes)
             else:  # lanes that the guard turns off keep the old value
-                block.uses |= set(writes) - block.defs
+                block.uses |= set(role.writes) - block.defs
         block.live_in = set(block.uses)
     changed = True
     while changed:

@@ -9,24 +9,22 @@ of both builds are told in the same words, with the user's own line.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 
 from kernels.ptx.module import Function, Instruction, Location, Module
+
+from ..isa.roles import callee
 
 MOST_COPIES = 64
 MOST_INSTRUCTIONS = 4_000
 """Of one function's copies, all together; beyond it the calls share one, which knows no caller."""
 
 
-def give_callers(
-    module: Module, order: list[Function], elsewhere: Callable[[Instruction], bool]
-) -> list[Function]:
+def give_callers(module: Module, order: list[Function]) -> list[Function]:
     """Copy functions for their calls, and complete the instructions' locations.
 
     Args:
         module: Gets the copies.
         order: The functions that an entry reaches, callees first.
-        elsewhere: Whether a call goes to none of these functions.
 
     Returns:
         The functions and their copies, callees first.
@@ -49,8 +47,8 @@ def give_callers(
             _locate(function, sites[0][1].location)
         for copy in copies:
             for ins in copy.body:
-                if ins.opcode == "call" and not elsewhere(ins):
-                    callers[ins.targets[0]].append((copy, ins))
+                if called := callee(ins):
+                    callers[called].append((copy, ins))
         result += copies[::-1]
     return result[::-1]
 

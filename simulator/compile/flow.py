@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..isa.roles import row_of
+from ..isa.roles import callee, roles
 from .blocks import EXIT, Block, successors
 
 
@@ -145,9 +145,9 @@ def deciders(blocks: Sequence[Block]) -> Callable[[int], list[set[int]]]:
             functions = {blocks[n].function.name for n in seen | {number}}
             for call in blocks:  # whoever decides on a call decides on the whole function
                 end = call.end
-                if end is None or end.opcode != "call" or call.number in seen_calls:
+                if end is None or call.number in seen_calls:
                     continue
-                if not functions.isdisjoint(end.targets):
+                if callee(end) in functions:
                     seen_calls.add(call.number)
                     todo.add(call.number)
         return found
@@ -201,8 +201,8 @@ class Paths:
         for block in blocks:
             self.entries.setdefault(block.function.name, block.number)
             end = block.end
-            if end is not None and end.opcode == "call" and end.targets:
-                self.returns.setdefault(end.targets[0], []).append(block.follow)
+            if end is not None and (called := callee(end)):
+                self.returns.setdefault(called, []).append(block.follow)
         self._through: dict[str, bool] = {}
 
     def after(self, number: int) -> set[int]:
@@ -220,13 +220,12 @@ class Paths:
             block = self.blocks[at]
             end = block.end
             following = [(to, climbs) for to in successors(block)]
-            if end is not None and end.opcode == "call" and end.targets:
-                callee = end.targets[0]
-                if callee in self.entries:
-                    if not self._passable(callee):
-                        following = []
-                    following.append((self.entries[callee], False))
-            elif end is not None and row_of(end).kind == "exit":
+            called = callee(end) if end is not None else ""
+            if called in self.entries:
+                if not self._passable(called):
+                    following = []
+                following.append((self.entries[called], False))
+            elif end is not None and roles(end).flow.leaves:
                 ended |= block.function is self.blocks[number].function
                 if climbs:
                     name = block.function.name

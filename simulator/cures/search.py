@@ -17,8 +17,9 @@ from kernels.ptx.module import Function, Instruction, Location
 from ..compile.blocks import reachable
 from ..hazards.hazard import Cure, Hazard, Source
 from ..hazards.sources import Sources
+from ..isa import Flow
 from ..isa.reading import parse
-from ..isa.roles import row_of
+from ..isa.roles import roles
 from ..run import Run
 from .proofs import Trial
 from .ptx_edit import with_barriers, without_barriers
@@ -224,7 +225,8 @@ def _borders(body: list[Instruction], function: Function) -> Iterator[int]:
     """Indices at which one source line ends and another begins, and block starts."""
     starts = set(function.labels.values())
     for i in range(1, len(body)):
-        ended = row_of(body[i - 1]).kind in ("branch", "exit")
+        before = roles(body[i - 1]).flow
+        ended = before.jumps or before.leaves
         if not ended and (_line(body[i]) != _line(body[i - 1]) or i in starts):
             yield i
 
@@ -261,7 +263,8 @@ def judge_barriers(kernel: Kernel, run: Run, rerun: Rerun) -> list[BarrierVerdic
     groups: dict[object, list[Instruction]] = {}
     for function in reachable(parse(kernel.ptx), kernel.entry):
         for ins in function.body:
-            if row_of(ins).kind == "barrier":
+            role = roles(ins)
+            if role.flow is Flow.BARRIER or role.row.warp_barrier:
                 location = ins.location.user if ins.location else None
                 key = (location.file, location.line, location.column) if location else ins.line
                 groups.setdefault(key, []).append(ins)

@@ -17,6 +17,7 @@ import numpy as np
 from ..compile.program import CompiledBlock
 from ..events import Apart
 from ..geometry import WARP
+from ..isa.roles import roles
 from .waiting import Waiting
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ class Barriers:
             if passing is not False:
                 mask, alone = coming, False
         self._check_operands(block, number, count, mask)
-        if "arrive" in block.block.end.modifiers:  # type: ignore[union-attr]
+        assert block.block.end is not None
+        if roles(block.block.end).row.waits == "nobody":
             self._arrive(number, count, mask)
             if alone:
                 return block.block.follow
@@ -449,4 +451,4 @@ def _line(block: CompiledBlock) -> tuple[str, int] | None:
 def _aligned(block: CompiledBlock) -> bool:
     """Whether all lanes of a warp have to execute a barrier as one."""
     end = block.block.end
-    return end is not None and (end.opcode == "bar" or end.has("aligned"))
+    return end is not None and (roles(end).row.aligned or end.has("aligned"))

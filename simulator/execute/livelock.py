@@ -18,6 +18,7 @@ from kernels.ptx.module import Instruction
 
 from ..compile.blocks import EXIT
 from ..geometry import NO_LANE, Lanes, Mask, as_mask
+from ..isa.roles import callee
 from .schedule import Groups
 from .waiting import Stuck
 
@@ -288,7 +289,7 @@ def cycle(machine: Machine, number: int) -> list[Instruction]:
     polls = [s for s in sites if s.kind != "store" and s.space not in ("local", "const")]
     first = [s.instruction for s in polls if s.instruction.location]
     functions = {s.function for s in polls}  # without lines, as NVRTC's own: where it is called
-    first += [i for i in instructions if i.opcode == "call" and not functions.isdisjoint(i.targets)]
+    first += [i for i in instructions if callee(i) in functions]
     return first + sorted(instructions, key=lambda ins: ins.location is None)
 
 

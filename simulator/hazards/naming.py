@@ -112,10 +112,10 @@ def _origins(site: Site, function: Function) -> set[str]:
             continue
         seen.add(register)
         for ins in function.body:
-            first, *others = ins.operands or (None,)
-            if not isinstance(first, Reg) or first.name != register or roles(ins).row.memory:
+            role = roles(ins)
+            if register not in role.writes or role.row.memory:
                 continue
-            for operand in others:
+            for operand in role.sources:
                 if isinstance(operand, Reg):
                     waiting.append(operand.name)
                 elif isinstance(operand, Symbol):

@@ -15,7 +15,7 @@ SECTION = "Data Movement and Conversion Instructions"
 
 
 @row(
-    "mov", section=SECTION,
+    "mov", section=SECTION, copies=True,
     later="""
         .b128 : 128-bit values
     """,

@@ -20,7 +20,6 @@ CARRY = "%CC"
 """The condition-code register of extended-precision arithmetic."""
 Ways = list[tuple[int, Match]]
 """Forms that an instruction has, each with the number of its row among the opcode's."""
-_SCOPES = {"cta": "cta", "cluster": "cluster", "gpu": "gpu", "gl": "gpu", "sys": "sys"}
 
 
 @dataclass(eq=False, slots=True)
@@ -77,9 +76,16 @@ def roles(ins: Instruction) -> Roles:
     raise Unsupported("operands or types that do not fit")
 
 
-def scope(ins: Instruction) -> str:
-    """The scope that a fence or an access names: ``cta``, ``cluster``, ``gpu``, ``sys``."""
-    return next((_SCOPES[m] for m in ins.modifiers if m in _SCOPES), "")
+def callee(ins: Instruction) -> str:
+    """The function of this PTX that an instruction calls by its name, or nothing.
+
+    Of instructions that nobody has looked at yet, too.
+    """
+    rows = TABLE.get(ins.opcode)
+    if not rows or rows[0].flow is not Flow.CALL:
+        return ""
+    name = ins.targets[0]
+    return "" if name in SYSTEM or name.startswith("%") else name
 
 
 @functools.lru_cache(maxsize=4096)

@@ -69,6 +69,11 @@ class Flow(enum.Enum):
         return self in (Flow.BRANCH, Flow.SWITCH)
 
     @property
+    def comes_back(self) -> bool:
+        """Whether lanes go on behind it, sooner or later."""
+        return self in (Flow.NEXT, Flow.CALL, Flow.PRINT, Flow.ASSERT, Flow.BARRIER)
+
+    @property
     def leaves(self) -> bool:
         """Whether out of the function."""
         return self in (Flow.RETURN, Flow.EXIT)
@@ -94,6 +99,8 @@ class Row:
         memory: What it does to memory at its address operand.
         fence: Whether it puts the thread's accesses in order, at the scope it names.
         aligned: Whether all threads of a warp have to come to it together, as ``.aligned`` says.
+        copies: Whether its result is its source.
+        generic: Whether it makes a generic address of one in the space it names.
     """
 
     opcode: str
@@ -106,6 +113,8 @@ class Row:
     memory: Memory = ""
     fence: bool = False
     aligned: bool = False
+    copies: bool = False
+    generic: bool = False
 
     @property
     def gate(self) -> bool:
@@ -173,6 +182,21 @@ def scalar_type(ins: Instruction, index: int = -1) -> str:
     if not types:
         raise Unsupported("no type")
     return types[index]
+
+
+SPACES = ("global", "shared", "local", "const", "param")
+_SCOPES = {"cta": "cta", "cluster": "cluster", "gpu": "gpu", "gl": "gpu", "sys": "sys"}
+
+
+def named_space(ins: Instruction) -> str:
+    """The state space that an instruction names, if it names one."""
+    words = (m.split("::")[0] for m in ins.modifiers)
+    return next((word for word in words if word in SPACES), "")
+
+
+def scope(ins: Instruction) -> str:
+    """The scope that a fence or an access names: ``cta``, ``cluster``, ``gpu``, ``sys``."""
+    return next((_SCOPES[m] for m in ins.modifiers if m in _SCOPES), "")
 
 
 def width(kind: str) -> int:

@@ -28,7 +28,7 @@ from . import operand_types
 from .grammar import Match, Misfit
 from .operand_types import NotYet, Wrong
 from .roles import Ways, decode, forms, suits
-from .table import TABLE, Flow
+from .table import TABLE, Flow, named_space
 
 
 def check(function: Function, module: Module) -> None:
@@ -123,9 +123,6 @@ def _fitting(ins: Instruction, matches: Ways, function: Function) -> tuple[int, 
     raise said
 
 
-_SPACES = ("global", "shared", "local", "const", "param")
-
-
 def _names(ins: Instruction, operand: Operand | None, function: Function, module: Module) -> None:
     """Variables are declared, and in the state space that the instruction names."""
     if isinstance(operand, Vector):
@@ -151,7 +148,7 @@ def _names(ins: Instruction, operand: Operand | None, function: Function, module
 
 def _address(ins: Instruction, operand: Address, function: Function, module: Module) -> None:
     base = operand.base
-    named = _named_space(ins)
+    named = named_space(ins)
     if isinstance(base, Reg):
         found = function.registers.get(base.name)
         if found is None:
@@ -182,14 +179,8 @@ def _address(ins: Instruction, operand: Address, function: Function, module: Mod
         _in_space(base.name, space, ins)
 
 
-def _named_space(ins: Instruction) -> str:
-    """The state space that an instruction names, if it names one."""
-    words = (m.split("::")[0] for m in ins.modifiers)
-    return next((w for w in words if w in _SPACES), "")
-
-
 def _in_space(name: str, space: str, ins: Instruction) -> None:
-    named = _named_space(ins)
+    named = named_space(ins)
     if named and named != space:
         raise Wrong(f"{name.split('#')[0]!r} is in .{space}, not in .{named}")
 

@@ -9,7 +9,7 @@ import numpy as np
 from kernels.ptx.module import Instruction
 
 from ..geometry import Addresses, Mask
-from .table import Op, row, same
+from .table import Op, named_space, row, same
 
 SECTION = "Data Movement and Conversion Instructions"
 ARRAY_BITS = 40
@@ -25,22 +25,15 @@ _SPACES = "global|shared|shared::cta|local|const|param|param::entry"
 _ANOTHER = "shared memory of another block: clusters"
 
 
-def _space(ins: Instruction) -> str:
-    words = (m.split("::")[0] for m in ins.modifiers)
-    return next(word for word in words if word in WINDOWS)
-
-
+@row("cvta", section=SECTION, forms=f"to! {_SPACES} .u64 : t = t")
 @row(
-    "cvta", section=SECTION,
-    forms=f"""
-        to! {_SPACES} .u64 : t = t
-        {_SPACES} .u64 : t = t&
-    """,
+    "cvta", section=SECTION, generic=True,
+    forms=f"{_SPACES} .u64 : t = t&",
     later="to? shared::cluster .u64 : " + _ANOTHER,
 )  # fmt: skip
 def convert_address(ins: Instruction) -> Op:
     """An address in a state space as a generic one, or (``.to``) back."""
-    start = WINDOWS[_space(ins)]
+    start = WINDOWS[named_space(ins)]
     move = np.int64(-start if ins.has("to") else start)
     return Op(functools.partial(np.add, move) if start else same, ("b64",), ("b64",))
 
@@ -52,7 +45,7 @@ def convert_address(ins: Instruction) -> Op:
 )  # fmt: skip
 def is_in_space(ins: Instruction) -> Op:
     """Whether a generic address lies in a state space."""
-    return Op(functools.partial(in_window, _space(ins)), ("b64",), ("pred",))
+    return Op(functools.partial(in_window, named_space(ins)), ("b64",), ("pred",))
 
 
 def in_window(space: str, address: Addresses) -> Mask:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from kernels.ptx.module import Function, Instruction
 
 from ..isa import DTYPES, Unsupported
-from ..isa.roles import param_name
+from ..isa.roles import roles
+from ..isa.table import named_space, scope
 
-SPACES = ("global", "shared", "local", "const", "param")
 _STRONG = frozenset({"relaxed", "acquire", "release", "acq_rel", "mmio", "volatile"})
 ATOMICS = ("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas")
 
@@ -59,7 +59,7 @@ class Site:
     @property
     def narrow(self) -> bool:
         """Whether its scope is the block: ``.cta``, or ``.cluster`` while there are none."""
-        return not {"cta", "cluster"}.isdisjoint(self.instruction.modifiers)
+        return scope(self.instruction) in ("cta", "cluster")
 
     @property
     def acquires(self) -> bool:
@@ -89,8 +89,8 @@ class Site:
 
 def _param_space(ins: Instruction, function: Function) -> str:
     """A kernel's parameters lie in a buffer; those of calls in the threads' local memory."""
-    named = param_name(ins)
-    if function.is_entry and (named is None or named in {p.name for p in function.params}):
+    named = roles(ins).parameter
+    if function.is_entry and (not named or named in {p.name for p in function.params}):
         return "global"
     return "local"
 
@@ -104,7 +104,7 @@ def make_site(ins: Instruction, number: int, kind: str, function: Function, bloc
     words = [m.split("::")[0] for m in ins.modifiers]
     if any(m.startswith("shared::cluster") for m in ins.modifiers):
         raise Unsupported("shared memory of another block")
-    space = next((w for w in words if w in SPACES), "generic")
+    space = named_space(ins) or "generic"
     counted = True
     if space == "param":
         space, counted = _param_space(ins, function), False
@@ -120,5 +120,5 @@ def make_site(ins: Instruction, number: int, kind: str, function: Function, bloc
             raise Unsupported(f"an atomic on .{ins.types[-1]}")
     return Site(
         number, ins, function.name, kind, space, ins.types[-1], count, block,
-        operation, ins.opcode == "atom", counted,
+        operation, bool(roles(ins).form.results), counted,
     )  # fmt: skip

@@ -23,9 +23,9 @@ from ..compile.compiler import Compiler
 from ..compile.program import Program, Watched
 from ..events import Observer
 from ..geometry import Geometry
-from ..isa import DTYPES
+from ..isa import DTYPES, Flow
 from ..isa.reading import parse
-from ..isa.roles import INTRINSIC_CALLS, param_name, reads_and_writes, row_of
+from ..isa.roles import roles
 from ..isa.windows import WINDOWS
 from ..memory.layout import array_address, array_number
 from ..memory.spaces import Allocation
@@ -311,15 +311,14 @@ def _data(compiler: Compiler) -> frozenset[int]:
     data: set[int] = set()
     for function in compiler.functions:
         for ins in function.body:
-            if ins.opcode == "call" and ins.targets[0] in INTRINSIC_CALLS:
+            role = roles(ins)
+            if role.flow in (Flow.PRINT, Flow.ASSERT):
                 continue
-            kind = row_of(ins).kind
-            reads, writes = reads_and_writes(ins)
-            numbers = _numbers(compiler, function, writes)
-            if kind in ("load", "atomic") and param_name(ins) is None:
+            numbers = _numbers(compiler, function, role.writes)
+            if role.row.memory in ("load", "atomic") and not role.parameter:
                 data |= numbers
-            elif kind not in ("branch", "barrier", "exit", "trap", "call"):
-                flows.append((_numbers(compiler, function, reads), numbers))
+            elif role.flow is Flow.NEXT and not role.row.warp_barrier:
+                flows.append((_numbers(compiler, function, role.reads), numbers))
     size = -1
     while size != len(data):
         size = len(data)

@@ -13,7 +13,8 @@ import functools
 from ..compile.blocks import Block
 from ..compile.flow import Paths
 from ..compile.program import Program
-from ..isa.roles import is_warp_barrier, row_of
+from ..isa import Flow
+from ..isa.roles import roles
 from ..memory.site import Site
 
 
@@ -63,9 +64,9 @@ class ProgramOrder:
     def _paths(self, way: str) -> Paths:
         def passes(block: Block, to: int) -> bool:
             end = block.end
-            if way != "all" and end is not None and row_of(end).kind == "barrier":
-                return end.has("arrive")
+            if way != "all" and end is not None and roles(end).flow is Flow.BARRIER:
+                return roles(end).row.waits == "nobody"
             body = self.blocks[to].body
-            return not (way == "lane" and body and is_warp_barrier(body[0]))
+            return not (way == "lane" and body and roles(body[0]).row.warp_barrier)
 
         return Paths(self.blocks, passes)

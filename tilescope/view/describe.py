@@ -18,7 +18,7 @@ from simulator.compile.blocks import reachable
 from simulator.compile.codegen import operand_text
 from simulator.compile.program import Watched
 from simulator.hazards.hazard import Hazard
-from simulator.isa.roles import reads_and_writes
+from simulator.isa.roles import roles
 from simulator.observe.trace import ArrayMap, Trace
 
 from .addresses import address_arithmetic
@@ -98,10 +98,10 @@ class Text:
 
 def _constants(function: Function) -> dict[str, str]:
     """Registers that one ``mov`` sets to a constant, and nothing else."""
-    written = Counter(name for ins in function.body for name in reads_and_writes(ins)[1])
+    written = Counter(name for ins in function.body for name in roles(ins).writes)
     found = {}
     for ins in function.body:
-        if ins.opcode == "mov" and len(ins.operands) == 2:
+        if roles(ins).row.copies:
             into, value = ins.operands
             if isinstance(into, Reg) and isinstance(value, Imm) and written[into.name] == 1:
                 found[into.name] = operand_text(value)

@@ -56,8 +56,8 @@ BITES = (
         (
             (
                 "simulator/compile/blocks.py",
-                "            if ins.guard is None:\n                block.defs |= set(writes)",
-                "            if True:\n                block.defs |= set(writes)",
+                "            if ins.guard is None:\n                block.defs |= set(role.writes)",
+                "            if True:\n                block.defs |= set(role.writes)",
             ),
         ),
     ),
