@@ -1,0 +1,108 @@
+"""Nobody outside the instruction table asks for an opcode by its name: the rows say it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import simulator
+from simulator.isa import TABLE
+from simulator.isa.grammar import form
+
+ROOT = Path(simulator.__file__).parents[1]
+FILES = sorted(
+    path
+    for room in ("simulator", "tilescope", "device")
+    for path in (ROOT / room).rglob("*.py")
+    if not path.is_relative_to(ROOT / "simulator" / "isa")
+)
+NOT_YET = {"codegen.py", "compiler.py"}
+MODIFIERS = {
+    word
+    for rows in TABLE.values()
+    for row in rows
+    for text in (*row.forms, *(text for text, _ in row.later))
+    for slot in (*form(text).head, *form(text).slots)
+    for word in slot.words
+}
+"""Words such as ``add``, which are names of atomic operations too."""
+
+
+def asks(code: str) -> Iterator[str]:
+    """Where code depends on the name of an opcode.
+
+    An instruction's ``opcode`` may be shown, in an f-string, and nothing else: whatever compares
+    it, looks it up or keeps it, asks. Strings that are opcodes ask where several stand together
+    (one alone may be a word of English), and where they go on with a modifier.
+    """
+    tree = ast.parse(code)
+    shown = {
+        node
+        for text in ast.walk(tree)
+        if isinstance(text, ast.FormattedValue)
+        for node in ast.walk(text)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr == "opcode" and node not in shown:
+            yield ast.unparse(node)
+        words = [item.value for item in _together(node) if isinstance(item, ast.Constant)]
+        named = [word for word in words if isinstance(word, str) and word in TABLE]
+        if (
+            len(named) > 1
+            and len(named) == len(_together(node))
+            and not MODIFIERS.issuperset(named)
+        ):
+            yield ast.unparse(node)
+        for word in words:
+            opcode, dot, _ = word.partition(".") if isinstance(word, str) else ("", "", "")
+            if dot and opcode in TABLE and not isinstance(node, ast.JoinedStr):
+                yield ast.unparse(node)
+
+
+def _together(node: ast.AST) -> list[ast.expr | None]:
+    """Expressions that are held against something, or stand beside each other."""
+    if isinstance(node, ast.Set | ast.List | ast.Tuple):
+        return [*node.elts]
+    if isinstance(node, ast.Dict):
+        return [*node.keys]
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        prefix = node.func.attr in ("startswith", "removeprefix", "partition", "split")
+        return [*node.args] if prefix else []
+    if isinstance(node, ast.MatchOr):
+        return [p.value for p in node.patterns if isinstance(p, ast.MatchValue)]
+    return []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_rows_are_asked(path: Path) -> None:
+    if path.name not in NOT_YET:
+        assert not list(asks(path.read_text()))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "ins.opcode == 'bar'", "ins.opcode in KNOWN", "ins.opcode.startswith('sub')",
+        "OTHER[ins.opcode]", "name = ins.opcode", "match ins.opcode:\n  case 'ld': pass",
+        "kind in ('exit', 'trap')", "LOADS = frozenset({'ld', 'ldu'})", "x = {'ret': 1, 'exit': 2}",
+        "match kind:\n  case 'ld' | 'st': pass", "name == 'bar.warp.sync'", "name.startswith('ld.')",
+    ],
+)  # fmt: skip
+def test_an_ask_is_seen(code: str) -> None:
+    assert list(asks(code))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "hazard.kind == 'trap'", "site.operation in ('add', 'or', 'xor')", "f'{ins.opcode}_{n}'",
+        "kinds = ('load', 'store')", "lines.append('bar.sync 0;')", "path.endswith('.call')",
+    ],
+)  # fmt: skip
+def test_other_words_are_not(code: str) -> None:
+    assert not list(asks(code))
