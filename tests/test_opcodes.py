@@ -19,7 +19,8 @@ FILES = sorted(
     for path in (ROOT / room).rglob("*.py")
     if not path.is_relative_to(ROOT / "simulator" / "isa")
 )
-NOT_YET = {"codegen.py", "compiler.py"}
+NOT_YET = ROOT / "simulator" / "compile"
+"""Being rewritten as steps."""
 MODIFIERS = {
     word
     for rows in TABLE.values()
@@ -48,18 +49,15 @@ def asks(code: str) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr == "opcode" and node not in shown:
             yield ast.unparse(node)
-        words = [item.value for item in _together(node) if isinstance(item, ast.Constant)]
-        named = [word for word in words if isinstance(word, str) and word in TABLE]
-        if (
-            len(named) > 1
-            and len(named) == len(_together(node))
-            and not MODIFIERS.issuperset(named)
-        ):
+        beside = _together(node)
+        words = [str(item.value) for item in beside if isinstance(item, ast.Constant)]
+        known = len(words) > 1 and len(words) == len(beside) and set(words) <= set(TABLE)
+        if (known and not MODIFIERS.issuperset(words)) or any(map(_with_modifiers, words)):
             yield ast.unparse(node)
-        for word in words:
-            opcode, dot, _ = word.partition(".") if isinstance(word, str) else ("", "", "")
-            if dot and opcode in TABLE and not isinstance(node, ast.JoinedStr):
-                yield ast.unparse(node)
+
+
+def _with_modifiers(word: str) -> bool:
+    return "." in word and word.partition(".")[0] in TABLE
 
 
 def _together(node: ast.AST) -> list[ast.expr | None]:
@@ -80,7 +78,7 @@ def _together(node: ast.AST) -> list[ast.expr | None]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_rows_are_asked(path: Path) -> None:
-    if path.name not in NOT_YET:
+    if path.parent != NOT_YET:
         assert not list(asks(path.read_text()))
 
 
@@ -89,8 +87,10 @@ def test_rows_are_asked(path: Path) -> None:
     [
         "ins.opcode == 'bar'", "ins.opcode in KNOWN", "ins.opcode.startswith('sub')",
         "OTHER[ins.opcode]", "name = ins.opcode", "match ins.opcode:\n  case 'ld': pass",
-        "kind in ('exit', 'trap')", "LOADS = frozenset({'ld', 'ldu'})", "x = {'ret': 1, 'exit': 2}",
-        "match kind:\n  case 'ld' | 'st': pass", "name == 'bar.warp.sync'", "name.startswith('ld.')",
+        "kind in ('exit', 'trap')", "LOADS = frozenset({'ld', 'ldu'})",
+        "ends = {'ret': 1, 'exit': 2}",
+        "match kind:\n  case 'ld' | 'st': pass",
+        "name == 'bar.warp.sync'", "name.startswith('ld.')",
     ],
 )  # fmt: skip
 def test_an_ask_is_seen(code: str) -> None:
