@@ -36,6 +36,12 @@ def as_mask(mask: Mask | None) -> Mask:
     return EVERY_LANE if mask is None else mask
 
 
+def blocks_of(lanes: Mask) -> Mask:
+    """The blocks with any of the lanes, ``(blocks,)``."""
+    found: Mask = np.logical_or.reduce(lanes, axis=(0, 1, 2))
+    return found
+
+
 class Geometry:
     """The shape of one batch of blocks.
 
@@ -107,6 +113,10 @@ class Geometry:
         weights = np.array([1, 1 << 8, 1 << 16, 1 << 24], np.uint32)[:, None]
         words: Rows = (packed * weights).sum(axis=1, dtype=np.uint32)
         return words
+
+    def any_of_warp(self, lanes: Mask) -> Rows:
+        """The warps with any of the lanes, bools ``(warps, blocks)``."""
+        return np.broadcast_to(self.warp_bits(lanes) != 0, (self.warps, self.columns))
 
     def spread(self, per_warp: Rows) -> Lanes:
         """A value a warp, ``(warps, blocks or 1)``, given to each of its threads."""

@@ -7,17 +7,18 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..compile.program import CompiledBlock
-from ..geometry import WARP
+from ..geometry import NO_LANE, WARP, Lanes, Mask, Rows, as_mask
+from .schedule import Part
 
 if TYPE_CHECKING:
     from .machine import Machine
 
-EVERY_LANE = np.uint32(0xFFFFFFFF)
+WHOLE_WARP = np.uint32(0xFFFFFFFF)
 
 
 class Gates:
@@ -29,11 +30,11 @@ class Gates:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.parked: dict[int, Any] = {}
-        self.opened: dict[int, Any] = {}
-        self._known: dict[int, tuple[Any, Any]] = {}
+        self.parked: dict[int, Mask] = {}
+        self.opened: dict[int, Mask] = {}
+        self._known: dict[int, tuple[Lanes, Mask | None]] = {}
 
-    def through(self, block: CompiledBlock, mask: Any, everyone: bool) -> Any:
+    def through(self, block: CompiledBlock, mask: Mask | None, everyone: bool) -> Part:
         """Of the lanes that came to a gate, those that may go on; ``False`` if all are held.
 
         Args:
@@ -47,7 +48,7 @@ class Gates:
         here = self.parked.pop(number, None)
         if here is not None:
             mask = here if mask is None else mask | here
-        on = _on(mask)
+        on = as_mask(mask)
         if block.gate == "ALL":
             return self._whole(on)
         named = self.members(block)
@@ -76,33 +77,34 @@ class Gates:
             return mask
         return self._whole(ready) if ready.any() else False
 
-    def _right(self, block: CompiledBlock, mask: Any) -> bool:
+    def _right(self, block: CompiledBlock, mask: Mask | None) -> bool:
         """Whether lanes that are all that live are known to name one another."""
         named = self.members(block)
-        if named.ndim == 0 and named == EVERY_LANE:
+        if named.ndim == 0 and named == WHOLE_WARP:
             return True
         known = self._known.get(block.number)
         return known is not None and known[0] is named and known[1] is mask
 
     @functools.cached_property
-    def _lane(self) -> Any:
+    def _lane(self) -> Lanes:
         return self.machine.geometry.lane_ids.astype(np.uint32)
 
-    def _whole(self, lanes: Any) -> Any:
+    def _whole(self, lanes: Mask) -> Mask:
         return lanes if lanes.ndim else np.full((1, 1, 1, 1), lanes)
 
-    def members(self, block: CompiledBlock) -> Any:
+    def members(self, block: CompiledBlock) -> Lanes:
         """The member mask of a warp-synchronous block, uint32."""
         assert block.gate is not None
-        return eval(block.gate, self.machine.names | {"R": self.machine.registers})
+        named: Lanes = eval(block.gate, self.machine.names | {"R": self.machine.registers})
+        return named
 
-    def _missing(self, bits: Any) -> Any:
+    def _missing(self, bits: Rows) -> Lanes:
         """Living lanes of each thread's warp that are not among ``bits``, uint32."""
         g, alive = self.machine.geometry, self.machine.alive
         living = g.existing if alive is None else g.warp_bits(alive)
         return g.spread(living & ~bits)
 
-    def _agreed(self, masks: Any) -> Any:
+    def _agreed(self, masks: Lanes) -> Mask:
         """The lanes of which all that they name live not, or wait with the same member mask.
 
         Args:
@@ -110,7 +112,7 @@ class Gates:
         """
         g = self.machine.geometry
         theirs = g.by_warp(masks, np.uint32(0))
-        living = g.by_warp(_on(self.machine.alive), False)
+        living = g.by_warp(as_mask(self.machine.alive), False)
         ready = theirs != 0
         for lane in range(WARP):
             named = ((theirs >> np.uint32(lane)) & np.uint32(1)) == 1
@@ -136,10 +138,10 @@ class Gates:
             tell("absent", self.machine.program.blocks[number], mask)
         self._open(number, mask)
 
-    def _open(self, number: int, lanes: Any) -> None:
+    def _open(self, number: int, lanes: Mask) -> None:
         """Lanes may go through, whoever is missing."""
         self.machine.join(number, lanes)
-        self.opened[number] = lanes | self.opened.get(number, np.bool_(False))
+        self.opened[number] = lanes | self.opened.get(number, NO_LANE)
 
     def _warp_barriers(self) -> list[int]:
         return [n for n in self.parked if self.machine.program.blocks[n].warp_barrier]
@@ -148,7 +150,7 @@ class Gates:
         """Lanes at different ``bar.warp.sync`` with the same member mask meet as well."""
         g = self.machine.geometry
         numbers = self._warp_barriers()
-        masks: Any = np.zeros(g.shape, np.uint32)
+        masks: Lanes = np.zeros(g.shape, np.uint32)
         for number in numbers:
             named = self.members(self.machine.program.blocks[number])
             masks = np.where(self.parked[number], named, masks)
@@ -164,7 +166,3 @@ class Gates:
                 self._open(number, go)
         for tell in self.machine.told.warp_sync:
             tell(together, masks)
-
-
-def _on(mask: Any) -> Any:
-    return np.bool_(True) if mask is None else mask

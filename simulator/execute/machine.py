@@ -15,13 +15,13 @@ import numpy as np
 from ..compile.blocks import EXIT
 from ..compile.program import CompiledBlock, Program
 from ..events import Stall, Told
-from ..geometry import Geometry, as_mask
+from ..geometry import Geometry, Lanes, Mask, as_mask
 from ..memory.memories import Memories
 from .barriers import Barriers
 from .gates import Gates
 from .livelock import Idle, LivelockWatch, cycle
 from .paths import Map, Paths
-from .schedule import Schedule
+from .schedule import Groups, Part, Pick, Schedule
 from .waiting import Stuck
 
 _FAIR = 64
@@ -60,7 +60,7 @@ class Machine:
             known[""] = Map(program)
         self.map: Map = known[""]
         self._functions: dict[tuple[int, bool], Callable[..., Any]] = {}
-        self._active: dict[int, tuple[Any, tuple[int, int]]] = {}
+        self._active: dict[int, tuple[Mask | None, tuple[int, int]]] = {}
 
     def stall(self, stuck: Stuck) -> Stall:
         """What there is to tell of lanes that are stuck."""
@@ -80,9 +80,9 @@ class Machine:
         """
         self.geometry, self.others_to_come = geometry, others_to_come
         self.registers = list(self.program.registers)
-        self.alive: Any = None
+        self.alive: Mask | None = None
         self.finished = False
-        self.groups: dict[int, Any] = {self.program.start: None}
+        self.groups: Groups = {self.program.start: None}
         self.paths = Paths(self.map, geometry.shape)
         self.barriers = Barriers(self)
         self.gates = Gates(self)
@@ -157,7 +157,7 @@ class Machine:
                 return
             number = following
 
-    def _pick(self) -> tuple[int, Any, bool]:
+    def _pick(self) -> Pick:
         """Choose lanes: the schedule does, but nobody waits for ever."""
         groups = self.groups
         if self.livelock.turns:
@@ -194,7 +194,7 @@ class Machine:
         self.visited = self.idle.visited
         raise Stuck("repeats", self.barriers.never(), dict(self.groups), self.step)
 
-    def count(self, mask: Any) -> tuple[int, int]:
+    def count(self, mask: Mask | None) -> tuple[int, int]:
         """Threads of a mask, and warps that have one of them."""
         key = id(mask)
         known = self._active.get(key)
@@ -206,7 +206,7 @@ class Machine:
         self._active[key] = (mask, counts)
         return counts
 
-    def join(self, number: int, mask: Any) -> None:
+    def join(self, number: int, mask: Mask | None) -> None:
         """Put lanes at a block; those that stand there already are joined."""
         if number == EXIT:
             self._exit(mask)
@@ -218,7 +218,7 @@ class Machine:
 
     # -- leaving a block ----------------------------------------------------------
 
-    def _leave(self, block: CompiledBlock, out: Any, mask: Any, alone: bool) -> int | None:
+    def _leave(self, block: CompiledBlock, out: Any, mask: Mask | None, alone: bool) -> int | None:
         """Where all the lanes go, or ``None`` if they were sent to several places."""
         kind = block.kind
         if kind == "goto":
@@ -232,7 +232,7 @@ class Machine:
                 return block.block.targets[0]
             if yes is False:
                 return block.block.follow
-            self._note_divergence(yes, mask)
+            self._note_divergence(as_mask(yes), mask)
             self.join(block.block.follow, no)
             self.join(block.block.targets[0], yes)
             return None
@@ -243,13 +243,13 @@ class Machine:
             follow = np.int32(block.block.follow)
             index = block.return_register
             old = self.registers[index]
-            self.registers[index] = follow if alone else np.where(mask, follow, old)
+            self.registers[index] = follow if alone else np.where(as_mask(mask), follow, old)
             if block.call_entry in self.map.entries:
                 self.paths.call(block.call_entry, None if alone else mask)
             return block.call_entry
         return self._rare(block, out, mask)
 
-    def split(self, predicate: Any, mask: Any) -> tuple[Any, Any]:
+    def split(self, predicate: Mask, mask: Mask | None) -> tuple[Part, Part]:
         """The lanes for which a predicate holds, and the others; ``None`` for nobody."""
         if predicate.ndim == 0:
             return (mask, False) if predicate else (False, mask)
@@ -261,14 +261,14 @@ class Machine:
             return mask, False
         return yes, no
 
-    def tell_ways(self, number: int, taking: Any, staying: Any) -> None:
+    def tell_ways(self, number: int, taking: Part, staying: Part) -> None:
         """Some lanes took a branch, the others did not; ``False`` is nobody."""
         if taking is not False:
             self.paths.went(number, 0, taking)
         if staying is not False:
             self.paths.went(number, 1, staying)
 
-    def _note_divergence(self, yes: Any, mask: Any) -> None:
+    def _note_divergence(self, yes: Mask, mask: Mask | None) -> None:
         """Count warps of which some lanes branch and some do not."""
         _, total = self.count(mask)
         _, taking = self.geometry.active(yes)
@@ -277,14 +277,14 @@ class Machine:
         for tell in self.told.diverged:
             tell(taking + leaving - total)
 
-    def _rare(self, block: CompiledBlock, out: Any, mask: Any) -> int | None:
+    def _rare(self, block: CompiledBlock, out: Any, mask: Mask | None) -> int | None:
         kind = block.kind
         if kind == "switch":
             return self._switch(block, out, mask)
         if kind == "return":
             return self._return(block, out, mask)
         # exit, trap, assert: perhaps under a guard
-        gone, staying = self.split(np.bool_(True) if out is None else out, mask)
+        gone, staying = self.split(as_mask(out), mask)
         if block.number in self.map.branches:
             self.tell_ways(block.number, gone, staying)
         if gone is False:
@@ -297,7 +297,7 @@ class Machine:
             self.join(block.block.follow, staying)
         return None
 
-    def _switch(self, block: CompiledBlock, index: Any, mask: Any) -> int | None:
+    def _switch(self, block: CompiledBlock, index: Lanes, mask: Mask | None) -> int | None:
         targets = block.block.targets
         if index.ndim == 0:
             way = min(max(int(index), 0), len(targets) - 1)
@@ -313,8 +313,8 @@ class Machine:
                 self.join(target, lanes)
         return None
 
-    def _return(self, block: CompiledBlock, guard: Any, mask: Any) -> int | None:
-        leaving, staying = self.split(np.bool_(True) if guard is None else guard, mask)
+    def _return(self, block: CompiledBlock, guard: Mask | None, mask: Mask | None) -> int | None:
+        leaving, staying = self.split(as_mask(guard), mask)
         if staying is not False and block.number in self.map.branches:
             self.paths.went(block.number, len(self.map.after[block.number]) - 1, staying)
         if leaving is False:
@@ -331,11 +331,11 @@ class Machine:
             self.join(block.block.follow, staying)
         return None
 
-    def _exit(self, mask: Any) -> None:
+    def _exit(self, mask: Mask | None) -> None:
         self.alive = np.zeros((1, 1, 1, 1), bool) if mask is None else self._without(mask)
         self.finished = not self.alive.any()
         if self.gates.parked:
             self.gates.look_again()
 
-    def _without(self, mask: Any) -> Any:
+    def _without(self, mask: Mask) -> Mask:
         return ~mask if self.alive is None else self.alive & ~mask

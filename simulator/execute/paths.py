@@ -15,6 +15,7 @@ from ..compile.blocks import EXIT, successors
 from ..compile.flow import deciders, loops_of
 from ..compile.program import CompiledBlock, Program
 from ..events import Branch
+from ..geometry import Lanes, Mask, as_mask
 
 
 class Map:
@@ -169,21 +170,21 @@ class Paths:
     def __init__(self, where: Map, shape: tuple[int, ...]) -> None:
         self.map, self.shape = where, shape
         self._ways: dict[int, Any] = {}
-        self._last: dict[int, tuple[Any, int]] = {}
-        self._rounds: dict[int, Any] = dict.fromkeys(where.heads, 0)
+        self._last: dict[int, tuple[Mask | None, int]] = {}
+        self._rounds: dict[int, Lanes | int] = dict.fromkeys(where.heads, 0)
 
-    def went(self, number: int, way: int, lanes: Any) -> None:
+    def went(self, number: int, way: int, lanes: Mask | None) -> None:
         """Lanes (``None``: all) took one way at the end of a block."""
         last = self._last.get(number)
         if last is not None and last[1] == way and last[0] is lanes:
             return
         self._last[number] = lanes, way
-        kind = np.uint8 if len(self.map.after[number]) <= 8 else np.uint64
-        old = self._ways.get(number, kind(0))
-        new = old | kind(1 << min(way, 63))
+        bits = np.uint8 if len(self.map.after[number]) <= 8 else np.uint64
+        old = self._ways.get(number, bits(0))
+        new = old | bits(1 << min(way, 63))
         self._ways[number] = new if lanes is None else np.where(lanes, new, old)
 
-    def enter(self, number: int, lanes: Any) -> None:
+    def enter(self, number: int, lanes: Mask | None) -> None:
         """Lanes (``None``: all that live) come to the head of a loop."""
         if lanes is None:
             self._rounds[number] = self._rounds[number] + 1
@@ -191,11 +192,11 @@ class Paths:
             self._rounds[number] = self._rounds[number] + lanes.astype(np.int32)
         self._again(self.map.heads[number], lanes)
 
-    def call(self, entry: int, lanes: Any) -> None:
+    def call(self, entry: int, lanes: Mask | None) -> None:
         """Lanes (``None``: all that live) call a function."""
         self._again(self.map.entries.get(entry, ()), lanes)
 
-    def _again(self, heads: Sequence[int], lanes: Any) -> None:
+    def _again(self, heads: Sequence[int], lanes: Mask | None) -> None:
         for head in heads:
             old = self._rounds[head]
             if lanes is None or (isinstance(old, int) and not old):
@@ -203,7 +204,9 @@ class Paths:
             else:
                 self._rounds[head] = np.where(lanes, np.int32(0), old)
 
-    def apart(self, barrier: CompiledBlock, lanes: Any, registers: list[Any]) -> Any:
+    def apart(
+        self, barrier: CompiledBlock, lanes: Mask | None, registers: Sequence[Lanes]
+    ) -> Mask | None:
         """Blocks of the batch whose threads at a barrier came there on rounds of their own.
 
         Not on the same round of each loop about it, or by another call.
@@ -211,8 +214,8 @@ class Paths:
         Returns:
             Bools ``(blocks,)``, or ``None`` where it is clear that there are none.
         """
-        found: Any = None
-        todo: list[tuple[int, Any]] = [(barrier.number, None)]
+        found: Mask | None = None
+        todo: list[tuple[int, Mask | None]] = [(barrier.number, None)]
         while todo:
             number, via = todo.pop()
             values = [self._rounds[head] for head in self.map.about(number)]
@@ -224,7 +227,7 @@ class Paths:
             for value in values:
                 if isinstance(value, int) or value.ndim == 0:
                     continue
-                on = np.broadcast_to(np.bool_(True) if lanes is None else lanes, self.shape)
+                on = np.broadcast_to(as_mask(lanes), self.shape)
                 on = on if via is None else on & via
                 full = np.broadcast_to(value, self.shape)
                 most = np.where(on, full, -1).max(axis=(0, 1, 2))
@@ -234,10 +237,10 @@ class Paths:
                     found = differ if found is None else found | differ
         return found
 
-    def _took(self, number: int) -> Any:
+    def _took(self, number: int) -> Lanes:
         return np.broadcast_to(self._ways.get(number, np.uint8(0)), self.shape)
 
-    def kept_away(self, barrier: CompiledBlock, missing: Any, present: Any) -> list[Branch]:
+    def kept_away(self, barrier: CompiledBlock, missing: Mask, present: Mask) -> list[Branch]:
         """The branches that keep lanes of a block from a barrier at which others stand.
 
         Each thread leaves a barrier behind for good at one branch. Those that have not yet
@@ -257,7 +260,7 @@ class Paths:
             found += self.told_apart(barrier, left, present)
         return found
 
-    def told_apart(self, barrier: CompiledBlock, some: Any, others: Any) -> list[Branch]:
+    def told_apart(self, barrier: CompiledBlock, some: Mask, others: Mask) -> list[Branch]:
         """The nearest branches on which lanes of a block differ from others at a barrier."""
         for level in self.map.near(barrier.number):
             found = []
@@ -271,7 +274,7 @@ class Paths:
                 return found
         return []
 
-    def between(self, barrier: CompiledBlock, lanes: Any) -> list[Branch]:
+    def between(self, barrier: CompiledBlock, lanes: Mask) -> list[Branch]:
         """The nearest branches on which lanes at a barrier differ from the first of their block."""
         rows = lanes.reshape(-1, self.shape[3])
         first = np.arange(len(rows))[:, None] == rows.argmax(axis=0)

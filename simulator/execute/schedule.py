@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from kernels.errors import LaunchError
@@ -15,6 +17,8 @@ _OTHER = 16
 """One in so many turns of a warp goes to any of its groups, not to the lowest."""
 NAMES = ("lockstep", "warps", "reverse")
 
+Part = Mask | None | Literal[False]
+"""Lanes; ``None``: all of the batch, ``False``: nobody."""
 Groups = dict[int, Mask | None]
 """Lanes that stand at a block, by its number."""
 Pick = tuple[int, Mask | None, bool]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from ..compile.program import CompiledBlock
 from ..events import Apart
+from ..geometry import Lanes, Mask
+from .schedule import Groups
+
+Operands = tuple[Mask | None, Lanes, Lanes, Mask | None]
+"""Of a barrier instruction: guard, number, count, and what a reduction takes in."""
 
 
 @dataclass
@@ -20,10 +24,10 @@ class Waiting:
     """
 
     block: CompiledBlock
-    mask: Any
-    number: Any
-    count: Any
-    predicate: Any
+    mask: Mask | None
+    number: Lanes
+    count: Lanes
+    predicate: Mask | None
     since: int = 0
 
 
@@ -37,8 +41,6 @@ class Stuck(Exception):
         steps: How many basic blocks had run.
     """
 
-    def __init__(
-        self, why: str, waiting: list[Apart], spinning: dict[int, Any], steps: int = 0
-    ) -> None:
+    def __init__(self, why: str, waiting: list[Apart], spinning: Groups, steps: int = 0) -> None:
         super().__init__(why)
         self.why, self.waiting, self.spinning, self.steps = why, waiting, spinning, steps

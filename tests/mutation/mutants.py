@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 AREAS = {
     "access": ("simulator/memory/access.py", "simulator/memory/memories.py"),
     "memory": ("simulator/memory/spaces.py",),
-    "barriers": ("simulator/execute/barriers.py",),
+    "barriers": ("simulator/execute/barriers.py", "simulator/execute/divergence.py"),
     "races": ("simulator/races/detector.py",),
     "intervals": ("simulator/races/intervals.py",),
     "order": ("simulator/races/happens_before.py",),

@@ -110,8 +110,8 @@ BITES = (
         "ptx",
         (
             (
-                "simulator/execute/barriers.py",
-                "both = first.mask.any(axis=(0, 1, 2)) & wait.mask.any(axis=(0, 1, 2)) & ~told",
+                "simulator/execute/divergence.py",
+                "both = blocks_of(here) & blocks_of(there) & ~told",
                 "both = np.ones_like(told) & ~told",
             ),
         ),
@@ -121,7 +121,7 @@ BITES = (
         "ptx",
         (
             (
-                "simulator/execute/barriers.py",
+                "simulator/execute/divergence.py",
                 "for wait, lanes in (places[number] for number in sorted(places)):",
                 "for wait, lanes in members:",
             ),

@@ -1,0 +1,133 @@
+"""Barrier divergence: threads of a block that do not come to a barrier together."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..compile.program import CompiledBlock
+from ..events import Apart
+from ..geometry import NO_LANE, Mask, Rows, as_mask, blocks_of
+from ..isa.roles import roles
+from .waiting import Waiting
+
+if TYPE_CHECKING:
+    from .machine import Machine
+
+
+class Divergence:
+    """Looks at the barriers of one batch when they let lanes go."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._gone: dict[int, Mask] = {}
+        self._seen: dict[int, Mask | None] = {}
+
+    def tell(self, apart: Apart) -> None:
+        """Threads of a block do not come to a barrier together."""
+        for tell in self.machine.told.apart:
+            tell(apart)
+
+    def look_at(self, waits: list[Waiting]) -> None:
+        """A barrier of whole blocks lets lanes go: did they come to it together?"""
+        machine = self.machine
+        g, paths = machine.geometry, machine.paths
+        places: dict[int, Waiting] = {}
+        for wait in waits:  # those that came to one place at several times
+            known = places.setdefault(wait.block.number, wait)
+            if known is not wait:
+                places[wait.block.number] = dataclasses.replace(
+                    wait, mask=as_mask(known.mask) | as_mask(wait.mask)
+                )
+        waits = [places[number] for number in sorted(places)]
+        for wait in waits:
+            differ = paths.apart(wait.block, wait.mask, machine.registers)
+            if differ is not None:
+                here = np.broadcast_to(as_mask(wait.mask), g.shape) & differ
+                branches = paths.between(wait.block, here)
+                self.tell(Apart("rounds", wait.block, here, branches=branches))
+        if len(waits) > 1:
+            self._compare_places(waits)
+        alive = machine.alive
+        if alive is None:
+            return
+        for wait in waits:
+            if self._seen.get(wait.block.number) is not alive:
+                self._look_for_gone(wait, alive)
+            if wait.mask is alive:  # as they will be next time
+                self._seen[wait.block.number] = alive
+
+    def _look_for_gone(self, wait: Waiting, alive: Mask) -> None:
+        """Threads of a block have left the kernel without coming to its barrier."""
+        machine = self.machine
+        here = np.broadcast_to(as_mask(wait.mask), machine.geometry.shape)
+        gone = blocks_of(here) & ~alive
+        before = self._gone.get(wait.block.number, NO_LANE)
+        new = gone & ~before
+        if new.any():
+            self._gone[wait.block.number] = gone | before
+            here = here & blocks_of(new)
+            branches = machine.paths.kept_away(wait.block, new, here)
+            self.tell(Apart("gone", wait.block, here, new, branches=branches))
+
+    def _compare_places(self, waits: list[Waiting]) -> None:
+        """Threads of one block come to its barrier at several places of the code.
+
+        To ``__syncthreads()`` (number 0) they must not, says CUDA C++. In PTX a barrier has
+        no place, but the lanes of a warp have to come to it together.
+        """
+        g = self.machine.geometry
+        told: Mask = NO_LANE
+        for i, wait in enumerate(waits):
+            for first in waits[:i]:
+                here, there = as_mask(first.mask), as_mask(wait.mask)
+                both = blocks_of(here) & blocks_of(there) & ~told
+                if not both.any():
+                    continue
+                told = told | both
+                here, there = here & both, there & both
+                warps = g.any_of_warp(here) & g.any_of_warp(there)
+                divided = bool(warps.any()) and (_aligned(first.block) or _aligned(wait.block))
+                named = bool((first.number != 0).any())
+                if named and not divided:
+                    continue
+                how = "warp" if named else "places"
+                line = _line(first.block)
+                if not named and line == _line(wait.block) and (line or not divided):
+                    how = "rounds"  # copies of one place, or PTX that is not from C++
+                branches = self.machine.paths.told_apart(first.block, there, here)
+                self.tell(Apart(how, first.block, here, there, [(wait.block, there)], branches))
+
+    def check_warps(self, members: list[tuple[Waiting, Mask]], go: Mask) -> None:
+        """The lanes of a warp have to come to an aligned barrier together."""
+        g = self.machine.geometry
+        absent = np.broadcast_to(as_mask(self.machine.alive), g.shape) & ~go
+        before: Rows = NO_LANE
+        places: dict[int, tuple[Waiting, Mask]] = {}
+        for wait, lanes in members:  # a schedule may have brought them to one place in turns
+            known = places.get(wait.block.number)
+            places[wait.block.number] = (wait, lanes if known is None else known[1] | lanes)
+        for wait, lanes in (places[number] for number in sorted(places)):
+            warps = g.any_of_warp(lanes & go)
+            if _aligned(wait.block):
+                apart = warps & (g.any_of_warp(absent) | before)
+                if apart.any():
+                    here = lanes & go & g.spread(apart)
+                    others = ~here & g.spread(apart)
+                    branches = self.machine.paths.told_apart(wait.block, others, here)
+                    self.tell(Apart("warp", wait.block, here, others, branches=branches))
+            before = before | warps
+
+
+def _line(block: CompiledBlock) -> tuple[str, int] | None:
+    """The source line of a barrier; ``None`` for PTX that has none."""
+    location = block.block.end.location if block.block.end else None
+    return (location.user.file, location.user.line) if location else None
+
+
+def _aligned(block: CompiledBlock) -> bool:
+    """Whether all lanes of a warp have to execute a barrier as one."""
+    end = block.block.end
+    return end is not None and (roles(end).row.aligned or end.has("aligned"))
