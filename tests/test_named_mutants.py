@@ -14,7 +14,7 @@ HEAD = """\
 .address_size 64
 .visible .entry k(.param .u64 out, .param .u32 n) {
 .reg .pred %p, %q; .reg .b32 %r<8>; .reg .b64 %d<8>;
-.shared .align 4 .b8 s[128];
+.shared .align 8 .b8 s[128];
 ld.param.u64 %d0, [out]; ld.param.u32 %r1, [n];
 mov.u32 %r0, %tid.x; mul.wide.u32 %d1, %r0, 4; add.u64 %d2, %d0, %d1;
 mov.u64 %d3, s; add.u64 %d4, %d3, %d1;
@@ -79,6 +79,44 @@ def test_a_guarded_load_leaves_the_other_lanes_their_value() -> None:
     out = np.zeros(32, np.uint32)
     simulator.launch(kernel(body), 1, 32, [out, 5])
     assert out.tolist() == [0, 1, 2, 3, 4] + [7] * 27
+
+
+GUARDED = {
+    "ld.param.u32 %r2, [n];": lambda n: n,
+    "cvta.shared.u64 %d5, %d3;": None,
+    "cvta.to.shared.u64 %d5, %d6;": lambda n: 0,
+    "isspacep.shared %q, %d6;": lambda n: 1,
+    "mov.b64 %d5, {%r1, %r0};": lambda n: n,
+    "mov.b64 {%r2, %r3}, %d7;": lambda n: 3,
+    "ld.shared.v2.u32 {%r2, %r3}, [s];": lambda n: 11,
+    "atom.shared.add.u32 %r2, [s], 0;": lambda n: 11,
+    "popc.b32 %r2, -1;": lambda n: 32,
+    "setp.eq.u32 %q|%p, 1, 1;": lambda n: 1,
+}
+
+
+@pytest.mark.parametrize("n", [0, 5, 32])
+@pytest.mark.parametrize("ins", GUARDED)
+def test_a_guard_holds_for_every_way_to_write_a_register(ins: str, n: int) -> None:
+    """Into ``%r2``, ``%d5`` or ``%q``; the other lanes keep their 7."""
+    body = (
+        "mov.u32 %r2, 7; mov.u64 %d5, 7; setp.ne.u32 %q, 0, 0; cvta.shared.u64 %d6, %d3;\n"
+        "mov.u64 %d7, 3; st.shared.u32 [%d4], 11; bar.sync 0;\n"
+        f"@%p {ins}\n"
+    )
+    if "%d5" in ins:
+        body += "cvt.u32.u64 %r2, %d5;"
+    elif "%q" in ins:
+        body += "selp.u32 %r2, 1, 7, %q;"
+    out = np.zeros(32, np.uint32)
+    simulator.launch(kernel(body), 1, 32, [out, n])
+    value = GUARDED[ins]
+    if value is None:  # some address, the same for all
+        assert len(set(out[:n].tolist())) <= 1
+        assert 7 not in out[:n]
+        assert out[n:].tolist() == [7] * (32 - n)
+    else:
+        assert out.tolist() == [value(n)] * n + [7] * (32 - n)
 
 
 @pytest.mark.parametrize("kind", ["u64", "v2.u32"])

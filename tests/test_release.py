@@ -60,6 +60,7 @@ def hand_off(entry: str, put: str, get: str) -> simulator.Run:
     ("entry", "scope", "enough"),
     [
         ("blocks", "gpu", True), ("blocks", "sys", True), ("blocks", "cta", False),
+        ("blocks", "cluster", False), ("warps", "cluster", True),
         ("warps", "gpu", True), ("warps", "cta", True),
     ],
 )  # fmt: skip

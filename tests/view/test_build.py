@@ -140,6 +140,31 @@ def traced(size, blocks=16, **extra):
     return simulator.launch(kernel, (grid, grid), (16, 16), args, trace=trace)
 
 
+OPERANDS = """\
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out) {
+.reg .b32 %r<4>; .reg .b64 %d<2>;
+ld.param.u64 %d0, [out]; mov.u32 %r0, %ctaid.x;
+ld.global.u32 %r1, [%d0]; add.u32 %r1, %r1, 5; add.u32 %r1, %r1, %r0; st.global.u32 [%d0], %r1;
+mov.u32 %r1, %ntid.x; mov.b32 %r1, 0f40200000; st.global.u32 [%d0], %r1;
+ret;
+}
+"""
+
+
+def test_the_page_names_what_an_instruction_reads():
+    run = simulator.launch(Kernel.from_ptx(OPERANDS), 1, 1, [np.zeros(1, np.uint32)], trace=True)
+    load, *rest = content(page([Story(run)]))["runs"][0]["watched"]
+    values = [(item["name"], item["inputs"]) for item in rest if item["kind"] == "value"]
+    (loaded,) = load["outputs"]
+    assert values == [
+        ("add.u32", [loaded, "5"]), ("add.u32", [loaded, "%r0"]),
+        ("mov.u32", ["%ntid.x"]), ("mov.b32", ["2.5"]),
+    ]  # fmt: skip
+
+
 def test_fewer_blocks_where_the_budget_is_small():
     run = traced(64)
     rng = np.random.default_rng(0)

@@ -119,3 +119,33 @@ def test_stores_say_where_and_what():
 def test_without_a_trace_nothing_is_recorded():
     run, _, _, _ = traced(4, 2, trace=False)
     assert run.trace is None
+
+
+PTX = """\
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out) {
+.reg .pred %p; .reg .b32 %r<4>; .reg .b64 %d<4>;
+ld.param.u64 %d0, [out];
+mov.u32 %r0, %tid.x; setp.lt.u32 %p, %r0, 32; mul.wide.u32 %d1, %r0, 4; add.u64 %d2, %d0, %d1;
+BODY
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "ins"), [("exit", "@%p exit;"), ("barrier", "@%p bar.sync 1, 32;")]
+)
+def test_a_guard_says_who_leaves_and_who_waits(kind, ins):
+    kernel = Kernel.from_ptx(PTX.replace("BODY", f"{ins} st.global.u32 [%d2], %r0; ret;"))
+    run = simulator.launch(kernel, 1, 64, [np.zeros(64, np.uint32)], trace=True)
+    watched = run.trace.program.watched
+    (event,) = (
+        event
+        for event in run.trace.batches[0].events
+        if event.watched != RELEASE and watched[event.watched].instruction.guard
+    )
+    assert watched[event.watched].kind == kind
+    lanes = np.broadcast_to(event.mask, (1, 1, 64, 1)).reshape(64)
+    assert lanes.tolist() == [True] * 32 + [False] * 32
