@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,10 +9,10 @@ import numpy as np
 
 from kernels.ptx.module import Address, Imm, Instruction, Operand, Pair, Reg, Symbol, Vector
 
-from ..isa import DTYPES, Op, Unsupported, carry_op
+from ..isa import DTYPES, Op, Unsupported
 from ..isa.roles import CARRY, INTRINSIC_CALLS, is_warp_barrier, param_name, row_of
 from ..isa.validity import invalid, not_yet
-from ..isa.windows import WINDOWS, in_window
+from ..isa.windows import WINDOWS
 from ..memory.site import Site, make_site
 from .operands import Operands
 from .program import Arithmetic, CompiledBlock, Watched
@@ -70,8 +69,6 @@ class BlockCompiler(Operands):
             return
         if kind in ("load", "store", "atomic"):
             self.memory(ins, kind)
-        elif kind == "address":
-            self.address_conversion(ins)
         elif ins.opcode == "mov" and any(isinstance(o, Vector) for o in ins.operands):
             self.vector_move(ins)
         else:
@@ -165,8 +162,6 @@ class BlockCompiler(Operands):
 
     def op(self, ins: Instruction) -> Op:
         """The row's operation for this instruction."""
-        if ins.has("cc") or ins.opcode in ("addc", "subc", "madc"):
-            return carry_op(ins)
         build = row_of(ins).build
         if build is None:
             raise Unsupported("no meaning")
@@ -214,31 +209,6 @@ class BlockCompiler(Operands):
             self.watch_values(ins, target.items, [source], guard)
         else:
             raise Unsupported("a move between two vectors")
-
-    def address_conversion(self, ins: Instruction) -> None:
-        """``cvta`` and ``isspacep``."""
-        guard = self.predicate(ins.guard) if ins.guard else ""
-        space = next((m.split("::")[0] for m in ins.modifiers if m.split("::")[0] in WINDOWS), None)
-        if space is None:
-            raise Unsupported("no state space")
-        if ins.opcode == "isspacep":
-            fn = self.owner.callable(functools.partial(in_window, space))
-            self.write(
-                ins.operands[0], f"{fn}({self.source(ins.operands[1], 'b64')})", "pred", guard
-            )
-            return
-        kind = ins.types[-1].replace("u", "b")
-        value = self.source(ins.operands[1], kind)
-        if kind not in ("b32", "b64"):
-            raise Unsupported(f"type .{ins.types[-1]}")
-        start = WINDOWS[space]
-        if start and kind == "b32":
-            raise Unsupported("32-bit generic addresses")
-        if start:
-            value = (
-                f"{value} {'-' if ins.has('to') else '+'} {self.owner.constant(np.int64(start))}"
-            )
-        self.write(ins.operands[0], f"({value})", kind, guard)
 
     # -- memory ---------------------------------------------------------------
 

@@ -17,11 +17,10 @@ from . import (
     warp,
     windows,
 )
-from .carry import carry_op
 from .table import TABLE, Flow, Op, Row, Unsupported, same
 
 __all__ = [
-    "DTYPES", "TABLE", "Flow", "Op", "Row", "Unsupported", "bits", "carry", "carry_op", "compare",
+    "DTYPES", "TABLE", "Flow", "Op", "Row", "Unsupported", "bits", "carry", "compare",
     "control", "convert", "floating", "half", "integer", "later", "movement", "moves", "same",
     "warp", "windows",
 ]  # fmt: skip
