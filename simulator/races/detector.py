@@ -9,31 +9,25 @@ again with the exact ``Shadow`` table on for those locations, which tells who ra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ..analysis.steering import Steering
 from ..events import Observer
-from ..geometry import EVERY_LANE, WARP, Flat, Geometry, Lanes, Mask
+from ..geometry import Flat, Geometry, Lanes, Mask, as_mask
 from ..memory.event import Event
-from ..memory.site import Site
 from ..memory.spaces import Allocation
-from .accesses import SHARED, Accesses, Closer, LookCloser, Race, flatten
+from .accesses import SHARED, Accesses, Closer, LookCloser, flatten
 from .book import RaceBook
+from .exact import ExactLook
 from .happens_before import HappensBefore
 from .intervals import Intervals
-from .locks import Lock
-from .owners import Owners, all_different
+from .owners import Owners
+from .quick import QuickLook
 from .releases import Releases
-from .shadow import Conflict, History, Ordered, Shadow, clash
+from .shadow import Shadow
 from .unwritten import Report, Unwritten
-from .written import compare, written
-
-_DOUBTS = 100_000
-"""Pairs in a lock's order that are looked at again when it is let go."""
-_DISTANCES = ("lane", "warp", "block")
 
 
 class RaceCheck(Observer):
@@ -66,11 +60,8 @@ class RaceCheck(Observer):
         self.releases: Releases | None = None
         self.shadows: dict[int, Shadow] = {}
         self.owners: dict[int, Owners] = {}
-        self.touched: dict[int, Flat] = {}
-        self.uses: dict[int, str] = {}
         self.synchronised = False
-        self.doubts: list[tuple[Lock, int, tuple[Race, Conflict, Flat, Flat]]] = []
-        self._locked: list[tuple[int, int, Lock]] = []
+        self.quick, self.exact = QuickLook(granule), ExactLook(granule, book, steering)
         self.intervals = Intervals(self, memo)
 
     def start(self, geometry: Geometry) -> None:
@@ -79,6 +70,7 @@ class RaceCheck(Observer):
         self.happens_before = HappensBefore(geometry)
         if self.releases is None:
             self.releases = Releases(self.steering, geometry.everyone, geometry.threads)
+        self.exact.start(geometry, self.happens_before, self.releases)
         self.shared_shadow: Shadow | None = None
         if SHARED in self.closer and self.shared_bytes:
             places = -(-self.shared_bytes // self.granule) * geometry.columns
@@ -105,11 +97,9 @@ class RaceCheck(Observer):
             contested = owners.contested
             if contested.any():
                 raise LookCloser(number, contested)
-        if not (self.shadows or self.doubts):  # nothing to go through the releases for
+        if not (self.shadows or self.exact.doubts):  # nothing to go through the releases for
             return
-        for lock, time, raced in self.doubts:
-            if self.releases is not None and self.releases.let_go_unfenced(lock, time):
-                self.book.add(*raced)
+        self.exact.settle()
         far = self.releases is None or not self.releases.blocks()
         self.book.count("global", self.shadows, far and not self.synchronised, far)
 
@@ -173,7 +163,7 @@ class RaceCheck(Observer):
     def _threads(self, lanes: Mask | None) -> Flat:
         """Global numbers of the threads of a mask."""
         g = self.geometry
-        on = np.broadcast_to(EVERY_LANE if lanes is None else lanes, g.shape)
+        on = np.broadcast_to(as_mask(lanes), g.shape)
         thread, column = np.nonzero(on.reshape(g.threads, g.columns))
         return g.blocks[column] * g.threads + thread
 
@@ -198,121 +188,7 @@ class RaceCheck(Observer):
             if site.kind != "load":
                 self.written[place] = True
             if self.races:
-                self._look_up(shadow, event, lanes, place, thread, part)
-
-    def _look_up(
-        self, shadow: Shadow, event: Event, lanes: Accesses, place: Flat, thread: Flat, part: int
-    ) -> None:
-        """Hold lanes, a location each, against all that was there before; and remember them."""
-        site = event.site
-        values = written(event, lanes, self.geometry, part * self.granule, self.granule)
-        ordered = self._ordered(site, lanes)
-
-        for history, how in shadow.against(site):
-            if how == "volatile" and self._polled(site, history.site):
-                continue
-
-            def races(distance: str, history: History = history) -> Iterator[Conflict]:
-                return shadow.races(history, place, thread, ordered, distance)
-
-            self._write_down(event, history.site, how, races, history, values, part)
-            for lane, earlier, lock in self._locked:
-                self._doubt(
-                    event,
-                    history,
-                    how,
-                    shadow,
-                    place[lane],
-                    thread[lane],
-                    lane,
-                    earlier,
-                    values,
-                    lock,
-                )
-            self._locked = []
-        if how := clash(site, site):
-            self._write_down(
-                event, site, how, lambda distance: shadow.within(place, thread, distance),
-                None, values, part,
-            )  # fmt: skip
-        since = self.happens_before.block_time[lanes.column]
-        shadow.remember(site, place, thread, self.now, values, since)
-
-    def _doubt(
-        self, event: Event, history: History, how: str, shadow: Shadow, place: int, thread: int,
-        lane: int, earlier: int, values: Flat | None, lock: Lock,
-    ) -> None:  # fmt: skip
-        """A lock put two accesses in order; would it have, had the later one come first?"""
-        entry = np.searchsorted(history.keys, [place * shadow.threads + earlier])
-        one = np.array([lane])
-        conflict = Conflict(np.array([place]), np.array([earlier]), np.array([thread]), one, entry)
-        g = self.geometry
-        distance = "block"
-        if earlier // g.threads == thread // g.threads:
-            same = earlier % g.threads // WARP == thread % g.threads // WARP
-            distance = "lane" if same else "warp"
-        allocation = event.home if isinstance(event.home, Allocation) else None
-        race = Race(
-            history.site, event.site, event.space, allocation, self.granule, how, distance,
-            g.threads, g.columns,
-        )  # fmt: skip
-        found = compare(conflict, history, event.site, history.site, values, distance)
-        self.doubts.append((lock, self.now, (race, conflict, *found)))
-
-    def _polled(self, one: Site, other: Site) -> bool:
-        """A flag that one thread writes and another only looks at, both ``volatile``."""
-        return any(site.kind == "load" and self.steering.polls(site) for site in (one, other))
-
-    def _write_down(
-        self, event: Event, other: Site, how: str, races: Callable[[str], Iterator[Conflict]],
-        history: History | None, values: Flat | None, part: int,
-    ) -> None:  # fmt: skip
-        site = event.site
-        allocation = event.home if isinstance(event.home, Allocation) else None
-        for distance in _DISTANCES:
-            if (distance == "block" and event.space == "shared") or (
-                how == "scope" and distance != "block"
-            ):
-                continue
-            race = Race(
-                other, site, event.space, allocation, self.granule, how, distance,
-                self.geometry.threads, self.geometry.columns,
-            )  # fmt: skip
-            if self.book.full(race):
-                continue
-            for conflict in races(distance):
-                found = compare(conflict, history, site, other, values, distance)
-                self.book.add(race, conflict, *found)
-                if self.book.full(race):
-                    break
-
-    def _ordered(self, site: Site, lanes: Accesses) -> Ordered:
-        g, releases = self.geometry, self.releases
-        assert releases is not None
-
-        def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
-            column, mine = lanes.column[which], lanes.thread[which]
-            block, other = np.divmod(earlier, g.threads)
-            own = g.blocks[column]
-            same = block == own
-            out = np.zeros(len(time), bool)
-            out[same] = self.happens_before.ordered(
-                time[same], other[same], mine[same], column[same]
-            )
-            if releases.acquiring and not out.all():
-                those = np.flatnonzero(~out & np.isin(own, list(releases.blocks())))
-                known: dict[tuple[int, int], Flat] = {}
-                columns = (those, time[those], earlier[those], mine[those], column[those])
-                for i, when, who, me, at in zip(*(c.tolist() for c in columns), strict=True):
-                    if (me, at) not in known:
-                        known[me, at] = self.happens_before.known(me, at)
-                    asker = int(g.blocks[at]) * g.threads + me
-                    out[i] = releases.ordered(when, who, site, asker, known[me, at])
-                    if out[i] and releases.lock and len(self.doubts) < _DOUBTS:
-                        self._locked.append((int(which[i]), who, releases.lock))
-            return out
-
-        return ordered
+                self.exact.look_up(shadow, event, self.now, lanes, place, thread, part)
 
     # -- global memory ---------------------------------------------------------------
 
@@ -321,7 +197,7 @@ class RaceCheck(Observer):
         number = home.number
         closer = self.closer.get(number)
         if closer is None:
-            self._quick_look(event)
+            self.quick.look(event, g)
             return
         if closer is False and self._owners(home).seen(event):
             return
@@ -345,24 +221,13 @@ class RaceCheck(Observer):
                 chosen = Accesses(lanes.thread[at], lanes.column[at], lanes.address[at])
                 where = where[at]
             thread = g.blocks[chosen.column] * g.threads + chosen.thread
-            self._look_up(shadow, event, chosen, where, thread, part)
+            self.exact.look_up(shadow, event, self.now, chosen, where, thread, part)
 
     def _owners(self, home: Allocation) -> Owners:
         found = self.owners.get(home.number)
         if found is None:
             found = self.owners[home.number] = Owners(len(home.buffer) // self.granule)
         return found
-
-    def _quick_look(self, event: Event) -> None:
-        """Only read, only written with one thread an element, or only strong: no race."""
-        number, site = event.home.number, event.site
-        kind = "read" if site.kind == "load" else "written"
-        if site.strong and not site.narrow and not site.volatile:
-            kind = f"strong {site.size}"
-        if self.uses.setdefault(number, kind) != kind:
-            raise LookCloser(number)
-        if kind == "written":
-            self._first_touch(event)
 
     def _synchronise(self, event: Event) -> None:
         """A strong access releases and acquires; its lanes take turns.
@@ -393,21 +258,3 @@ class RaceCheck(Observer):
             vain = (found != wanted)[lanes.thread, lanes.column]
         releases.access(site, place, thread, self.now + turn, met, warp, known, vain)
         self.now += len(thread)  # the access is known by the time after its last turn
-
-    def _first_touch(self, event: Event) -> None:
-        """A write to an array that is only written: is each location written once?"""
-        site, home, g = event.site, event.home, self.geometry
-        if event.repeated:
-            raise LookCloser(home.number)
-        lanes = flatten(g, site, event.address, event.mask, g.columns)
-        touched = self.touched.get(home.number)
-        if touched is None:
-            touched = self.touched[home.number] = np.zeros(len(home.buffer) // self.granule, bool)
-        places = (lanes.address - home.base) // self.granule
-        if not all_different(places, len(touched)):
-            raise LookCloser(home.number)
-        for part in range(max(1, site.width // self.granule)):
-            where = places + part
-            if touched[where].any():
-                raise LookCloser(home.number)
-            touched[where] = True

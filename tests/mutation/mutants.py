@@ -14,7 +14,7 @@ AREAS = {
     "access": ("simulator/memory/access.py", "simulator/memory/memories.py"),
     "memory": ("simulator/memory/spaces.py",),
     "barriers": ("simulator/execute/barriers.py", "simulator/execute/divergence.py"),
-    "races": ("simulator/races/detector.py",),
+    "races": ("simulator/races/detector.py", "simulator/races/exact.py"),
     "intervals": ("simulator/races/intervals.py",),
     "order": ("simulator/races/happens_before.py",),
     "atomics": ("simulator/memory/atomics.py",),

@@ -1,0 +1,171 @@
+"""The exact look: lanes held against the table of who accessed each location before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ..analysis.steering import Steering
+from ..geometry import WARP, Flat, Geometry, Mask
+from ..memory.event import Event
+from ..memory.site import Site
+from ..memory.spaces import Allocation
+from .accesses import Accesses, Race
+from .book import RaceBook
+from .happens_before import HappensBefore
+from .locks import Lock
+from .releases import Releases
+from .shadow import Conflict, History, Ordered, Shadow, clash
+from .written import compare, written
+
+_DOUBTS = 100_000
+"""Pairs in a lock's order that are looked at again when it is let go."""
+_DISTANCES = ("lane", "warp", "block")
+
+
+class ExactLook:
+    """Finds the races of accesses with what a table remembers.
+
+    Args:
+        granule: Bytes of a location.
+        book: Where races are written down.
+
+    Attributes:
+        doubts: Pairs that a lock put in order, with the time of the second: would it have, had
+            that come first?
+    """
+
+    geometry: Geometry
+    happens_before: HappensBefore
+    releases: Releases
+
+    def __init__(self, granule: int, book: RaceBook, steering: Steering) -> None:
+        self.granule, self.book, self.steering = granule, book, steering
+        self.doubts: list[tuple[Lock, int, tuple[Race, Conflict, Flat, Flat]]] = []
+        self._locked: list[tuple[int, int, Lock]] = []
+
+    def start(self, g: Geometry, happens_before: HappensBefore, releases: Releases) -> None:
+        """A new batch begins."""
+        self.geometry, self.happens_before, self.releases = g, happens_before, releases
+
+    def look_up(
+        self, shadow: Shadow, event: Event, now: int, lanes: Accesses, place: Flat, thread: Flat,
+        part: int,
+    ) -> None:  # fmt: skip
+        """Hold lanes, a location each, against all that was there before; and remember them.
+
+        Args:
+            shadow: The table.
+            event: The access.
+            now: Its time.
+            lanes: Its lanes, or some of them.
+            place: Of each lane, the location.
+            thread: And its global number.
+            part: Which location of those that a lane accesses.
+        """
+        site = event.site
+        values = written(event, lanes, self.geometry, part * self.granule, self.granule)
+        ordered = self._ordered(site, lanes)
+
+        for history, how in shadow.against(site):
+            if how == "volatile" and self._polled(site, history.site):
+                continue
+
+            def races(distance: str, history: History = history) -> Iterator[Conflict]:
+                return shadow.races(history, place, thread, ordered, distance)
+
+            self._write_down(event, history.site, how, races, history, values)
+            for lane, earlier, lock in self._locked:
+                conflict = self._conflict(shadow, history, place, thread, lane, earlier)
+                distance = self._distance(earlier, int(thread[lane]))
+                race = self._race(event, history.site, how, distance)
+                found = compare(conflict, history, site, history.site, values, distance)
+                self.doubts.append((lock, now, (race, conflict, *found)))
+            self._locked = []
+        if how := clash(site, site):
+            self._write_down(
+                event, site, how, lambda distance: shadow.within(place, thread, distance),
+                None, values,
+            )  # fmt: skip
+        since = self.happens_before.block_time[lanes.column]
+        shadow.remember(site, place, thread, now, values, since)
+
+    def _conflict(
+        self, shadow: Shadow, history: History, place: Flat, thread: Flat, lane: int, earlier: int
+    ) -> Conflict:
+        """The pair of a lane and a thread that came earlier."""
+        one = np.array([lane])
+        entry = np.searchsorted(history.keys, [place[lane] * shadow.threads + earlier])
+        return Conflict(place[one], np.array([earlier]), thread[one], one, entry)
+
+    def _distance(self, one: int, other: int) -> str:
+        """How far two threads are apart."""
+        threads = self.geometry.threads
+        if one // threads != other // threads:
+            return "block"
+        return "lane" if one % threads // WARP == other % threads // WARP else "warp"
+
+    def _race(self, event: Event, other: Site, how: str, distance: str) -> Race:
+        g = self.geometry
+        allocation = event.home if isinstance(event.home, Allocation) else None
+        return Race(
+            other, event.site, event.space, allocation, self.granule, how, distance,
+            g.threads, g.columns,
+        )  # fmt: skip
+
+    def _polled(self, one: Site, other: Site) -> bool:
+        """A flag that one thread writes and another only looks at, both ``volatile``."""
+        return any(site.kind == "load" and self.steering.polls(site) for site in (one, other))
+
+    def _write_down(
+        self, event: Event, other: Site, how: str, races: Callable[[str], Iterator[Conflict]],
+        history: History | None, values: Flat | None,
+    ) -> None:  # fmt: skip
+        site = event.site
+        for distance in _DISTANCES:
+            if (distance == "block" and event.space == "shared") or (
+                how == "scope" and distance != "block"
+            ):
+                continue
+            race = self._race(event, other, how, distance)
+            if self.book.full(race):
+                continue
+            for conflict in races(distance):
+                found = compare(conflict, history, site, other, values, distance)
+                self.book.add(race, conflict, *found)
+                if self.book.full(race):
+                    break
+
+    def _ordered(self, site: Site, lanes: Accesses) -> Ordered:
+        g, releases = self.geometry, self.releases
+
+        def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
+            column, mine = lanes.column[which], lanes.thread[which]
+            block, other = np.divmod(earlier, g.threads)
+            own = g.blocks[column]
+            same = block == own
+            out = np.zeros(len(time), bool)
+            out[same] = self.happens_before.ordered(
+                time[same], other[same], mine[same], column[same]
+            )
+            if releases.acquiring and not out.all():
+                those = np.flatnonzero(~out & np.isin(own, list(releases.blocks())))
+                known: dict[tuple[int, int], Flat] = {}
+                columns = (those, time[those], earlier[those], mine[those], column[those])
+                for i, when, who, me, at in zip(*(c.tolist() for c in columns), strict=True):
+                    if (me, at) not in known:
+                        known[me, at] = self.happens_before.known(me, at)
+                    asker = int(g.blocks[at]) * g.threads + me
+                    out[i] = releases.ordered(when, who, site, asker, known[me, at])
+                    if out[i] and releases.lock and len(self.doubts) < _DOUBTS:
+                        self._locked.append((int(which[i]), who, releases.lock))
+            return out
+
+        return ordered
+
+    def settle(self) -> None:
+        """The launch is done: write down the doubts that were right."""
+        for lock, time, raced in self.doubts:
+            if self.releases.let_go_unfenced(lock, time):
+                self.book.add(*raced)
