@@ -55,8 +55,8 @@ class Barriers:
         machine = self.machine
         guard, number, count, predicate = out
         if guard is not None:
-            coming, passing = machine.split(guard, mask)
-            machine.tell_ways(block.number, coming, passing)
+            coming, passing = machine.ends.split(guard, mask)
+            machine.ends.tell_ways(block.number, coming, passing)
             if passing is not False:
                 machine.join(block.block.follow, passing)
             if coming is False:

@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 
 from ..compile.blocks import EXIT
-from ..compile.program import CompiledBlock, Program
+from ..compile.program import Program
 from ..events import Stall, Told
-from ..geometry import Geometry, Lanes, Mask, as_mask
+from ..geometry import Geometry, Mask, as_mask
 from ..memory.memories import Memories
 from .barriers import Barriers
+from .ends import Ends
 from .gates import Gates
 from .livelock import Idle, LivelockWatch, cycle
 from .paths import Map, Paths
-from .schedule import Groups, Part, Pick, Schedule
+from .schedule import Groups, Pick, Schedule
 from .waiting import Stuck
 
 _FAIR = 64
@@ -84,7 +85,7 @@ class Machine:
         self.finished = False
         self.groups: Groups = {self.program.start: None}
         self.paths = Paths(self.map, geometry.shape)
-        self.barriers = Barriers(self)
+        self.barriers, self.ends = Barriers(self), Ends(self)
         self.gates = Gates(self)
         self.ages: dict[int, int] = {}
         self.step = 0
@@ -149,7 +150,7 @@ class Machine:
                 function = self.program.function(number, not alone, self.names)
                 self._functions[key] = function
             out = function(self.registers, mask)
-            following = self._leave(block, out, mask, alone)
+            following = self.ends.leave(block, out, mask, alone)
             if following is None:
                 return
             if not alone:
@@ -209,129 +210,15 @@ class Machine:
     def join(self, number: int, mask: Mask | None) -> None:
         """Put lanes at a block; those that stand there already are joined."""
         if number == EXIT:
-            self._exit(mask)
+            self.exit(mask)
         elif number in self.groups:
             here = self.groups[number]
             self.groups[number] = None if mask is None or here is None else here | mask
         else:
             self.groups[number] = mask
 
-    # -- leaving a block ----------------------------------------------------------
-
-    def _leave(self, block: CompiledBlock, out: Any, mask: Mask | None, alone: bool) -> int | None:
-        """Where all the lanes go, or ``None`` if they were sent to several places."""
-        kind = block.kind
-        if kind == "goto":
-            targets = block.block.targets
-            return targets[0] if targets else block.block.follow
-        if kind == "branch":
-            yes, no = self.split(out, mask)
-            if block.number in self.map.branches:
-                self.tell_ways(block.number, yes, no)
-            if no is False:
-                return block.block.targets[0]
-            if yes is False:
-                return block.block.follow
-            self._note_divergence(as_mask(yes), mask)
-            self.join(block.block.follow, no)
-            self.join(block.block.targets[0], yes)
-            return None
-        if kind == "barrier":
-            self.meets += 1
-            return self.barriers.come(block, out, mask, alone)
-        if kind == "call":
-            follow = np.int32(block.block.follow)
-            index = block.return_register
-            old = self.registers[index]
-            self.registers[index] = follow if alone else np.where(as_mask(mask), follow, old)
-            if block.call_entry in self.map.entries:
-                self.paths.call(block.call_entry, None if alone else mask)
-            return block.call_entry
-        return self._rare(block, out, mask)
-
-    def split(self, predicate: Mask, mask: Mask | None) -> tuple[Part, Part]:
-        """The lanes for which a predicate holds, and the others; ``None`` for nobody."""
-        if predicate.ndim == 0:
-            return (mask, False) if predicate else (False, mask)
-        yes = predicate if mask is None else mask & predicate
-        if not yes.any():
-            return False, mask
-        no = ~predicate if mask is None else mask & ~predicate
-        if not no.any():
-            return mask, False
-        return yes, no
-
-    def tell_ways(self, number: int, taking: Part, staying: Part) -> None:
-        """Some lanes took a branch, the others did not; ``False`` is nobody."""
-        if taking is not False:
-            self.paths.went(number, 0, taking)
-        if staying is not False:
-            self.paths.went(number, 1, staying)
-
-    def _note_divergence(self, yes: Mask, mask: Mask | None) -> None:
-        """Count warps of which some lanes branch and some do not."""
-        _, total = self.count(mask)
-        _, taking = self.geometry.active(yes)
-        rest = ~yes if mask is None else mask & ~yes
-        _, leaving = self.geometry.active(rest)
-        for tell in self.told.diverged:
-            tell(taking + leaving - total)
-
-    def _rare(self, block: CompiledBlock, out: Any, mask: Mask | None) -> int | None:
-        kind = block.kind
-        if kind == "switch":
-            return self._switch(block, out, mask)
-        if kind == "return":
-            return self._return(block, out, mask)
-        # exit, trap, assert: perhaps under a guard
-        gone, staying = self.split(as_mask(out), mask)
-        if block.number in self.map.branches:
-            self.tell_ways(block.number, gone, staying)
-        if gone is False:
-            return block.block.follow
-        if kind in ("trap", "assert"):
-            for tell in self.told.event:
-                tell(kind, block, gone)
-        self._exit(gone)
-        if staying is not False:
-            self.join(block.block.follow, staying)
-        return None
-
-    def _switch(self, block: CompiledBlock, index: Lanes, mask: Mask | None) -> int | None:
-        targets = block.block.targets
-        if index.ndim == 0:
-            way = min(max(int(index), 0), len(targets) - 1)
-            if block.number in self.map.branches:
-                self.paths.went(block.number, way, mask)
-            return targets[way]
-        index = np.clip(index, 0, len(targets) - 1)
-        for i, target in enumerate(targets):
-            lanes = (index == i) if mask is None else mask & (index == i)
-            if lanes.any():
-                if block.number in self.map.branches:
-                    self.paths.went(block.number, i, lanes)
-                self.join(target, lanes)
-        return None
-
-    def _return(self, block: CompiledBlock, guard: Mask | None, mask: Mask | None) -> int | None:
-        leaving, staying = self.split(as_mask(guard), mask)
-        if staying is not False and block.number in self.map.branches:
-            self.paths.went(block.number, len(self.map.after[block.number]) - 1, staying)
-        if leaving is False:
-            return block.block.follow
-        where = self.registers[block.return_register]
-        if staying is False and where.ndim == 0:
-            return int(where)
-        for number in np.unique(where).tolist():
-            lanes = where == number
-            lanes = lanes if leaving is None else leaving & lanes
-            if np.any(lanes):
-                self.join(number, lanes)
-        if staying is not False:
-            self.join(block.block.follow, staying)
-        return None
-
-    def _exit(self, mask: Mask | None) -> None:
+    def exit(self, mask: Mask | None) -> None:
+        """Lanes are done."""
         self.alive = np.zeros((1, 1, 1, 1), bool) if mask is None else self._without(mask)
         self.finished = not self.alive.any()
         if self.gates.parked:

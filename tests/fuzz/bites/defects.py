@@ -88,7 +88,7 @@ BITES = (
         "tests/test_counts.py",
         (
             (
-                "simulator/execute/machine.py",
+                "simulator/execute/ends.py",
                 "tell(taking + leaving - total)",
                 "tell(taking)",
             ),

@@ -1,0 +1,136 @@
+"""Where lanes go at the end of a basic block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..compile.program import CompiledBlock
+from ..geometry import Lanes, Mask, as_mask
+from .schedule import Part
+
+if TYPE_CHECKING:
+    from .machine import Machine
+
+
+class Ends:
+    """Sends the lanes of a batch on: by branches, switches, calls, returns, barriers, exits."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+
+    def leave(self, block: CompiledBlock, out: Any, mask: Mask | None, alone: bool) -> int | None:
+        """Where all the lanes go, or ``None`` if they were sent to several places."""
+        kind, machine = block.kind, self.machine
+        if kind == "goto":
+            targets = block.block.targets
+            return targets[0] if targets else block.block.follow
+        if kind == "branch":
+            yes, no = self.split(out, mask)
+            if block.number in machine.map.branches:
+                self.tell_ways(block.number, yes, no)
+            if no is False:
+                return block.block.targets[0]
+            if yes is False:
+                return block.block.follow
+            self._note_divergence(as_mask(yes), mask)
+            machine.join(block.block.follow, no)
+            machine.join(block.block.targets[0], yes)
+            return None
+        if kind == "barrier":
+            machine.meets += 1
+            return machine.barriers.come(block, out, mask, alone)
+        if kind == "call":
+            follow = np.int32(block.block.follow)
+            index = block.return_register
+            old = machine.registers[index]
+            machine.registers[index] = follow if alone else np.where(as_mask(mask), follow, old)
+            if block.call_entry in machine.map.entries:
+                machine.paths.call(block.call_entry, None if alone else mask)
+            return block.call_entry
+        return self._rare(block, out, mask)
+
+    def split(self, predicate: Mask, mask: Mask | None) -> tuple[Part, Part]:
+        """The lanes for which a predicate holds, and the others; ``False``: nobody."""
+        if predicate.ndim == 0:
+            return (mask, False) if predicate else (False, mask)
+        yes = predicate if mask is None else mask & predicate
+        if not yes.any():
+            return False, mask
+        no = ~predicate if mask is None else mask & ~predicate
+        if not no.any():
+            return mask, False
+        return yes, no
+
+    def tell_ways(self, number: int, taking: Part, staying: Part) -> None:
+        """Some lanes took a branch, the others did not; ``False`` is nobody."""
+        if taking is not False:
+            self.machine.paths.went(number, 0, taking)
+        if staying is not False:
+            self.machine.paths.went(number, 1, staying)
+
+    def _note_divergence(self, yes: Mask, mask: Mask | None) -> None:
+        """Count warps of which some lanes branch and some do not."""
+        _, total = self.machine.count(mask)
+        _, taking = self.machine.geometry.active(yes)
+        rest = ~yes if mask is None else mask & ~yes
+        _, leaving = self.machine.geometry.active(rest)
+        for tell in self.machine.told.diverged:
+            tell(taking + leaving - total)
+
+    def _rare(self, block: CompiledBlock, out: Any, mask: Mask | None) -> int | None:
+        kind = block.kind
+        if kind == "switch":
+            return self._switch(block, out, mask)
+        if kind == "return":
+            return self._return(block, out, mask)
+        # exit, trap, assert: perhaps under a guard
+        gone, staying = self.split(as_mask(out), mask)
+        if block.number in self.machine.map.branches:
+            self.tell_ways(block.number, gone, staying)
+        if gone is False:
+            return block.block.follow
+        if kind in ("trap", "assert"):
+            for tell in self.machine.told.event:
+                tell(kind, block, gone)
+        self.machine.exit(gone)
+        if staying is not False:
+            self.machine.join(block.block.follow, staying)
+        return None
+
+    def _switch(self, block: CompiledBlock, index: Lanes, mask: Mask | None) -> int | None:
+        targets = block.block.targets
+        if index.ndim == 0:
+            way = min(max(int(index), 0), len(targets) - 1)
+            if block.number in self.machine.map.branches:
+                self.machine.paths.went(block.number, way, mask)
+            return targets[way]
+        index = np.clip(index, 0, len(targets) - 1)
+        for i, target in enumerate(targets):
+            lanes = (index == i) if mask is None else mask & (index == i)
+            if lanes.any():
+                if block.number in self.machine.map.branches:
+                    self.machine.paths.went(block.number, i, lanes)
+                self.machine.join(target, lanes)
+        return None
+
+    def _return(self, block: CompiledBlock, guard: Mask | None, mask: Mask | None) -> int | None:
+        leaving, staying = self.split(as_mask(guard), mask)
+        if staying is not False and block.number in self.machine.map.branches:
+            self.machine.paths.went(
+                block.number, len(self.machine.map.after[block.number]) - 1, staying
+            )
+        if leaving is False:
+            return block.block.follow
+        to = self.machine.registers[block.return_register]
+        if staying is False and to.ndim == 0:
+            return int(to)
+        for number in np.unique(to).tolist():
+            lanes = to == number
+            lanes = lanes if leaving is None else leaving & lanes
+            if np.any(lanes):
+                self.machine.join(number, lanes)
+        if staying is not False:
+            self.machine.join(block.block.follow, staying)
+        return None
