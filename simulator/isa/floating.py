@@ -258,8 +258,24 @@ _APPROXIMATE: dict[str, Callable[[Any], Any]] = {
         approx ftz? .f32 : t = t
     """,
 )  # fmt: skip
+@row(
+    "tanh", section="Half Precision Floating Point Instructions",
+    forms="""
+        approx .f32|f16|f16x2|bf16|bf16x2 : t = t
+    """,
+)  # fmt: skip
+@row(
+    "ex2", section="Half Precision Floating Point Instructions",
+    forms="""
+        approx ftz? .f32 : t = t
+        approx .f16|f16x2 : t = t
+        approx ftz .bf16|bf16x2 : t = t
+    """,
+)  # fmt: skip
 def transcendental(ins: Instruction) -> Op:
     """The special-function unit's approximations, here in float64 and rounded once."""
+    if scalar_type(ins) in half.HALF_TYPES:
+        return half.transcendental(ins)
     kind = _float_type(ins)
     if kind == "f64" and ins.opcode != "rsqrt":
         raise Unsupported("type .f64")

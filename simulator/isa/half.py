@@ -14,7 +14,7 @@ import numpy as np
 from kernels.ptx.module import Instruction
 
 from . import arithmetic as ieee
-from .table import Op, Unsupported, row, scalar_type
+from .table import Op, Unsupported, scalar_type
 
 HALF_TYPES = ("f16", "f16x2", "bf16", "bf16x2")
 NAN = np.uint16(0x7FFF)
@@ -147,29 +147,10 @@ def min_max(ins: Instruction) -> Op:
     return _op(ins, kind, exact, 2)
 
 
-@row(
-    "tanh", section="Half Precision Floating Point Instructions",
-    forms="""
-        approx .f32|f16|f16x2|bf16|bf16x2 : t = t
-    """,
-)  # fmt: skip
-@row(
-    "ex2", section="Half Precision Floating Point Instructions",
-    forms="""
-        approx ftz? .f32 : t = t
-        approx .f16|f16x2 : t = t
-        approx ftz .bf16|bf16x2 : t = t
-    """,
-)  # fmt: skip
 def transcendental(ins: Instruction) -> Op:
-    """``ex2.approx`` and ``tanh.approx``; single precision is the other family's."""
-    from . import floating
-
-    kind = scalar_type(ins)
-    if kind not in HALF_TYPES:
-        return floating.transcendental(ins)
+    """``ex2.approx`` and ``tanh.approx``."""
     fn: Any = np.tanh if ins.opcode == "tanh" else np.exp2
-    op = _op(ins, kind, fn, 1)
+    op = _op(ins, scalar_type(ins), fn, 1)
     return Op(op.fn, op.inputs, op.outputs, op.count, op.flops, approximate=True)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from simulator import Counters, Line, Run
+from simulator import Counters, Line, Run, Traffic
+from simulator.observe.totals import TRAFFIC
 
 from .layout import WIDTH, clip, display_path, human_bytes, percent, table
 
@@ -56,9 +57,16 @@ def by_line(run: Run) -> str:
     return "\n".join(text)
 
 
-def _traffic(counters: Counters) -> list[str]:
-    from .report import used
+def used(counters: Counters, spaces: tuple[str, ...]) -> list[tuple[str, Traffic]]:
+    """The kinds of access to these spaces that happened, with a readable name."""
+    return [
+        (name.replace("_", " "), getattr(counters, name))
+        for name in TRAFFIC
+        if name.startswith(spaces) and getattr(counters, name).requests
+    ]
 
+
+def _traffic(counters: Counters) -> list[str]:
     text = []
     for name, t in used(counters, ("",)):
         row = f"       {name:<13}{t.requests:>13,} requests  {human_bytes(t.bytes):>10}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import textwrap
 
 from kernels.library import Agreement
-from simulator import CHECKS, Counters, Traffic
-from simulator.observe.totals import ARITHMETIC, TRAFFIC
+from simulator import CHECKS, Counters
+from simulator.observe.totals import ARITHMETIC
 
 from ..outcome import Outcome
 from ..target import settled
 from .layout import WIDTH, human_bytes, human_count, percent, shape, table
-from .lines import busiest
+from .lines import busiest, used
 
 _COLUMNS = (16, 16, 16, 16)
 
@@ -50,15 +50,6 @@ def heading(outcome: Outcome) -> str:
     if run.schedule != "lockstep":
         lines.append(f"schedule {run.schedule}")
     return "\n".join(lines)
-
-
-def used(counters: Counters, spaces: tuple[str, ...]) -> list[tuple[str, Traffic]]:
-    """The kinds of access to these spaces that happened, with a readable name."""
-    return [
-        (name.replace("_", " "), getattr(counters, name))
-        for name in TRAFFIC
-        if name.startswith(spaces) and getattr(counters, name).requests
-    ]
 
 
 def _memory(counters: Counters) -> str:

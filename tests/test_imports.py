@@ -1,0 +1,113 @@
+"""Imports run one way: between the rooms, and between the folders inside ``simulator/``.
+
+Read from the syntax trees, so that an import inside a function counts as well. ``pytest -s``
+shows the graph.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("kernels", "simulator", "device", "tilescope")
+INSIDE = (
+    "geometry", "isa", "memory", "compile", "events", "execute", "analysis", "races", "hazards",
+    "observe", "attempts", "run", "launch", "cures",
+)  # fmt: skip
+SHOW = ("simulator.run", "tilescope.view")
+"""``Run.show()`` reaches for the page when it is called."""
+
+
+@functools.cache
+def modules() -> dict[str, tuple[Path, ast.Module]]:
+    """Every module of the rooms, by its dotted name."""
+    found = {}
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            found[name] = path, ast.parse(path.read_text())
+    return found
+
+
+def imports(name: str, running: bool = False) -> Iterator[str]:
+    """The modules of the rooms that a module imports; ``running``: not those for types alone."""
+    path, tree = modules()[name]
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    skipped = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and running
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        targets: list[str] = []
+        if isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            parts = package.split(".")
+            above = parts[: len(parts) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            inner = [f"{base}.{alias.name}" for alias in node.names]
+            targets = [one if one in modules() else base for one in inner]
+        yield from (target for target in targets if target in modules() and target != name)
+
+
+def place(name: str) -> str:
+    """A module's room; inside ``simulator/`` its folder, or itself."""
+    parts = name.split(".")
+    return ".".join(parts[:2]) if parts[0] == "simulator" else parts[0]
+
+
+@functools.cache
+def graph() -> dict[str, dict[str, set[tuple[str, str]]]]:
+    """Which place imports which, and the modules that do."""
+    found: dict[str, dict[str, set[tuple[str, str]]]] = {}
+    for name in modules():
+        here = found.setdefault(place(name), {})
+        for target in imports(name):
+            if place(target) != place(name):
+                here.setdefault(place(target), set()).add((name, target))
+    return found
+
+
+def level(at: str) -> int:
+    """How high a place stands; ``simulator`` itself hands names out, on top of its folders."""
+    room, _, folder = at.partition(".")
+    inside = INSIDE.index(folder) if folder else len(INSIDE)
+    return ROOMS.index(room) * 100 + inside
+
+
+def test_rooms_and_folders_are_in_order() -> None:
+    folders = {at.partition(".")[2] for at in graph() if at.startswith("simulator.")}
+    assert folders == set(INSIDE)
+    against = []
+    for at in sorted(graph(), key=level):
+        ways = graph()[at]
+        print(f"{at}: {', '.join(sorted(ways, key=level)) or 'nothing'}")
+        for to in ways:
+            against += [pair for pair in ways[to] if level(to) > level(at)]
+    assert against == [SHOW], against
+
+
+def test_no_circle() -> None:
+    done: set[str] = set()
+    circles: set[str] = set()
+
+    def visit(name: str, way: tuple[str, ...]) -> None:
+        if name in way:
+            circles.add(" -> ".join([*way[way.index(name) :], name]))
+        elif name not in done:
+            for target in imports(name, running=True):
+                if (name, target) != SHOW:
+                    visit(target, (*way, name))
+            done.add(name)
+
+    for name in modules():
+        visit(name, ())
+    assert not circles
