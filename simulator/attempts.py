@@ -31,26 +31,42 @@ class Seen:
 
 
 def run_until_seen(
-    launch: Prepared, checks: Collection[str], trace: Trace | None, progress: Progress | None
-) -> Seen:
-    """Run a launch, as often as its observers want."""
+    launch: Prepared, checks: Collection[str], trace: Trace | None, progress: Progress | None,
+    parts: int = 1,
+) -> Seen:  # fmt: skip
+    """Run a launch, as often as its observers want.
+
+    Args:
+        launch: What to run.
+        checks: What to look for.
+        trace: Records the last attempt.
+        progress: Told after each batch.
+        parts: How many sets of observers share the batches; what they saw is merged.
+    """
     closer: Closer = {}
     together = False
     while True:
         allocations = launch.allocations()
-        observers = Observers(launch, checks, trace, allocations, closer)
         try:
-            run_batches(
-                launch, allocations, observers.told, batches(launch, together), together, progress
-            )
-            observers.end()
+            todo = list(batches(launch, together))
+            each = -(-len(todo) // (1 if together else parts))
+            seen = []
+            for first in range(0, len(todo), each):
+                part = Trace(trace.wanted, trace.max_bytes) if trace and first else trace
+                observers = Observers(launch, checks, part, allocations, closer)
+                share = todo[first : first + each]
+                run_batches(launch, allocations, observers.told, share, together, progress)
+                seen.append(observers)
+            for observers in seen[1:]:
+                seen[0].merge(observers)
+            seen[0].end()
             break
         except LookCloser as suspicion:
             closer[suspicion.number] = suspicion.places
         except BlocksWait:
             together = True
-    _drop_harmless_reads(launch, observers, together)
-    return Seen(observers, allocations)
+    _drop_harmless_reads(launch, seen[0], together)
+    return Seen(seen[0], allocations)
 
 
 def _drop_harmless_reads(launch: Prepared, observers: Observers, together: bool) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from kernels.ptx.module import Instruction
 
@@ -127,6 +127,13 @@ class Observer:
 
     def end(self) -> None:
         """The launch is done."""
+
+    def merge(self, other: Self) -> None:
+        """Take over what the same observer saw of other blocks of the launch, later batches.
+
+        As long as no block waits for what one of the other's hands on, the two have seen what
+        one would have that watched all of them. ``end`` comes after.
+        """
 
 
 Tell = tuple[Callable[..., None], ...]

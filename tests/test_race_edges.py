@@ -326,3 +326,10 @@ def test_arrays_that_are_only_read_need_no_second_run() -> None:
         args = [ints(64) for _ in range(9)]
         work = {checks: calls(kernel, args, checks) for checks in ("none", "all")}
     assert work["all"] < 1.7 * work["none"]
+
+
+def test_threads_of_another_batch_do_the_same() -> None:
+    """Blocks 0 and 64 are in two batches, and their instructions have the same addresses."""
+    source = "(int* d) { d[blockIdx.x % 64 * 1024 + threadIdx.x] += blockIdx.x; }"
+    found = races(source, 128, 1024, 65536, schedule="lockstep")
+    assert {h.kind: h.count for h in found} == {"war-race": 65536, "waw-race": 65536}

@@ -12,7 +12,7 @@ from kernels.arguments import Dim3
 
 from ..compile.program import Program
 from ..events import Told, all_of
-from ..geometry import Flat, Geometry, WarpView
+from ..geometry import Geometry, WarpView
 from ..isa import DTYPES
 from ..memory.access import Access
 from ..memory.layout import PARAMETERS
@@ -42,7 +42,7 @@ class BlocksWait(Exception):
     """Blocks spin for others that are not in their batch: all have to run together."""
 
 
-def batches(launch: Prepared, together: bool = False) -> Iterator[Flat]:
+def batches(launch: Prepared, together: bool = False) -> Iterator[range]:
     """The numbers of the grid's blocks, batch after batch.
 
     Args:
@@ -61,14 +61,14 @@ def batches(launch: Prepared, together: bool = False) -> Iterator[Flat]:
     if local and not together:
         size = min(size, max(1, _LOCAL_BYTES // (local * threads)))
     for first in range(0, total, size):
-        yield np.arange(first, min(first + size, total), dtype=np.int64)
+        yield range(first, min(first + size, total))
 
 
 def run_batches(
     launch: Prepared,
     allocations: dict[int, Allocation],
     told: Told,
-    batches: Iterable[Flat],
+    batches: Iterable[range],
     together: bool = False,
     progress: Progress | None = None,
     local_start: Mapping[int, int] | None = None,
@@ -102,7 +102,8 @@ def run_batches(
     machine = Machine(program, names, launch.order(), told, memories, launch.step_limit)
     with np.errstate(all="ignore"):
         for numbers in batches:
-            geometry = Geometry(launch.grid, launch.block, numbers)
+            blocks = np.arange(numbers.start, numbers.stop, dtype=np.int64)
+            geometry = Geometry(launch.grid, launch.block, blocks)
             for access in accesses:
                 access.forget()
             memories.start(geometry)
@@ -124,7 +125,7 @@ def run_batches(
             for tell in told.finish:
                 tell()
             if progress:
-                progress(int(numbers[-1]) + 1, total)
+                progress(numbers.stop, total)
 
 
 def _parameters(program: Program, allocation: Allocation) -> dict[str, Any]:

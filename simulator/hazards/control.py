@@ -79,6 +79,21 @@ class Control:
             part.instruction = ins
         part.who.add(self.geometry, lanes)
 
+    def merge(self, other: Control) -> None:
+        """Take over what was told of other blocks."""
+        for key, group in other.groups.items():
+            mine = self.groups.setdefault(key, group)
+            if mine is group:
+                continue
+            mine.value, mine.part = group.value, group.part
+            for role, theirs in group.parts.items():
+                part = mine.parts.setdefault(role, theirs)
+                if part is not theirs:
+                    part.who.merge(theirs.who)
+                    part.instruction = min(
+                        part.instruction, theirs.instruction, key=lambda ins: ins.line
+                    )
+
     # -- barriers -------------------------------------------------------------------
 
     def apart(self, apart: Apart) -> None:

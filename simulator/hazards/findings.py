@@ -71,6 +71,20 @@ class Findings(Observer):
         """See ``Observer``."""
         self.control.stuck(stall)
 
+    def merge(self, other: Findings) -> None:
+        """See ``Observer``; ``RaceCheck`` merges the races."""
+        for key, hazard in other.found.items():
+            mine = self.found.setdefault(key, hazard)
+            if mine is not hazard:
+                mine.count += hazard.count
+                first, theirs = mine.involved[0], hazard.involved[0]
+                mine.involved = (first.called(*theirs.calls[:1], *theirs.also), *mine.involved[1:])
+        self.control.merge(other.control)
+        for site, addresses in other.local_reads.items():
+            self.local_reads.setdefault(site, set()).update(addresses)
+        for key, places in other.unwritten.items():
+            self.unwritten.setdefault(key, set()).update(places)
+
     def hazards(self) -> list[Hazard]:
         """Errors first, then in order of discovery.
 
@@ -163,9 +177,8 @@ class Findings(Observer):
         key = _Key(UNINITIALISED.name, site.line, name, "read")
         return self.unwritten.setdefault(key, set())
 
-    def unset_constant(self, site: Site, name: str, lanes: Mask | None) -> None:
+    def unset_constant(self, site: Site, name: str, who: Who) -> None:
         """A read of constant memory that has no initialiser: nothing can have filled it."""
-        who = Who().add(self.geometry, lanes)
         self._add(
             UNSET_CONSTANT, "read", site.instruction, who.count, *who.example,
             "const", name, None, {"place": name},

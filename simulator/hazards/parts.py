@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 
 from kernels.source_edit import Edit
@@ -50,6 +51,12 @@ class Involved:
     calls: tuple[Source, ...] = ()
     also: tuple[Source, ...] = ()
     inside: Source | None = None
+
+    def called(self, *calls: Source) -> Involved:
+        """The part that the same function has, called from these places as well."""
+        known = dict.fromkeys((*self.calls[:1], *self.also))
+        new = tuple(call for call in dict.fromkeys(calls) if self.calls and call not in known)
+        return dataclasses.replace(self, also=(*self.also, *new)) if new else self
 
     def to_dict(self) -> dict[str, object]:
         """JSON-ready."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Sequence
 
@@ -70,12 +69,7 @@ class Sources:
 
     def also(self, item: Involved, ins: Instruction) -> Involved:
         """The part that another copy of an instruction has too: perhaps called from elsewhere."""
-        if not ins.location or not item.calls:
-            return item
-        calls = self.calls(ins)[:1]
-        if not calls or calls[0] in (item.calls[0], *item.also):
-            return item
-        return dataclasses.replace(item, also=(*item.also, *calls))
+        return item.called(*self.calls(ins)[:1]) if ins.location else item
 
     def _source(self, at: Location) -> Source:
         return Source(short_path(at.file), at.line, self.code(at))

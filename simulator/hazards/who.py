@@ -34,6 +34,13 @@ class Who:
             self.where = g.place
         return self
 
+    def merge(self, other: Who) -> None:
+        """Add threads of other blocks."""
+        self.count += other.count
+        self.blocks |= other.blocks
+        if other.lowest >= 0 and (self.lowest < 0 or other.lowest < self.lowest):
+            self.lowest, self.threads, self.where = other.lowest, other.threads, other.where
+
     @property
     def example(self) -> tuple[Triple | None, Triple | None]:
         """The lowest thread of the lowest block, and that block."""

@@ -125,6 +125,10 @@ class TrafficCounter(Observer):
         self._last[slot] = cost
         self._totals[slot] += cost
 
+    def merge(self, other: TrafficCounter) -> None:
+        """See ``Observer``."""
+        self._totals += other._totals
+
     def traffic(self, site: Site) -> dict[str, Traffic]:
         """What a site has cost, by space."""
         first = site.number * len(COUNTED_SPACES)

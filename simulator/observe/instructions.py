@@ -44,3 +44,12 @@ class InstructionCounter(Observer):
     def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
         """See ``Observer``."""
         self.barriers += warps
+
+    def merge(self, other: InstructionCounter) -> None:
+        """See ``Observer``."""
+        for mine, theirs in (
+            (self.threads, other.threads), (self.warps, other.warps), (self.guarded, other.guarded),
+        ):  # fmt: skip
+            mine[:] = [a + b for a, b in zip(mine, theirs, strict=True)]
+        self.divergent_branches += other.divergent_branches
+        self.barriers += other.barriers

@@ -77,6 +77,15 @@ class Observers:
         self.observers = all_of_them
         self.told = Told(all_of_them)
 
+    def merge(self, other: Observers) -> None:
+        """Take over what those of later batches saw.
+
+        Raises:
+            LookCloser: Together they have a suspicion.
+        """
+        for mine, theirs in zip(self.observers, other.observers, strict=True):
+            mine.merge(theirs)
+
     def end(self) -> None:
         """The launch is done.
 

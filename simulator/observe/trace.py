@@ -162,6 +162,15 @@ class Trace(Observer):
             self.batches.append(self.batch)
         self._threads = geometry.thread_ids + geometry.blocks * np.int64(geometry.threads)
 
+    def merge(self, other: Trace) -> None:
+        """See ``Observer``."""
+        self.batches += other.batches
+        for number, found in self.maps.items():
+            theirs = other.maps[number]
+            found.reads += theirs.reads
+            found.writes += theirs.writes
+            found.owner = np.where(theirs.owner < 0, found.owner, theirs.owner)
+
     def end(self) -> None:
         """See ``Observer``."""
         for number, found in self.maps.items():

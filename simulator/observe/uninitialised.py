@@ -9,6 +9,7 @@ import numpy as np
 from ..events import Observer
 from ..geometry import Geometry
 from ..hazards.findings import Findings
+from ..hazards.who import Who
 from ..memory.event import Event
 from ..memory.site import Site
 from ..memory.spaces import Allocation, ColumnMemory
@@ -16,18 +17,28 @@ from ..races.accesses import flatten
 
 
 class ConstantCheck(Observer):
-    """Reads of constant variables that nothing fills."""
+    """Reads of constant variables that nothing fills; a site is told of once."""
 
     def __init__(self, findings: Findings, unset: frozenset[int]) -> None:
         self.findings, self.unset = findings, unset
-        self.told: set[int] = set()
+        self.reads: dict[int, tuple[Site, str, Who]] = {}
 
     def access(self, event: Event) -> None:
-        """See ``Observer``; a site is told of once."""
+        """See ``Observer``."""
         home, site = event.home, event.site
-        if event.space == "global" and home.number in self.unset and site.number not in self.told:
-            self.told.add(site.number)
-            self.findings.unset_constant(site, home.name, event.mask)
+        if event.space == "global" and home.number in self.unset and site.number not in self.reads:
+            who = Who().add(self.findings.geometry, event.mask)
+            self.reads[site.number] = site, home.name, who
+
+    def merge(self, other: ConstantCheck) -> None:
+        """See ``Observer``."""
+        for number, read in other.reads.items():
+            self.reads.setdefault(number, read)
+
+    def end(self) -> None:
+        """See ``Observer``."""
+        for read in self.reads.values():
+            self.findings.unset_constant(*read)
 
 
 class GlobalCheck(Observer):

@@ -69,6 +69,19 @@ class RaceGroup:
             return len(self.pairs), True
         return (self.all_pairs, True) if self.all_pairs else (MOST, False)
 
+    def merge(self, other: RaceGroup) -> None:
+        """Take over such races between other threads."""
+        self.unequal |= other.unequal
+        self.pairs.update(other.pairs)
+        several = self.all_pairs, other.all_pairs
+        self.all_pairs = None if None in several else sum(n for n in several if n)
+        for mine, theirs in zip(self.sides, other.sides, strict=True):
+            mine |= theirs
+        self.places |= other.places
+        self.turns |= other.turns
+        for turn, example in other.examples.items():
+            self.examples[turn] = min(example, self.examples.get(turn, example))
+
 
 class RaceBook:
     """Where races are written down.
@@ -138,6 +151,18 @@ class RaceBook:
                 blocks = np.minimum(earlier, later) // race.threads
                 places = distinct(blocks << 32 | elements * race.granule // size)
             group.places.update((name, place) for place in places.tolist())
+
+    def merge(self, other: RaceBook) -> None:
+        """Take over races among other blocks."""
+        for key, group in other.groups.items():
+            mine = self.groups.setdefault(key, group)
+            if mine is not group:
+                mine.merge(group)
+        keys = {id(group): key for key, group in other.groups.items()}
+        for sites, groups in other._by_sites.items():
+            known = self._by_sites.setdefault(sites, [])
+            news = [self.groups[keys[id(group)]] for group in groups]
+            known += [group for group in news if not any(group is one for one in known)]
 
     def _named(self, race: Race, place: int) -> str:
         if race.space == "shared":

@@ -23,6 +23,7 @@ from .book import RaceBook
 from .exact import ExactLook
 from .happens_before import HappensBefore
 from .intervals import Intervals
+from .merging import find_between
 from .owners import Owners
 from .quick import QuickLook
 from .releases import Releases
@@ -58,7 +59,9 @@ class RaceCheck(Observer):
         self.races, self.initialised = races, initialised
         self.now = 0
         self.releases: Releases | None = None
+        self._others: list[Releases] = []
         self.shadows: dict[int, Shadow] = {}
+        self.arrays: dict[int, Allocation] = {}
         self.owners: dict[int, Owners] = {}
         self.synchronised = False
         self.quick, self.exact = QuickLook(granule), ExactLook(granule, book, steering)
@@ -77,6 +80,8 @@ class RaceCheck(Observer):
             self.shared_shadow = Shadow(geometry.everyone, geometry.threads)
             self.written = np.zeros(places, bool)
         self.unwritten = Unwritten(self.uninitialised)
+        for owners in self.owners.values():
+            owners.forget()
         self.intervals.start(geometry)
 
     def finish(self) -> None:
@@ -100,8 +105,30 @@ class RaceCheck(Observer):
         if not (self.shadows or self.exact.doubts):  # nothing to go through the releases for
             return
         self.exact.settle()
-        far = self.releases is None or not self.releases.blocks()
+        far = not any(releases.blocks() for releases in (self.releases, *self._others) if releases)
         self.book.count("global", self.shadows, far and not self.synchronised, far)
+
+    def merge(self, other: RaceCheck) -> None:
+        """See ``Observer``.
+
+        Raises:
+            LookCloser: What neither had to suspect alone, the two have together.
+        """
+        self.quick.merge(other.quick)
+        for number, owners in other.owners.items():
+            known = self.owners.setdefault(number, owners)
+            if known is not owners:
+                known.merge(owners)
+        other.exact.settle()
+        self.book.merge(other.book)
+        for number, shadow in other.shadows.items():
+            mine = self.shadows.setdefault(number, shadow)
+            home = self.arrays.setdefault(number, other.arrays[number])
+            if mine is not shadow:
+                find_between(self.exact, mine, shadow, home)
+                mine.merge(shadow)
+        self.synchronised |= other.synchronised
+        self._others += [releases for releases in (other.releases, *other._others) if releases]
 
     # -- events -------------------------------------------------------------------
 
@@ -212,6 +239,7 @@ class RaceCheck(Observer):
         shadow = self.shadows.get(number)
         if shadow is None:
             shadow = self.shadows[number] = Shadow(g.everyone, g.threads)
+            self.arrays[number] = home
         for part in range(parts):
             chosen, where = lanes, places + part
             at = np.flatnonzero(closer[where])

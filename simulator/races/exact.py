@@ -69,7 +69,7 @@ class ExactLook:
         ordered = self._ordered(site, lanes)
 
         for history, how in shadow.against(site):
-            if how == "volatile" and self._polled(site, history.site):
+            if how == "volatile" and self.polled(site, history.site):
                 continue
 
             def races(distance: str, history: History = history) -> Iterator[Conflict]:
@@ -114,7 +114,7 @@ class ExactLook:
             g.threads, g.columns,
         )  # fmt: skip
 
-    def _polled(self, one: Site, other: Site) -> bool:
+    def polled(self, one: Site, other: Site) -> bool:
         """A flag that one thread writes and another only looks at, both ``volatile``."""
         return any(site.kind == "load" and self.steering.polls(site) for site in (one, other))
 

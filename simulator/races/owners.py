@@ -27,6 +27,10 @@ class Owners:
         self.written = np.zeros(size, bool)
         self._last: dict[int, tuple[Addresses, Mask | None]] = {}
 
+    def forget(self) -> None:
+        """Other threads come: what they do is new."""
+        self._last.clear()
+
     def seen(self, event: Event) -> bool:
         """Whether an instruction does what it did last time: nothing new to be learnt."""
         if event.repeated:
@@ -63,6 +67,15 @@ class Owners:
         self.written[place] = True
         if other.any():
             self._contest(place[other])
+
+    def merge(self, other: Owners) -> None:
+        """Take over the owners that other threads' accesses gave."""
+        mine, theirs = self.owner, other.owner
+        read = [(o.owner == _READERS) | ((o.owner > 0) & ~o.written) for o in (self, other)]
+        both = np.where(read[0] & read[1], _READERS, _CONTESTED)
+        both = np.where((mine == theirs) & (mine < 0), mine, both)
+        self.owner = np.where(mine == 0, theirs, np.where(theirs == 0, mine, both))
+        self.written |= other.written
 
     def _contest(self, place: Flat) -> None:
         self.owner[place] = _CONTESTED

@@ -32,10 +32,28 @@ class QuickLook:
         use = "read" if site.kind == "load" else "written"
         if site.strong and not site.narrow and not site.volatile:
             use = f"strong {site.size}"
-        if self._uses.setdefault(number, use) != use:
-            raise LookCloser(number)
+        self._use(number, use)
         if use == "written":
             self._first_touch(event, g)
+
+    def _use(self, number: int, use: str) -> None:
+        if self._uses.setdefault(number, use) != use:
+            raise LookCloser(number)
+
+    def merge(self, other: QuickLook) -> None:
+        """Take over the uses by other threads.
+
+        Raises:
+            LookCloser: The two together may race.
+        """
+        for number, use in other._uses.items():
+            self._use(number, use)
+        for number, touched in other._touched.items():
+            mine = self._touched.setdefault(number, touched)
+            if mine is not touched:
+                if (mine & touched).any():
+                    raise LookCloser(number)
+                mine |= touched
 
     def _first_touch(self, event: Event, g: Geometry) -> None:
         """A write to an array that is only written: is each location written once?"""

@@ -59,6 +59,11 @@ class Conflict:
     lane: Flat
     entry: Flat
 
+    def some(self, which: Flat) -> Conflict:
+        """Those that a mask names."""
+        columns = (self.place, self.earlier, self.later, self.lane, self.entry)
+        return Conflict(*(column[which] for column in columns))
+
 
 class History:
     """The accesses of one instruction.
@@ -105,6 +110,14 @@ class History:
         self.times = np.insert(self.times, at[new], now)
         self.keys = np.insert(self.keys, at[new], keys[new])
 
+    def merge(self, other: History) -> None:
+        """Take over what other threads did at the instruction; it is not asked when any more."""
+        turn = np.argsort(np.concatenate([self.keys, other.keys]), kind="stable")
+        for name in ("keys", "times", "values", "varied", "varied_far"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine is not None and len(mine) + len(theirs) == len(turn):
+                setattr(self, name, np.concatenate([mine, theirs])[turn])
+
 
 class Shadow:
     """The table for one array, or for shared memory.
@@ -117,6 +130,13 @@ class Shadow:
     def __init__(self, threads: int, block: int) -> None:
         self.threads, self.block = np.int64(threads), np.int64(block)
         self.histories: dict[int, History] = {}
+
+    def merge(self, other: Shadow) -> None:
+        """Take over the accesses of other blocks."""
+        for number, history in other.histories.items():
+            mine = self.histories.setdefault(number, history)
+            if mine is not history:
+                mine.merge(history)
 
     def clear(self) -> None:
         """Everything so far is ordered before everything to come."""
