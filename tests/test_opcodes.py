@@ -19,8 +19,6 @@ FILES = sorted(
     for path in (ROOT / room).rglob("*.py")
     if not path.is_relative_to(ROOT / "simulator" / "isa")
 )
-NOT_YET = ROOT / "simulator" / "compile"
-"""Being rewritten as steps."""
 MODIFIERS = {
     word
     for rows in TABLE.values()
@@ -78,8 +76,7 @@ def _together(node: ast.AST) -> list[ast.expr | None]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_rows_are_asked(path: Path) -> None:
-    if path.parent != NOT_YET:
-        assert not list(asks(path.read_text()))
+    assert not list(asks(path.read_text()))
 
 
 @pytest.mark.parametrize(

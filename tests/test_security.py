@@ -136,7 +136,7 @@ def test_file_names_of_generated_code_without_a_dump(monkeypatch: pytest.MonkeyP
     run(NAMED + "// of its own", checks="none")
     blocks = [name for name in names if "block" in name]
     assert blocks
-    assert all(re.fullmatch(r"<block \d+( diverged)?>", name) for name in blocks)
+    assert all(re.fullmatch(r"<block [0-9a-f]{16}\.\d+\.\d+d?>", name) for name in blocks)
 
 
 # -- files that are read ----------------------------------------------------------------------

@@ -1,5 +1,8 @@
 """PTX to Python: each basic block becomes one generated function.
 
+Its instructions become steps (``lower``), passes add to the steps (``counting``, ``tracing``,
+``guards``), and Python is made of them (``emit``).
+
 A block's function comes in two forms. ``converged`` runs when every thread that is
 alive stands at this block: results simply replace registers. ``diverged`` runs when
 some wait elsewhere: results that outlive the block are merged under the mask.
@@ -10,26 +13,24 @@ Set ``TILESCOPE_DUMP`` to a folder to read what was generated.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
-from collections.abc import Callable
-from typing import Any
-
-import numpy as np
+from collections.abc import Sequence
 
 from kernels.errors import PtxError
 from kernels.ptx.module import Function, Module, Symbol
 
-from ..isa import DTYPES
-from ..isa.compare import choose
-from ..isa.moves import pack, upper
+from ..isa import DTYPES, Flow
 from ..isa.reading import parse
-from ..isa.roles import CARRY, INTRINSIC_CALLS
+from ..isa.roles import CARRY, roles
 from ..memory.layout import lay_out
 from .blocks import Block, find_live, reachable, split
-from .codegen import RETURN, BlockCompiler
+from .counting import counted
 from .flow import in_run_order
-from .program import Program
-from .values import both, expect, low, merge
+from .lower import RETURN, Lowering
+from .program import CompiledBlock, Program
+from .steps import Compute, Lowered, Register, Source, Step
+from .tracing import Tracing, loaded_data
 
 _REGISTER_CARRIERS = {
     "pred": "pred", "f32": "f32", "f64": "f64",
@@ -56,6 +57,12 @@ def _compiled(text: str, entry: str, checked: bool) -> Program:
     return Compiler(parse(text), entry, checked).program()
 
 
+@functools.lru_cache(maxsize=8)
+def compile_traced(text: str, entry: str) -> Program:
+    """As ``compile_ptx``, with blocks that tell a trace what they do."""
+    return Compiler(parse(text), entry, traced=True).program()
+
+
 class Compiler:
     """Compiles the functions that an entry reaches.
 
@@ -63,9 +70,12 @@ class Compiler:
         module: The PTX.
         entry: Name of the entry.
         checked: Whether generated code checks what it writes (see ``CHECKED``).
+        traced: Whether it tells a trace what it does.
     """
 
-    def __init__(self, module: Module, entry: str, checked: bool = False) -> None:
+    def __init__(
+        self, module: Module, entry: str, checked: bool = False, traced: bool = False
+    ) -> None:
         if entry not in module.functions:
             raise PtxError(f"no body for the entry {entry!r} in this PTX")
         self.module = module
@@ -73,41 +83,49 @@ class Compiler:
         self.functions = reachable(module, entry)
         self.layout = lay_out(module, self.functions)
         self.result = Program(module.functions[entry], module, self.layout)
-        self.result.constants |= {
-            "np": np, "merge": merge, "both": both, "choose": choose, "low": low,
-            "pack": pack, "upper": upper, "expect": expect,
-            **{f"t_{name}": dtype for name, dtype in DTYPES.items()},
-        }  # fmt: skip
-        self.index: dict[tuple[str, str], int] = {}
-        self.carriers: list[str] = []
+        self.registers: dict[tuple[str, str], Register] = {}
+        self.known: dict[str, dict[str, Register]] = {f.name: {} for f in self.functions}
+        self.constants: dict[tuple[str, int, str], Source] = {}
         self.entries: dict[str, int] = {}
-        self.aliases: dict[str, dict[str, tuple[str, str]]] = {}
-        self.constant_names: dict[tuple[str, int], str] = {}
-        self.special_names: dict[str, str] = {}
+        self.aliases = {f.name: self.call_aliases(f) for f in self.functions}
+        if traced:
+            self.result.watched = []
+            self.result.data = loaded_data(self)
 
     def program(self) -> Program:
         """The finished program."""
         first = 0
-        split_blocks: list[list[Block]] = []
+        blocks: list[Block] = []
         for function in self.functions:
-            blocks = in_run_order(split(function, first))
-            find_live(blocks)
+            own = in_run_order(split(function, first))
+            find_live(own)
             self.entries[function.name] = first
-            first += len(blocks)
-            split_blocks.append(blocks)
-            self.aliases[function.name] = self.call_aliases(function)
-        for blocks in split_blocks:
-            for block in blocks:
-                self.result.blocks.append(BlockCompiler(self, block).compile())
+            first += len(own)
+            blocks += own
+        for block in blocks:
+            self.result.blocks.append(self.compiled(Lowering(self, block).lower()))
         self.result.start = self.entries[self.result.entry.name]
-        self.result.registers = [DTYPES[c].type(0) for c in self.carriers]
+        self.result.registers = [DTYPES[r.carrier].type(0) for r in self.registers.values()]
         return self.result
+
+    def compiled(self, lowered: Lowered) -> CompiledBlock:
+        """A block after the passes that number what they add."""
+        result, number = self.result, lowered.block.number
+        numbers = itertools.count(1)
+        steps: Sequence[Step] = lowered.steps
+        if result.watched is not None:
+            steps = Tracing(lowered, result.watched, result.data, numbers).steps()
+        steps = counted(steps, number, result.arithmetic)
+        for step in steps:
+            if isinstance(step, Compute):
+                result.approximate |= step.op.approximate
+        return CompiledBlock(lowered, steps, numbers, self.checked)
 
     def call_aliases(self, function: Function) -> dict[str, tuple[str, str]]:
         """A call's ``.param`` variables stand for the callee's parameters themselves."""
         found: dict[str, tuple[str, str]] = {}
         for ins in function.body:
-            if ins.opcode != "call" or ins.targets[0] in INTRINSIC_CALLS:
+            if roles(ins).flow is not Flow.CALL:
                 continue
             callee = self.module.functions[ins.targets[0]]
             given = [operand.name for operand in ins.operands if isinstance(operand, Symbol)]
@@ -120,46 +138,23 @@ class Compiler:
                     raise PtxError(f"PTX line {ins.line}: {name!r} serves two different calls")
         return found
 
-    def register(self, function: Function, name: str) -> tuple[int, str]:
-        """Index and carrier type of a register (or scalar parameter)."""
+    def register(self, function: Function, name: str) -> Register:
+        """A register, or a scalar parameter of a function."""
         owner, name = self.aliases[function.name].get(name, (function.name, name))
         key = (owner, name)
-        if key not in self.index:
-            home = self.module.functions[owner]
-            kind = home.registers.get(name)
-            if kind is None:
-                params = {p.name: p.type for p in (*home.params, *home.results)}
-                kind = (
-                    "pred" if name == CARRY else params.get(name, "u32" if name == RETURN else "")
-                )
-            if not kind:
-                variable = home.variables.get(name)
-                kind = variable.type if variable and variable.space == "param" else ""
-            if not kind:
-                raise PtxError(f"the register {name!r} is not declared in {owner}")
-            self.index[key] = len(self.carriers)
-            self.carriers.append(_REGISTER_CARRIERS[kind])
-        index = self.index[key]
-        return index, self.carriers[index]
+        if key not in self.registers:
+            kind = self.declared(self.module.functions[owner], name)
+            self.registers[key] = Register(len(self.registers), _REGISTER_CARRIERS[kind])
+        return self.registers[key]
 
-    def constant(self, value: Any) -> str:
-        """A name for a constant."""
-        key = (str(value.dtype), int(np.asarray(value).view(f"u{value.dtype.itemsize}")))
-        if key not in self.constant_names:
-            name = f"k{len(self.constant_names)}"
-            self.constant_names[key] = name
-            self.result.constants[name] = value
-        return self.constant_names[key]
-
-    def special(self, name: str) -> str:
-        """A name for the name of a special register: none of the PTX's is generated."""
-        if name not in self.special_names:
-            self.special_names[name] = f"s{len(self.special_names)}"
-            self.result.constants[self.special_names[name]] = name
-        return self.special_names[name]
-
-    def callable(self, fn: Callable[..., Any]) -> str:
-        """A name for a function."""
-        name = f"f{len(self.result.constants)}"
-        self.result.constants[name] = fn
-        return name
+    def declared(self, home: Function, name: str) -> str:
+        """The type of a register, a parameter, or what stands for one."""
+        kind = home.registers.get(name) or {CARRY: "pred", RETURN: "u32"}.get(name)
+        if not kind:
+            params = {p.name: p.type for p in (*home.params, *home.results)}
+            variable = home.variables.get(name)
+            passed = variable.type if variable and variable.space == "param" else ""
+            kind = params.get(name, passed)
+        if not kind:
+            raise PtxError(f"the register {name!r} is not declared in {home.name}")
+        return kind

@@ -3,64 +3,68 @@
 from __future__ import annotations
 
 import functools
+import linecache
 import os
-from collections.abc import Callable, Mapping
+import weakref
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from kernels.ptx.module import Function, Instruction, Module
 
 from ..memory.layout import Layout
 from ..memory.site import Site
-from .blocks import EXIT, Block
+from .blocks import EXIT
+from .emit import Body, Emitter
+from .guards import predicated
+from .steps import Barrier, Lowered, Step
 
 
-@dataclass
 class CompiledBlock:
     """A basic block ready to run.
 
     Attributes:
-        kind: What its end does: ``goto``, ``branch``, ``switch``, ``exit``, ``return``,
-            ``call``, ``barrier`` or ``trap``.
-        gate: Source of the member mask that a warp-synchronous first instruction waits
-            for; ``None`` if there is no such instruction.
-        body: Generated statements, shared by both forms.
-        writes: ``(register index, local name)`` of results that outlive the block.
-        returns: Expression the function returns: a branch's predicate, a barrier's
-            operands.
-        checked: Carrier types of the registers whose merged values are held to them.
+        lowered: What it does.
+        steps: The same after ``counting`` and ``tracing``.
+        kind: What its end does (``steps.End``).
+        gate: What its lanes wait for in front of it.
+        numbers: Numbers for more temporaries.
+        checked: Whether values are held to their registers' dtypes.
     """
 
-    block: Block
-    kind: str
-    body: list[str]
-    writes: list[tuple[int, str]]
-    returns: str
-    gate: str | None = None
-    warp_barrier: bool = False
-    checked: Mapping[int, str] = field(default_factory=dict)
-    call_entry: int = EXIT
-    return_register: int = -1
-    reduction: tuple[str, int] | None = None
+    def __init__(
+        self, lowered: Lowered, steps: list[Step], numbers: Iterator[int], checked: bool
+    ) -> None:
+        self.lowered, self.steps, self.numbers, self.checked = lowered, steps, numbers, checked
+        self.block, self.number = lowered.block, lowered.block.number
+        self.gate = lowered.gate
+        self.warp_barrier = bool(self.gate and self.gate.barrier)
+        end = lowered.end
+        self.kind = end.kind if end else "goto"
+        self.call_entry = end.call_entry if end else EXIT
+        self.return_register = end.return_register if end else -1
+        self.reduction = end.reduction if isinstance(end, Barrier) else None
 
-    @property
-    def number(self) -> int:
-        """The block's number."""
-        return self.block.number
+    @functools.cached_property
+    def body(self) -> Body:
+        """Generated statements, shared by both forms; made when the block first runs."""
+        steps = predicated(self.steps, self.numbers)
+        return Emitter(self.number, self.numbers, self.checked).statements(steps, self.lowered.end)
 
     def source(self, merge: bool) -> str:
         """Python source of one of the two forms."""
         # Nothing of the PTX's text stands in here, names least of all: they may be anything.
-        first = self.block.instructions[0].line if self.block.instructions else 0
-        lines = [f"def block(R, M):  # block {self.number}, PTX line {first}"]
-        lines += [f"    {line}" for line in self.body]
-        for index, name in self.writes:
-            value = f"merge(M, {name}, R[{index}])" if merge else name
+        lines = [f"def block_{self.number}(R, M):"]
+        lines += [f"    {line}" for line in self.body.lines]
+        for register in self.lowered.outlives:
+            index = register.number
+            value = f"merge(M, r{index}, R[{index}])" if merge else f"r{index}"
             lines.append(f"    R[{index}] = {value}")
-            if index in self.checked:
-                lines.append(f"    expect(R[{index}], t_{self.checked[index]})")
-        lines.append(f"    return {self.returns}")
+            if self.checked:
+                lines.append(f"    expect(R[{index}], t_{register.carrier})")
+        lines.append(f"    return {self.body.returns}")
         return "\n".join(lines) + "\n"
 
 
@@ -110,9 +114,9 @@ class Program:
         start: Number of the entry's first block.
         registers: Initial value of every register.
         sites: Every memory access, in the order of their numbers.
-        constants: What generated code refers to by name.
+        params: Offset and type of the pieces of the kernel's parameters that are read.
         layout: Where module and function variables stand.
-        watched: What a trace records; ``None`` if compiled without (``trace.compile_traced``).
+        watched: What a trace records; ``None`` if compiled without (``compiler.compile_traced``).
         facts: What was worked out about it, by the class that did.
         data: Registers that hold what was loaded, or was computed from it; for a trace.
     """
@@ -124,8 +128,7 @@ class Program:
     start: int = 0
     registers: list[Any] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
-    constants: dict[str, Any] = field(default_factory=dict)
-    params: list[tuple[str, str, int]] = field(default_factory=list)
+    params: dict[tuple[int, str], None] = field(default_factory=dict)
     arithmetic: list[Arithmetic] = field(default_factory=list)
     approximate: bool = False
     watched: list[Watched] | None = None
@@ -149,25 +152,40 @@ class Program:
         return self.facts[kind]
 
     @functools.cached_property
-    def _code(self) -> dict[tuple[int, bool], Any]:
+    def _code(self) -> dict[tuple[int, bool], CodeType]:
         return {}
 
     def function(self, number: int, merge: bool, names: dict[str, Any]) -> Callable[..., Any]:
         """The block's Python function, its free names taken from ``names``."""
         key = (number, merge)
         if key not in self._code:
-            source = self.blocks[number].source(merge)
-            where = f"<block {number}{' diverged' if merge else ''}>"
-            folder = os.environ.get("TILESCOPE_DUMP")
-            if folder:
-                form = "d" if merge else ""
-                entry = list(self.module.functions).index(self.entry.name)
-                path = Path(folder) / f"{self.module.digest}.{entry}.{number}{form}.py"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(source)
-                where = str(path)
-            self._code[key] = compile(source, where, "exec")
+            self._code[key] = self._compiled(number, merge)
+        names |= self.blocks[number].body.names
         space: dict[str, Any] = {}
         exec(self._code[key], names, space)
-        made: Callable[..., Any] = space["block"]
+        made: Callable[..., Any] = space[f"block_{number}"]
         return made
+
+    def _compiled(self, number: int, merge: bool) -> CodeType:
+        """The block's code, which tracebacks and profilers know, and ``TILESCOPE_DUMP``."""
+        source = self.blocks[number].source(merge)
+        entry = list(self.module.functions).index(self.entry.name)
+        where = f"{self.module.digest}.{entry}.{number}{'d' if merge else ''}"
+        folder = os.environ.get("TILESCOPE_DUMP")
+        if folder:
+            path = Path(folder) / f"{where}.py"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(source)
+            where = str(path)
+        else:
+            where = f"<block {where}>"
+            known = (len(source), None, source.splitlines(keepends=True), where)
+            linecache.cache[where] = known
+            weakref.finalize(self, _forget, where, known)
+        return compile(source, where, "exec")
+
+
+def _forget(where: str, known: tuple[object, ...]) -> None:
+    """Take a text out of what tracebacks show; another program's may be there by now."""
+    if linecache.cache.get(where) is known:
+        del linecache.cache[where]

@@ -10,6 +10,7 @@ import numpy as np
 
 from kernels.arguments import Dim3
 
+from ..compile.emit import VOCABULARY, parameter_name
 from ..compile.program import Program
 from ..events import Told, all_of
 from ..geometry import Geometry, WarpView
@@ -94,10 +95,10 @@ def run_batches(
     memories.local_start = local_start or {}
     accesses = [Access(site, memories) for site in program.sites]
     specials = SpecialRegisters()
-    names = dict(program.constants)
-    names |= {f"x{a.site.number}": getattr(a, a.site.kind) for a in accesses}
+    names = dict(VOCABULARY)
+    names |= {f"{a.site.kind}_{a.site.number}": getattr(a, a.site.kind) for a in accesses}
     names |= _parameters(program, allocations[PARAMETERS])
-    names |= {"S": specials, "ALL": None, "trace": all_of(told.traced)}
+    names |= {"S": specials, "trace": all_of(told.traced)}
     names |= {"tally": all_of(told.arithmetic), "fence": all_of(told.fence)}
     machine = Machine(program, names, launch.order(), told, memories, launch.step_limit)
     with np.errstate(all="ignore"):
@@ -132,8 +133,8 @@ def _parameters(program: Program, allocation: Allocation) -> dict[str, Any]:
     """The kernel's scalar parameters, by their names in generated code."""
     buffer = allocation.content()
     return {
-        name: np.frombuffer(buffer, DTYPES[kind], 1, offset)[0]
-        for name, kind, offset in program.params
+        parameter_name(offset, kind): np.frombuffer(buffer, DTYPES[kind], 1, offset)[0]
+        for offset, kind in program.params
     }
 
 

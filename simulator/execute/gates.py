@@ -7,11 +7,12 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from ..compile.program import CompiledBlock
+from ..compile.steps import Constant, Register
 from ..geometry import NO_LANE, WARP, Lanes, Mask, Rows, as_mask
 from .schedule import Part
 
@@ -42,14 +43,15 @@ class Gates:
             mask: The lanes.
             everyone: Whether they are all lanes that live.
         """
-        number = block.number
-        if everyone and (block.gate == "ALL" or self._right(block, mask)):
+        number, gate = block.number, block.gate
+        assert gate
+        if everyone and (gate.members is None or self._right(block, mask)):
             return mask
         here = self.parked.pop(number, None)
         if here is not None:
             mask = here if mask is None else mask | here
         on = as_mask(mask)
-        if block.gate == "ALL":
+        if gate.members is None:
             return self._whole(on)
         named = self.members(block)
         left_out = on & ((named >> self._lane) & np.uint32(1) == 0)
@@ -94,9 +96,14 @@ class Gates:
 
     def members(self, block: CompiledBlock) -> Lanes:
         """The member mask of a warp-synchronous block, uint32."""
-        assert block.gate is not None
-        named: Lanes = eval(block.gate, self.machine.names | {"R": self.machine.registers})
-        return named
+        assert block.gate
+        assert block.gate.members
+        value = block.gate.members.value
+        if isinstance(value, Constant):
+            return cast(Lanes, value.value)
+        assert isinstance(value, Register)
+        named: Lanes = self.machine.registers[value.number]
+        return named.view(np.uint32) if value.carrier == "s32" else named.astype(np.uint32)
 
     def _missing(self, bits: Rows) -> Lanes:
         """Living lanes of each thread's warp that are not among ``bits``, uint32."""

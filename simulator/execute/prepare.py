@@ -20,7 +20,7 @@ from kernels.arguments import (
 from kernels.errors import PtxError
 from kernels.signatures import parameter_names
 
-from ..compile.compiler import compile_ptx
+from ..compile.compiler import compile_ptx, compile_traced
 from ..compile.program import Program
 from ..memory.allocate import allocate
 from ..memory.spaces import Allocation
@@ -78,7 +78,7 @@ def prepare(
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     check_shape(grid3, block3)
     schedules.make(schedule)
-    program = _compiler(traced)(kernel.ptx, kernel.entry)
+    program = (compile_traced if traced else compile_ptx)(kernel.ptx, kernel.entry)
     entry, layout = program.entry, program.layout
     if entry.params != kernel.params:
         raise PtxError(f"the parameters of {kernel.entry} are declared in two ways")
@@ -89,11 +89,3 @@ def prepare(
     return Prepared(
         kernel, program, arguments, grid3, block3, total, shared_bytes, schedule, step_limit
     )
-
-
-def _compiler(traced: bool) -> Any:
-    if not traced:
-        return compile_ptx
-    from ..observe.trace import compile_traced  # moves to compile/
-
-    return compile_traced

@@ -8,24 +8,18 @@ steps are of some blocks only, which ``Trace.batches`` names.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kernels import Kernel
-from kernels.errors import PtxError
-from kernels.ptx.module import Function
 
-from ..compile.compiler import Compiler
 from ..compile.program import Program, Watched
 from ..events import Observer
 from ..geometry import Geometry
-from ..isa import DTYPES, Flow
-from ..isa.reading import parse
-from ..isa.roles import roles
+from ..isa import DTYPES
 from ..isa.windows import WINDOWS
 from ..memory.layout import array_address, array_number
 from ..memory.spaces import Allocation
@@ -298,53 +292,3 @@ def _start(place: Any) -> Any:
     space = np.where(place == SHARED, WINDOWS["shared"], WINDOWS["local"])
     array = array_address(place)
     return np.where(place >= 0, array, np.where(place == NOWHERE, 0, space))[()]
-
-
-@functools.lru_cache(maxsize=8)
-def compile_traced(text: str, entry: str) -> Program:
-    """As ``compiler.compile_ptx``, with blocks that tell a trace what they do.
-
-    Raises:
-        PtxError: The text cannot be parsed, or has an instruction without a row.
-    """
-    compiler = Compiler(parse(text), entry)
-    compiler.result.watched = []
-    compiler.aliases = {f.name: compiler.call_aliases(f) for f in compiler.functions}
-    compiler.result.data = _data(compiler)
-    return compiler.program()
-
-
-def _data(compiler: Compiler) -> frozenset[int]:
-    """Registers that hold what was loaded from memory, or was computed from that."""
-    flows: list[tuple[set[int], set[int]]] = []
-    data: set[int] = set()
-    for function in compiler.functions:
-        for ins in function.body:
-            role = roles(ins)
-            if role.flow in (Flow.PRINT, Flow.ASSERT):
-                continue
-            numbers = _numbers(compiler, function, role.writes)
-            if role.row.memory in ("load", "atomic") and not role.parameter:
-                data |= numbers
-            elif role.flow is Flow.NEXT and not role.row.warp_barrier:
-                flows.append((_numbers(compiler, function, role.reads), numbers))
-    size = -1
-    while size != len(data):
-        size = len(data)
-        for sources, numbers in flows:
-            if sources & data:
-                data |= numbers
-    return frozenset(data)
-
-
-def _numbers(compiler: Compiler, function: Function, names: Sequence[str]) -> set[int]:
-    """Of registers that are no predicates; what a system function is given is in none."""
-    found = set()
-    for name in names:
-        try:
-            number, carrier = compiler.register(function, name)
-        except PtxError:
-            continue
-        if carrier != "pred":
-            found.add(number)
-    return found

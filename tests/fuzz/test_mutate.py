@@ -63,7 +63,7 @@ def test_bites_on_names_in_generated_code(monkeypatch: pytest.MonkeyPatch) -> No
 
     def named(self: CompiledBlock, merge: bool) -> str:
         head, rest = source(self, merge).split("\n", 1)
-        return f"{head} {self.block.function.name}\n{rest}"
+        return f"{head}  # {self.block.function.name}\n{rest}"
 
     def name(self: Cursor) -> str:
         token = self.next()

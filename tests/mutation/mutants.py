@@ -19,7 +19,12 @@ AREAS = {
     "order": ("simulator/races/happens_before.py",),
     "atomics": ("simulator/memory/atomics.py",),
     "liveness": ("simulator/compile/blocks.py",),
-    "codegen": ("simulator/compile/codegen.py", "simulator/compile/operands.py"),
+    "codegen": (
+        "simulator/compile/lower.py",
+        "simulator/compile/operands.py",
+        "simulator/compile/guards.py",
+        "simulator/compile/emit.py",
+    ),
 }
 Key = tuple[str, int]
 

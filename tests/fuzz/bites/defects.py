@@ -48,7 +48,7 @@ BITES = (
     Bite(
         "a guard that is the first of two destinations is read after it was written",
         "ptx",
-        (("simulator/compile/codegen.py", " or len(destinations) > 1", ""),),
+        (("simulator/compile/guards.py", " or targets > 1", ""),),
     ),
     Bite(
         "a guarded write ends a register's life",
@@ -144,8 +144,8 @@ BITES = (
         (
             (
                 "simulator/compile/program.py",
-                '# block {self.number}, PTX line {first}"]',
-                '# {self.block.function.name}"]',
+                '(R, M):"]',
+                '(R, M):  # {self.block.function.name}"]',
             ),
             (
                 "kernels/ptx/lexer.py",

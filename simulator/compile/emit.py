@@ -1,0 +1,305 @@
+"""Steps to Python: the statements of a block's function, for the NumPy machine.
+
+``r5`` is register 5, ``v2`` holds something in between; ``p16_u64`` is the parameter at byte 16,
+``t_s32`` a dtype, ``load_4`` the access at site 4, ``M`` the mask. In block 7 ``k7_3`` is a
+constant, ``s7_3`` the name of a special register, and ``f7_3_fma`` the function of an ``fma``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kernels.ptx.module import Instruction
+
+from ..isa import DTYPES
+from ..isa.compare import choose
+from ..isa.roles import roles
+from .steps import (
+    Access,
+    Barrier,
+    Compute,
+    Constant,
+    End,
+    Fence,
+    Keep,
+    Move,
+    Parameter,
+    Register,
+    Source,
+    Step,
+    Tally,
+    Target,
+    Temporary,
+    WarpCompute,
+    Watch,
+)
+from .values import both, expect, low, merge
+
+VOCABULARY: dict[str, Any] = {
+    "merge": merge, "both": both, "choose": choose, "low": low, "expect": expect,
+    **{f"t_{name}": dtype for name, dtype in DTYPES.items()},
+}  # fmt: skip
+"""What every block's code may refer to, besides what a launch brings and ``Body.names``."""
+
+
+@dataclass
+class Body:
+    """The statements of a block's function.
+
+    Attributes:
+        returns: The expression it returns: a branch's predicate, a barrier's operands.
+        names: What it refers to: each name is made of numbers and known opcodes.
+    """
+
+    lines: list[str] = field(default_factory=list)
+    returns: str = "None"
+    names: dict[str, Any] = field(default_factory=dict)
+
+
+class Emitter:
+    """Makes a block's statements.
+
+    Args:
+        number: The block's.
+        numbers: Numbers for names of values in between.
+        checked: Whether each write is held to its register's dtype (``compiler.CHECKED``).
+    """
+
+    def __init__(self, number: int, numbers: Iterator[int], checked: bool) -> None:
+        self.number, self.numbers, self.checked = number, numbers, checked
+        self.body = Body()
+        self.constants: dict[int, str] = {}
+        self.known: set[int] = set()
+        self.make: dict[type[Step], Callable[[Any], None]] = {
+            Move: self.move, Compute: self.compute, WarpCompute: self.compute,
+            Access: self.access, Fence: self.fence, Keep: self.keep, Tally: self.tally,
+            Watch: self.watch,
+        }  # fmt: skip
+
+    def statements(self, steps: list[Step], end: End | None) -> Body:
+        """The whole body."""
+        for step in steps:
+            self.commented(step, self.make[type(step)])
+        if end:
+            self.commented(end, self.end)
+        return self.body
+
+    def commented(self, step: Step, make: Callable[[Any], None]) -> None:
+        """Emit a step's statements, with a comment that says where it stands."""
+        first = len(self.body.lines)
+        make(step)
+        if len(self.body.lines) > first:
+            self.body.lines[-1] += f"  # {place(step.instruction)}"
+
+    def emit(self, line: str) -> None:
+        """Add a statement."""
+        self.body.lines.append(line)
+
+    def name(self, letter: str, value: object, opcode: str = "") -> str:
+        """A name for what a statement refers to."""
+        names = self.body.names
+        name = f"{letter}{self.number}_{len(names)}{opcode}"
+        names[name] = value
+        return name
+
+    def constant(self, value: np.generic) -> str:
+        """A name for a constant."""
+        found = self.constants.get(id(value))
+        if found is None:
+            found = self.constants[id(value)] = self.name("k", value)
+        return found
+
+    def fresh(self) -> str:
+        """A new local name."""
+        return f"v{next(self.numbers)}"
+
+    # -- values -----------------------------------------------------------------
+
+    def read(self, register: Register | Temporary) -> str:
+        """The local name of a register's value."""
+        if isinstance(register, Temporary):
+            return f"v{register.number}"
+        name = f"r{register.number}"
+        if register.number not in self.known:
+            self.known.add(register.number)
+            self.emit(f"{name} = R[{register.number}]")
+            self.expect(name, register.carrier)
+        return name
+
+    def source(self, source: Source) -> str:
+        """An expression for a value."""
+        value = source.value
+        if isinstance(value, Constant):
+            return self.constant(value.value)
+        if isinstance(value, (Register, Temporary)):
+            name = self.read(value)
+            if source.negated:
+                return f"(~{name})"
+        elif isinstance(value, Parameter):
+            name = parameter_name(value.offset, value.carrier)
+        else:
+            name = f"S[{self.name('s', value.name)}]"
+        return _cast(name, value.carrier, source.type)
+
+    def mask(self, guard: Source | None) -> str:
+        """An expression for the lanes that do something."""
+        return f"both(M, {self.source(guard)})" if guard else "M"
+
+    def assign(self, target: Target, expression: str) -> None:
+        """Write a result."""
+        register, kind = target.register, target.type
+        if self.checked:
+            result = self.fresh()
+            self.emit(f"{result} = {expression}")
+            self.expect(result, kind)
+            expression = result
+        expression = _extended(expression, kind, register.carrier)
+        if target.under:
+            under = self.source(target.under)
+            expression = f"choose({under}, {expression}, {self.read(register)})"
+        name = self.written(register)
+        self.emit(f"{name} = {expression}")
+        self.expect(name, register.carrier)
+
+    def written(self, register: Register | Temporary) -> str:
+        """The local name of a register that now gets its value."""
+        if isinstance(register, Register):
+            self.known.add(register.number)
+        return self.read(register)
+
+    def receive(self, targets: tuple[Target | None, ...]) -> tuple[str, list[tuple[Target, str]]]:
+        """Local names for several results, and those that are still to be assigned."""
+        names: list[str] = []
+        rest: list[tuple[Target, str]] = []
+        for target in targets:
+            if target is None:
+                names.append("_")
+            elif not self.checked and not target.under and _same(target.type, target.register):
+                names.append(self.written(target.register))
+            else:
+                names.append(self.fresh())
+                rest.append((target, names[-1]))
+        return ", ".join(names), rest
+
+    def expect(self, name: str, kind: str) -> None:
+        """Where writes are checked, hold a value to the dtype of a type."""
+        if self.checked:
+            self.emit(f"expect({name}, t_{kind})")
+
+    # -- steps ------------------------------------------------------------------
+
+    def move(self, step: Move) -> None:
+        """A copy."""
+        for target, source in zip(step.targets, step.sources, strict=True):
+            if target:
+                self.assign(target, self.source(source))
+
+    def compute(self, step: Compute) -> None:
+        """A call of the instruction's function."""
+        arguments = [self.source(source) for source in step.sources]
+        if isinstance(step, WarpCompute):
+            arguments.insert(0, f"W({self.mask(step.guard)})")
+        function = self.name("f", step.op.fn, f"_{roles(step.instruction).row.opcode}")
+        call = f"{function}({', '.join(arguments)})"
+        if len(step.targets) > 1:
+            names, rest = self.receive(step.targets)
+            self.emit(f"{names} = {call}")
+            for target, name in rest:
+                self.assign(target, name)
+        elif step.targets[0]:
+            self.assign(step.targets[0], call)
+
+    def access(self, step: Access) -> None:
+        """A call of the site."""
+        site, guard, mask = step.site, "", "M"
+        base = self.source(step.base)
+        values = "".join(f", {self.source(source)}" for source in step.sources)
+        if step.guard:
+            guard, mask = self.source(step.guard), self.fresh()
+            self.emit(f"{mask} = both(M, {guard}) if {guard}.ndim else M")
+        statement = f"{site.kind}_{site.number}({base}, {mask}{values})"
+        names, rest = self.receive(step.targets)
+        if names:
+            statement = f"{names}{',' if site.kind == 'load' else ''} = {statement}"
+        if guard:  # a uniform false guard must not touch memory
+            if names:
+                zero = self.constant(DTYPES[site.type].type(0))
+                self.emit(f"{names} = {', '.join([zero] * len(step.targets))}")
+            statement = f"if {guard}.ndim or {guard}: {statement}"
+        self.emit(statement)
+        for target, name in rest:
+            self.assign(target, name)
+
+    def fence(self, step: Fence) -> None:
+        """A call of who orders accesses."""
+        self.emit(f"fence({self.mask(step.guard)}, {step.wide})")
+
+    def keep(self, step: Keep) -> None:
+        """A guard that is needed more than once."""
+        self.emit(f"{self.read(step.temporary)} = {self.source(step.kept)}")
+
+    def tally(self, step: Tally) -> None:
+        """A call of who counts."""
+        self.emit(f"tally({step.number}, {self.mask(step.guard)})")
+
+    def watch(self, step: Watch) -> None:
+        """A call of the trace."""
+        base = self.source(step.base) if step.base else "None"
+        values = "".join(f", {self.source(source)}" for source in step.sources)
+        self.emit(f"trace({step.number}, {self.mask(step.guard)}, {base}{values})")
+
+    def end(self, step: End) -> None:
+        """What the function returns."""
+        sources = [self.source(source) for source in step.sources]
+        guard = self.source(step.guard) if step.guard else "None"
+        if isinstance(step, Barrier):
+            sources += ["None"] * (3 - len(sources))
+            self.body.returns = f"({guard}, {', '.join(sources)})"
+        else:
+            self.body.returns = sources[0] if step.kind == "switch" else guard
+
+
+def _same(kind: str, register: Register | Temporary) -> bool:
+    return bool(DTYPES[kind] == DTYPES[register.carrier])
+
+
+def _cast(name: str, carrier: str, kind: str) -> str:
+    """A value of its carrier's type as one of another type."""
+    have, want = DTYPES[carrier], DTYPES[kind]
+    if have == want:
+        return name
+    if have.itemsize == want.itemsize:
+        return f"{name}.view(t_{kind})"
+    if have.itemsize < want.itemsize:  # an address
+        return f"{name}.astype(t_{kind})"
+    integer = name if have.kind in "iu" else f"{name}.view(t_s{have.itemsize * 8})"
+    return f"low({integer}, t_{kind})"
+
+
+def _extended(expression: str, kind: str, carrier: str) -> str:
+    """A result of a type as its register's carrier holds it."""
+    have, want = DTYPES[kind], DTYPES[carrier]
+    if have == want:
+        return expression
+    if have.itemsize == want.itemsize:
+        return f"{expression}.view(t_{carrier})"
+    # Loads and conversions extend: signed types by sign, all others by zeros.
+    if not kind.startswith("s"):
+        expression = f"{expression}.view(t_u{have.itemsize * 8})"
+    expression = f"{expression}.astype(t_s{want.itemsize * 8})"
+    return f"{expression}.view(t_{carrier})" if want.kind == "f" else expression
+
+
+def parameter_name(offset: int, kind: str) -> str:
+    """The name of a piece of the kernel's parameters."""
+    return f"p{offset}_{kind}"
+
+
+def place(ins: Instruction) -> str:
+    """Where an instruction stands, in numbers: a file's name may be anything."""
+    line = ins.location.user.line if ins.location else 0
+    return f"PTX {ins.line}, line {line}" if line else f"PTX {ins.line}"

@@ -1,0 +1,249 @@
+"""PTX to steps: what a block's instructions do, as their rows say."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernels.ptx.module import Imm, Instruction, Operand, Reg
+
+from ..isa import DTYPES, Flow, Unsupported
+from ..isa.roles import Roles, roles
+from ..isa.table import same, scope
+from ..isa.validity import invalid, not_yet
+from ..isa.windows import WINDOWS
+from ..memory.site import Site, make_site
+from .operands import Operands
+from .steps import (
+    Access,
+    Barrier,
+    Compute,
+    Constant,
+    End,
+    Fence,
+    Gate,
+    Lowered,
+    Move,
+    Parameter,
+    Source,
+    Step,
+    WarpCompute,
+)
+
+RETURN = "%return"
+"""The register that holds the block a function returns to."""
+
+_ENDS = {
+    Flow.BRANCH: "branch", Flow.EXIT: "exit", Flow.RETURN: "exit", Flow.TRAP: "trap",
+    Flow.ASSERT: "assert",
+}  # fmt: skip
+"""Ends that may be guarded and say nothing else."""
+
+_MALFORMED = (IndexError, KeyError, TypeError, ValueError, OverflowError, StopIteration)
+"""What a builder stumbles over when an instruction's operands or types are not as PTX has them."""
+
+
+class Lowering(Operands):
+    """Makes the steps of one block."""
+
+    def lower(self) -> Lowered:
+        """The block's steps, and how it ends.
+
+        Raises:
+            PtxError: An instruction that has no meaning here; names it and its lines.
+        """
+        block = self.block
+        steps: list[Step] = []
+        gate = None
+        end: End | None = None
+        for i, ins in enumerate(block.instructions):
+            try:
+                role = roles(ins)
+                if i == 0 and role.row.gate:
+                    gate = self.gate(role)
+                if ins is block.end:
+                    end = self.end(ins, role)
+                else:
+                    steps += self.instruction(ins, role)
+            except Unsupported as error:
+                raise not_yet(ins, str(error)) from None
+            except _MALFORMED:
+                raise not_yet(ins, "operands or types that do not fit") from None
+        private = self.function.registers
+        outlives = tuple(
+            register
+            for register, name in self.written.items()
+            if name not in private or name in block.live_out
+        )
+        return Lowered(block, tuple(steps), end, gate, outlives)
+
+    def instruction(self, ins: Instruction, role: Roles) -> list[Step]:
+        """What an instruction of the block's body does."""
+        row = role.row
+        if row.build:
+            return [self.value(ins, role)]
+        if row.memory:
+            moves = self.parameter(ins, role) if role.parameter else None
+            return [self.access(ins, role)] if moves is None else moves
+        if row.fence:
+            return [Fence(ins, self.guard(ins.guard), wide=scope(ins) not in ("cta", "cluster"))]
+        return []
+
+    def value(self, ins: Instruction, role: Roles) -> Step:
+        """An instruction that computes values by its row's function."""
+        assert role.row.build
+        op = role.row.build(ins)
+        guard = self.guard(ins.guard)
+        if len(role.sources) != len(op.inputs):
+            raise Unsupported(f"{len(role.sources)} source operands, not {len(op.inputs)}")
+        sources = tuple(map(self.source, role.sources, op.inputs))
+        results = role.results + (None,) * (len(op.outputs) - len(role.results))
+        targets = tuple(map(self.target, results, op.outputs))
+        if op.fn is same:
+            return Move(ins, guard, targets, sources)
+        return (WarpCompute if op.warp else Compute)(ins, guard, targets, sources, op=op)
+
+    # -- memory -----------------------------------------------------------------
+
+    def access(self, ins: Instruction, role: Roles) -> Step:
+        """A load, store or atomic at its site."""
+        kind, sites = role.row.memory, self.owner.result.sites
+        site = make_site(ins, len(sites), kind, self.function, self.block.number)
+        sites.append(site)
+        base = self.base(role, site)
+        if kind == "load" and len(role.results) != site.count:
+            raise Unsupported("a vector of another length than its destination")
+        if kind == "store" and len(role.sources) != site.count:
+            raise Unsupported("a vector of another length than its source")
+        sources = tuple(self.source(item, site.type) for item in role.sources)
+        targets = tuple(self.target(item, site.type) for item in role.results)
+        return Access(ins, self.guard(ins.guard), targets, sources, site=site, base=base)
+
+    def base(self, role: Roles, site: Site) -> Source:
+        """The address's variable part; its constant part goes into the site."""
+        address = role.address
+        if address is None:
+            raise Unsupported("no address operand")
+        if abs(address.offset) >= 1 << 62:
+            raise Unsupported(f"an offset of {address.offset}")
+        site.offset = address.offset
+        if isinstance(address.base, Reg):
+            register = self.register(address.base.name)
+            if register.carrier not in ("s64", "s32"):
+                raise Unsupported("an address in a register of another type")
+            return Source(register, "s64")  # with its sign: ``s[-1]`` stays in front of ``s``
+        if isinstance(address.base, Imm):
+            return Source(Constant(np.int64(address.base.value), address.base), "s64")
+        start = self.symbol(address.base.name)
+        if site.space == "generic":  # ptxas makes a generic address of the variable's
+            home = (self.function.variables | self.owner.module.variables).get(address.base.name)
+            start += WINDOWS.get(home.space, 0) if home else 0
+        site.variable = address.base.name
+        return Source(Constant(np.int64(start), address.base), "s64")
+
+    # -- parameters -------------------------------------------------------------
+
+    def parameter(self, ins: Instruction, role: Roles) -> list[Step] | None:
+        """``ld.param``/``st.param`` of a scalar parameter: a register, or a launch constant.
+
+        Returns:
+            ``None`` if it lies in memory.
+        """
+        name, load = role.parameter, role.row.memory == "load"
+        operands = role.results if load else role.sources
+        offset = role.address.offset if role.address else 0
+        kind = ins.types[-1]
+        params = {p.name: p for p in self.function.params} if self.function.is_entry else {}
+        if name in params:
+            if not load:
+                raise Unsupported("a store to a kernel parameter")
+            return self.load_parameter(ins, operands, params[name].offset + offset)
+        owner, formal = self.owner.aliases[self.function.name].get(name, (self.function.name, name))
+        home = self.owner.module.functions[owner]
+        param = next((p for p in (*home.params, *home.results) if p.name == formal), None)
+        if param is None and owner == self.function.name and formal in home.variables:
+            # Of a system function (``__assertfail``): its values are not needed.
+            zero = Source(Constant(DTYPES[kind].type(0)), kind)
+            return [Move(ins, None, (self.target(operands[0], kind),), (zero,))] if load else []
+        if param is None:
+            raise Unsupported(f"the parameter {name!r} is not declared")
+        if param.is_struct:
+            return None
+        if len(operands) > 1 or offset:
+            raise Unsupported("part of a scalar parameter")
+        source, target = (Reg(name), operands[0]) if load else (operands[0], Reg(name))
+        moved = (self.target(target, kind),), (self.source(source, kind),)
+        return [Move(ins, self.guard(ins.guard), *moved)]
+
+    def load_parameter(
+        self, ins: Instruction, into: tuple[Operand | None, ...], start: int
+    ) -> list[Step]:
+        """A kernel parameter: constants of the launch."""
+        kind = ins.types[-1]
+        size = DTYPES[kind].itemsize
+        guard = self.guard(ins.guard)
+        last = self.function.params[-1]
+        steps: list[Step] = []
+        for i, item in enumerate(into):
+            at = start + i * size
+            if not 0 <= at <= last.offset + last.nbytes - size:
+                raise invalid(ins, "an address outside the kernel's parameters")
+            self.owner.result.params[at, kind] = None
+            source = Source(Parameter(at, kind), kind)
+            steps.append(Move(ins, guard, (self.target(item, kind),), (source,)))
+        return steps
+
+    # -- gates and ends ---------------------------------------------------------
+
+    def gate(self, role: Roles) -> Gate:
+        """What lanes wait for in front of a block that begins with such an instruction."""
+        barrier = role.row.warp_barrier
+        if "members" not in role.form.sources:
+            return Gate(None, barrier)
+        members = role.operand("members")
+        if isinstance(members, Reg):
+            return Gate(Source(self.register(members.name), "u32"), barrier)
+        if not isinstance(members, Imm):
+            raise Unsupported("a member mask of an unexpected form")
+        return Gate(self.source(members, "u32"), barrier)
+
+    def end(self, ins: Instruction, role: Roles) -> End:
+        """Where the block's lanes go."""
+        guard, flow = self.guard(ins.guard), role.flow
+        if flow is Flow.PRINT:
+            return End(ins, None, kind="goto")
+        if flow is Flow.SWITCH:
+            if guard:
+                raise Unsupported("a guard")
+            return End(ins, None, (), (self.source(role.sources[0], "b32"),), kind="switch")
+        if flow is Flow.CALL:
+            if guard:
+                raise Unsupported("a guarded call")
+            callee = ins.targets[0]
+            register = self.owner.register(self.owner.module.functions[callee], RETURN)
+            entry, back = self.owner.entries[callee], register.number
+            return End(ins, None, kind="call", call_entry=entry, return_register=back)
+        if flow is Flow.BARRIER:
+            return self.barrier(ins, role, guard)
+        if flow is Flow.RETURN and not self.function.is_entry:
+            return End(ins, guard, kind="return", return_register=self.register(RETURN).number)
+        kind = "goto" if flow is Flow.BRANCH and not guard else _ENDS[flow]
+        return End(ins, guard, kind=kind)
+
+    def barrier(self, ins: Instruction, role: Roles, guard: Source | None) -> End:
+        """A block barrier."""
+        reduction = None
+        predicate: tuple[Source, ...] = ()
+        if role.results:
+            target = role.results[0]
+            operation = next((m for m in ins.modifiers if m in ("popc", "and", "or")), None)
+            if operation is None or not isinstance(target, Reg):
+                raise Unsupported("no operation")
+            register = self.register(target.name)
+            if register.carrier != ("s32" if operation == "popc" else "pred"):
+                raise Unsupported(f"a result in a register of type {register.carrier}")
+            reduction = (operation, register.number)
+            predicate = (self.source(role.operand("pred"), "pred"),)
+        zero = Source(Constant(np.int32(0)), "b32")
+        given = (role.operand("bar"), role.operand("threads"))
+        numbers = (zero if operand is None else self.source(operand, "b32") for operand in given)
+        return Barrier(ins, guard, (), (*numbers, *predicate), reduction=reduction)

@@ -1,0 +1,230 @@
+"""What a block does, as typed steps: what stands between PTX and code that is made of it.
+
+``lower`` makes steps of instructions; ``guards``, ``counting`` and ``tracing`` add to them or
+rewrite them; ``emit`` makes Python for the NumPy machine of them. A step says which registers
+it reads and writes, as which types, so that who makes code of it needs neither PTX nor rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from kernels.ptx.module import Imm, Instruction, Symbol
+
+from ..isa import Op
+from ..memory.site import Site
+from .blocks import EXIT, Block
+
+
+class Register(NamedTuple):
+    """A register of the program, or a scalar parameter of a function that is called.
+
+    Attributes:
+        number: Its place among the program's registers.
+        carrier: The PTX type whose dtype holds it: integers are signed, ``.f16`` is ``s16``.
+    """
+
+    number: int
+    carrier: str
+
+
+class Constant(NamedTuple):
+    """A number that is known before the launch; ``operand``: what stands for it in the PTX."""
+
+    value: np.generic
+    operand: Imm | Symbol | None = None
+
+
+class Special(NamedTuple):
+    """A special register: the same for the whole launch, but not for each thread."""
+
+    name: str
+    carrier: str
+
+
+class Parameter(NamedTuple):
+    """A piece of the kernel's parameters: a constant of the launch."""
+
+    offset: int
+    carrier: str
+
+
+class Temporary(NamedTuple):
+    """A value that only steps of the same instruction use; passes make them."""
+
+    number: int
+    carrier: str
+
+
+Value = Register | Constant | Special | Parameter | Temporary
+
+
+class Source(NamedTuple):
+    """A value read as one of a PTX type.
+
+    The type is as wide as the carrier, and the bits are the same; or narrower, and these are
+    the low bits; or, of an address, wider, and the sign goes on.
+
+    Attributes:
+        negated: It is the opposite of a predicate.
+    """
+
+    value: Value
+    type: str
+    negated: bool = False
+
+
+class Target(NamedTuple):
+    """Where a result of a PTX type goes.
+
+    A narrower type than the carrier is extended: signed ones by sign, all others by zeros.
+
+    Attributes:
+        under: The lanes that get the result, the others keep what they had; ``None``: all.
+    """
+
+    register: Register | Temporary
+    type: str
+    under: Source | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that a block does.
+
+    Attributes:
+        instruction: The PTX instruction that asks for it.
+        guard: The lanes that do it; ``None`` is all that are in the block.
+        targets: What it writes; ``None`` is a result that nobody wants.
+        sources: What it reads.
+    """
+
+    instruction: Instruction
+    guard: Source | None
+    targets: tuple[Target | None, ...] = ()
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True)
+class Move(Step):
+    """A copy."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compute(Step):
+    """Values from values, each lane for itself: ``op.fn``."""
+
+    op: Op
+
+
+@dataclass(frozen=True, kw_only=True)
+class WarpCompute(Compute):
+    """Values from those of the warp's lanes: ``op.fn`` gets the warp first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access(Step):
+    """A load (its targets: an element each), store or atomic (its target: what it found).
+
+    Attributes:
+        site: What is accessed, and how.
+        base: The address without ``site.offset``.
+    """
+
+    site: Site
+    base: Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fence(Step):
+    """A memory fence; ``wide``: for more than the block."""
+
+    wide: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keep(Step):
+    """Remembers a guard for the other steps of its instruction (``guards``)."""
+
+    temporary: Temporary
+    kept: Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally(Step):
+    """Counts the lanes that execute an instruction (``counting``)."""
+
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watch(Step):
+    """Tells a trace what an instruction did: its sources are told (``tracing``).
+
+    Attributes:
+        number: Its place in ``Program.watched``.
+        base: Of an access: the address without the site's offset.
+    """
+
+    number: int
+    base: Source | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class End(Step):
+    """Where a block's lanes go.
+
+    Attributes:
+        kind: ``goto``, ``branch``, ``switch`` (its source: the index), ``exit``, ``return``,
+            ``call``, ``barrier``, ``trap`` or ``assert``.
+        call_entry: Of a call: the number of the first block of what is called.
+        return_register: Of a call or return: the register with the block to return to.
+    """
+
+    kind: str
+    call_entry: int = EXIT
+    return_register: int = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Barrier(End):
+    """A block barrier; its sources: which one, for how many threads (0: all), what is reduced.
+
+    Attributes:
+        reduction: How the third source is reduced, and the register of the result.
+    """
+
+    kind: str = "barrier"
+    reduction: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Lanes wait in front of a block for those that ``members`` names; ``None``: the warp's.
+
+    Attributes:
+        barrier: It is all that the instruction does.
+    """
+
+    members: Source | None
+    barrier: bool
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A block's steps.
+
+    Attributes:
+        gate: What its lanes wait for before its first step.
+        end: Where they go after its last; ``None``: to the block that follows.
+        outlives: The written registers that are read after it, in the order of their writes.
+    """
+
+    block: Block
+    steps: tuple[Step, ...]
+    end: End | None
+    gate: Gate | None
+    outlives: tuple[Register, ...]
