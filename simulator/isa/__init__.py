@@ -2,25 +2,16 @@
 
 from kernels.ptx.types import DTYPES
 
-from . import (
-    bits,
-    carry,
-    compare,
-    control,
-    convert,
-    floating,
-    half,
-    integer,
-    later,
-    movement,
-    moves,
-    warp,
-    windows,
-)
+# isort: off
+# An opcode's forms are tried in this order; what is wrong is said of the first that comes nearest.
+from . import integer, products, division, carry, floating, half, special
+from . import bits, compare, control, convert, later, logic, movement, moves, warp, windows
+
+# isort: on
 from .table import TABLE, Flow, Op, Row, Unsupported, same
 
 __all__ = [
     "DTYPES", "TABLE", "Flow", "Op", "Row", "Unsupported", "bits", "carry", "compare",
-    "control", "convert", "floating", "half", "integer", "later", "movement", "moves", "same",
-    "warp", "windows",
+    "control", "convert", "division", "floating", "half", "integer", "later", "logic", "movement",
+    "moves", "products", "same", "special", "warp", "windows",
 ]  # fmt: skip

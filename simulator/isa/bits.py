@@ -1,4 +1,4 @@
-"""Logic, shifts and bit fields (PTX ISA, "Logic and Shift Instructions" and bit operations)."""
+"""Counting, finding and moving bits (PTX ISA, "Integer Arithmetic Instructions")."""
 
 from __future__ import annotations
 
@@ -6,166 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from kernels.ptx.module import Imm, Instruction
+from kernels.ptx.module import Instruction
 from kernels.ptx.types import DTYPES
 
 from .table import (
-    BITS,
     Op,
-    Unsupported,
     require,
     row,
-    scalar_type,
     unsigned,
     width,
 )
 
-LOGIC = "Logic and Shift Instructions"
-INTEGER = "Integer Arithmetic Instructions"
+SECTION = "Integer Arithmetic Instructions"
 
 
 @row(
-    "and", "or", "xor", section=LOGIC,
-    forms="""
-        .pred|b16|b32|b64 : t = t t
-    """,
-)  # fmt: skip
-def logic(ins: Instruction) -> Op:
-    """Bitwise, or logical on predicates."""
-    kind = require(ins, "pred", *BITS)
-    fn = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}[ins.opcode]
-    return Op(fn, (kind, kind), (kind,))
-
-
-@row(
-    "not", section=LOGIC,
-    forms="""
-        .pred|b16|b32|b64 : t = t
-    """,
-)  # fmt: skip
-def invert(ins: Instruction) -> Op:
-    """One's complement."""
-    kind = require(ins, "pred", *BITS)
-    return Op(np.invert, (kind,), (kind,))
-
-
-@row(
-    "cnot", section=LOGIC,
-    forms="""
-        .b16|b32|b64 : t = t
-    """,
-)  # fmt: skip
-def logical_not(ins: Instruction) -> Op:
-    """1 where zero, else 0."""
-    kind = require(ins, *BITS)
-    return Op(lambda a: (a == 0).astype(DTYPES[kind]), (kind,), (kind,))
-
-
-@row(
-    "lop3", section=LOGIC,
-    forms="""
-        .b32 : t = t t t imm
-        or|and .b32 : t|pred = t t t imm pred
-    """,
-)  # fmt: skip
-def lop3(ins: Instruction) -> Op:
-    """Any function of three bits, by its truth table (an immediate operand).
-
-    ``.or``/``.and`` give a predicate too: whether the result is not zero, joined with ``q``.
-    """
-    require(ins, "b32")
-    table = ins.operands[4] if len(ins.operands) > 4 else None
-    if not isinstance(table, Imm):
-        raise Unsupported("a truth table that is not an immediate")
-
-    def apply(a: Any, b: Any, c: Any, _: Any) -> Any:
-        result = np.int32(0)
-        for i in range(8):
-            if table.value >> i & 1:
-                term = (a if i & 4 else ~a) & (b if i & 2 else ~b) & (c if i & 1 else ~c)
-                result = result | term
-        return result
-
-    words = ("b32", "b32", "b32", "b32")
-    if not ins.has("or", "and"):
-        return Op(apply, words, ("b32",))
-    join: Any = np.logical_or if ins.has("or") else np.logical_and
-
-    def with_predicate(a: Any, b: Any, c: Any, lut: Any, q: Any) -> Any:
-        result = apply(a, b, c, lut)
-        return result, join(result != 0, q)
-
-    return Op(with_predicate, (*words, "pred"), ("b32", "pred"))
-
-
-@row(
-    "shl", section=LOGIC,
-    forms="""
-        .b16|b32|b64 : t = t i32
-    """,
-)  # fmt: skip
-def shift_left(ins: Instruction) -> Op:
-    """Shift amounts past the width give zero."""
-    kind = require(ins, *BITS)
-    dtype, bits = DTYPES[kind], width(kind)
-    zero = dtype.type(0)
-    amount = ins.operands[-1]
-    if isinstance(amount, Imm) and 0 <= amount.value < bits:
-        by = dtype.type(amount.value)
-        return Op(lambda a, _: np.left_shift(a, by), (kind, "u32"), (kind,))
-
-    def apply(a: Any, n: Any) -> Any:
-        return np.where(n < bits, np.left_shift(a, np.minimum(n, bits - 1).astype(dtype)), zero)
-
-    return Op(apply, (kind, "u32"), (kind,))
-
-
-@row(
-    "shr", section=LOGIC,
-    forms="""
-        .b16|b32|b64|s16|u16|s32|u32|s64|u64 : t = t i32
-    """,
-)  # fmt: skip
-def shift_right(ins: Instruction) -> Op:
-    """Sign-filling for ``.s``; amounts past the width count as the width."""
-    kind = require(ins, *BITS, "s16", "u16", "s32", "u32", "s64", "u64")
-    kind = kind if kind.startswith("s") else unsigned(kind)
-    dtype, bits = DTYPES[kind], width(kind)
-    amount = ins.operands[-1]
-    if isinstance(amount, Imm) and 0 <= amount.value < bits:
-        by = dtype.type(amount.value)
-        return Op(lambda a, _: np.right_shift(a, by), (kind, "u32"), (kind,))
-
-    def apply(a: Any, n: Any) -> Any:
-        shifted = np.right_shift(a, np.minimum(n, bits - 1).astype(dtype))
-        return shifted if kind.startswith("s") else np.where(n < bits, shifted, dtype.type(0))
-
-    return Op(apply, (kind, "u32"), (kind,))
-
-
-@row(
-    "shf", section=LOGIC,
-    forms="""
-        l|r! clamp|wrap .b32 : t = t t i32
-    """,
-)  # fmt: skip
-def funnel_shift(ins: Instruction) -> Op:
-    """The upper (``.l``) or lower (``.r``) word of the pair ``b:a`` shifted; clamp or wrap."""
-    require(ins, "b32")
-    left, wrap = ins.has("l"), ins.has("wrap")
-
-    def apply(a: Any, b: Any, c: Any) -> Any:
-        n = (c & 31) if wrap else np.minimum(c, 32)
-        pair = (b.astype(np.uint64) << np.uint64(32)) | a.astype(np.uint64)
-        if left:  # shifting by 32 - n to the right shows the same word
-            n = 32 - n
-        return (pair >> n.astype(np.uint64)).astype(np.uint32)
-
-    return Op(apply, ("u32", "u32", "u32"), ("u32",))
-
-
-@row(
-    "popc", section=INTEGER,
+    "popc", section=SECTION,
     forms="""
         .b32|b64 : i32 = t
     """,
@@ -185,7 +41,7 @@ def highest_bit(a: Any) -> Any:
 
 
 @row(
-    "clz", section=INTEGER,
+    "clz", section=SECTION,
     forms="""
         .b32|b64 : i32 = t
     """,
@@ -198,7 +54,7 @@ def leading_zeros(ins: Instruction) -> Op:
 
 
 @row(
-    "bfind", section=INTEGER,
+    "bfind", section=SECTION,
     forms="""
         shiftamt? .s32|u32|s64|u64 : i32 = t
     """,
@@ -220,7 +76,7 @@ def find_bit(ins: Instruction) -> Op:
 
 
 @row(
-    "brev", section=INTEGER,
+    "brev", section=SECTION,
     forms="""
         .b32|b64 : t = t
     """,
@@ -253,7 +109,7 @@ def _field(x: Any, bits: int) -> Any:
 
 
 @row(
-    "bfe", section=INTEGER,
+    "bfe", section=SECTION,
     forms="""
         .s32|u32|s64|u64 : t = t d8 d8
     """,
@@ -287,7 +143,7 @@ def bit_field_extract(ins: Instruction) -> Op:
 
 
 @row(
-    "bfi", section=INTEGER,
+    "bfi", section=SECTION,
     forms="""
         .b32|b64 : t = t t d8 d8
     """,
@@ -312,7 +168,7 @@ def bit_field_insert(ins: Instruction) -> Op:
 
 
 @row(
-    "bmsk", section=INTEGER,
+    "bmsk", section=SECTION,
     forms="""
         clamp|wrap .b32 : i32 = i32 i32
     """,
@@ -332,7 +188,7 @@ def bit_mask(ins: Instruction) -> Op:
 
 
 @row(
-    "fns", section=INTEGER,
+    "fns", section=SECTION,
     forms="""
         .b32 : t = t t t
     """,
@@ -364,47 +220,7 @@ def find_nth_set(ins: Instruction) -> Op:
 
 
 @row(
-    "prmt", section="Data Movement and Conversion Instructions",
-    forms="""
-        f4e|b4e|rc8|ecl|ecr|rc16? .b32 : t = t t t
-    """,
-)  # fmt: skip
-def permute(ins: Instruction) -> Op:
-    """Four bytes picked out of the eight of ``b:a``; a selector's top bit repeats the sign."""
-    modes = {
-        "f4e": [[i, i + 1, i + 2, i + 3] for i in range(4)],
-        "b4e": [[i, (i - 1) % 8, (i - 2) % 8, (i - 3) % 8] for i in range(4)],
-        "rc8": [[i] * 4 for i in range(4)],
-        "ecl": [[max(i, j) for j in range(4)] for i in range(4)],
-        "ecr": [[min(i, j) for j in range(4)] for i in range(4)],
-        "rc16": [[0, 1, 0, 1], [2, 3, 2, 3], [0, 1, 0, 1], [2, 3, 2, 3]],
-    }
-    mode = next((m for m in ins.modifiers if m in modes), None)
-    if scalar_type(ins) != "b32":
-        raise Unsupported("types other than .b32")
-
-    def apply(a: Any, b: Any, c: Any) -> Any:
-        pair = (b.astype(np.uint64) << np.uint64(32)) | a.astype(np.uint64)
-        result: Any = np.uint32(0)
-        for i in range(4):
-            if mode:
-                at = np.array([p[i] for p in modes[mode]], np.uint32)[c & 3]
-                replicate = np.bool_(False)
-            else:
-                selector = (c >> np.uint32(4 * i)) & np.uint32(15)
-                at, replicate = selector & np.uint32(7), selector >= 8
-            byte = (pair >> (at.astype(np.uint64) * np.uint64(8))).astype(np.uint32) & np.uint32(
-                255
-            )
-            filled = np.where(byte >= 128, np.uint32(255), np.uint32(0))
-            result = result | (np.where(replicate, filled, byte) << np.uint32(8 * i))
-        return result
-
-    return Op(apply, ("u32", "u32", "u32"), ("u32",))
-
-
-@row(
-    "szext", section=INTEGER,
+    "szext", section=SECTION,
     forms="""
         clamp|wrap .s32|u32 : t = t i32
     """,

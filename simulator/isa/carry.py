@@ -9,7 +9,7 @@ import numpy as np
 from kernels.ptx.module import Instruction
 from kernels.ptx.types import DTYPES
 
-from .integer import mul_high
+from .products import mul_high
 from .table import Op, row, scalar_type, unsigned
 
 SECTION = "Extended-Precision Integer Arithmetic Instructions"
@@ -31,7 +31,7 @@ SECTION = "Extended-Precision Integer Arithmetic Instructions"
         lo|hi! cc .s32|u32|s64|u64 : t CC = t t t CC
     """,
 )  # fmt: skip
-def carry_op(ins: Instruction) -> Op:
+def with_carry(ins: Instruction) -> Op:
     """``add.cc``, ``addc``, ``sub.cc``, ``subc``, ``mad.cc``, ``madc``.
 
     The carry flag is one more source (where it is read) and one more result

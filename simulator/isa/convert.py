@@ -12,7 +12,7 @@ from kernels.ptx.types import DTYPES
 
 from . import arithmetic as ieee
 from . import half
-from .floating import flush_when_tiny
+from .rounding import flush_when_tiny, rounding
 from .table import Op, Unsupported, row, width
 
 _FLOATS = ("f16", "bf16", "f32", "f64")
@@ -85,7 +85,7 @@ def convert(ins: Instruction) -> Op:
         raise Unsupported("other than one type to one type")
     target, source = ins.types
     if target in ("f16x2", "bf16x2") and source == "f32":
-        return half.pack(ins, target, _rounding(ins))
+        return half.pack(ins, target, rounding(ins))
     for kind in (target, source):
         if kind not in (*_FLOATS, "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"):
             raise Unsupported(f"type .{kind}")
@@ -160,10 +160,6 @@ def _integer_to_integer(ins: Instruction, target: str, source: str) -> Callable[
     return lambda a: np.clip(a, lowest, highest).astype(dtype)
 
 
-def _rounding(ins: Instruction) -> str:
-    return next((m for m in ins.modifiers if m in ("rn", "rz", "rm", "rp")), "rn")
-
-
 def _saturate(ins: Instruction, result: Any) -> Any:
     if not ins.has("sat"):
         return result
@@ -172,7 +168,7 @@ def _saturate(ins: Instruction, result: Any) -> Any:
 
 
 def _integer_to_float(ins: Instruction, target: str, source: str) -> Callable[[Any], Any]:
-    mode, dtype = _rounding(ins), DTYPES[target]
+    mode, dtype = rounding(ins), DTYPES[target]
 
     def apply(a: Any) -> Any:
         if mode == "rn" and target not in ("f16", "bf16"):
@@ -238,7 +234,7 @@ def _float_to_integer(ins: Instruction, target: str, source: str) -> Callable[[A
 
 
 def _float_to_float(ins: Instruction, target: str, source: str) -> Callable[[Any], Any]:
-    mode = _rounding(ins)
+    mode = rounding(ins)
     integral = next((_TO_INTEGER[m] for m in ins.modifiers if m in _TO_INTEGER), None)
     dtype = DTYPES[target]
     ftz = ins.has("ftz")

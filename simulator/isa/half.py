@@ -1,7 +1,7 @@
 """16-bit floating point: f16, bf16 and pairs of them (PTX ISA, "Half Precision Floating Point").
 
 Arithmetic goes through float64, rounded to odd where it is not exact, and is rounded once
-to 16 bits. Rows of the same opcode call in here by type.
+to 16 bits.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from kernels.ptx.module import Instruction
 from . import arithmetic as ieee
 from .table import Op, Unsupported, scalar_type
 
+SECTION = "Half Precision Floating Point Instructions"
 HALF_TYPES = ("f16", "f16x2", "bf16", "bf16x2")
 NAN = np.uint16(0x7FFF)
 Words = Any
@@ -96,7 +97,14 @@ def carrier(kind: str) -> str:
     return "b32" if kind.endswith("x2") else "b16"
 
 
-def _op(ins: Instruction, kind: str, exact: Callable[..., Any], arity: int, flops: int = 1) -> Op:
+def operation(
+    ins: Instruction,
+    kind: str,
+    exact: Callable[..., Any],
+    arity: int,
+    flops: int = 1,
+    approximate: bool = False,
+) -> Op:
     """An operation given in float64 (exact, or rounded to odd)."""
     flushes = ins.has("ftz") and not kind.startswith("bf")
 
@@ -108,7 +116,8 @@ def _op(ins: Instruction, kind: str, exact: Callable[..., Any], arity: int, flop
 
     word = carrier(kind)
     pairs = 2 if kind.endswith("x2") else 1
-    return Op(lanes(words, kind), (word,) * arity, (word,), None, flops * pairs)
+    inputs = (word,) * arity
+    return Op(lanes(words, kind), inputs, (word,), None, flops * pairs, approximate=approximate)
 
 
 def arithmetic(ins: Instruction) -> Op:
@@ -121,7 +130,7 @@ def arithmetic(ins: Instruction) -> Op:
         "fma": lambda a, b, c: ieee.to_odd(a * b, c),
     }
     fused = ins.opcode == "fma"
-    return _op(ins, kind, table[ins.opcode], 3 if fused else 2, 2 if fused else 1)
+    return operation(ins, kind, table[ins.opcode], 3 if fused else 2, 2 if fused else 1)
 
 
 def min_max(ins: Instruction) -> Op:
@@ -144,14 +153,7 @@ def min_max(ins: Instruction) -> Op:
 
     if ins.has("abs") != ins.has("xorsign"):
         raise Unsupported(".xorsign or .abs alone")
-    return _op(ins, kind, exact, 2)
-
-
-def transcendental(ins: Instruction) -> Op:
-    """``ex2.approx`` and ``tanh.approx``."""
-    fn: Any = np.tanh if ins.opcode == "tanh" else np.exp2
-    op = _op(ins, scalar_type(ins), fn, 1)
-    return Op(op.fn, op.inputs, op.outputs, op.count, op.flops, approximate=True)
+    return operation(ins, kind, exact, 2)
 
 
 def comparison(

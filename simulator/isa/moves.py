@@ -1,4 +1,4 @@
-"""Moves: of a value, and of the parts of one (PTX ISA, "mov")."""
+"""Moves: of a value, of the parts of one, of bytes (PTX ISA, "mov" and "prmt")."""
 
 from __future__ import annotations
 
@@ -68,6 +68,46 @@ def _parts(ins: Instruction, operand: int) -> tuple[str, int, str]:
     assert isinstance(vector, Vector)
     count = len(vector.items)
     return f"b{width(kind) // count}", count, kind
+
+
+@row(
+    "prmt", section=SECTION,
+    forms="""
+        f4e|b4e|rc8|ecl|ecr|rc16? .b32 : t = t t t
+    """,
+)  # fmt: skip
+def permute(ins: Instruction) -> Op:
+    """Four bytes picked out of the eight of ``b:a``; a selector's top bit repeats the sign."""
+    modes = {
+        "f4e": [[i, i + 1, i + 2, i + 3] for i in range(4)],
+        "b4e": [[i, (i - 1) % 8, (i - 2) % 8, (i - 3) % 8] for i in range(4)],
+        "rc8": [[i] * 4 for i in range(4)],
+        "ecl": [[max(i, j) for j in range(4)] for i in range(4)],
+        "ecr": [[min(i, j) for j in range(4)] for i in range(4)],
+        "rc16": [[0, 1, 0, 1], [2, 3, 2, 3], [0, 1, 0, 1], [2, 3, 2, 3]],
+    }
+    mode = next((m for m in ins.modifiers if m in modes), None)
+    if scalar_type(ins) != "b32":
+        raise Unsupported("types other than .b32")
+
+    def apply(a: Any, b: Any, c: Any) -> Any:
+        pair = (b.astype(np.uint64) << np.uint64(32)) | a.astype(np.uint64)
+        result: Any = np.uint32(0)
+        for i in range(4):
+            if mode:
+                at = np.array([p[i] for p in modes[mode]], np.uint32)[c & 3]
+                replicate = np.bool_(False)
+            else:
+                selector = (c >> np.uint32(4 * i)) & np.uint32(15)
+                at, replicate = selector & np.uint32(7), selector >= 8
+            byte = (pair >> (at.astype(np.uint64) * np.uint64(8))).astype(np.uint32) & np.uint32(
+                255
+            )
+            filled = np.where(byte >= 128, np.uint32(255), np.uint32(0))
+            result = result | (np.where(replicate, filled, byte) << np.uint32(8 * i))
+        return result
+
+    return Op(apply, ("u32", "u32", "u32"), ("u32",))
 
 
 def pack(low_half: Any, high_half: Any, dtype: Any) -> Any:

@@ -112,11 +112,15 @@ def _fitting(ins: Instruction, matches: Ways, function: Function) -> tuple[int, 
         Wrong: There is none.
     """
     said: Wrong | None = None
+    nearest = 0
     for number, match in matches:
         try:
             operand_types.check(ins, match, function.registers.get)
         except Wrong as error:
-            said = error if said is None or suits(match.form, ins.operands) else said
+            many = len(match.form.results + match.form.sources) == len(ins.operands)
+            near = many + suits(match.form, ins.operands)
+            if said is None or near >= max(nearest, 1):
+                said, nearest = error, near
         else:
             return number, match
     assert said

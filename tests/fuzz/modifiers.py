@@ -208,7 +208,7 @@ FORMS = {
     for opcode, rows in TABLE.items()
     if any(row.forms and row.flow is not Flow.CALL for row in rows)
 }
-ROWS = tuple(FORMS)
+ROWS = tuple(sorted(FORMS))
 
 
 def everything() -> Iterator[Drawn]:

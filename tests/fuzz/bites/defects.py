@@ -170,7 +170,7 @@ BITES = (
         "cuda",
         (
             (
-                "simulator/isa/integer.py",
+                "simulator/isa/division.py",
                 "np.where((a < 0) != (b < 0), -quotient, quotient)",
                 "np.where((a < 0) != (b < 0), -quotient - 1, quotient)",
             ),

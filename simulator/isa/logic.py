@@ -1,0 +1,162 @@
+"""Logic and shifts (PTX ISA, "Logic and Shift Instructions")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kernels.ptx.module import Imm, Instruction
+from kernels.ptx.types import DTYPES
+
+from .table import (
+    BITS,
+    Op,
+    Unsupported,
+    require,
+    row,
+    unsigned,
+    width,
+)
+
+SECTION = "Logic and Shift Instructions"
+
+
+@row(
+    "and", "or", "xor", section=SECTION,
+    forms="""
+        .pred|b16|b32|b64 : t = t t
+    """,
+)  # fmt: skip
+def logic(ins: Instruction) -> Op:
+    """Bitwise, or logical on predicates."""
+    kind = require(ins, "pred", *BITS)
+    fn = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}[ins.opcode]
+    return Op(fn, (kind, kind), (kind,))
+
+
+@row(
+    "not", section=SECTION,
+    forms="""
+        .pred|b16|b32|b64 : t = t
+    """,
+)  # fmt: skip
+def invert(ins: Instruction) -> Op:
+    """One's complement."""
+    kind = require(ins, "pred", *BITS)
+    return Op(np.invert, (kind,), (kind,))
+
+
+@row(
+    "cnot", section=SECTION,
+    forms="""
+        .b16|b32|b64 : t = t
+    """,
+)  # fmt: skip
+def logical_not(ins: Instruction) -> Op:
+    """1 where zero, else 0."""
+    kind = require(ins, *BITS)
+    return Op(lambda a: (a == 0).astype(DTYPES[kind]), (kind,), (kind,))
+
+
+@row(
+    "lop3", section=SECTION,
+    forms="""
+        .b32 : t = t t t imm
+        or|and .b32 : t|pred = t t t imm pred
+    """,
+)  # fmt: skip
+def lop3(ins: Instruction) -> Op:
+    """Any function of three bits, by its truth table (an immediate operand).
+
+    ``.or``/``.and`` give a predicate too: whether the result is not zero, joined with ``q``.
+    """
+    require(ins, "b32")
+    table = ins.operands[4] if len(ins.operands) > 4 else None
+    if not isinstance(table, Imm):
+        raise Unsupported("a truth table that is not an immediate")
+
+    def apply(a: Any, b: Any, c: Any, _: Any) -> Any:
+        result = np.int32(0)
+        for i in range(8):
+            if table.value >> i & 1:
+                term = (a if i & 4 else ~a) & (b if i & 2 else ~b) & (c if i & 1 else ~c)
+                result = result | term
+        return result
+
+    words = ("b32", "b32", "b32", "b32")
+    if not ins.has("or", "and"):
+        return Op(apply, words, ("b32",))
+    join: Any = np.logical_or if ins.has("or") else np.logical_and
+
+    def with_predicate(a: Any, b: Any, c: Any, lut: Any, q: Any) -> Any:
+        result = apply(a, b, c, lut)
+        return result, join(result != 0, q)
+
+    return Op(with_predicate, (*words, "pred"), ("b32", "pred"))
+
+
+@row(
+    "shl", section=SECTION,
+    forms="""
+        .b16|b32|b64 : t = t i32
+    """,
+)  # fmt: skip
+def shift_left(ins: Instruction) -> Op:
+    """Shift amounts past the width give zero."""
+    kind = require(ins, *BITS)
+    dtype, bits = DTYPES[kind], width(kind)
+    zero = dtype.type(0)
+    amount = ins.operands[-1]
+    if isinstance(amount, Imm) and 0 <= amount.value < bits:
+        by = dtype.type(amount.value)
+        return Op(lambda a, _: np.left_shift(a, by), (kind, "u32"), (kind,))
+
+    def apply(a: Any, n: Any) -> Any:
+        return np.where(n < bits, np.left_shift(a, np.minimum(n, bits - 1).astype(dtype)), zero)
+
+    return Op(apply, (kind, "u32"), (kind,))
+
+
+@row(
+    "shr", section=SECTION,
+    forms="""
+        .b16|b32|b64|s16|u16|s32|u32|s64|u64 : t = t i32
+    """,
+)  # fmt: skip
+def shift_right(ins: Instruction) -> Op:
+    """Sign-filling for ``.s``; amounts past the width count as the width."""
+    kind = require(ins, *BITS, "s16", "u16", "s32", "u32", "s64", "u64")
+    kind = kind if kind.startswith("s") else unsigned(kind)
+    dtype, bits = DTYPES[kind], width(kind)
+    amount = ins.operands[-1]
+    if isinstance(amount, Imm) and 0 <= amount.value < bits:
+        by = dtype.type(amount.value)
+        return Op(lambda a, _: np.right_shift(a, by), (kind, "u32"), (kind,))
+
+    def apply(a: Any, n: Any) -> Any:
+        shifted = np.right_shift(a, np.minimum(n, bits - 1).astype(dtype))
+        return shifted if kind.startswith("s") else np.where(n < bits, shifted, dtype.type(0))
+
+    return Op(apply, (kind, "u32"), (kind,))
+
+
+@row(
+    "shf", section=SECTION,
+    forms="""
+        l|r! clamp|wrap .b32 : t = t t i32
+    """,
+)  # fmt: skip
+def funnel_shift(ins: Instruction) -> Op:
+    """The upper (``.l``) or lower (``.r``) word of the pair ``b:a`` shifted; clamp or wrap."""
+    require(ins, "b32")
+    left, wrap = ins.has("l"), ins.has("wrap")
+
+    def apply(a: Any, b: Any, c: Any) -> Any:
+        n = (c & 31) if wrap else np.minimum(c, 32)
+        pair = (b.astype(np.uint64) << np.uint64(32)) | a.astype(np.uint64)
+        if left:  # shifting by 32 - n to the right shows the same word
+            n = 32 - n
+        return (pair >> n.astype(np.uint64)).astype(np.uint32)
+
+    return Op(apply, ("u32", "u32", "u32"), ("u32",))

@@ -1,0 +1,175 @@
+"""Products of integers (PTX ISA, "Integer Arithmetic Instructions")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kernels.ptx.module import Instruction
+from kernels.ptx.types import DTYPES
+
+from .integer import saturated
+from .table import (
+    INTEGERS,
+    Op,
+    Unsupported,
+    require,
+    row,
+    signed,
+    width,
+)
+
+SECTION = "Integer Arithmetic Instructions"
+_WIDER = {"s16": "s32", "u16": "u32", "s32": "s64", "u32": "u64"}
+
+
+def mul_high(kind: str) -> Any:
+    """The upper half of the double-width product."""
+    if kind in ("s64", "u64"):
+        return _mul_high_64(kind == "s64")
+    wide = DTYPES[_WIDER[kind]]
+    bits, out = width(kind), DTYPES[kind]
+    return lambda a, b: ((a.astype(wide) * b.astype(wide)) >> bits).astype(out)
+
+
+def _mul_high_64(is_signed: bool) -> Any:
+    low, thirty_two = np.uint64(0xFFFFFFFF), np.uint64(32)
+
+    def apply(a: Any, b: Any) -> Any:
+        x, y = a.view(np.uint64), b.view(np.uint64)
+        x0, x1, y0, y1 = x & low, x >> thirty_two, y & low, y >> thirty_two
+        middle = ((x0 * y0) >> thirty_two) + (x1 * y0 & low) + x0 * y1
+        # x0*y1 <= (2**32-1)**2, and the two other terms are below 2**32 each: no overflow
+        high = x1 * y1 + ((x1 * y0) >> thirty_two) + (middle >> thirty_two)
+        if not is_signed:
+            return high
+        s = high.view(np.int64)
+        return s - np.where(a < 0, b, 0) - np.where(b < 0, a, 0)
+
+    return apply
+
+
+def _product(ins: Instruction) -> tuple[Any, str, str]:
+    """The product of ``mul``/``mad``: function, source type, result type."""
+    kind = require(ins, *INTEGERS)
+    if ins.has("wide"):
+        if kind not in _WIDER:
+            raise Unsupported(".wide of a 64-bit type")
+        wide = DTYPES[_WIDER[kind]]
+        return (lambda a, b: a.astype(wide) * b.astype(wide)), kind, _WIDER[kind]
+    if ins.has("hi"):
+        return mul_high(kind), kind, kind
+    if ins.has("lo"):
+        return np.multiply, signed(kind), signed(kind)
+    raise Unsupported("one of .lo, .hi, .wide is needed")
+
+
+@row(
+    "mul", section=SECTION,
+    forms="""
+        lo|hi! .s16|u16|s32|u32|s64|u64 : t = t t
+        wide! .s16|u16|s32|u32 : 2t = t t
+    """,
+)  # fmt: skip
+def mul(ins: Instruction) -> Op:
+    """``d = a * b``: low half, high half, or all of it (``.wide``)."""
+    fn, source, result = _product(ins)
+    return Op(fn, (source, source), (result,))
+
+
+@row(
+    "mad", section=SECTION,
+    forms="""
+        lo|hi! .s16|u16|s32|u32|s64|u64 : t = t t t
+        hi! sat .s32 : t = t t t
+        wide! .s16|u16|s32|u32 : 2t = t t 2t
+    """,
+)  # fmt: skip
+def mad(ins: Instruction) -> Op:
+    """``d = a * b + c`` on the half that is asked for; ``.hi.sat.s32`` clamps."""
+    product, source, result = _product(ins)
+    if ins.has("sat"):
+        if not ins.has("hi") or result != "s32":
+            raise Unsupported(".sat needs .hi.s32")
+        add = saturated(np.add)
+        return Op(lambda a, b, c: add(product(a, b), c), (source, source, result), (result,))
+    return Op(lambda a, b, c: product(a, b) + c, (source, source, result), (result,))
+
+
+def _product_24(ins: Instruction) -> tuple[Any, str]:
+    kind = require(ins, "s32", "u32")
+    wide = DTYPES[_WIDER[kind]]
+    # The operands' low 24 bits, as signed or unsigned 24-bit numbers.
+    shift = wide.type(40)
+    high = wide.type(16 if ins.has("hi") else 0)
+
+    def narrow(a: Any) -> Any:
+        return (a.astype(wide) << shift) >> shift
+
+    return (lambda a, b: ((narrow(a) * narrow(b)) >> high).astype(DTYPES[kind])), kind
+
+
+@row(
+    "mul24", section=SECTION,
+    forms="""
+        lo|hi! .s32|u32 : t = t t
+    """,
+)  # fmt: skip
+@row(
+    "mad24", section=SECTION,
+    forms="""
+        lo|hi! .s32|u32 : t = t t t
+        hi! sat .s32 : t = t t t
+    """,
+)  # fmt: skip
+def mul24(ins: Instruction) -> Op:
+    """24-bit product: bits 0 to 31 (``.lo``) or 16 to 47 (``.hi``)."""
+    product, kind = _product_24(ins)
+    if ins.opcode == "mul24":
+        return Op(product, (kind, kind), (kind,))
+    add: Any = saturated(np.add) if ins.has("sat") else np.add
+    return Op(lambda a, b, c: add(product(a, b), c), (kind, kind, kind), (kind,))
+
+
+@row(
+    "dp4a", section=SECTION,
+    forms="""
+        .u32|s32 .u32|s32 : i32 = t0 t i32
+    """,
+)  # fmt: skip
+@row(
+    "dp2a", section=SECTION,
+    forms="""
+        lo|hi! .u32|s32 .u32|s32 : i32 = t0 t i32
+    """,
+)  # fmt: skip
+def dot_product(ins: Instruction) -> Op:
+    """Four-way byte or two-way half-word dot product, accumulated in 32 bits."""
+    types = ins.types
+    if len(types) != 2 or set(types) - {"s32", "u32"}:
+        raise Unsupported("types other than .u32 and .s32")
+    out = "s32" if "s32" in types else "u32"
+    high = 2 if ins.has("hi") else 0
+
+    def part(x: Any, kind: str, byte: int, size: int) -> Any:
+        # The element of `size` bits at byte offset `byte`, in 64 bits.
+        wide = x.astype(np.int64)
+        shift = np.int64(64 - size)
+        moved = wide << np.int64(64 - size - byte * 8)
+        return (
+            moved >> shift
+            if kind == "s32"
+            else (moved.view(np.uint64) >> np.uint64(64 - size)).view(np.int64)
+        )
+
+    def apply(a: Any, b: Any, c: Any) -> Any:
+        total = c.astype(np.int64)
+        for i in range(4 if ins.opcode == "dp4a" else 2):
+            if ins.opcode == "dp4a":
+                total = total + part(a, types[0], i, 8) * part(b, types[1], i, 8)
+            else:
+                total = total + part(a, types[0], 2 * i, 16) * part(b, types[1], i + high, 8)
+        return total.astype(DTYPES[out])
+
+    return Op(apply, (types[0], types[1], out), (out,))
