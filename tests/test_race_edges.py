@@ -270,6 +270,20 @@ def test_a_warp_barrier_tells_of_its_own_warp_alone(writer: int, schedule: str |
     assert [(h.kind, h.count) for h in found] == ([("raw-race", 1)] if writer == 3 else [])
 
 
+@pytest.mark.parametrize("writer", [3, 70])
+@pytest.mark.parametrize("block", [96, 1024])
+def test_what_some_warps_had_seen_is_kept_for_every_fence(block: int, writer: int) -> None:
+    """However many threads come to it: two warps have met, and the second releases."""
+    source = (
+        f"(volatile int* f, int* d, int* o) {{ int t = threadIdx.x, b = blockIdx.x;"
+        f" if (b == 0 && t == {writer}) d[0] = 1; if (t < 64) sync(1); __threadfence();"
+        " if (b == 0 && t == 40) f[0] = 1;"
+        " if (b == 1 && t == 0) { while (f[0] == 0); __threadfence(); o[0] = d[0]; } }"
+    ).replace("sync(1)", SHORT["sync(1)"])
+    found = races(source, 2, block, 1, 1, 1, schedule="lockstep")
+    assert [(h.kind, h.count) for h in found] == ([("raw-race", 1)] if writer == 70 else [])
+
+
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("reader", [3, 33])
 def test_what_one_lane_acquires_serves_its_warp_alone(reader: int, schedule: str | int) -> None:

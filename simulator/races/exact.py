@@ -13,7 +13,7 @@ from ..memory.site import Site
 from ..memory.spaces import Allocation
 from .accesses import Accesses, Race
 from .book import RaceBook
-from .happens_before import HappensBefore
+from .happens_before import HappensBefore, Seen
 from .locks import Lock
 from .releases import Releases
 from .shadow import Conflict, History, Ordered, Shadow, clash
@@ -151,7 +151,7 @@ class ExactLook:
             )
             if releases.acquiring and not out.all():
                 those = np.flatnonzero(~out & np.isin(own, list(releases.blocks())))
-                known: dict[tuple[int, int], Flat] = {}
+                known: dict[tuple[int, int], Seen] = {}
                 columns = (those, time[those], earlier[those], mine[those], column[those])
                 for i, when, who, me, at in zip(*(c.tolist() for c in columns), strict=True):
                     if (me, at) not in known:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ..geometry import WARP, Flat
 from ..memory.site import Site
+from .happens_before import Seen
 
 
 @dataclass(eq=False, slots=True)
@@ -22,7 +23,7 @@ class Release:
     met: int
     warp: int
     published: tuple[Flat, Flat] | None
-    known: Flat | None
+    known: Seen | None
 
 
 @dataclass(eq=False, slots=True)
@@ -67,7 +68,7 @@ class Fence:
     time: int
     threads: Flat
     wide: bool
-    known: Sequence[Flat] | None
+    known: Sequence[Seen] | None
 
 
 @dataclass(slots=True)
@@ -90,7 +91,7 @@ class StrongAccess:
     turns: Flat
     met: Flat
     warp: Flat
-    known: Sequence[Flat] | None
+    known: Sequence[Seen] | None
     vain: list[bool] | None
 
 

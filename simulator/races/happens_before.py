@@ -8,13 +8,38 @@ through block barriers (kept per pair of warps, transitively), through ``bar.war
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..geometry import EVERY_LANE, WARP, Flat, Geometry, Lanes, Mask, Rows
 
-_MUCH = 1 << 20
-"""Times that are kept with a fence at most: of each thread that fences, for its whole block."""
+
+@dataclass(slots=True)
+class Seen:
+    """Up to when a thread had seen each thread of its block, by its number, at some moment.
+
+    Attributes:
+        warp: The thread's; ``met``: when the warp last met as a whole, ``block``: when the block.
+        warps: Up to when it had seen each warp; ``lanes``: each lane of its own.
+    """
+
+    warp: int
+    met: int
+    block: int
+    warps: Flat | None
+    lanes: Flat | None
+
+    def __getitem__(self, thread: int) -> int:
+        warp, time = thread // WARP, self.block
+        if self.warps is not None:
+            time = max(time, int(self.warps[warp]))
+        if warp == self.warp:
+            time = max(time, self.met)
+            if self.lanes is not None:
+                time = max(time, int(self.lanes[thread % WARP]))
+        return time
 
 
 class HappensBefore:
@@ -129,24 +154,20 @@ class HappensBefore:
         """Whether only some threads of a block have met, so that who has seen what differs."""
         return self._pairs is not None or self._lanes is not None
 
-    def known(self, mine: int, column: int) -> Flat:
-        """Up to when a thread has seen each thread of its block, 1-D."""
-        others = np.arange(self.geometry.threads)
-        warp = mine // WARP
-        seen = np.full(len(others), self.block_time[column])
-        if self._pairs is not None:
-            seen = np.maximum(seen, self._pairs[warp, others // WARP, column])
-        same = others // WARP == warp
-        seen[same] = np.maximum(seen[same], self._warp_time[warp, column])
-        if self._lanes is not None:
-            seen[same] = np.maximum(seen[same], self._lanes[mine, others[same] % WARP, column])
-        return seen
+    def known(self, mine: int, column: int) -> Seen:
+        """Up to when a thread has seen each thread of its block."""
+        warp, pairs, lanes = mine // WARP, self._pairs, self._lanes
+        return Seen(
+            warp, int(self._warp_time[warp, column]), int(self.block_time[column]),
+            None if pairs is None else pairs[warp, :, column].copy(),
+            None if lanes is None else lanes[mine, :, column].copy(),
+        )  # fmt: skip
 
-    def known_by(self, threads: Flat) -> list[Flat] | None:
+    def known_by(self, threads: Flat) -> list[Seen] | None:
         """``known`` of some threads (global numbers), if only parts of blocks have met."""
-        g = self.geometry
-        if not self.partly or len(threads) * g.threads > _MUCH:
+        if not self.partly:
             return None
+        g = self.geometry
         block, thread = np.divmod(threads, g.threads)
         column = np.searchsorted(g.blocks, block)
         who = zip(thread.tolist(), column.tolist(), strict=True)

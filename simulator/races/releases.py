@@ -22,6 +22,7 @@ from ..analysis.steering import Steering
 from ..geometry import Flat
 from ..memory.site import Site
 from .handover import Acquire, Content, Fence, Meeting, Noted, Release, StrongAccess, covers
+from .happens_before import Seen
 from .locks import Lock, Locks
 
 _MUCH = 1 << 20
@@ -47,7 +48,7 @@ class Releases:
         self._lanes = 0
         self._near = np.zeros(everyone if self.acquiring else 0, np.int64)
         self._wide = np.zeros_like(self._near)
-        self._known: dict[int, Flat | None] = {}
+        self._known: dict[int, Seen | None] = {}
         self._published: dict[int, tuple[Flat, Flat]] = {}
         self._barrier: dict[int, int] = {}
         self._contents: dict[int, Content] = {}
@@ -63,7 +64,7 @@ class Releases:
 
     # -- what happens -------------------------------------------------------------------
 
-    def fence(self, threads: Flat, now: int, wide: bool, known: Sequence[Flat] | None) -> None:
+    def fence(self, threads: Flat, now: int, wide: bool, known: Sequence[Seen] | None) -> None:
         """A fence of some threads.
 
         Args:
@@ -84,7 +85,7 @@ class Releases:
 
     def access(
         self, site: Site, places: Flat, threads: Flat, turns: Flat, met: Flat, warp: Flat,
-        known: Sequence[Flat] | None,
+        known: Sequence[Seen] | None,
         vain: Flat | None = None,
     ) -> None:  # fmt: skip
         """A strong access.
@@ -229,7 +230,7 @@ class Releases:
             self._catch_up()
         return set(self._acquired)
 
-    def ordered(self, time: int, thread: int, site: Site, mine: int, known: Flat) -> bool:
+    def ordered(self, time: int, thread: int, site: Site, mine: int, known: Seen) -> bool:
         """Whether an access comes before one that ``mine`` makes now at ``site``.
 
         If it is a lock that brings them in order, ``lock`` says which, and who takes it.
