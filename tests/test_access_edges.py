@@ -151,3 +151,45 @@ def test_compare_and_swap_of_16_bits(space: str) -> None:
     assert out[8:16].tolist() == [500 + t if t % 2 else 900 for t in range(8)]
     assert out[16] in range(901, 909)
     assert (out[16:] == out[16]).all()
+
+
+class Counted:
+    """A function of NumPy that notes how often it is asked for anything."""
+
+    def __init__(self, function: Any) -> None:
+        self.function, self.times = function, 0
+
+    def __call__(self, *args: Any, **more: Any) -> Any:
+        self.times += 1
+        return self.function(*args, **more)
+
+    def __getattr__(self, name: str) -> Any:
+        self.times += 1
+        return getattr(self.function, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("add", "add"), ("min", "minimum"), ("max", "maximum"),
+        ("and", "bitwise_and"), ("or", "bitwise_or"), ("xor", "bitwise_xor"),
+    ],
+)  # fmt: skip
+def test_many_atomics_at_one_place_are_one_step(
+    name: str, function: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not a Python step a lane: a sum of a million elements would take seconds."""
+    counted = Counted(getattr(np, function))
+    monkeypatch.setattr(np, function, counted)
+    kind = "b32" if name in ("and", "or", "xor") else "u32"
+    lanes = np.random.default_rng(3).integers(0, 1 << 20, 1000, np.uint32)
+    a = np.array([0xFFFFF], np.uint32)
+    body = (
+        "add.u64 %d5, %d1, %d3; ld.global.u32 %r1, [%d5];\n"
+        f"atom.global.{name}.{kind} %r2, [%d0], %r1; st.global.u32 [%d4], %r2;"
+    )
+    out = words(1000)
+    launched(body, 1000, [a, lanes, out], checks="none")
+    assert 0 < counted.times < 100
+    line = counted.function.accumulate(np.concatenate([[np.uint32(0xFFFFF)], lanes]))
+    assert [*out, a[0]] == line.tolist()
