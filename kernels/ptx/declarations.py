@@ -21,6 +21,7 @@ class DeclarationParser(OperandParser):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.scope_count = 0
+        self.ahead: set[str] = set()
 
     def variables(
         self, module: dict[str, Variable] | None, external: bool = False
@@ -146,6 +147,26 @@ class DeclarationParser(OperandParser):
             if not self.accept(","):
                 break
         self.expect(";")
+
+    def open_scope(self) -> None:
+        """A nested scope begins; a branch may come before the label that it means."""
+        self.scopes.append({})
+        depth, at = 1, self.at
+        while depth and self.tokens[at].kind != "end":
+            token = self.tokens[at]
+            depth += (token.text == "{") - (token.text == "}")
+            label = token.kind == "word" and self.tokens[at + 1].text == ":"
+            if depth == 1 and label and token.text not in self.scopes[-1]:
+                self.ahead.add(self.declare(token.text))
+            at += 1
+
+    def declare_label(self, name: str) -> str:
+        """As ``declare``, of what ``open_scope`` may have declared."""
+        known = self.scopes[-1].get(name, "")
+        if known not in self.ahead:
+            return self.declare(name)
+        self.ahead.remove(known)
+        return known
 
     def declare(self, name: str) -> str:
         """A name that is unique in the function: nested scopes may repeat one."""

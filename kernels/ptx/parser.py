@@ -168,8 +168,8 @@ class _Parser(DeclarationParser):
             text = token.text
             if text == "{":
                 self.next()
-                self.scopes.append({})
-                self.enter(len(self.scopes))
+                self.enter(len(self.scopes) + 1)
+                self.open_scope()
                 self.block(function)
                 self.scopes.pop()
             elif text == ".reg":
@@ -188,12 +188,12 @@ class _Parser(DeclarationParser):
                 self.directive()
             elif self.tokens[self.at + 1].text == ":" and token.kind == "word":
                 self.at += 2
-                label = self.declare(text)
+                label = self.declare_label(text)
                 if self.peek == ".branchtargets":
                     self.next()
-                    names = [self.name()]
+                    names = [self.resolve(self.name())]
                     while self.accept(","):
-                        names.append(self.name())
+                        names.append(self.resolve(self.name()))
                     self.expect(";")
                     self.branch_targets[label] = tuple(names)
                 elif self.peek == ".callprototype":
