@@ -193,3 +193,69 @@ def test_many_atomics_at_one_place_are_one_step(
     assert 0 < counted.times < 100
     line = counted.function.accumulate(np.concatenate([[np.uint32(0xFFFFF)], lanes]))
     assert [*out, a[0]] == line.tolist()
+
+
+ROUTINE = {
+    "global": "ld.global.u32 %r1, [%d4]; st.global.u32 [%d4], %r1;",
+    "generic": "ld.u32 %r1, [%d4]; st.u32 [%d4], %r1;",
+    "with an offset": "ld.global.u32 %r1, [%d4+128]; ld.u32 %r1, [%d4+4];",
+    "some lanes off": "@%p ld.global.u32 %r1, [%d4+392]; @%p st.u32 [%d4+392], %r1;",
+    "all lanes off": "@%q ld.global.u32 %r1, [%d4+4000]; @%q st.u32 [%d4+4000], %r1;",
+    "local": "ld.u32 %r1, [%d7]; st.u32 [%d7], %r1; ld.u32 %r1, [%d7+4];",
+}
+
+
+@pytest.mark.parametrize("name", [*ROUTINE, "two arrays"])
+def test_lanes_are_told_apart_only_where_they_go_to_several_arrays(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To look at every lane costs a hundred times what the usual access does."""
+    body = (
+        ".local .align 4 .b8 own[16]; setp.lt.u32 %p, %r0, 2; setp.gt.u32 %q, %r0, 99;\n"
+        "mov.u64 %d6, s; add.u64 %d6, %d6, %d3; cvta.shared.u64 %d6, %d6;\n"
+        "mov.u64 %d7, own; cvta.local.u64 %d7, %d7; @%p mov.u64 %d1, %d0; add.u64 %d1, %d1, %d3;\n"
+        + ROUTINE.get(name, "ld.global.u32 %r1, [%d1];")
+    )
+    counted = Counted(np.unique)
+    monkeypatch.setattr(np, "unique", counted)
+    arrays = [words(100), words(100), words(100)]
+    run = launched(body, 32 if name != "some lanes off" else 3, arrays, checks={"memory"})
+    assert run.hazards == []
+    assert (counted.times > 0) == (name == "two arrays")
+
+
+def test_generic_addresses_of_shared_memory_are_no_special_case(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    body = (
+        "mov.u64 %d6, s; add.u64 %d6, %d6, %d3; GENERIC\n"
+        "st.u32 [%d6], %r0; ld.u32 %r1, [%d6]; ld.u32 %r1, [%d6+4]; @%p st.u32 [%d6+4], %r1;"
+    )
+    direct = body.replace("GENERIC", "").replace("ld.", "ld.shared.").replace("st.", "st.shared.")
+    times = []
+    for text in (direct, body.replace("GENERIC", "cvta.shared.u64 %d6, %d6;")):
+        counted = Counted(np.unique)
+        monkeypatch.setattr(np, "unique", counted)
+        run = launched(f"setp.lt.u32 %p, %r0, 9;\n{text}", 32, [words(1)] * 3, checks={"memory"})
+        monkeypatch.undo()
+        assert run.hazards == []
+        times.append(counted.times)
+    assert times[0] == times[1]
+
+
+@pytest.mark.parametrize(("step", "often"), [(0, False), (4, True)])
+def test_an_address_is_looked_at_once_while_it_stays(
+    step: int, often: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = (
+        "mov.u32 %r2, 0; mov.u64 %d5, %d4;\nLOOP: ld.global.u32 %r1, [%d5];\n"
+        "add.u32 %r2, %r2, 1; setp.lt.u32 %p, %r2, 200;\n"
+        + (f"add.u64 %d5, %d5, {step};\n" if step else "")
+        + "@%p bra LOOP;"
+    )
+    counted = Counted(np.minimum)
+    monkeypatch.setattr(np, "minimum", counted)
+    run = launched(body, 32, [words(1), words(1), words(300)], checks={"memory"})
+    assert run.hazards == []
+    assert (counted.times >= 200) == often
+    assert often or counted.times < 50
