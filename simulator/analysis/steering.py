@@ -159,7 +159,7 @@ class Steering:
                     if role.row.generic:
                         given = named_space(ins) in ("shared", "local")
                     elif site is not None and not role.parameter:
-                        if site.kind == "store":  # a pointer that is kept in memory
+                        if site.access == "store":  # a pointer that is kept in memory
                             stored = (r for r in role.reads if r != role.base)
                             if any((function.name, r) in near for r in stored):
                                 near.add(_SPILLED)
@@ -198,11 +198,11 @@ class Steering:
         if role.row.flow is Flow.CALL:
             return self._call(function, ins, held)
         site = self.site_of.get(id(ins))
-        if site is not None and site.kind == "load" and not role.parameter:
+        if site is not None and site.access == "load" and not role.parameter:
             if self._followed(site, ins) and _touches(_place(site, function), held):
                 return {(name, written) for written in role.writes}
             return set()
-        if site is not None and site.kind != "load" and not role.parameter:
+        if site is not None and site.access != "load" and not role.parameter:
             if any((name, read) in held for read in role.reads if read != role.base):
                 space, place = _place(site, function)
                 return {(f"[{space}]", place)} if self._followed(site, ins) else set()

@@ -45,7 +45,7 @@ def depends_on_data(program: Program, spaces: Spaces) -> Instruction | None:
                         tainted.add(key)
                         changed = True
                 site = site_of.get(id(ins))
-                if site and site.kind == "store" and _stores(function, ins, tainted):
+                if site and site.access == "store" and _stores(function, ins, tainted):
                     new = spaces(site) - {"global"} - memories
                     changed |= bool(new)
                     memories |= new
@@ -95,10 +95,10 @@ def _tainted_by(
 ) -> list[tuple[str, str]]:  # fmt: skip
     role = roles(ins)
     site = site_of.get(id(ins))
-    if site is not None and site.kind != "store":
+    if site is not None and site.access != "store":
         if site.space == "const":
             return []
-        if spaces(site) & ({"global"} | memories) or site.kind == "atomic":
+        if spaces(site) & ({"global"} | memories) or site.access == "atomic":
             return [(function.name, name) for name in role.writes]
         return []
     if role.parameter in {p.name for p in function.params} and function.is_entry:

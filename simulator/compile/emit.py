@@ -221,10 +221,10 @@ class Emitter:
         if step.guard:
             guard, mask = self.source(step.guard), self.fresh()
             self.emit(f"{mask} = both(M, {guard}) if {guard}.ndim else M")
-        statement = f"{site.kind}_{site.number}({base}, {mask}{values})"
+        statement = f"{site.access}_{site.number}({base}, {mask}{values})"
         names, rest = self.receive(step.targets)
         if names:
-            statement = f"{names}{',' if site.kind == 'load' else ''} = {statement}"
+            statement = f"{names}{',' if site.access == 'load' else ''} = {statement}"
         if guard:  # a uniform false guard must not touch memory
             if names:
                 zero = self.constant(DTYPES[site.type].type(0))

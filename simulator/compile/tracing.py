@@ -98,7 +98,7 @@ class Tracing:
         given = tuple(map(_read, step.sources))
         if step.sources:
             outputs += [-1] * len(step.sources)
-        watch = self.watch(step, step.site.kind, told + step.sources, tuple(outputs), given)
+        watch = self.watch(step, step.site.access, told + step.sources, tuple(outputs), given)
         moves = [
             Move(step.instruction, step.guard, (target,), (source,))
             for target, source in zip(step.targets, told, strict=True)

@@ -96,7 +96,7 @@ def run_batches(
     accesses = [Access(site, memories) for site in program.sites]
     specials = SpecialRegisters()
     names = dict(VOCABULARY)
-    names |= {f"{a.site.kind}_{a.site.number}": getattr(a, a.site.kind) for a in accesses}
+    names |= {f"{a.site.access}_{a.site.number}": getattr(a, a.site.access) for a in accesses}
     names |= _parameters(program, allocations[PARAMETERS])
     names |= {"S": specials, "trace": all_of(told.traced)}
     names |= {"tally": all_of(told.arithmetic), "fence": all_of(told.fence)}

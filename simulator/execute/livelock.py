@@ -286,7 +286,7 @@ def cycle(machine: Machine, number: int) -> list[Instruction]:
     blocks = [machine.program.blocks[n] for n in sorted(loop)]
     instructions = [ins for block in blocks for ins in block.block.instructions]
     sites = [s for s in machine.program.sites if s.block in loop and s.counted]
-    polls = [s for s in sites if s.kind != "store" and s.space not in ("local", "const")]
+    polls = [s for s in sites if s.access != "store" and s.space not in ("local", "const")]
     first = [s.instruction for s in polls if s.instruction.location]
     functions = {s.function for s in polls}  # without lines, as NVRTC's own: where it is called
     first += [i for i in instructions if callee(i) in functions]

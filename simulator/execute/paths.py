@@ -33,8 +33,8 @@ class Map:
     def __init__(self, program: Program) -> None:
         blocks = self.blocks = program.blocks
         shared = [site for site in program.sites if site.counted and site.space != "local"]
-        self.writers = {site.block for site in shared if site.kind != "load"}
-        self.pollers = {site.block for site in shared if site.kind == "atomic" or site.strong}
+        self.writers = {site.block for site in shared if site.access != "load"}
+        self.pollers = {site.block for site in shared if site.access == "atomic" or site.strong}
         self._calls = [b.number for b in blocks if b.kind == "call"]
         barriers = [b.number for b in blocks if b.kind == "barrier"]
         self.after = self._ways()

@@ -130,11 +130,11 @@ class Findings(Observer):
         kind = KINDS[name]
         at = spot(home, relative, site, self.layout, self.functions)
         words = {
-            "verb": VERBS[site.kind], "place": at.text, "extent": at.extent,
-            "space": site.space, "width": site.width,
+            "verb": VERBS[site.access], "place": at.text, "extent": at.extent,
+            "space": site.space, "width": site.nbytes,
         }  # fmt: skip
         self._add(
-            kind, ROLES[site.kind], site.instruction, count, thread, block,
+            kind, ROLES[site.access], site.instruction, count, thread, block,
             site.space if kind.by_instruction else at.space, at.variable, at.element, words,
             "nowhere" if home is None else "",
         )  # fmt: skip
@@ -158,7 +158,7 @@ class Findings(Observer):
         """Reads of global memory that is as ``cudaMalloc`` left it."""
         element = int(elements[0])
         self._unwritten(site, name).update(np.unique(elements).tolist())
-        role, place = ROLES[site.kind], f"global {name}[{element}]"
+        role, place = ROLES[site.access], f"global {name}[{element}]"
         self._unset(role, site, place, "global", name, element, thread, column)
 
     def _unset(

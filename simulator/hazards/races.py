@@ -53,7 +53,7 @@ class RaceHazards:
         sides = group.sides if group.in_order else group.sides[::-1]
         involved = tuple(
             self.sources.part(
-                ROLES[self.sites[site].kind],
+                ROLES[self.sites[site].access],
                 [self.sites[n].instruction for n in (site, *sorted(side - {site}))],
                 *g.place(number % group.threads, number // group.threads),
             )
@@ -99,9 +99,9 @@ class RaceHazards:
             for other in self.book.groups.values()
             if other.reads and (other.space, other.name) == (group.space, group.name)
             for number in other.sides[1]
-            if self.sites[number].kind == "load"
+            if self.sites[number].access == "load"
         }
-        writes = [n for side in group.sides for n in side if self.sites[n].kind == "store"]
+        writes = [n for side in group.sides for n in side if self.sites[n].access == "store"]
         return any(
             self.steering.flows(self.sites[read], self.sites[write])
             for read in sorted(reads)

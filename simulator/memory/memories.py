@@ -100,8 +100,8 @@ class Memories:
         self, site: Site, base: Addresses, low: int, high: int, bits: int
     ) -> tuple[PlaceIndex, str, Addresses] | None:
         """The usual case: every lane in one array or one space, aligned."""
-        offset, width = site.offset, site.width
-        if (bits | low + offset) & (width - 1):
+        offset, nbytes = site.offset, site.nbytes
+        if (bits | low + offset) & (nbytes - 1):
             return None
         space = site.space
         if space == "generic":
@@ -115,16 +115,16 @@ class Memories:
                 low, high = low - start, high - start
         if space in ("shared", "local"):
             memory = self.shared if space == "shared" else self.local
-            if low + offset < 0 or high + offset + width > memory.nbytes:
+            if low + offset < 0 or high + offset + nbytes > memory.nbytes:
                 return None
             address = base + np.int64(offset) if offset else base
             return ColumnIndex(memory, address, site.type, site.count), space, base
         allocation = self.allocations.get(array_number(low + offset))
         if allocation is None or low + offset < allocation.base:
             return None
-        if high + offset + width > allocation.end:
+        if high + offset + nbytes > allocation.end:
             return None
-        if site.kind != "load" and not allocation.writable:
+        if site.access != "load" and not allocation.writable:
             return None
         relative = base - np.int64(allocation.base - offset)
         return GlobalIndex(allocation, relative, site.type, site.count), "global", base
@@ -138,9 +138,9 @@ class Memories:
         left = np.ones(shape, bool) if mask is None else np.broadcast_to(mask, shape).copy()
         parts: list[tuple[Mask, PlaceIndex]] = []
         events: list[Part] = []
-        aligned = (address & np.int64(site.width - 1)) == 0
+        aligned = (address & np.int64(site.nbytes - 1)) == 0
         for home, start, end, make in self._places(site, address, left):
-            inside = left & (address >= start) & (address <= end - site.width)
+            inside = left & (address >= start) & (address <= end - site.nbytes)
             good = inside & aligned
             if good.any():
                 index, space, local = make(address)
@@ -187,7 +187,7 @@ class Memories:
                 allocation = self.allocations.get(int(number))
                 if allocation is None:
                     continue
-                if site.kind != "load" and not allocation.writable:
+                if site.access != "load" and not allocation.writable:
                     inside = lanes & (address >= allocation.base) & (address < allocation.end)
                     if inside.any():
                         relative = address - allocation.base

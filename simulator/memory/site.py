@@ -20,7 +20,7 @@ class Site:
 
     Attributes:
         number: Its place among the program's accesses.
-        kind: ``load``, ``store`` or ``atomic``.
+        access: ``load``, ``store`` or ``atomic``.
         space: The state space, or ``generic`` if only the address tells.
         type: PTX type of one element.
         count: Elements a thread: 1, 2, 4 or 8.
@@ -35,7 +35,7 @@ class Site:
     number: int
     instruction: Instruction
     function: str
-    kind: str
+    access: str
     space: str
     type: str
     count: int
@@ -49,12 +49,12 @@ class Site:
     @property
     def volatile(self) -> bool:
         """``ld.volatile``, ``st.volatile``: strong in PTX, but no promise of CUDA C++."""
-        return self.kind != "atomic" and "volatile" in self.instruction.modifiers
+        return self.access != "atomic" and "volatile" in self.instruction.modifiers
 
     @property
     def strong(self) -> bool:
         """Whether it is a strong operation (PTX ISA, "Memory Consistency Model")."""
-        return self.kind == "atomic" or not _STRONG.isdisjoint(self.instruction.modifiers)
+        return self.access == "atomic" or not _STRONG.isdisjoint(self.instruction.modifiers)
 
     @property
     def narrow(self) -> bool:
@@ -82,7 +82,7 @@ class Site:
         return int(DTYPES[self.type].itemsize)
 
     @property
-    def width(self) -> int:
+    def nbytes(self) -> int:
         """Bytes a thread accesses."""
         return self.size * self.count
 
@@ -95,7 +95,7 @@ def _param_space(ins: Instruction, function: Function) -> str:
     return "local"
 
 
-def make_site(ins: Instruction, number: int, kind: str, function: Function, block: int) -> Site:
+def make_site(ins: Instruction, number: int, access: str, function: Function, block: int) -> Site:
     """The site of a memory instruction.
 
     Raises:
@@ -112,13 +112,13 @@ def make_site(ins: Instruction, number: int, kind: str, function: Function, bloc
     if not ins.types or ins.types[-1] not in DTYPES or ins.types[-1] == "pred":
         raise Unsupported("no memory type")
     operation = ""
-    if kind == "atomic":
+    if access == "atomic":
         operation = next((w for w in words if w in ATOMICS), "")
         if not operation or count > 1:
             raise Unsupported("this atomic operation")
         if ins.types[-1] in ("f16", "f16x2", "bf16", "bf16x2") and operation != "exch":
             raise Unsupported(f"an atomic on .{ins.types[-1]}")
     return Site(
-        number, ins, function.name, kind, space, ins.types[-1], count, block,
+        number, ins, function.name, access, space, ins.types[-1], count, block,
         operation, bool(roles(ins).form.results), counted,
     )  # fmt: skip

@@ -175,7 +175,7 @@ class TrafficCounter(Observer):
         (CUDA C++ Programming Guide, "Local Memory".) An element wider than a word is
         judged as if its words were neighbours.
         """
-        size = max(site.width, 4)
+        size = max(site.nbytes, 4)
         local = address + np.int64(site.offset)
         inside = local % np.int64(size)
         lane = self._shape.thread_ids.astype(np.int64)
@@ -183,7 +183,7 @@ class TrafficCounter(Observer):
 
     def _pattern(self, site: Site, space: str, relative: Any, mask: Any, start: int) -> Any:
         key = (
-            space, site.width, site.kind == "load", start, relative.shape, relative.tobytes(),
+            space, site.nbytes, site.access == "load", start, relative.shape, relative.tobytes(),
             None if mask is None else (mask.shape, mask.tobytes()),
         )  # fmt: skip
         found = self.known.get(key)
@@ -242,20 +242,20 @@ class TrafficCounter(Observer):
         lanes = lanes[lanes[:, 0] != OFF]
         live = lanes != OFF
         accesses = int(np.count_nonzero(live))
-        distinct = int(np.count_nonzero(_fresh(lanes) & live)) * site.width
+        distinct = int(np.count_nonzero(_fresh(lanes) & live)) * site.nbytes
         sectors = passes = conflicts = ideal = 0
         if space == "shared":
-            passes, conflicts = wavefronts(in_order, site.width, site.kind == "load")
+            passes, conflicts = wavefronts(in_order, site.nbytes, site.access == "load")
         else:
             numbers = np.where(live, lanes // SECTOR, OFF)
             sectors = int(np.count_nonzero(_fresh(numbers) & live))
-            touched = np.count_nonzero(_fresh(lanes) & live, axis=1) * site.width
+            touched = np.count_nonzero(_fresh(lanes) & live, axis=1) * site.nbytes
             ideal = int((-(-touched // SECTOR)).sum())
         return np.array(
             [
                 len(lanes),
                 accesses,
-                accesses * site.width,
+                accesses * site.nbytes,
                 distinct,
                 sectors,
                 passes,

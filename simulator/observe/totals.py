@@ -171,7 +171,7 @@ def collect(
     for site in program.sites:
         for space, cost in traffic.traffic(site).items():
             where = "const" if site.space == "const" else space
-            name = f"{where}_{site.kind}"
+            name = f"{where}_{site.access}"
             for counters in targets(site.instruction):
                 setattr(counters, name, getattr(counters, name) + cost)
     ordered = [lines[key] for key in sorted(lines)]

@@ -251,14 +251,14 @@ class Trace(Observer):
         assert site is not None
         threads: Any = None
         written: Any = None
-        if site.kind != "load":
+        if site.access != "load":
             full = np.broadcast_to(where, self.geometry.shape)
             on = np.broadcast_to(np.bool_(True) if mask is None else mask, full.shape)
             threads, written = self._threads[on], full[on]
-        for byte in range(0, site.width, min(found.size, site.width)):
-            if site.kind != "store":
+        for byte in range(0, site.nbytes, min(found.size, site.nbytes)):
+            if site.access != "store":
                 _add(found.reads, (chosen + byte) // found.size, weight)
-            if site.kind != "load":
+            if site.access != "load":
                 _add(found.writes, (chosen + byte) // found.size, weight)
                 element = (written + byte) // found.size
                 inside = (element >= 0) & (element < len(found.owner))

@@ -54,14 +54,14 @@ class GlobalCheck(Observer):
             return
         g = self.findings.geometry
         lanes = flatten(g, site, event.address, event.mask, g.columns)
-        places = (lanes.address - home.base)[:, None] + np.arange(site.width)
-        if site.kind != "store":
+        places = (lanes.address - home.base)[:, None] + np.arange(site.nbytes)
+        if site.access != "store":
             missing = home.missing[places]
             bad = np.flatnonzero(missing.any(axis=1))
             if bad.size:
                 elements = places[missing] // site.size
                 self.findings.unset(site, home.name, elements, lanes.thread[bad], lanes.column[bad])
-        if site.kind != "load":
+        if site.access != "load":
             home.missing[places] = False
 
 
@@ -97,8 +97,8 @@ class LocalCheck(Observer):
                 here = full == row
                 lanes = here if mask is None else here & mask
             first = (row + site.offset) // self.granule
-            for granule in range(first, first + max(1, site.width // self.granule)):
-                if site.kind == "load":
+            for granule in range(first, first + max(1, site.nbytes // self.granule)):
+                if site.access == "load":
                     self._read(site, granule, lanes)
                 else:
                     self._write(granule, lanes)

@@ -81,6 +81,6 @@ def flatten(
     return Accesses(thread, column, flat + np.int64(site.offset))
 
 
-def width_of(*values: Lanes | None) -> int:
+def columns_of(*values: Lanes | None) -> int:
     """Number of block columns that a set of addresses and masks distinguish."""
     return max(v.shape[3] if v is not None and v.ndim else 1 for v in values)

@@ -114,9 +114,9 @@ class RaceBook:
         one, other = race.other, race.site
         earlier, later = conflict.earlier[at], conflict.later[at]
         name = self._named(race, int(conflict.place[at[0]]))
-        reads = "load" in (one.kind, other.kind)
+        reads = "load" in (one.access, other.access)
         turn = self.order.first(one, other, race.distance)
-        if one.kind == "load" or (not reads and _after(one, other, turn)):
+        if one.access == "load" or (not reads and _after(one, other, turn)):
             one, other, earlier, later, turn = other, one, later, earlier, not turn
         same = one.line == other.line
         if same and not reads:

@@ -205,14 +205,14 @@ class RaceCheck(Observer):
         assert shadow is not None
         lanes = flatten(g, site, event.address, event.mask, g.columns)
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
-        for part in range(max(1, site.width // self.granule)):
+        for part in range(max(1, site.nbytes // self.granule)):
             place = (lanes.address // self.granule + part) * g.columns + lanes.column
-            if self.initialised and site.kind != "store":
+            if self.initialised and site.access != "store":
                 missing = ~self.written[place]
                 if missing.any():
                     at = np.flatnonzero(missing)
                     self.unwritten.add(site, lanes, at, place[at], thread[at], self.now)
-            if site.kind != "load":
+            if site.access != "load":
                 self.written[place] = True
             if self.races:
                 self.exact.look_up(shadow, event, self.now, lanes, place, thread, part)
@@ -230,7 +230,7 @@ class RaceCheck(Observer):
             return
         lanes = flatten(g, site, event.address, event.mask, g.columns)
         places = (lanes.address - home.base) // self.granule
-        parts = max(1, site.width // self.granule)
+        parts = max(1, site.nbytes // self.granule)
         if closer is False:
             thread = g.blocks[lanes.column] * g.threads + lanes.thread
             for part in range(parts):

@@ -116,7 +116,7 @@ class ExactLook:
 
     def polled(self, one: Site, other: Site) -> bool:
         """A flag that one thread writes and another only looks at, both ``volatile``."""
-        return any(site.kind == "load" and self.steering.polls(site) for site in (one, other))
+        return any(site.access == "load" and self.steering.polls(site) for site in (one, other))
 
     def _write_down(
         self, event: Event, other: Site, how: str, races: Callable[[str], Iterator[Conflict]],

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..geometry import Addresses, Flat, Geometry, Lanes, Mask
 from ..memory.site import Site
-from .accesses import SHARED, Accesses, LookCloser, flatten, width_of
+from .accesses import SHARED, Accesses, LookCloser, columns_of, flatten
 from .happens_before import HappensBefore
 from .shadow import Shadow, clash
 
@@ -66,7 +66,7 @@ class Intervals:
         self.state = following
 
     def _wide(self, pending: list[_Told]) -> int:
-        return max(width_of(a, m) for _, a, m in pending)
+        return max(columns_of(a, m) for _, a, m in pending)
 
     def _token(self, value: Lanes | None) -> Hashable:
         """Something small that is equal for equal arrays."""
@@ -127,11 +127,11 @@ class Intervals:
             mine = lanes.thread[which]
             return happens_before.ordered(time, earlier % threads, mine, lanes.column[which])
 
-        for part in range(max(1, site.width // owner.granule)):
+        for part in range(max(1, site.nbytes // owner.granule)):
             place = (lanes.address // owner.granule + part) * columns + lanes.column
-            if owner.initialised and site.kind != "store" and not written[place].all():
+            if owner.initialised and site.access != "store" and not written[place].all():
                 raise LookCloser(SHARED)
-            if site.kind != "load":
+            if site.access != "load":
                 written[place] = True
             if not owner.races:
                 continue

@@ -69,7 +69,7 @@ class Locks:
     def held(self, acquire: Acquire, release: Release, time: int, thread: int) -> Lock | None:
         """Both held the lock: in the other order, the one asking would have to let it go well."""
         place = acquire.content.place
-        if acquire.site.kind != "atomic" or release.thread != thread:
+        if acquire.site.access != "atomic" or release.thread != thread:
             return None
         takes = self._takes.get(thread, {}).get(place, ())
         if any(take.turn < time for take in takes) and time < release.end - 1:
@@ -82,7 +82,7 @@ class Locks:
         It came first this time; had it come second, nothing would have brought it what the
         first had done. So it races, whoever comes first.
         """
-        if release.thread != thread or acquire.site.kind != "atomic":
+        if release.thread != thread or acquire.site.access != "atomic":
             return False
         takes = self._takes.get(thread, {}).get(acquire.content.place, ())
         last = next((take for take in reversed(takes) if take.turn < time), None)

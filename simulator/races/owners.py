@@ -49,7 +49,7 @@ class Owners:
             owner[place[state == 0]] = code
             bad = (state != 0) & (state != code) & (state != mine)
             self._contest(place[bad])
-            if site.kind != "load":
+            if site.access != "load":
                 self.written[place[state > 0]] = True
             return
         free = state == 0
@@ -57,7 +57,7 @@ class Owners:
             owner[place[free]] = mine[free]
             state = owner[place]
         other = state != mine
-        if site.kind == "load":
+        if site.access == "load":
             if other.any():
                 at = place[other]
                 shared = (state[other] == _READERS) | ((state[other] > 0) & ~self.written[at])

@@ -32,14 +32,14 @@ class ProgramOrder:
         """Whether one instruction is named before the other."""
         if one is other:
             return True
-        reading = (one.kind == "load") != (other.kind == "load")
+        reading = (one.access == "load") != (other.access == "load")
         ways = ("all", distance) if distance == "block" else (distance, "all")
         for i, way in enumerate(ways):
             there, back = self._leads(one, other, way), self._leads(other, one, way)
             if there != back:
                 return there
             if there and reading and (i == 0) == (distance != "block"):
-                return one.kind != "load"
+                return one.access != "load"
         return self._text(one) < self._text(other)
 
     def _text(self, site: Site) -> tuple[object, ...]:
@@ -47,7 +47,7 @@ class ProgramOrder:
         at = (site.block, self._position.get(id(site.instruction), 0), site.number)
         if location is None:
             return "", 0, *at
-        return location.file, location.line, site.kind == "load", *at
+        return location.file, location.line, site.access == "load", *at
 
     def _leads(self, one: Site, other: Site, way: str) -> bool:
         if one.block == other.block:

@@ -29,7 +29,7 @@ class QuickLook:
             LookCloser: It may race.
         """
         number, site = event.home.number, event.site
-        use = "read" if site.kind == "load" else "written"
+        use = "read" if site.access == "load" else "written"
         if site.strong and not site.narrow and not site.volatile:
             use = f"strong {site.size}"
         self._use(number, use)
@@ -67,7 +67,7 @@ class QuickLook:
         places = (lanes.address - home.base) // self.granule
         if not all_different(places, len(touched)):
             raise LookCloser(home.number)
-        for part in range(max(1, site.width // self.granule)):
+        for part in range(max(1, site.nbytes // self.granule)):
             where = places + part
             if touched[where].any():
                 raise LookCloser(home.number)

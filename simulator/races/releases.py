@@ -41,7 +41,7 @@ class Releases:
         self.acquiring = {
             site.number
             for site in steering.program.sites
-            if site.strong and site.kind != "store" and steering.steers(site)
+            if site.strong and site.access != "store" and steering.steers(site)
         }
         self.fences = False
         self._noted: list[Noted] = []
@@ -188,9 +188,9 @@ class Releases:
             content = self._contents.get(place)
             if reads:
                 self._read(site, place, thread, turn, content)
-            if site.kind == "load" or (event.vain and event.vain[i]):
+            if site.access == "load" or (event.vain and event.vain[i]):
                 continue
-            if content is None or site.kind == "store":
+            if content is None or site.access == "store":
                 content = self._contents[place] = Content(place)
             near, wide = int(self._near[thread]), int(self._wide[thread])
             known = self._known.get(thread)
@@ -208,7 +208,7 @@ class Releases:
     def _read(
         self, site: Site, place: int, thread: int, turn: int, content: Content | None
     ) -> None:
-        if site.kind == "atomic":
+        if site.access == "atomic":
             self._locks.take(site, place, thread, turn)
         if content is None or not content.releases:
             return

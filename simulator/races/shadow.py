@@ -31,7 +31,7 @@ def clash(one: Site, other: Site) -> str:
     the scope of one is its block. ``volatile``: both are, which is strong to PTX alone.
     (PTX ISA, "Memory Consistency Model": morally strong operations.)
     """
-    if one.kind == other.kind == "load":
+    if one.access == other.access == "load":
         return ""
     if not (one.strong and other.strong):
         return "race"
@@ -79,7 +79,7 @@ class History:
         self.site = site
         self.keys = np.zeros(0, np.int64)
         self.times = np.zeros(0, np.int64)
-        self.values = None if site.kind == "load" else np.zeros(0, np.uint64)
+        self.values = None if site.access == "load" else np.zeros(0, np.uint64)
         self.varied = np.zeros(0, bool)
         self.varied_far = np.zeros(0, bool)
 

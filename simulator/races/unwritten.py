@@ -40,7 +40,7 @@ class Unwritten:
             left = np.ones(len(place), bool)
             if not happens_before.partly:  # else a barrier of a part may have ordered them
                 for history in shadow.histories.values():
-                    if history.site.kind != "load":
+                    if history.site.access != "load":
                         left &= ~shadow.others_since(history, place, thread, now)
             if left.any():
                 self.report(site, address[left], number[left], column[left])

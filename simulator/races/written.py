@@ -22,14 +22,14 @@ def written(event: Event, lanes: Accesses, g: Geometry, offset: int, granule: in
         granule: Bytes of a location.
     """
     site = event.site
-    if event.values is None or site.kind == "load":
+    if event.values is None or site.access == "load":
         return None
 
     def pick(value: Lanes) -> Flat:
         full = np.broadcast_to(value, g.shape).reshape(g.threads, g.columns)
         return np.ascontiguousarray(full[lanes.thread, lanes.column])
 
-    if site.kind == "atomic":
+    if site.access == "atomic":
         return _quiet(site, [pick(value) for value in event.values])
     mine = pick(event.values[min(offset // site.size, len(event.values) - 1)])
     bits = mine.view(f"u{mine.dtype.itemsize}").astype(np.uint64)
@@ -46,19 +46,19 @@ def compare(
     lane, entry = conflict.lane, conflict.entry
     count = len(lane)
     nothing = np.zeros(count, bool)
-    if site.kind == "load":
-        if other.kind == "atomic" and history is not None:
+    if site.access == "load":
+        if other.access == "atomic" and history is not None:
             assert history.values is not None
             return ~nothing, (history.values[entry] == 1) & ~history.varied_far[entry]
         return ~nothing, nothing
     assert values is not None
-    if site.kind == other.kind == "store":
+    if site.access == other.access == "store":
         if history is None or history.values is None:
             theirs = values[conflict.entry]
             return values[lane] != theirs, nothing
         varied = history.varied_far if distance == "block" else history.varied
         return (values[lane] != history.values[entry]) | varied[entry], nothing
-    if site.kind == "atomic" and other.kind == "load":
+    if site.access == "atomic" and other.access == "load":
         return ~nothing, values[lane] == 1
     return ~nothing, nothing
 

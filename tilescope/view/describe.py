@@ -91,7 +91,7 @@ class Text:
         if item.kind == "value" and ins.line in self.addresses:
             made["address"] = True
         if site is not None:
-            made |= {"space": site.space, "width": site.width, "size": site.size}
+            made |= {"space": site.space, "width": site.nbytes, "size": site.size}
             made["operation"] = site.operation
         return made
 

@@ -148,7 +148,7 @@ class _Packer:
         lanes = np.full((warps * WARP, columns), OFF)
         lanes[: len(address)] = np.where(there & on, address, OFF)
         requests = lanes.reshape(warps, WARP, columns).transpose(0, 2, 1).reshape(-1, WARP)
-        figures = np.stack(bank_passes(requests, site.width, site.kind == "load"))
+        figures = np.stack(bank_passes(requests, site.nbytes, site.access == "load"))
         return self.pool.add(shrink(figures.reshape(1, 3, warps, columns).astype(np.uint8)))
 
     def typed(self, value: Any, watched: Watched, event: Event) -> Any:

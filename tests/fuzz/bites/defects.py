@@ -67,8 +67,8 @@ BITES = (
         (
             (
                 "simulator/memory/memories.py",
-                "if low + offset < 0 or high + offset + width > memory.nbytes:",
-                "if high + offset + width > memory.nbytes:",
+                "if low + offset < 0 or high + offset + nbytes > memory.nbytes:",
+                "if high + offset + nbytes > memory.nbytes:",
             ),
         ),
     ),
@@ -160,7 +160,7 @@ BITES = (
         (
             (
                 "simulator/memory/site.py",
-                'return self.kind != "atomic" and "volatile" in self.instruction.modifiers',
+                'return self.access != "atomic" and "volatile" in self.instruction.modifiers',
                 "return False",
             ),
         ),
