@@ -32,7 +32,7 @@ _KEPT = ("shared", "local", "generic")
 
 
 @dataclass(frozen=True)
-class _Reach:
+class _Steered:
     """What a value gets to: registers and memory, branches, and accesses by guard or address."""
 
     held: frozenset[Key]
@@ -54,7 +54,7 @@ class Steering:
         self.functions = {b.function.name: b.function for b in self.blocks}
         self.site_of = {id(site.instruction): site for site in program.sites}
         self.paths = Paths(self.blocks, lambda block, to: True)
-        self._reach: dict[int, _Reach] = {}
+        self._steered: dict[int, _Steered] = {}
         self._nearest = deciders(self.blocks)
         self._deciders: dict[int, set[int]] = {}
         self._after: dict[int, frozenset[int]] = {}
@@ -62,13 +62,13 @@ class Steering:
 
     def polls(self, site: Site) -> bool:
         """Whether a value read is looked at: a branch or a guard depends on it."""
-        reach = self._of(site)
-        return bool(reach.branches or reach.guards)
+        steered = self._of(site)
+        return bool(steered.branches or steered.guards)
 
     def steers(self, site: Site) -> bool:
         """Whether a branch, guard or address depends on what a site reads."""
-        reach = self._of(site)
-        return bool(reach.branches or reach.accesses)
+        steered = self._of(site)
+        return bool(steered.branches or steered.accesses)
 
     def flows(self, read: Site, write: Site) -> bool:
         """Whether what one site reads is part of what another stores."""
@@ -79,33 +79,33 @@ class Steering:
         return any((write.function, name) in held for name in role.reads if name != role.base)
 
     def guards(self, read: Site, access: Site) -> bool:
-        """Whether an access happens only as what a site reads has decided.
+        """Whether an access happens only as what a site reads has steered.
 
         A branch on the value decides on it, or a loop goes on until the value is right and
         the access comes after; or its own guard or address is made of the value.
         """
         if read is access:
             return False
-        reach = self._of(read)
-        if access.number in reach.accesses:
+        steered = self._of(read)
+        if access.number in steered.accesses:
             return True
-        if not reach.branches:
+        if not steered.branches:
             return False
         at = access.block
         if at not in self._deciders:
             self._deciders[at] = set().union(*self._nearest(at))
-        if self._deciders[at] & reach.branches:
+        if self._deciders[at] & steered.branches:
             return True
-        return any(at in self._reachable(b) for b in reach.branches & self._loop_exits())
+        return any(at in self._reachable(b) for b in steered.branches & self._loop_exits())
 
     # -- where a value goes -----------------------------------------------------------
 
-    def _of(self, site: Site) -> _Reach:
-        if site.number not in self._reach:
-            self._reach[site.number] = self._follow(site)
-        return self._reach[site.number]
+    def _of(self, site: Site) -> _Steered:
+        if site.number not in self._steered:
+            self._steered[site.number] = self._follow(site)
+        return self._steered[site.number]
 
-    def _follow(self, site: Site) -> _Reach:
+    def _follow(self, site: Site) -> _Steered:
         held: set[Key] = {(site.function, name) for name in roles(site.instruction).writes}
         size = -1
         while size != len(held):
@@ -133,7 +133,9 @@ class Steering:
                         accesses.add(other.number)
                 elif not role.flow.comes_back and any((name, read) in held for read in role.reads):
                     branches.add(block.number)
-        return _Reach(frozenset(held), frozenset(branches), frozenset(accesses), frozenset(guards))
+        return _Steered(
+            frozenset(held), frozenset(branches), frozenset(accesses), frozenset(guards)
+        )
 
     def _followed(self, site: Site, ins: Instruction) -> bool:
         """Whether an access may be to shared or local memory."""

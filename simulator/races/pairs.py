@@ -96,12 +96,12 @@ def count_all(ones: Sequence[Flat], others: Sequence[Flat], threads: int) -> dic
         everybody = _product(one, other, np.zeros_like)
         in_blocks = _product(one, other, lambda t: t // threads)
         in_warps = _product(one, other, lambda t: (t // threads << 8) + t % threads // WARP)
-        for reach, pairs in (
+        for distance, pairs in (
             ("lane", in_warps),
             ("warp", in_blocks - in_warps),
             ("block", everybody - in_blocks),
         ):
-            total[reach] = (total[reach] or 0) + pairs
+            total[distance] = (total[distance] or 0) + pairs
     return total
 
 

@@ -16,7 +16,7 @@ AREAS = {
     "barriers": ("simulator/execute/barriers.py", "simulator/execute/divergence.py"),
     "races": ("simulator/races/detector.py", "simulator/races/exact.py"),
     "intervals": ("simulator/races/intervals.py",),
-    "order": ("simulator/races/happens_before.py",),
+    "happens-before": ("simulator/races/happens_before.py",),
     "atomics": ("simulator/memory/atomics.py",),
     "liveness": ("simulator/compile/blocks.py",),
     "codegen": (
