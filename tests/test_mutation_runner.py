@@ -41,6 +41,16 @@ def test_a_mutant_runs_where_the_function_was_imported() -> None:
     assert both(None, 3) == 3
 
 
+def test_what_stands_in_a_class_body_is_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs at import: in a live process such a mutant would survive unseen."""
+    file = "simulator/races/handover.py"
+    assert "= field(default_factory=list)" in (mutants.ROOT / file).read_text()
+    monkeypatch.setattr(mutants, "AREAS", {"handover": (file,)})
+    found = mutants.drawn("handover", 1000, 1)
+    assert len(found) > 10
+    assert not [mutant for mutant in found if "field(" in mutant.diff]
+
+
 def test_the_quickest_test_of_a_line_comes_first(tmp_path: Path) -> None:
     content = {
         "seconds": {"slow": 2.0, "quick": 0.1, "other": 0.0},

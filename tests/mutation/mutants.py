@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import gc
+import inspect
+import itertools
 import random
 import types
 from dataclasses import dataclass
@@ -59,36 +61,44 @@ def codes(text: str, file: str) -> dict[Key, types.CodeType]:
     return found
 
 
-def everything(file: str) -> list[Mutant]:
-    """All mutants of a file that change the code of a function (messages, too)."""
+def drawn(area: str, count: int, seed: int) -> list[Mutant]:
+    """A sample of an area's mutants that change the code of a function (messages, too)."""
     from mutmut.mutation.file_mutation import create_mutations
 
-    text = (ROOT / file).read_text()
-    module, mutations, _, _ = create_mutations(file, text)
-    made = []
-    for mutation in mutations:
-        if mutation.contained_by_top_level_function is None:
-            continue
-        changed = module.deep_replace(mutation.original_node, mutation.mutated_node).code
-        before, after = text.splitlines(), changed.splitlines()
-        diff = [
-            line for line in difflib.unified_diff(before, after, file, file, lineterm="", n=0)
-            if not line.startswith("---") and not line.startswith("+++")
-        ]  # fmt: skip
-        if not diff:
-            continue
-        line = next(
-            (i for i, (a, b) in enumerate(zip(before, after, strict=False), 1) if a != b), 1
-        )
-        made.append(Mutant(file, line, changed, "\n".join(diff)))
-    return made
+    possible = []
+    for file in AREAS[area]:
+        module, mutations, _, _ = create_mutations(file, (ROOT / file).read_text())
+        possible += [(file, module, m) for m in mutations if m.contained_by_top_level_function]
+    random.Random(seed).shuffle(possible)
+    made = (
+        _mutant(file, module.deep_replace(m.original_node, m.mutated_node).code)
+        for file, module, m in possible
+    )
+    return list(itertools.islice(filter(changes, made), count))
 
 
-def drawn(area: str, count: int, seed: int) -> list[Mutant]:
-    """A sample of an area's mutants."""
-    mutants = [m for file in AREAS[area] for m in everything(file)]
-    random.Random(seed).shuffle(mutants)
-    return mutants[:count]
+def _mutant(file: str, changed: str) -> Mutant:
+    before, after = (ROOT / file).read_text().splitlines(), changed.splitlines()
+    diff = [
+        line for line in difflib.unified_diff(before, after, file, file, lineterm="", n=0)
+        if not line.startswith("---") and not line.startswith("+++")
+    ]  # fmt: skip
+    line = next((i for i, (a, b) in enumerate(zip(before, after, strict=False), 1) if a != b), 1)
+    return Mutant(file, line, changed, "\n".join(diff))
+
+
+def changes(mutant: Mutant) -> dict[Key, types.CodeType]:
+    """The functions that a mutant changes.
+
+    None, if it is in what runs at import alone, as a class's body does: it cannot be put into
+    a live process.
+    """
+    old, new = codes((ROOT / mutant.file).read_text(), mutant.file), codes(mutant.text, mutant.file)
+    return {
+        key: code
+        for key, code in new.items()
+        if code.co_flags & inspect.CO_OPTIMIZED and key in old and old[key] != code
+    }
 
 
 def apply(mutant: Mutant) -> int:
@@ -97,9 +107,7 @@ def apply(mutant: Mutant) -> int:
     Functions are changed where they are, so that whoever has imported one calls the mutant.
     What runs at import (constants, defaults, decorators) cannot be changed so.
     """
-    path = str(ROOT / mutant.file)
-    old, new = codes((ROOT / mutant.file).read_text(), mutant.file), codes(mutant.text, mutant.file)
-    changed = {key: code for key, code in new.items() if key in old and old[key] != code}
+    path, changed = str(ROOT / mutant.file), changes(mutant)
     count = 0
     for thing in gc.get_objects():
         if isinstance(thing, types.FunctionType) and thing.__code__.co_filename == path:
