@@ -117,7 +117,9 @@ class Run:
 def report(launch: Prepared, seen: Observers, checks: Collection[str], began: float) -> Run:
     """What the observers of a launch saw that began at a time."""
     kernel, program, sources = launch.kernel, launch.program, seen.sources
-    counters, lines = collect(program, seen.ran, seen.traffic, sources)
+    counters, lines = collect(
+        program.blocks, program.arithmetic, program.sites, seen.ran, seen.traffic, sources
+    )
     return Run(
         kernel.name, kernel.entry, kernel.build, kernel.sha256, launch.grid, launch.block,
         launch.shared_bytes, str(launch.schedule), counters, lines, seen.findings.hazards(),

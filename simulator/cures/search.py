@@ -176,7 +176,7 @@ def _made(kernel: Kernel, after: Instruction, places: tuple[int, ...], left: int
 
 
 def _source(kernel: Kernel, ins: Instruction) -> Source:
-    return Sources(kernel).of(ins)
+    return Sources(kernel.source_text).of(ins)
 
 
 def _candidates(

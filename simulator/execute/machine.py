@@ -56,10 +56,7 @@ class Machine:
         self.program, self.names, self.schedule = program, names, schedule
         self.told = told
         self.memories, self.step_limit = memories, step_limit
-        known = program.memo("paths")
-        if not known:
-            known[""] = Map(program)
-        self.map: Map = known[""]
+        self.map: Map = program.fact(Map)
         self._functions: dict[tuple[int, bool], Callable[..., Any]] = {}
         self._active: dict[int, tuple[Mask | None, tuple[int, int]]] = {}
 

@@ -8,20 +8,19 @@ from typing import NamedTuple
 import numpy as np
 
 from kernels.errors import LaunchError
-from kernels.ptx.module import Instruction, Special
-from kernels.ptx.names import LOCAL_MEMORY, variable_name
+from kernels.ptx.module import Function, Instruction, Special
+from kernels.ptx.names import LOCAL_MEMORY
 
-from ..analysis.steering import Steering
-from ..compile.program import CompiledBlock, Program
+from ..compile.program import CompiledBlock
 from ..events import Observer, Stall
 from ..geometry import Flat, Geometry, Mask
+from ..memory.layout import Layout
 from ..memory.site import Site
 from ..memory.spaces import Home
-from ..races.book import RaceBook
 from .control import Control
 from .hazard import Hazard, Triple
 from .kinds import KINDS, UNINITIALISED, UNSET_CONSTANT, HazardKind
-from .naming import spot
+from .naming import spot, variable_at
 from .parts import ROLES, VERBS
 from .races import RaceHazards
 from .sources import Sources
@@ -40,19 +39,14 @@ class _Key(NamedTuple):
 class Findings(Observer):
     """Collects hazards; the same finding at the same source line is one hazard with a count."""
 
-    def __init__(self, sources: Sources, program: Program, steering: Steering) -> None:
-        self.sources, self.layout, self.sites = sources, program.layout, program.sites
-        self.functions = program.module.functions
-        self.reads_grid = any(  # the driver's workspace for the barrier of a grid
-            isinstance(operand, Special) and operand.name.startswith("%envreg")
-            for function in self.functions.values()
-            for ins in function.body
-            for operand in ins.operands
-        )
+    def __init__(
+        self, sources: Sources, layout: Layout, functions: Mapping[str, Function],
+        races: RaceHazards,
+    ) -> None:  # fmt: skip
+        self.sources, self.layout, self.functions, self.races = sources, layout, functions, races
+        self.sites = races.sites
         self.found: dict[_Key, Hazard] = {}
         self.control = Control(sources)
-        self.races = RaceBook(program, self._place)
-        self.race_hazards = RaceHazards(self.races, sources, steering)
         self.local_reads: dict[int, set[int]] = {}
         self.unwritten: dict[_Key, set[int]] = {}
         self.geometry: Geometry
@@ -94,12 +88,12 @@ class Findings(Observer):
         raced = {
             key
             for key, places in self.unwritten.items()
-            if self.races.explains(key.line, key.variable, places)
+            if self.races.book.explains(key.line, key.variable, places)
         }
         found = [hazard for key, hazard in self.found.items() if key not in raced]
         found += self.control.hazards()
-        if self.races.groups:
-            found += self.race_hazards.hazards(self.geometry)
+        if self.races.book.groups:
+            found += self.races.hazards(self.geometry)
         return sorted(found, key=lambda h: h.severity != "error")
 
     def _add(
@@ -143,7 +137,7 @@ class Findings(Observer):
         self, space: str, site: Site, address: Flat, thread: Flat, column: Flat
     ) -> None:
         """Reads of shared or local memory that nothing wrote; one element each."""
-        name, element = self._place(space, int(address[0]), site)
+        name, element = variable_at(self.layout, space, int(address[0]), site)
         if space == "local":
             self.local_reads.setdefault(site.number, set()).update(np.unique(address).tolist())
         if space == "shared":
@@ -191,11 +185,20 @@ class Findings(Observer):
             LaunchError: It is that trap: the launch is not cooperative.
         """
         inside = self.sources.inside(ins)
-        if inside and "cooperative_groups" in inside.file and self.reads_grid:
+        if inside and "cooperative_groups" in inside.file and self._reads_grid():
             raise LaunchError(
                 "the grid is synchronised, which needs a cooperative launch; the simulator does "
                 f"not execute those yet: {self.sources.of(ins)}, PTX line {ins.line}"
             )
+
+    def _reads_grid(self) -> bool:
+        """Whether the kernel asks for the driver's workspace for the barrier of a grid."""
+        return any(
+            isinstance(operand, Special) and operand.name.startswith("%envreg")
+            for function in self.functions.values()
+            for ins in function.body
+            for operand in ins.operands
+        )
 
     def drop_local_reads(self, sites: set[int]) -> None:
         """Reads of unwritten local memory that turned out to change nothing."""
@@ -204,12 +207,3 @@ class Findings(Observer):
         for key, hazard in list(self.found.items()):
             if key.kind == UNINITIALISED.name and hazard.space == "local" and key.line in lines:
                 del self.found[key]
-
-    def _place(self, space: str, address: int, site: Site) -> tuple[str, int]:
-        """Variable name and element of a shared or local address."""
-        find = self.layout.shared_variable if space == "shared" else self.layout.local_variable
-        placed = find(address)
-        if placed is None:
-            return f"{space} memory", address // site.size
-        name = variable_name(placed.variable.name)
-        return name, (address - placed.address) // site.size

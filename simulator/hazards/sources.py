@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from kernels import Kernel
 from kernels.ptx.module import Instruction, Location
 from kernels.reading import plain
 from kernels.toolkit import short_path
@@ -17,14 +16,18 @@ _LONGEST = 1000
 
 
 class Sources:
-    """The source text behind a kernel's ``.loc`` lines."""
+    """The source text behind a kernel's ``.loc`` lines.
 
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
+    Args:
+        text: Gives a file's text (``Kernel.source_text``).
+    """
+
+    def __init__(self, text: Callable[[str], str | None]) -> None:
+        self.text = text
 
     @functools.lru_cache(maxsize=64)  # noqa: B019 - lives as long as one launch
     def _lines(self, file: str) -> list[str]:
-        return (self.kernel.source_text(file) or "").splitlines()
+        return (self.text(file) or "").splitlines()
 
     def code(self, location: Location | None, count: int = 1) -> str:
         """The line's text without indentation, and that of lines after it; empty if not at hand."""

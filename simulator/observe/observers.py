@@ -12,10 +12,14 @@ from ..events import Observer, Told
 from ..execute.prepare import Prepared
 from ..hazards.findings import Findings
 from ..hazards.kinds import CHECKS
+from ..hazards.naming import variable_at
+from ..hazards.races import RaceHazards
 from ..hazards.sources import Sources
 from ..memory.spaces import Allocation
 from ..races.accesses import Closer
+from ..races.book import RaceBook
 from ..races.detector import RaceCheck
+from ..races.program_order import ProgramOrder
 from .checks import BarrierCheck, MemoryCheck
 from .counters import TrafficCounter
 from .instructions import InstructionCounter
@@ -43,10 +47,13 @@ class Observers:
     ) -> None:  # fmt: skip
         program, layout = launch.program, launch.program.layout
         steering = program.fact(Steering)
-        self.sources = Sources(launch.kernel)
+        self.sources = sources = Sources(launch.kernel.source_text)
         self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", launch.block))
         self.ran = InstructionCounter(len(program.blocks), len(program.arithmetic))
-        self.findings = findings = Findings(self.sources, program, steering)
+        order = functools.partial(program.fact, ProgramOrder)
+        book = RaceBook(program.sites, order, functools.partial(variable_at, layout))
+        races = RaceHazards(book, sources, steering)
+        self.findings = findings = Findings(sources, layout, program.module.functions, races)
         self.trace = trace
         all_of_them: list[Observer] = [self.traffic, self.ran, findings]
         if "memory" in checks:
@@ -57,7 +64,7 @@ class Observers:
             asked = tuple(sorted(checks))
             memo = program.memo("intervals", launch.block, launch.shared_bytes, asked)
             all_of_them.append(RaceCheck(
-                closer, launch.granule, launch.shared_bytes, findings.races, steering,
+                closer, launch.granule, launch.shared_bytes, book, steering,
                 functools.partial(findings.uninitialised, "shared"),
                 "races" in checks, "uninitialised" in checks, memo,
             ))  # fmt: skip

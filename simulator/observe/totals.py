@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kernels.ptx.module import Instruction
 from kernels.toolkit import short_path
 
-from ..compile.program import Program
+from ..compile.program import Arithmetic, CompiledBlock
 from ..hazards.sources import Sources
+from ..memory.site import Site
 from .counters import Traffic, TrafficCounter
 from .instructions import InstructionCounter
 
@@ -136,7 +138,12 @@ class Line:
 
 
 def collect(
-    program: Program, ran: InstructionCounter, traffic: TrafficCounter, sources: Sources
+    blocks: Sequence[CompiledBlock],
+    arithmetic: Sequence[Arithmetic],
+    sites: Sequence[Site],
+    ran: InstructionCounter,
+    traffic: TrafficCounter,
+    sources: Sources,
 ) -> tuple[Counters, list[Line]]:
     """Counters of the launch, and per source line in source order."""
     total = Counters(divergent_branches=ran.divergent_branches, barriers=ran.barriers)
@@ -153,14 +160,14 @@ def collect(
             lines[key] = Line(*key, sources.code(location) if location else ins.name)
         return total, lines[key].counters
 
-    for block in program.blocks:
+    for block in blocks:
         threads, warps = ran.threads[block.number], ran.warps[block.number]
         if warps:
             for ins in block.block.instructions:
                 for counters in targets(ins):
                     counters.thread_instructions += threads
                     counters.warp_instructions += warps
-    for entry in program.arithmetic:
+    for entry in arithmetic:
         threads = ran.threads[entry.block] if entry.tally is None else ran.guarded[entry.tally]
         if threads:
             for counters in targets(entry.instruction):
@@ -168,7 +175,7 @@ def collect(
                 if entry.count:
                     name = entry.count
                     setattr(counters, name, getattr(counters, name) + threads)
-    for site in program.sites:
+    for site in sites:
         for space, cost in traffic.traffic(site).items():
             where = "const" if site.space == "const" else space
             name = f"{where}_{site.access}"

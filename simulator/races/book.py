@@ -6,13 +6,12 @@ warps of a block, blocks) and for the same reason are one group.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from ..compile.program import Program
 from ..geometry import Flat
 from ..memory.site import Site
 from .accesses import Race
@@ -87,14 +86,18 @@ class RaceBook:
     """Where races are written down.
 
     Args:
+        sites: The program's.
+        order: Gives the order in which a report names two of them.
         place: Gives variable and element of a shared address.
     """
 
     def __init__(
-        self, program: Program, place: Callable[[str, int, Site], tuple[str, int]]
+        self,
+        sites: Sequence[Site],
+        order: Callable[[], ProgramOrder],
+        place: Callable[[str, int, Site], tuple[str, int]],
     ) -> None:
-        self.sites, self.place = program.sites, place
-        self.order: ProgramOrder = program.fact(ProgramOrder)
+        self.sites, self.find_order, self.place = sites, order, place
         self.groups: dict[tuple[object, ...], RaceGroup] = {}
         self._by_sites: dict[tuple[object, ...], list[RaceGroup]] = {}
 
@@ -115,7 +118,7 @@ class RaceBook:
         earlier, later = conflict.earlier[at], conflict.later[at]
         name = self._named(race, int(conflict.place[at[0]]))
         reads = "load" in (one.access, other.access)
-        turn = self.order.first(one, other, race.distance)
+        turn = self.find_order().first(one, other, race.distance)
         if one.access == "load" or (not reads and _after(one, other, turn)):
             one, other, earlier, later, turn = other, one, later, earlier, not turn
         same = one.line == other.line

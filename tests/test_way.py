@@ -1,0 +1,69 @@
+"""The way of a launch through the house: ``launch.py`` once, and few files after it.
+
+Followed is what is handed on: the kernel, the launch made ready of it, and the program. A file
+is passed where a function in it is called with one of them. ``pytest -s`` shows the way.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+import simulator
+from kernels import Kernel
+from simulator.compile.program import Program
+from simulator.execute.prepare import Prepared
+
+HOUSE = Path(simulator.__file__).parent
+SOURCE = """
+extern "C" __global__ void way(float* out, const float* in)
+{
+    __shared__ float s[64];
+    s[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    out[threadIdx.x] = s[63 - threadIdx.x];
+}
+"""
+
+
+@contextmanager
+def followed(stops: list[str]) -> Iterator[None]:
+    """Note down the files that are entered with what a launch hands on."""
+
+    def called(frame: FrameType, event: str, argument: Any) -> None:
+        file = Path(frame.f_code.co_filename)
+        if event != "call" or HOUSE not in file.parents:
+            return
+        given = inspect.getargvalues(frame)
+        names = [*given.args, *filter(None, (given.varargs, given.keywords))]
+        if any(isinstance(given.locals[n], Kernel | Prepared | Program) for n in names):
+            at = file.relative_to(HOUSE).as_posix()
+            if stops[-1:] != [at]:
+                stops.append(at)
+
+    sys.setprofile(called)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+
+
+def test_way() -> None:
+    kernel = Kernel.from_cuda(SOURCE, "way")
+    given, out = np.ones(64, np.float32), np.zeros(64, np.float32)
+    stops: list[str] = []
+    with followed(stops):
+        run = simulator.launch(kernel, 1, 64, [out, given])
+    way = " -> ".join(stops)
+    print(way)
+    assert out.all()
+    assert not run.hazards
+    assert stops.count("launch.py") == 1, way
+    assert len(set(stops)) <= 10, way
