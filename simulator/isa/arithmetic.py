@@ -6,27 +6,29 @@ the GPU's canonical NaN. They run inside ``np.errstate(all="ignore")``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import cast
 
 import numpy as np
 
-Array = Any
+from ..geometry import EVERY_LANE, NO_LANE, Lanes
 
 NAN32 = np.uint32(0x7FFFFFFF).view(np.float32)
 NAN64 = np.uint64(0xFFF8000000000000).view(np.float64)
+_ZERO = cast(Lanes, np.float64(0))
 _HALF_WAY = np.int64(-(2**63))  # bit 28 alone, after a shift by 35
 _LOW = np.int64(35)
 
 
-def has_nan(x: Array) -> bool:
+def has_nan(x: Lanes) -> bool:
     """Whether any element is a NaN."""
     # The maximum is one if any element is: one cheap pass (0.05 ns a lane) in the usual case.
     top = np.maximum.reduce(x, axis=None)
     return bool(top != top)
 
 
-def canonical(x: Array) -> Array:
+def canonical(x: Lanes) -> Lanes:
     """Every NaN replaced by the one the GPU writes (0x7fffffff in single precision)."""
     nan = NAN32 if x.dtype == np.float32 else NAN64
     if not has_nan(x):
@@ -34,17 +36,17 @@ def canonical(x: Array) -> Array:
     return np.where(np.isnan(x), nan, x)
 
 
-def quiet(x: Array) -> Array:
+def quiet(x: Lanes) -> Lanes:
     """Every NaN with its quiet bit set, otherwise as it is."""
     word = np.uint32 if x.dtype == np.float32 else np.uint64
-    bit = word(1 << (22 if x.dtype == np.float32 else 51))
+    bit = cast(Lanes, word(1 << (22 if x.dtype == np.float32 else 51)))
     nan = np.isnan(x)
     if not np.any(nan):
         return x
     return np.where(nan, (x.view(word) | bit).view(x.dtype), x)
 
 
-def propagate(result: Array, *operands: Array, quieted: bool = True) -> Array:
+def propagate(result: Lanes, *operands: Lanes, quieted: bool = True) -> Lanes:
     """A double precision result whose NaNs are the first NaN among some operands, made quiet.
 
     Operands come in the order in which the hardware looks at them (measured on an H200);
@@ -54,13 +56,13 @@ def propagate(result: Array, *operands: Array, quieted: bool = True) -> Array:
     nan = np.isnan(result)
     if not np.any(nan):
         return result
-    chosen: Array = NAN64
+    chosen = cast(Lanes, NAN64)
     for x in reversed(operands):
         chosen = np.where(np.isnan(x), quiet(x) if quieted else x, chosen)
     return np.where(nan, chosen, result)
 
 
-def fma_f32(a: Array, b: Array, c: Array) -> Array:
+def fma_f32(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     """``a * b + c`` in single precision, rounded once, to nearest even.
 
     The product of two float32 is exact in float64; the float64 sum is rounded, and
@@ -95,20 +97,20 @@ def fma_f32(a: Array, b: Array, c: Array) -> Array:
     return canonical(r)
 
 
-def _two_sum(x: Array, y: Array) -> tuple[Array, Array]:
+def _two_sum(x: Lanes, y: Lanes) -> tuple[Lanes, Lanes]:
     """The rounded sum and its exact error (Knuth)."""
     s = x + y
     v = s - x
     return s, (x - (s - v)) + (y - v)
 
 
-def _round_sum(a: Array, b: Array, c: Array) -> Array:
+def _round_sum(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     """The same through round-to-odd, which a second rounding cannot spoil."""
     p = np.multiply(a, b, dtype=np.float64)
     return canonical(to_odd(p, c.astype(np.float64)).astype(np.float32))
 
 
-def to_odd(x: Array, y: Array) -> Array:
+def to_odd(x: Lanes, y: Lanes) -> Lanes:
     """The float64 sum rounded to odd: where inexact, of the two neighbours the odd one."""
     s, e = _two_sum(x, y)
     bits = np.asarray(s).view(np.int64)
@@ -119,7 +121,7 @@ def to_odd(x: Array, y: Array) -> Array:
     return np.where(inexact & even, bits + step, bits).view(np.float64)[()]
 
 
-def directed_f32(operation: str, mode: str, *args: Array) -> Array:
+def directed_f32(operation: str, mode: str, *args: Lanes) -> Lanes:
     """add, sub, mul, fma, div, rcp or sqrt in single precision, rounded ``rz``, ``rm`` or ``rp``.
 
     Args:
@@ -130,13 +132,13 @@ def directed_f32(operation: str, mode: str, *args: Array) -> Array:
     wide = [a.astype(np.float64) for a in args]
     if operation in ("add", "sub", "mul", "fma"):
         x = wide[0] * wide[1] if operation in ("mul", "fma") else wide[0]
-        y = {"add": wide[-1], "sub": -wide[-1], "fma": wide[-1], "mul": np.float64(0)}[operation]
-        exact = x if operation == "mul" else to_odd(x, y)
+        y: Lanes = {"add": wide[-1], "sub": -wide[-1], "fma": wide[-1], "mul": _ZERO}[operation]
+        exact: Lanes = x if operation == "mul" else to_odd(x, y)
     elif operation == "sqrt":
         exact = np.sqrt(wide[0])
         exact = _nudge(exact, wide[0] - exact * exact, _root_residual(wide[0], exact))
     else:
-        numerator, divisor = (np.float64(1), wide[0]) if operation == "rcp" else wide
+        numerator, divisor = (cast(Lanes, np.float64(1)), wide[0]) if operation == "rcp" else wide
         exact = numerator / divisor
         residual = np.sign(_exact_residual(numerator, exact, divisor)) * np.sign(divisor)
         exact = _nudge(exact, residual, residual)
@@ -147,18 +149,18 @@ def directed_f32(operation: str, mode: str, *args: Array) -> Array:
     return canonical(np.asarray(result, np.float32)[()])
 
 
-def _root_residual(x: Array, root: Array) -> Array:
+def _root_residual(x: Lanes, root: Lanes) -> Lanes:
     return _exact_residual(x, root, root)
 
 
-def _exact_residual(x: Array, q: Array, y: Array) -> Array:
+def _exact_residual(x: Lanes, q: Lanes, y: Lanes) -> Lanes:
     """The sign of ``x - q*y``, exact: by Dekker's product."""
     high = q * y
     low = _product_error(q, y, high)
     return (x - high) - low
 
 
-def _nudge(value: Array, _: Array, residual: Array) -> Array:
+def _nudge(value: Lanes, _: Lanes, residual: Lanes) -> Lanes:
     """Make an inexact float64 odd, so that a directed narrowing sees on which side it lies."""
     bits = np.asarray(value).view(np.int64)
     inexact = (residual != 0) & np.isfinite(residual) & np.isfinite(value) & (value != 0)
@@ -167,15 +169,15 @@ def _nudge(value: Array, _: Array, residual: Array) -> Array:
     return np.where(inexact & even, bits + step, bits).view(np.float64)[()]
 
 
-def narrow(x: Array, mode: str) -> Array:
+def narrow(x: Lanes, mode: str) -> Lanes:
     """float64 to float32 with ``rn``, ``rz``, ``rm`` or ``rp``; overflow as IEEE says."""
     r = x.astype(np.float32)
     if mode == "rn":
         return r
     back = r.astype(np.float64)
     below, above = np.nextafter(r, np.float32(-np.inf)), np.nextafter(r, np.float32(np.inf))
-    too_high = (back > x) & {"rz": x > 0, "rm": np.bool_(True), "rp": np.bool_(False)}[mode]
-    too_low = (back < x) & {"rz": x < 0, "rp": np.bool_(True), "rm": np.bool_(False)}[mode]
+    too_high = (back > x) & {"rz": x > 0, "rm": EVERY_LANE, "rp": NO_LANE}[mode]
+    too_low = (back < x) & {"rz": x < 0, "rp": EVERY_LANE, "rm": NO_LANE}[mode]
     return np.where(too_high, below, np.where(too_low, above, r))[()]
 
 
@@ -184,7 +186,7 @@ def narrow(x: Array, mode: str) -> Array:
 _SPLIT = np.float64(2**27 + 1)
 
 
-def _product_error(a: Array, b: Array, product: Array) -> Array:
+def _product_error(a: Lanes, b: Lanes, product: Lanes) -> Lanes:
     """``a * b - product``, exact while nothing over- or underflows (Dekker, Veltkamp)."""
     t = a * _SPLIT
     ah = t - (t - a)
@@ -195,7 +197,7 @@ def _product_error(a: Array, b: Array, product: Array) -> Array:
     return ((ah * bh - product) + ah * bl + al * bh) + al * bl
 
 
-def fma_f64(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
+def fma_f64(a: Lanes, b: Lanes, c: Lanes, mode: str = "rn") -> Lanes:
     """``a * b + c`` in double precision, rounded once.
 
     Error-free product, then the sum of three through round-to-odd (Boldo and
@@ -211,7 +213,7 @@ def fma_f64(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
     else:
         result = high
     limits = (np.float64(2.0**-480), np.float64(2.0**480))
-    safe = np.bool_(mode == "rn")
+    safe = EVERY_LANE if mode == "rn" else NO_LANE
     for x in (a, b):
         m = np.abs(x)
         safe = safe & (m > limits[0]) & (m < limits[1])
@@ -280,16 +282,16 @@ def round_fraction(x: Fraction, mode: str = "rn", digits: int = 53, lowest: int 
     return -value if negative else value
 
 
-def directed_f64(operation: str, mode: str, *args: Array) -> Array:
+def directed_f64(operation: str, mode: str, *args: Lanes) -> Lanes:
     """add, sub, mul, div, rcp or sqrt in double precision with ``rz``, ``rm`` or ``rp``.
 
     Rare in practice, so it goes lane by lane through exact rational arithmetic.
     """
-    plain: Any = {
+    operations: dict[str, Callable[..., Lanes]] = {
         "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
         "rcp": lambda x: 1.0 / x, "sqrt": np.sqrt,
-    }[operation]  # fmt: skip
-    nearest = np.array(np.broadcast_arrays(plain(*args))[0])
+    }  # fmt: skip
+    nearest = np.array(np.broadcast_arrays(operations[operation](*args))[0])
     flat = [np.broadcast_to(x, nearest.shape).reshape(-1).tolist() for x in args]
     out = nearest.reshape(-1)
     for i, values in enumerate(zip(*flat, strict=True)):
@@ -325,7 +327,7 @@ def _directed(operation: str, mode: str, values: tuple[float, ...], nearest: flo
     return -0.0 if mode == "rm" else 0.0
 
 
-def flush(x: Array) -> Array:
+def flush(x: Lanes) -> Lanes:
     """Subnormals to zero of the same sign (``.ftz``)."""
     smallest = np.float32(2.0**-126) if x.dtype == np.float32 else np.float64(2.0**-1022)
     return np.where(np.abs(x) < smallest, np.copysign(x.dtype.type(0), x), x)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from kernels.ptx.module import Instruction
 from kernels.ptx.types import DTYPES
 
+from ..geometry import Lanes
 from .table import (
     Op,
     require,
@@ -32,7 +31,7 @@ def population_count(ins: Instruction) -> Op:
     return Op(lambda a: np.bitwise_count(a).astype(np.int32), (kind,), ("b32",))
 
 
-def highest_bit(a: Any) -> Any:
+def highest_bit(a: Lanes) -> Lanes:
     """Position of the highest one bit of an unsigned array, -1 where there is none."""
     wide = a.astype(np.uint64)
     for shift in (1, 2, 4, 8, 16, 32):
@@ -65,7 +64,7 @@ def find_bit(ins: Instruction) -> Op:
     top = np.int32(width(kind) - 1)
     word = DTYPES[unsigned(kind)]
 
-    def apply(a: Any) -> Any:
+    def apply(a: Lanes) -> Lanes:
         magnitude = np.where(a < 0, ~a, a).view(word) if kind.startswith("s") else a
         found = highest_bit(magnitude)
         if ins.has("shiftamt"):
@@ -92,7 +91,7 @@ def bit_reverse(ins: Instruction) -> Op:
         steps.append((dtype.type(shift), dtype.type(pattern)))
         shift //= 2
 
-    def apply(a: Any) -> Any:
+    def apply(a: Lanes) -> Lanes:
         for by, mask in steps:
             a = ((a & mask) << by) | ((a >> by) & mask)
         return a
@@ -100,7 +99,7 @@ def bit_reverse(ins: Instruction) -> Op:
     return Op(apply, (kind,), (kind,))
 
 
-def _field(x: Any, bits: int) -> Any:
+def _field(x: Lanes, bits: int) -> Lanes:
     """A bit position or length: 32-bit forms take the low byte, 64-bit ones all of the word.
 
     PTX ISA says the low byte for both; an H200 clamps the whole word in the 64-bit forms.
@@ -119,7 +118,7 @@ def bit_field_extract(ins: Instruction) -> Op:
     kind = require(ins, "u32", "s32", "u64", "s64")
     bits, dtype = width(kind), DTYPES[kind]
 
-    def apply(a: Any, b: Any, c: Any) -> Any:
+    def apply(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         position, length = _field(b, bits), _field(c, bits)
         if kind.startswith("u"):
             field = np.where(
@@ -153,7 +152,7 @@ def bit_field_insert(ins: Instruction) -> Op:
     kind = unsigned(require(ins, "b32", "b64"))
     bits, dtype = width(kind), DTYPES[kind]
 
-    def apply(a: Any, b: Any, c: Any, d: Any) -> Any:
+    def apply(a: Lanes, b: Lanes, c: Lanes, d: Lanes) -> Lanes:
         position, length = _field(c, bits), _field(d, bits)
         ones = np.where(
             length < bits,
@@ -177,7 +176,7 @@ def bit_mask(ins: Instruction) -> Op:
     """A mask of ``b`` ones from bit ``a``; ``.clamp`` stops at 32, ``.wrap`` takes five bits."""
     require(ins, "b32")
 
-    def apply(a: Any, b: Any) -> Any:
+    def apply(a: Lanes, b: Lanes) -> Lanes:
         if ins.has("wrap"):
             a, b = a & 31, b & 31
         start, length = np.minimum(a, 32).astype(np.uint64), np.minimum(b, 32).astype(np.uint64)
@@ -200,7 +199,7 @@ def find_nth_set(ins: Instruction) -> Op:
     """
     require(ins, "b32")
 
-    def apply(mask: Any, base: Any, offset: Any) -> Any:
+    def apply(mask: Lanes, base: Lanes, offset: Lanes) -> Lanes:
         mask, base, offset = np.broadcast_arrays(mask, base, offset)
         result = np.full(mask.shape, 0xFFFFFFFF, np.uint32)
         count = np.zeros(mask.shape, np.int64)
@@ -229,7 +228,7 @@ def extend(ins: Instruction) -> Op:
     """Sign- or zero-extend from ``b`` bits."""
     kind = require(ins, "s32", "u32")
 
-    def apply(a: Any, b: Any) -> Any:
+    def apply(a: Lanes, b: Lanes) -> Lanes:
         n = (b & 31) if ins.has("wrap") else np.minimum(b, 32)
         up = (32 - n).astype(np.int64)
         moved = a.astype(np.int64) << (up + 32)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from kernels.ptx.module import Instruction
 from kernels.ptx.types import DTYPES
 
+from ..geometry import NO_LANE, Lanes
 from .products import mul_high
-from .table import Op, row, scalar_type, unsigned
+from .table import Function, Op, Results, row, scalar_type, unsigned
 
 SECTION = "Extended-Precision Integer Arithmetic Instructions"
 
@@ -41,13 +40,13 @@ def with_carry(ins: Instruction) -> Op:
     word = DTYPES[unsigned(kind)]
     reads = ins.opcode.endswith("c")
     subtract = ins.opcode.startswith("sub")
-    product: Any = None
+    product: Function | None = None
     if ins.opcode.startswith("mad"):
         product = mul_high(kind) if ins.has("hi") else np.multiply
     sources = (kind,) * (3 if product else 2)
 
-    def apply(*args: Any) -> Any:
-        *values, carry = args if reads else (*args, np.bool_(False))
+    def apply(*args: Lanes) -> Results:
+        *values, carry = args if reads else (*args, NO_LANE)
         if product:
             values = [product(values[0], values[1]), values[2]]
         a, b = (v.view(word) for v in values)

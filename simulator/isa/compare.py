@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from kernels.ptx.module import Instruction, Pair
 from kernels.ptx.types import DTYPES
 
+from ..geometry import Lanes
 from . import arithmetic as ieee
 from . import half
-from .table import Op, Unsupported, bits_or_float, row, scalar_type, signed, unsigned, width
+from .table import (
+    Function,
+    Op,
+    Results,
+    Unsupported,
+    bits_or_float,
+    row,
+    scalar_type,
+    signed,
+    unsigned,
+    width,
+)
 
 SECTION = "Comparison and Selection Instructions"
 
-_ORDERED: dict[str, Any] = {
+_ORDERED: dict[str, Function] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
     "gt": np.greater, "ge": np.greater_equal,
     "lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal,
 }  # fmt: skip
 
 
-def comparison(ins: Instruction, kind: str) -> tuple[Callable[[Any, Any], Any], str]:
+def comparison(ins: Instruction, kind: str) -> tuple[Function, str]:
     """The compare function and the carrier type of its operands."""
     name = next((m for m in ins.modifiers if m in _ORDERED or m in _UNORDERED), None)
     if name is None:
@@ -44,13 +53,13 @@ def comparison(ins: Instruction, kind: str) -> tuple[Callable[[Any, Any], Any], 
     return _ORDERED[name], kind
 
 
-def _float_comparison(name: str) -> Callable[[Any, Any], Any]:
+def _float_comparison(name: str) -> Function:
     if name == "ne":  # false on NaN in PTX; NumPy's is true
         return lambda a, b: (a < b) | (a > b)
     return _ORDERED.get(name) or _UNORDERED[name]
 
 
-_UNORDERED: dict[str, Callable[[Any, Any], Any]] = {
+_UNORDERED: dict[str, Function] = {
     "equ": lambda a, b: ~((a < b) | (a > b)),
     "neu": np.not_equal,
     "ltu": lambda a, b: ~(a >= b),
@@ -61,7 +70,7 @@ _UNORDERED: dict[str, Callable[[Any, Any], Any]] = {
     "nan": lambda a, b: np.isnan(a) | np.isnan(b),
 }
 
-_COMBINE: dict[str, Any] = {
+_COMBINE: dict[str, Function] = {
     "and": np.logical_and,
     "or": np.logical_or,
     "xor": np.logical_xor,
@@ -100,14 +109,14 @@ def set_predicate(ins: Instruction) -> Op:
     combine = next((_COMBINE[m] for m in ins.modifiers if m in _COMBINE), None)
     if kind == "b32" and scalar_type(ins) in half.HALF_TYPES:  # p for the low halves, q the high
 
-        def two(a: Any, b: Any, *c: Any) -> Any:
+        def two(a: Lanes, b: Lanes, *c: Lanes) -> Results:
             results = [fn(x, y) for x, y in zip(half.split(a), half.split(b), strict=True)]
             return tuple(combine(p, c[0]) if combine else p for p in results)
 
         return Op(two, ("b32", "b32") + (("pred",) if combine else ()), ("pred", "pred"))
     pair = isinstance(ins.operands[0], Pair)
 
-    def apply(a: Any, b: Any, *c: Any) -> Any:
+    def apply(a: Lanes, b: Lanes, *c: Lanes) -> Results:
         p = fn(a, b)
         if combine:
             q = combine(~p, c[0])
@@ -159,7 +168,7 @@ def set_value(ins: Instruction) -> Op:
         both = half.lanes(lambda a, b: np.where(fn(a, b), bits, np.uint16(0)), target)
         return Op(both, ("b32", "b32"), ("b32",))
 
-    def apply(a: Any, b: Any, *c: Any) -> Any:
+    def apply(a: Lanes, b: Lanes, *c: Lanes) -> Results:
         p = fn(a, b)
         if combine:
             p = combine(p, c[0])
@@ -192,7 +201,7 @@ def select_by_sign(ins: Instruction) -> Op:
     kind, by = bits_or_float(ins.types[0]), ins.types[1]
     zero = DTYPES[by].type(0)
 
-    def apply(a: Any, b: Any, c: Any) -> Any:
+    def apply(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         if ins.has("ftz"):
             c = ieee.flush(c)
         return choose(c >= zero, a, b)
@@ -200,7 +209,7 @@ def select_by_sign(ins: Instruction) -> Op:
     return Op(apply, (kind, kind, by), (kind,))
 
 
-def choose(mask: Any, a: Any, b: Any) -> Any:
+def choose(mask: Lanes, a: Lanes, b: Lanes) -> Lanes:
     """``np.where`` that keeps a uniform choice uniform."""
     if mask.ndim == 0:
         return a if mask else b

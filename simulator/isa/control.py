@@ -6,7 +6,7 @@ for whom they wait.
 
 from __future__ import annotations
 
-from .table import Flow, plain
+from .table import Flow, Waits, plain
 
 CONTROL = "Control Flow Instructions"
 MISCELLANEOUS = "Miscellaneous Instructions"
@@ -70,8 +70,9 @@ _REDUCE = """
     {0} red! {1} and|or .pred : t = bar pred
     {0} red! {1} and|or .pred : t = bar threads pred
 """
+_WAITS: dict[str, Waits] = {_SYNC: "block", _ARRIVE: "nobody", _REDUCE: "block"}
 for _opcode, _aligned in (("bar", ""), ("barrier", "aligned?")):
-    for _forms, _waits in ((_SYNC, "block"), (_ARRIVE, "nobody"), (_REDUCE, "block")):
+    for _forms, _waits in _WAITS.items():
         plain(
             _opcode, section=PARALLEL, flow=Flow.BARRIER, waits=_waits, aligned=_opcode == "bar",
             forms="\n".join(_forms.format(level, _aligned) for level in ("", "cta!")),

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from kernels.ptx.module import Instruction
 from kernels.ptx.types import DTYPES
 
+from ..geometry import Lanes
 from . import arithmetic as ieee
 from . import half
 from .rounding import flush_when_tiny, rounding
-from .table import Op, Unsupported, row, width
+from .table import Function, Op, Unsupported, row, width
 
 _FLOATS = ("f16", "bf16", "f32", "f64")
-_TO_INTEGER: dict[str, Any] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+_TO_INTEGER: dict[str, Function] = {
+    "rni": np.rint,
+    "rzi": np.trunc,
+    "rmi": np.floor,
+    "rpi": np.ceil,
+}
 
 
 def _range(kind: str) -> tuple[int, int]:
@@ -97,7 +102,7 @@ def convert(ins: Instruction) -> Op:
     return Op(_conversion(ins, target, source), (source,), (target,))
 
 
-def _conversion(ins: Instruction, target: str, source: str) -> Callable[[Any], Any]:
+def _conversion(ins: Instruction, target: str, source: str) -> Function:
     if source in _FLOATS:
         fn = _float_to_float if target in _FLOATS else _float_to_integer
     else:
@@ -113,10 +118,10 @@ def _pack(ins: Instruction) -> Op:
     low, high = (0, 2**bits - 1) if name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     ones, up = np.uint32(2**bits - 1), np.uint32(bits)
 
-    def clamped(x: Any) -> Any:
+    def clamped(x: Lanes) -> Lanes:
         return np.clip(x, np.int32(low), np.int32(high)).view(np.uint32) & ones
 
-    def apply(a: Any, b: Any, *c: Any) -> Any:
+    def apply(a: Lanes, b: Lanes, *c: Lanes) -> Lanes:
         pair = (clamped(a) << up) | clamped(b)
         return pair | (c[0] << np.uint32(2 * bits)) if c else pair
 
@@ -128,12 +133,10 @@ def _to_tf32(ins: Instruction) -> Op:
     if ins.types != ("f32",) or not ins.has("rna", "rn", "rz"):
         raise Unsupported("this conversion")
 
-    def apply(a: Any) -> Any:
+    def apply(a: Lanes) -> Lanes:
         bits = a.view(np.uint32)
-        up = np.uint32(0)
-        if ins.has("rna"):
-            up = np.uint32(0x1000)
-        elif ins.has("rn"):
+        up = cast(Lanes, np.uint32(0x1000 if ins.has("rna") else 0))
+        if ins.has("rn"):
             up = np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1))
         if ins.has("relu"):
             bits = np.where(np.signbit(a), np.uint32(0), bits)  # -0 as well: H200
@@ -150,7 +153,7 @@ def _to_tf32(ins: Instruction) -> Op:
     return Op(apply, ("f32",), ("u32",))
 
 
-def _integer_to_integer(ins: Instruction, target: str, source: str) -> Callable[[Any], Any]:
+def _integer_to_integer(ins: Instruction, target: str, source: str) -> Function:
     dtype = DTYPES[target]
     if not ins.has("sat"):
         return lambda a: a.astype(dtype)
@@ -160,17 +163,17 @@ def _integer_to_integer(ins: Instruction, target: str, source: str) -> Callable[
     return lambda a: np.clip(a, lowest, highest).astype(dtype)
 
 
-def _saturate(ins: Instruction, result: Any) -> Any:
+def _saturate(ins: Instruction, result: Lanes) -> Lanes:
     if not ins.has("sat"):
         return result
     one, zero = result.dtype.type(1), result.dtype.type(0)
     return np.where(result > zero, np.minimum(result, one), zero)
 
 
-def _integer_to_float(ins: Instruction, target: str, source: str) -> Callable[[Any], Any]:
+def _integer_to_float(ins: Instruction, target: str, source: str) -> Function:
     mode, dtype = rounding(ins), DTYPES[target]
 
-    def apply(a: Any) -> Any:
+    def apply(a: Lanes) -> Lanes:
         if mode == "rn" and target not in ("f16", "bf16"):
             return _saturate(ins, a.astype(dtype))
         wide = _odd_double(a) if width(source) == 64 else a.astype(np.float64)
@@ -183,14 +186,14 @@ def _integer_to_float(ins: Instruction, target: str, source: str) -> Callable[[A
     return apply
 
 
-def _odd_double(a: Any) -> Any:
+def _odd_double(a: Lanes) -> Lanes:
     """A 64-bit integer as float64, rounded to odd."""
     high = (a >> a.dtype.type(32)).astype(np.float64) * 2.0**32
     low = (a & a.dtype.type(0xFFFFFFFF)).astype(np.float64)
     return ieee.to_odd(high, low)
 
 
-def _directed_double(a: Any, mode: str) -> Any:
+def _directed_double(a: Lanes, mode: str) -> Lanes:
     high = (a >> a.dtype.type(32)).astype(np.float64) * 2.0**32
     low = (a & a.dtype.type(0xFFFFFFFF)).astype(np.float64)
     s, error = high + low, None
@@ -204,13 +207,13 @@ def _directed_double(a: Any, mode: str) -> Any:
     return np.where(too_high, down, np.where(too_low, up, s))
 
 
-def _narrow(x: Any, target: str, mode: str) -> Any:
+def _narrow(x: Lanes, target: str, mode: str) -> Lanes:
     if target == "f32":
         return ieee.narrow(x, mode)
     return half.from_double(x, target, mode).view(np.float16)
 
 
-def _float_to_integer(ins: Instruction, target: str, source: str) -> Callable[[Any], Any]:
+def _float_to_integer(ins: Instruction, target: str, source: str) -> Function:
     """Out of range clamps; NaN gives 0, or the top bit alone where either side has 64 bits."""
     mode = next((m for m in ins.modifiers if m in _TO_INTEGER), None)
     if mode is None:
@@ -222,7 +225,7 @@ def _float_to_integer(ins: Instruction, target: str, source: str) -> Callable[[A
     if width(target) == 64 or source == "f64":  # measured on an H200
         nan = np.dtype(f"u{dtype.itemsize}").type(1 << (width(target) - 1)).view(dtype)
 
-    def apply(a: Any) -> Any:
+    def apply(a: Lanes) -> Lanes:
         x = ieee.flush(a) if ins.has("ftz") else a
         wide = rounding(x.astype(np.float64))
         bottom, top = wide <= np.float64(low), wide >= np.float64(high)
@@ -233,13 +236,13 @@ def _float_to_integer(ins: Instruction, target: str, source: str) -> Callable[[A
     return apply
 
 
-def _float_to_float(ins: Instruction, target: str, source: str) -> Callable[[Any], Any]:
+def _float_to_float(ins: Instruction, target: str, source: str) -> Function:
     mode = rounding(ins)
     integral = next((_TO_INTEGER[m] for m in ins.modifiers if m in _TO_INTEGER), None)
     dtype = DTYPES[target]
     ftz = ins.has("ftz")
 
-    def apply(a: Any) -> Any:
+    def apply(a: Lanes) -> Lanes:
         x = ieee.flush(a) if ftz and source == "f32" else a
         if ftz and target == "f64":  # .ftz also makes one NaN of all (H200)
             x = ieee.canonical(x)
@@ -269,7 +272,7 @@ def _float_to_float(ins: Instruction, target: str, source: str) -> Callable[[Any
     return apply
 
 
-def _half_nan(x: Any, words: Any, target: str) -> Any:
+def _half_nan(x: Lanes, words: Lanes, target: str) -> Lanes:
     """f64 to f16 or bf16: NaN keeps its sign and the top of its payload, made quiet (H200)."""
     nan = np.isnan(x)
     if not np.any(nan):

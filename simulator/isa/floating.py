@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from kernels.ptx.module import Instruction
 from kernels.ptx.types import DTYPES
 
+from ..geometry import Lanes
 from . import arithmetic as ieee
 from . import half
 from .rounding import finished, float_type, flushing, rounded, rounding
 from .table import (
+    Function,
     Op,
     Unsupported,
     row,
@@ -83,7 +82,7 @@ def fma(ins: Instruction) -> Op:
     """``d = a * b + c``, rounded once. ``mad.f32`` and ``mad.f64`` are the same."""
     kind = float_type(ins)
     mode = rounding(ins)
-    fn: Callable[..., Any]
+    fn: Function
     if kind == "f64":
         fn = ieee.fma_f64 if mode == "rn" else lambda a, b, c: ieee.fma_f64(a, b, c, mode)
     elif mode == "rn":
@@ -131,10 +130,10 @@ def div(ins: Instruction) -> Op:
     return Op(finished(ins, fn), (kind, kind), (kind,), None, 1, approximate=loose)
 
 
-def _by_reciprocal(fn: Callable[..., Any]) -> Callable[..., Any]:
+def _by_reciprocal(fn: Function) -> Function:
     """``div.approx.f32``: 1/b is 0 where |b| is above 2**126 (PTX ISA, "div")."""
 
-    def apply(a: Any, b: Any) -> Any:
+    def apply(a: Lanes, b: Lanes) -> Lanes:
         huge = (np.abs(b) > np.float32(2.0**126)) & np.isfinite(b)
         if not np.any(huge):
             return fn(a, b)
@@ -157,10 +156,10 @@ def sign_bit(ins: Instruction) -> Op:
     if kind not in ("f32", "f64", "f16", "f16x2", "bf16", "bf16x2"):
         raise Unsupported(f"type .{kind}")
     if kind in ("f32", "f64"):
-        change: Any = np.abs if ins.opcode == "abs" else np.negative
+        change: Function = np.abs if ins.opcode == "abs" else np.negative
         nan = ieee.canonical if kind == "f32" else None
 
-        def apply(a: Any) -> Any:
+        def apply(a: Lanes) -> Lanes:
             result = change(a)
             return nan(result) if nan else np.where(np.isnan(a), ieee.quiet(a), result)
 
@@ -168,7 +167,7 @@ def sign_bit(ins: Instruction) -> Op:
     flushes = ins.has("ftz") and not kind.startswith("bf")
     sign = np.uint16(0x8000)
 
-    def half_word(a: Any) -> Any:
+    def half_word(a: Lanes) -> Lanes:
         a = half.flush(a) if flushes else a
         result = a & ~sign if ins.opcode == "abs" else a ^ sign
         return np.where((a & ~sign) > half.infinity(kind), half.NAN, result)
@@ -212,12 +211,12 @@ def min_max(ins: Instruction) -> Op:
     if ins.has("xorsign") != (magnitudes and arity == 2):
         raise Unsupported(".xorsign or .abs alone")
     lesser = ins.opcode == "min"
-    pick: Any = np.minimum if lesser else np.maximum
+    pick: Function = np.minimum if lesser else np.maximum
     word = np.int32 if kind == "f32" else np.int64
-    join: Any = np.bitwise_or if lesser else np.bitwise_and
+    join: Function = np.bitwise_or if lesser else np.bitwise_and
     propagate = ins.has("NaN")
 
-    def apply(a: Any, b: Any) -> Any:
+    def apply(a: Lanes, b: Lanes) -> Lanes:
         result = pick(a, b)
         # Not np.fmax: of a signalling NaN it makes a NaN where it does not take whole vectors.
         if not propagate and ieee.has_nan(result):
@@ -231,14 +230,14 @@ def min_max(ins: Instruction) -> Op:
 
     if arity == 3:
 
-        def three(*args: Any) -> Any:
+        def three(*args: Lanes) -> Lanes:
             a, b, c = (np.abs(x) for x in args) if magnitudes else args
             return apply(apply(a, b), c)
 
         return Op(finished(ins, three), (kind, kind, kind), (kind,))
     if magnitudes:
 
-        def signed(a: Any, b: Any) -> Any:
+        def signed(a: Lanes, b: Lanes) -> Lanes:
             result = apply(np.abs(a), np.abs(b))
             negative = (np.signbit(a) != np.signbit(b)) & ~np.isnan(result)
             return np.where(negative, -result, result)
@@ -257,7 +256,7 @@ def test_property(ins: Instruction) -> Op:
     """finite, infinite, number, notanumber, normal or subnormal."""
     kind = float_type(ins)
     smallest = np.finfo(DTYPES[kind]).smallest_normal
-    tests: dict[str, Callable[[Any], Any]] = {
+    tests: dict[str, Function] = {
         "finite": np.isfinite,
         "infinite": np.isinf,
         "number": lambda a: ~np.isnan(a),

@@ -7,37 +7,39 @@ to 16 bits.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernels.ptx.module import Instruction
 
+from ..geometry import Lanes
 from . import arithmetic as ieee
-from .table import Op, Unsupported, scalar_type
+from .table import Function, Op, Unsupported, scalar_type
 
 SECTION = "Half Precision Floating Point Instructions"
 HALF_TYPES = ("f16", "f16x2", "bf16", "bf16x2")
 NAN = np.uint16(0x7FFF)
-Words = Any
+Words = NDArray[np.uint16]
 """uint16 arrays that hold the bits of 16-bit floats."""
 
 
-def to_double(words: Words, kind: str) -> Any:
+def to_double(words: Words, kind: str) -> Lanes:
     """Bits of f16 or bf16 as float64, exactly."""
     if kind.startswith("bf"):
         return (words.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
     return words.view(np.float16).astype(np.float64)
 
 
-def from_double(x: Any, kind: str, mode: str = "rn") -> Words:
+def from_double(x: Lanes, kind: str, mode: str = "rn") -> Words:
     """float64 rounded to f16 or bf16 (``rn``, ``rz``, ``rm`` or ``rp``); NaN becomes 0x7fff."""
     if kind.startswith("bf"):
         single = ieee.narrow(x, "rz")
         bits = np.asarray(single).view(np.uint32)
         inexact = single.astype(np.float64) != x
         bits = np.where(inexact, bits | np.uint32(1), bits)
-        up: Any = np.uint32(0)
+        up = cast(Lanes, np.uint32(0))
         if mode == "rn":
             up = np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
         elif mode != "rz":  # away from zero on one side of it
@@ -56,7 +58,7 @@ def from_double(x: Any, kind: str, mode: str = "rn") -> Words:
     return np.where(np.isnan(x), NAN, words)[()]
 
 
-def infinity(kind: str) -> Any:
+def infinity(kind: str) -> np.uint16:
     """The bits of infinity; above them are NaNs."""
     return np.uint16(0x7F80 if kind.startswith("bf") else 0x7C00)
 
@@ -80,12 +82,12 @@ def finish(ins: Instruction, kind: str, words: Words) -> Words:
     return words
 
 
-def lanes(fn: Callable[..., Words], kind: str) -> Callable[..., Any]:
+def lanes(fn: Callable[..., Words], kind: str) -> Function:
     """A function of 16-bit words, applied to both halves of a pair."""
     if not kind.endswith("x2"):
         return lambda *args: fn(*(a.view(np.uint16) for a in args)).view(np.int16)
 
-    def apply(*args: Any) -> Any:
+    def apply(*args: Lanes) -> Lanes:
         halves = [split(a) for a in args]
         return join(fn(*(h[0] for h in halves)), fn(*(h[1] for h in halves)))
 
@@ -100,7 +102,7 @@ def carrier(kind: str) -> str:
 def operation(
     ins: Instruction,
     kind: str,
-    exact: Callable[..., Any],
+    exact: Function,
     arity: int,
     flops: int = 1,
     approximate: bool = False,
@@ -123,7 +125,7 @@ def operation(
 def arithmetic(ins: Instruction) -> Op:
     """``add``, ``sub``, ``mul``, ``fma``."""
     kind = scalar_type(ins)
-    table: dict[str, Callable[..., Any]] = {
+    table: dict[str, Function] = {
         "add": ieee.to_odd,
         "sub": lambda a, b: ieee.to_odd(a, -b),
         "mul": np.multiply,
@@ -138,7 +140,7 @@ def min_max(ins: Instruction) -> Op:
     kind = scalar_type(ins)
     lesser, propagate = ins.opcode == "min", ins.has("NaN")
 
-    def exact(a: Any, b: Any) -> Any:
+    def exact(a: Lanes, b: Lanes) -> Lanes:
         negative = np.signbit(a) != np.signbit(b)
         if ins.has("abs"):
             a, b = np.abs(a), np.abs(b)
@@ -156,32 +158,30 @@ def min_max(ins: Instruction) -> Op:
     return operation(ins, kind, exact, 2)
 
 
-def comparison(
-    ins: Instruction, kind: str, fn: Callable[[Any, Any], Any]
-) -> Callable[[Any, Any], Any]:
+def comparison(ins: Instruction, kind: str, fn: Function) -> Function:
     """A comparison of float64 values, on f16 or bf16 bits."""
     flushes = ins.has("ftz") and not kind.startswith("bf")
 
-    def apply(*args: Any) -> Any:
+    def apply(*args: Lanes) -> Lanes:
         words = (a.view(np.uint16) for a in args)
         return fn(*(to_double(flush(w) if flushes else w, kind) for w in words))
 
     return apply
 
 
-def split(word: Any) -> tuple[Words, Words]:
+def split(word: Lanes) -> tuple[Words, Words]:
     """The low and the high half of 32-bit words."""
     bits = word.view(np.uint32)
     return bits.astype(np.uint16), (bits >> np.uint32(16)).astype(np.uint16)
 
 
-def join(low: Words, high: Words) -> Any:
+def join(low: Words, high: Words) -> Lanes:
     """Two halves as a 32-bit word."""
     pair = low.astype(np.uint32) | (high.astype(np.uint32) << np.uint32(16))
     return pair.view(np.int32)
 
 
-def to_single(a: Any) -> Any:
+def to_single(a: Lanes) -> Lanes:
     """bf16 as float32: the same bits with zeros below them."""
     return (a.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
 
@@ -190,7 +190,7 @@ def pack(ins: Instruction, target: str, mode: str) -> Op:
     """``cvt`` of two floats into a pair: the first becomes the high half."""
     kind = target[:-2]
 
-    def one(x: Any) -> Words:
+    def one(x: Lanes) -> Words:
         return finish(ins, kind, from_double(x.astype(np.float64), kind, mode))
 
     return Op(lambda a, b: join(one(b), one(a)), ("f32", "f32"), ("b32",))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from kernels.ptx.module import Instruction
 
+from ..geometry import Lanes
 from . import half
 from .table import (
     INTEGERS,
+    Function,
     Op,
     Unsupported,
     require,
@@ -21,10 +21,10 @@ from .table import (
 SECTION = "Integer Arithmetic Instructions"
 
 
-def saturated(fn: Any) -> Any:
+def saturated(fn: Function) -> Function:
     """An operation on ``.s32`` that clamps."""
 
-    def apply(*args: Any) -> Any:
+    def apply(*args: Lanes) -> Lanes:
         wide = fn(*(a.astype(np.int64) for a in args))
         return np.clip(wide, -(2**31), 2**31 - 1).astype(np.int32)
 
@@ -40,11 +40,11 @@ def _packed(ins: Instruction) -> Op | None:
     if name is None:
         return None
     dtype = _PACKED[name]
-    fn: Any = {"add": np.add, "min": np.minimum, "max": np.maximum}.get(ins.opcode)
+    fn: Function | None = {"add": np.add, "min": np.minimum, "max": np.maximum}.get(ins.opcode)
     if fn is None:
         raise Unsupported(f"type .{name}")
 
-    def apply(*words: Any) -> Any:
+    def apply(*words: Lanes) -> Lanes:
         result = fn(*(w.view(dtype) for w in words))
         if ins.has("relu"):
             result = np.maximum(result, dtype.type(0))
@@ -115,7 +115,7 @@ def min_max(ins: Instruction) -> Op:
     if packed:
         return packed
     kind = require(ins, *INTEGERS)
-    fn: Any = np.minimum if ins.opcode == "min" else np.maximum
+    fn: Function = np.minimum if ins.opcode == "min" else np.maximum
     if ins.has("relu"):
         if kind != "s32":
             raise Unsupported(".relu on a type other than .s32")
@@ -133,7 +133,7 @@ def sad(ins: Instruction) -> Op:
     """``d = c + |a - b|``."""
     kind = require(ins, *INTEGERS)
 
-    def apply(a: Any, b: Any, c: Any) -> Any:
+    def apply(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         return c + np.where(a < b, b - a, a - b)
 
     return Op(apply, (kind, kind, kind), (kind,))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from kernels.ptx.module import Imm, Instruction
 from kernels.ptx.types import DTYPES
 
+from ..geometry import Lanes
 from .table import (
     BITS,
+    Function,
     Op,
+    Results,
     Unsupported,
     require,
     row,
@@ -67,7 +70,7 @@ def logical_not(ins: Instruction) -> Op:
     """,
 )  # fmt: skip
 def lop3(ins: Instruction) -> Op:
-    """Any function of three bits, by its truth table (an immediate operand).
+    """Lanes function of three bits, by its truth table (an immediate operand).
 
     ``.or``/``.and`` give a predicate too: whether the result is not zero, joined with ``q``.
     """
@@ -76,8 +79,10 @@ def lop3(ins: Instruction) -> Op:
     if not isinstance(table, Imm):
         raise Unsupported("a truth table that is not an immediate")
 
-    def apply(a: Any, b: Any, c: Any, _: Any) -> Any:
-        result = np.int32(0)
+    zero = cast(Lanes, np.int32(0))
+
+    def apply(a: Lanes, b: Lanes, c: Lanes, _: Lanes) -> Lanes:
+        result = zero
         for i in range(8):
             if table.value >> i & 1:
                 term = (a if i & 4 else ~a) & (b if i & 2 else ~b) & (c if i & 1 else ~c)
@@ -87,9 +92,9 @@ def lop3(ins: Instruction) -> Op:
     words = ("b32", "b32", "b32", "b32")
     if not ins.has("or", "and"):
         return Op(apply, words, ("b32",))
-    join: Any = np.logical_or if ins.has("or") else np.logical_and
+    join: Function = np.logical_or if ins.has("or") else np.logical_and
 
-    def with_predicate(a: Any, b: Any, c: Any, lut: Any, q: Any) -> Any:
+    def with_predicate(a: Lanes, b: Lanes, c: Lanes, lut: Lanes, q: Lanes) -> Results:
         result = apply(a, b, c, lut)
         return result, join(result != 0, q)
 
@@ -112,7 +117,7 @@ def shift_left(ins: Instruction) -> Op:
         by = dtype.type(amount.value)
         return Op(lambda a, _: np.left_shift(a, by), (kind, "u32"), (kind,))
 
-    def apply(a: Any, n: Any) -> Any:
+    def apply(a: Lanes, n: Lanes) -> Lanes:
         return np.where(n < bits, np.left_shift(a, np.minimum(n, bits - 1).astype(dtype)), zero)
 
     return Op(apply, (kind, "u32"), (kind,))
@@ -134,7 +139,7 @@ def shift_right(ins: Instruction) -> Op:
         by = dtype.type(amount.value)
         return Op(lambda a, _: np.right_shift(a, by), (kind, "u32"), (kind,))
 
-    def apply(a: Any, n: Any) -> Any:
+    def apply(a: Lanes, n: Lanes) -> Lanes:
         shifted = np.right_shift(a, np.minimum(n, bits - 1).astype(dtype))
         return shifted if kind.startswith("s") else np.where(n < bits, shifted, dtype.type(0))
 
@@ -152,7 +157,7 @@ def funnel_shift(ins: Instruction) -> Op:
     require(ins, "b32")
     left, wrap = ins.has("l"), ins.has("wrap")
 
-    def apply(a: Any, b: Any, c: Any) -> Any:
+    def apply(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         n = (c & 31) if wrap else np.minimum(c, 32)
         pair = (b.astype(np.uint64) << np.uint64(32)) | a.astype(np.uint64)
         if left:  # shifting by 32 - n to the right shows the same word

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from kernels.ptx.module import Instruction, Vector
 from kernels.ptx.types import DTYPES
 
+from ..geometry import NO_LANE, Lanes
 from .table import Op, Unsupported, bits_or_float, row, same, scalar_type, width
 
 SECTION = "Data Movement and Conversion Instructions"
@@ -36,7 +37,7 @@ def pack_parts(ins: Instruction) -> Op:
     part, count, kind = _parts(ins, 1)
     dtypes = [DTYPES[f"b{width(part) << step}"] for step in range(1, count.bit_length())]
 
-    def apply(*parts: Any) -> Any:
+    def apply(*parts: Lanes) -> Lanes:
         values = parts
         for dtype in dtypes:
             pairs = zip(values[::2], values[1::2], strict=True)
@@ -90,13 +91,13 @@ def permute(ins: Instruction) -> Op:
     if scalar_type(ins) != "b32":
         raise Unsupported("types other than .b32")
 
-    def apply(a: Any, b: Any, c: Any) -> Any:
+    def apply(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         pair = (b.astype(np.uint64) << np.uint64(32)) | a.astype(np.uint64)
-        result: Any = np.uint32(0)
+        result = cast(Lanes, np.uint32(0))
         for i in range(4):
             if mode:
                 at = np.array([p[i] for p in modes[mode]], np.uint32)[c & 3]
-                replicate = np.bool_(False)
+                replicate = NO_LANE
             else:
                 selector = (c >> np.uint32(4 * i)) & np.uint32(15)
                 at, replicate = selector & np.uint32(7), selector >= 8
@@ -110,7 +111,7 @@ def permute(ins: Instruction) -> Op:
     return Op(apply, ("u32", "u32", "u32"), ("u32",))
 
 
-def pack(low_half: Any, high_half: Any, dtype: Any) -> Any:
+def pack(low_half: Lanes, high_half: Lanes, dtype: np.dtype) -> Lanes:
     """Two values of half the width side by side."""
     half = low_half.dtype.itemsize * 8
     word = np.dtype(f"u{dtype.itemsize}")
@@ -119,7 +120,7 @@ def pack(low_half: Any, high_half: Any, dtype: Any) -> Any:
     return (a | (b << word.type(half))).view(dtype)
 
 
-def upper(value: Any, part: int, dtype: Any) -> Any:
+def upper(value: Lanes, part: int, dtype: np.dtype) -> Lanes:
     """The ``part``-th piece of a value that is a vector of narrower ones."""
     word = value.view(f"u{value.dtype.itemsize}")
     return (

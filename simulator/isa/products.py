@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from kernels.ptx.module import Instruction
 from kernels.ptx.types import DTYPES
 
+from ..geometry import Lanes
 from .integer import saturated
 from .table import (
     INTEGERS,
+    Function,
     Op,
     Unsupported,
     require,
@@ -24,7 +24,7 @@ SECTION = "Integer Arithmetic Instructions"
 _WIDER = {"s16": "s32", "u16": "u32", "s32": "s64", "u32": "u64"}
 
 
-def mul_high(kind: str) -> Any:
+def mul_high(kind: str) -> Function:
     """The upper half of the double-width product."""
     if kind in ("s64", "u64"):
         return _mul_high_64(kind == "s64")
@@ -33,10 +33,10 @@ def mul_high(kind: str) -> Any:
     return lambda a, b: ((a.astype(wide) * b.astype(wide)) >> bits).astype(out)
 
 
-def _mul_high_64(is_signed: bool) -> Any:
+def _mul_high_64(is_signed: bool) -> Function:
     low, thirty_two = np.uint64(0xFFFFFFFF), np.uint64(32)
 
-    def apply(a: Any, b: Any) -> Any:
+    def apply(a: Lanes, b: Lanes) -> Lanes:
         x, y = a.view(np.uint64), b.view(np.uint64)
         x0, x1, y0, y1 = x & low, x >> thirty_two, y & low, y >> thirty_two
         middle = ((x0 * y0) >> thirty_two) + (x1 * y0 & low) + x0 * y1
@@ -50,7 +50,7 @@ def _mul_high_64(is_signed: bool) -> Any:
     return apply
 
 
-def _product(ins: Instruction) -> tuple[Any, str, str]:
+def _product(ins: Instruction) -> tuple[Function, str, str]:
     """The product of ``mul``/``mad``: function, source type, result type."""
     kind = require(ins, *INTEGERS)
     if ins.has("wide"):
@@ -97,14 +97,14 @@ def mad(ins: Instruction) -> Op:
     return Op(lambda a, b, c: product(a, b) + c, (source, source, result), (result,))
 
 
-def _product_24(ins: Instruction) -> tuple[Any, str]:
+def _product_24(ins: Instruction) -> tuple[Function, str]:
     kind = require(ins, "s32", "u32")
     wide = DTYPES[_WIDER[kind]]
     # The operands' low 24 bits, as signed or unsigned 24-bit numbers.
     shift = wide.type(40)
     high = wide.type(16 if ins.has("hi") else 0)
 
-    def narrow(a: Any) -> Any:
+    def narrow(a: Lanes) -> Lanes:
         return (a.astype(wide) << shift) >> shift
 
     return (lambda a, b: ((narrow(a) * narrow(b)) >> high).astype(DTYPES[kind])), kind
@@ -128,7 +128,7 @@ def mul24(ins: Instruction) -> Op:
     product, kind = _product_24(ins)
     if ins.opcode == "mul24":
         return Op(product, (kind, kind), (kind,))
-    add: Any = saturated(np.add) if ins.has("sat") else np.add
+    add: Function = saturated(np.add) if ins.has("sat") else np.add
     return Op(lambda a, b, c: add(product(a, b), c), (kind, kind, kind), (kind,))
 
 
@@ -152,7 +152,7 @@ def dot_product(ins: Instruction) -> Op:
     out = "s32" if "s32" in types else "u32"
     high = 2 if ins.has("hi") else 0
 
-    def part(x: Any, kind: str, byte: int, size: int) -> Any:
+    def part(x: Lanes, kind: str, byte: int, size: int) -> Lanes:
         # The element of `size` bits at byte offset `byte`, in 64 bits.
         wide = x.astype(np.int64)
         shift = np.int64(64 - size)
@@ -163,7 +163,7 @@ def dot_product(ins: Instruction) -> Op:
             else (moved.view(np.uint64) >> np.uint64(64 - size)).view(np.int64)
         )
 
-    def apply(a: Any, b: Any, c: Any) -> Any:
+    def apply(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         total = c.astype(np.int64)
         for i in range(4 if ins.opcode == "dp4a" else 2):
             if ins.opcode == "dp4a":

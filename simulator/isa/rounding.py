@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from kernels.ptx.module import Instruction
 
+from ..geometry import Lanes
 from . import arithmetic as ieee
 from .table import (
+    Function,
     Unsupported,
     scalar_type,
 )
@@ -38,7 +37,7 @@ _NAN_ORDER = {
 """In which order a double precision instruction looks for a NaN to pass on (H200)."""
 
 
-def finished(ins: Instruction, fn: Callable[..., Any]) -> Callable[..., Any]:
+def finished(ins: Instruction, fn: Function) -> Function:
     """``fn`` with ``.ftz`` around it and ``.sat`` after it, or f64's NaN passed on."""
     ftz, sat = ins.has("ftz"), ins.has("sat")
     if scalar_type(ins) == "f64" and ins.opcode in _NAN_ORDER:
@@ -47,7 +46,7 @@ def finished(ins: Instruction, fn: Callable[..., Any]) -> Callable[..., Any]:
     if not ftz and not sat:
         return fn
 
-    def apply(*args: Any) -> Any:
+    def apply(*args: Lanes) -> Lanes:
         if ftz:
             args = tuple(ieee.flush(a) for a in args)
         result = fn(*args)
@@ -61,7 +60,7 @@ def finished(ins: Instruction, fn: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
-_NEAREST: dict[str, Callable[..., Any]] = {
+_NEAREST: dict[str, Function] = {
     "add": lambda a, b: ieee.canonical(np.add(a, b)),
     "sub": lambda a, b: ieee.canonical(np.subtract(a, b)),
     "mul": lambda a, b: ieee.canonical(np.multiply(a, b)),
@@ -71,7 +70,7 @@ _NEAREST: dict[str, Callable[..., Any]] = {
 }
 
 
-def rounded(ins: Instruction, operation: str) -> Callable[..., Any]:
+def rounded(ins: Instruction, operation: str) -> Function:
     """One of the basic operations with the instruction's rounding."""
     mode = rounding(ins)
     if mode == "rn":
@@ -80,7 +79,7 @@ def rounded(ins: Instruction, operation: str) -> Callable[..., Any]:
     return lambda *args: directed(operation, mode, *args)
 
 
-def flush_when_tiny(result: Any, exact: Callable[[], Any], mode: str) -> Any:
+def flush_when_tiny(result: Lanes, exact: Function, mode: str) -> Lanes:
     """``.ftz`` of a rounded f32 result: tiny is what lies below 2**-126 at 24 bits of precision.
 
     So (1 - 2**-24) * 2**-126, which a subnormal result could not hold and would round up
@@ -102,11 +101,11 @@ def flush_when_tiny(result: Any, exact: Callable[[], Any], mode: str) -> Any:
     return np.where(edge & tiny, np.copysign(np.float32(0), result), result)
 
 
-def flushing(fn: Callable[..., Any], operation: str, mode: str) -> Callable[..., Any]:
+def flushing(fn: Function, operation: str, mode: str) -> Function:
     """``flush_when_tiny`` after a product, quotient or fma."""
 
-    def apply(*args: Any) -> Any:
-        def exact() -> Any:
+    def apply(*args: Lanes) -> Lanes:
+        def exact() -> Lanes:
             wide = [a.astype(np.float64) for a in args]
             if operation == "div":
                 return wide[0] / wide[1]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from kernels.ptx.module import Instruction
 from kernels.ptx.types import DTYPES
 
+from ..geometry import Lanes
 from . import arithmetic as ieee
 from . import half
 from .rounding import finished, float_type, rounded
 from .table import (
+    Function,
     Op,
     row,
     scalar_type,
@@ -45,14 +44,14 @@ def rcp_sqrt(ins: Instruction) -> Op:
     return Op(fn, (kind,), (kind,), None, 1, approximate=loose)
 
 
-def _coarse(fn: Callable[..., Any]) -> Callable[..., Any]:
+def _coarse(fn: Function) -> Function:
     """``.approx.ftz.f64``: operand and result have their upper 32 bits alone; no subnormals.
 
     (The operand as measured on an H200: a NaN whose payload is all below counts as infinite.)
     """
     upper = np.uint64(0xFFFFFFFF00000000)
 
-    def apply(a: Any) -> Any:
+    def apply(a: Lanes) -> Lanes:
         a = (np.asarray(a).view(np.uint64) & upper).view(np.float64)
         result = np.asarray(ieee.flush(fn(ieee.flush(a))))
         nan = np.uint64(0x7FFFFFFF00000000)  # the manual's
@@ -62,7 +61,7 @@ def _coarse(fn: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
-_APPROXIMATE: dict[str, Callable[[Any], Any]] = {
+_APPROXIMATE: dict[str, Function] = {
     "rsqrt": lambda x: 1.0 / np.sqrt(x),
     "ex2": np.exp2,
     "lg2": np.log2,
@@ -105,7 +104,7 @@ def transcendental(ins: Instruction) -> Op:
         return half.operation(ins, kind, exact, 1, approximate=True)
     dtype = DTYPES[kind]
 
-    def apply(a: Any) -> Any:
+    def apply(a: Lanes) -> Lanes:
         return ieee.canonical(exact(a.astype(np.float64)).astype(dtype))
 
     fn = _coarse(apply) if kind == "f64" and ins.has("ftz") else finished(ins, apply)

@@ -11,10 +11,16 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, TypedDict, Unpack
 
 from kernels.ptx.module import Instruction
 from kernels.ptx.types import DTYPES
+
+from ..geometry import Lanes
+
+Function = Callable[..., Lanes]
+"""Of registers' values."""
+Results = Lanes | tuple[Lanes, ...]
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class Op:
         approximate: PTX promises an error bound only, not the bits.
     """
 
-    fn: Callable[..., Any]
+    fn: Callable[..., Results]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     count: str | None = None
@@ -80,6 +86,7 @@ class Flow(enum.Enum):
 
 
 Memory = Literal["", "load", "store", "atomic"]
+Waits = Literal["nobody", "block", "lanes"]
 
 
 @dataclass(frozen=True)
@@ -109,7 +116,7 @@ class Row:
     later: tuple[tuple[str, str], ...] = ()
     build: Builder | None = None
     flow: Flow = Flow.NEXT
-    waits: Literal["nobody", "block", "lanes"] = "nobody"
+    waits: Waits = "nobody"
     memory: Memory = ""
     fence: bool = False
     aligned: bool = False
@@ -143,6 +150,18 @@ TABLE: dict[str, tuple[Row, ...]] = {}
 """The rows of every opcode of PTX that the simulator knows, in the order of trial."""
 
 
+class Effects(TypedDict, total=False):
+    """What a row may say besides its forms and its meaning (see ``Row``)."""
+
+    flow: Flow
+    waits: Waits
+    memory: Memory
+    fence: bool
+    aligned: bool
+    copies: bool
+    generic: bool
+
+
 def lines(text: str) -> tuple[str, ...]:
     """Forms, one a line."""
     return tuple(line.strip() for line in text.splitlines() if line.strip())
@@ -154,23 +173,23 @@ def plain(
     forms: str = "",
     later: str = "",
     build: Builder | None = None,
-    **more: Any,
+    **effects: Unpack[Effects],
 ) -> None:
     """Register a row for each opcode; ``forms`` and ``later`` are lines (``grammar``)."""
     not_yet = [line.partition(" : ") for line in lines(later)]
     missing = tuple((form.strip(), about.strip()) for form, _, about in not_yet)
     for opcode in opcodes:
-        made = Row(opcode, section, lines(forms), missing, build, **more)
+        made = Row(opcode, section, lines(forms), missing, build, **effects)
         TABLE[opcode] = (*TABLE.get(opcode, ()), made)
 
 
 def row(
-    *opcodes: str, section: str, forms: str, later: str = "", **more: Any
+    *opcodes: str, section: str, forms: str, later: str = "", **effects: Unpack[Effects]
 ) -> Callable[[Builder], Builder]:
     """Register a builder under its opcodes."""
 
     def register(build: Builder) -> Builder:
-        plain(*opcodes, section=section, forms=forms, later=later, build=build, **more)
+        plain(*opcodes, section=section, forms=forms, later=later, build=build, **effects)
         return build
 
     return register
@@ -212,7 +231,7 @@ def require(ins: Instruction, *allowed: str) -> str:
     return kind
 
 
-def same(value: Any) -> Any:
+def same(value: Lanes) -> Lanes:
     """The meaning of a copy."""
     return value
 

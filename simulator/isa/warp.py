@@ -6,18 +6,19 @@ until all lanes that its mask names have come to it; the machine sees to that.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from kernels.ptx.module import Instruction, Pair
 from kernels.ptx.types import DTYPES
 
-from .table import Op, Unsupported, require, row, scalar_type
+from ..geometry import Lanes, WarpView
+from .table import Op, Results, Unsupported, require, row, scalar_type
 
 PARALLEL = "Parallel Synchronization and Communication Instructions"
-_EVERYBODY = np.uint32(0xFFFFFFFF)
+_EVERYBODY = cast(Lanes, np.uint32(0xFFFFFFFF))
+_NOBODY = cast(Lanes, np.uint32(0))
 MOVEMENT = "Data Movement and Conversion Instructions"
 
 
@@ -38,7 +39,7 @@ def shuffle(ins: Instruction) -> Op:
         raise Unsupported("too few operands")
     pair = isinstance(ins.operands[0], Pair)
 
-    def apply(warp: Any, a: Any, b: Any, c: Any, _: Any = None) -> Any:
+    def apply(warp: WarpView, a: Lanes, b: Lanes, c: Lanes, _: Lanes | None = None) -> Results:
         lane = warp.lane
         b = b & 31
         segment, clamp = (c >> 8) & 31, c & 31
@@ -77,7 +78,7 @@ def vote(ins: Instruction) -> Op:
     if mode is None:
         raise Unsupported("no mode")
 
-    def apply(warp: Any, p: Any, members: Any = _EVERYBODY) -> Any:
+    def apply(warp: WarpView, p: Lanes, members: Lanes = _EVERYBODY) -> Lanes:
         named = warp.active() & members
         true = warp.ballot(p) & named
         if mode == "ballot":
@@ -105,11 +106,11 @@ def match(ins: Instruction) -> Op:
     pair = isinstance(ins.operands[0], Pair)
     every = ins.has("all")
 
-    def apply(warp: Any, a: Any, members: Any) -> Any:
+    def apply(warp: WarpView, a: Lanes, members: Lanes) -> Results:
         named = warp.active() & members
-        result = np.uint32(0)
+        result = _NOBODY
         for other in range(32):
-            same = warp.gather(a, np.int32(other)) == a
+            same = warp.gather(a, cast(Lanes, np.int32(other))) == a
             result = result | (same.astype(np.uint32) << np.uint32(other))
         result = result & named
         if not every:
@@ -137,7 +138,7 @@ def match(ins: Instruction) -> Op:
 def reduce(ins: Instruction) -> Op:
     """Integer add, min, max, and, or, xor over the named lanes."""
     kind = scalar_type(ins)
-    operations: dict[str, Callable[..., Any]] = {
+    operations: dict[str, np.ufunc] = {
         "add": np.add, "min": np.minimum, "max": np.maximum,
         "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
     }  # fmt: skip
@@ -148,16 +149,16 @@ def reduce(ins: Instruction) -> Op:
     neutral = {"min": info.max, "max": info.min, "and": -1 if info.min else info.max}.get(name, 0)
     fill = DTYPES[kind].type(neutral)
 
-    def apply(warp: Any, a: Any, members: Any) -> Any:
+    def apply(warp: WarpView, a: Lanes, members: Lanes) -> Lanes:
         active = warp.active()
         named = active & members
         if np.all((named == active) | ~warp.mask):  # one group a warp
-            on = (active >> warp.lane.astype(np.uint32)) & np.uint32(1)
+            on: Lanes = (active >> warp.lane.astype(np.uint32)) & np.uint32(1)
             return warp.reduce(operations[name], np.where(on == 1, a, fill))
-        result: Any = fill
+        result = cast(Lanes, fill)
         for other in range(32):
             on = (named >> np.uint32(other)) & np.uint32(1)
-            value = np.where(on == 1, warp.gather(a, np.int32(other)), fill)
+            value = np.where(on == 1, warp.gather(a, cast(Lanes, np.int32(other))), fill)
             result = operations[name](result, value)
         return result
 
@@ -184,7 +185,7 @@ def active_mask(ins: Instruction) -> Op:
 def elect(ins: Instruction) -> Op:
     """One leader among the named lanes: the lowest."""
 
-    def apply(warp: Any, members: Any) -> Any:
+    def apply(warp: WarpView, members: Lanes) -> Results:
         named = warp.active() & members
         lowest = named & (~named + np.uint32(1))
         leader = np.bitwise_count(lowest - np.uint32(1)).astype(np.int32)
