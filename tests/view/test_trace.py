@@ -149,3 +149,23 @@ def test_a_guard_says_who_leaves_and_who_waits(kind, ins):
     assert watched[event.watched].kind == kind
     lanes = np.broadcast_to(event.mask, (1, 1, 64, 1)).reshape(64)
     assert lanes.tolist() == [True] * 32 + [False] * 32
+
+
+def test_passing_a_struct_is_no_step():
+    """Its bytes lie in the threads' own memory for a moment, which no source line asked for."""
+    add = (
+        ".func (.param .b32 sum) add(.param .align 4 .b8 pair[8]) { .reg .b32 %a<3>;\n"
+        "ld.param.b32 %a0, [pair]; ld.param.b32 %a1, [pair+4]; add.u32 %a2, %a0, %a1;\n"
+        "st.param.b32 [sum], %a2; ret; }\n.visible"
+    )
+    body = (
+        ".reg .b32 %s; { .param .align 4 .b8 s[8]; .param .b32 r; st.param.b32 [s], %r0;\n"
+        "st.param.b32 [s+4], 7; call (r), add, (s); ld.param.b32 %s, [r]; }\n"
+        "st.global.u32 [%d2], %s; ret;"
+    )
+    kernel = Kernel.from_ptx(PTX.replace("BODY", body).replace(".visible", add))
+    out = np.zeros(64, np.uint32)
+    run = simulator.launch(kernel, 1, 64, [out], trace=True)
+    assert out.tolist() == list(range(7, 71))
+    accesses = [w.instruction.name for w in run.trace.program.watched if w.site is not None]
+    assert accesses == ["st.global.u32"]
