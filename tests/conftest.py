@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from command_line import KERNELS
 
 from simulator.compile.compiler import CHECKED
 
@@ -15,3 +17,11 @@ def checked_writes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(CHECKED, "1")
         yield
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A user's own file, in the working folder."""
+    (tmp_path / "my.cu").write_text(KERNELS)
+    monkeypatch.chdir(tmp_path)
+    return "my.cu"

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
+from command_line import tilescope
 
 import simulator
 from kernels import library
-from tilescope import progress
-from tilescope.cli import main
-from tilescope.failure import UserError
-from tilescope.text import layout
-from tilescope.words import parse_arguments
 
 SCALE = """\
 template <typename T>
@@ -33,11 +25,6 @@ __global__ void reach(float* x, int offset) {
 }
 """
 SCALE_ARGS = ("--grid", "2", "--block", "32", "f32[50]=arange", "-1.5", "50")
-
-
-def tilescope(*words: Any) -> Result:
-    """Run a command line in this process."""
-    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 @pytest.fixture
@@ -62,7 +49,7 @@ def error_of(*words: Any) -> str:
 
 
 def test_list_names_every_kernel_on_a_line_of_its_own() -> None:
-    result = tilescope("list")
+    result = CliRunner().invoke(main, ["list"])  # as wide as it wants to be
     assert result.exit_code == 0
     assert [line.split()[0] for line in result.stdout.splitlines()] == library.names()
 
@@ -286,147 +273,3 @@ def test_a_compile_error_points_at_the_users_line(tmp_path: Path) -> None:
 
 def test_unknown_command() -> None:
     assert "no such command 'frobnicate'" in error_of("frobnicate")
-
-
-# -- argument words ---------------------------------------------------------------------
-
-
-def parse(*words: str) -> list[Any]:
-    return parse_arguments(words, np.random.default_rng(0))
-
-
-def test_array_words(tmp_path: Path) -> None:
-    zeros, ones, ramp, sevens = parse("f32[2,3]", "u8[4]=ones", "i16[2,2]=arange", "f16[2]=-7.5")
-    assert zeros.dtype == np.float32
-    assert zeros.shape == (2, 3)
-    assert not zeros.any()
-    assert ones.dtype == np.uint8
-    assert ones.tolist() == [1, 1, 1, 1]
-    assert ramp.tolist() == [[0, 1], [2, 3]]
-    assert ramp.dtype == np.int16
-    assert sevens.tolist() == [-7.5, -7.5]
-    assert sevens.dtype == np.float16
-    normal, uniform, whole = parse("f64[1000]=normal", "f32[1000]=uniform", "u8[1000]=uniform")
-    assert abs(normal.mean()) < 0.2
-    assert uniform.min() >= 0
-    assert uniform.max() < 1
-    assert whole.max() == 255
-    assert whole.min() == 0
-    file = tmp_path / "a.npy"
-    np.save(file, np.arange(6, dtype=np.int32).reshape(2, 3))
-    (loaded,) = parse(f"i32[2,3]=@{file}")
-    assert loaded.tolist() == [[0, 1, 2], [3, 4, 5]]
-    assert loaded.flags.writeable
-    with pytest.raises(UserError, match=r"holds int32 \[2, 3\]"):
-        parse(f"i32[6]=@{file}")
-
-
-def test_scalar_words() -> None:
-    values = parse("64", "-3", "0x10", "1.5", "-1e-3", "u8:3", "f32:2", "f16:-inf")
-    assert values == [64, -3, 16, 1.5, -1e-3, 3, 2.0, -np.inf]
-    assert [type(v) for v in values[:5]] == [int, int, int, float, float]
-    assert [v.dtype.name for v in values[5:]] == ["uint8", "float32", "float16"]
-
-
-@pytest.mark.parametrize(
-    "word",
-    [
-        "word", "f33[4]", "f33:4", "f32[]", "f32[4", "f32[-4]", "f32[4]=oops", "u8[4]=300",
-        "u8:-1", "i32:1.5", "i32[4]=normal", "f32[4]=@nowhere.npy", "f32[99999999,99999999,9]",
-        "f32[4]=@" + __file__,
-    ],
-)  # fmt: skip
-def test_bad_words(word: str) -> None:
-    with pytest.raises(UserError, match="argument") as caught:
-        parse(word)
-    assert word in str(caught.value)
-
-
-# -- people and pipes -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["list", "--help"]])
-def test_help_has_examples_and_fits(words: list[str]) -> None:
-    result = tilescope(*words)
-    assert result.exit_code == 0
-    assert "Example" in result.stdout
-    assert max(map(len, result.stdout.splitlines())) <= 80
-
-
-def test_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(simulator, "launch", stop)
-    result = tilescope("run", "matmul_tiled")
-    assert (result.exit_code, result.stdout) == (130, "")
-    assert "interrupted" in result.stderr
-
-
-def test_module_in_a_process_of_its_own() -> None:
-    command = [sys.executable, "-m", "tilescope", "run", "matmul_tiled", "--size", "5x3x7"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "5x3x7" in done.stdout
-
-
-def test_a_closed_pipe_is_no_error() -> None:
-    command = [sys.executable, "-m", "tilescope", "run", "matmul_tiled", "--by-line"]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert child.stdout
-    assert child.stderr
-    child.stdout.close()  # long before the child has anything to say
-    said = child.stderr.read()
-    child.stderr.close()
-    assert (child.wait(), said) == (141, b"")
-
-
-class Terminal(io.StringIO):
-    """A stderr that somebody watches."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def test_progress_only_where_somebody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    def shown(stream: io.StringIO, patience: float) -> str:
-        monkeypatch.setattr(sys, "stderr", stream)
-        monkeypatch.setattr(progress, "PATIENCE", patience)
-        with progress.ProgressBar("kernel") as bar:
-            bar(1, 4)
-            bar(4, 4)
-        return stream.getvalue()
-
-    assert "blocks" in shown(Terminal(), 0.0)
-    assert shown(Terminal(), 60.0) == ""
-    assert shown(io.StringIO(), 0.0) == ""
-
-
-def test_progress_of_a_loop_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No block ends: the bar says how long it has run, and what to do."""
-    stream = Terminal()
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    monkeypatch.setattr(progress, "ADVICE", -1.0)
-    monkeypatch.setenv("COLUMNS", "120")
-    with progress.ProgressBar("kernel[red]") as bar:
-        assert bar._timer
-        bar._timer.join()
-    shown = stream.getvalue()
-    assert "kernel[red]" in shown
-    assert "0:00:00" in shown
-    assert "--step-limit N gives up sooner" in shown
-
-
-def test_numbers_as_people_read_them() -> None:
-    sizes = [layout.human_bytes(n) for n in (0, 1023, 1024, 1536, 8 << 20, 3 << 40)]
-    assert sizes == ["0 B", "1023 B", "1.00 KiB", "1.50 KiB", "8.00 MiB", "3.00 TiB"]
-    assert [layout.percent(x) for x in (0.0, 0.5, 0.99999, 1)] == [
-        "0.0%",
-        "50.0%",
-        "99.9%",
-        "100.0%",
-    ]
-    assert layout.human_count(690.4e6) == "690 million"
-    assert layout.shape((16, 1, 1)) == "16"
-    assert layout.shape((4, 1, 2)) == "4x1x2"
