@@ -12,6 +12,7 @@ from command_line import tilescope
 
 import simulator
 from kernels import library
+from tilescope.cli import main
 
 SCALE = """\
 template <typename T>
