@@ -162,28 +162,3 @@ def _parts(operand: Operand | None) -> Sequence[Operand | None]:
     if isinstance(operand, Pair):
         return operand.first, operand.second
     return (operand,)
-
-
-# Going: the questions of before, until all who ask them read the rows.
-INTRINSIC_CALLS = frozenset(SYSTEM)
-
-
-def row_of(ins: Instruction) -> Row:
-    """The instruction's row."""
-    return roles(ins).row
-
-
-def is_warp_barrier(ins: Instruction) -> bool:
-    """``bar.warp.sync``: waits for lanes of the warp, not for the block."""
-    return roles(ins).row.warp_barrier
-
-
-def param_name(ins: Instruction) -> str | None:
-    """The ``.param`` variable that a ``ld.param``/``st.param`` names directly."""
-    return roles(ins).parameter or None
-
-
-def reads_and_writes(ins: Instruction) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Registers that an instruction reads and writes (carry flag and parameters included)."""
-    found = roles(ins)
-    return found.reads, found.writes

@@ -133,18 +133,6 @@ class Row:
         """Whether lanes wait for each other and do nothing else there."""
         return self.waits == "lanes" and self.build is None
 
-    @property
-    def kind(self) -> str:
-        """Going: what the row is, in a word."""
-        if self.flow is not Flow.NEXT:
-            name = self.flow.name.lower()
-            return {"switch": "branch", "return": "exit"}.get(name, name)
-        if self.memory:
-            return self.memory
-        if self.gate:
-            return "barrier" if self.warp_barrier else "warp-sync"
-        return "value" if self.build else "nothing" if self.forms else "later"
-
 
 TABLE: dict[str, tuple[Row, ...]] = {}
 """The rows of every opcode of PTX that the simulator knows, in the order of trial."""
