@@ -10,7 +10,7 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from simulator.observe.counters import wavefronts
+from simulator.observe.banks import wavefronts
 
 MEASURED = json.loads((Path(__file__).parent / "ground_truth" / "banks.json").read_text())
 WIDTHS = {"f4": 16, "f2": 8, "f1": 4, "s1": 2}

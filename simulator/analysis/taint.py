@@ -85,10 +85,6 @@ def steers(program: Program, start: Instruction) -> bool:
     )
 
 
-def _nowhere(site: Site) -> set[str]:
-    return set()
-
-
 def _tainted_by(
     function: Function, ins: Instruction, site_of: dict[int, Site], spaces: Spaces,
     tainted: set[tuple[str, str]], memories: set[str],
@@ -100,8 +96,6 @@ def _tainted_by(
             return []
         if spaces(site) & ({"global"} | memories) or site.access == "atomic":
             return [(function.name, name) for name in role.writes]
-        return []
-    if role.parameter in {p.name for p in function.params} and function.is_entry:
         return []
     if any((function.name, name) in tainted for name in role.reads):
         return [(function.name, name) for name in role.writes]

@@ -7,22 +7,18 @@ each one equals). A request is one instruction of one warp with any lane on.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 
 from ..events import Observer
-from ..geometry import WARP, Geometry
+from ..geometry import WARP, Addresses, Flat, Geometry, Mask, Rows
 from ..memory.event import Event
 from ..memory.site import Site
+from .banks import BANKS, OFF, wavefronts
 
 SECTOR = 32
 """Bytes of a sector, the unit of global memory traffic."""
-BANKS = 32
-"""Banks of shared memory, each one 32-bit word wide."""
 COUNTED_SPACES = ("global", "shared", "local")
-OFF = np.int64(2**62)
-"""The address of a lane that is off."""
 
 
 @dataclass
@@ -85,10 +81,10 @@ class TrafficCounter(Observer):
         known: Patterns judged already, for this shape of block.
     """
 
-    def __init__(self, sites: int, known: dict[Any, Any]) -> None:
+    def __init__(self, sites: int, known: dict[object, Flat]) -> None:
         slots = sites * len(COUNTED_SPACES)
         self._totals = np.zeros((slots, _FIGURES), np.int64)
-        self._last: list[Any] = [None] * slots
+        self._last = [np.zeros(_FIGURES, np.int64)] * slots
         self._pending = [0] * slots
         self.known = known
         self.geometry: Geometry | None = None
@@ -137,7 +133,7 @@ class TrafficCounter(Observer):
             space: Traffic(*row) for space, row in zip(COUNTED_SPACES, rows, strict=True) if row[0]
         }
 
-    def cost(self, site: Site, space: str, address: Any, mask: Any) -> Any:
+    def cost(self, site: Site, space: str, address: Addresses, mask: Mask | None) -> Flat:
         """The figures of one access of the whole batch, in the order of ``Traffic``."""
         g = self._shape
         if mask is not None and mask.ndim == 0:
@@ -169,7 +165,7 @@ class TrafficCounter(Observer):
             )
         return total
 
-    def _interleaved(self, site: Site, address: Any) -> Any:
+    def _interleaved(self, site: Site, address: Addresses) -> Addresses:
         """Where local memory lies: the same word of a warp's 32 threads stands side by side.
 
         (CUDA C++ Programming Guide, "Local Memory".) An element wider than a word is
@@ -181,7 +177,9 @@ class TrafficCounter(Observer):
         lane = self._shape.thread_ids.astype(np.int64)
         return (local - inside) * WARP + lane * size + inside - np.int64(site.offset)
 
-    def _pattern(self, site: Site, space: str, relative: Any, mask: Any, start: int) -> Any:
+    def _pattern(
+        self, site: Site, space: str, relative: Addresses, mask: Mask | None, start: int
+    ) -> Flat:
         key = (
             space, site.nbytes, site.access == "load", start, relative.shape, relative.tobytes(),
             None if mask is None else (mask.shape, mask.tobytes()),
@@ -194,7 +192,9 @@ class TrafficCounter(Observer):
             self.known[key] = found
         return found
 
-    def _masked(self, site: Site, space: str, relative: Any, starts: Any, mask: Any) -> Any:
+    def _masked(
+        self, site: Site, space: str, relative: Addresses, starts: Flat, mask: Mask
+    ) -> Flat:
         """The mask differs between blocks: group blocks by mask and start."""
         g = self._shape
         rows = g.factored(mask)
@@ -209,7 +209,7 @@ class TrafficCounter(Observer):
             total += self._pattern(site, space, relative, one, int(starts[column])) * count
         return total
 
-    def _columns(self, site: Site, space: str, address: Any, mask: Any) -> Any:
+    def _columns(self, site: Site, space: str, address: Addresses, mask: Mask | None) -> Flat:
         """No common pattern: judge every warp by itself."""
         total = np.zeros(_FIGURES, np.int64)
         g = self._shape
@@ -224,12 +224,12 @@ class TrafficCounter(Observer):
             total += self._judge_rows(site, space, piece, part)
         return total
 
-    def _judge(self, site: Site, space: str, address: Any, mask: Any) -> Any:
+    def _judge(self, site: Site, space: str, address: Addresses, mask: Mask | None) -> Flat:
         g = self._shape
         lanes = None if mask is None else g.factored(mask)
         return self._judge_rows(site, space, g.factored(address), lanes)
 
-    def _judge_rows(self, site: Site, space: str, address: Any, mask: Any) -> Any:
+    def _judge_rows(self, site: Site, space: str, address: Rows, mask: Rows | None) -> Flat:
         """Cost of ``(threads, columns)`` addresses, each column a block."""
         g = self._shape
         columns = max(address.shape[1], 1 if mask is None else mask.shape[1])
@@ -266,61 +266,8 @@ class TrafficCounter(Observer):
         )
 
 
-def _fresh(rows: Any) -> Any:
+def _fresh(rows: Rows) -> Rows:
     """Where a sorted row's element differs from the one before it."""
     out = np.ones(rows.shape, bool)
     out[:, 1:] = rows[:, 1:] != rows[:, :-1]
     return out
-
-
-def wavefronts(lanes: Any, width: int, load: bool) -> tuple[int, int]:
-    """Passes through the banks that shared memory requests take, and conflicts among them.
-
-    Takes what ``bank_passes`` takes; both figures are summed over the requests.
-    """
-    passes, conflicts, _ = bank_passes(lanes, width, load)
-    return int(passes.sum()), int(conflicts.sum())
-
-
-def bank_passes(lanes: Any, width: int, load: bool) -> tuple[Any, Any, Any]:
-    """How the banks of shared memory serve each request.
-
-    A request of up to 4, 8 or 16 bytes a lane is served in groups of 32, 16 or 8
-    lanes. A wide load takes groups of twice that if every lane wants the same as its
-    neighbour, counted one way (lane xor 1) or the other (lane xor 2), or one of the
-    two is off. A group takes as many passes as there are distinct words in its fullest
-    bank; passes beyond one a group are conflicts.
-
-    Measured on an H200 with Nsight Compute: ``tests/ground_truth/banks.json`` holds 508
-    patterns, loads and stores of 2 to 16 bytes, that this rule gives to the unit.
-
-    Args:
-        lanes: Byte addresses in lane order, int64 ``(requests, 32)``; ``2**62`` is a lane
-            that is off.
-        width: Bytes a lane accesses.
-        load: Stores (and atomics) never take the wider groups.
-
-    Returns:
-        For each request: wavefronts, bank conflicts, and lanes a group; int64 each.
-    """
-    live = lanes != OFF
-    size = np.full(len(lanes), {8: 16, 16: 8}.get(width, 32))
-    if load and width > 4:
-        alike = np.zeros(len(lanes), bool)
-        for step in (1, 2):
-            partner = np.arange(WARP) ^ step
-            same = (lanes == lanes[:, partner]) | ~live | ~live[:, partner]
-            alike |= same.all(axis=1)
-        size[alike] *= 2
-    numbered = np.arange(WARP) // size[:, None] + 4 * np.arange(len(lanes))[:, None]
-    group = numbered[live]
-    # Addresses are relative to a block's first lane: what matters of a word is where it lies
-    # modulo the banks, and that different words stay different.
-    words = (lanes[live][:, None] // 4 + np.arange(max(1, width // 4))) & np.int64(0xFFFFFFFF)
-    wanted = np.unique((group[:, None] << np.int64(32)) + words)
-    per_bank = np.bincount(
-        (wanted >> np.int64(32)) * BANKS + wanted % BANKS, minlength=len(lanes) * 4 * BANKS
-    )
-    fullest = per_bank.reshape(len(lanes), 4, BANKS).max(axis=2)
-    passes = fullest.sum(axis=1)
-    return passes, passes - np.count_nonzero(fullest, axis=1), size

@@ -8,17 +8,18 @@ steps are of some blocks only, which ``Trace.batches`` names.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernels import Kernel
 
 from ..compile.program import Program, Watched
 from ..events import Observer
-from ..geometry import Geometry
+from ..geometry import Addresses, Flat, Geometry, Lanes, Mask
 from ..isa import DTYPES
 from ..isa.windows import WINDOWS
 from ..memory.layout import array_address, array_number
@@ -47,10 +48,10 @@ class Event(NamedTuple):
     """
 
     watched: int
-    mask: Any
+    mask: Mask | None
     place: Any
     offset: Any
-    values: tuple[Any, ...]
+    values: tuple[Lanes, ...]
 
 
 @dataclass
@@ -82,14 +83,14 @@ class ArrayMap:
 
     number: int
     name: str
-    dtype: Any
+    dtype: np.dtype[Any]
     shape: tuple[int, ...]
-    before: Any
-    reads: Any
-    writes: Any
-    owner: Any
+    before: Flat
+    reads: Flat
+    writes: Flat
+    owner: Flat
     argument: bool = True
-    after: Any = None
+    after: Flat = field(init=False)
 
     @property
     def size(self) -> int:
@@ -118,7 +119,7 @@ class Trace(Observer):
         program: Program,
         shape: tuple[tuple[int, int, int], tuple[int, int, int]],
         allocations: dict[int, Allocation],
-        arguments: list[Any],
+        arguments: Sequence[NDArray[Any]],
     ) -> None:
         """A launch starts, perhaps over again: nothing is recorded yet."""
         self.kernel, self.program = kernel, program
@@ -173,7 +174,7 @@ class Trace(Observer):
 
     # -- recording --------------------------------------------------------------
 
-    def traced(self, number: int, mask: Any, base: Any, *values: Any) -> None:
+    def traced(self, number: int, mask: Mask | None, base: Addresses, *values: Lanes) -> None:
         """See ``Observer``."""
         if mask is not None and not mask.any():
             return
@@ -187,7 +188,7 @@ class Trace(Observer):
         if self._columns:
             self._keep(Event(number, mask, place, offset, values))
 
-    def barrier(self, lanes: Any, number: int, warps: int) -> None:
+    def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
         """See ``Observer``."""
         if self._columns:
             self._keep(Event(RELEASE, lanes, None, None, ()))
@@ -212,13 +213,16 @@ class Trace(Observer):
             return value
         return value[..., self._columns]
 
-    def _locate(self, watched: Watched, base: Any, mask: Any) -> tuple[Any, Any]:
+    def _locate(
+        self, watched: Watched, base: Addresses, mask: Mask | None
+    ) -> tuple[Lanes, Addresses]:
         """Place and byte offset of an access."""
         site = watched.site
         assert site is not None
         address = base + np.int64(site.offset)
         if site.space in ("shared", "local"):
-            return np.int64(SHARED if site.space == "shared" else LOCAL), address
+            near = np.int64(SHARED if site.space == "shared" else LOCAL)
+            return cast(Lanes, near), address
         if mask is None or address.ndim == 0:
             known = address
         else:
@@ -230,14 +234,14 @@ class Trace(Observer):
         place = _places(address)
         return place, address - _start(place)
 
-    def _count(self, watched: Watched, place: Any, offset: Any, mask: Any) -> None:
+    def _count(self, watched: Watched, place: Lanes, offset: Addresses, mask: Mask | None) -> None:
         """Add an access to the counts of the elements it touches."""
         if place.ndim:
             for number in np.unique(place).tolist():
                 here = place == number
                 lanes = here if mask is None else here & mask
                 if lanes.any():
-                    self._count(watched, np.int64(number), offset, lanes)
+                    self._count(watched, cast(Lanes, np.int64(number)), offset, lanes)
             return
         found = self.maps.get(int(place))
         if found is None or not found.reads.size:
@@ -249,8 +253,6 @@ class Trace(Observer):
         chosen = where.reshape(-1) if mask is None else where[np.broadcast_to(mask, shape)]
         site = watched.site
         assert site is not None
-        threads: Any = None
-        written: Any = None
         if site.access != "load":
             full = np.broadcast_to(where, self.geometry.shape)
             on = np.broadcast_to(np.bool_(True) if mask is None else mask, full.shape)
@@ -265,21 +267,21 @@ class Trace(Observer):
                 found.owner[element[inside]] = threads[inside]
 
 
-def _declared(program: Program, number: int) -> Any:
+def _declared(program: Program, number: int) -> np.dtype[Any]:
     """The element type of a module variable, as PTX declares it: often plain bytes."""
     for placed in program.layout.placed.values():
         here = array_number(placed.address) == number
         if here and placed.variable.space in ("global", "const"):
-            return np.dtype(DTYPES[placed.variable.type])
+            return cast("np.dtype[Any]", np.dtype(DTYPES[placed.variable.type]))
     return np.dtype(np.uint8)
 
 
-def _add(counts: Any, elements: Any, weight: int) -> None:
+def _add(counts: Flat, elements: Flat, weight: int) -> None:
     inside = (elements >= 0) & (elements < len(counts))
     np.add.at(counts, elements if inside.all() else elements[inside], weight)
 
 
-def _places(address: Any) -> Any:
+def _places(address: Addresses) -> Lanes:
     """The place of generic addresses."""
     window = address >> np.int64(60)
     array = array_number(address)
@@ -287,7 +289,7 @@ def _places(address: Any) -> Any:
     return np.where((window == 0) & (array >= 0), array, other)[()]
 
 
-def _start(place: Any) -> Any:
+def _start(place: Any) -> Addresses:
     """The generic address at which a place begins."""
     space = np.where(place == SHARED, WINDOWS["shared"], WINDOWS["local"])
     array = array_address(place)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..events import Observer
-from ..geometry import Geometry
+from ..geometry import Geometry, Mask
 from ..hazards.findings import Findings
 from ..hazards.who import Who
 from ..memory.event import Event
@@ -76,7 +74,7 @@ class LocalCheck(Observer):
         """See ``Observer``; nothing is written."""
         self.geometry = geometry
         self.whole = np.zeros(self.count, bool)
-        self.lanes: dict[int, Any] = {}
+        self.lanes: dict[int, Mask] = {}
 
     def access(self, event: Event) -> None:
         """See ``Observer``."""
@@ -103,14 +101,14 @@ class LocalCheck(Observer):
                 else:
                     self._write(granule, lanes)
 
-    def _write(self, granule: int, lanes: Any) -> None:
+    def _write(self, granule: int, lanes: Mask | None) -> None:
         if lanes is None:
             self.whole[granule] = True
         elif not self.whole[granule]:
             known = self.lanes.get(granule)
             self.lanes[granule] = lanes if known is None else known | lanes
 
-    def _read(self, site: Site, granule: int, lanes: Any) -> None:
+    def _read(self, site: Site, granule: int, lanes: Mask | None) -> None:
         if not 0 <= granule < len(self.whole) or self.whole[granule]:
             return
         known = self.lanes.get(granule, np.bool_(False))

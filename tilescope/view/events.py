@@ -9,7 +9,7 @@ import numpy as np
 
 from simulator.compile.program import Watched
 from simulator.geometry import WARP
-from simulator.observe.counters import OFF, bank_passes
+from simulator.observe.banks import OFF, bank_passes
 from simulator.observe.trace import RELEASE, SHARED, Batch, Event, Trace
 
 from .pool import Pool, shrink
