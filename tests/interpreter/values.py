@@ -49,7 +49,7 @@ def meaning(ins: Instruction) -> Meaning:
     Raises:
         NotModelled: There is none.
     """
-    from . import floating, integers  # noqa: F401  (they fill the table)
+    from . import bits, conversion, floating, integers  # noqa: F401  (they fill the table)
 
     build = BUILDERS.get(ins.opcode)
     if build is None:
