@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from kernels.ptx.module import Instruction
 from tests.instructions.floats import FORMATS, Format
 
-from .floating import encode, rounding, tiny, value
+from .floating import rounding
 from .values import (
     WIDTH,
     Meaning,
@@ -82,10 +83,10 @@ def convert_one(ins: Instruction, target: str, source: str) -> Callable[[int], i
                 return nan
             if s.is_inf(a):
                 return (low if s.negative(a) else high) & bits
-            return clamp(to_integer(value(s, a), integral), target) & bits
+            return clamp(to_integer(s.number(a), integral), target) & bits
 
         return from_float
-    t = FORMATS[target]
+    t = replace(FORMATS[target], ftz=ftz and target == "f32")
 
     def between(a: int) -> int:
         if ftz and source == "f32":
@@ -96,12 +97,12 @@ def convert_one(ins: Instruction, target: str, source: str) -> Callable[[int], i
         elif s.is_inf(a):
             result = t.sign_bit * negative | t.inf
         else:
-            n = value(s, a)
+            n = s.number(a)
             if integral:
                 n = Fraction(to_integer(n, integral))
-            result = encode(t, n, mode) if n else t.sign_bit * negative
-            if ftz and target == "f32" and tiny(n, mode):
-                result = t.sign_bit * negative
+            result = t.sign_bit * negative
+            if n:
+                result = t.encode(n.numerator, 0, mode, n.denominator)
         if sat:
             result = t.saturate(result)
         if ins.has("relu") and t.negative(result) and not t.is_nan(result):
