@@ -17,6 +17,7 @@ import simulator
 from kernels import Kernel, KernelError, reading
 from simulator import SimulatorError
 from simulator.compile.program import Program
+from simulator.isa import TABLE
 from tilescope.cli import main
 from tilescope.view import show
 
@@ -116,6 +117,7 @@ def test_generated_code_has_no_name_of_the_file(
         assert re.fullmatch(r"[0-9a-f]{16}\.\d+\.\d+d?\.py", file.name)
         assert not own & set(re.findall(r"[A-Za-z]+", file.read_text()))
         assert re.fullmatch(r"[\w\s(),.:=\[\]#~>+-]*", file.read_text(), re.A)
+        assert set(re.findall(r"\bf\d+_\d+_(\w+)", file.read_text())) <= set(TABLE)
     for code in codes:
         assert Path(code.co_filename) in written
         assert all(re.fullmatch(r"[A-Za-z]+\d*(_\w+)?", name) for name in code.co_names)

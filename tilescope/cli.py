@@ -9,6 +9,7 @@ from .commands.check import check_command
 from .commands.counters import counters_command
 from .commands.launch import launch_command
 from .commands.list import list_command
+from .commands.ptx import ptx_command
 from .commands.run import run_command
 from .commands.time import time_command
 from .commands.validate import validate_command
@@ -45,6 +46,7 @@ main.add_command(check_command)
 main.add_command(barriers_command)
 main.add_command(view_command)
 main.add_command(list_command)
+main.add_command(ptx_command)
 main.add_command(validate_command)
 main.add_command(time_command)
 main.add_command(counters_command)

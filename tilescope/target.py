@@ -92,6 +92,21 @@ def resolve(request: Request, reference: bool = True) -> Target:
     return target
 
 
+def kernel_of(request: Request) -> Kernel:
+    """Compile what was asked for, whether or not it could be launched so.
+
+    Raises:
+        UserError, KernelError, FileNotFoundError: As ``resolve``.
+    """
+    if is_file(request.target):
+        return _kernel_of_file(request)[0]
+    entry = library.get(request.target)
+    try:
+        return _kernel_of_library(entry, request)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
 def is_file(target: str) -> bool:
     """Whether a file is meant, and no kernel of the library."""
     return target.endswith((*_CUDA, ".ptx")) or os.sep in target or Path(target).is_file()
@@ -112,27 +127,21 @@ def _from_library(request: Request, reference: bool) -> Target:
         launch = entry.launch(size, tile, np.random.default_rng(request.seed))
     except ValueError as error:
         raise UserError(str(error)) from None
-    kernel = entry.kernel(tile, request.arch, request.options, request.build or "device")
+    kernel = _kernel_of_library(entry, request)
     return Target(
         entry.name, kernel, launch.grid, launch.block, launch.args, launch.shared_bytes,
         entry, size, tile, launch, launch.expected() if reference else None,
     )  # fmt: skip
 
 
+def _kernel_of_library(entry: library.LibraryKernel, request: Request) -> Kernel:
+    return entry.kernel(request.tile, request.arch, request.options, request.build or "device")
+
+
 def _from_file(request: Request) -> Target:
     if request.size is not None or request.tile is not None:
         raise UserError("--size and --tile belong to library kernels; a file takes --grid, --block")
-    words = list(request.words)
-    named = words.pop(0) if words and _names_a_kernel(words[0], request.target) else None
-    if request.target.endswith(".ptx"):
-        if request.build is not None:
-            raise UserError(f"{request.target} is PTX: there is no build to choose")
-        kernel = Kernel.from_ptx(Path(request.target), named)
-    else:
-        entry = named or only_kernel(request.target)
-        kernel = Kernel.from_cuda(
-            Path(request.target), entry, request.arch, request.options, request.build or "device"
-        )
+    kernel, words = _kernel_of_file(request)
     if request.grid is None or request.block is None:
         missing = "--grid" if request.grid is None else "--block"
         raise UserError(f"{missing} is missing: say how many blocks and threads, as in --grid 4,4")
@@ -141,6 +150,21 @@ def _from_file(request: Request) -> Target:
     return Target(
         kernel.name, kernel, grid, block, args, request.shared, file=request.target
     )  # fmt: skip
+
+
+def _kernel_of_file(request: Request) -> tuple[Kernel, list[str]]:
+    """The kernel, and the words that are its arguments."""
+    words = list(request.words)
+    named = words.pop(0) if words and _names_a_kernel(words[0], request.target) else None
+    if request.target.endswith(".ptx"):
+        if request.build is not None:
+            raise UserError(f"{request.target} is PTX: there is no build to choose")
+        return Kernel.from_ptx(Path(request.target), named), words
+    entry = named or only_kernel(request.target)
+    kernel = Kernel.from_cuda(
+        Path(request.target), entry, request.arch, request.options, request.build or "device"
+    )
+    return kernel, words
 
 
 def _names_a_kernel(word: str, file: str) -> bool:

@@ -39,6 +39,9 @@ _REGISTER_CARRIERS = {
 }  # fmt: skip
 
 
+Known = tuple[dict[str, Register], dict[tuple[str, str, bool], Source]]
+"""Registers of a function by their names, and what is read of them by name and type."""
+
 CHECKED = "TILESCOPE_CHECK_WRITES"
 """Set in the environment to have generated code check the dtype of every register it writes."""
 
@@ -84,7 +87,7 @@ class Compiler:
         self.layout = lay_out(module, self.functions)
         self.result = Program(module.functions[entry], module, self.layout)
         self.registers: dict[tuple[str, str], Register] = {}
-        self.known: dict[str, dict[str, Register]] = {f.name: {} for f in self.functions}
+        self.known: dict[str, Known] = {f.name: ({}, {}) for f in self.functions}
         self.constants: dict[tuple[str, int, str], Source] = {}
         self.entries: dict[str, int] = {}
         self.aliases = {f.name: self.call_aliases(f) for f in self.functions}

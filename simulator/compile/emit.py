@@ -133,17 +133,17 @@ class Emitter:
     def source(self, source: Source) -> str:
         """An expression for a value."""
         value = source.value
-        if isinstance(value, Constant):
-            return self.constant(value.value)
-        if isinstance(value, (Register, Temporary)):
+        if isinstance(value, Register | Temporary):
             name = self.read(value)
             if source.negated:
                 return f"(~{name})"
+        elif isinstance(value, Constant):
+            return self.constant(value.value)
         elif isinstance(value, Parameter):
             name = parameter_name(value.offset, value.carrier)
         else:
             name = f"S[{self.name('s', value.name)}]"
-        return _cast(name, value.carrier, source.type)
+        return name if value.carrier == source.type else _cast(name, value.carrier, source.type)
 
     def mask(self, guard: Source | None) -> str:
         """An expression for the lanes that do something."""

@@ -246,4 +246,7 @@ class Lowering(Operands):
         zero = Source(Constant(np.int32(0)), "b32")
         given = (role.operand("bar"), role.operand("threads"))
         numbers = (zero if operand is None else self.source(operand, "b32") for operand in given)
-        return Barrier(ins, guard, (), (*numbers, *predicate), reduction=reduction)
+        waits = role.row.waits == "block"
+        return Barrier(
+            ins, guard, (), (*numbers, *predicate), reduction=reduction, waits=waits
+        )  # fmt: skip

@@ -34,7 +34,7 @@ class Operands:
         self.block = block
         self.function = block.function
         self.written: dict[Register, str] = {}
-        self.known = owner.known[block.function.name]
+        self.known, self.sources = owner.known[block.function.name]
 
     def register(self, name: str) -> Register:
         """A register, or a scalar parameter."""
@@ -55,11 +55,15 @@ class Operands:
     def source(self, operand: Operand | None, kind: str) -> Source:
         """A source operand as a value of a PTX type."""
         if isinstance(operand, Reg):
-            register = self.register(operand.name)
-            if operand.negated and register.carrier != "pred":
-                raise Unsupported("the negation of a register that is no predicate")
-            _must_fit(register.carrier, kind)
-            return Source(register, kind, operand.negated)
+            key = (operand.name, kind, operand.negated)
+            found = self.sources.get(key)
+            if found is None:
+                register = self.register(operand.name)
+                if operand.negated and register.carrier != "pred":
+                    raise Unsupported("the negation of a register that is no predicate")
+                _must_fit(register.carrier, kind)
+                found = self.sources[key] = Source(register, kind, operand.negated)
+            return found
         if isinstance(operand, Imm):
             return self.constant(operand, kind)
         if isinstance(operand, module.Special):

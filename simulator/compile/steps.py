@@ -195,10 +195,12 @@ class Barrier(End):
 
     Attributes:
         reduction: How the third source is reduced, and the register of the result.
+        waits: Whether lanes are held there, and not just counted.
     """
 
     kind: str = "barrier"
     reduction: tuple[str, int] | None = None
+    waits: bool = True
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,12 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from kernels.errors import PtxError
-from kernels.ptx.module import Function, Imm, Operand
+from kernels.ptx.module import Function
 
 from ..isa import Flow
 from ..isa.roles import roles
+from .listing import operand_text
 from .program import Watched
 from .steps import (
     Access,
@@ -119,17 +118,6 @@ def _read(source: Source) -> int | str:
     if isinstance(value, Special):
         return value.name
     return operand_text(value.operand) if isinstance(value, Constant) else ""
-
-
-def operand_text(operand: Operand | None) -> str:
-    """An operand that is not a register, for reading."""
-    if isinstance(operand, Imm):
-        if operand.kind == "int":
-            return str(operand.value)
-        size = 4 if operand.kind == "f32" else 8
-        bits = np.dtype(f"u{size}").type(operand.value)
-        return str(bits.view(f"f{size}").item())
-    return getattr(operand, "name", "")
 
 
 def loaded_data(compiler: Compiler) -> frozenset[int]:

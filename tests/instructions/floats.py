@@ -63,10 +63,10 @@ class Format:
         return x & (self.sign_bit - 1)
 
     def is_nan(self, x: int) -> bool:
-        return x & (self.sign_bit - 1) > self.inf
+        return self.magnitude(x) > self.inf
 
     def is_inf(self, x: int) -> bool:
-        return x & (self.sign_bit - 1) == self.inf
+        return self.magnitude(x) == self.inf
 
     def is_subnormal(self, x: int) -> bool:
         return 0 < self.magnitude(x) < 1 << (self.digits - 1)

@@ -42,7 +42,7 @@ def logic() -> list[Case]:
 
     b3 = ("b32",) * 3
     for lut in range(256):
-        cases.append(Case("lop3.b32", ("b32",), b3, table(lut), tail=f", {lut}", most=30, drawn=10))
+        cases.append(Case("lop3.b32", ("b32",), b3, table(lut), tail=f", {lut}", most=60, drawn=20))
     for op, join in (("or", lambda x, q: x or q), ("and", lambda x, q: x and q)):
 
         def both(

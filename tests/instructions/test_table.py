@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import inspect
 import re
@@ -28,7 +27,6 @@ ROWS = [
 """What is executed: the meaning of a move of parts to parts is that it is refused."""
 
 
-@functools.cache
 def reached() -> list[Row]:
     """The rows of what this folder's cases run."""
     paths = sorted(Path(__file__).parent.glob("test_*.py"))
@@ -41,12 +39,15 @@ def reached() -> list[Row]:
     return list({id(row): row for row in (roles(ins).row for ins in function.body)}.values())
 
 
+REACHED = reached()
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.opcode)
 def test_row_has_a_test(row: Row) -> None:
     if row.opcode in test_memory.OPCODES | test_control.OPCODES:
-        assert row.opcode not in {found.opcode for found in reached()}
+        assert row.opcode not in {found.opcode for found in REACHED}
     else:
-        assert any(row is found for found in reached())
+        assert any(row is found for found in REACHED)
 
 
 @pytest.mark.parametrize("module", [test_memory, test_control], ids=lambda m: m.__name__)

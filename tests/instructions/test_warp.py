@@ -166,17 +166,13 @@ def results(number: int) -> dict[str, str]:
     return {"o": f"%o{number}", "p": f"%q{number}"}
 
 
-_ROOM = 300
-"""Threads at most."""
-
-
 @functools.cache
-def build(cases: tuple[Case, ...], form: str) -> Kernel:
+def build(cases: tuple[Case, ...], form: str, count: int) -> Kernel:
     """Loads operands, runs the cases in the lanes that are on, stores both results of each.
 
     Each case has its own values; what it gives goes into two words a thread.
     """
-    slot = 4 * _ROOM
+    slot = 4 * count
     lines = [
         f".reg .pred %p<8>, %q<{len(cases)}>; .reg .b32 %r<16>, %o<{len(cases)}>;",
         ".reg .b64 %rd<16>; mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x;",
@@ -226,7 +222,7 @@ def check(cases: tuple[Case, ...], form: str, groups: str, block: int, grid: int
     b = rng.choices((0, 1, 2, 7, 15, 16, 31, 32, 33, 0xFFFFFFFF), k=count)
     c = rng.choices((0, 31, 0x1F, 0x101F, 0x181F, 0x1C1F, 0x1800, 0x1F1F, 0x180F, 0xFFFFFFFF),
                     k=count)  # fmt: skip
-    values = [rng.choices(case.values, k=_ROOM) for case in cases]
+    values = [rng.choices(case.values, k=count) for case in cases]
     lane = [i % block % 32 for i in range(count)]
     warp = [i - i % block + i % block // 32 * 32 for i in range(count)]
     on = [GROUPS[groups](n) for n in lane]
@@ -236,8 +232,8 @@ def check(cases: tuple[Case, ...], form: str, groups: str, block: int, grid: int
     masks = [mask(lane[j] for j in members[warp[i], on[i]]) for i in range(count)]
     inputs = [np.array(x, np.uint32) for x in (b, c, masks, on, values)]
     for machine in MACHINES:
-        out = np.zeros((len(cases), 2, _ROOM), np.uint32)
-        result = machine.launch(build(cases, form), grid, block, [*inputs, out])
+        out = np.zeros((len(cases), 2, count), np.uint32)
+        result = machine.launch(build(cases, form, count), grid, block, [*inputs, out])
         if machine is simulator:
             assert result.hazards == []
         for number, case in enumerate(cases):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 
 from kernels.ptx.module import Instruction
 from tests.instructions.floats import FORMATS, Format
 
-from .floating import rounding
+from .floating import encode, rounding, tiny, value
 from .values import (
     WIDTH,
     Meaning,
@@ -83,10 +82,10 @@ def convert_one(ins: Instruction, target: str, source: str) -> Callable[[int], i
                 return nan
             if s.is_inf(a):
                 return (low if s.negative(a) else high) & bits
-            return clamp(to_integer(s.number(a), integral), target) & bits
+            return clamp(to_integer(value(s, a), integral), target) & bits
 
         return from_float
-    t = replace(FORMATS[target], ftz=ftz and target == "f32")
+    t = FORMATS[target]
 
     def between(a: int) -> int:
         if ftz and source == "f32":
@@ -97,12 +96,12 @@ def convert_one(ins: Instruction, target: str, source: str) -> Callable[[int], i
         elif s.is_inf(a):
             result = t.sign_bit * negative | t.inf
         else:
-            n = s.number(a)
+            n = value(s, a)
             if integral:
                 n = Fraction(to_integer(n, integral))
-            result = t.sign_bit * negative
-            if n:
-                result = t.encode(n.numerator, 0, mode, n.denominator)
+            result = encode(t, n, mode) if n else t.sign_bit * negative
+            if ftz and target == "f32" and tiny(n, mode):
+                result = t.sign_bit * negative
         if sat:
             result = t.saturate(result)
         if ins.has("relu") and t.negative(result) and not t.is_nan(result):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from kernels.ptx.module import Instruction, Pair
@@ -33,6 +34,53 @@ def rounding(ins: Instruction) -> str:
     return next((m for m in ins.modifiers if m in MODES), "rn")
 
 
+def value(f: Format, x: int) -> Fraction:
+    """A finite number, exactly."""
+    return f.value(x) * Fraction(2) ** f.lowest
+
+
+def encode(f: Format, n: Fraction, mode: str) -> int:
+    """A rational other than zero, rounded."""
+    return f.encode(n.numerator, 0, mode, n.denominator)
+
+
+def tiny(n: Fraction, mode: str) -> bool:
+    """Below 2**-126 when rounded to 24 bits with no end to the exponents (H200, ``.ftz``)."""
+    if n == 0 or abs(n) >= Fraction(1, 1 << 126):
+        return False
+    f = FORMATS["f32"]
+    scaled = encode(f, n * Fraction(2) ** (-math.floor(math.log2(abs(n)))), mode)
+    rounded = value(f, scaled) * Fraction(2) ** math.floor(math.log2(abs(n)))
+    return abs(rounded) < Fraction(1, 1 << 126)
+
+
+def quotient(f: Format, a: int, b: int, mode: str, ftz: bool) -> int:
+    if f.is_nan(a) or f.is_nan(b):
+        return f.nan
+    sign = (a ^ b) & f.sign_bit
+    if f.is_inf(a) or not f.magnitude(b):
+        invalid = f.is_inf(a) == f.is_inf(b) and (f.is_inf(a) or not f.magnitude(a))
+        return f.nan if invalid else sign | f.inf
+    if f.is_inf(b) or not f.magnitude(a):
+        return sign
+    n = Fraction(f.value(a), f.value(b))
+    return sign if ftz and tiny(n, mode) else encode(f, n, mode)
+
+
+def root(f: Format, x: int, mode: str) -> int:
+    if f.is_nan(x) or (f.negative(x) and f.magnitude(x)):
+        return f.nan
+    if f.is_inf(x) or not f.magnitude(x):
+        return x
+    n = value(f, x)
+    # Many more bits than the format has, the last one sticky: it rounds as the root does.
+    shift = 2 * (f.digits + 8 + max(0, -math.floor(math.log2(n)) // 2 + 1))
+    scaled = math.floor(n * 2**shift)
+    whole = math.isqrt(scaled)
+    sticky = whole * whole != n * 2**shift
+    return f.encode(2 * whole + sticky, -1 - shift // 2, mode)
+
+
 def arithmetic(ins: Instruction) -> Meaning:
     """``add`` ... ``mad``, ``min``, ``max``, ``abs``, ``neg`` of floating types."""
     kind = type_of(ins)
@@ -40,8 +88,8 @@ def arithmetic(ins: Instruction) -> Meaning:
         raise NotModelled(ins.name)
     name = "fma" if ins.opcode == "mad" else ins.opcode
     one = kind.removesuffix("x2")
+    f = FORMATS[one]
     ftz = ins.has("ftz") and not one.startswith("bf")
-    f = replace(FORMATS[one], ftz=ftz and one == "f32")
     mode = rounding(ins)
     arity = {"abs": 1, "neg": 1, "rcp": 1, "sqrt": 1, "fma": 3}.get(name, 2)
     if name in ("min", "max"):
@@ -53,16 +101,21 @@ def arithmetic(ins: Instruction) -> Meaning:
             return f.add(a, b, mode)
         if name == "sub":
             return f.add(a, b if f.is_nan(b) else b ^ f.sign_bit, mode)
-        if name == "mul":
-            return f.multiply(a, b, mode)
-        if name == "fma":
-            return f.multiply_add(*args, mode)
+        if name == "mul" or name == "fma":
+            addend = args[2] if name == "fma" else (a ^ b) & f.sign_bit
+            result = f.multiply_add(a, args[1], addend, mode)
+            if ftz and one == "f32" and f.magnitude(result) <= 1 << 23:
+                exact = value(f, a) * value(f, args[1])
+                exact += value(f, addend) if name == "fma" else 0
+                if tiny(exact, mode):
+                    return result & f.sign_bit
+            return result
         if name == "div":
-            return f.divide(a, b, mode)
+            return quotient(f, a, b, mode, ftz)
         if name == "rcp":
-            return f.divide(f.one, a, mode)
+            return quotient(f, f.one, a, mode, ftz)
         if name == "sqrt":
-            return f.root(a, mode)
+            return root(f, a, mode)
         if name in ("abs", "neg"):
             if f.is_nan(a):
                 return f.nan

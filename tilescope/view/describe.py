@@ -15,8 +15,8 @@ from kernels.ptx.names import variable_name
 from kernels.toolkit import short_path
 from simulator import Run
 from simulator.compile.blocks import reachable
+from simulator.compile.listing import operand_text
 from simulator.compile.program import Watched
-from simulator.compile.tracing import operand_text
 from simulator.hazards.hazard import Hazard
 from simulator.isa.roles import roles
 from simulator.observe.trace import ArrayMap, Trace
