@@ -1,69 +1,22 @@
-"""Loads, stores and atomics of every width, vector and space against Python loops."""
+"""Loads and stores of every width, vector and space against Python loops."""
 
 from __future__ import annotations
-
-import random
-from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import pytest
 from instructions.cases import EDGES, WIDTH, decode
-from instructions.floats import FORMATS
 from instructions.harness import MACHINES, kernel
+from memory_kernels import START, THREADS, element, home, launch, random_bytes
 
 import simulator
 from kernels import Kernel
 
-OPCODES = {"ld", "st", "ldu", "atom", "red", "cvta", "isspacep"}
+OPCODES = {"ld", "st", "ldu", "cvta", "isspacep"}
 TYPES = [f"{sign}{bits}" for sign in "bus" for bits in (8, 16, 32, 64)] + ["f32", "f64"]
 SPACES = ("global", "shared", "local", "generic")
 pytestmark = pytest.mark.usefixtures("checked_writes")
 
-THREADS = 96
 ZERO = {"f32": "0f00000000", "f64": "0d0000000000000000"}
-
-START = [
-    ".reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<16>; .reg .b64 %rd<16>;",
-    ".reg .f32 %f<8>; .reg .f64 %fd<8>;",
-    "mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x;",
-    "mad.lo.u32 %r3, %r1, %r2, %r0;",
-]
-
-
-def launch(machine: Any, k: Kernel, grid: int, block: int, arrays: Sequence[np.ndarray]) -> None:
-    result = machine.launch(k, grid, block, list(arrays))
-    if machine is simulator:
-        assert result.hazards == []
-
-
-def element(parameter: int, size: int, index: str = "%r3", into: str = "%rd2") -> list[str]:
-    """Address of an element of an array that is a parameter."""
-    return [
-        f"ld.param.u64 %rd0, [p{parameter}]; mul.wide.u32 %rd1, {index}, {size};",
-        f"add.u64 {into}, %rd0, %rd1;",
-    ]
-
-
-def random_bytes(count: int, seed: str) -> np.ndarray:
-    return np.frombuffer(random.Random(seed).randbytes(count), np.uint8).copy()
-
-
-def home(space: str, size: int) -> tuple[list[str], str]:
-    """Code that puts the address of a thread's own element of a space in %rd4, and its word."""
-    each = f"mul.wide.u32 %rd5, %r0, {size};"
-    if space == "shared":
-        return [".shared .align 16 .b8 room[3072];", f"mov.u64 %rd4, room; {each}",
-                "add.u64 %rd4, %rd4, %rd5;"], "shared"  # fmt: skip
-    if space == "local":
-        return [
-            ".local .align 16 .b8 own[64];",
-            "mov.u64 %rd4, own; add.u64 %rd4, %rd4, 16;",
-        ], "local"
-    if space == "generic":
-        lines = [".shared .align 16 .b8 room[3072];", f"mov.u64 %rd4, room; {each}"]
-        return [*lines, "add.u64 %rd4, %rd4, %rd5; cvta.shared.u64 %rd4, %rd4;"], ""
-    return [*element(2, size, into="%rd4")], "global"
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -241,133 +194,6 @@ def test_generic_access_to_several_spaces_at_once() -> None:
         assert data.tolist() == [0 if i % 3 else i + 1007 for i in range(96)]
 
 
-# -- atomics ----------------------------------------------------------------------
-
-Operation = Callable[..., int]
-
-
-def float_add(t: str, is_global: bool) -> Operation:
-    """As an H200 adds: global memory flushes floats, and leaves a double's NaN signalling."""
-    f = FORMATS[t]
-    zero = (lambda x: f.flush(x)) if is_global and t == "f32" else (lambda x: x)
-    quiet = 0 if is_global else 1 << 51
-
-    def add(old: int, v: int) -> int:
-        nans = [x for x in (v, old) if f.is_nan(x)]
-        if t == "f64" and nans:
-            return nans[0] | quiet
-        return zero(f.add(zero(old), zero(v)))
-
-    return add
-
-
-def atomics() -> list[tuple[str, str, Operation]]:
-    found: list[tuple[str, str, Operation]] = []
-    for t in ("s32", "u32", "s64", "u64"):
-        if t != "s64":
-            found.append(("add", t, lambda old, v: old + v))
-        found += [("min", t, min), ("max", t, max)]
-    for t in ("b32", "b64"):
-        found += [
-            ("and", t, lambda old, v: old & v), ("or", t, lambda old, v: old | v),
-            ("xor", t, lambda old, v: old ^ v), ("exch", t, lambda old, v: v),
-            ("cas", t, lambda old, c, v: v if old == c else old),
-        ]  # fmt: skip
-    found += [
-        ("inc", "u32", lambda old, v: 0 if old >= v else old + 1),
-        ("dec", "u32", lambda old, v: v if old == 0 or old > v else old - 1),
-        ("add", "f32", lambda old, v: 0), ("add", "f64", lambda old, v: 0),
-    ]  # fmt: skip
-    return found
-
-
-PLACES: dict[str, Callable[[int], int]] = {
-    "apart": lambda i: i,
-    "pairs": lambda i: i // 2 * 2 % THREADS,
-    "few": lambda i: i * 7 % 3,
-    "one": lambda i: 5,
-}
-
-
-def atomic_cases() -> list[Any]:
-    cases = []
-    for name, t, fn in atomics():
-        for places in PLACES:
-            for space in ("global", "shared", ""):
-                label = f"{name}.{t}-{places}-{space or 'generic'}"
-                cases.append(pytest.param(name, t, fn, places, space, id=label))
-    return cases
-
-
-@pytest.mark.parametrize(("name", "t", "fn", "places", "space"), atomic_cases())
-def test_atomic(name: str, t: str, fn: Operation, places: str, space: str) -> None:
-    """Old values and final content are those of the lanes one after the other."""
-    if name == "add" and t[0] == "f":
-        fn = float_add(t, space != "shared")
-    size = WIDTH[t] // 8
-    b = f"b{WIDTH[t]}"
-    values = [f"%r{i}" if size == 4 else f"%rd{i}" for i in (8, 9, 10, 11)]
-    if t[0] == "f":
-        values = [f"%{t[0] if size == 4 else 'fd'}{i}" for i in range(4)]
-        b = t
-    dot = f".{space}" if space else ""
-    second = f", {values[1]}" if name == "cas" else ""
-    lines = [
-        *START, f".shared .align 8 .b8 room[{THREADS * size}];", *element(0, size),
-        f"mul.wide.u32 %rd1, %r0, {size}; mov.u64 %rd3, room; add.u64 %rd3, %rd3, %rd1;",
-        f"ld.global.{b} {values[2]}, [%rd2]; st.shared.{b} [%rd3], {values[2]}; bar.sync 0;",
-        *element(1, 4), "ld.global.u32 %r4, [%rd2];",
-        *element(2, size), f"ld.global.{b} {values[0]}, [%rd2];",
-        *element(3, size), f"ld.global.{b} {values[1]}, [%rd2];",
-        f"mul.wide.u32 %rd1, %r4, {size}; mov.u64 %rd5, room; add.u64 %rd5, %rd5, %rd1;",
-        *(element(0, size, "%r4", "%rd5") if space != "shared" else []),
-        f"atom{dot}.{name}.{t} {values[3]}, [%rd5], {values[0]}{second};",
-        *element(4, size), f"st.global.{b} [%rd2], {values[3]};",
-        # The same once more, without the old value.
-        *([] if name in ("exch", "cas") else
-          [f"bar.sync 0; red{dot}.{name}.{t} [%rd5], {values[0]}{second};"]),
-        "bar.sync 0;",
-        *([f"ld.shared.{b} {values[2]}, [%rd3];", *element(0, size),
-           f"st.global.{b} [%rd2], {values[2]};"] if space == "shared" else []),
-        "ret;",
-    ]  # fmt: skip
-    rng = random.Random(f"{name}{t}{places}")
-    pool = EDGES[t] if t[0] == "f" else [*EDGES[t], *range(5)]
-    data, first, other = ([rng.choice(pool) for _ in range(THREADS)] for _ in range(3))
-    if name == "cas":  # so that some succeed
-        first = [rng.choice((data[PLACES[places](i)], x)) for i, x in enumerate(first)]
-    where = [PLACES[places](i) for i in range(THREADS)]
-    state = list(data)
-    old = []
-    bits = (1 << WIDTH[t]) - 1
-    for rounds in range(1 if name in ("exch", "cas") else 2):
-        for i, at in enumerate(where):
-            if rounds == 0:
-                old.append(state[at])
-            given = [decode(t, x[i]) for x in ((first, other) if name == "cas" else (first,))]
-            state[at] = int(fn(decode(t, state[at]), *given)) & bits
-    arrays = [np.array(data, f"u{size}"), np.array(where, np.uint32),
-              np.array(first, f"u{size}"), np.array(other, f"u{size}"),
-              np.zeros(THREADS, f"u{size}")]  # fmt: skip
-    # Another order is as right, on a GPU: only the simulator's is known.
-    launch(simulator, kernel(lines, 5), 1, THREADS, arrays)
-    assert arrays[4].tolist() == old
-    assert arrays[0].tolist() == state
-
-
-@pytest.mark.parametrize("machine", MACHINES)
-def test_tickets_of_many_blocks(machine: Any) -> None:
-    """Every thread of a grid draws a ticket: each number once, whatever the order."""
-    lines = [
-        *START, "ld.param.u64 %rd4, [p0]; atom.global.add.u32 %r8, [%rd4], 1;",
-        *element(1, 4, "%r8"), "red.global.add.u32 [%rd2], 1; ret;",
-    ]  # fmt: skip
-    counter, drawn = np.zeros(1, np.uint32), np.zeros(7 * 160, np.uint32)
-    launch(machine, kernel(lines, 2), 7, 160, [counter, drawn])
-    assert counter[0] == 7 * 160
-    assert (drawn == 1).all()
-
-
 def test_parameters_of_all_types() -> None:
     """By-value parameters at their places in the buffer, structs and vector loads included."""
     header = ".version 8.6\n.target sm_90\n.address_size 64\n"
@@ -397,24 +223,6 @@ def test_parameters_of_all_types() -> None:
         assert out[16:24].view(np.float64)[0] == -0.25
         assert out[24:40].tolist() == [*range(200, 208), *range(216, 224)]
         assert words[[10, 11]].tolist() == [211 - 256 + 2**32, 0xDEADBEEF]
-
-
-def test_a_sum_of_many_in_one_place_flushes_at_each_step() -> None:
-    """Global atom.add.f32: 64 additions or more take another path than few do."""
-    source = "__global__ void total(const float* x, float* s) { atomicAdd(s, x[threadIdx.x]); }"
-    rng = np.random.default_rng(5)
-    x = rng.choice(np.float32([1e-38, -1e-38, 1.2e-38, -1.3e-38, 3e-39, 1.0e-37]), 1024)
-    s = np.zeros(1, np.float32)
-    with np.errstate(all="ignore"):
-        expected = np.float32(0)
-        for value in x:
-            expected = flushed(expected + flushed(value))
-    simulator.launch(Kernel.from_cuda(source, "total"), 1, 1024, [x, s])
-    assert s[0].tobytes() == expected.tobytes()
-
-
-def flushed(x: np.float32) -> np.float32:
-    return np.float32(np.copysign(0, x)) if abs(x) < np.finfo(np.float32).smallest_normal else x
 
 
 @pytest.mark.parametrize("far", [-(1 << 40), -(1 << 22), 1 << 22, 1 << 40])

@@ -1,0 +1,95 @@
+"""The page's hazards in a real browser: both sides, their steps, and the cure."""
+
+import re
+
+import numpy as np
+import pytest
+
+from .conftest import of_library
+
+
+def step_of(told, role):
+    return [item[0] for item in told].index(role)
+
+
+@pytest.mark.parametrize("which", ["first", "second"])
+def test_a_missing_barrier(open_page, which):
+    story = of_library(f"matmul_missing_{which}_barrier", "32")
+    shown = open_page(story)
+    assert "hazards" in shown.text("#badge")
+    cards = shown.page.locator(".finding")  # it opens where the hazards are
+    kind = "raw-race" if which == "first" else "war-race"
+    hazard = next(h for h in story.run.hazards if h.kind == kind and h.severity == "error")
+    card = cards.filter(has_text=hazard.message).first
+    card.locator(".jump").click()
+    note = shown.text("#hazard-note")
+    told = re.findall(r"(read|write) by thread \((\d+),(\d+)\), step (\d+)", note)
+    assert [role for role, *_ in told] == ["write", "read"][:: 1 if which == "first" else -1]
+    step = {role: int(number) for role, _, _, number in told}
+    state = shown.page.evaluate("tilescopePage.state.hazard")
+    assert int(told[1][1]) + 16 * int(told[1][2]) in state["threads"]
+    wrote, read = (values(story, state, step_of(told, role)) for role in ("write", "read"))
+    number = r"(-?\d+(?:\.\d+)?(?:e-?\d+)?)"
+    got = float(re.search(rf"(?:got|read) {number}(?::| afterwards)", note)[1])
+    assert np.float32(got) == read
+    put = float(re.search(rf"wrote {number}", note)[1])
+    assert np.float32(put) == wrote
+    assert (read == wrote) == (step["write"] < step["read"])
+    assert "Each thread for itself does them the other way round" in note
+    if which == "first":
+        assert read != wrote  # it came too early
+    else:
+        assert f"wrote {put:.9g}"[:12] in note  # it came too late: the next tile is there already
+        assert " over " in note
+    marked = shown.page.locator(".source .marked i").all_inner_texts()
+    assert sorted(map(int, marked)) == sorted({item.source.line for item in hazard.involved[:2]})
+    bad = shown.page.evaluate(
+        "[...document.querySelectorAll('#step-grids canvas')].flatMap(c =>"
+        " c.tilescopeGrid.cells.marks.filter(m => m.kind === 'bad').map(m => m.i))"
+    )
+    assert len(bad) == 1
+    number = "\u2460\u2461"[step_of(told, "write")]
+    shown.page.locator("#hazard-note button", has_text=number).click()
+    assert "writes Bs" in shown.text("#now") or "writes As" in shown.text("#now")
+
+
+def values(story, state, i):
+    """What the trace has for one of the two accesses of a hazard."""
+    trace = story.run.trace
+    batch = next(b for b in trace.batches if state["block"] in b.blocks)
+    seen = [e for e in batch.events if participates(e, batch, state["block"])]
+    event = seen[state["seen"][i]]
+    thread = state["threads"][i]
+    full = np.broadcast_to(event.values[0], (1, 16, 16, len(batch.blocks)))
+    return full.reshape(256, -1)[thread, batch.blocks.index(state["block"])]
+
+
+def participates(event, batch, block):
+    if event.mask is None:
+        return True
+    column = batch.blocks.index(block) if event.mask.shape[3] > 1 else 0
+    return bool(event.mask[..., column].any())
+
+
+def test_the_cure_stands_beside_a_hazard(open_page):
+    from simulator.hazards.hazard import Cure
+
+    story = of_library("matmul_missing_first_barrier", "32")
+    hazard = next(h for h in story.run.hazards if h.kind == "raw-race")
+    hazard.cure = Cure(hazard.involved[0].source, (1,))
+    shown = open_page(type(story)(story.run, "cured"))
+    assert f"Cure: {hazard.cure}" in shown.page.locator(".finding .cure").first.inner_text()
+
+
+def test_a_race_between_blocks_shows_both(open_page):
+    story = of_library("faulty_blocks_raw")
+    shown = open_page(story)
+    shown.page.locator(".jump").first.click()
+    (hazard,) = story.run.hazards
+    buttons = shown.page.locator("#hazard-note button")
+    assert buttons.count() == 3
+    buttons.nth(1).click()
+    block = hazard.involved[1].block
+    assert shown.page.input_value("#block") == str(block[0])
+    thread = hazard.involved[1].thread
+    assert shown.text("#now").startswith(f"Thread ({thread[0]},{thread[1]}) reads work[")

@@ -1,0 +1,91 @@
+"""The page's memory views in a real browser: sectors and banks as the run counted them."""
+
+import re
+
+import numpy as np
+
+import simulator
+from kernels import Kernel
+from tilescope.view import Story
+
+from .conftest import of_library
+
+
+def test_sectors_are_those_that_the_run_counted(open_page):
+    story = of_library("matmul_naive_strided", "64")
+    shown = open_page(story)
+    shown.press("4")
+    line = next(line for line in story.run.by_line() if line.counters.global_load.requests)
+    each = line.counters.global_load.sectors / line.counters.global_load.requests
+    found = []
+    options = shown.page.locator("#access-line option")
+    for i in range(options.count()):
+        if "ld.global" not in options.nth(i).inner_text():
+            continue
+        shown.page.select_option("#access-line", index=i)
+        said = shown.text("#access")
+        number = int(re.search(r"in (\d+) sectors?", said)[1])
+        assert shown.page.locator(".sectors tbody tr").count() == number
+        found.append(number)
+    assert np.mean(found) == each
+    row = shown.page.locator("#counters tbody tr").first.inner_text()
+    assert f"{line.counters.global_load.sectors:,}" in row
+
+
+def test_banks_are_those_that_the_run_counted(open_page):
+    story = of_library("transpose_tiled", "64")
+    shown = open_page(story)
+    shown.press("4")
+    traffic = story.run.counters.shared_load
+    option = shown.page.locator("#access-line option", has_text="ld.shared").first
+    shown.page.select_option("#access-line", value=option.get_attribute("value"))
+    waves = traffic.wavefronts // traffic.requests
+    assert waves == 32
+    assert f"{waves} wavefronts: bank conflicts add {waves - 1}." in shown.text("#access")
+    assert shown.page.locator(".banks tbody tr").count() == waves
+
+
+WIDE = """
+extern "C" __global__ void wide(double* out, float4* four, float2* two) {
+    __shared__ double d[64];
+    __shared__ float4 q[32];
+    __shared__ float2 p[64];
+    int t = threadIdx.x;
+    d[t] = t;
+    q[t] = make_float4(t, t, t, t);
+    p[t] = make_float2(t, t);
+    p[t + 32] = make_float2(t, t);
+    __syncthreads();
+    out[t] = d[t % 16];
+    out[t + 32] = d[t / 2];
+    four[t] = q[t];
+    four[t + 32] = q[t / 2];
+    four[t + 64] = q[t * 4 % 32];
+    two[t] = p[t * 2];
+    if (t % 3)
+        two[t + 32] = p[t / 4];
+}
+"""
+
+
+def test_banks_of_wide_accesses_are_the_simulators(open_page):
+    arrays = [np.zeros(64), np.zeros(96 * 4, np.float32), np.zeros(128, np.float32)]
+    run = simulator.launch(Kernel.from_cuda(WIDE, "wide"), 1, 32, arrays, trace=True)
+    shown = open_page(Story(run))
+    shown.press("4")
+    options = shown.page.locator("#access-line option", has_text=".shared")
+    found = [0, 0]
+    for value in [option.get_attribute("value") for option in options.all()]:
+        shown.page.select_option("#access-line", value=value)
+        said = re.search(
+            r"(\d+) wavefronts?(?:, in groups of \d+ lanes)?: (bank conflicts add (\d+)|no bank)",
+            shown.text("#access"),
+        )
+        assert said
+        assert shown.page.locator(".banks tbody tr").count() == int(said[1])
+        found[0] += int(said[1])
+        found[1] += int(said[3] or 0)
+    counters = run.counters
+    both = [counters.shared_load, counters.shared_store]
+    assert found == [sum(t.wavefronts for t in both), sum(t.bank_conflicts for t in both)]
+    assert found[1] > 0
