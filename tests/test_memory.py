@@ -199,7 +199,7 @@ def test_parameters_of_all_types() -> None:
     header = ".version 8.6\n.target sm_90\n.address_size 64\n"
     params = (
         ".param .u64 out, .param .u8 a, .param .s16 b, .param .f32 c, .param .f64 d, "
-        ".param .align 8 .b8 e[24], .param .u32 f"
+        ".param .align 8 .b8 e[24], .param .u32 f, .param .u16 g"
     )
     lines = [
         ".reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .f32 %f<4>; .reg .f64 %fd<4>;",
@@ -210,16 +210,17 @@ def test_parameters_of_all_types() -> None:
         "ld.param.v2.u32 {%r1, %r2}, [e]; st.global.v2.u32 [%rd0+24], {%r1, %r2};",
         "ld.param.u64 %rd1, [e+16]; st.global.u64 [%rd0+32], %rd1;",
         "ld.param.s8 %r3, [e+11]; st.global.u32 [%rd0+40], %r3;",
-        "ld.param.u32 %r0, [f]; st.global.u32 [%rd0+44], %r0; ret;",
+        "ld.param.u32 %r0, [f]; st.global.u32 [%rd0+44], %r0;",
+        "ld.param.u16 %r0, [g]; st.global.u32 [%rd0+12], %r0; ret;",
     ]
     body = "\n".join(lines)
     k = Kernel.from_ptx(f"{header}.visible .entry k({params})\n{{\n{body}\n}}\n", "k")
     struct = np.frombuffer(bytes(range(200, 224)), np.dtype("V24"))[0]
     for machine in MACHINES:
         out = np.zeros(48, np.uint8)
-        machine.launch(k, 1, 1, [out, 250, -2, 0.5, -0.25, struct, 0xDEADBEEF])
+        machine.launch(k, 1, 1, [out, 250, -2, 0.5, -0.25, struct, 0xDEADBEEF, 0xFFFE])
         words = out.view(np.uint32)
-        assert words[[0, 1, 2]].tolist() == [250, 0xFFFFFFFE, 0x3F000000]
+        assert words[:4].tolist() == [250, 0xFFFFFFFE, 0x3F000000, 0xFFFE]
         assert out[16:24].view(np.float64)[0] == -0.25
         assert out[24:40].tolist() == [*range(200, 208), *range(216, 224)]
         assert words[[10, 11]].tolist() == [211 - 256 + 2**32, 0xDEADBEEF]
