@@ -89,7 +89,7 @@ class RaceCheck(Observer):
         if self.shared_shadow is None:
             self.intervals.close()
         else:
-            self.unwritten.tell(self.shared_shadow, self.happens_before)
+            self.unwritten.tell()
             self.book.count("shared", {-1: self.shared_shadow}, not self.synchronised, True)
 
     def end(self) -> None:
@@ -157,7 +157,7 @@ class RaceCheck(Observer):
             self.releases.barrier(self._threads(lanes), self.now, self._whole_blocks(lanes))
         if self.shared_shadow is not None:
             if whole:
-                self.unwritten.tell(self.shared_shadow, self.happens_before)
+                self.unwritten.tell()
                 self.shared_shadow.clear()
         elif whole:
             self.intervals.close()
@@ -215,6 +215,8 @@ class RaceCheck(Observer):
             if site.access != "load":
                 self.written[place] = True
             if self.races:
+                if site.access != "load":
+                    self.unwritten.overtake(place, thread, self.exact.ordered(site, lanes))
                 self.exact.look_up(shadow, event, self.now, lanes, place, thread, part)
 
     # -- global memory ---------------------------------------------------------------

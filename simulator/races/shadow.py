@@ -156,16 +156,6 @@ class Shadow:
         history = self.histories.setdefault(site.number, History(site))
         history.add(place * self.threads + thread, now, values, since)
 
-    def others_since(self, history: History, place: Flat, thread: Flat, now: int) -> Mask:
-        """For each location, whether another thread than the one given accessed it after a time."""
-        found = np.zeros(len(place), bool)
-        begin = np.searchsorted(history.keys, place * self.threads)
-        end = np.searchsorted(history.keys, (place + 1) * self.threads)
-        for lane, entry in _pieces(begin, end):
-            other = history.keys[entry] % self.threads != thread[lane]
-            found[lane[other & (history.times[entry] > now)]] = True
-        return found
-
     def races(
         self, history: History, place: Flat, thread: Flat, ordered: Ordered, distance: str
     ) -> Iterator[Conflict]:
@@ -196,7 +186,7 @@ class Shadow:
         for low, high in ranges:
             begin = np.searchsorted(history.keys, low)
             end = np.searchsorted(history.keys, high)
-            for lane, entry in _pieces(begin, end):
+            for lane, entry in pieces(begin, end):
                 earlier = history.keys[entry] % self.threads
                 clashing = earlier != thread[lane]
                 clashing[clashing] = ~ordered(
@@ -225,12 +215,12 @@ class Shadow:
             "near": (starts[1], here),
             "block": (starts[2], starts[1]),
         }[distance]
-        for lane, entry in _pieces(low, high):
+        for lane, entry in pieces(low, high):
             lane, other = turn[lane], turn[entry]
             yield Conflict(place[lane], thread[other], thread[lane], lane, other)
 
 
-def _pieces(begin: Flat, end: Flat) -> Iterator[tuple[Flat, Flat]]:
+def pieces(begin: Flat, end: Flat) -> Iterator[tuple[Flat, Flat]]:
     """Every (lane, entry) with ``begin[lane] <= entry < end[lane]``, some at a time."""
     counts = end - begin
     lanes = np.flatnonzero(counts > 0)

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..geometry import Flat
 from ..memory.site import Site
 from .accesses import Accesses
-from .happens_before import HappensBefore
-from .shadow import Shadow
+from .shadow import Ordered, pieces
 
 Report = Callable[[Site, Flat, Flat, Flat], None]
 """Takes the instruction; addresses, threads of the block, and columns, one a read."""
+
+
+@dataclass
+class _Reads:
+    """Reads by one access: the location, thread and address of each, ascending by location."""
+
+    site: Site
+    now: int
+    place: Flat
+    thread: Flat
+    where: tuple[Flat, Flat, Flat]
+
+    def keep(self, which: Flat) -> None:
+        """Forget the others."""
+        self.place, self.thread = self.place[which], self.thread[which]
+        address, number, column = self.where
+        self.where = address[which], number[which], column[which]
 
 
 class Unwritten:
@@ -25,23 +42,37 @@ class Unwritten:
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self._reads: list[tuple[Site, Flat, Flat, int, Flat, Flat, Flat]] = []
+        self._reads: list[_Reads] = []
 
     def add(
         self, site: Site, lanes: Accesses, at: Flat, place: Flat, thread: Flat, now: int
     ) -> None:
         """Some lanes (numbers: ``at``) read locations, global threads given."""
         where = lanes.address[at], lanes.thread[at], lanes.column[at]
-        self._reads.append((site, place, thread, now, *where))
+        reads = _Reads(site, now, place, thread, where)
+        reads.keep(np.argsort(place, kind="stable"))
+        self._reads.append(reads)
 
-    def tell(self, shadow: Shadow, happens_before: HappensBefore) -> None:
-        """Report them; before ``shadow`` is cleared."""
-        for site, place, thread, now, address, number, column in self._reads:
-            left = np.ones(len(place), bool)
-            if not happens_before.partly:  # else a barrier of a part may have ordered them
-                for history in shadow.histories.values():
-                    if history.site.access != "load":
-                        left &= ~shadow.others_since(history, place, thread, now)
-            if left.any():
-                self.report(site, address[left], number[left], column[left])
+    def overtake(self, place: Flat, thread: Flat, ordered: Ordered) -> None:
+        """Lanes write locations: reads that nothing puts before them might have come later."""
+        left = []
+        for reads in self._reads:
+            begin = np.searchsorted(reads.place, place)
+            end = np.searchsorted(reads.place, place, "right")
+            stays = np.ones(len(reads.place), bool)
+            for lane, read in pieces(begin, end):
+                other = reads.thread[read] != thread[lane]
+                lane, read = lane[other], read[other]
+                time = np.full(len(lane), reads.now)
+                stays[read[~ordered(time, reads.thread[read], lane)]] = False
+            if not stays.all():
+                reads.keep(np.flatnonzero(stays))
+            if len(reads.place):
+                left.append(reads)
+        self._reads = left
+
+    def tell(self) -> None:
+        """Report those that are left."""
+        for reads in self._reads:
+            self.report(reads.site, *reads.where)
         self._reads = []
