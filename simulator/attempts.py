@@ -7,7 +7,7 @@ without a suspicion (``LookCloser``), where blocks turn out to wait for blocks o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,26 +47,30 @@ def run_until_seen(
     together = False
     while True:
         allocations = launch.allocations()
+        seen: list[Observers] = []
         try:
-            todo = list(batches(launch, together))
-            each = -(-len(todo) // (1 if together else parts))
-            seen = []
-            for first in range(0, len(todo), each):
-                part = Trace(trace.wanted, trace.max_bytes) if trace and first else trace
-                observers = Observers(launch, checks, part, allocations, closer)
-                share = todo[first : first + each]
-                run_batches(launch, allocations, observers.told, share, together, progress)
-                seen.append(observers)
-            for observers in seen[1:]:
-                seen[0].merge(observers)
-            seen[0].end()
-            break
+            for share in _shares(list(batches(launch, together)), 1 if together else parts):
+                recorder = Trace(trace.wanted, trace.max_bytes) if trace and seen else trace
+                seen.append(Observers(launch, checks, recorder, allocations, closer))
+                run_batches(launch, allocations, seen[-1].told, share, together, progress)
+            first, *others = seen
+            for other in others:
+                first.merge(other)
+            first.end()
         except LookCloser as suspicion:
             closer[suspicion.number] = suspicion.places
         except BlocksWait:
             together = True
-    _drop_harmless_reads(launch, seen[0], together)
-    return Seen(seen[0], allocations)
+        else:
+            _drop_harmless_reads(launch, first, together)
+            return Seen(first, allocations)
+
+
+def _shares(todo: list[range], parts: int) -> Iterator[list[range]]:
+    """Batches cut into so many pieces, as long as there are enough."""
+    each = -(-len(todo) // parts)
+    for at in range(0, len(todo), each):
+        yield todo[at : at + each]
 
 
 def _drop_harmless_reads(launch: Prepared, observers: Observers, together: bool) -> None:
@@ -79,10 +83,13 @@ def _drop_harmless_reads(launch: Prepared, observers: Observers, together: bool)
         """What a user could see of the run: where threads went, what arrays hold."""
         allocations = launch.allocations()
         ran = InstructionCounter(len(launch.program.blocks), len(launch.program.arithmetic))
-        run_batches(
-            launch, allocations, Told([ran]), batches(launch, together), together,
-            local_start=local_start,
-        )  # fmt: skip
+        try:
+            run_batches(
+                launch, allocations, Told([ran]), batches(launch, together), together,
+                local_start=local_start,
+            )  # fmt: skip
+        except BlocksWait:  # which they did not before
+            return None
         contents = [a.content().tobytes() for a in allocations.values() if a.writable]
         return ran.threads, contents
 

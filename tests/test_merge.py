@@ -33,9 +33,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(
     kernel: Kernel, grid: Any, block: Any, args: Sequence[Any], parts: int, shared: int = 0,
-    trace: Trace | None = None,
+    trace: Trace | None = None, schedule: str | int = "lockstep",
 ) -> Run:  # fmt: skip
-    prepared = prepare(kernel, grid, block, args, shared, "lockstep", 100_000, trace is not None)
+    prepared = prepare(kernel, grid, block, args, shared, schedule, 100_000, trace is not None)
     checks = chosen("all")
     seen = run_until_seen(prepared, checks, trace, None, parts)
     return report(prepared, seen.observers, checks, 0.0)
@@ -78,12 +78,14 @@ KERNELS = {
 
 
 @pytest.mark.parametrize("body", KERNELS.values(), ids=KERNELS)
-@pytest.mark.parametrize("parts", [2, 4])
-def test_between_blocks(body: str, parts: int) -> None:
+@pytest.mark.parametrize(("parts", "schedule"), [(2, "lockstep"), (4, "lockstep"), (3, 1)])
+def test_between_blocks(body: str, parts: int, schedule: str | int) -> None:
     """What two blocks do to each other, of which each is watched by another observer."""
     body = body.replace("VALUE", "int(blockIdx.x + threadIdx.x)")
     kernel = Kernel.from_cuda(f'extern "C" __global__ void k(int* out) {{ {body} }}', "k")
-    one, other = (told(run(kernel, 5, 32, [np.zeros(64, np.int32)], n)) for n in (1, parts))
+    one, other = (
+        told(run(kernel, 5, 32, [np.zeros(64, np.int32)], n, schedule=schedule)) for n in (1, parts)
+    )
     assert other == one
     assert one["hazards"]
 

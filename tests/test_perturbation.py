@@ -7,6 +7,7 @@ import pytest
 
 import simulator
 from kernels import Kernel
+from simulator.execute import batches
 
 SOURCE = """\
 struct Pair { int first, second; };
@@ -58,3 +59,18 @@ def test_what_decides_or_comes_out_is_one(entry: str, line: int) -> None:
     found = launch(entry, "source")
     assert {kind for kind, _ in found} == {"uninitialised"}
     assert any(line in lines for _, lines in found)
+
+
+def test_what_another_block_waits_for_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With other content in local memory a block of the next batch waits for ever."""
+    monkeypatch.setattr(batches, "LANES", 1)
+    source = """
+        extern "C" __global__ void k(volatile unsigned* flag, int n) {
+            unsigned u[4];
+            if (n > 100) u[n % 4] = 1;
+            if (blockIdx.x == 0) *flag = u[n % 3];
+            else while (*flag > 0x01000000u) ;
+        }"""
+    args = [np.zeros(1, np.uint32), 3]
+    run = simulator.launch(Kernel.from_cuda(source, "k"), 2, 1, args)
+    assert [h.kind for h in run.hazards] == ["uninitialised"]
