@@ -7,9 +7,8 @@ constant, ``s7_3`` the name of a special register, and ``f7_3_fma`` the function
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -39,7 +38,7 @@ from .steps import (
 )
 from .values import both, expect, low, merge
 
-VOCABULARY: dict[str, Any] = {
+VOCABULARY: dict[str, object] = {
     "merge": merge, "both": both, "choose": choose, "low": low, "expect": expect,
     **{f"t_{name}": dtype for name, dtype in DTYPES.items()},
 }  # fmt: skip
@@ -57,7 +56,7 @@ class Body:
 
     lines: list[str] = field(default_factory=list)
     returns: str = "None"
-    names: dict[str, Any] = field(default_factory=dict)
+    names: dict[str, object] = field(default_factory=dict)
 
 
 class Emitter:
@@ -74,26 +73,36 @@ class Emitter:
         self.body = Body()
         self.constants: dict[int, str] = {}
         self.known: set[int] = set()
-        self.make: dict[type[Step], Callable[[Any], None]] = {
-            Move: self.move, Compute: self.compute, WarpCompute: self.compute,
-            Access: self.access, Fence: self.fence, Keep: self.keep, Tally: self.tally,
-            Watch: self.watch,
-        }  # fmt: skip
 
     def statements(self, steps: list[Step], end: End | None) -> Body:
         """The whole body."""
-        for step in steps:
-            self.commented(step, self.make[type(step)])
-        if end:
-            self.commented(end, self.end)
+        for step in [*steps, end] if end else steps:
+            first = len(self.body.lines)
+            self.statement(step)
+            if len(self.body.lines) > first:
+                self.body.lines[-1] += f"  # {place(step.instruction)}"
         return self.body
 
-    def commented(self, step: Step, make: Callable[[Any], None]) -> None:
-        """Emit a step's statements, with a comment that says where it stands."""
-        first = len(self.body.lines)
-        make(step)
-        if len(self.body.lines) > first:
-            self.body.lines[-1] += f"  # {place(step.instruction)}"
+    def statement(self, step: Step) -> None:
+        """Emit a step."""
+        match step:
+            case Compute():
+                self.compute(step)
+            case Access():
+                self.access(step)
+            case Move():
+                self.move(step)
+            case End():
+                self.end(step)
+            case Keep(temporary=temporary, kept=kept):
+                self.emit(f"{self.read(temporary)} = {self.source(kept)}")
+            case Fence(guard=guard, wide=wide):
+                self.emit(f"fence({self.mask(guard)}, {wide})")
+            case Tally(guard=guard, number=number):
+                self.emit(f"tally({number}, {self.mask(guard)})")
+            case Watch(guard=guard, number=number, base=base):
+                values = [self.source(base) if base else "None", *map(self.source, step.sources)]
+                self.emit(f"trace({number}, {self.mask(guard)}, {', '.join(values)})")
 
     def emit(self, line: str) -> None:
         """Add a statement."""
@@ -233,24 +242,6 @@ class Emitter:
         self.emit(statement)
         for target, name in rest:
             self.assign(target, name)
-
-    def fence(self, step: Fence) -> None:
-        """A call of who orders accesses."""
-        self.emit(f"fence({self.mask(step.guard)}, {step.wide})")
-
-    def keep(self, step: Keep) -> None:
-        """A guard that is needed more than once."""
-        self.emit(f"{self.read(step.temporary)} = {self.source(step.kept)}")
-
-    def tally(self, step: Tally) -> None:
-        """A call of who counts."""
-        self.emit(f"tally({step.number}, {self.mask(step.guard)})")
-
-    def watch(self, step: Watch) -> None:
-        """A call of the trace."""
-        base = self.source(step.base) if step.base else "None"
-        values = "".join(f", {self.source(source)}" for source in step.sources)
-        self.emit(f"trace({step.number}, {self.mask(step.guard)}, {base}{values})")
 
     def end(self, step: End) -> None:
         """What the function returns."""

@@ -10,16 +10,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from kernels.ptx.module import Function, Instruction, Module
 
+from ..geometry import Lanes, Mask
 from ..memory.layout import Layout
 from ..memory.site import Site
 from .blocks import EXIT
 from .emit import Body, Emitter
 from .guards import predicated
 from .steps import Barrier, Lowered, Step
+
+Fact = TypeVar("Fact")
+Code = Callable[[list[Lanes], Mask | None], Any]
+"""A block's function: of the registers, which it changes, and the mask; what its end decides."""
 
 
 class CompiledBlock:
@@ -126,17 +131,17 @@ class Program:
     layout: Layout
     blocks: list[CompiledBlock] = field(default_factory=list)
     start: int = 0
-    registers: list[Any] = field(default_factory=list)
+    registers: list[Lanes] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
     params: dict[tuple[int, str], None] = field(default_factory=dict)
     arithmetic: list[Arithmetic] = field(default_factory=list)
     approximate: bool = False
     watched: list[Watched] | None = None
     data: frozenset[int] = frozenset()
-    memos: dict[Any, dict[Any, Any]] = field(default_factory=dict)
-    facts: dict[Any, Any] = field(default_factory=dict)
+    memos: dict[tuple[object, ...], dict[Any, Any]] = field(default_factory=dict)
+    facts: dict[object, object] = field(default_factory=dict)
 
-    def memo(self, *key: Any) -> dict[Any, Any]:
+    def memo(self, *key: object) -> dict[Any, Any]:
         """A place to remember what holds for every launch of a kind; it stays bounded."""
         if len(self.memos) > 64:
             self.memos.clear()
@@ -145,26 +150,25 @@ class Program:
             found.clear()
         return found
 
-    def fact(self, kind: Callable[[Program], Any]) -> Any:
+    def fact(self, kind: Callable[[Program], Fact]) -> Fact:
         """``kind(self)``, made once."""
         if kind not in self.facts:
             self.facts[kind] = kind(self)
-        return self.facts[kind]
+        return cast(Fact, self.facts[kind])
 
     @functools.cached_property
     def _code(self) -> dict[tuple[int, bool], CodeType]:
         return {}
 
-    def function(self, number: int, merge: bool, names: dict[str, Any]) -> Callable[..., Any]:
+    def function(self, number: int, merge: bool, names: dict[str, Any]) -> Code:
         """The block's Python function, its free names taken from ``names``."""
         key = (number, merge)
         if key not in self._code:
             self._code[key] = self._compiled(number, merge)
         names |= self.blocks[number].body.names
-        space: dict[str, Any] = {}
+        space: dict[str, Code] = {}
         exec(self._code[key], names, space)
-        made: Callable[..., Any] = space[f"block_{number}"]
-        return made
+        return space[f"block_{number}"]
 
     def _compiled(self, number: int, merge: bool) -> CodeType:
         """The block's code, which tracebacks and profilers know, and ``TILESCOPE_DUMP``."""

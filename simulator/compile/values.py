@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from kernels.ptx.module import Imm
 
+from ..geometry import Lanes, Mask
 from ..isa import DTYPES, Unsupported
 
 
-def merge(mask: Any, new: Any, old: Any) -> Any:
+def merge(mask: Mask, new: Lanes, old: Lanes) -> Lanes:
     """``new`` under the mask, ``old`` elsewhere."""
     if new is old:
         return old
     return np.where(mask, new, old)
 
 
-def both(mask: Any, more: Any) -> Any:
+def both(mask: Mask | None, more: Mask) -> Mask:
     """The lanes that are in both masks; ``None`` is every lane."""
     if mask is None:
         return more
     return mask & more
 
 
-def expect(value: Any, dtype: Any) -> None:
+def expect(value: object, dtype: np.dtype[np.generic]) -> None:
     """Hold a register's value to the dtype that carries it, and to a register's shape.
 
     Generated code calls this after every write where ``compiler.CHECKED`` is set in the
@@ -34,32 +33,39 @@ def expect(value: Any, dtype: Any) -> None:
     Raises:
         AssertionError: It is of another one.
     """
-    numeric = isinstance(value, (np.generic, np.ndarray))  # a dtype equals some Python types
-    if not numeric or value.dtype != dtype or value.ndim not in (0, 4):
-        found = f"{value.dtype} of shape {value.shape}" if numeric else repr(value)
-        raise AssertionError(f"a register of {dtype} got {found}")
+    found = repr(value)
+    if isinstance(value, np.generic | np.ndarray):  # a dtype equals some Python types
+        if value.dtype == dtype and value.ndim in (0, 4):
+            return
+        found = f"{value.dtype} of shape {value.shape}"
+    raise AssertionError(f"a register of {dtype} got {found}")
 
 
-def low(value: Any, dtype: Any) -> Any:
+def low(value: Lanes, dtype: np.dtype[np.generic]) -> Lanes:
     """The low bits of an integer, as a narrower type."""
     return value.astype(f"u{dtype.itemsize}").view(dtype)
 
 
-def immediate(imm: Imm, kind: str) -> Any:
+def immediate(imm: Imm, kind: str) -> np.generic:
     """A constant as a NumPy scalar of a PTX type."""
-    dtype = DTYPES[kind]
+    dtype, bits = DTYPES[kind], imm.value
+    made: np.generic
     if dtype == np.bool_:
-        return np.bool_(imm.value != 0)
+        return np.bool_(bits != 0)
     if imm.kind == "int":
         if dtype.kind == "f":
-            return dtype.type(imm.value)
-        bits = dtype.itemsize * 8
-        return np.dtype(f"u{dtype.itemsize}").type(imm.value & ((1 << bits) - 1)).view(dtype)
+            made = dtype.type(bits)
+        else:
+            bits &= (1 << dtype.itemsize * 8) - 1
+            made = np.dtype(f"u{dtype.itemsize}").type(bits).view(dtype)
+        return made
     size = 4 if imm.kind == "f32" else 8
-    value = np.dtype(f"u{size}").type(imm.value)
+    value = np.dtype(f"u{size}").type(bits)
     if dtype.itemsize == size:
-        return value.view(dtype)
-    if dtype.kind == "f":
+        made = value.view(dtype)
+    elif dtype.kind == "f":
         with np.errstate(over="ignore"):
-            return value.view(f"f{size}").astype(dtype)
-    raise Unsupported(f"a floating constant for .{kind}")
+            made = value.view(f"f{size}").astype(dtype)
+    else:
+        raise Unsupported(f"a floating constant for .{kind}")
+    return made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -129,7 +128,7 @@ def run_batches(
                 progress(numbers.stop, total)
 
 
-def _parameters(program: Program, allocation: Allocation) -> dict[str, Any]:
+def _parameters(program: Program, allocation: Allocation) -> dict[str, object]:
     """The kernel's scalar parameters, by their names in generated code."""
     buffer = allocation.content()
     return {

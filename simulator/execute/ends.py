@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class Ends:
             machine.meets += 1
             return machine.barriers.come(block, out, mask, alone)
         if kind == "call":
-            follow = np.int32(block.block.follow)
+            follow = cast(Lanes, np.int32(block.block.follow))
             index = block.return_register
             old = machine.registers[index]
             machine.registers[index] = follow if alone else np.where(as_mask(mask), follow, old)

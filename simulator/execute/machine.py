@@ -7,13 +7,12 @@ branches together again. A barrier holds lanes until their block's others have c
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..compile.blocks import EXIT
-from ..compile.program import Program
+from ..compile.program import Code, Program
 from ..events import Stall, Told
 from ..geometry import Geometry, Mask, as_mask
 from ..memory.memories import Memories
@@ -57,7 +56,7 @@ class Machine:
         self.told = told
         self.memories, self.step_limit = memories, step_limit
         self.map: Map = program.fact(Map)
-        self._functions: dict[tuple[int, bool], Callable[..., Any]] = {}
+        self._functions: dict[tuple[int, bool], Code] = {}
         self._active: dict[int, tuple[Mask | None, tuple[int, int]]] = {}
 
     def stall(self, stuck: Stuck) -> Stall:
