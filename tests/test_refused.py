@@ -117,7 +117,7 @@ LATER = [
     ("ld.shared::cluster.u32 %r3, [%r1];", "shared memory of another block: clusters"),
     ("cp.async.ca.shared.global [%r1], [%rd1], 4;", "asynchronous copies"),
     ("mbarrier.init.shared.b64 [%r1], 1;", "mbarrier"),
-    ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3}, [%r1];", "tensor cores"),
+    ("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {%r3};", "tensor cores"),
     ("alloca.u64 %rd3, 16;", "stack allocation"),
     ("{ proto: .callprototype _ (); call %rd1, proto; }", "indirect call"),
 ]

@@ -13,7 +13,6 @@ Set ``TILESCOPE_DUMP`` to a folder to read what was generated.
 from __future__ import annotations
 
 import functools
-import itertools
 import os
 from collections.abc import Sequence
 
@@ -114,7 +113,7 @@ class Compiler:
     def compiled(self, lowered: Lowered) -> CompiledBlock:
         """A block after the passes that number what they add."""
         result, number = self.result, lowered.block.number
-        numbers = itertools.count(1)
+        numbers = lowered.numbers
         steps: Sequence[Step] = lowered.steps
         if result.watched is not None:
             steps = Tracing(lowered, result.watched, result.data, numbers).steps()

@@ -26,6 +26,8 @@ from .steps import (
     Parameter,
     Source,
     Step,
+    Target,
+    Temporary,
     WarpCompute,
 )
 
@@ -74,11 +76,13 @@ class Lowering(Operands):
             for register, name in self.written.items()
             if name not in private or name in block.live_out
         )
-        return Lowered(block, tuple(steps), end, gate, outlives)
+        return Lowered(block, tuple(steps), end, gate, outlives, self.numbers)
 
     def instruction(self, ins: Instruction, role: Roles) -> list[Step]:
         """What an instruction of the block's body does."""
         row = role.row
+        if row.rows:
+            return self.matrices(ins, role)
         if row.build:
             return [self.value(ins, role)]
         if row.memory:
@@ -117,6 +121,23 @@ class Lowering(Operands):
         sources = tuple(self.source(item, site.type) for item in role.sources)
         targets = tuple(self.target(item, site.type) for item in role.results)
         return Access(ins, self.guard(ins.guard), targets, sources, site=site, base=base)
+
+    def matrices(self, ins: Instruction, role: Roles) -> list[Step]:
+        """A load of rows, and the step that hands their words to all lanes of the warp."""
+        assert role.row.build
+        op = role.row.build(ins)
+        sites = self.owner.result.sites
+        site = make_site(ins, len(sites), role.row.memory, self.function, self.block.number)
+        sites.append(site)
+        base, guard = self.base(role, site), self.guard(ins.guard)
+        words = [Temporary(next(self.numbers), site.type) for _ in op.inputs]
+        into = tuple(Target(word, site.type) for word in words)
+        rows = tuple(map(Source, words, op.inputs))
+        targets = tuple(map(self.target, role.results, op.outputs))
+        return [
+            Access(ins, guard, into, site=site, base=base),
+            WarpCompute(ins, guard, targets, rows, op=op),
+        ]
 
     def base(self, role: Roles, site: Site) -> Source:
         """The address's variable part; its constant part goes into the site."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,7 @@ class Operands:
 
     Attributes:
         written: The registers that it writes, by name, in the order of their writes.
+        numbers: Numbers for temporaries.
     """
 
     def __init__(self, owner: Compiler, block: Block) -> None:
@@ -34,6 +36,7 @@ class Operands:
         self.block = block
         self.function = block.function
         self.written: dict[Register, str] = {}
+        self.numbers = itertools.count(1)
         self.known, self.sources = owner.known[block.function.name]
 
     def register(self, name: str) -> Register:

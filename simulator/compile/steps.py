@@ -7,6 +7,7 @@ it reads and writes, as which types, so that who makes code of it needs neither 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -222,6 +223,7 @@ class Lowered:
     Attributes:
         gate: What its lanes wait for before its first step.
         end: Where they go after its last; ``None``: to the block that follows.
+        numbers: Numbers for more temporaries.
         outlives: The written registers that are read after it, in the order of their writes.
     """
 
@@ -230,3 +232,4 @@ class Lowered:
     end: End | None
     gate: Gate | None
     outlives: tuple[Register, ...]
+    numbers: Iterator[int]

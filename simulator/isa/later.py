@@ -6,7 +6,7 @@ from .table import plain
 
 ABOUT = {
     "textures and surfaces": "tex tld4 txq suld sust sured suq istypep",
-    "tensor cores": "mma wmma ldmatrix stmatrix movmatrix wgmma tcgen05",
+    "tensor cores": "mma wmma stmatrix wgmma tcgen05",
     "asynchronous copies": "cp tensormap multimem createpolicy",
     "mbarrier": "mbarrier",
     "clusters": "mapa getctarank clusterlaunchcontrol",

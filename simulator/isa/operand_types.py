@@ -5,8 +5,8 @@ What the right-hand half of a form (``instructions.grammar``) may hold:
 - ``t``, ``t0``, ``2t``: the form's last type, its first, its last at twice the size; or the
   name of a type; ``i32``: an integer register of 32 bits, or a constant;
 - ``~``: the register may be wider; ``%``: a special register may stand there, ``&`` a
-  variable; ``*``: so may ``_``; ``a|b``: two results, ``a|b?``: or one;
-- ``v:t``: as many as ``.v2`` or ``.v4`` says, in braces; ``{t}``: two or four in braces
+  variable; ``*``: so may ``_``; ``!``: no constant; ``a|b``: two results, ``a|b?``: or one;
+- ``v:t``: as many as ``.v2``, ``.v4`` or ``.x4`` says, in braces; ``{t}``: two or four in braces
   that together have ``t``'s size;
 - ``@``: an address, ``where``: a generic one; ``label``; ``members``: a
   mask of lanes; ``policy``: of a cache; ``predicate``:
@@ -48,6 +48,7 @@ class NotYet(Exception):
 
 _WIDE_SPECIALS = ("%clock64", "%globaltimer", "%gridid")
 _EITHER = ("%gridid",)
+_MANY = ("v2", "v4", "v8", "x1", "x2", "x4")
 
 
 _RANGES = {"d8": (0, 255), "event": (0, 15), "d16": (0, 65535), "128": (128, 128)}
@@ -114,7 +115,7 @@ class _Checker:
 
     def kind(self, spec: str) -> str:
         """The type that a form's word stands for here."""
-        word = spec.rstrip("~%&*?")
+        word = spec.rstrip("~%&*?!")
         if word == "t":
             return self.types[-1]
         if word == "t0":
@@ -182,12 +183,13 @@ class _Checker:
             self.into(spec, operand)
 
     def many(self) -> int:
-        """How many values ``.v2`` ... asks for; 0 without it."""
-        return next((int(m[1:]) for m in self.ins.modifiers if m in ("v2", "v4", "v8")), 0)
+        """How many values ``.v2`` or ``.x2`` ... asks for; 0 without it."""
+        return next((int(m[1:]) for m in self.ins.modifiers if m in _MANY), 0)
 
     def each(self, spec: str) -> list[str]:
         """The types of a vector's values: ptxas looks at the kind of the first alone."""
-        return [spec[2:]] + [f"b{bits(self.kind(spec[2:]))}~"] * (self.many() - 1)
+        wider = "~" if "~" in spec else ""
+        return [spec[2:]] + [f"b{bits(self.kind(spec[2:]))}{wider}"] * (self.many() - 1)
 
     def items(self, spec: str, operand: Operand | None) -> tuple[Operand | None, ...]:
         """The values of a vector operand."""
@@ -261,7 +263,7 @@ class _Checker:
             if operand.negated and kind != "pred":
                 raise Wrong("only predicates can be negated")
             self.fits(operand, kind, "~" in spec)
-        elif isinstance(operand, Imm):
+        elif isinstance(operand, Imm) and "!" not in spec:
             if operand.kind == "int":
                 fitting = whole or kind in ("pred", "i32")
             else:

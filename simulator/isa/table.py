@@ -104,6 +104,8 @@ class Row:
         waits: For whom a lane waits there: ``nobody``, the ``block``, or the ``lanes`` of the
             warp that its member mask names.
         memory: What it does to memory at its address operand.
+        rows: Whether what the lanes load are rows of matrices (``matrix``), for all to share: its
+            meaning takes the rows' words.
         fence: Whether it puts the thread's accesses in order, at the scope it names.
         aligned: Whether all threads of a warp have to come to it together, as ``.aligned`` says.
         copies: Whether its result is its source.
@@ -118,6 +120,7 @@ class Row:
     flow: Flow = Flow.NEXT
     waits: Waits = "nobody"
     memory: Memory = ""
+    rows: bool = False
     fence: bool = False
     aligned: bool = False
     copies: bool = False
@@ -144,6 +147,7 @@ class Effects(TypedDict, total=False):
     flow: Flow
     waits: Waits
     memory: Memory
+    rows: bool
     fence: bool
     aligned: bool
     copies: bool

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ..geometry import Addresses, Geometry, Lanes, Mask, as_mask
+from ..geometry import WARP, Addresses, Geometry, Lanes, Mask, as_mask
 from ..isa.windows import MIDDLE, WINDOWS
 from .event import BadAccess, Event
 from .layout import Layout, array_number
@@ -84,6 +84,9 @@ class Memories:
 
     def resolve(self, site: Site, base: Addresses, mask: Mask | None) -> tuple[Index, list[Part]]:
         """The index of an access, and its events."""
+        if site.lanes < WARP:
+            some = self.geometry.lane_ids < site.lanes
+            mask = some if mask is None else mask & some
         low, high, bits = _extent(base, None)
         found = self._whole(site, base, low, high, bits)
         if found is None and mask is not None:

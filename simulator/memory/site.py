@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from kernels.ptx.module import Function, Instruction
 
-from ..isa import DTYPES, Unsupported
+from ..geometry import WARP
+from ..isa import DTYPES, Unsupported, matrix
 from ..isa.roles import roles
 from ..isa.table import named_space, scope
 
@@ -30,6 +31,7 @@ class Site:
         counted: Whether it is traffic (passing a struct to a function is not).
         offset: Constant part of the address in bytes.
         variable: Name of the variable, where the instruction names one.
+        lanes: How many of a warp's lanes access: the first eight for each matrix of a load of them.
     """
 
     number: int
@@ -45,6 +47,7 @@ class Site:
     counted: bool = True
     offset: int = 0
     variable: str = ""
+    lanes: int = WARP
 
     @property
     def volatile(self) -> bool:
@@ -108,7 +111,13 @@ def make_site(ins: Instruction, number: int, access: str, function: Function, bl
     counted = True
     if space == "param":
         space, counted = _param_space(ins, function), False
+    role = roles(ins)
     count = next((int(w[1:]) for w in words if w in ("v2", "v4", "v8")), 1)
+    if role.row.rows:
+        return Site(
+            number, ins, function.name, access, space, "b32", matrix.ROW_WORDS, block,
+            lanes=8 * matrix.matrices(ins),
+        )  # fmt: skip
     if not ins.types or ins.types[-1] not in DTYPES or ins.types[-1] == "pred":
         raise Unsupported("no memory type")
     operation = ""
@@ -120,5 +129,5 @@ def make_site(ins: Instruction, number: int, access: str, function: Function, bl
             raise Unsupported(f"an atomic on .{ins.types[-1]}")
     return Site(
         number, ins, function.name, access, space, ins.types[-1], count, block,
-        operation, bool(roles(ins).form.results), counted,
+        operation, bool(role.form.results), counted,
     )  # fmt: skip

@@ -32,6 +32,7 @@ TYPES = (
 FOREIGN_TYPES = (*TYPES, "bf16", "bf16x2", "tf32", "s16x2", "u16x2", "e4m3x2", "u4", "b1")
 TARGETS = ("sm_90", "sm_90a", "sm_100")
 BATCH = 1500
+MANY = ("v2", "v4", "v8", "x1", "x2", "x4")
 
 NOT_YET: dict[str, str] = {
     r"an address in a register of \d+ bits": "no compiler makes one: addresses have 32 or 64",
@@ -44,6 +45,7 @@ NOT_YET: dict[str, str] = {
 
 _PROPERTY = r"\.(finite|infinite|number|notanumber|normal|subnormal)\b"
 QUIRKS: dict[str, str] = {
+    r"movmatrix\S* .*%pred": "ptxas takes a predicate for a part of a matrix",
     _PROPERTY: "ptxas ignores a property of testp in any instruction; PTX has none there",
     r"^(?!ld|st|mov).*\{": "ptxas takes values in braces; no manual says what they mean",
     r"%f16x2_": "ptxas lets registers of .f16x2 stand for integers and predicates",
@@ -120,13 +122,13 @@ def operand(spec: str, types: Sequence[str], modifiers: Sequence[str], n: int) -
     if spec in plain:
         return plain[spec]
     if spec.startswith("v:"):
-        count = next((int(m[1:]) for m in modifiers if m in ("v2", "v4", "v8")), 0)
+        count = next((int(m[1:]) for m in modifiers if m in MANY), 0)
         one = operand(spec[2:], types, modifiers, n)
         return "{" + ", ".join([one] * count) + "}" if count else one
     if spec.startswith("{"):
         part = f"%b{eval_bits(types[-1]) // 2}_"
         return f"{{{part}{n % 3}, {part}{(n + 1) % 3}}}"
-    word = spec.rstrip("~%&*")
+    word = spec.rstrip("~%&*!")
     if word == "2t":
         kind = f"b{2 * int(types[-1][1:])}"
     else:
