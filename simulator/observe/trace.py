@@ -158,7 +158,7 @@ class Trace(Observer):
         self._threads = geometry.thread_ids + geometry.blocks * np.int64(geometry.threads)
 
     def merge(self, other: Trace) -> None:
-        """See ``Observer``."""
+        """See ``Observer``; each has recorded as many bytes as it may."""
         self.batches += other.batches
         for number, found in self.maps.items():
             theirs = other.maps[number]
