@@ -276,13 +276,9 @@ def _meet(clocks: list[list[int]], givers: Sequence[int], takers: Sequence[int])
 
 
 def _judge(
-    program: Program,
-    step: Access,
-    thread: int,
-    clock: list[int],
-    earlier: list[_Seen],
+    program: Program, step: Access, thread: int, clock: list[int], earlier: list[_Seen],
     found: Verdict,
-) -> None:
+) -> None:  # fmt: skip
     """Hold one byte of an access against everything that was done to that byte before."""
     for other in earlier:
         if other.thread == thread or other.time <= clock[other.thread]:

@@ -43,21 +43,6 @@ NOT_YET: dict[str, str] = {
 }
 """Refusals of what ptxas accepts that no row gives: what the message says, and why."""
 
-_PROPERTY = r"\.(finite|infinite|number|notanumber|normal|subnormal)\b"
-QUIRKS: dict[str, str] = {
-    r"movmatrix\S* .*%pred": "ptxas takes a predicate for a part of a matrix",
-    _PROPERTY: "ptxas ignores a property of testp in any instruction; PTX has none there",
-    r"^(?!ld|st|mov).*\{": "ptxas takes values in braces; no manual says what they mean",
-    r"%f16x2_": "ptxas lets registers of .f16x2 stand for integers and predicates",
-    r"^atom\.(?!\S*(cas|hint)).*\](,[^,]*){2};": "ptxas takes a third source, which nothing reads",
-    r"^set\.\S*bf16": "ptxas takes registers of other types for set on .bf16",
-    r"^bar(rier)?\S*\.(any|all)": "ptxas ignores a mode of vote at a barrier",
-    r"^(add|sub|mad)c?\S*\.sat": "ptxas ignores .sat beside a carry; PTX has none there",
-    r"^fma\.\S*r[zmp]\S*\.bf16": "ptxas takes any rounding; PTX has .rn alone",
-    r"^testp\.(f32|f64) ": "ptxas asks for no property; PTX does",
-}
-"""Instructions that ptxas accepts and we call wrong, and why."""
-
 GUARDS = ("@%pred_1", "@!%pred_1", "@%b32_1", "@%nobody", "@X", "@!%f32_1")
 MODULE = """.version 9.0
 .target {}
@@ -277,7 +262,7 @@ def compare(drawn: Sequence[Drawn], target: str, report: Report, seed: int) -> N
 
 def permitted(line: str, message: str, opcode: str) -> str | None:
     """The reason for refusing what ptxas accepts, if it is one of those that are listed."""
-    for pattern, reason in QUIRKS.items():
+    for pattern, reason in ptxas.QUIRKS.items():
         if re.search(pattern, re.sub(r"^@\S+ ", "", line)):
             return reason
     if "does not execute" not in message:

@@ -12,6 +12,20 @@ from pathlib import Path
 
 _SAID = re.compile(r"^ptxas .*?, line (\d+); (?:error|fatal)\s*: (.*)$")
 _ADDRESS = re.compile(r"uses \d+-bit address on line '(\d+)'")
+QUIRKS: dict[str, str] = {
+    r"movmatrix\S* .*%pred": "ptxas takes a predicate for a part of a matrix",
+    r"\.(finite|infinite|number|notanumber|normal|subnormal)\b":
+        "ptxas ignores a property of testp in any instruction; PTX has none there",
+    r"^(?!ld|st|mov).*\{": "ptxas takes values in braces; no manual says what they mean",
+    r"%f16x2_": "ptxas lets registers of .f16x2 stand for integers and predicates",
+    r"^atom\.(?!\S*(cas|hint)).*\](,[^,]*){2};": "ptxas takes a third source, which nothing reads",
+    r"^set\.\S*bf16": "ptxas takes registers of other types for set on .bf16",
+    r"^bar(rier)?\S*\.(any|all)": "ptxas ignores a mode of vote at a barrier",
+    r"^(add|sub|mad)c?\S*\.sat": "ptxas ignores .sat beside a carry; PTX has none there",
+    r"^fma\.\S*r[zmp]\S*\.bf16": "ptxas takes any rounding; PTX has .rn alone",
+    r"^testp\.(f32|f64) ": "ptxas asks for no property; PTX does",
+}  # fmt: skip
+"""Instructions that ptxas accepts and we call wrong, and why."""
 
 
 @functools.cache

@@ -15,7 +15,7 @@ import pytest
 import simulator
 from device import DeviceError
 from kernels import Kernel
-from tests.fuzz import compare, gpu
+from tests.fuzz import compare, gpu, gpu_programs
 from tests.fuzz.compare import Launch
 
 
@@ -149,7 +149,7 @@ def test_bytes_that_hang_on_a_nan() -> None:
     ],
 )
 def test_what_a_program_for_a_gpu_is_without(line: str, left_out: bool) -> None:
-    assert any(re.search(pattern, line) for pattern in gpu.OPEN) == left_out
+    assert any(re.search(pattern, line) for pattern in gpu_programs.OPEN) == left_out
 
 
 @pytest.mark.gpu
