@@ -1,0 +1,94 @@
+"""The observer protocol: who is told of what, and that nobody is told what it does not ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kernels import Kernel
+from simulator.events import Observer, Told, all_of
+from simulator.execute.batches import batches, run_batches
+from simulator.execute.prepare import prepare
+
+SOURCE = """
+extern "C" __global__ void k(float* out, const float* in, int n)
+{
+    __shared__ float s[64];
+    int i = blockIdx.x * 64 + threadIdx.x;
+    s[threadIdx.x] = in[i];
+    __syncthreads();
+    float f = in[i];
+    asm("{.reg .pred p; setp.gt.f32 p, %0, 0f00000000; @p add.f32 %0, %0, %0;}" : "+f"(f));
+    if (threadIdx.x % 2) out[i] = s[63 - threadIdx.x] * 3.0f + f;
+    __threadfence();
+    __syncwarp();
+    if (i == n) out[64 * gridDim.x] = 0;
+    if (i == 5) asm volatile("bar.arrive 1, 64;");
+    if (i == 100) __trap();
+}
+"""
+EVENTS = [name for name in vars(Observer) if not name.startswith("_") and name != "merge"]
+
+
+class Everything(Observer):
+    """Notes down the names of the events."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+
+def _note(name: str) -> Any:
+    return lambda self, *event: self.seen.append(name)
+
+
+for _name in EVENTS:
+    setattr(Everything, _name, _note(_name))
+
+
+class Accesses(Observer):
+    """Wants accesses alone."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def access(self, event: Any) -> None:
+        """See ``Observer``."""
+        self.count += 1
+
+
+def watched(*observers: Observer, traced: bool = False) -> Told:
+    kernel = Kernel.from_cuda(SOURCE, "k")
+    args = [np.zeros(128, np.float32), np.ones(128, np.float32), 3]
+    launch = prepare(kernel, 2, 64, args, 0, "lockstep", 10_000, traced)
+    told = Told(observers)
+    run_batches(launch, launch.allocations(), told, batches(launch))
+    for tell in told.end:
+        tell()
+    return told
+
+
+def test_every_event_is_told() -> None:
+    all_events = Everything()
+    watched(all_events, traced=True)
+    seen = all_events.seen
+    assert set(EVENTS) - set(seen) == {"apart", "stuck"}  # the kernel does neither
+    assert (seen[0], *seen[-2:]) == ("start", "finish", "end")
+    assert seen.count("start") == seen.count("finish") == seen.count("end") == 1
+
+
+def test_only_what_is_overridden_is_told() -> None:
+    accesses = Accesses()
+    told = watched(accesses)
+    assert accesses.count > 0
+    assert {name for name in EVENTS if getattr(told, name)} == {"access"}
+    assert told.access == (accesses.access,)
+
+
+def test_several_are_told_in_their_order() -> None:
+    said: list[int] = []
+    calls = tuple((lambda event, n=n: said.append(n + event)) for n in (1, 2, 3))
+    all_of(calls)(10)
+    all_of(calls[:1])(20)
+    all_of(())(30)
+    assert said == [11, 12, 13, 21]
