@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
+import linecache
 import re
 from pathlib import Path
 
@@ -12,8 +14,9 @@ from click.testing import CliRunner
 
 import simulator
 from kernels import Kernel, library
-from simulator.compile.compiler import compile_ptx
+from simulator.compile.compiler import Compiler, compile_ptx
 from simulator.compile.listing import listing
+from simulator.isa.reading import parse
 from tests import scalar_emitter
 from tests.fuzz.compare import simulated
 from tests.fuzz.ptx_statements import draw
@@ -118,9 +121,14 @@ def test_steps_of_the_library(name: str) -> None:
 
 def test_tracebacks_show_generated_code(small: Path) -> None:
     """Which ``linecache`` knows: each step's statement says where it stands."""
-    program = compile_ptx(small.read_text() + "// of its own", "k")
+    program = Compiler(parse(small.read_text()), "k").program()
     made = program.function(0, False, {})
     assert made.__name__ == "block_0"
     told = inspect.getsource(made)
     assert re.search(r"r2 = f0_\d+_setp\(r1, k0_\d+\)  # PTX 8\n", told)
     assert re.search(r"\n    if v1.ndim or v1: store_1\(k0_\d+, v2, r4\)  # PTX 10\n", told)
+    where = made.__code__.co_filename
+    assert where in linecache.cache
+    del program, made
+    gc.collect()
+    assert where not in linecache.cache

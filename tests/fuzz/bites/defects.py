@@ -49,6 +49,7 @@ BITES = (
         "a guard that is the first of two destinations is read after it was written",
         "ptx",
         (("simulator/compile/guards.py", " or targets > 1", ""),),
+        seed=42,
     ),
     Bite(
         "a guarded write ends a register's life",
