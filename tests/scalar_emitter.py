@@ -30,6 +30,7 @@ from simulator.compile.steps import (
     Source,
     Special,
     Step,
+    Temporary,
     WarpCompute,
 )
 from simulator.execute.prepare import Prepared, prepare
@@ -96,8 +97,8 @@ class Emitter:
                 value = f"T.parameter({offset}, {self.name(carrier)})"
             case Constant(value=constant):
                 value = self.name(constant)
-            case temporary:
-                raise AssertionError(f"{temporary} before any pass")
+            case Temporary(number=number):
+                value = f"t{number}"
         value = f"take({value}, {self.name(source.type)})"
         return f"(~{value})" if source.negated else value
 
@@ -118,7 +119,10 @@ class Emitter:
         for i, target in enumerate(step.targets):
             if target:
                 kinds = f"{self.name(target.type)}, {self.name(target.register.carrier)}"
-                self.emit(f"R[{target.register.number}] = put(v[{i}], {kinds})", indent)
+                where = f"t{target.register.number}"
+                if isinstance(target.register, Register):
+                    where = f"R[{target.register.number}]"
+                self.emit(f"{where} = put(v[{i}], {kinds})", indent)
 
     def end(self, end: End, indent: int) -> None:
         block = self.lowered.block
@@ -315,6 +319,8 @@ class Thread:
         return memory[address : address + site.nbytes].view(DTYPES[site.type]), not window
 
     def load(self, site: Site, base: Any, _: tuple[()]) -> tuple[Any, ...]:
+        if self.lane % 32 >= site.lanes:
+            return (DTYPES[site.type].type(0),) * site.count
         return tuple(self.place(site, base)[0].copy())
 
     def store(self, site: Site, base: Any, values: tuple[Any, ...]) -> None:

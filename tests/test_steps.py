@@ -47,6 +47,28 @@ def test_the_library_by_both_emitters(name: str, size: tuple[int, ...], build: s
     assert found == [a.tobytes() for a in other.args if isinstance(a, np.ndarray)]
 
 
+MATRICES = """\
+.visible .entry k(.param .u64 out) {
+.reg .b32 %r<8>; .reg .b64 %d<2>; .shared .align 16 .b8 s[512];
+ld.param.u64 %d0, [out]; mov.u32 %r0, %laneid; mad.lo.u32 %r1, %r0, 77777, 5;
+mov.u32 %r2, s; mad.lo.u32 %r2, %r0, 16, %r2; st.shared.v4.b32 [%r2], {%r1, %r0, %r2, %r1}; bar.sync 0;
+ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r3, %r4}, [%r2];
+movmatrix.sync.aligned.m8n8.trans.b16 %r5, %r1;
+mul.wide.u32 %d1, %r0, 16; add.u64 %d1, %d1, %d0;
+st.global.v4.b32 [%d1], {%r3, %r4, %r5, %r1}; ret; }
+"""
+HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
+
+
+def test_matrices_by_both_emitters() -> None:
+    kernel = Kernel.from_ptx(HEADER + MATRICES)
+    out = np.zeros(128, np.uint32)
+    (found,) = scalar_emitter.run(kernel, 1, 32, [out])
+    simulator.launch(kernel, 1, 32, [out])
+    assert found == out.tobytes()
+    assert len(set(out.tolist())) > 64
+
+
 BODY = """\
 .visible .entry k(.param .u64 out) {
 .reg .pred %p; .reg .b32 %r<4>; .reg .b64 %d<3>; .reg .f32 %f<2>;
@@ -96,7 +118,7 @@ block 4, then nowhere
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     file = tmp_path / "small.ptx"
-    file.write_text(f".version 8.0\n.target sm_90\n.address_size 64\n{BODY}")
+    file.write_text(HEADER + BODY)
     return file
 
 
