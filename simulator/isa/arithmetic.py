@@ -7,12 +7,12 @@ the GPU's canonical NaN. They run inside ``np.errstate(all="ignore")``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import cast
 
 import numpy as np
 
 from ..geometry import EVERY_LANE, NO_LANE, Lanes
+from . import rational
 
 NAN32 = np.uint32(0x7FFFFFFF).view(np.float32)
 NAN64 = np.uint64(0xFFF8000000000000).view(np.float64)
@@ -232,54 +232,10 @@ def fma_f64(a: Lanes, b: Lanes, c: Lanes, mode: str = "rn") -> Lanes:
         out = np.array(out)
         operands = [np.broadcast_to(x, out.shape)[rest] for x in (a, b, c)]
         out[rest] = [
-            _exact_fma(x, y, z, mode)
+            rational.fma(x, y, z, mode)
             for x, y, z in zip(*(o.tolist() for o in operands), strict=True)
         ]
     return canonical(out if out.ndim else out[()])
-
-
-def _exact_fma(a: float, b: float, c: float, mode: str) -> float:
-    exact = Fraction(a) * Fraction(b) + Fraction(c)
-    if exact == 0:
-        product_negative = (np.signbit(a) != np.signbit(b)) and True
-        if (a == 0 or b == 0) and c == 0 and product_negative == np.signbit(c):
-            return -0.0 if product_negative else 0.0
-        return -0.0 if mode == "rm" else 0.0
-    return round_fraction(exact, mode)
-
-
-def round_fraction(x: Fraction, mode: str = "rn", digits: int = 53, lowest: int = -1074) -> float:
-    """An exact rational rounded to a binary format.
-
-    Args:
-        x: Not zero.
-        mode: ``rn``, ``rz``, ``rm`` or ``rp``.
-        digits: Significand bits of the format.
-        lowest: Exponent of its smallest subnormal.
-    """
-    negative, m = x < 0, abs(x)
-    exponent = m.numerator.bit_length() - m.denominator.bit_length()
-    if Fraction(2) ** exponent > m:
-        exponent -= 1
-    unit = max(exponent - digits + 1, lowest)
-    scaled = m / Fraction(2) ** unit
-    whole, rest = divmod(scaled.numerator, scaled.denominator)
-    twice = 2 * rest
-    up = {
-        "rn": twice > scaled.denominator or (twice == scaled.denominator and whole & 1 == 1),
-        "rz": False,
-        "rm": negative and rest > 0,
-        "rp": not negative and rest > 0,
-    }[mode]
-    whole += up
-    top = {53: 1023, 24: 127, 11: 15}[digits]
-    if whole.bit_length() + unit > top + 1:
-        largest = float((Fraction(2) ** digits - 1) * Fraction(2) ** (top + 1 - digits))
-        infinite = mode == "rn" or (mode == "rm" and negative) or (mode == "rp" and not negative)
-        value = float("inf") if infinite else largest
-    else:
-        value = float(Fraction(whole) * Fraction(2) ** unit)
-    return -value if negative else value
 
 
 def directed_f64(operation: str, mode: str, *args: Lanes) -> Lanes:
@@ -296,35 +252,8 @@ def directed_f64(operation: str, mode: str, *args: Lanes) -> Lanes:
     out = nearest.reshape(-1)
     for i, values in enumerate(zip(*flat, strict=True)):
         if all(np.isfinite(values)):
-            out[i] = _directed(operation, mode, values, float(out[i]))
+            out[i] = rational.directed(operation, mode, values, float(out[i]))
     return canonical(nearest if nearest.ndim else nearest[()])
-
-
-def _directed(operation: str, mode: str, values: tuple[float, ...], nearest: float) -> float:
-    x = [Fraction(v) for v in values]
-    if operation in ("div", "rcp"):
-        numerator, divisor = (Fraction(1), x[0]) if operation == "rcp" else (x[0], x[1])
-        if divisor == 0 or numerator == 0:
-            return nearest
-        return round_fraction(numerator / divisor, mode)
-    if operation == "sqrt":
-        if nearest != nearest or nearest == 0:
-            return nearest
-        square = Fraction(nearest) ** 2
-        if square > x[0] and mode in ("rz", "rm"):
-            return float(np.nextafter(nearest, 0.0))
-        if square < x[0] and mode == "rp":
-            return float(np.nextafter(nearest, np.inf))
-        return nearest
-    exact = {"add": x[0] + x[1], "sub": x[0] - x[1], "mul": x[0] * x[1]}[operation]
-    if exact != 0:
-        return round_fraction(exact, mode)
-    if operation == "mul":
-        return nearest
-    second = -values[1] if operation == "sub" else values[1]
-    if np.signbit(values[0]) == np.signbit(second):
-        return nearest
-    return -0.0 if mode == "rm" else 0.0
 
 
 def flush(x: Lanes) -> Lanes:

@@ -1,6 +1,6 @@
 """Operands against the forms of their instruction (PTX ISA, "Operand Type Checking").
 
-What the right-hand half of a form (``instructions.grammar``) may hold:
+What the right-hand half of a form (``grammar``) may hold:
 
 - ``t``, ``t0``, ``2t``: the form's last type, its first, its last at twice the size; or the
   name of a type; ``i32``: an integer register of 32 bits, or a constant;
@@ -8,16 +8,14 @@ What the right-hand half of a form (``instructions.grammar``) may hold:
   variable; ``*``: so may ``_``; ``!``: no constant; ``a|b``: two results, ``a|b?``: or one;
 - ``v:t``: as many as ``.v2``, ``.v4`` or ``.x4`` says, in braces; ``{t}``: two or four in braces
   that together have ``t``'s size;
-- ``@``: an address, ``where``: a generic one; ``label``; ``members``: a
-  mask of lanes; ``policy``: of a cache; ``predicate``:
-  in a register; ``imm``: a constant, ``d8``: from 0 to 255 (or a register), ``d16``, ``event``,
-  ``128``: in their ranges; ``bar``: a barrier's number, ``threads``: its count; ``registers``: of
-  a thread.
+- ``@``: an address, ``where``: a generic one; ``label``; ``members``: a mask of lanes;
+  ``policy``: of a cache; ``predicate``: in a register; ``imm``: a constant, ``d8``: from 0 to 255
+  (or a register), ``d16``, ``event``, ``128``: in their ranges; ``bar``: a barrier's number,
+  ``threads``: its count; ``registers``: of a thread.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 
 from kernels.ptx.module import (
@@ -33,6 +31,7 @@ from kernels.ptx.module import (
 )
 
 from .grammar import Match
+from .registers import bits, holds
 
 Register = Callable[[str], str | None]
 """The declared type of a register, or ``None``."""
@@ -53,36 +52,6 @@ _MANY = ("v2", "v4", "v8", "x1", "x2", "x4")
 
 _RANGES = {"d8": (0, 255), "event": (0, 15), "d16": (0, 65535), "128": (128, 128)}
 """What some constants may be."""
-
-
-@functools.cache
-def bits(kind: str) -> int:
-    """The size of a type."""
-    if kind in ("pred", "tf32", "i32"):
-        return 1 if kind == "pred" else 32
-    number, _, times = kind.lstrip("bfsu").partition("x")
-    return int(number) * int(times or 1)
-
-
-@functools.cache
-def holds(register: str, kind: str, wider: bool) -> bool:
-    """Whether a register of one type takes a value of another."""
-    if "pred" in (register, kind):
-        return register == kind
-    if kind == "i32":
-        return register in ("b32", "u32", "s32")
-    have, need = bits(register), bits(kind)
-    if have < need or (have > need and not wider):
-        return False
-    if kind in ("s16x2", "u16x2"):
-        return register in ("b32", "f16x2")
-    if kind.startswith("bf") or kind == "tf32":
-        return register == f"b{need}"
-    if kind.startswith("b"):
-        return True
-    if kind.startswith("f"):
-        return register == kind or register.startswith("b")
-    return register[0] in "bus" or (register == "f16x2" and need <= 32)
 
 
 def check(ins: Instruction, match: Match, register: Register) -> None:
@@ -213,8 +182,6 @@ class _Checker:
 
     def source(self, spec: str, operand: Operand | None) -> None:
         """A source operand."""
-        if spec == "label":
-            return
         if spec == "@":
             if not isinstance(operand, Address):
                 raise Wrong(f"an address in brackets is needed, not {shown(operand)}")

@@ -27,6 +27,7 @@ from kernels.toolkit import short_path
 from . import operand_types
 from .grammar import Match, Misfit
 from .operand_types import NotYet, Wrong
+from .registers import bits
 from .roles import Ways, decode, forms, suits
 from .table import TABLE, Flow, named_space
 
@@ -92,9 +93,8 @@ def _instruction(ins: Instruction, function: Function, module: Module) -> PtxErr
             return invalid(ins, f"{ins.targets[0]!r} is not declared")
         if flow is Flow.SWITCH and ins.operands:
             operand_types.index(ins, function.registers.get)
-        fitting = matches[0]
-        if not (flow is Flow.CALL or flow.jumps):
-            fitting = _fitting(ins, matches, function)
+        places = flow is Flow.CALL or flow.jumps
+        fitting = matches[0] if places else _fitting(ins, matches, function)
         for operand in ins.operands:
             _names(ins, operand, function, module)
     except NotYet as error:
@@ -159,7 +159,7 @@ def _address(ins: Instruction, operand: Address, function: Function, module: Mod
             raise Wrong(f"the register {base.name!r} is not declared")
         if found[0] not in "bus":
             raise Wrong(f"the register {base.name!r} is .{found} and holds no address")
-        size = operand_types.bits(found)
+        size = bits(found)
         if size < 64 and named in ("", "global"):
             raise Wrong(f"{base.name!r} has {size} bits, a .{named or 'generic'} address has 64")
         if size not in (32, 64):
