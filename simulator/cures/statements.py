@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _LOOPS = {"for_statement", "while_statement", "do_statement", "for_range_loop"}
-_CHOICES = {"if_statement", "switch_statement", "else_clause"}
 _DIRECTIVES = {
     "preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef",
 }  # fmt: skip

@@ -23,8 +23,7 @@ class Map:
 
     Attributes:
         after: For each block, where its end may lead.
-        writers: Blocks that may change global or shared memory; ``pollers``: those that
-            look at what others may change.
+        pollers: Blocks that look at what others may change.
         branches: Blocks at whose end it is decided whether a barrier is reached.
         heads: Heads of loops about barriers, each with those of the loops inside it.
         entries: By a called function's first block, the heads in that function.
@@ -33,7 +32,6 @@ class Map:
     def __init__(self, program: Program) -> None:
         blocks = self.blocks = program.blocks
         shared = [site for site in program.sites if site.counted and site.space != "local"]
-        self.writers = {site.block for site in shared if site.access != "load"}
         self.pollers = {site.block for site in shared if site.access == "atomic" or site.strong}
         self._calls = [b.number for b in blocks if b.kind == "call"]
         barriers = [b.number for b in blocks if b.kind == "barrier"]

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kernels.errors import PtxError
-from kernels.ptx.module import Function, Module, Variable
+from kernels.ptx.module import Address, Function, Module, Symbol, Variable, Vector
+from kernels.ptx.types import TYPE_SIZES
 
 from ..geometry import Addresses
 from ..isa.windows import ARRAY_BITS, MIDDLE
@@ -150,8 +151,6 @@ def lay_out(module: Module, functions: list[Function]) -> Layout:
 
 def _mentioned(functions: list[Function]) -> set[str]:
     """Names of module variables that the functions refer to."""
-    from kernels.ptx.module import Address, Symbol, Vector
-
     names: set[str] = set()
     for function in functions:
         for ins in function.body:
@@ -170,8 +169,6 @@ def variable_bytes(layout: Layout, variable: Variable, resolve: dict[str, int]) 
     Raises:
         PtxError: An initialiser names an address that has none.
     """
-    from kernels.ptx.types import TYPE_SIZES
-
     size = TYPE_SIZES[variable.type]
     content = bytearray()
     for value in variable.init:

@@ -65,7 +65,7 @@ class RaceCheck(Observer):
         self.owners: dict[int, Owners] = {}
         self.synchronised = False
         self.quick, self.exact = QuickLook(granule), ExactLook(granule, book, steering)
-        self.intervals = Intervals(self, memo)
+        self.intervals = Intervals(granule, shared_bytes, races, initialised, memo)
 
     def start(self, geometry: Geometry) -> None:
         """A new batch begins."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from ..memory.site import Site
 from .accesses import SHARED, Accesses, LookCloser, columns_of, flatten
 from .happens_before import HappensBefore
 from .shadow import Shadow, clash
-
-if TYPE_CHECKING:
-    from .detector import RaceCheck
 
 _Told = tuple[Site | None, Lanes, Mask | None]
 """An access; or (no site) a warp barrier's member masks."""
@@ -28,10 +25,15 @@ class Intervals:
 
     Which locations have been written so far is a state; a state and an interval lead to
     the next state, or to suspicion. The steps are remembered across batches and launches.
+
+    Its arguments are those of ``RaceCheck``.
     """
 
-    def __init__(self, owner: RaceCheck, memo: dict[str, Any]) -> None:
-        self.owner = owner
+    def __init__(
+        self, granule: int, shared_bytes: int, races: bool, initialised: bool, memo: dict[str, Any]
+    ) -> None:
+        self.granule, self.shared_bytes = granule, shared_bytes
+        self.races, self.initialised = races, initialised
         self.steps: dict[_Step, int] = memo.setdefault("steps", {})
         self.states: list[Mask | None] = memo.setdefault("states", [None])
         self.tokens: dict[int, tuple[Lanes, Hashable]] = {}
@@ -84,13 +86,13 @@ class Intervals:
         return token
 
     def _judge(self, pending: list[_Told]) -> int:
-        owner, g = self.owner, self.geometry
+        g = self.geometry
         before = self.states[self.state]
         columns = g.columns if self._wide(pending) > 1 else 1
         if before is not None:
             columns = max(columns, before.shape[1])
         one = Geometry(g.grid, g.block, g.blocks[:columns])
-        granules = -(-owner.shared_bytes // owner.granule)
+        granules = -(-self.shared_bytes // self.granule)
         shadow, happens_before = Shadow(g.threads * columns, g.threads), HappensBefore(one)
         written = np.zeros((granules, columns), bool)
         if before is not None:
@@ -119,7 +121,6 @@ class Intervals:
         written: Mask,
         now: int,
     ) -> None:
-        owner = self.owner
         thread = lanes.column * self.geometry.threads + lanes.thread
         threads = self.geometry.threads
 
@@ -127,13 +128,13 @@ class Intervals:
             mine = lanes.thread[which]
             return happens_before.ordered(time, earlier % threads, mine, lanes.column[which])
 
-        for part in range(max(1, site.nbytes // owner.granule)):
-            place = (lanes.address // owner.granule + part) * columns + lanes.column
-            if owner.initialised and site.access != "store" and not written[place].all():
+        for part in range(max(1, site.nbytes // self.granule)):
+            place = (lanes.address // self.granule + part) * columns + lanes.column
+            if self.initialised and site.access != "store" and not written[place].all():
                 raise LookCloser(SHARED)
             if site.access != "load":
                 written[place] = True
-            if not owner.races:
+            if not self.races:
                 continue
             for history, _ in shadow.against(site):
                 if any(True for _ in shadow.races(history, place, thread, ordered, "near")):
