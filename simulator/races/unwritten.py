@@ -18,19 +18,18 @@ Report = Callable[[Site, Flat, Flat, Flat], None]
 
 @dataclass
 class _Reads:
-    """Reads by one access: the location, thread and address of each, ascending by location."""
+    """Reads by one access: the location, thread and lane of each, ascending by location."""
 
     site: Site
     now: int
     place: Flat
     thread: Flat
-    where: tuple[Flat, Flat, Flat]
+    lanes: Accesses
+    at: Flat
 
     def keep(self, which: Flat) -> None:
         """Forget the others."""
-        self.place, self.thread = self.place[which], self.thread[which]
-        address, number, column = self.where
-        self.where = address[which], number[which], column[which]
+        self.place, self.thread, self.at = self.place[which], self.thread[which], self.at[which]
 
 
 class Unwritten:
@@ -48,8 +47,7 @@ class Unwritten:
         self, site: Site, lanes: Accesses, at: Flat, place: Flat, thread: Flat, now: int
     ) -> None:
         """Some lanes (numbers: ``at``) read locations, global threads given."""
-        where = lanes.address[at], lanes.thread[at], lanes.column[at]
-        reads = _Reads(site, now, place, thread, where)
+        reads = _Reads(site, now, place, thread, lanes, at)
         reads.keep(np.argsort(place, kind="stable"))
         self._reads.append(reads)
 
@@ -74,5 +72,6 @@ class Unwritten:
     def tell(self) -> None:
         """Report those that are left."""
         for reads in self._reads:
-            self.report(reads.site, *reads.where)
+            lanes, at = reads.lanes, np.sort(reads.at)
+            self.report(reads.site, lanes.address[at], lanes.thread[at], lanes.column[at])
         self._reads = []
