@@ -16,6 +16,7 @@ What the right-hand half of a form (``grammar``) may hold:
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 from kernels.ptx.module import (
@@ -76,10 +77,17 @@ def index(ins: Instruction, register: Register) -> None:
     _Checker(ins, (), register).value("i32", ins.operands[0])
 
 
+@functools.lru_cache(maxsize=4096)
+def _many(modifiers: tuple[str, ...]) -> int:
+    """How many values ``.v2`` or ``.x2`` ... asks for; 0 without it."""
+    return next((int(m[1:]) for m in modifiers if m in _MANY), 0)
+
+
 class _Checker:
     def __init__(self, ins: Instruction, types: Sequence[str], register: Register) -> None:
         self.ins = ins
         self.types = types
+        self.many = _many(ins.modifiers)
         self.register = register
 
     def kind(self, spec: str) -> str:
@@ -117,7 +125,7 @@ class _Checker:
     def fits(self, reg: Reg, kind: str, wider: bool) -> None:
         """A register for a type."""
         found = self.declared(reg)
-        if self.many() and kind in ("f32", "f64") and found in (f"s{kind[1:]}", f"u{kind[1:]}"):
+        if self.many and kind in ("f32", "f64") and found in (f"s{kind[1:]}", f"u{kind[1:]}"):
             return  # as ptxas has it in vectors
         if found == "b128":
             raise NotYet("128-bit values")
@@ -151,18 +159,14 @@ class _Checker:
         else:
             self.into(spec, operand)
 
-    def many(self) -> int:
-        """How many values ``.v2`` or ``.x2`` ... asks for; 0 without it."""
-        return next((int(m[1:]) for m in self.ins.modifiers if m in _MANY), 0)
-
     def each(self, spec: str) -> list[str]:
         """The types of a vector's values: ptxas looks at the kind of the first alone."""
         wider = "~" if "~" in spec else ""
-        return [spec[2:]] + [f"b{bits(self.kind(spec[2:]))}{wider}"] * (self.many() - 1)
+        return [spec[2:]] + [f"b{bits(self.kind(spec[2:]))}{wider}"] * (self.many - 1)
 
     def items(self, spec: str, operand: Operand | None) -> tuple[Operand | None, ...]:
         """The values of a vector operand."""
-        count = self.many()
+        count = self.many
         if isinstance(operand, Vector):
             if len(operand.items) != (count or 1):
                 raise Wrong(f"{len(operand.items)} values in braces, it takes {count or 1}")

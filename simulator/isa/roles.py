@@ -122,20 +122,16 @@ def decode(ins: Instruction, number: int, match: Match) -> Roles:
     flow, address, parameter = row.flow, None, ""
     results: list[Operand | None] = []
     sources: list[Operand | None] = []
+    writes: list[str] = []
     for operand in ins.operands[:count]:
-        results += _parts(operand)
-    writes = [result.name for result in results if isinstance(result, Reg)]
+        _add(operand, results, writes)
     reads = [ins.guard.name] if ins.guard else []
     for word, operand in zip(form.sources, given, strict=False):
         if isinstance(operand, Address):
             address = operand
-            if isinstance(operand.base, Reg):
-                reads.append(operand.base.name)
-            continue
-        parts = _parts(operand)
-        reads += [part.name for part in parts if isinstance(part, Reg)]
-        if word != "policy":
-            sources += parts
+            _add(operand.base, [], reads)
+        else:
+            _add(operand, [] if word == "policy" else sources, reads)
     if flow is Flow.CALL:
         reads += [operand.name for operand in given if isinstance(operand, Symbol)]
         writes += ins.results
@@ -156,9 +152,16 @@ def decode(ins: Instruction, number: int, match: Match) -> Roles:
     return made
 
 
-def _parts(operand: Operand | None) -> Sequence[Operand | None]:
-    if isinstance(operand, Vector):
-        return operand.items
-    if isinstance(operand, Pair):
-        return operand.first, operand.second
-    return (operand,)
+def _add(operand: Operand | None, parts: list[Operand | None], names: list[str]) -> None:
+    """Add the parts of an operand to others, and the names of its registers."""
+    if isinstance(operand, Reg):
+        parts.append(operand)
+        names.append(operand.name)
+    elif isinstance(operand, Vector):
+        for item in operand.items:
+            _add(item, parts, names)
+    elif isinstance(operand, Pair):
+        _add(operand.first, parts, names)
+        _add(operand.second, parts, names)
+    else:
+        parts.append(operand)
