@@ -27,7 +27,7 @@ class Roles:
     """An instruction as its row has it.
 
     Attributes:
-        row: The row; ``form``: which way of writing it; ``types``: its types.
+        row: The row; ``form``: which way of writing it.
         flow: Where lanes go after it (of a call: what the function is).
         results: What its meaning gives, in the order of ``Op.outputs``: the parts of ``d|p`` and
             ``{a, b}`` one by one, the condition code last; ``None`` for what is not wanted.
@@ -41,7 +41,6 @@ class Roles:
 
     row: Row
     form: Form
-    types: tuple[str, ...]
     flow: Flow
     results: tuple[Operand | None, ...]
     sources: tuple[Operand | None, ...]
@@ -146,7 +145,7 @@ def decode(ins: Instruction, number: int, match: Match) -> Roles:
         writes.append(CARRY)
         results.append(Reg(CARRY))
     ins.decoded = made = Roles(
-        row, form, match.types, flow, tuple(results), tuple(sources), tuple(reads), tuple(writes),
+        row, form, flow, tuple(results), tuple(sources), tuple(reads), tuple(writes),
         address, parameter, given,
     )  # fmt: skip
     return made
