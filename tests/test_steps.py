@@ -17,7 +17,7 @@ from kernels import Kernel, library
 from simulator.compile.compiler import Compiler, compile_ptx
 from simulator.compile.listing import listing
 from simulator.isa.reading import parse
-from tests import scalar_emitter
+from tests import scalar_machine
 from tests.fuzz.compare import simulated
 from tests.fuzz.ptx_statements import draw
 from tilescope.cli import main
@@ -29,7 +29,7 @@ def test_random_programs_by_both_emitters(first: int) -> None:
         launch = draw(seed, small=True).launch()
         kernel = Kernel.from_ptx(launch.ptx, launch.entry)
         args = [a.copy() if isinstance(a, np.ndarray) else a for a in launch.args]
-        found = scalar_emitter.run(kernel, launch.grid, launch.block, args)
+        found = scalar_machine.run(kernel, launch.grid, launch.block, args)
         assert found == simulated(launch, "lockstep", "none")[0], seed
 
 
@@ -42,7 +42,7 @@ def test_the_library_by_both_emitters(name: str, size: tuple[int, ...], build: s
     entry = library.get(name)
     one, other = entry.launch(size), entry.launch(size)
     kernel = entry.kernel(build=build)
-    found = scalar_emitter.run(kernel, one.grid, one.block, one.args, one.shared_bytes)
+    found = scalar_machine.run(kernel, one.grid, one.block, one.args, one.shared_bytes)
     simulator.launch(kernel, other.grid, other.block, other.args, other.shared_bytes)
     assert found == [a.tobytes() for a in other.args if isinstance(a, np.ndarray)]
 
@@ -64,7 +64,7 @@ HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
 def test_matrices_by_both_emitters() -> None:
     kernel = Kernel.from_ptx(HEADER + MATRICES)
     out = np.zeros(128, np.uint32)
-    (found,) = scalar_emitter.run(kernel, 1, 32, [out])
+    (found,) = scalar_machine.run(kernel, 1, 32, [out])
     simulator.launch(kernel, 1, 32, [out])
     assert found == out.tobytes()
     assert len(set(out.tolist())) > 64

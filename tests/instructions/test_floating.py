@@ -180,8 +180,7 @@ def power(x: float, _: Fraction) -> Near | int:
     return bounded(Fraction(math.exp2(x)), 2.0**-22) if x >= -160 else 0
 
 
-INF, ONE, NAN = F32.inf, F32.one, F32.nan
-MINUS = F32.sign_bit
+INF, ONE, NAN, MINUS = F32.inf, F32.one, F32.nan, F32.sign_bit
 UNARY: dict[str, tuple[tuple[int, int, int, int], int | None, Exact]] = {
     # What 0, -0, inf and -inf give, what negative numbers give, and what the others do.
     "rcp": ((INF, INF | MINUS, 0, MINUS), None, lambda x, n: bounded(1 / n, 2.0**-23)),
