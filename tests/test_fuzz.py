@@ -15,11 +15,11 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from ptx_damage import DAMAGE, Damage
 
 import simulator
 from kernels import Kernel, KernelError, library
 from simulator import SimulatorError
+from tests.fuzz.damage import CHANGES, Change
 from tilescope.cli import main
 
 NAMES = (
@@ -38,10 +38,10 @@ def sound(name: str, build: str) -> tuple[str, str]:
     return kernel.ptx, kernel.entry
 
 
-def damaged(name: str, build: str, kinds: list[Damage], seed: int) -> str:
+def damaged(name: str, build: str, kinds: list[Change], seed: int) -> str:
     text, rng = sound(name, build)[0], random.Random(seed)
     for kind in kinds:
-        text = kind(text, rng) if text else text
+        text = kind(rng, text) if text else text
     return text
 
 
@@ -110,7 +110,7 @@ def _size(name: str) -> tuple[int, ...]:
 cases = given(
     st.sampled_from(NAMES),
     st.sampled_from(["device", "source"]),
-    st.lists(st.sampled_from(DAMAGE), min_size=1, max_size=2),
+    st.lists(st.sampled_from([change for _, change, _ in CHANGES]), min_size=1, max_size=2),
     st.integers(0, 2**32 - 1),
 )
 
@@ -118,7 +118,7 @@ cases = given(
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @cases
 def test_damaged_ptx_is_told_in_one_line_or_runs(
-    name: str, build: str, kinds: list[Damage], seed: int
+    name: str, build: str, kinds: list[Change], seed: int
 ) -> None:
     with no_hang():
         said = outcome(name, build, damaged(name, build, kinds, seed))
@@ -129,7 +129,7 @@ def test_damaged_ptx_is_told_in_one_line_or_runs(
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @cases
 def test_the_command_line_never_shows_a_traceback(
-    tmp_path_factory: pytest.TempPathFactory, name: str, build: str, kinds: list[Damage], seed: int
+    tmp_path_factory: pytest.TempPathFactory, name: str, build: str, kinds: list[Change], seed: int
 ) -> None:
     file = tmp_path_factory.getbasetemp() / "fuzz.ptx"
     file.write_text(damaged(name, build, kinds, seed), encoding="utf-8")
