@@ -84,7 +84,7 @@ def test_programs_that_wait_for_each_other_end(seed: int) -> None:
 
 # -- programs without an end ---------------------------------------------------------------
 
-ENDLESS = {
+LIVELOCKS = {
     "nobody_sets": ("    if (t == 3)\n        while (atomicAdd(room, 0) == 0) {}\n", 2),
     "never_freed": ("    while (atomicCAS(room, 0, 1) != 0) {}\n", 1),
     "crosswise": (
@@ -111,9 +111,9 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("build", BUILDS)
-@pytest.mark.parametrize("name", ENDLESS)
+@pytest.mark.parametrize("name", LIVELOCKS)
 def test_what_no_schedule_can_end(name: str, build: str) -> None:
-    body, line = ENDLESS[name]
+    body, line = LIVELOCKS[name]
     kernel = compiled(HEAD + body + "}\n", "k", build)
     found = []
     for schedule in SCHEDULES:

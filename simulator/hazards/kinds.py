@@ -162,7 +162,7 @@ BARRIER_DIVERGENCE = HazardKind(
         "number": Case("barrier number {value:,}: a block has 16 barriers, 0 to 15"),
     },
 )  # fmt: skip
-_ENDLESS = Case("threads loop for ever: whatever runs next, nothing changes any more")
+_FOR_EVER = Case("threads loop for ever: whatever runs next, nothing changes any more")
 IN_PART = "{part:,} blocks of the grid ran together, more than a GPU holds"
 """What is said of a launch that was not run as a whole and got stuck."""
 DEADLOCK = HazardKind(
@@ -175,7 +175,7 @@ DEADLOCK = HazardKind(
             waits="it waits for {value} threads; there are {who}",
         ),
         "crossed": Case("threads wait at different barriers, each for the others"),
-        "repeats": _ENDLESS,
+        "repeats": _FOR_EVER,
         "limit": Case("gave up after {value:,} steps (--step-limit), while threads still ran"),
     },
     ends=True,
@@ -183,7 +183,7 @@ DEADLOCK = HazardKind(
 LIVELOCK = HazardKind(
     "livelock", "", "error", "Threads loop without end",
     "No fair schedule makes progress: they loop on a value that nobody changes.",
-    cases={"repeats": _ENDLESS}, ends=True,
+    cases={"repeats": _FOR_EVER}, ends=True,
 )  # fmt: skip
 OUT_OF_BOUNDS = HazardKind(
     "out-of-bounds", "memory", "error", "An access outside the array",

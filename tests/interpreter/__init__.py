@@ -5,7 +5,7 @@ leaves something open (NaN payloads, division by zero, bit fields), an H200's as
 What PTX leaves to chance or promises approximately raises ``NotModelled``.
 """
 
-from .machine import Deadlock, Endless, run
+from .machine import Deadlock, Livelock, run
 from .values import NotModelled
 
-__all__ = ["Deadlock", "Endless", "NotModelled", "run"]
+__all__ = ["Deadlock", "Livelock", "NotModelled", "run"]

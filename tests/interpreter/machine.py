@@ -21,7 +21,7 @@ class Deadlock(Exception):
     """Threads wait for what never comes."""
 
 
-class Endless(Exception):
+class Livelock(Exception):
     """More steps than allowed."""
 
 
@@ -72,7 +72,7 @@ class Thread:
                 steps -= 1
                 if steps < turn:
                     if steps < 0:
-                        raise Endless
+                        raise Livelock
                     frame.pc = pc
                     return steps
                 after = code[pc](self, frame)
@@ -244,7 +244,7 @@ def run(
         nan: What a NaN that an instruction makes is to be instead, from its bits and its type.
 
     Raises:
-        Deadlock, Endless, NotModelled: It cannot be run to the end.
+        Deadlock, Livelock, NotModelled: It cannot be run to the end.
     """
     module = parse(ptx)
     arrays = [bytearray(a) for a in args if isinstance(a, bytearray)]
