@@ -20,7 +20,7 @@ AREAS = {
     "intervals": ("simulator/races/intervals.py",),
     "happens-before": ("simulator/races/happens_before.py",),
     "atomics": ("simulator/memory/atomics.py",),
-    "liveness": ("simulator/compile/blocks.py",),
+    "liveness": ("simulator/compile/blocks.py", "simulator/isa/roles.py"),
     "codegen": (
         "simulator/compile/lower.py",
         "simulator/compile/operands.py",
