@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from test_refused import LINE, launch
 
@@ -47,3 +48,51 @@ def test_declarations_that_are_right() -> None:
     code = ".extern .shared .b8 more[]; .global .f32 g[2] = {1.0, 0f3F800000}; .global .v4 .f32 h;"
     text = f".version 9.0\n.target sm_90\n{code}\n.visible .entry k() {{ ret; }}\n"
     assert simulator.launch(Kernel.from_ptx(text, "k"), 1, 1, []).hazards == []
+
+
+@pytest.mark.parametrize(
+    ("head", "first"),
+    [
+        (".version 9.0\n.target sm_90\n.global .u32 g = 7;\n", ""),
+        (".version 9.0 .target sm_90, debug .address_size 64 .global .u32 g = 7;", ""),
+        ('.version 9.0\n.target sm_90\n.file 1 "a.cu", 1, 2 .global .u32 g = 7;', ""),
+        ('.version 9.0\n.target sm_90\n.file 1 "/a//b/*.cu" .global .u32 g = 7;', ""),
+        (".version 9.0\n.target sm_90\n.global .u32 g = 7;\n", ".loc 1 2 3 "),
+        (".version 9.0\n.target sm_90\n.global .u32 g = 7;\n", '.pragma "nounroll // {"; '),
+        (
+            '.version 9.0 .target sm_90 .file 1 "a.cu" .file 2 "b.cu" .global .u32 g = 7;',
+            ".loc 1 2 3, function_name $L_f + 4, inlined_at 2 4 5 ",
+        ),
+    ],
+)
+def test_what_follows_on_the_same_line_counts(head: str, first: str) -> None:
+    """PTX has statements, not lines; what looks like a comment in a string is none."""
+    text = f"""{head} .visible .entry k(.param .u64 out) {{
+        .reg .b32 %r; .reg .b64 %p;
+        ld.param.u64 %p, [out]; {first}ld.global.u32 %r, [g];
+        st.global.u32 [%p], %r; ret; }}"""
+    out = np.zeros(1, np.uint32)
+    simulator.launch(Kernel.from_ptx(text, "k"), 1, 1, [out])
+    assert out[0] == 7
+
+
+def test_files_of_one_line_have_their_names() -> None:
+    text = """.version 9.0 .target sm_90 .file 1 "/x//a.cu" .file 2 "b.cu"
+        .visible .entry k() { .reg .b32 %r;
+        .loc 2 4 5 ld.global.u32 %r, [1]; ret; }"""
+    with pytest.raises(PtxError, match=r"b\.cu:4, PTX line 3$"):
+        simulator.launch(Kernel.from_ptx(text, "k"), 1, 1, [])
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (".loc 1 2;", "expected a number, found ';'"),
+        (".loc 1 -2 3", "a file, a line and a column"),
+        (".loc 1 2 3, inlined_at 1 2000000000 3", "a file, a line and a column"),
+        (".loc 1 2 3, frob 4", "expected 'inlined_at', found 'frob'"),
+    ],
+)
+def test_places_that_are_none(code: str, words: str) -> None:
+    with pytest.raises(PtxError, match=rf"^PTX line {LINE}: .*{words}"):
+        launch(code)

@@ -59,7 +59,7 @@ MAX_PARAMETERS = 32_764
 """Bytes of parameters that a kernel may have (CUDA C++ Programming Guide, sm_70 and later)."""
 
 # All of these take time linear in the text, whatever stands in it.
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.S)
+_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*"?)|//[^\n]*|/\*.*?(?:\*/|\Z)', re.S)
 _ENTRY = re.compile(r"\.entry\s+([\w$%]+)\s*(\(([^()]*)\))?")
 _LONGEST = 2000
 """Characters of a parameter's declaration."""
@@ -72,8 +72,8 @@ _ALIGN = re.compile(r"\.align\s+(\d+)")
 
 
 def strip_comments(text: str) -> str:
-    """The text with comments blanked; line numbers stay as they are."""
-    return _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
+    """The text with comments blanked; line numbers stay as they are, and so do strings."""
+    return _COMMENT.sub(lambda m: m[1] or re.sub(r"[^\n]", " ", m.group()), text)
 
 
 def entries(text: str) -> list[Entry]:

@@ -128,12 +128,10 @@ class Cursor:
         if depth > _DEPTH:
             self.fail(f"braces inside of braces, {depth} deep")
 
-    def rest_of_line(self) -> list[Token]:
-        """Take the tokens up to the end of the line."""
-        line, first = self.tokens[self.at - 1].line, self.at
-        while self.tokens[self.at].line == line and self.tokens[self.at].kind != "end":
-            self.at += 1
-        return self.tokens[first : self.at]
+    def skip_statement(self) -> None:
+        """Take everything up to the semicolon."""
+        while not self.accept(";"):
+            self.next()
 
     def skip_braces(self) -> None:
         """Take everything up to the matching brace."""

@@ -19,8 +19,8 @@ from .declarations import DeclarationParser
 from .module import Function, Instruction, Location, Module, Operand, Reg, Symbol
 
 _SPACES = {".shared", ".global", ".const", ".local", ".param", ".tex"}
-_DIGITS = 10
-"""Digits of a line number."""
+_LINES = 10**9
+"""Numbers of files, lines and columns are below this."""
 _INLINED = 100
 """Calls inlined into each other that are told apart."""
 _DIRECTIVES = {".maxnreg", ".minnctapersm", ".maxnctapersm", ".maxclusterrank", ".noreturn"}
@@ -45,12 +45,7 @@ class _Parser(DeclarationParser):
         self.known = known
         self.text = text
         self.result = Module(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16])
-        self.files = {
-            int(m[1]): plain_name(re.sub(r"\\(.)", r"\1", m[2], flags=re.S))
-            for m in re.finditer(
-                r'^[ \t]*\.file[ \t]+(\d{1,9})[ \t]+"((?:[^"\\]|\\.)*)"', text, re.M | re.A
-            )
-        }
+        self.files: dict[int, str] = {}
         self.location: Location | None = None
         self.places: dict[tuple[str, int, int], Location] = {}
         self.pending_labels: list[str] = []
@@ -80,18 +75,29 @@ class _Parser(DeclarationParser):
         if token.text == ".version":
             self.result.version = self.next().text
         elif token.text == ".target":
-            self.result.target = " ".join(t.text for t in self.rest_of_line())
-        elif token.text in (".address_size", ".file"):
-            self.rest_of_line()
+            self.result.target = self.next().text
+            while self.accept(","):
+                self.next()
+        elif token.text == ".address_size":
+            self.next()
+        elif token.text == ".file":
+            self.file()
         elif token.text.startswith(".section"):
             while self.peek != "{":
                 self.next()
             self.skip_braces()
         elif token.text in (".pragma", ".alias"):
-            while not self.accept(";"):
-                self.next()
+            self.skip_statement()
         elif token.text != ";":
             raise PtxError(f"PTX line {token.line}: cannot read {token.text!r} here")
+
+    def file(self) -> None:
+        number, name = self.integer(), self.next()
+        if name.kind != "string":
+            raise PtxError(f"PTX line {name.line}: expected a file's name, found {name.text!r}")
+        self.files[number] = plain_name(re.sub(r"\\(.)", r"\1", name.text[1:-1], flags=re.S))
+        while self.accept(","):  # time and size
+            self.integer()
 
     # -- functions ------------------------------------------------------------
 
@@ -104,8 +110,7 @@ class _Parser(DeclarationParser):
         while self.peek not in ("{", ";"):
             token = self.next()
             if token.text == ".pragma":
-                while not self.accept(";"):
-                    self.next()
+                self.skip_statement()
                 continue
             extents = self.extents()
             if token.text == ".maxntid":
@@ -166,8 +171,7 @@ class _Parser(DeclarationParser):
             if token.kind == "end":
                 self.fail("the text ends inside a function")
             text = token.text
-            if text == "{":
-                self.next()
+            if self.accept("{"):
                 self.enter(len(self.scopes) + 1)
                 self.open_scope()
                 self.block(function)
@@ -181,9 +185,6 @@ class _Parser(DeclarationParser):
             elif text == ".loc":
                 self.next()
                 self.loc(function)
-            elif text == ".pragma":
-                while not self.accept(";"):
-                    self.next()
             elif text.startswith("."):
                 self.directive()
             elif self.tokens[self.at + 1].text == ":" and token.kind == "word":
@@ -197,8 +198,7 @@ class _Parser(DeclarationParser):
                     self.expect(";")
                     self.branch_targets[label] = tuple(names)
                 elif self.peek == ".callprototype":
-                    while not self.accept(";"):
-                        self.next()
+                    self.skip_statement()
                 else:
                     self.pending_labels.append(label)
             elif text == ";":
@@ -207,31 +207,32 @@ class _Parser(DeclarationParser):
                 self.instruction(function)
 
     def loc(self, function: Function) -> None:
-        words = [t.text for t in self.rest_of_line()]
-        numbers = [w for w in words if w.isdigit() and len(w) < _DIGITS]
-        if len(numbers) < 2:
-            self.fail(".loc needs a file and a line")
-        file, line = int(numbers[0]), int(numbers[1])
+        name, line, column = self.position()
         inlined = None
-        if "inlined_at" in words:
-            i = words.index("inlined_at")
-            try:
-                call_file, call_line, column = (int(w[:_DIGITS]) for w in words[i + 1 : i + 4])
-            except ValueError:
-                self.fail("inlined_at needs a file, a line and a column")
-            inlined = self.inlined_parent(call_file, call_line, column)
-        column = int(words[2][:_DIGITS]) if len(words) > 2 and words[2].isdigit() else 0
-        name = self.files.get(file, f"file {file}")
+        while self.accept(","):
+            if self.accept("function_name"):
+                self.name()
+                if self.accept("+"):
+                    self.integer()
+            else:
+                self.expect("inlined_at")
+                inlined = self.inlined_parent(*self.position())
         if line == 0:  # compiler-made code: keep the last real line
             return
         self.location = Location(name, line, column, inlined)
         self.places[name, line, column] = self.location
-        if function.location is None:
-            function.location = self.location
+        function.location = function.location or self.location
 
-    def inlined_parent(self, file: int, line: int, column: int) -> Location:
+    def position(self) -> tuple[str, int, int]:
+        """A file, a line and a column."""
+        found = file, line, column = self.integer(), self.integer(), self.integer()
+        if min(found) < 0 or max(found) >= _LINES:
+            self.at -= 1
+            self.fail(".loc needs a file, a line and a column")
+        return self.files.get(file, f"file {file}"), line, column
+
+    def inlined_parent(self, name: str, line: int, column: int) -> Location:
         """The call site; its own inlining is what was last said of that place."""
-        name = self.files.get(file, f"file {file}")
         for here in self.location.chain if self.location else ():
             if here.file == name and here.line == line and here.column == column:
                 return here
@@ -260,8 +261,7 @@ class _Parser(DeclarationParser):
         if opcode == "call":
             self.call(made)
         elif self.known is not None and opcode not in self.known:
-            while not self.accept(";"):  # refused when a kernel reaches it, by its name
-                self.next()
+            self.skip_statement()  # refused when a kernel reaches it, by its name
         else:
             made.operands = tuple(self.operands())
         if opcode == "bra" and len(made.operands) == 1:
@@ -288,8 +288,7 @@ class _Parser(DeclarationParser):
         arguments: tuple[str, ...] = ()
         if self.accept(",") and self.accept("("):
             arguments = self.names(")")
-        while not self.accept(";"):  # the prototype or the targets of an indirect call
-            self.next()
+        self.skip_statement()  # the prototype or the targets of an indirect call
         made.operands = tuple(Symbol(name) for name in arguments)
 
     def names(self, end: str) -> tuple[str, ...]:

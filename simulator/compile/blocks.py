@@ -142,10 +142,13 @@ def split(function: Function, first: int) -> list[Block]:
         last = block.number - first == len(blocks) - 1
         block.follow = EXIT if last else block.number + 1
         if block.end and roles(block.end).flow.jumps:
-            missing = [t for t in block.end.targets if t not in starts]
-            if missing or not block.end.targets:
-                name = missing[0] if missing else "?"
-                raise PtxError(f"PTX line {block.end.line}: no label {name!r} in {function.name}")
+            if not block.end.targets:
+                raise PtxError(f"PTX line {block.end.line}: no .branchtargets before this")
+            for name in block.end.targets:
+                if name not in starts:
+                    raise PtxError(
+                        f"PTX line {block.end.line}: no label {name!r} in {function.name}"
+                    )
             block.targets = tuple(starts[t] for t in block.end.targets)
     return blocks
 
