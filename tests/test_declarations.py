@@ -96,3 +96,12 @@ def test_files_of_one_line_have_their_names() -> None:
 def test_places_that_are_none(code: str, words: str) -> None:
     with pytest.raises(PtxError, match=rf"^PTX line {LINE}: .*{words}"):
         launch(code)
+
+
+def test_parameters_in_registers() -> None:
+    """PTX has them; a function that nobody calls may have them here, too."""
+    function = ".func (.reg .b32 r) f(.reg .b32 x) { add.u32 r, x, 1; ret; }"
+    head = f".version 9.0\n.target sm_90\n{function}\n.visible .entry k() {{ .reg .b32 %r; "
+    assert not simulator.launch(Kernel.from_ptx(f"{head} ret; }}", "k"), 1, 1, []).hazards
+    with pytest.raises(PtxError, match=r"^PTX line 3: .*not execute parameters in registers yet$"):
+        simulator.launch(Kernel.from_ptx(f"{head} call (%r), f, (%r); ret; }}", "k"), 1, 1, [])

@@ -121,6 +121,12 @@ class DeclarationParser(OperandParser):
             self.accept(",")
         return tuple(params)
 
+    def refuse_registers(self, first: int, end: int) -> None:
+        """Refuse parameters in registers, among the tokens before a function's body."""
+        for self.at in range(first, end):
+            if self.peek == ".reg":
+                self.fail("the simulator does not execute parameters in registers yet")
+
     def register_declaration(self, function: Function) -> None:
         """``.reg .type name {, name<count>...} ;``."""
         self.next()

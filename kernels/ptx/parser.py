@@ -102,7 +102,7 @@ class _Parser(DeclarationParser):
     # -- functions ------------------------------------------------------------
 
     def function(self) -> None:
-        is_entry = self.next().text == ".entry"
+        header, is_entry = self.at, self.next().text == ".entry"
         results = self.param_list() if not is_entry and self.peek == "(" else ()
         name = self.name()
         params = self.param_list() if self.peek == "(" else ()
@@ -128,7 +128,7 @@ class _Parser(DeclarationParser):
             self.fail(f"the function {name!r} is defined twice")
         start = self.at
         self.skip_braces()
-        function.read_body = lambda: self.body(function, start)
+        function.read_body = lambda: self.body(function, header, start)
         self.result.functions[name] = function
 
     def extents(self) -> tuple[int, ...]:
@@ -140,8 +140,9 @@ class _Parser(DeclarationParser):
             found.append(self.integer())
         return tuple(found)
 
-    def body(self, function: Function, start: int) -> None:
+    def body(self, function: Function, header: int, start: int) -> None:
         """Read a function's body, which is done for those functions only that are called."""
+        self.refuse_registers(header, start)
         self.at = start
         self.location = None
         self.places = {}
@@ -156,8 +157,7 @@ class _Parser(DeclarationParser):
                 raise
             at = self.location.user
             raise PtxError(f"{short_path(at.file)}:{at.line}: {error}") from None
-        for label in self.pending_labels:
-            function.labels[label] = len(function.body)
+        function.labels.update(dict.fromkeys(self.pending_labels, len(function.body)))
         place_inlined(function, self.inlined, None)
 
     @functools.cached_property
@@ -269,8 +269,7 @@ class _Parser(DeclarationParser):
         elif opcode == "brx" and len(made.operands) == 2:
             table = self.branch_targets.get(self.label(made.operands[1]), ())
             made.targets, made.operands = table, made.operands[:1]
-        for label in self.pending_labels:
-            function.labels[label] = len(function.body)
+        function.labels.update(dict.fromkeys(self.pending_labels, len(function.body)))
         self.pending_labels = []
         function.body.append(made)
 
