@@ -146,6 +146,12 @@ def test_a_trace_of_an_access_that_nobody_makes() -> None:
     assert run.trace is not None
 
 
+def test_a_variable_named_by_a_number_of_many_digits() -> None:
+    name = f"_Z{'9' * 5000}a"
+    run = launch(ptx(f"ld.shared.u32 %r1, [{name}];", f".shared .b32 {name};"))
+    assert name in run.hazards[0].message
+
+
 def test_a_page_of_a_kernel_with_calls() -> None:
     text = ptx(
         "{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; call (b), f, (a); "
@@ -178,9 +184,12 @@ def test_kernels_named_like_numbers(name: str, tmp_path: Path) -> None:
 LONG = """
 import sys
 from kernels import Kernel, KernelError
+from kernels.ptx.debug_info import inlined_calls
 from kernels.signatures import kernel_names
 from simulator.isa.reading import parse
 from kernels.errors import PtxError
+endless = ".b64 -1\\n" * 200000  # a number whose last byte never comes
+inlined_calls(f".section .debug_abbrev {{{endless}}}\\n.section .debug_info {{ .b8 1 }}", {})
 for what in (
     "/* ", "// x\\n", "\\n", '.file 1 "a\\n', ".entry k ( ", ".param .u64 .ptr ", '"', "{", "}",
     ".loc 1 1 0\\n", ".entry k ( .param .b8 .ptr .b8 .ptr ) ", "a ", ".global .b8 x; ", "\\\\", "[",

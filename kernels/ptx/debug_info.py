@@ -104,15 +104,16 @@ class _Bytes:
         return value
 
     def leb(self) -> int:
-        """A number of any length, seven bits a byte."""
+        """A number, seven bits a byte; of more than 64 bits it is none."""
         value = shift = 0
-        while True:
+        while shift < 64:
             byte = self.data[self.at]
             self.at += 1
             value |= (byte & 127) << shift
             shift += 7
             if byte < 128:
                 return value
+        raise ValueError("a number without an end")
 
     def value(self, form: int) -> int | str:
         """An attribute's value; a label where it is an address."""

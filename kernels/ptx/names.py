@@ -14,7 +14,7 @@ def variable_name(symbol: str) -> str:
         return LOCAL_MEMORY
     if not symbol.startswith("_Z"):
         return symbol.split("#")[0]
-    for m in reversed(list(re.finditer(r"(\d+)(?=[A-Za-z_])", symbol))):
+    for m in reversed(list(re.finditer(r"(\d{1,9})(?=[A-Za-z_])", symbol))):
         length = int(m[1])
         name = symbol[m.end() : m.end() + length]
         if len(name) == length and re.fullmatch(r"[A-Za-z_]\w*", name):
