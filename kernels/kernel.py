@@ -115,7 +115,7 @@ class Kernel:
         if entry is None and len(found) == 1:
             entry = next(iter(found))
         if entry not in found:
-            wanted = f"no entry {entry!r}" if entry else "which entry?"
+            wanted = f"no entry {entry!r};" if entry else "which entry?"
             raise KernelError(f"{wanted} there are: {', '.join(found)}")
         folders = (path.parent.resolve(),) if path else ()
         return cls(text, entry, found[entry].params, entry, folders=folders)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from command_line import check, launch
 
+import tilescope
 from simulator.hazards.hazard import SEVERITIES
 from tilescope import sarif
+from tilescope.cli import main
 
 
 def test_max_limits_what_is_printed_alone(file: str, tmp_path: Path) -> None:
@@ -21,6 +25,20 @@ def test_max_limits_what_is_printed_alone(file: str, tmp_path: Path) -> None:
     assert f"(and {count - 1} more: --max 0 shows all)" in result.stdout
     assert len(json.loads((tmp_path / "out.json").read_text())["hazards"]) == count
     assert result.stdout.splitlines()[0] == everything.stdout.splitlines()[0]
+
+
+def test_sources_that_are_not_installed_have_pages_and_sarif(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nowhere(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", nowhere)
+    words = ["view", "matmul_naive", "--size", "8", "--tile", "4", "-o", str(tmp_path / "a.html")]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    result = check("matmul_naive", "--size", 8, "--tile", 4, "--sarif", "-", "-q")
+    driver = json.loads(result.stdout)["runs"][0]["tool"]["driver"]
+    assert driver["version"] == tilescope.version() == "0"
 
 
 def test_json() -> None:

@@ -145,7 +145,8 @@ def test_ptx_file(tmp_path: Path) -> None:
     result = tilescope("run", file, kernel.entry, *shape, *arguments)
     assert result.exit_code == 0
     assert ["fma", "f32", "4,096"] in [line.split() for line in result.stdout.splitlines()]
-    assert kernel.entry in error_of("run", file, "nope", *shape, *arguments)
+    told = error_of("run", file, "nope", *shape, *arguments)
+    assert f"no entry 'nope'; there are: {kernel.entry}" in told
 
 
 def test_the_only_kernel_need_not_be_named(tmp_path: Path) -> None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from importlib import metadata
 from pathlib import Path, PurePath
 from urllib.parse import quote
 
 from simulator import Hazard, Involved
 from simulator.hazards.kinds import KINDS, HazardKind
 
+from . import version
 from .checker import Verdict
 from .text.layout import display_path
 
@@ -30,7 +30,7 @@ def sarif(verdict: Verdict) -> dict[str, object]:
                 "tool": {
                     "driver": {
                         "name": "tilescope",
-                        "version": _version(),
+                        "version": version(),
                         "rules": [_rule(row) for row in KINDS.values()],
                     }
                 },
@@ -56,13 +56,6 @@ def _invocation(verdict: Verdict) -> dict[str, object]:
     ]
     told: dict[str, object] = {"executionSuccessful": True}
     return told | ({"toolExecutionNotifications": notices} if notices else {})
-
-
-def _version() -> str:
-    try:
-        return metadata.version("tilescope")
-    except metadata.PackageNotFoundError:
-        return "0"
 
 
 def _rule(row: HazardKind) -> dict[str, object]:

@@ -7,7 +7,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any
 
 import jinja2
@@ -17,6 +16,7 @@ from simulator import Run, SimulatorError
 from simulator.hazards.hazard import Triple
 from simulator.observe.trace import Trace
 
+from .. import version
 from . import describe
 from .bundle import bundle, styles
 from .events import FIELDS, pack_batch
@@ -119,7 +119,7 @@ def _content(stories: Sequence[Story], budget: int) -> dict[str, Any]:
             break
         share = budget / len(packed["bytes"])
         most = max(1, min(most - 1, int(most * share)))
-    return {"version": version("tilescope"), "fields": FIELDS, "runs": runs, "pool": packed}
+    return {"version": version(), "fields": FIELDS, "runs": runs, "pool": packed}
 
 
 def _recorded(trace: Trace | None) -> list[int]:
