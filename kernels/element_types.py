@@ -82,6 +82,8 @@ def misfit(element: str, dtype: Any) -> str:
 
     Signed for unsigned is taken, and so is every dtype where C++ says no more than bytes.
     """
+    if dtype.newbyteorder("<") != dtype:
+        return f"the array is big-endian ({dtype.str}), a GPU is not"
     vector = _VECTOR.match(element)
     base = _OTHER_VECTORS.get(element, element)
     if vector:

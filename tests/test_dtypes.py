@@ -48,6 +48,15 @@ def zeros(dtype: Any) -> Any:
     return np.zeros(32, dtype)
 
 
+def test_big_endian_arrays_are_named() -> None:
+    wrong = "x: the array is big-endian (>f4), a GPU is not; its bytes are taken as they are"
+    assert told("plain", zeros(">f4"), zeros("<i4")) == [wrong]
+    assert len(told("plain", zeros([("a", "u1"), ("b", ">i8")]), zeros("i4"))) == 1
+    assert told("loose", *(zeros(kind) for kind in (">i4", "u1", "f4", "f4", "f2", "u4", "?"))) == [
+        "v: the array is big-endian (>i4), a GPU is not; its bytes are taken as they are"
+    ]
+
+
 @pytest.mark.parametrize("build", ["device", "source"])
 def test_the_wrong_dtype_is_named(build: str) -> None:
     assert told("plain", zeros("f4"), zeros("i4"), build=build) == []
