@@ -27,6 +27,9 @@ BUILD_OPTIONS = {
 }
 """What each build adds to the command line: what the GPU runs, and the unoptimised source."""
 
+INT128 = "--device-int128"
+"""What NVRTC wants, and its error names, for the ``__int128`` that nvcc knows by itself."""
+
 
 def compile_cuda(
     source: str,
@@ -111,10 +114,14 @@ def _compile(
         further: More options.
         headers: Texts of headers by name; they go before those in folders.
     """
-    found = _run(nvrtc, text, name, entry, [*arguments, *further], headers)
+    arguments = [*arguments, *further]
+    found = _run(nvrtc, text, name, entry, arguments, headers)
+    if isinstance(found, list) and any(INT128 in error.text for error in found):
+        arguments.append(INT128)
+        found = _run(nvrtc, text, name, entry, arguments, headers)
     if isinstance(found, list) and entry and all(error.of_a_name for error in found):
         # C++ knows several functions of that name, or it is the name that the PTX has.
-        plainly = _run(nvrtc, text, name, None, [*arguments, *further], headers)
+        plainly = _run(nvrtc, text, name, None, arguments, headers)
         if not isinstance(plainly, list) and (lowered := _entry_named(plainly[0], entry)):
             return plainly[0], lowered
     return found

@@ -65,3 +65,36 @@ def test_sum_by_shuffles_of_unsigned_and_double(build: str) -> None:
         kernel = Kernel.from_cuda(source, f"sum<{name}>", build=build)
         simulator.launch(kernel, 1, 32, [out, values])
         assert (out == values.sum()).all()
+
+
+DIVISION = """
+__global__ void divide(const long long *high, const long long *low, const long long *by,
+                       unsigned long long *out) {
+    int t = threadIdx.x;
+    __int128 whole = ((__int128)high[t] << 64) | (unsigned long long)low[t];
+    __int128 quotient = whole / by[t];
+    out[3 * t] = quotient;
+    out[3 * t + 1] = quotient >> 64;
+    out[3 * t + 2] = whole % by[t];
+}
+"""
+
+
+@BUILDS
+def test_division_of_128_bits(build: str, tmp_path: Path) -> None:
+    """NVRTC divides by chains of ``subc`` whose last carry an ``addc`` reads."""
+    (tmp_path / "divide.cu").write_text(DIVISION)
+    kernel = Kernel.from_cuda(tmp_path / "divide.cu", "divide", build=build)
+    edges = [1, 2, 7, -7, 10**12, 2**32, -(2**40) + 3, 2**63 - 1, -(2**63)]
+    cases = [(h, low, by) for h in [0, -1, *edges] for low in [0, *edges] for by in edges]
+    high, low, by = (np.array(column) for column in zip(*cases, strict=True))
+    out = np.zeros((len(cases), 3), np.uint64)
+    run = simulator.launch(kernel, 1, len(cases), [high, low, by, out])
+    assert not run.hazards
+
+    def divided(high: int, low: int, by: int) -> list[int]:
+        whole = (high << 64) | (low & (2**64 - 1))
+        quotient = abs(whole) // abs(by) * (1 if (whole < 0) == (by < 0) else -1)
+        return [x & (2**64 - 1) for x in (quotient, quotient >> 64, whole - quotient * by)]
+
+    np.testing.assert_array_equal(out, np.array([divided(*case) for case in cases], np.uint64))

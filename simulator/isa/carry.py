@@ -34,7 +34,8 @@ def with_carry(ins: Instruction) -> Op:
     """``add.cc``, ``addc``, ``sub.cc``, ``subc``, ``mad.cc``, ``madc``.
 
     The carry flag is one more source (where it is read) and one more result
-    (where ``.cc`` writes it), of type ``pred``. After a subtraction it is the borrow.
+    (where ``.cc`` writes it), of type ``pred``. A subtraction adds the complement, so its
+    carry says that nothing was borrowed: NVRTC's own 128-bit division reads it by ``addc``.
     """
     kind = scalar_type(ins)
     word = DTYPES[unsigned(kind)]
@@ -50,11 +51,11 @@ def with_carry(ins: Instruction) -> Op:
         if product:
             values = [product(values[0], values[1]), values[2]]
         a, b = (v.view(word) for v in values)
-        one = carry.astype(word)
+        one = (~carry if subtract and reads else carry).astype(word)
         if subtract:
             first = a - b
             result = first - one
-            out = (a < b) | (first < one)
+            out = (a >= b) & (first >= one)
         else:
             first = a + b
             result = first + one

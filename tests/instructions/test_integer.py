@@ -151,6 +151,19 @@ def extended() -> list[Case]:
             ends = lambda *x, chain=chain: chain(*x)[:2]  # noqa: E731
             cases.append(Case(f"{op}c.{t} chain", (u, u), (u,) * 4, ends, code=code))
 
+        def mixed(
+            a: int, b: int, c: int, d: int, n: int = bits, ones: int = ones
+        ) -> tuple[int, int, int]:
+            kept, carried = int(a >= b), a + b >> n
+            return (c + d + kept) & ones, (c - d - 1 + carried) & ones, (c * d + c + kept) & ones
+
+        code = (
+            f"sub.cc.{t} {{o0}}, {{v0}}, {{v1}}; addc.{t} {{o0}}, {{v2}}, {{v3}}; "
+            f"add.cc.{t} {{o1}}, {{v0}}, {{v1}}; subc.{t} {{o1}}, {{v2}}, {{v3}}; "
+            f"sub.cc.{t} {{o2}}, {{v0}}, {{v1}}; madc.lo.{t} {{o2}}, {{v2}}, {{v3}}, {{v2}};"
+        )
+        cases.append(Case(f"sub.cc.{t} addc", (u, u, u), (u,) * 4, mixed, code=code))
+
         def mad(
             a: int, b: int, c: int, d: int, n: int = bits, t: str = t, ones: int = ones
         ) -> tuple[int, int, int]:

@@ -120,10 +120,10 @@ def carried(ins: Instruction) -> Meaning:
     base = ins.opcode.removesuffix("c")
 
     def fn(*args: int) -> Any:
-        *values, carry = args if ins.opcode.endswith("c") else (*args, 0)
+        *values, carry = args if ins.opcode.endswith("c") else (*args, base == "sub")
         if base == "sub":
-            total = values[0] - values[1] - carry
-            out = int(total < 0)
+            total = values[0] - values[1] - 1 + carry
+            out = int(total >= 0)
         else:
             first = values[0]
             if base == "mad":
