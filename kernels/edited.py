@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .errors import KernelError
 from .headers import follow, named_folders
-from .kernel import Kernel
+from .kernel import Kernel, is_text
 
 Files = Mapping[Path, bytes]
 """Contents of source files by their real path."""
@@ -92,7 +92,7 @@ def _make(folder: Path, way: Path, copy: Path, top: str) -> None:
 
 def _is_path(kernel: Kernel) -> bool:
     assert kernel.origin is not None
-    return not any(char in kernel.origin.source for char in "\n{")
+    return not is_text(kernel.origin.source)
 
 
 def _decoded(content: bytes) -> str:

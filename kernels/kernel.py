@@ -43,7 +43,7 @@ class Kernel:
     @functools.cached_property
     def sha256(self) -> str:
         """SHA-256 of the PTX text's bytes, in hex."""
-        return hashlib.sha256(self.ptx.encode()).hexdigest()
+        return hashlib.sha256(self.ptx.encode("utf-8", "surrogatepass")).hexdigest()
 
     def source_text(self, file: str) -> str | None:
         """The text of a file that the PTX names; ``None`` if it is not at hand, or not ours."""
@@ -64,7 +64,7 @@ class Kernel:
 
         Args:
             source: Path of a ``.cu`` file, or CUDA C++ text (anything with a line break
-                or a brace in it).
+                or a brace in it that is no file's name).
             entry: The kernel as C++ writes it: ``tiled<16>``, ``ns::kernel``.
             arch: A virtual architecture (``compute_90``); PTX is made, no machine code.
             options: Further NVRTC options, such as ``-DTILE=16`` or ``--use_fast_math``.
@@ -142,9 +142,14 @@ class Origin:
     options: tuple[str, ...]
 
 
+def is_text(source: str) -> bool:
+    """Whether a source is the text itself and not a path."""
+    return ("\n" in source or "{" in source) and not os.path.isfile(source)
+
+
 def _read(source: str, suffixes: tuple[str, ...]) -> tuple[str, Path | None]:
     """The text and, if ``source`` is a path, the path."""
-    if "\n" in source or "{" in source:
+    if is_text(source):
         return source, None
     path = Path(source)
     if not path.exists() and path.suffix not in suffixes:

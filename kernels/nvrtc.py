@@ -154,15 +154,16 @@ def _run(
         encoded(headers.values()), encoded(headers),
     )  # fmt: skip
     try:
-        if entry:
-            call(nvrtc.nvrtcAddNameExpression, program, entry.encode())
+        expression = entry.encode("utf-8", "replace") if entry else b""
+        if expression:
+            call(nvrtc.nvrtcAddNameExpression, program, expression)
         (status,) = nvrtc.nvrtcCompileProgram(program, len(options), encoded(options))
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             log = text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).strip()
             return errors(log) or [Message("", 0, None, log or status.name)]
         lowered = ""
-        if entry:
-            lowered = call(nvrtc.nvrtcGetLoweredName, program, entry.encode()).decode()
+        if expression:
+            lowered = call(nvrtc.nvrtcGetLoweredName, program, expression).decode()
         return text(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX), lowered
     finally:
         nvrtc.nvrtcDestroyProgram(program)
@@ -212,7 +213,7 @@ def _cache_path(
     key = hashlib.sha256()
     parts = [nvrtc_version(), os.path.abspath(name), entry, *options, source]
     for part in [*parts, *included_files(source, directory, options).values()]:
-        key.update(part.encode() + b"\0")
+        key.update(part.encode("utf-8", "surrogatepass") + b"\0")
     return base / f"{key.hexdigest()}.json"
 
 

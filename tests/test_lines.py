@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import simulator
-from kernels import Kernel
+from kernels import Kernel, KernelError
 from simulator import Hazard, Run
 
 DEFECTS = Path(__file__).parent / "defects"
@@ -193,3 +193,35 @@ def test_calls_that_were_inlined_deep_in_a_library_lead_to_the_users_line() -> N
     assert run.data_dependence is None or run.data_dependence.file == "kernel.cu"
     shared = {line.line: line.counters.shared_store.accesses for line in run.by_line()}
     assert {line for line, n in shared.items() if n} == {6}
+
+
+@pytest.mark.parametrize("name", ["é☃.cu", "a {b}%s'.cu"])
+@pytest.mark.parametrize("build", BUILDS)
+def test_files_of_any_name_are_found_again(tmp_path: Path, name: str, build: str) -> None:
+    """NVRTC names a file in PTX by octal digits where it is not ASCII; a brace makes no text."""
+    folder = tmp_path / "José's {folder}"
+    folder.mkdir()
+    (folder / name).write_text("\n__global__ void k(int* a) { a[threadIdx.x + 1] = 1; }\n")
+    kernel = Kernel.from_cuda(folder / name, "k", build=build)
+    run = simulator.launch(kernel, 1, 32, [np.zeros(32, np.int32)])
+    source = run.hazards[0].involved[0].source
+    assert source
+    assert (Path(source.file), source.line) == (folder / name, 2)
+    assert source.code.startswith("__global__ void k")
+
+
+def test_names_that_are_no_unicode(tmp_path: Path) -> None:
+    """Python holds such bytes of a file's name as lone surrogates."""
+    file = tmp_path / "b\udcff.cu"
+    try:
+        file.write_text("__global__ void k(int* a) { a[threadIdx.x + 1] = 1; }")
+    except OSError:
+        pytest.skip("this file system has no such names")
+    run = simulator.launch(Kernel.from_cuda(file, "k"), 1, 32, [np.zeros(32, np.int32)])
+    source = run.hazards[0].involved[0].source
+    assert source
+    assert Path(source.file).name == "b?.cu"
+    with pytest.raises(KernelError, match=r"no kernel 'k.*' in this source"):
+        Kernel.from_cuda(file, "k\udcff")
+    text = Kernel.from_cuda(file, "k").ptx + "// \ud800"
+    assert len(Kernel.from_ptx(text).sha256) == 64

@@ -57,6 +57,15 @@ def tokens(text: str) -> list[Token]:
         position = m.end()
 
 
+def unquoted(text: str) -> str:
+    """What a string says: bytes that are no ASCII stand in it as three octal digits."""
+    raw = text[1:-1].encode("utf-8", "replace")
+    raw = re.sub(
+        rb"\\(?:([0-3][0-7]{2})|(.))", lambda m: m[2] or bytes([int(m[1], 8)]), raw, flags=re.S
+    )
+    return raw.decode("utf-8", "replace")
+
+
 class Cursor:
     """Reads tokens one after the other."""
 

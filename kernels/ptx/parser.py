@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import re
 from collections.abc import Collection
 
 from kernels.reading import plain_name
@@ -16,6 +15,7 @@ from kernels.toolkit import short_path
 from ..errors import PtxError
 from .debug_info import InlinedCall, inlined_calls, place_inlined
 from .declarations import DeclarationParser
+from .lexer import unquoted
 from .module import Function, Instruction, Location, Module, Operand, Reg, Symbol
 
 _SPACES = {".shared", ".global", ".const", ".local", ".param", ".tex"}
@@ -95,7 +95,7 @@ class _Parser(DeclarationParser):
         number, name = self.integer(), self.next()
         if name.kind != "string":
             raise PtxError(f"PTX line {name.line}: expected a file's name, found {name.text!r}")
-        self.files[number] = plain_name(re.sub(r"\\(.)", r"\1", name.text[1:-1], flags=re.S))
+        self.files[number] = plain_name(unquoted(name.text))
         while self.accept(","):  # time and size
             self.integer()
 
