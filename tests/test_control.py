@@ -93,7 +93,7 @@ FUNCTIONS = """
 .visible .func (.param .b32 result) triple(.param .b32 x)
 {
     .reg .b32 %r<4>; .reg .pred %p<2>;
-    ld.param.u32 %r0, [x];
+    ld.param::func.u32 %r0, [x];
     setp.gt.u32 %p0, %r0, 20;
     @%p0 bra BIG;
     mul.lo.u32 %r1, %r0, 3;
@@ -101,7 +101,7 @@ FUNCTIONS = """
     ret;
 BIG:
     mov.u32 %r1, 7;
-    st.param.b32 [result], %r1;
+    st.param::func.b32 [result], %r1;
     ret;
 }
 .func (.param .b64 sum) twice(.param .b64 x, .param .b32 y, .param .align 4 .b8 pair[8])

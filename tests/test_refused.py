@@ -76,6 +76,10 @@ NOT_PTX = [
     ("lop3.and.b32 %r3, %r1, %r2, %r2, 7, %p1;", "lop3.and.b32", "two results"),
     ("shfl.idx.b32 %r3, %r1, 1, 31;", "shfl.idx.b32", "'.sync' is missing"),
     ("min.f32 %f1, %f1, %f2, %f3;", "min.f32", "4 operands"),
+    ("shfl.sync.idx.b32 _|%p1, %r1, 1, 31, -1;", "shfl.sync.idx.b32", "not '_'"),
+    ("elect.sync %r3|_, -1;", "elect.sync", "not '_'"),
+    ("setp.lt.u32 _|_, %r1, %r2;", "setp.lt.u32", "'_|_'"),
+    (".param .b32 q; @%p1 st.param.b32 [q], %r1;", "st.param.b32", "'q' is a call's parameter"),
     ("prmx.b32 %r3, %r1, %r2, %r2;", "prmx.b32", "no instruction"),
 ]
 

@@ -94,12 +94,12 @@ def _combined(lines: str) -> str:
 @row(
     "setp", section=SECTION,
     forms=_combined(f"""
-        eq|ne .b16|b32|b64 : pred|pred? = t t
-        {_SIGNED} .s16|s32|s64 : pred|pred? = t t
-        {_UNSIGNED} .u16|u32|u64 : pred|pred? = t t
-        {_FLOATS} ftz? .f32|f16x2 : pred|pred? = t t
+        eq|ne .b16|b32|b64 : pred*|pred*? = t t
+        {_SIGNED} .s16|s32|s64 : pred*|pred*? = t t
+        {_UNSIGNED} .u16|u32|u64 : pred*|pred*? = t t
+        {_FLOATS} ftz? .f32|f16x2 : pred*|pred*? = t t
         {_FLOATS} ftz? .f16 : pred* = t t
-        {_FLOATS} .f64|bf16x2 : pred|pred? = t t
+        {_FLOATS} .f64|bf16x2 : pred*|pred*? = t t
         {_FLOATS} .bf16 : pred* = t t
     """),
 )  # fmt: skip

@@ -65,8 +65,8 @@ def logical_not(ins: Instruction) -> Op:
 @row(
     "lop3", section=SECTION,
     forms="""
-        .b32 : t = t t t imm
-        or|and .b32 : t|pred = t t t imm pred
+        .b32 : t* = t t t imm
+        or|and .b32 : t*|pred = t t t imm pred
     """,
 )  # fmt: skip
 def lop3(ins: Instruction) -> Op:

@@ -26,7 +26,8 @@ _64 = "b64|u64|s64|f64"
 _ELEMENT = f".{_8_16}|{_32}|{_64}"
 _ANOTHER = "shared memory of another block: clusters"
 _WIDTHS = (f"{_ELEMENT}", f"v2 {_ELEMENT}", f"v4 .{_8_16}|{_32}", f"v8 .{_8_16}")
-_WIDER = (f"v4 .{_64} @100", f"v8 .{_32} @100")
+_PRIORITY = "L2::evict_first|L2::evict_last|L2::evict_normal?"
+_WIDER = (f"{_PRIORITY} v4 .{_64} @100", f"{_PRIORITY} v8 .{_32} @100")
 
 
 def _access(ways: list[str], operands: str) -> str:

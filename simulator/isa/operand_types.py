@@ -137,15 +137,14 @@ class _Checker:
         if "|" in spec:
             first, second = spec.rstrip("?").split("|")
             if isinstance(operand, Pair):
-                if operand.first is not None:
-                    self.into(first, operand.first)
-                if operand.second is not None:
-                    self.into(second, operand.second)
-                return
-            if not spec.endswith("?"):
+                if operand.first is operand.second is None:
+                    raise Wrong("'_|_' leaves no result")
+                self.result(first, operand.first)
+                self.result(second, operand.second)
+            elif not spec.endswith("?"):
                 raise Wrong("it has two results, 'd|p'")
-            if operand is not None:
-                self.into(first, operand)
+            else:
+                self.result(first, operand)
         elif operand is None and "*" in spec:
             return
         elif spec.startswith("v:"):

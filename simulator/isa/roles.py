@@ -14,7 +14,7 @@ from kernels.ptx.module import Address, Instruction, Operand, Pair, Reg, Symbol,
 
 from .control import SYSTEM
 from .grammar import Form, Match, Misfit, find
-from .table import TABLE, Flow, Row, Unsupported
+from .table import TABLE, Flow, Row, Unsupported, named_space
 
 CARRY = "%CC"
 """The condition-code register of extended-precision arithmetic."""
@@ -135,7 +135,7 @@ def decode(ins: Instruction, number: int, match: Match) -> Roles:
         reads += [operand.name for operand in given if isinstance(operand, Symbol)]
         writes += ins.results
         flow = SYSTEM.get(ins.targets[0], flow)
-    elif address and isinstance(address.base, Symbol) and row.memory and ins.has("param"):
+    elif address and isinstance(address.base, Symbol) and named_space(ins) == "param":
         parameter = address.base.name
         (writes if row.memory == "store" else reads).append(parameter)
     if form.carry_in:

@@ -173,9 +173,13 @@ def _address(ins: Instruction, operand: Address, function: Function, module: Mod
             raise Wrong(f"{base.name!r} is not declared")
         if space == "label":
             raise Wrong(f"the label {base.name!r} is no variable")
-        own = function.is_entry and any(p.name == base.name for p in function.params)
-        if own and ins.opcode == "st":
-            raise Wrong(f"{base.name!r} is a parameter of the kernel")
+        if ins.opcode == "st" and any(p.name == base.name for p in function.params):
+            what = "kernel" if function.is_entry else "function"
+            raise Wrong(f"{base.name!r} is a parameter of the {what}")
+        if ins.opcode == "ld" and any(p.name == base.name for p in function.results):
+            raise Wrong(f"{base.name!r} is the function's result")
+        if ins.guard and space == "param" and base.name in function.variables:
+            raise Wrong(f"{base.name.split('#')[0]!r} is a call's parameter, which takes no guard")
         if space in ("const", "param") and not named:
             raise Wrong(f"{base.name!r} is in .{space}, which has no generic addresses here")
         if ins.opcode == "prefetchu" and space != "global":

@@ -25,8 +25,8 @@ MOVEMENT = "Data Movement and Conversion Instructions"
 @row(
     "shfl", section=MOVEMENT, waits="lanes",
     forms="""
-        sync up|down|bfly|idx .b32 : t|pred? = t t t members
-        up|down|bfly|idx .b32 @-69 : t|pred? = t t t
+        sync up|down|bfly|idx .b32 : t|pred*? = t t t members
+        up|down|bfly|idx .b32 @-69 : t|pred*? = t t t
     """,
 )  # fmt: skip
 def shuffle(ins: Instruction) -> Op:
@@ -97,7 +97,7 @@ def vote(ins: Instruction) -> Op:
     "match", section=PARALLEL, waits="lanes",
     forms="""
         any sync .b32|b64 : i32 = t members
-        all sync .b32|b64 : i32|pred? = t members
+        all sync .b32|b64 : i32*|pred*? = t members
     """,
 )  # fmt: skip
 def match(ins: Instruction) -> Op:
@@ -179,7 +179,7 @@ def active_mask(ins: Instruction) -> Op:
 @row(
     "elect", section=PARALLEL, waits="lanes",
     forms="""
-        sync : b32|pred = members
+        sync : b32*|pred = members
     """,
 )  # fmt: skip
 def elect(ins: Instruction) -> Op:

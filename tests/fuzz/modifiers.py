@@ -59,7 +59,8 @@ OTHERS = (
     "0f3F800000", "0d3FF0000000000000", "%tid.x", "%clock64", "gv", "sv", "lv", "cv", "gv+4",
     "_", "[%b64_3]", "[%b32_3]", "[sv]", "[gv]", "[cv]", "[lv]", "[p]", "[%b64_3+4]", "[12]",
     "{%b32_2, %b32_3}", "{%b16_2, %b16_3}", "{%f32_2, %f32_3}", "%b32_3|%pred_3",
-    "%pred_2|%pred_3", "_|%pred_3", "WARP_SZ", "%nowhere", "nowhere", "X", "%lanemask_eq", "p",
+    "%pred_2|%pred_3", "_|%pred_3", "%b32_3|_", "%pred_2|_", "_|_", "WARP_SZ",
+    "%nowhere", "nowhere", "X", "%lanemask_eq", "p",
 )  # fmt: skip
 
 
