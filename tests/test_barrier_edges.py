@@ -187,3 +187,14 @@ red.global.add.u32 [%d0], 1;
         out, run = launched(body, 64, schedule=schedule, blocks=4)
         results.append((out[0], kinds(run), run.counters.barriers))
     assert results == [(256, [], 4 * 2 + 2 * 1 + 2 * 2)] * len(SCHEDULES)
+
+
+@pytest.mark.parametrize("count", ["%r1", "%r3"])
+@pytest.mark.parametrize("word", ["sync", "arrive"])
+def test_a_count_that_no_block_has(word: str, count: str) -> None:
+    """One number for all, and one a thread: neither a hang nor a traceback."""
+    body = f"selp.u32 %r3, %r1, 64, %w0;\nbarrier.{word} 1, {count};"
+    _, run = launched(body, 64, 0xFFFFFFFF)
+    assert all(str(hazard) for hazard in run.hazards)
+    assert ("deadlock" in kinds(run)) == (word == "sync")
+    assert "a barrier for 4,294,967,295 threads" in "".join(map(str, run.hazards))

@@ -63,7 +63,7 @@ class Barriers:
                 return None
             if passing is not False:
                 mask, alone = coming, False
-        wait = Waiting(block, mask, number, count, predicate, machine.step)
+        wait = Waiting(block, mask, number, count.view(np.uint32), predicate, machine.step)
         self._check_operands(wait)
         assert block.block.end is not None
         if roles(block.block.end).row.waits == "nobody":
@@ -108,9 +108,8 @@ class Barriers:
         if number.ndim == 0 and count.ndim == 0:
             return [(int(number), int(count))]
         on = np.broadcast_to(as_mask(wait.mask), self.machine.geometry.shape)
-        both = number.astype(np.int64) << 32 | count.astype(np.int64) & 0xFFFFFFFF
-        found = np.unique(np.broadcast_to(both, on.shape)[on]).tolist()
-        return [(key >> 32, key & 0xFFFFFFFF) for key in found]
+        pairs = [np.broadcast_to(value, on.shape)[on] for value in (number, count)]
+        return sorted(set(zip(*(values.tolist() for values in pairs), strict=True)))
 
     def _lanes(self, key: Key, wait: Waiting) -> Mask:
         """Of lanes, those that mean one barrier, in the batch's full shape."""
