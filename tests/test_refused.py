@@ -78,6 +78,8 @@ NOT_PTX = [
     ("min.f32 %f1, %f1, %f2, %f3;", "min.f32", "4 operands"),
     ("shfl.sync.idx.b32 _|%p1, %r1, 1, 31, -1;", "shfl.sync.idx.b32", "not '_'"),
     ("elect.sync %r3|_, -1;", "elect.sync", "not '_'"),
+    ("ld.global.u32 _, [%rd1];", "ld.global.u32", "not '_'"),
+    ("mov.u16 %h1, %laneid;", "mov.u16", "%laneid"),
     ("setp.lt.u32 _|_, %r1, %r2;", "setp.lt.u32", "'_|_'"),
     (".param .b32 q; @%p1 st.param.b32 [q], %r1;", "st.param.b32", "'q' is a call's parameter"),
     ("prmx.b32 %r3, %r1, %r2, %r2;", "prmx.b32", "no instruction"),

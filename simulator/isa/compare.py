@@ -99,7 +99,8 @@ def _combined(lines: str) -> str:
         {_UNSIGNED} .u16|u32|u64 : pred*|pred*? = t t
         {_FLOATS} ftz? .f32|f16x2 : pred*|pred*? = t t
         {_FLOATS} ftz? .f16 : pred* = t t
-        {_FLOATS} .f64|bf16x2 : pred*|pred*? = t t
+        {_FLOATS} .f64 : pred*|pred*? = t t
+        {_FLOATS} .bf16x2 : pred*|pred*? = t t
         {_FLOATS} .bf16 : pred* = t t
     """),
 )  # fmt: skip

@@ -97,7 +97,9 @@ def form(text: str) -> Form:
     )  # fmt: skip
 
 
-_MAY_REPEAT = frozenset({"NaN", "approx", "cc", "relu", "sat", "shiftamt", "sync", "uni"})
+_MAY_REPEAT = frozenset(
+    {"NaN", "approx", "cc", "relu", "sat", "satfinite", "shiftamt", "sync", "uni"}
+)
 """Modifiers that ptxas lets stand twice."""
 
 

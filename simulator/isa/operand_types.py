@@ -48,6 +48,7 @@ class NotYet(Exception):
 
 _WIDE_SPECIALS = ("%clock64", "%globaltimer", "%gridid")
 _EITHER = ("%gridid",)
+_NARROW = ("%tid", "%ntid", "%ctaid", "%nctaid")
 _MANY = ("v2", "v4", "v8", "x1", "x2", "x4")
 
 
@@ -147,7 +148,7 @@ class _Checker:
                 self.result(first, operand)
         elif operand is None and "*" in spec:
             return
-        elif spec.startswith("v:"):
+        elif spec.startswith("v:") and operand is not None:
             for one, item in zip(self.each(spec), self.items(spec, operand), strict=True):
                 if item is not None:
                     self.into(one, item)
@@ -261,6 +262,7 @@ class _Checker:
             fitting &= size <= (64 if wide else 32)
         else:
             fitting &= (size == 64) == wide or (operand.name in _EITHER and size == 32)
+            fitting &= size != 16 or operand.name.split(".")[0] in _NARROW
         if predicate != (kind == "pred") or not (fitting or predicate):
             raise Wrong(f"{operand.name} for a value of type .{kind}")
 

@@ -16,7 +16,8 @@ QUIRKS: dict[str, str] = {
     r"movmatrix\S* .*(%pred|0f)": "ptxas takes a predicate or a constant for a part of a matrix",
     r"^ldmatrix(?!\S*shared).*\[%\w32_": "ptxas takes 32 bits for a generic address; PTX has 64",
     r"^cvt\.pack.*%\w64_": "ptxas takes 64 bits for 32; no manual says which",
-    r"^(?!setp|shfl|match).*\w\|_": "ptxas takes '_' for a second result of any instruction",
+    r"^(?!setp(?!\S*\.bf16 )|shfl|match).*\w\|_":
+        "ptxas takes '_' for a second result of any instruction",
     r"\.(finite|infinite|number|notanumber|normal|subnormal)\b":
         "ptxas ignores a property of testp in any instruction; PTX has none there",
     r"^(?!ld|st|mov).*\{": "ptxas takes values in braces; no manual says what they mean",
@@ -26,6 +27,8 @@ QUIRKS: dict[str, str] = {
     r"^bar(rier)?\S*\.(any|all)": "ptxas ignores a mode of vote at a barrier",
     r"^(add|sub|mad)c?\S*\.sat": "ptxas ignores .sat beside a carry; PTX has none there",
     r"^fma\.\S*r[zmp]\S*\.bf16": "ptxas takes any rounding; PTX has .rn alone",
+    r"^rcp\.\S*ftz\S*\.f64": "ptxas ignores .ftz; PTX has it for .f32 alone",
+    r"^fence\S*sync_restrict": "ptxas ignores a part of another fence",
     r"^testp\.(f32|f64) ": "ptxas asks for no property; PTX does",
 }  # fmt: skip
 """Instructions that ptxas accepts and we call wrong, and why."""
