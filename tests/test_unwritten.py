@@ -44,3 +44,27 @@ def test_one_hazard_whatever_the_schedule(name: str, build: str) -> None:
         (hazard,) = run.hazards
         assert (hazard.kind, hazard.severity) == (KERNELS[name][2], "error"), schedule
         assert hazard.count == (64 if hazard.kind == "uninitialised" else 32), schedule
+
+
+LOCKED = """extern "C" __global__ void k(int* out) {
+    __shared__ int lock, s[4];
+    int t = threadIdx.x;
+    if (t == 0) lock = 0;
+    __syncthreads();
+    if (t == 96) s[3] = 1;
+    if (t % 32 == 0 && t < 64) {
+        while (atomicCAS(&lock, 0, 1) != 0);
+        __threadfence();
+        if (t == 0) out[0] = s[1]; else s[1] = 5;
+        __threadfence();
+        atomicExch(&lock, 0);
+    }
+}"""
+
+
+@pytest.mark.parametrize("schedule", ["lockstep", "warps", "reverse", 1])
+def test_a_lock_says_not_who_comes_first(schedule: str | int) -> None:
+    """A read that may find the other's write: not told under some schedules alone."""
+    built = Kernel.from_cuda(LOCKED, "k", build="source")
+    run = simulator.launch(built, 1, 128, [np.zeros(1, np.int32)], schedule=schedule)
+    assert run.hazards == []

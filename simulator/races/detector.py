@@ -216,7 +216,8 @@ class RaceCheck(Observer):
                 self.written[place] = True
             if self.races:
                 if site.access != "load":
-                    self.unwritten.overtake(place, thread, self.exact.ordered(site, lanes))
+                    before = self.happens_before.before(lanes.thread, lanes.column)
+                    self.unwritten.overtake(place, thread, before)
                 self.exact.look_up(shadow, event, self.now, lanes, place, thread, part)
 
     # -- global memory ---------------------------------------------------------------

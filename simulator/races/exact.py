@@ -66,7 +66,7 @@ class ExactLook:
         """
         site = event.site
         values = written(event, lanes, self.geometry, part * self.granule, self.granule)
-        ordered = self.ordered(site, lanes)
+        ordered = self._ordered(site, lanes)
 
         for history, how in shadow.against(site):
             if how == "volatile" and self.polled(site, history.site):
@@ -137,8 +137,7 @@ class ExactLook:
                 if self.book.full(race):
                     break
 
-    def ordered(self, site: Site, lanes: Accesses) -> Ordered:
-        """Tells whether what a thread did at a time comes before what some lanes do now."""
+    def _ordered(self, site: Site, lanes: Accesses) -> Ordered:
         g, releases = self.geometry, self.releases
 
         def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:

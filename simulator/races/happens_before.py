@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..geometry import EVERY_LANE, WARP, Flat, Geometry, Lanes, Mask, Rows
+from .shadow import Ordered
 
 
 @dataclass(slots=True)
@@ -185,6 +186,15 @@ class HappensBefore:
             met = self._lanes[mine, other % WARP, column]
             seen = np.where(same, np.maximum(seen, met), seen)
         return time <= seen
+
+    def before(self, thread: Flat, column: Flat) -> Ordered:
+        """``ordered`` for lanes that access now; others by global number, of the same blocks."""
+
+        def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
+            other = earlier % self.geometry.threads
+            return self.ordered(time, other, thread[which], column[which])
+
+        return ordered
 
 
 def _one_group(named: Rows, meeting: Rows, starts: Flat) -> bool:

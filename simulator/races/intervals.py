@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..geometry import Addresses, Flat, Geometry, Lanes, Mask
+from ..geometry import Addresses, Geometry, Lanes, Mask
 from ..memory.site import Site
 from .accesses import SHARED, Accesses, LookCloser, columns_of, flatten
 from .happens_before import HappensBefore
@@ -122,11 +122,7 @@ class Intervals:
         now: int,
     ) -> None:
         thread = lanes.column * self.geometry.threads + lanes.thread
-        threads = self.geometry.threads
-
-        def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
-            mine = lanes.thread[which]
-            return happens_before.ordered(time, earlier % threads, mine, lanes.column[which])
+        ordered = happens_before.before(lanes.thread, lanes.column)
 
         for part in range(max(1, site.nbytes // self.granule)):
             place = (lanes.address // self.granule + part) * columns + lanes.column

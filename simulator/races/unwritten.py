@@ -52,7 +52,10 @@ class Unwritten:
         self._reads.append(reads)
 
     def overtake(self, place: Flat, thread: Flat, ordered: Ordered) -> None:
-        """Lanes write locations: reads that nothing puts before them might have come later."""
+        """Lanes write locations: reads that no barrier puts before them might have come later.
+
+        Nor does a lock: who takes it first is a matter of the schedule, too.
+        """
         left = []
         for reads in self._reads:
             begin = np.searchsorted(reads.place, place)
