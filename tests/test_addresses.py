@@ -117,6 +117,35 @@ def test_constants_and_variables_of_the_module(build: str) -> None:
 
 
 @pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize(
+    ("access", "said"),
+    [
+        ("c[t + n]", "out-of-bounds const"),
+        ("*(double*)(c + n + (t & 6))", "misaligned const"),
+        ("atomicAdd((in ? (int*)c : g) + t, n)", "read-only const"),
+        ("s.a[t + n]", "out-of-bounds param"),
+        ("*(int*)((char*)s.a + n)", "misaligned param"),
+        ("((int*)s.a)[t & n] = n", "read-only param"),
+        ("(in ? g : c)[t + n]", "out-of-bounds global"),
+        ("(in ? l : c)[t + n]", "out-of-bounds local"),
+        ("(in ? h : c)[t + n]", "out-of-bounds shared"),
+    ],
+)
+def test_a_hazard_has_the_space_of_the_variable(build: str, access: str, said: str) -> None:
+    """Not of the instruction, which is generic in the source build."""
+    source = (
+        "struct S { int a[2]; }; __constant__ int c[32] = {1}; __device__ int g[32];"
+        "__global__ void k(int* out, __grid_constant__ const S s, int n, bool in) {"
+        " __shared__ int h[32]; int l[32]; int t = threadIdx.x; h[t] = 1; __syncthreads();"
+        " for (int i = 0; i < 32; i++) l[i * n & 31] = i;"
+        f" out[t] = (int)({access}) + h[0] + l[n]; }}"
+    )
+    struct = np.zeros(1, np.dtype([("a", "i4", 2)]))[0]
+    found = hazards(source, [np.zeros(32, np.int32), struct, 1, True], build)
+    assert {f"{h.kind} {h.space}" for h in found} == {said}
+
+
+@pytest.mark.parametrize("build", BUILDS)
 def test_an_unsigned_index_that_went_below_zero_is_explained(build: str) -> None:
     source = "__global__ void k(int* a, unsigned n) { a[threadIdx.x - n] = 1; }"
     [hazard] = hazards(source, [np.zeros(32, np.int32), 1], build)

@@ -50,8 +50,7 @@ def spot(
         null = " (a null pointer?)" if -4096 < relative < 4096 else ""
         return Spot("global", "", None, f"{relative:#x}{null}")
     if isinstance(home, Allocation):
-        space = site.space if site.space == "const" else "global"
-        return _element(space, home.name, relative, home.nbytes, site.size)
+        return _element(home.space, home.name, relative, home.nbytes, site.size)
     placed = _owner(home, relative, site, layout, functions)
     if placed is None:
         return Spot(

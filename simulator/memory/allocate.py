@@ -36,7 +36,7 @@ def allocate(
         if missing is not None:
             made[number].missing = np.repeat(missing, array.itemsize)
     parameters = np.frombuffer(arguments.parameter_buffer(array_address), np.uint8)
-    made[PARAMETERS] = Allocation(PARAMETERS, parameters, "parameters", False)
+    made[PARAMETERS] = Allocation(PARAMETERS, parameters, "parameters", False, space="param")
     addresses = {name: p.address for (scope, name), p in layout.placed.items() if not scope}
     for number, name in enumerate(functions):
         addresses.setdefault(name, array_address(FUNCTIONS + number))
@@ -47,7 +47,9 @@ def allocate(
             initial = np.frombuffer(variable_bytes(layout, variable, addresses), np.uint8)
             writable = variable.space == "global"
             nbytes = max(variable.nbytes, len(initial))
-            made[number] = Allocation(number, initial, variable_name(name), writable, nbytes)
+            made[number] = Allocation(
+                number, initial, variable_name(name), writable, nbytes, variable.space
+            )
     return made
 
 

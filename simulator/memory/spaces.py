@@ -25,7 +25,7 @@ class Allocation:
 
     Attributes:
         base: Generic address of its first byte.
-        nbytes: Its size; ``space``: always ``global``.
+        nbytes: Its size; ``space``: what the array is, whichever way an access spells it.
         buffer: Its bytes, padded to a multiple of 32.
         missing: Which bytes nothing has written; ``None``: all have been.
     """
@@ -33,9 +33,10 @@ class Allocation:
     missing: Flat | None = None
 
     def __init__(
-        self, number: int, content: Flat, name: str, writable: bool, nbytes: int | None = None
-    ) -> None:
-        self.number, self.name, self.writable = number, name, writable
+        self, number: int, content: Flat, name: str, writable: bool, nbytes: int | None = None,
+        space: str = "global",
+    ) -> None:  # fmt: skip
+        self.number, self.name, self.writable, self.space = number, name, writable, space
         self.base = array_address(number)
         self.nbytes = len(content) if nbytes is None else nbytes
         self.end = self.base + self.nbytes
