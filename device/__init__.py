@@ -8,15 +8,7 @@ from .driver import release as driver_release
 from .errors import DeviceError
 from .gpus import GPUS, Gpu, UnknownGpu
 from .gpus import find as find_gpu
-from .launch import (
-    Output,
-    available,
-    capability,
-    device_name,
-    driver_version,
-    launch,
-    registers,
-)
+from .launch import Output, available, capability, device_name, driver_version, launch, registers
 from .occupancy import Occupancy, occupancy
 from .plot import roofline_svg
 from .roofline import Roofline, roofline

@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kernels.errors import PtxError
-from kernels.ptx.module import (
-    Function,
-    Instruction,
-    Module,
-)
+from kernels.ptx.module import Function, Instruction, Module
 from kernels.ptx.names import variable_name
 
 from ..isa import Flow

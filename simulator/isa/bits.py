@@ -8,23 +8,12 @@ from kernels.ptx.module import Instruction
 from kernels.ptx.types import DTYPES
 
 from ..geometry import Lanes
-from .table import (
-    Op,
-    require,
-    row,
-    unsigned,
-    width,
-)
+from .table import Op, require, row, unsigned, width
 
 SECTION = "Integer Arithmetic Instructions"
 
 
-@row(
-    "popc", section=SECTION,
-    forms="""
-        .b32|b64 : i32 = t
-    """,
-)  # fmt: skip
+@row("popc", section=SECTION, forms=".b32|b64 : i32 = t")
 def population_count(ins: Instruction) -> Op:
     """Number of one bits."""
     kind = unsigned(require(ins, "b32", "b64"))
@@ -39,12 +28,7 @@ def highest_bit(a: Lanes) -> Lanes:
     return np.bitwise_count(wide).astype(np.int32) - np.int32(1)
 
 
-@row(
-    "clz", section=SECTION,
-    forms="""
-        .b32|b64 : i32 = t
-    """,
-)  # fmt: skip
+@row("clz", section=SECTION, forms=".b32|b64 : i32 = t")
 def leading_zeros(ins: Instruction) -> Op:
     """Zeros above the highest one bit."""
     kind = unsigned(require(ins, "b32", "b64"))
@@ -52,12 +36,7 @@ def leading_zeros(ins: Instruction) -> Op:
     return Op(lambda a: top - highest_bit(a), (kind,), ("b32",))
 
 
-@row(
-    "bfind", section=SECTION,
-    forms="""
-        shiftamt? .s32|u32|s64|u64 : i32 = t
-    """,
-)  # fmt: skip
+@row("bfind", section=SECTION, forms="shiftamt? .s32|u32|s64|u64 : i32 = t")
 def find_bit(ins: Instruction) -> Op:
     """Highest bit that is not the sign; 0xffffffff where there is none."""
     kind = require(ins, "u32", "s32", "u64", "s64")
@@ -74,12 +53,7 @@ def find_bit(ins: Instruction) -> Op:
     return Op(apply, (kind,), ("b32",))
 
 
-@row(
-    "brev", section=SECTION,
-    forms="""
-        .b32|b64 : t = t
-    """,
-)  # fmt: skip
+@row("brev", section=SECTION, forms=".b32|b64 : t = t")
 def bit_reverse(ins: Instruction) -> Op:
     """Bits in reverse order."""
     kind = unsigned(require(ins, "b32", "b64"))
@@ -107,12 +81,7 @@ def _field(x: Lanes, bits: int) -> Lanes:
     return x & np.uint32(255) if bits == 32 else np.minimum(x, np.uint32(255))
 
 
-@row(
-    "bfe", section=SECTION,
-    forms="""
-        .s32|u32|s64|u64 : t = t d8 d8
-    """,
-)  # fmt: skip
+@row("bfe", section=SECTION, forms=".s32|u32|s64|u64 : t = t d8 d8")
 def bit_field_extract(ins: Instruction) -> Op:
     """``c`` bits of ``a`` from bit ``b``, zero- or sign-filled."""
     kind = require(ins, "u32", "s32", "u64", "s64")
@@ -141,12 +110,7 @@ def bit_field_extract(ins: Instruction) -> Op:
     return Op(apply, (kind, "u32", "u32"), (kind,))
 
 
-@row(
-    "bfi", section=SECTION,
-    forms="""
-        .b32|b64 : t = t t d8 d8
-    """,
-)  # fmt: skip
+@row("bfi", section=SECTION, forms=".b32|b64 : t = t t d8 d8")
 def bit_field_insert(ins: Instruction) -> Op:
     """The low ``d`` bits of ``a`` into ``b`` at bit ``c``."""
     kind = unsigned(require(ins, "b32", "b64"))
@@ -166,12 +130,7 @@ def bit_field_insert(ins: Instruction) -> Op:
     return Op(apply, (kind, kind, "u32", "u32"), (kind,))
 
 
-@row(
-    "bmsk", section=SECTION,
-    forms="""
-        clamp|wrap .b32 : i32 = i32 i32
-    """,
-)  # fmt: skip
+@row("bmsk", section=SECTION, forms="clamp|wrap .b32 : i32 = i32 i32")
 def bit_mask(ins: Instruction) -> Op:
     """A mask of ``b`` ones from bit ``a``; ``.clamp`` stops at 32, ``.wrap`` takes five bits."""
     require(ins, "b32")
@@ -186,12 +145,7 @@ def bit_mask(ins: Instruction) -> Op:
     return Op(apply, ("u32", "u32"), ("u32",))
 
 
-@row(
-    "fns", section=SECTION,
-    forms="""
-        .b32 : t = t t t
-    """,
-)  # fmt: skip
+@row("fns", section=SECTION, forms=".b32 : t = t t t")
 def find_nth_set(ins: Instruction) -> Op:
     """The ``n``-th one bit of a mask from a base, upwards (n > 0) or downwards (n < 0).
 
@@ -218,12 +172,7 @@ def find_nth_set(ins: Instruction) -> Op:
     return Op(apply, ("u32", "u32", "s32"), ("u32",))
 
 
-@row(
-    "szext", section=SECTION,
-    forms="""
-        clamp|wrap .s32|u32 : t = t i32
-    """,
-)  # fmt: skip
+@row("szext", section=SECTION, forms="clamp|wrap .s32|u32 : t = t i32")
 def extend(ins: Instruction) -> Op:
     """Sign- or zero-extend from ``b`` bits."""
     kind = require(ins, "s32", "u32")

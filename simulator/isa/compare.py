@@ -178,12 +178,7 @@ def set_value(ins: Instruction) -> Op:
     return Op(apply, (kind, kind) + (("pred",) if combine else ()), (target,))
 
 
-@row(
-    "selp", section=SECTION,
-    forms="""
-        .b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64 : t = t t pred
-    """,
-)  # fmt: skip
+@row("selp", section=SECTION, forms=".b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64 : t = t t pred")
 def select(ins: Instruction) -> Op:
     """``a`` where the predicate holds, else ``b``."""
     kind = bits_or_float(scalar_type(ins))

@@ -8,37 +8,19 @@ from kernels.ptx.module import Instruction
 from kernels.ptx.types import DTYPES
 
 from ..geometry import Lanes
-from .table import (
-    INTEGERS,
-    Function,
-    Op,
-    require,
-    row,
-    unsigned,
-    width,
-)
+from .table import INTEGERS, Function, Op, require, row, unsigned, width
 
 SECTION = "Integer Arithmetic Instructions"
 
 
-@row(
-    "div", section=SECTION,
-    forms="""
-        .s16|u16|s32|u32|s64|u64 : t = t t
-    """,
-)  # fmt: skip
+@row("div", section=SECTION, forms=".s16|u16|s32|u32|s64|u64 : t = t t")
 def div(ins: Instruction) -> Op:
     """Quotient towards zero; by zero gives all ones, as NVIDIA's GPUs do."""
     kind = require(ins, *INTEGERS)
     return Op(_divide(kind), (kind, kind), (kind,))
 
 
-@row(
-    "rem", section=SECTION,
-    forms="""
-        .s16|u16|s32|u32|s64|u64 : t = t t
-    """,
-)  # fmt: skip
+@row("rem", section=SECTION, forms=".s16|u16|s32|u32|s64|u64 : t = t t")
 def rem(ins: Instruction) -> Op:
     """``a - (a / b) * b``; by zero gives all ones (measured on an H200)."""
     kind = require(ins, *INTEGERS)

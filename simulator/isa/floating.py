@@ -11,13 +11,7 @@ from ..geometry import Lanes
 from . import arithmetic as ieee
 from . import half
 from .rounding import finished, float_type, flushing, rounded, rounding
-from .table import (
-    Function,
-    Op,
-    Unsupported,
-    row,
-    scalar_type,
-)
+from .table import Function, Op, Unsupported, row, scalar_type
 
 SECTION = "Floating Point Instructions"
 
@@ -176,12 +170,7 @@ def sign_bit(ins: Instruction) -> Op:
     return Op(half.lanes(half_word, kind), (carrier,), (carrier,))
 
 
-@row(
-    "copysign", section=SECTION,
-    forms="""
-        .f32|f64 : t = t t
-    """,
-)  # fmt: skip
+@row("copysign", section=SECTION, forms=".f32|f64 : t = t t")
 def copy_sign(ins: Instruction) -> Op:
     """The sign of ``a`` on the magnitude of ``b``."""
     kind = float_type(ins)
@@ -248,9 +237,7 @@ def min_max(ins: Instruction) -> Op:
 
 @row(
     "testp", section=SECTION,
-    forms="""
-        finite|infinite|number|notanumber|normal|subnormal .f32|f64 : pred = t
-    """,
+    forms="finite|infinite|number|notanumber|normal|subnormal .f32|f64 : pred = t",
 )  # fmt: skip
 def test_property(ins: Instruction) -> Op:
     """finite, infinite, number, notanumber, normal or subnormal."""

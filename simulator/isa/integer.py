@@ -8,15 +8,7 @@ from kernels.ptx.module import Instruction
 
 from ..geometry import Lanes
 from . import half
-from .table import (
-    INTEGERS,
-    Function,
-    Op,
-    Unsupported,
-    require,
-    row,
-    signed,
-)
+from .table import INTEGERS, Function, Op, Unsupported, require, row, signed
 
 SECTION = "Integer Arithmetic Instructions"
 
@@ -77,24 +69,14 @@ def add_sub(ins: Instruction) -> Op:
     return Op(fn, (kind, kind), (kind,))
 
 
-@row(
-    "abs", section=SECTION,
-    forms="""
-        .s16|s32|s64 : t = t
-    """,
-)  # fmt: skip
+@row("abs", section=SECTION, forms=".s16|s32|s64 : t = t")
 def absolute(ins: Instruction) -> Op:
     """``|a|``; the most negative number stays as it is."""
     kind = require(ins, "s16", "s32", "s64")
     return Op(np.abs, (kind,), (kind,))
 
 
-@row(
-    "neg", section=SECTION,
-    forms="""
-        .s16|s32|s64 : t = t
-    """,
-)  # fmt: skip
+@row("neg", section=SECTION, forms=".s16|s32|s64 : t = t")
 def negate(ins: Instruction) -> Op:
     """``-a``."""
     kind = require(ins, "s16", "s32", "s64")
@@ -123,12 +105,7 @@ def min_max(ins: Instruction) -> Op:
     return Op(fn, (kind, kind), (kind,))
 
 
-@row(
-    "sad", section=SECTION,
-    forms="""
-        .s16|u16|s32|u32|s64|u64 : t = t t t
-    """,
-)  # fmt: skip
+@row("sad", section=SECTION, forms=".s16|u16|s32|u32|s64|u64 : t = t t t")
 def sad(ins: Instruction) -> Op:
     """``d = c + |a - b|``."""
     kind = require(ins, *INTEGERS)

@@ -10,27 +10,12 @@ from kernels.ptx.module import Imm, Instruction
 from kernels.ptx.types import DTYPES
 
 from ..geometry import Lanes
-from .table import (
-    BITS,
-    Function,
-    Op,
-    Results,
-    Unsupported,
-    require,
-    row,
-    unsigned,
-    width,
-)
+from .table import BITS, Function, Op, Results, Unsupported, require, row, unsigned, width
 
 SECTION = "Logic and Shift Instructions"
 
 
-@row(
-    "and", "or", "xor", section=SECTION,
-    forms="""
-        .pred|b16|b32|b64 : t = t t
-    """,
-)  # fmt: skip
+@row("and", "or", "xor", section=SECTION, forms=".pred|b16|b32|b64 : t = t t")
 def logic(ins: Instruction) -> Op:
     """Bitwise, or logical on predicates."""
     kind = require(ins, "pred", *BITS)
@@ -38,24 +23,14 @@ def logic(ins: Instruction) -> Op:
     return Op(fn, (kind, kind), (kind,))
 
 
-@row(
-    "not", section=SECTION,
-    forms="""
-        .pred|b16|b32|b64 : t = t
-    """,
-)  # fmt: skip
+@row("not", section=SECTION, forms=".pred|b16|b32|b64 : t = t")
 def invert(ins: Instruction) -> Op:
     """One's complement."""
     kind = require(ins, "pred", *BITS)
     return Op(np.invert, (kind,), (kind,))
 
 
-@row(
-    "cnot", section=SECTION,
-    forms="""
-        .b16|b32|b64 : t = t
-    """,
-)  # fmt: skip
+@row("cnot", section=SECTION, forms=".b16|b32|b64 : t = t")
 def logical_not(ins: Instruction) -> Op:
     """1 where zero, else 0."""
     kind = require(ins, *BITS)
@@ -101,12 +76,7 @@ def lop3(ins: Instruction) -> Op:
     return Op(with_predicate, (*words, "pred"), ("b32", "pred"))
 
 
-@row(
-    "shl", section=SECTION,
-    forms="""
-        .b16|b32|b64 : t = t i32
-    """,
-)  # fmt: skip
+@row("shl", section=SECTION, forms=".b16|b32|b64 : t = t i32")
 def shift_left(ins: Instruction) -> Op:
     """Shift amounts past the width give zero."""
     kind = require(ins, *BITS)
@@ -123,12 +93,7 @@ def shift_left(ins: Instruction) -> Op:
     return Op(apply, (kind, "u32"), (kind,))
 
 
-@row(
-    "shr", section=SECTION,
-    forms="""
-        .b16|b32|b64|s16|u16|s32|u32|s64|u64 : t = t i32
-    """,
-)  # fmt: skip
+@row("shr", section=SECTION, forms=".b16|b32|b64|s16|u16|s32|u32|s64|u64 : t = t i32")
 def shift_right(ins: Instruction) -> Op:
     """Sign-filling for ``.s``; amounts past the width count as the width."""
     kind = require(ins, *BITS, "s16", "u16", "s32", "u32", "s64", "u64")
@@ -146,12 +111,7 @@ def shift_right(ins: Instruction) -> Op:
     return Op(apply, (kind, "u32"), (kind,))
 
 
-@row(
-    "shf", section=SECTION,
-    forms="""
-        l|r! clamp|wrap .b32 : t = t t i32
-    """,
-)  # fmt: skip
+@row("shf", section=SECTION, forms="l|r! clamp|wrap .b32 : t = t t i32")
 def funnel_shift(ins: Instruction) -> Op:
     """The upper (``.l``) or lower (``.r``) word of the pair ``b:a`` shifted; clamp or wrap."""
     require(ins, "b32")

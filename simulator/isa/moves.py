@@ -71,12 +71,7 @@ def _parts(ins: Instruction, operand: int) -> tuple[str, int, str]:
     return f"b{width(kind) // count}", count, kind
 
 
-@row(
-    "prmt", section=SECTION,
-    forms="""
-        f4e|b4e|rc8|ecl|ecr|rc16? .b32 : t = t t t
-    """,
-)  # fmt: skip
+@row("prmt", section=SECTION, forms="f4e|b4e|rc8|ecl|ecr|rc16? .b32 : t = t t t")
 def permute(ins: Instruction) -> Op:
     """Four bytes picked out of the eight of ``b:a``; a selector's top bit repeats the sign."""
     modes = {

@@ -9,16 +9,7 @@ from kernels.ptx.types import DTYPES
 
 from ..geometry import Lanes
 from .integer import saturated
-from .table import (
-    INTEGERS,
-    Function,
-    Op,
-    Unsupported,
-    require,
-    row,
-    signed,
-    width,
-)
+from .table import INTEGERS, Function, Op, Unsupported, require, row, signed, width
 
 SECTION = "Integer Arithmetic Instructions"
 _WIDER = {"s16": "s32", "u16": "u32", "s32": "s64", "u32": "u64"}
@@ -110,12 +101,7 @@ def _product_24(ins: Instruction) -> tuple[Function, str]:
     return (lambda a, b: ((narrow(a) * narrow(b)) >> high).astype(DTYPES[kind])), kind
 
 
-@row(
-    "mul24", section=SECTION,
-    forms="""
-        lo|hi! .s32|u32 : t = t t
-    """,
-)  # fmt: skip
+@row("mul24", section=SECTION, forms="lo|hi! .s32|u32 : t = t t")
 @row(
     "mad24", section=SECTION,
     forms="""
@@ -132,18 +118,8 @@ def mul24(ins: Instruction) -> Op:
     return Op(lambda a, b, c: add(product(a, b), c), (kind, kind, kind), (kind,))
 
 
-@row(
-    "dp4a", section=SECTION,
-    forms="""
-        .u32|s32 .u32|s32 : i32 = t0 t i32
-    """,
-)  # fmt: skip
-@row(
-    "dp2a", section=SECTION,
-    forms="""
-        lo|hi! .u32|s32 .u32|s32 : i32 = t0 t i32
-    """,
-)  # fmt: skip
+@row("dp4a", section=SECTION, forms=".u32|s32 .u32|s32 : i32 = t0 t i32")
+@row("dp2a", section=SECTION, forms="lo|hi! .u32|s32 .u32|s32 : i32 = t0 t i32")
 def dot_product(ins: Instruction) -> Op:
     """Four-way byte or two-way half-word dot product, accumulated in 32 bits."""
     types = ins.types

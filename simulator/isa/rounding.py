@@ -8,11 +8,7 @@ from kernels.ptx.module import Instruction
 
 from ..geometry import Lanes
 from . import arithmetic as ieee
-from .table import (
-    Function,
-    Unsupported,
-    scalar_type,
-)
+from .table import Function, Unsupported, scalar_type
 
 _ROUNDINGS = ("rn", "rz", "rm", "rp")
 

@@ -11,12 +11,7 @@ from ..geometry import Lanes
 from . import arithmetic as ieee
 from . import half
 from .rounding import finished, float_type, rounded
-from .table import (
-    Function,
-    Op,
-    row,
-    scalar_type,
-)
+from .table import Function, Op, row, scalar_type
 
 SECTION = "Floating Point Instructions"
 
@@ -71,24 +66,9 @@ _APPROXIMATE: dict[str, Function] = {
 }
 
 
-@row(
-    "rsqrt", section=SECTION,
-    forms="""
-        approx ftz? .f32|f64 : t = t
-    """,
-)  # fmt: skip
-@row(
-    "lg2", "sin", "cos", section=SECTION,
-    forms="""
-        approx ftz? .f32 : t = t
-    """,
-)  # fmt: skip
-@row(
-    "tanh", section=half.SECTION,
-    forms="""
-        approx .f32|f16|f16x2|bf16|bf16x2 : t = t
-    """,
-)  # fmt: skip
+@row("rsqrt", section=SECTION, forms="approx ftz? .f32|f64 : t = t")
+@row("lg2", "sin", "cos", section=SECTION, forms="approx ftz? .f32 : t = t")
+@row("tanh", section=half.SECTION, forms="approx .f32|f16|f16x2|bf16|bf16x2 : t = t")
 @row(
     "ex2", section=half.SECTION,
     forms="""

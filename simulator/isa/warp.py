@@ -165,23 +165,13 @@ def reduce(ins: Instruction) -> Op:
     return Op(apply, (kind, "u32"), (kind,), warp=True)
 
 
-@row(
-    "activemask", section=PARALLEL,
-    forms="""
-        .b32 : t =
-    """,
-)  # fmt: skip
+@row("activemask", section=PARALLEL, forms=".b32 : t =")
 def active_mask(ins: Instruction) -> Op:
     """The lanes that execute this instruction together."""
     return Op(lambda warp: warp.active().view(np.int32), (), ("b32",), warp=True)
 
 
-@row(
-    "elect", section=PARALLEL, waits="lanes",
-    forms="""
-        sync : b32*|pred = members
-    """,
-)  # fmt: skip
+@row("elect", section=PARALLEL, waits="lanes", forms="sync : b32*|pred = members")
 def elect(ins: Instruction) -> Op:
     """One leader among the named lanes: the lowest."""
 

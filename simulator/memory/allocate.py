@@ -10,14 +10,7 @@ from kernels.arguments import Arguments, content, write_back
 from kernels.ptx.names import variable_name
 from kernels.unset import missing_of, still_unset
 
-from .layout import (
-    FUNCTIONS,
-    PARAMETERS,
-    Layout,
-    array_address,
-    array_number,
-    variable_bytes,
-)
+from .layout import FUNCTIONS, PARAMETERS, Layout, array_address, array_number, variable_bytes
 from .spaces import Allocation
 
 

@@ -17,17 +17,6 @@ _CONSTANT = re.compile(
     r"#\s*define\s+(\w+)\s+([^\n]+)|"
     r"\b(?:const|constexpr)\s+(?:unsigned\s+|static\s+)*(?:int|unsigned|size_t|long)\s+([^;]+);"
 )
-_VECTOR = re.compile(r"\b(?:float|double|u?int|u?short|u?char)([234])\b")
-_KINDS = (
-    (r"\b(?:float|double)[1-4]?\b", "f"),
-    (r"\b(?:unsigned|u(?:int|char|short|long)[1-4]?|uint\d+_t|size_t)\b", "u"),
-    (r"\b(?:signed|int[1-4]?|char[1-4]?|short[1-4]?|long|int\d+_t)\b", "i"),
-)
-_CONSTANTS = (
-    r"#\s*define\s+(\w+)\s+(.+)",
-    r"\b(?:const|constexpr)\s+(?:unsigned\s+|static\s+)*(?:int|unsigned|size_t|long)\s+"
-    r"(\w+)\s*=\s*([^;,]+)",
-)
 
 
 def extents(name: str, count: int, source: str, entry: str) -> tuple[int, ...] | None:
