@@ -121,8 +121,9 @@ def meetings(step: Step, threads: int) -> Iterator[tuple[Sequence[int], Sequence
     elif isinstance(step, WarpBarrier):
         for first in range(0, threads, WARP):
             warp = range(first, min(first + WARP, threads))
-            members = [t for t in warp if step.mask >> (t % WARP) & 1]
-            yield members, members
+            for mask in step.masks:
+                members = [t for t in warp if mask >> (t % WARP) & 1]
+                yield members, members
 
 
 def _access(

@@ -1,7 +1,8 @@
 """Random programs for the net of races, and a detector that is slow: a vector clock a thread.
 
-A program is a list of steps that every thread goes through, as in ``reference_detector``, and
-besides: vectors, ``volatile``, scoped and mixed atomics, fences, and flags that hand on.
+A program is a list of steps that every thread goes through: accesses under a guard (vectors,
+``volatile`` and atomics among them), barriers of blocks, of some warps and of some lanes, fences,
+and flags that hand on.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class Access:
     """Element ``((tid ^ flip) * stride + ctaid * far + start)`` of ``width`` bytes, wrapped.
 
     ``kind``: ``load``, ``store``, ``atomic`` or ``quiet`` (an atomic that adds zero);
-    ``order``: ``weak``, ``volatile``, or the scope of a relaxed access or an atomic.
+    ``order``: ``weak``, ``volatile``, or the scope of a relaxed access or an atomic;
+    ``predicate``: the guard is one, rather than a branch round the access; ``ordinal``: which of
+    the stores of single bytes it is.
     """
 
     space: str
@@ -57,6 +60,8 @@ class Access:
     far: int = 0
     start: int = 0
     guard: Guard = Guard()
+    predicate: bool = False
+    ordinal: int = 0
 
     @property
     def whole(self) -> int:
@@ -82,16 +87,30 @@ class Access:
         yield f"and.b32 %a, %a, {AREA - 1};"
         yield "cvt.u64.u32 %w, %a;"
         yield f"add.u64 %w, %w, {'%s' if self.space == 'shared' else '%d'};"
-        yield "mov.u32 %v, 0x5a5a5a5a;"
-        if not equal:
-            yield f"mad.lo.u32 %v, %cta, 0x400, {number << 16};"
-            yield "add.u32 %v, %v, %me;"
-            yield "mul.lo.u32 %v, %v, 0x9e3779b1;"
-        yield "mov.b64 %v2, {%v, %v};"
+        yield from self.value(number, equal)
         yield from self.guard.ptx()
-        yield f"@!%g bra L{number};"
-        yield self.instruction(bits)
+        at = "" if self.guard == Guard() else "@%g "
+        if not self.predicate:
+            yield f"@!%g bra L{number};"
+        yield f"{at if self.predicate else ''}{self.instruction(bits)}"
         yield f"L{number}:"
+
+    def value(self, number: int, equal: bool) -> Iterator[str]:
+        """Sets what to write: one value for all, or another for every thread and step.
+
+        Every byte of a word is below 32 and single bytes are not, so that none is equal to
+        what an access of another width left.
+        """
+        if equal:
+            yield "mov.u32 %v, 0x5a5a5a5a;"
+        elif self.width == 1:
+            yield f"mad.lo.u32 %v, %cta, 70, {32 + 70 * self.ordinal};"
+            yield "add.u32 %v, %v, %me;"
+        else:
+            yield f"mad.lo.u32 %v, %cta, 0x40000, {0x11000000 + (number << 8)};"
+            yield "and.b32 %b, %me, 31; add.u32 %v, %v, %b;"
+            yield "shr.u32 %b, %me, 5; mad.lo.u32 %v, %b, 0x10000, %v;"
+        yield "mov.b64 %v2, {%v, %v};"
 
     def instruction(self, bits: int) -> str:
         word = {1: "", 2: ".v2"}[self.vector]
@@ -118,18 +137,17 @@ class BlockBarrier:
 
 @dataclass(frozen=True)
 class WarpBarrier:
-    """``bar.warp.sync mask`` by the lanes of the mask."""
+    """``bar.warp.sync``: each lane gives the mask that names it; others pass by."""
 
-    mask: int = 0xFFFFFFFF
+    masks: tuple[int, ...] = (0xFFFFFFFF,)
 
     def ptx(self, number: int, equal: bool) -> Iterator[str]:
-        yield "and.b32 %b, %me, 31;"
-        yield f"mov.u32 %a, {self.mask:#x};"
-        yield "shr.u32 %a, %a, %b;"
-        yield "and.b32 %a, %a, 1;"
-        yield "setp.eq.u32 %g, %a, 0;"
-        yield f"@%g bra L{number};"
-        yield f"bar.warp.sync {self.mask:#x};"
+        yield "mov.u32 %v, 0; and.b32 %b, %me, 31;"
+        for mask in self.masks:
+            yield f"mov.u32 %a, {mask:#x}; shr.u32 %a, %a, %b; and.b32 %a, %a, 1;"
+            yield f"setp.eq.u32 %g, %a, 1; @%g mov.u32 %v, {mask:#x};"
+        yield f"setp.eq.u32 %g, %v, 0; @%g bra L{number};"
+        yield f"bar.warp.sync {self.masks[0]:#x};" if len(self.masks) == 1 else "bar.warp.sync %v;"
         yield f"L{number}:"
 
 

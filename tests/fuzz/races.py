@@ -30,10 +30,13 @@ from .report import Difference, Report, seeds
 
 SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1, 2)
 THREADS = (3, 31, 32, 33, 40, 64, 70)
-MASKS = (0xFFFFFFFF, 0xFFFFFFFF, 0xFFFF, 0xFFFF0000, 0x55555555, 0x3)
+MASKS = (
+    (0xFFFFFFFF,), (0xFFFFFFFF,), (0xFFFF,), (0xFFFF0000,), (0x55555555,), (0x3,), (0x7FFFFFFF,),
+    (0xFFFF, 0xFFFF0000),
+)  # fmt: skip
 FEATURES = {
     "vector", "partial warp", "several blocks", "block barrier", "warp barrier", "warp mask",
-    "named barrier", "arrive", "volatile", "relaxed.cta", "relaxed.gpu", "atomic.cta",
+    "predicate", "byte stores", "named barrier", "arrive", "volatile", "relaxed.cta", "relaxed.gpu", "atomic.cta",
     "atomic.gpu", "atomic.sys", "quiet", "fence.cta", "fence.gpu", "fence.sys", "flag",
     "flag ignored", "release/acquire", "mixed sizes", "equal values",
 }  # fmt: skip
@@ -134,7 +137,8 @@ def draw(rng: random.Random) -> Program:
     for _ in range(rng.randrange(2, 10)):
         kind = rng.random()
         if kind < 0.6:
-            steps.append(_access(rng, threads, blocks, equal))
+            ordinal = blocks * sum(map(_stores_bytes, steps))
+            steps.append(_access(rng, threads, blocks, equal, ordinal))
         elif kind < 0.72:
             steps.append(BlockBarrier())
         elif kind < 0.8 or (plain and kind < 0.84):
@@ -161,23 +165,29 @@ def _guard(rng: random.Random, threads: int, blocks: int) -> Guard:
         return Guard(0, at + 1, block=block)
     if kind == 3:
         return Guard(at, block=block)
-    return Guard(step=2, rest=rng.randrange(2), block=block)
+    step = rng.choice([2, 32])
+    return Guard(step=step, rest=rng.randrange(step), block=block)
 
 
-def _access(rng: random.Random, threads: int, blocks: int, equal: bool) -> Access:
+def _stores_bytes(step: Step) -> bool:
+    return isinstance(step, Access) and (step.kind, step.width) == ("store", 1)
+
+
+def _access(rng: random.Random, threads: int, blocks: int, equal: bool, ordinal: int) -> Access:
     kind = rng.choice(["load", "load", "load", "store", "store", "store", "atomic", "quiet"])
     atomic = kind in ("atomic", "quiet")
     order = rng.choice(
         ["cta", "gpu", "sys"] if atomic else ["weak"] * 5 + ["volatile", "cta", "gpu"]
     )
-    # Stores of bytes have too few values to be told apart by them.
-    width = rng.choice([1, 4, 4, 4, 8] if kind == "load" or (equal and not atomic) else [4, 4, 8])
+    # Beyond three stores of bytes there are too few values to tell them apart.
+    bytewise = not atomic and (kind == "load" or equal or ordinal + blocks <= 3)
+    width = rng.choice([1, 4, 4, 4, 8] if bytewise else [4, 4, 8])
     weak = not atomic and order in ("weak", "volatile")
     return Access(
         rng.choice(["shared", "global"]), kind, width,
         2 if weak and width >= 4 and rng.random() < 0.2 else 1, order,
         rng.choice([0, 0, 1, 16, 31, 32, 63]), rng.choice([0, 1, 1, 2]), rng.choice([0, 0, 16]),
-        rng.choice([0, 0, 1, 16]), _guard(rng, threads, blocks),
+        rng.choice([0, 0, 1, 16]), _guard(rng, threads, blocks), rng.random() < 0.4, ordinal,
     )  # fmt: skip
 
 
@@ -220,6 +230,8 @@ def features(program: Program) -> set[str]:
 def _of(step: Any) -> set[str]:
     if isinstance(step, Access):
         found = {"vector"} if step.vector > 1 else set()
+        found |= {"predicate"} if step.predicate and step.guard != Guard() else set()
+        found |= {"byte stores"} if _stores_bytes(step) else set()
         if step.kind in ("atomic", "quiet"):
             found |= {f"atomic.{step.order}"} | ({"quiet"} if step.kind == "quiet" else set())
         elif step.order != "weak":
@@ -228,7 +240,7 @@ def _of(step: Any) -> set[str]:
     if isinstance(step, BlockBarrier):
         return {"block barrier"}
     if isinstance(step, WarpBarrier):
-        return {"warp barrier" if step.mask == 0xFFFFFFFF else "warp mask"}
+        return {"warp barrier" if step.masks == (0xFFFFFFFF,) else "warp mask"}
     if isinstance(step, NamedBarrier):
         return {"named barrier", "arrive"} if step.arrives else {"named barrier"}
     if isinstance(step, Fence):
