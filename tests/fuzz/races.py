@@ -36,9 +36,9 @@ MASKS = (
 )  # fmt: skip
 FEATURES = {
     "vector", "partial warp", "several blocks", "block barrier", "warp barrier", "warp mask",
-    "predicate", "byte stores", "named barrier", "arrive", "volatile", "relaxed.cta", "relaxed.gpu", "atomic.cta",
-    "atomic.gpu", "atomic.sys", "quiet", "fence.cta", "fence.gpu", "fence.sys", "flag",
-    "flag ignored", "release/acquire", "mixed sizes", "equal values",
+    "predicate", "byte stores", "named barrier", "arrive", "volatile", "relaxed.cta",
+    "relaxed.gpu", "atomic.cta", "atomic.gpu", "atomic.sys", "quiet", "fence.cta", "fence.gpu",
+    "fence.sys", "flag", "flag ignored", "release/acquire", "mixed sizes", "equal values",
 }  # fmt: skip
 HAZARDS = {
     f"{space} {kind} {severity}"
