@@ -18,12 +18,19 @@ if TYPE_CHECKING:
 
 
 class Divergence:
-    """Looks at the barriers of one batch when they let lanes go."""
+    """Looks at the barriers of one batch when they let lanes go.
+
+    A block whose threads met at places that do not belong together goes astray: they are a
+    barrier apart from then on, and what they come to follows from that. Of such a block only
+    the same meeting is told again, so that all its threads are named.
+    """
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self._gone: dict[int, Mask] = {}
         self._seen: dict[int, Mask | None] = {}
+        self._astray: Mask = NO_LANE
+        self._met: dict[tuple[int, int], Mask] = {}
 
     def tell(self, apart: Apart) -> None:
         """Threads of a block do not come to a barrier together."""
@@ -44,26 +51,28 @@ class Divergence:
         waits = [places[number] for number in sorted(places)]
         for wait in waits:
             differ = paths.apart(wait.block, wait.mask, machine.registers)
-            if differ is not None:
-                here = np.broadcast_to(as_mask(wait.mask), g.shape) & differ
+            if differ is None:
+                continue
+            here = np.broadcast_to(as_mask(wait.mask), g.shape) & differ & ~self._astray
+            if here.any():
                 branches = paths.between(wait.block, here)
                 self.tell(Apart("rounds", wait.block, here, branches=branches))
-        if len(waits) > 1:
-            self._compare_places(waits)
         alive = machine.alive
-        if alive is None:
-            return
         for wait in waits:
+            if alive is None:
+                break
             if self._seen.get(wait.block.number) is not alive:
                 self._look_for_gone(wait, alive)
             if wait.mask is alive:  # as they will be next time
                 self._seen[wait.block.number] = alive
+        if len(waits) > 1:
+            self._compare_places(waits)
 
     def _look_for_gone(self, wait: Waiting, alive: Mask) -> None:
         """Threads of a block have left the kernel without coming to its barrier."""
         machine = self.machine
         here = np.broadcast_to(as_mask(wait.mask), machine.geometry.shape)
-        gone = blocks_of(here) & ~alive
+        gone = blocks_of(here) & ~alive & ~self._astray
         before = self._gone.get(wait.block.number, NO_LANE)
         new = gone & ~before
         if new.any():
@@ -83,7 +92,8 @@ class Divergence:
         for i, wait in enumerate(waits):
             for first in waits[:i]:
                 here, there = as_mask(first.mask), as_mask(wait.mask)
-                both = blocks_of(here) & blocks_of(there) & ~told
+                met = self._met.get(pair := (first.block.number, wait.block.number), NO_LANE)
+                both = blocks_of(here) & blocks_of(there) & ~told & (met | ~self._astray)
                 if not both.any():
                     continue
                 told = told | both
@@ -99,6 +109,15 @@ class Divergence:
                     how = "rounds"  # copies of one place, or PTX that is not from C++
                 branches = self.machine.paths.told_apart(first.block, there, here)
                 self.tell(Apart(how, first.block, here, there, [(wait.block, there)], branches))
+                if how == "places" and not self._in_step(*pair):
+                    self._met[pair] = met | both
+        for met in self._met.values():
+            self._astray = self._astray | met
+
+    def _in_step(self, first: int, second: int) -> bool:
+        """Whether two barriers are the ways of one branch: each thread comes to one of them."""
+        one, two = (self.machine.paths.map.near(number)[:1] for number in (first, second))
+        return bool(one and two and one[0] & two[0])
 
     def check_warps(self, members: list[tuple[Waiting, Mask]], go: Mask) -> None:
         """The lanes of a warp have to come to an aligned barrier together."""
