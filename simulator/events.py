@@ -5,7 +5,7 @@ Each event has an empty default, and who leaves it at that is not called for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -116,8 +116,11 @@ class Observer:
     def apart(self, apart: Apart) -> None:
         """Threads of a block do not come to a barrier together."""
 
-    def event(self, name: str, block: CompiledBlock, lanes: Mask | None) -> None:
-        """``trap``, ``assert``; of lanes in a member mask: ``absent``; not in it: ``left-out``."""
+    def event(self, name: str, block: CompiledBlock, lanes: Mask | None, text: str = "") -> None:
+        """``trap``, ``assert`` (its condition); in a member mask: ``absent``; out: ``left-out``."""
+
+    def printed(self, count: int, texts: Iterator[tuple[int, int, str]]) -> None:
+        """So many lanes print; of each: its block, its thread, and its text, made when asked."""
 
     def stuck(self, stall: Stall) -> None:
         """No lane of the batch can go on; it ends here."""
@@ -156,6 +159,7 @@ class Told:
         self.arithmetic, self.traced = those("arithmetic"), those("traced")
         self.barrier, self.arrive = those("barrier"), those("arrive")
         self.warp_sync, self.fence = those("warp_sync"), those("fence")
+        self.printed = those("printed")
         self.apart, self.event, self.stuck = those("apart"), those("event"), those("stuck")
 
 

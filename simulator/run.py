@@ -15,7 +15,6 @@ from .hazards.hazard import Hazard, Source
 from .hazards.kinds import CHECKS
 from .hazards.sources import Sources
 from .observe.counters import TrafficCounter
-from .observe.instructions import InstructionCounter
 from .observe.observers import Observers
 from .observe.totals import Counters, Line, collect
 from .observe.trace import Trace
@@ -42,6 +41,8 @@ class Run:
         trace: Every step, if the launch was asked for it.
         notes: What the kernel did and this run does not show, a sentence each.
         warnings: What is likely a mistake in the arguments, a sentence each.
+        output: What ``printf`` printed: block after block, thread after thread, under any
+            schedule.
     """
 
     kernel: str
@@ -62,6 +63,7 @@ class Run:
     trace: Trace | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    output: str = ""
 
     @functools.cached_property
     def data_dependence(self) -> Source | None:
@@ -107,6 +109,7 @@ class Run:
             "holds_for_all_data": self.holds_for_all_data,
             "data_dependence": str(self.data_dependence) if self.data_dependence else None,
             "notes": list(self.notes),
+            "output": self.output,
             "argument_warnings": list(self.warnings),
             "counters": self.counters.to_dict(),
             "lines": [line.to_dict() for line in self.lines],
@@ -126,20 +129,8 @@ def report(launch: Prepared, seen: Observers, checks: Collection[str], began: fl
         tuple(check for check in CHECKS if check in checks),
         time.perf_counter() - began, program.approximate,
         functools.partial(_dependence, program, seen.traffic, sources), seen.trace,
-        _notes(program, seen.ran, sources), tuple(launch.arguments.warnings),
+        seen.output.notes(), tuple(launch.arguments.warnings), seen.output.text(),
     )  # fmt: skip
-
-
-def _notes(program: Program, ran: InstructionCounter, sources: Sources) -> tuple[str, ...]:
-    """What a launch did and the run does not show."""
-    printed = [
-        block.block.end
-        for block in program.blocks
-        if block.block.end and block.block.end.targets == ("vprintf",)
-        if ran.threads[block.number]
-    ]
-    places = dict.fromkeys(str(sources.of(ins)) for ins in printed)
-    return tuple(f"printf output is not shown yet: {place}" for place in places)
 
 
 def _dependence(program: Program, traffic: TrafficCounter, sources: Sources) -> Source | None:

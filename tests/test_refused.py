@@ -9,13 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import simulator
 from kernels import Kernel
 from kernels.errors import PtxError, SimulatorError
 from simulator.isa import TABLE
-from tilescope.cli import main
 
 DEFECTS = Path(__file__).parent / "defects"
 
@@ -249,23 +247,3 @@ def test_a_constant_that_nothing_filled(build: str) -> None:
 def test_a_constant_with_its_values_is_no_hazard() -> None:
     k = Kernel.from_cuda(str(DEFECTS / "check" / "global_data.cu"), "k")
     assert simulator.launch(k, 1, 8, [np.zeros(8, np.int32)]).hazards == []
-
-
-def test_printf_is_not_lost_without_a_word() -> None:
-    file = str(DEFECTS / "run" / "printf.cu")
-    for command in ("run", "check"):
-        words = [command, file, "k", "--grid", "1", "--block", "4", "i32[4]=0"]
-        said = CliRunner().invoke(main, words)
-        assert said.exit_code == 0
-        assert "note: printf output is not shown yet: " in said.output
-        assert "printf.cu:2" in said.output
-    k = Kernel.from_cuda(file, "k")
-    run = simulator.launch(k, 1, 4, [np.zeros(4, np.int32)])
-    assert run.to_dict()["notes"] == list(run.notes) != []
-
-
-def test_a_printf_that_nobody_reaches_is_no_note() -> None:
-    text = '#include <cstdio>\n__global__ void k(int n) { if (n) printf("x"); }\n'
-    k = Kernel.from_cuda(text, "k")
-    assert simulator.launch(k, 1, 4, [0]).notes == ()
-    assert len(simulator.launch(k, 1, 4, [1]).notes) == 1

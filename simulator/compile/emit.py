@@ -30,6 +30,7 @@ from .steps import (
     Register,
     Source,
     Step,
+    System,
     Tally,
     Target,
     Temporary,
@@ -250,6 +251,8 @@ class Emitter:
         if isinstance(step, Barrier):
             sources += ["None"] * (3 - len(sources))
             self.body.returns = f"({guard}, {', '.join(sources)})"
+        elif isinstance(step, System):
+            self.body.returns = f"({', '.join([guard, *sources])},)"
         else:
             self.body.returns = sources[0] if step.kind == "switch" else guard
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.ptx.module import Imm, Instruction, Operand, Reg
+from kernels.ptx.module import Imm, Instruction, Operand, Reg, Symbol
 
 from ..isa import DTYPES, Flow, Unsupported
 from ..isa.roles import Roles, roles
@@ -26,6 +26,7 @@ from .steps import (
     Parameter,
     Source,
     Step,
+    System,
     Target,
     Temporary,
     WarpCompute,
@@ -36,7 +37,6 @@ RETURN = "%return"
 
 _ENDS = {
     Flow.BRANCH: "branch", Flow.EXIT: "exit", Flow.RETURN: "exit", Flow.TRAP: "trap",
-    Flow.ASSERT: "assert",
 }  # fmt: skip
 """Ends that may be guarded and say nothing else."""
 
@@ -181,13 +181,10 @@ class Lowering(Operands):
         owner, formal = self.owner.aliases[self.function.name].get(name, (self.function.name, name))
         home = self.owner.module.functions[owner]
         param = next((p for p in (*home.params, *home.results) if p.name == formal), None)
-        if param is None and owner == self.function.name and formal in home.variables:
-            # Of a system function (``__assertfail``): its values are not needed.
-            zero = Source(Constant(DTYPES[kind].type(0)), kind)
-            return [Move(ins, None, (self.target(operands[0], kind),), (zero,))] if load else []
-        if param is None:
+        given = owner == self.function.name and formal in home.variables  # to the system
+        if param is None and not given:
             raise Unsupported(f"the parameter {name!r} is not declared")
-        if param.is_struct:
+        if param is not None and param.is_struct:
             return None
         if len(operands) > 1 or offset:
             raise Unsupported("part of a scalar parameter")
@@ -230,8 +227,8 @@ class Lowering(Operands):
     def end(self, ins: Instruction, role: Roles) -> End:
         """Where the block's lanes go."""
         guard, flow = self.guard(ins.guard), role.flow
-        if flow is Flow.PRINT:
-            return End(ins, None, kind="goto")
+        if flow in (Flow.SYSTEM, Flow.ASSERT):
+            return self.system(ins, guard)
         if flow is Flow.SWITCH:
             if guard:
                 raise Unsupported("a guard")
@@ -249,6 +246,13 @@ class Lowering(Operands):
             return End(ins, guard, kind="return", return_register=self.register(RETURN).number)
         kind = "goto" if flow is Flow.BRANCH and not guard else _ENDS[flow]
         return End(ins, guard, kind=kind)
+
+    def system(self, ins: Instruction, guard: Source | None) -> System:
+        """A call of a function of the system, whose parameters are registers."""
+        given = [operand.name for operand in ins.operands if isinstance(operand, Symbol)]
+        sources = tuple(Source(r, r.carrier) for r in map(self.register, given))
+        result = self.register(ins.results[0]).number if ins.results else -1
+        return System(ins, guard, (), sources, name=ins.targets[0], result=result)
 
     def barrier(self, ins: Instruction, role: Roles, guard: Source | None) -> End:
         """A block barrier."""

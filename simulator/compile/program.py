@@ -20,7 +20,7 @@ from ..memory.site import Site
 from .blocks import EXIT
 from .emit import Body, Emitter
 from .guards import predicated
-from .steps import Barrier, Lowered, Step
+from .steps import Barrier, Lowered, Step, System
 
 Fact = TypeVar("Fact")
 Code = Callable[[list[Lanes], Mask | None], Any]
@@ -35,6 +35,7 @@ class CompiledBlock:
         steps: The same after ``counting`` and ``tracing``.
         kind: What its end does (``steps.End``).
         gate: What its lanes wait for in front of it.
+        called: The function of the system that its end calls, ``result``: the register it gives.
         numbers: Numbers for more temporaries.
         checked: Whether values are held to their registers' dtypes.
     """
@@ -51,6 +52,7 @@ class CompiledBlock:
         self.call_entry = end.call_entry if end else EXIT
         self.return_register = end.return_register if end else -1
         self.reduction = end.reduction if isinstance(end, Barrier) else None
+        self.called, self.result = (end.name, end.result) if isinstance(end, System) else ("", -1)
 
     @functools.cached_property
     def body(self) -> Body:

@@ -180,7 +180,7 @@ class End(Step):
 
     Attributes:
         kind: ``goto``, ``branch``, ``switch`` (its source: the index), ``exit``, ``return``,
-            ``call``, ``barrier``, ``trap`` or ``assert``.
+            ``call``, ``barrier``, ``trap`` or ``system``.
         call_entry: Of a call: the number of the first block of what is called.
         return_register: Of a call or return: the register with the block to return to.
     """
@@ -202,6 +202,20 @@ class Barrier(End):
     kind: str = "barrier"
     reduction: tuple[str, int] | None = None
     waits: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class System(End):
+    """A call of a function of the system; its sources: what it is given.
+
+    Attributes:
+        name: The function's.
+        result: The register that it writes; -1 where there is none.
+    """
+
+    kind: str = "system"
+    name: str
+    result: int = -1
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ def loaded_data(compiler: Compiler) -> frozenset[int]:
     for function in compiler.functions:
         for ins in function.body:
             role = roles(ins)
-            if role.flow in (Flow.PRINT, Flow.ASSERT):
+            if role.flow in (Flow.SYSTEM, Flow.ASSERT):
                 continue
             numbers = _numbers(compiler, function, role.writes)
             if role.row.memory in ("load", "atomic") and not role.parameter:

@@ -9,6 +9,7 @@ import numpy as np
 from ..compile.program import CompiledBlock
 from ..geometry import Lanes, Mask, as_mask
 from .schedule import Part
+from .system import System
 
 if TYPE_CHECKING:
     from .machine import Machine
@@ -19,6 +20,7 @@ class Ends:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
+        self.system = System(machine)
 
     def leave(self, block: CompiledBlock, out: Any, mask: Mask | None, alone: bool) -> int | None:
         """Where all the lanes go, or ``None`` if they were sent to several places."""
@@ -85,15 +87,20 @@ class Ends:
             return self._switch(block, out, mask)
         if kind == "return":
             return self._return(block, out, mask)
-        # exit, trap, assert: perhaps under a guard
-        gone, staying = self.split(as_mask(out), mask)
+        # exit, trap, a function of the system: perhaps under a guard
+        guard, given = (out[0], out[1:]) if kind == "system" else (out, ())
+        gone, staying = self.split(as_mask(guard), mask)
         if block.number in self.machine.map.branches:
             self.tell_ways(block.number, gone, staying)
         if gone is False:
             return block.block.follow
-        if kind in ("trap", "assert"):
+        if block.called == "vprintf":
+            self.system.print(block, given, gone)
+            return block.block.follow
+        if kind in ("trap", "system"):
+            text = self.system.failed(given, gone) if given else ""
             for tell in self.machine.told.event:
-                tell(kind, block, gone)
+                tell("assert" if block.called else kind, block, gone, text)
         self.machine.exit(gone)
         if staying is not False:
             self.machine.join(block.block.follow, staying)

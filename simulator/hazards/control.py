@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kernels.ptx.module import Instruction
+from kernels.reading import plain_name
 
 from ..compile.program import CompiledBlock
 from ..events import Apart, Branch, Stall
@@ -49,6 +50,7 @@ class _Group:
     parts: dict[tuple[str, object], _Part] = field(default_factory=dict)
     value: int = 0
     part: int = 0
+    notes: set[str] = field(default_factory=set)
 
 
 _EVENTS = {"trap": (TRAP, ""), "assert": (ASSERT, "")} | {
@@ -86,6 +88,7 @@ class Control:
             if mine is group:
                 continue
             mine.value, mine.part = group.value, group.part
+            mine.notes |= group.notes
             for role, theirs in group.parts.items():
                 part = mine.parts.setdefault(role, theirs)
                 if part is not theirs:
@@ -153,12 +156,15 @@ class Control:
             group.value, group.part = stall.steps, stall.part
             self._part(group, "loops", ins, mask)
 
-    def event(self, name: str, block: CompiledBlock, lanes: Mask | None) -> None:
+    def event(self, name: str, block: CompiledBlock, lanes: Mask | None, text: str) -> None:
         """See ``events.Observer``."""
         kind, case = _EVENTS[name]
         ins = block.block.body[0] if case else block.block.end
         assert ins is not None
-        self._part(self._group(kind, case, ins.user_line), kind.case(case).role, ins, lanes)
+        group = self._group(kind, case, ins.user_line)
+        if text:
+            group.notes.add(plain_name(text))
+        self._part(group, kind.case(case).role, ins, lanes)
 
     # -- texts ------------------------------------------------------------------------
 
@@ -200,6 +206,7 @@ class Control:
             yield IN_PART.format(part=group.part)
         if said.note:
             yield said.note
+        yield from (said.condition.format(text=text) for text in sorted(group.notes))
         if said.advice and branches:
             first = branches[0]
             yield said.advice.format(line=self._line(first.instruction), word=self._word(first))

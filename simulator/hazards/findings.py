@@ -55,11 +55,11 @@ class Findings(Observer):
         """A new batch begins."""
         self.geometry = self.control.geometry = geometry
 
-    def event(self, name: str, block: CompiledBlock, lanes: Mask | None) -> None:
+    def event(self, name: str, block: CompiledBlock, lanes: Mask | None, text: str = "") -> None:
         """See ``Observer``."""
         if name == "trap" and block.block.end:
             self.trap(block.block.end)
-        self.control.event(name, block, lanes)
+        self.control.event(name, block, lanes, text)
 
     def stuck(self, stall: Stall) -> None:
         """See ``Observer``."""

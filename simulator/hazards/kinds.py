@@ -21,6 +21,7 @@ class Case:
         note: What else is to say of it.
         branch: What a branch does that decides on a barrier; ``advice``: what to do about it.
         waits: For whom a barrier waits that names a number of threads.
+        condition: What is said of the text of an assertion.
         role: The part in it of the instruction at which it comes about.
         policy: What of ``tilescope``'s policy decides on the severity, if people disagree on it.
     """
@@ -31,6 +32,7 @@ class Case:
     branch: str = "{line} sends {who} another way"
     advice: str = ""
     waits: str = ""
+    condition: str = "the condition is {text}"
     role: str = "at"
     policy: str = ""
 

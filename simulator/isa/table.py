@@ -62,7 +62,7 @@ class Flow(enum.Enum):
     BRANCH = "to a label"
     SWITCH = "to one of some labels"
     CALL = "into a function"
-    PRINT = "on; a function of the system has printed"
+    SYSTEM = "on; a function of the system has been played"
     ASSERT = "nowhere: a function of the system ends the launch"
     RETURN = "back to the call, or out of the kernel"
     EXIT = "out of the kernel"
@@ -77,7 +77,7 @@ class Flow(enum.Enum):
     @property
     def comes_back(self) -> bool:
         """Whether lanes go on behind it, sooner or later."""
-        return self in (Flow.NEXT, Flow.CALL, Flow.PRINT, Flow.ASSERT, Flow.BARRIER)
+        return self in (Flow.NEXT, Flow.CALL, Flow.SYSTEM, Flow.ASSERT, Flow.BARRIER)
 
     @property
     def leaves(self) -> bool:

@@ -80,6 +80,17 @@ class Memories:
                 return
         self.writes += 1
 
+    def bytes_at(self, address: int, most: int, lane: tuple[int, ...]) -> bytes:
+        """What a lane finds from a generic address on, up to the end of the array or space."""
+        for window, memory in ((_SHARED, self.shared), (_LOCAL, self.local)):
+            if 0 <= (at := address - window) < memory.nbytes:
+                column = int(np.broadcast_to(memory.numbers, self.geometry.shape)[lane])
+                words = memory.words[at // 4 : (at + most) // 4 + 1, column]
+                return words.tobytes()[at % 4 :][: min(most, memory.nbytes - at)]
+        home = self.allocations.get(array_number(address))
+        at = address - home.base if home else -1
+        return home.content()[at : at + most].tobytes() if home and at >= 0 else b""
+
     # -- address to index -------------------------------------------------------
 
     def resolve(self, site: Site, base: Addresses, mask: Mask | None) -> tuple[Index, list[Part]]:

@@ -23,6 +23,7 @@ from ..races.program_order import ProgramOrder
 from .checks import BarrierCheck, MemoryCheck
 from .counters import TrafficCounter
 from .instructions import InstructionCounter
+from .output import Output
 from .trace import Trace
 from .uninitialised import ConstantCheck, GlobalCheck, LocalCheck
 
@@ -54,8 +55,8 @@ class Observers:
         book = RaceBook(program.sites, order, functools.partial(variable_at, layout))
         races = RaceHazards(book, sources, steering)
         self.findings = findings = Findings(sources, layout, program.module.functions, races)
-        self.trace = trace
-        all_of_them: list[Observer] = [self.traffic, self.ran, findings]
+        self.trace, self.output = trace, Output()
+        all_of_them: list[Observer] = [self.traffic, self.ran, self.output, findings]
         if "memory" in checks:
             all_of_them.append(MemoryCheck(findings))
         if "barriers" in checks:

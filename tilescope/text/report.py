@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from kernels.library import Agreement
+from kernels.reading import plain
 from simulator import CHECKS, Counters
 from simulator.observe.totals import ARITHMETIC
 
@@ -14,6 +15,8 @@ from .layout import WIDTH, human_bytes, human_count, percent, shape, table
 from .lines import busiest, used
 
 _COLUMNS = (16, 16, 16, 16)
+_PRINTED = 20
+"""Lines of what a kernel printed that are shown."""
 
 
 def report(outcome: Outcome) -> str:
@@ -26,6 +29,7 @@ def report(outcome: Outcome) -> str:
         _banks(counters),
         _arithmetic(counters),
         busiest(outcome.run),
+        _printed(outcome.run.output),
         "\n".join([*results(outcome), *hazards(outcome), _speed(outcome)]),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -97,6 +101,15 @@ def _arithmetic(counters: Counters) -> str:
         count = f"{counters.divergent_branches:,}"
         rows.append(("divergence", count, "branches that split a warp"))
     return "\n".join(f"{name:<16}{value:>16}  {note}".rstrip() for name, value, note in rows)
+
+
+def _printed(output: str) -> str:
+    """The first lines of what the kernel printed."""
+    lines = plain(output).splitlines()
+    shown = [f"  {line}" for line in lines[:_PRINTED]]
+    if len(lines) > _PRINTED:
+        shown.append(f"  ... and {len(lines) - _PRINTED:,} more lines: --json has them all")
+    return "\n".join(["printed", *shown]) if lines else ""
 
 
 def results(outcome: Outcome) -> list[str]:

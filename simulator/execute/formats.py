@@ -1,0 +1,127 @@
+"""``printf`` formats, as C and the CUDA C++ Programming Guide ("Formatted Output") have them."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+MOST_TEXT = 1 << 16
+"""A format and a string end, and a field is cut, at so many characters."""
+
+_FIELD = re.compile(r"%([-+ #0]*)(\*|\d*)(?:\.(\*|\d*))?(hh|h|ll|l|j|z|t|L)?([diouxXcsfFeEgGaAp%])")
+_BITS = {"hh": 8, "h": 16, "": 32, "L": 32}
+"""Of integers by length modifier; the others have 64."""
+_FLOATS = "fFeEgGaA"
+_SIZES = {"i": 4, "I": 4, "q": 8, "Q": 8, "d": 8}
+
+Take = Callable[[str], float]
+"""Gives the next argument, by its ``struct`` code: 4 bytes (``i``, ``I``) or 8 (``Q``, ``d``)."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A conversion: its flags, width and precision (``*``: an argument; -1: none), and kind."""
+
+    flags: str
+    width: str
+    precision: str
+    bits: int
+    kind: str
+
+    @property
+    def takes(self) -> int:
+        """How many arguments."""
+        return (self.kind != "%") + (self.width == "*") + (self.precision == "*")
+
+    def text(self, take: Take, string: Callable[[int], str]) -> str:
+        """The field with its arguments."""
+        if self.kind == "%":
+            return "%"
+        flags = self.flags
+        width = int(take("i")) if self.width == "*" else int(self.width or 0)
+        precision = int(take("i")) if self.precision == "*" else int(self.precision)
+        if width < 0:
+            flags, width = flags + "-", -width
+        value: float | str
+        if self.kind in _FLOATS:
+            value, kind = take("d"), self.kind
+            if not math.isfinite(value):
+                flags = flags.replace("0", "")
+            if kind in "aA":
+                digits, _, power = value.hex().partition("p")
+                value = f"{digits.rstrip('0').rstrip('.')}p{power}" if power else digits
+                value, kind, precision = value.upper() if kind == "A" else value, "s", -1
+        elif self.kind in "sp":
+            address, kind = int(take("Q")), "s"
+            if self.kind == "s":
+                value = string(address) if address else "(null)"
+            else:
+                value, precision = hex(address) if address else "(nil)", -1
+        elif self.kind == "c":
+            value, kind, precision = chr(int(take("I")) & 0xFF), "s", -1
+        else:
+            value, kind = self.integer(int(take("Q" if self.bits == 64 else "I"))), self.kind
+            if kind in "di":
+                kind = "d"
+            else:
+                flags = re.sub(r"[+ ]", "", flags)
+            if "#" in flags and (kind == "o" or not value):  # Python has 0o and 0x0
+                precision = max(precision, len(f"{value:o}") + 1 if kind == "o" and value else 1)
+                flags = flags.replace("#", "")
+            kind = "d" if kind == "u" else kind
+            if precision >= 0:
+                flags = flags.replace("0", "")
+        given = f".{min(precision, MOST_TEXT)}" if precision >= 0 else ""
+        return f"%{flags}{min(width, MOST_TEXT) or ''}{given}{kind}" % value
+
+    def integer(self, number: int) -> int:
+        """Its low bits, with their sign where the kind has one."""
+        number &= (1 << self.bits) - 1
+        signed = self.kind in "di" and number >> self.bits - 1
+        return number - (1 << self.bits) if signed else number
+
+
+@functools.lru_cache(maxsize=256)
+def fields(form: str) -> tuple[str | Field, ...]:
+    """A format's text and conversions; what is no conversion is text."""
+    found: list[str | Field] = []
+    end = 0
+    for match in _FIELD.finditer(form):
+        flags, width, precision, length, kind = match.groups()
+        found.append(form[end : match.start()])
+        given = "-1" if precision is None else precision or "0"
+        found.append(Field(flags, width[:9], given[:9], _BITS.get(length or "", 64), kind))
+        end = match.end()
+    return (*found, form[end:])
+
+
+def takes(form: str) -> int:
+    """How many arguments a format takes: what ``printf`` returns on a GPU."""
+    return sum(field.takes for field in fields(form) if isinstance(field, Field))
+
+
+def formatted(
+    form: str, start: int, read: Callable[[int, str], float], string: Callable[[int], str]
+) -> str:
+    """A format with its arguments, which lie one after the other, each aligned to its size.
+
+    Args:
+        form: The format.
+        start: The address of the first argument.
+        read: Gives the number at an address, by its ``struct`` code.
+        string: Gives the text at an address.
+    """
+    at = start
+
+    def take(code: str) -> float:
+        nonlocal at
+        size = _SIZES[code]
+        at = -(-at // size) * size + size
+        return read(at - size, code)
+
+    return "".join(
+        part if isinstance(part, str) else part.text(take, string) for part in fields(form)
+    )

@@ -1,0 +1,73 @@
+"""The functions of the system that PTX calls without a body: ``vprintf`` and ``__assertfail``.
+
+What they are given stands in NVIDIA's "PTX Writer's Guide to Interoperability" (System Calls).
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..compile.program import CompiledBlock
+from ..geometry import Lanes, Mask, as_mask
+from .formats import MOST_TEXT, formatted, takes
+
+if TYPE_CHECKING:
+    from .machine import Machine
+
+
+class System:
+    """Plays the system's functions for the lanes of a batch."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+
+    def print(self, block: CompiledBlock, given: tuple[Lanes, ...], lanes: Mask | None) -> None:
+        """``vprintf``: tells what each lane prints; gives the number of its arguments."""
+        machine, (form, start) = self.machine, given
+        for tell in machine.told.printed:
+            tell(machine.count(lanes)[0], self.texts(form, start, lanes))
+        if block.result < 0:
+            return
+        forms, which = np.unique(form, return_inverse=True)
+        counts = np.array([takes(self.string((0, 0, 0, 0), int(a))) for a in forms], np.int32)
+        old = machine.registers[block.result]
+        printed = counts[which].reshape(form.shape)[()]
+        machine.registers[block.result] = np.where(as_mask(lanes), printed, old)
+
+    def texts(
+        self, form: Lanes, start: Lanes, lanes: Mask | None
+    ) -> Iterator[tuple[int, int, str]]:
+        """For each lane: its block, its thread, and what it prints."""
+        g = self.machine.geometry
+        forms, starts = np.broadcast_to(form, g.shape), np.broadcast_to(start, g.shape)
+        for found in np.argwhere(np.broadcast_to(as_mask(lanes), g.shape)):
+            at: tuple[int, int, int, int] = tuple(found.tolist())
+            thread = int(g.thread_ids[(*at[:3], 0)])
+            number = functools.partial(self.number, at)
+            string = functools.partial(self.string, at)
+            text = formatted(string(int(forms[at])), int(starts[at]), number, string)
+            yield int(g.blocks[at[3]]), thread, text
+
+    def failed(self, given: tuple[Lanes, ...], lanes: Mask | None) -> str:
+        """``__assertfail``: the condition that the first of the lanes found false."""
+        shape = self.machine.geometry.shape
+        at = np.unravel_index(int(np.argmax(np.broadcast_to(as_mask(lanes), shape))), shape)
+        first = tuple(int(i) for i in at)
+        return self.string(first, int(np.broadcast_to(given[0], shape)[first]))
+
+    def number(self, lane: tuple[int, ...], address: int, code: str) -> float:
+        """A number at a generic address, as a lane sees it."""
+        size = struct.calcsize(code)
+        content = self.machine.memories.bytes_at(address, size, lane).ljust(size, b"\0")
+        value: float = struct.unpack(f"<{code}", content)[0]
+        return value
+
+    def string(self, lane: tuple[int, ...], address: int) -> str:
+        """The text at a generic address, up to its NUL, as a lane sees it."""
+        content = self.machine.memories.bytes_at(address, MOST_TEXT, lane)
+        return content.partition(b"\0")[0].decode("utf-8", "replace")

@@ -1,0 +1,48 @@
+"""What a launch prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..events import Observer
+
+MOST = 1 << 20
+"""Characters that are kept, as many as a GPU's buffer has by default (CUDA C++ Programming Guide,
+"Formatted Output": 1 MB)."""
+
+
+class Output(Observer):
+    """Collects what threads print.
+
+    Attributes:
+        parts: Block, thread and text of each call, in the order they ran.
+        lost: Calls beyond ``MOST`` characters.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[int, int, str]] = []
+        self.room = MOST
+        self.lost = 0
+
+    def printed(self, count: int, texts: Iterator[tuple[int, int, str]]) -> None:
+        """See ``Observer``."""
+        while self.room > 0 and count:
+            part = next(texts)
+            self.parts.append(part)
+            self.room -= len(part[2])
+            count -= 1
+        self.lost += count
+
+    def merge(self, other: Output) -> None:
+        """See ``Observer``."""
+        self.printed(len(other.parts), iter(other.parts))
+        self.lost += other.lost
+
+    def notes(self) -> tuple[str, ...]:
+        """What ``text`` leaves out, a sentence."""
+        what = f"{self.lost:,} more calls of printf, beyond {MOST:,} characters, are not shown"
+        return (what,) if self.lost else ()
+
+    def text(self) -> str:
+        """Block after block, thread after thread, each in its own order: under any schedule."""
+        return "".join(text for _, _, text in sorted(self.parts, key=lambda part: part[:2]))
