@@ -4,8 +4,8 @@
 ``roofline`` and ``roofline_svg`` are arithmetic and need none.
 """
 
+from .driver import DeviceError
 from .driver import release as driver_release
-from .errors import DeviceError
 from .gpus import GPUS, Gpu, UnknownGpu
 from .gpus import find as find_gpu
 from .launch import Output, available, capability, device_name, driver_version, launch, registers

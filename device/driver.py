@@ -11,7 +11,19 @@ import re
 from pathlib import Path
 from typing import Any
 
-from .errors import DeviceError
+
+class DeviceError(Exception):
+    """A driver call failed, or there is no GPU to call.
+
+    Attributes:
+        call: The driver function, such as ``cuLaunchKernel``.
+        code: The driver's name for what happened, such as ``CUDA_ERROR_ILLEGAL_ADDRESS``.
+    """
+
+    def __init__(self, message: str, call: str = "", code: str = "") -> None:
+        super().__init__(message)
+        self.call, self.code = call, code
+
 
 _FRESH = "This process cannot use the GPU any more; a fresh one can"
 _WHERE = f"run `tilescope check` to see where. {_FRESH}"

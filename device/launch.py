@@ -11,8 +11,7 @@ import numpy as np
 
 from kernels import Kernel
 
-from .driver import bindings, call, cuda_version
-from .errors import DeviceError
+from .driver import DeviceError, bindings, call, cuda_version
 from .session import Prepared, attribute, check, context, load
 
 

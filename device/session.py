@@ -13,8 +13,7 @@ from kernels import Kernel
 from kernels.arguments import Arguments, Dim3, check_shape, content, convert, dim3, write_back
 from kernels.signatures import parameter_names
 
-from .driver import bindings, call
-from .errors import DeviceError
+from .driver import DeviceError, bindings, call
 
 
 @contextlib.contextmanager

@@ -16,8 +16,8 @@ from .events import Told
 from .execute.batches import BlocksWait, Progress, batches, run_batches
 from .execute.prepare import Prepared
 from .memory.spaces import Allocation
-from .observe.instructions import InstructionCounter
 from .observe.observers import Observers
+from .observe.totals import InstructionCounter
 from .observe.trace import Trace
 from .races.accesses import Closer, LookCloser
 

@@ -20,7 +20,7 @@ from kernels import library
 from kernels.source_edit import applied, line_of
 from kernels.syntax import parse
 from simulator import Hazard
-from simulator.cures.facts import nothing_new
+from simulator.cures.proofs import nothing_new
 from tilescope.checker import Checker
 from tilescope.fix import edits
 from tilescope.target import Request, Target, resolve

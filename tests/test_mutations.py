@@ -15,7 +15,7 @@ from kernels.library import LibraryKernel
 from kernels.ptx.module import Instruction
 from simulator.compile.blocks import reachable
 from simulator.cures.ptx_edit import without_barriers
-from simulator.isa.reading import parse
+from simulator.isa import parse
 
 BUILDS = ("device", "source")
 SCHEDULES = range(20)

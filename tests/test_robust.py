@@ -186,7 +186,7 @@ import sys
 from kernels import Kernel, KernelError
 from kernels.ptx.debug_info import inlined_calls
 from kernels.signatures import kernel_names
-from simulator.isa.reading import parse
+from simulator.isa import parse
 from kernels.errors import PtxError
 endless = ".b64 -1\\n" * 200000  # a number whose last byte never comes
 inlined_calls(f".section .debug_abbrev {{{endless}}}\\n.section .debug_info {{ .b8 1 }}", {})

@@ -16,7 +16,7 @@ import simulator
 from kernels import Kernel, library
 from simulator.compile.compiler import Compiler, compile_ptx
 from simulator.compile.listing import listing
-from simulator.isa.reading import parse
+from simulator.isa import parse
 from tests import scalar_machine
 from tests.fuzz.compare import simulated
 from tests.fuzz.ptx_statements import draw

@@ -12,8 +12,7 @@ from kernels import Kernel
 from kernels.errors import SimulatorError
 from kernels.library import LibraryKernel, Size
 from simulator import Hazard, Run
-from simulator.cures.facts import nothing_new
-from simulator.cures.proofs import Trial
+from simulator.cures.proofs import Trial, nothing_new
 
 from .policy import apply
 from .target import Target

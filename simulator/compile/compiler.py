@@ -19,8 +19,7 @@ from collections.abc import Sequence
 from kernels.errors import PtxError
 from kernels.ptx.module import Function, Module, Symbol
 
-from ..isa import DTYPES, Flow
-from ..isa.reading import parse
+from ..isa import DTYPES, Flow, parse
 from ..isa.roles import CARRY, roles
 from ..memory.layout import lay_out
 from .blocks import Block, find_live, reachable, split

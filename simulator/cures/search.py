@@ -17,8 +17,7 @@ from kernels.ptx.module import Function, Instruction, Location
 from ..compile.blocks import reachable
 from ..hazards.hazard import Cure, Hazard, Source
 from ..hazards.sources import Sources
-from ..isa import Flow
-from ..isa.reading import parse
+from ..isa import Flow, parse
 from ..isa.roles import roles
 from ..run import Run
 from .proofs import Trial

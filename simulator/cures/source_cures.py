@@ -16,10 +16,9 @@ from kernels.toolkit import short_path
 
 from ..hazards.hazard import Cure, Hazard, Source
 from ..hazards.kinds import EQUAL
-from ..isa.reading import parse
-from .facts import fact
+from ..isa import parse
 from .places import Levels, barrier_edits, reads_and_writes
-from .proofs import Failed, Prover, Trial
+from .proofs import Failed, Prover, Trial, fact
 from .splits import split_edits
 from .statements import Point, Syntax
 

@@ -17,9 +17,8 @@ from ..compile.program import CompiledBlock
 from ..events import Apart
 from ..geometry import EVERY_LANE, NO_LANE, WARP, Flat, Mask, Rows, Shape, as_mask, blocks_of
 from ..isa.roles import roles
-from .arrivals import Arrivals
 from .divergence import Divergence
-from .waiting import Operands, Waiting
+from .waiting import Arrivals, Operands, Waiting
 
 if TYPE_CHECKING:
     from .machine import Machine

@@ -28,8 +28,7 @@ from .kinds import (
     Case,
     HazardKind,
 )
-from .sources import Sources
-from .who import Who
+from .sources import Sources, Who
 
 
 @dataclass

@@ -23,8 +23,7 @@ from .kinds import KINDS, UNINITIALISED, UNSET_CONSTANT, HazardKind
 from .naming import spot, variable_at
 from .parts import ROLES, VERBS
 from .races import RaceHazards
-from .sources import Sources
-from .who import Who
+from .sources import Sources, Who
 
 
 class _Key(NamedTuple):

@@ -1,10 +1,12 @@
 """The instruction table, one module a subject; importing this package fills it."""
 
+from kernels.ptx import parser
+from kernels.ptx.module import Module
 from kernels.ptx.types import DTYPES
 
 # isort: off
 # An opcode's forms are tried in this order; what is wrong is said of the first that comes nearest.
-from . import integer, products, division, carry, floating, half, special
+from . import integer, products, carry, floating, half, special
 from . import bits, compare, control, convert, later, logic, matrix, movement, moves, warp, windows
 
 # isort: on
@@ -12,6 +14,17 @@ from .table import TABLE, Flow, Op, Row, Unsupported, same
 
 __all__ = [
     "DTYPES", "TABLE", "Flow", "Op", "Row", "Unsupported", "bits", "carry", "compare",
-    "control", "convert", "division", "floating", "half", "integer", "later", "logic", "matrix",
-    "movement", "moves", "products", "same", "special", "warp", "windows",
+    "control", "convert", "floating", "half", "integer", "later", "logic", "matrix", "movement",
+    "moves", "parse", "products", "same", "special", "warp", "windows",
 ]  # fmt: skip
+
+_KNOWN = frozenset(opcode for opcode, rows in TABLE.items() if any(row.forms for row in rows))
+
+
+def parse(text: str) -> Module:
+    """Parse a PTX text; an opcode without a row is refused when a kernel reaches it, by its name.
+
+    Raises:
+        PtxError: Naming the PTX line.
+    """
+    return parser.parse(text, _KNOWN)

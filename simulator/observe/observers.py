@@ -1,4 +1,7 @@
-"""Who watches a launch: its counters, the checks that were asked for, and its trace."""
+"""Who watches a launch: its counters, the checks that were asked for, and its trace.
+
+Two checks have nothing to work out, and stand here: what they are told of is a hazard.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,46 @@ from collections.abc import Collection
 from kernels.errors import LaunchError
 
 from ..analysis.steering import Steering
-from ..events import Observer, Told
+from ..events import Apart, Observer, Told
 from ..execute.prepare import Prepared
 from ..hazards.findings import Findings
 from ..hazards.kinds import CHECKS
 from ..hazards.naming import variable_at
 from ..hazards.races import RaceHazards
 from ..hazards.sources import Sources
+from ..memory.event import BadAccess
 from ..memory.spaces import Allocation
 from ..races.accesses import Closer
 from ..races.book import RaceBook
 from ..races.detector import RaceCheck
 from ..races.program_order import ProgramOrder
-from .checks import BarrierCheck, MemoryCheck
 from .counters import TrafficCounter
-from .instructions import InstructionCounter
 from .output import Output
+from .totals import InstructionCounter
 from .trace import Trace
 from .uninitialised import ConstantCheck, GlobalCheck, LocalCheck
+
+
+class MemoryCheck(Observer):
+    """Accesses out of bounds, misaligned, of another address space, to what is read-only."""
+
+    def __init__(self, findings: Findings) -> None:
+        self.findings = findings
+
+    def bad_access(self, bad: BadAccess) -> None:
+        """See ``Observer``."""
+        self.findings.memory(*bad)
+
+
+class BarrierCheck(Observer):
+    """Barriers that the threads of a block do not come to together."""
+
+    def __init__(self, findings: Findings) -> None:
+        self.findings = findings
+
+    def apart(self, apart: Apart) -> None:
+        """See ``Observer``."""
+        self.findings.control.apart(apart)
 
 
 class Observers:

@@ -1,4 +1,4 @@
-"""Counters of a launch and of each source line, from what was counted while it ran."""
+"""Counters of a launch and of each source line: which instructions ran, and all that it cost."""
 
 from __future__ import annotations
 
@@ -10,10 +10,61 @@ from kernels.ptx.module import Instruction
 from kernels.toolkit import short_path
 
 from ..compile.program import Arithmetic, CompiledBlock
+from ..events import Observer
+from ..geometry import Geometry, Mask
 from ..hazards.sources import Sources
 from ..memory.site import Site
 from .counters import Traffic, TrafficCounter
-from .instructions import InstructionCounter
+
+
+class InstructionCounter(Observer):
+    """Counts what runs.
+
+    Args:
+        blocks: How many basic blocks there are; ``arithmetic``: floating-point instructions.
+
+    Attributes:
+        threads, warps: That executed each basic block, by its number.
+        guarded: Threads that executed each guarded floating-point instruction, by its tally.
+        divergent_branches: Warps that a branch sent both ways; ``barriers``: that barriers let go.
+    """
+
+    def __init__(self, blocks: int, arithmetic: int) -> None:
+        self.threads, self.warps = [0] * blocks, [0] * blocks
+        self.guarded = [0] * arithmetic
+        self.divergent_branches = self.barriers = 0
+        self.geometry: Geometry
+
+    def start(self, geometry: Geometry) -> None:
+        """See ``Observer``."""
+        self.geometry = geometry
+
+    def ran(self, block: int, threads: int, warps: int) -> None:
+        """See ``Observer``."""
+        self.threads[block] += threads
+        self.warps[block] += warps
+
+    def arithmetic(self, number: int, lanes: Mask | None) -> None:
+        """See ``Observer``."""
+        self.guarded[number] += self.geometry.active(lanes)[0]
+
+    def diverged(self, warps: int) -> None:
+        """See ``Observer``."""
+        self.divergent_branches += warps
+
+    def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
+        """See ``Observer``."""
+        self.barriers += warps
+
+    def merge(self, other: InstructionCounter) -> None:
+        """See ``Observer``."""
+        for mine, theirs in (
+            (self.threads, other.threads), (self.warps, other.warps), (self.guarded, other.guarded),
+        ):  # fmt: skip
+            mine[:] = [a + b for a, b in zip(mine, theirs, strict=True)]
+        self.divergent_branches += other.divergent_branches
+        self.barriers += other.barriers
+
 
 _SPACES = ("global", "shared", "local", "const")
 _OPERATIONS = ("load", "store", "atomic")

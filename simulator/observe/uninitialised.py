@@ -7,7 +7,7 @@ import numpy as np
 from ..events import Observer
 from ..geometry import Geometry, Mask
 from ..hazards.findings import Findings
-from ..hazards.who import Who
+from ..hazards.sources import Who
 from ..memory.event import Event
 from ..memory.site import Site
 from ..memory.spaces import Allocation, ColumnMemory

@@ -20,12 +20,10 @@ from ..memory.event import Event
 from ..memory.spaces import Allocation
 from .accesses import SHARED, Accesses, Closer, LookCloser, flatten
 from .book import RaceBook
-from .exact import ExactLook
+from .exact import ExactLook, find_between
 from .happens_before import HappensBefore
 from .intervals import Intervals
-from .merging import find_between
-from .owners import Owners
-from .quick import QuickLook
+from .quick import Owners, QuickLook
 from .releases import Releases
 from .shadow import Shadow
 from .unwritten import Report, Unwritten

@@ -1,4 +1,8 @@
-"""The exact look: lanes held against the table of who accessed each location before."""
+"""The exact look: lanes held against the table of who accessed each location before.
+
+And two such tables, of blocks that were watched apart, held against each other: their blocks
+hand nothing on to each other, so no access of the one is ordered to the other's.
+"""
 
 from __future__ import annotations
 
@@ -169,3 +173,40 @@ class ExactLook:
         for lock, time, raced in self.doubts:
             if self.releases.let_go_unfenced(lock, time):
                 self.book.add(*raced)
+
+
+def find_between(look: ExactLook, first: Shadow, second: Shadow, home: Allocation) -> None:
+    """Write down the races of what a table remembers with what another one does."""
+    g = look.geometry
+    for later in second.histories.values():
+        for earlier, how in first.against(later.site):
+            if how == "volatile" and look.polled(later.site, earlier.site):
+                continue
+            race = Race(
+                earlier.site, later.site, "global", home, look.granule, how, "block",
+                g.threads, g.columns,
+            )  # fmt: skip
+            if not look.book.full(race):
+                _write_down(look.book, race, first, earlier, later)
+
+
+def _write_down(
+    book: RaceBook, race: Race, first: Shadow, earlier: History, later: History
+) -> None:
+    place, thread = np.divmod(later.keys, first.threads)
+    for conflict in first.races(earlier, place, thread, _unordered, "block"):
+        unequal, quiet = compare(conflict, earlier, later.site, earlier.site, later.values, "block")
+        if later.values is not None:  # the last that each thread left, of several perhaps
+            varied = later.varied_far[conflict.lane]
+            unequal = unequal | varied
+            again = conflict.some(quiet & varied)
+            if len(again.lane):
+                some = np.zeros(len(again.lane), bool)
+                book.add(race, again, ~some, some)
+        book.add(race, conflict, unequal, quiet)
+        if book.full(race):
+            break
+
+
+def _unordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
+    return np.zeros(len(time), bool)

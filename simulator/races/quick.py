@@ -1,13 +1,112 @@
-"""The quick look at global arrays: most are used in one way only, and cannot race."""
+"""The quick looks at global arrays, which spare most of them the exact table.
+
+Most are used in one way only, and cannot race. Of those that are read and written: which
+locations does more than one thread access? A dense table, one number a location. What one
+thread alone touches, what is only read, and what only atomics touch cannot race; the rest is
+contested, and gets the exact table.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..geometry import Flat, Geometry
+from ..geometry import Addresses, Flat, Geometry, Lanes, Mask
 from ..memory.event import Event
+from ..memory.site import Site
 from .accesses import LookCloser, flatten
-from .owners import all_different
+
+_READERS, _CONTESTED, _STRONG = -1, -2, -10
+
+
+class Owners:
+    """The owners of one array's locations.
+
+    Args:
+        size: Locations of the array.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.owner = np.zeros(size, np.int64)
+        self.written = np.zeros(size, bool)
+        self._last: dict[int, tuple[Addresses, Mask | None]] = {}
+
+    def forget(self) -> None:
+        """Other threads come: what they do is new."""
+        self._last.clear()
+
+    def seen(self, event: Event) -> bool:
+        """Whether an instruction does what it did last time: nothing new to be learnt."""
+        if event.repeated:
+            return True
+        last = self._last.get(event.site.number)
+        self._last[event.site.number] = (event.address, event.mask)
+        return last is not None and _same(last[0], event.address) and _same(last[1], event.mask)
+
+    def access(self, site: Site, place: Flat, thread: Flat) -> None:
+        """Lanes access a location each."""
+        owner = self.owner
+        mine = thread + 1
+        state = owner[place]
+        if site.strong and not site.volatile and not site.narrow:
+            code = _STRONG - site.size
+            owner[place[state == 0]] = code
+            bad = (state != 0) & (state != code) & (state != mine)
+            self._contest(place[bad])
+            if site.access != "load":
+                self.written[place[state > 0]] = True
+            return
+        free = state == 0
+        if free.any():
+            owner[place[free]] = mine[free]
+            state = owner[place]
+        other = state != mine
+        if site.access == "load":
+            if other.any():
+                at = place[other]
+                shared = (state[other] == _READERS) | ((state[other] > 0) & ~self.written[at])
+                owner[at[shared]] = _READERS
+                self._contest(at[~shared])
+            return
+        self.written[place] = True
+        if other.any():
+            self._contest(place[other])
+
+    def merge(self, other: Owners) -> None:
+        """Take over the owners that other threads' accesses gave."""
+        mine, theirs = self.owner, other.owner
+        read = [(o.owner == _READERS) | ((o.owner > 0) & ~o.written) for o in (self, other)]
+        both = np.where(read[0] & read[1], _READERS, _CONTESTED)
+        both = np.where((mine == theirs) & (mine < 0), mine, both)
+        self.owner = np.where(mine == 0, theirs, np.where(theirs == 0, mine, both))
+        self.written |= other.written
+
+    def _contest(self, place: Flat) -> None:
+        self.owner[place] = _CONTESTED
+
+    @property
+    def contested(self) -> Flat:
+        """Which locations need the exact table, bools."""
+        return np.equal(self.owner, _CONTESTED)
+
+
+def _same(one: Lanes | None, other: Lanes | None) -> bool:
+    if one is other:
+        return True
+    if one is None or other is None:
+        return False
+    return bool(one.shape == other.shape and np.array_equal(one, other))
+
+
+def all_different(places: Flat, size: int) -> bool:
+    """Whether no two of some locations, below ``size``, are the same."""
+    if len(places) < 2:
+        return True
+    if (np.diff(places) > 0).all():
+        return True
+    mark = np.empty(size, np.int32)
+    number = np.arange(len(places), dtype=np.int32)
+    mark[places] = number
+    return bool((mark[places] == number).all())
 
 
 class QuickLook:

@@ -17,9 +17,8 @@ from collections.abc import Iterator, Sequence
 
 from kernels.errors import PtxError
 from simulator.compile.compiler import Compiler
-from simulator.isa import TABLE, Flow
+from simulator.isa import TABLE, Flow, parse
 from simulator.isa.grammar import Form, form
-from simulator.isa.reading import parse
 
 from . import ptxas
 from .report import Difference, Report, seeds

@@ -13,8 +13,7 @@ import test_atomics
 import test_control
 import test_memory
 
-from simulator.isa import TABLE, Row, moves
-from simulator.isa.reading import parse
+from simulator.isa import TABLE, Row, moves, parse
 from simulator.isa.roles import roles
 
 from .harness import kernel

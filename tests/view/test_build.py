@@ -15,7 +15,7 @@ from simulator.observe.trace import Trace
 from tilescope.cli import main
 from tilescope.view import Story, page
 from tilescope.view import bundle as bundling
-from tilescope.view.addresses import address_arithmetic
+from tilescope.view.describe import address_arithmetic
 from tilescope.view.extents import extents, kind
 from tilescope.view.pool import Pool, shrink
 

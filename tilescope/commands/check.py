@@ -16,8 +16,7 @@ from ..output import write_json
 from ..policy import CHOICES, Policy
 from ..sarif import sarif
 from ..target import Request, is_file, resolve
-from ..text.demonstration import demonstration
-from ..text.findings import findings, refusals
+from ..text.findings import demonstration, findings, refusals
 from ..text.layout import display_path
 
 _MOST = 20

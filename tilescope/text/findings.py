@@ -1,4 +1,4 @@
-"""The report of a check."""
+"""The report of a check, and of ``--demonstrate``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import textwrap
 from simulator import CHECKS, Hazard
 
 from ..checker import Verdict
-from .layout import WIDTH, shape
+from ..demonstrate import SCHEDULES, Difference
+from .layout import WIDTH, percent, shape
 
 
 def findings(verdict: Verdict, most: int) -> str:
@@ -122,3 +123,35 @@ def count(number: int, noun: str) -> str:
 def wrapped(text: str) -> str:
     """The text in lines of 80 columns."""
     return "\n".join(textwrap.wrap(text, WIDTH, subsequent_indent="  "))
+
+
+_TRIED = f"{len(SCHEDULES)} schedules (lockstep, warps, reverse, seeds 0 to {SCHEDULES[-1]})"
+
+
+def demonstration(difference: Difference | None, racy: bool) -> str:
+    """What ``--demonstrate`` has to say."""
+    if difference is None:
+        text = f"demonstration: the same bits under {_TRIED}"
+        if racy:
+            text += "; the race is there nevertheless: no schedule tried here shows it"
+        return wrapped(text)
+    d = difference
+    place = f"{d.array}[{', '.join(str(i) for i in d.index)}]"
+    width = max(len(d.first), len(d.second), len("reference"))
+    lines = [f"demonstration, {d.build} build: {place} depends on the schedule"]
+    if d.first == "reference":
+        lines = [f"demonstration, {d.build} build: {place} is wrong under {d.second}"]
+    lines.append(f"  {d.first:<{width}}  {d.values[0]}")
+    lines.append(f"  {d.second:<{width}}  {d.values[1]}")
+    if d.reference is not None and d.first != "reference":
+        lines.append(f"  {'reference':<{width}}  {d.reference}")
+    share = percent(d.count / d.elements)
+    lines.append(f"  {d.count:,} of {d.elements:,} elements differ ({share})")
+    if not racy and d.first != "reference":
+        lines.append(
+            wrapped(
+                "  no race was found: the order of floating-point atomics, perhaps, which "
+                "no barrier fixes"
+            )
+        )
+    return "\n".join(lines)

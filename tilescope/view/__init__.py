@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .notebook import Shown, show
-from .page import NoTrace, Story, page
+from .page import NoTrace, Shown, Story, page, show
 
 __all__ = ["NoTrace", "Shown", "Story", "page", "show"]

@@ -1,15 +1,19 @@
-"""What the page says of a run besides its steps: source, PTX, arrays, counters, hazards."""
+"""What the page says of a run besides its steps: source, arrays, counters, hazards, limits."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from device.gpus import GPUS
+from device.occupancy import occupancy
+from device.roofline import roofline
 from kernels.ptx.module import Function, Imm, Instruction, Reg
 from kernels.ptx.names import variable_name
 from kernels.toolkit import short_path
@@ -18,10 +22,10 @@ from simulator.compile.blocks import reachable
 from simulator.compile.listing import operand_text
 from simulator.compile.program import Watched
 from simulator.hazards.hazard import Hazard
-from simulator.isa.roles import roles
+from simulator.isa import Flow
+from simulator.isa.roles import Roles, roles
 from simulator.observe.trace import ArrayMap, Trace
 
-from .addresses import address_arithmetic
 from .extents import extents, kind
 from .pool import Pool
 
@@ -213,3 +217,68 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     return value
+
+
+def address_arithmetic(trace: Trace) -> set[int]:
+    """PTX lines of the instructions whose results are used as addresses alone."""
+    found: set[int] = set()
+    for function in reachable(trace.program.module, trace.kernel.entry):
+        values: list[tuple[int, Roles]] = []
+        plain: set[str] = set()
+        bases: set[str] = set()
+        for ins in function.body:
+            role = roles(ins)
+            if role.row.memory:
+                bases.add(role.base)
+                plain |= set(role.reads) - {role.base}
+            elif role.writes and role.flow is Flow.NEXT:
+                values.append((ins.line, role))
+            else:
+                plain |= set(role.reads)
+        _spread(values, plain)
+        for line, role in values:
+            if plain.isdisjoint(role.writes) and _leads(role.writes, bases, values):
+                found.add(line)
+    return found
+
+
+def _spread(values: list[tuple[int, Roles]], plain: set[str]) -> None:
+    """What a value is computed from is a value."""
+    size = -1
+    while size != len(plain):
+        size = len(plain)
+        for _, role in values:
+            if not plain.isdisjoint(role.writes):
+                plain |= set(role.reads)
+
+
+def _leads(writes: Sequence[str], bases: set[str], values: list[tuple[int, Roles]]) -> bool:
+    """Whether an address comes of it in the end; otherwise nothing does."""
+    reached = set(writes)
+    size = -1
+    while size != len(reached):
+        size = len(reached)
+        for _, role in values:
+            if not reached.isdisjoint(role.reads):
+                reached |= set(role.writes)
+    return bool(reached & bases)
+
+
+def limits(run: Run) -> list[dict[str, Any]]:
+    """One entry a GPU. Registers a thread are the driver's business: that limit stays open."""
+    trace = run.trace
+    assert trace is not None
+    arrays = [item.before for item in trace.maps.values() if item.argument]
+    threads = run.block[0] * run.block[1] * run.block[2]
+    found = []
+    for gpu in GPUS.values():
+        held = occupancy(gpu, threads, None, run.shared_bytes)
+        found.append(
+            {
+                "name": gpu.name,
+                "sms": gpu.sms,
+                "roofline": roofline(gpu, run.counters, arrays).to_dict(),
+                "occupancy": held.to_dict() | {"most_warps": held.most_warps},
+            }
+        )
+    return found

@@ -1,12 +1,14 @@
-"""The page: one HTML file with everything in it that a run's trace says."""
+"""The page: one HTML file with everything in it that a run's trace says; inline in notebooks."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -20,7 +22,6 @@ from .. import version
 from . import describe
 from .bundle import bundle, styles
 from .events import FIELDS, pack_batch
-from .limits import limits
 from .pool import Pool
 
 BUDGET = 1_650_000
@@ -182,5 +183,41 @@ def _described(story: Story, pool: Pool) -> dict[str, Any]:
         "ptx": text.ptx,
         "arrays": describe.arrays(trace, pool, total <= _VALUES),
         "shared": describe.shared(trace, run.shared_bytes),
-        "limits": limits(run),
+        "limits": describe.limits(run),
     }  # fmt: skip
+
+
+_HEIGHT = 920
+
+
+class Shown:
+    """A run's page: notebooks draw it, ``save`` writes it to a file."""
+
+    def __init__(self, content: str) -> None:
+        self.content = content
+
+    def save(self, file: str | Path) -> Path:
+        """Write the page to a file that any browser opens."""
+        path = Path(file)
+        path.write_text(self.content, encoding="utf-8")
+        return path
+
+    def _repr_html_(self) -> str:
+        """What Jupyter draws: the page in a frame of its own."""
+        text = html.escape(self.content)
+        return (
+            f'<iframe srcdoc="{text}" title="tilescope" '
+            f'style="width:100%;height:{_HEIGHT}px;border:0"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"<page of {len(self.content):,} characters; .save(file) writes it>"
+
+
+def show(*runs: Run) -> Shown:
+    """The page of one run, or of several beside each other.
+
+    Raises:
+        NoTrace: A run was launched without ``trace=True``.
+    """
+    return Shown(page([Story(run) for run in runs]))

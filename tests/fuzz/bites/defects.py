@@ -171,7 +171,7 @@ BITES = (
         "cuda",
         (
             (
-                "simulator/isa/division.py",
+                "simulator/isa/products.py",
                 "np.where((a < 0) != (b < 0), -quotient, quotient)",
                 "np.where((a < 0) != (b < 0), -quotient - 1, quotient)",
             ),
