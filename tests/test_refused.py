@@ -80,6 +80,11 @@ NOT_PTX = [
     ("mov.u16 %h1, %laneid;", "mov.u16", "%laneid"),
     ("setp.lt.u32 _|_, %r1, %r2;", "setp.lt.u32", "'_|_'"),
     (".param .b32 q; @%p1 st.param.b32 [q], %r1;", "st.param.b32", "'q' is a call's parameter"),
+    (".param .b64 q; mov.b64 %rd3, q;", "mov.b64", "'q' is a call's parameter"),
+    ("set.eq.and.bf16.u32 %h1, %r1, %r2, 1;", "set.eq.and.bf16.u32", "the constant 1"),
+    ("cvt.f32.bf16 %rd3, %h1;", "cvt.f32.bf16", "'%rd3' is .b64, not .f32"),
+    ("cvt.rn.bf16.f32 %h1, %rd1;", "cvt.rn.bf16.f32", "'%rd1' is .b64, not .f32"),
+    ("cvt.pack.sat.u16.s32 %f1, %r1, %r2;", "cvt.pack.sat.u16.s32", "'%f1' is .f32"),
     ("prmx.b32 %r3, %r1, %r2, %r2;", "prmx.b32", "no instruction"),
 ]
 
@@ -123,6 +128,11 @@ LATER = [
     ("mbarrier.init.shared.b64 [%r1], 1;", "mbarrier"),
     ("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {%r3};", "tensor cores"),
     ("alloca.u64 %rd3, 16;", "stack allocation"),
+    (
+        ".param .b32 q; call f, (q); ret; } .func f(.param .b32 in) { .reg .b64 %rd<4>; "
+        ".reg .b32 %r<4>; mov.b64 %rd1, in;",
+        "the address of a function's parameter",
+    ),
     ("{ proto: .callprototype _ (); call %rd1, proto; }", "indirect call"),
 ]
 

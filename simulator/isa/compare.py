@@ -137,12 +137,15 @@ _TRUE = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}
 @row(
     "set", section=SECTION,
     forms=_combined(f"""
-        eq|ne .u32|s32|f32|f16|bf16 .b16|b32|b64 : t0 = t t
-        {_SIGNED} .u32|s32|f32|f16|bf16 .s16|s32|s64 : t0 = t t
-        {_UNSIGNED} .u32|s32|f32|f16|bf16 .u16|u32|u64 : t0 = t t
+        eq|ne .u32|s32|f32|f16 .b16|b32|b64 : t0 = t t
+        eq|ne .bf16 .b16|b32|b64 : t0 = t t
+        {_SIGNED} .u32|s32|f32|f16 .s16|s32|s64 : t0 = t t
+        {_SIGNED} .bf16 .s16|s32|s64 : t0 = t t
+        {_UNSIGNED} .u32|s32|f32|f16 .u16|u32|u64 : t0 = t t
+        {_UNSIGNED} .bf16 .u16|u32|u64 : t0 = t t
         {_FLOATS} ftz? .u32|s32|f32|f16 .f32 : t0 = t t
-        {_FLOATS} .bf16 .f32|f16|bf16 : t0 = t t
-        {_FLOATS} .u32|s32|f32|f16|bf16 .f64 : t0 = t t
+        {_FLOATS} .bf16 .f32|f16|bf16|f64 : t0 = t t
+        {_FLOATS} .u32|s32|f32|f16 .f64 : t0 = t t
         {_FLOATS} ftz? .u32|s32|u16|s16|f16 .f16 : t0 = t t
         {_FLOATS} .u32|s32|u16|s16 .bf16 : t0 = t t
     """) + f"""

@@ -141,6 +141,11 @@ def _names(ins: Instruction, operand: Operand | None, function: Function, module
             raise Wrong(f"{operand.name!r} is not declared")
         if space == "texture":
             raise NotYet("textures and surfaces")
+        if space == "param" and operand.name in function.variables:
+            raise Wrong(f"{operand.name.split('#')[0]!r} is a call's parameter: it has no address")
+        given = () if function.is_entry else (*function.params, *function.results)
+        if any(p.name == operand.name and not p.is_struct for p in given):
+            raise NotYet("the address of a function's parameter")
         narrow = ins.opcode == "mov" and ins.types[-1] in ("b32", "u32", "s32")
         if space == "global" and narrow and not operand.offset:
             raise Wrong(f"{operand.name!r} has an address of 64 bits")
