@@ -125,16 +125,16 @@ class Emitter:
                 if reduction:
                     self.emit(f"R[{reduction[1]}] = v", indent)
                 following = str(block.follow)
-            case End(kind="switch"):
+            case End(how="switch"):
                 following = (
                     f"{block.targets}[min(max(int({sources}), 0), {len(block.targets) - 1})]"
                 )
-            case End(kind="call"):
+            case End(how="call"):
                 self.emit(f"R[{end.return_register}] = np.int32({block.follow})", indent)
                 following = str(end.call_entry)
-            case End(kind="return"):
+            case End(how="return"):
                 following = f"int(R[{end.return_register}])"
-            case End(kind="exit"):
+            case End(how="exit"):
                 following = str(EXIT)
             case _:
                 following = str(block.targets[0] if block.targets else block.follow)

@@ -144,18 +144,18 @@ class Compiler:
         owner, name = self.aliases[function.name].get(name, (function.name, name))
         key = (owner, name)
         if key not in self.registers:
-            kind = self.declared(self.module.functions[owner], name)
-            self.registers[key] = Register(len(self.registers), _REGISTER_CARRIERS[kind])
+            type = self.declared(self.module.functions[owner], name)
+            self.registers[key] = Register(len(self.registers), _REGISTER_CARRIERS[type])
         return self.registers[key]
 
     def declared(self, home: Function, name: str) -> str:
         """The type of a register, a parameter, or what stands for one."""
-        kind = home.registers.get(name) or {CARRY: "pred", RETURN: "u32"}.get(name)
-        if not kind:
+        type = home.registers.get(name) or {CARRY: "pred", RETURN: "u32"}.get(name)
+        if not type:
             params = {p.name: p.type for p in (*home.params, *home.results)}
             variable = home.variables.get(name)
             passed = variable.type if variable and variable.space == "param" else ""
-            kind = params.get(name, passed)
-        if not kind:
+            type = params.get(name, passed)
+        if not type:
             raise PtxError(f"the register {name!r} is not declared in {home.name}")
-        return kind
+        return type

@@ -161,13 +161,13 @@ class Emitter:
 
     def assign(self, target: Target, expression: str) -> None:
         """Write a result."""
-        register, kind = target.register, target.type
+        register, type = target.register, target.type
         if self.checked:
             result = self.fresh()
             self.emit(f"{result} = {expression}")
-            self.expect(result, kind)
+            self.expect(result, type)
             expression = result
-        expression = _extended(expression, kind, register.carrier)
+        expression = _extended(expression, type, register.carrier)
         if target.under:
             under = self.source(target.under)
             expression = f"choose({under}, {expression}, {self.read(register)})"
@@ -195,10 +195,10 @@ class Emitter:
                 rest.append((target, names[-1]))
         return ", ".join(names), rest
 
-    def expect(self, name: str, kind: str) -> None:
+    def expect(self, name: str, type: str) -> None:
         """Where writes are checked, hold a value to the dtype of a type."""
         if self.checked:
-            self.emit(f"expect({name}, t_{kind})")
+            self.emit(f"expect({name}, t_{type})")
 
     # -- steps ------------------------------------------------------------------
 
@@ -254,43 +254,43 @@ class Emitter:
         elif isinstance(step, System):
             self.body.returns = f"({', '.join([guard, *sources])},)"
         else:
-            self.body.returns = sources[0] if step.kind == "switch" else guard
+            self.body.returns = sources[0] if step.how == "switch" else guard
 
 
-def _same(kind: str, register: Register | Temporary) -> bool:
-    return bool(DTYPES[kind] == DTYPES[register.carrier])
+def _same(type: str, register: Register | Temporary) -> bool:
+    return bool(DTYPES[type] == DTYPES[register.carrier])
 
 
-def _cast(name: str, carrier: str, kind: str) -> str:
+def _cast(name: str, carrier: str, type: str) -> str:
     """A value of its carrier's type as one of another type."""
-    have, want = DTYPES[carrier], DTYPES[kind]
+    have, want = DTYPES[carrier], DTYPES[type]
     if have == want:
         return name
     if have.itemsize == want.itemsize:
-        return f"{name}.view(t_{kind})"
+        return f"{name}.view(t_{type})"
     if have.itemsize < want.itemsize:  # an address
-        return f"{name}.astype(t_{kind})"
+        return f"{name}.astype(t_{type})"
     integer = name if have.kind in "iu" else f"{name}.view(t_s{have.itemsize * 8})"
-    return f"low({integer}, t_{kind})"
+    return f"low({integer}, t_{type})"
 
 
-def _extended(expression: str, kind: str, carrier: str) -> str:
+def _extended(expression: str, type: str, carrier: str) -> str:
     """A result of a type as its register's carrier holds it."""
-    have, want = DTYPES[kind], DTYPES[carrier]
+    have, want = DTYPES[type], DTYPES[carrier]
     if have == want:
         return expression
     if have.itemsize == want.itemsize:
         return f"{expression}.view(t_{carrier})"
     # Loads and conversions extend: signed types by sign, all others by zeros.
-    if not kind.startswith("s"):
+    if not type.startswith("s"):
         expression = f"{expression}.view(t_u{have.itemsize * 8})"
     expression = f"{expression}.astype(t_s{want.itemsize * 8})"
     return f"{expression}.view(t_{carrier})" if want.kind == "f" else expression
 
 
-def parameter_name(offset: int, kind: str) -> str:
+def parameter_name(offset: int, type: str) -> str:
     """The name of a piece of the kernel's parameters."""
-    return f"p{offset}_{kind}"
+    return f"p{offset}_{type}"
 
 
 def place(ins: Instruction) -> str:

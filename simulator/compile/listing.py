@@ -51,7 +51,7 @@ def _block(block: CompiledBlock) -> list[str]:
         word = "warp" if isinstance(step, WarpCompute) else type(step).__name__.lower()
         lines.append(_line(step.instruction, word, _told(step)))
     if lowered.end:
-        lines.append(_line(lowered.end.instruction, lowered.end.kind, _told(lowered.end)))
+        lines.append(_line(lowered.end.instruction, lowered.end.how, _told(lowered.end)))
     return lines
 
 
@@ -68,15 +68,15 @@ def _told(step: Step) -> str:
             offset = f"{site.offset:+}" if site.offset else ""
             where = f"[{_value(base.value)}{offset}]"
             vector = f".v{site.count}" if site.count > 1 else ""
-            kind = f"{site.access}_{site.number} {site.space}{vector}.{site.type} {where}"
-            text = f"{kind}, {sources}" if sources else kind
+            told = f"{site.access}_{site.number} {site.space}{vector}.{site.type} {where}"
+            text = f"{told}, {sources}" if sources else told
         case Compute():
             text = f"{step.instruction.name} {sources}"
         case Fence(wide=wide):
             text = "of the device" if wide else "of the block"
         case Barrier(reduction=(how, number)):
             text = f"{sources}: {how} in r{number}"
-        case End(kind="call", call_entry=entry):
+        case End(how="call", call_entry=entry):
             text = f"block {entry}"
         case _:
             text = sources
@@ -98,9 +98,9 @@ def _target(target: Target | None) -> str:
     return f"{_value(target.register)}{_as(target.register.carrier, target.type)}"
 
 
-def _as(carrier: str, kind: str) -> str:
+def _as(carrier: str, type: str) -> str:
     """The type, where it is not what the register holds."""
-    return "" if DTYPES[carrier] == DTYPES[kind] else f":{kind}"
+    return "" if DTYPES[carrier] == DTYPES[type] else f":{type}"
 
 
 def _value(value: Value) -> str:

@@ -110,13 +110,13 @@ class Lowering(Operands):
 
     def access(self, ins: Instruction, role: Roles) -> Step:
         """A load, store or atomic at its site."""
-        kind, sites = role.row.memory, self.owner.result.sites
-        site = make_site(ins, len(sites), kind, self.function, self.block.number)
+        access, sites = role.row.memory, self.owner.result.sites
+        site = make_site(ins, len(sites), access, self.function, self.block.number)
         sites.append(site)
         base = self.base(role, site)
-        if kind == "load" and len(role.results) != site.count:
+        if access == "load" and len(role.results) != site.count:
             raise Unsupported("a vector of another length than its destination")
-        if kind == "store" and len(role.sources) != site.count:
+        if access == "store" and len(role.sources) != site.count:
             raise Unsupported("a vector of another length than its source")
         sources = tuple(self.source(item, site.type) for item in role.sources)
         targets = tuple(self.target(item, site.type) for item in role.results)
@@ -172,7 +172,7 @@ class Lowering(Operands):
         name, load = role.parameter, role.row.memory == "load"
         operands = role.results if load else role.sources
         offset = role.address.offset if role.address else 0
-        kind = ins.types[-1]
+        type = ins.types[-1]
         params = {p.name: p for p in self.function.params} if self.function.is_entry else {}
         if name in params:
             if not load:
@@ -189,15 +189,15 @@ class Lowering(Operands):
         if len(operands) > 1 or offset:
             raise Unsupported("part of a scalar parameter")
         source, target = (Reg(name), operands[0]) if load else (operands[0], Reg(name))
-        moved = (self.target(target, kind),), (self.source(source, kind),)
+        moved = (self.target(target, type),), (self.source(source, type),)
         return [Move(ins, self.guard(ins.guard), *moved)]
 
     def load_parameter(
         self, ins: Instruction, into: tuple[Operand | None, ...], start: int
     ) -> list[Step]:
         """A kernel parameter: constants of the launch."""
-        kind = ins.types[-1]
-        size = DTYPES[kind].itemsize
+        type = ins.types[-1]
+        size = DTYPES[type].itemsize
         guard = self.guard(ins.guard)
         last = self.function.params[-1]
         steps: list[Step] = []
@@ -205,9 +205,9 @@ class Lowering(Operands):
             at = start + i * size
             if not 0 <= at <= last.offset + last.nbytes - size:
                 raise invalid(ins, "an address outside the kernel's parameters")
-            self.owner.result.params[at, kind] = None
-            source = Source(Parameter(at, kind), kind)
-            steps.append(Move(ins, guard, (self.target(item, kind),), (source,)))
+            self.owner.result.params[at, type] = None
+            source = Source(Parameter(at, type), type)
+            steps.append(Move(ins, guard, (self.target(item, type),), (source,)))
         return steps
 
     # -- gates and ends ---------------------------------------------------------
@@ -232,20 +232,20 @@ class Lowering(Operands):
         if flow is Flow.SWITCH:
             if guard:
                 raise Unsupported("a guard")
-            return End(ins, None, (), (self.source(role.sources[0], "b32"),), kind="switch")
+            return End(ins, None, (), (self.source(role.sources[0], "b32"),), how="switch")
         if flow is Flow.CALL:
             if guard:
                 raise Unsupported("a guarded call")
             callee = ins.targets[0]
             register = self.owner.register(self.owner.module.functions[callee], RETURN)
             entry, back = self.owner.entries[callee], register.number
-            return End(ins, None, kind="call", call_entry=entry, return_register=back)
+            return End(ins, None, how="call", call_entry=entry, return_register=back)
         if flow is Flow.BARRIER:
             return self.barrier(ins, role, guard)
         if flow is Flow.RETURN and not self.function.is_entry:
-            return End(ins, guard, kind="return", return_register=self.register(RETURN).number)
-        kind = "goto" if flow is Flow.BRANCH and not guard else _ENDS[flow]
-        return End(ins, guard, kind=kind)
+            return End(ins, guard, how="return", return_register=self.register(RETURN).number)
+        how = "goto" if flow is Flow.BRANCH and not guard else _ENDS[flow]
+        return End(ins, guard, how=how)
 
     def system(self, ins: Instruction, guard: Source | None) -> System:
         """A call of a function of the system, whose parameters are registers."""
@@ -271,7 +271,5 @@ class Lowering(Operands):
         zero = Source(Constant(np.int32(0)), "b32")
         given = (role.operand("bar"), role.operand("threads"))
         numbers = (zero if operand is None else self.source(operand, "b32") for operand in given)
-        waits = role.row.waits == "block"
-        return Barrier(
-            ins, guard, (), (*numbers, *predicate), reduction=reduction, waits=waits
-        )  # fmt: skip
+        sources = (*numbers, *predicate)
+        return Barrier(ins, guard, (), sources, reduction=reduction, waits=role.holds)

@@ -55,55 +55,55 @@ class Operands:
             raise Unsupported("a guard that is no predicate")
         return Source(register, "pred", reg.negated)
 
-    def source(self, operand: Operand | None, kind: str) -> Source:
+    def source(self, operand: Operand | None, type: str) -> Source:
         """A source operand as a value of a PTX type."""
         if isinstance(operand, Reg):
-            key = (operand.name, kind, operand.negated)
+            key = (operand.name, type, operand.negated)
             found = self.sources.get(key)
             if found is None:
                 register = self.register(operand.name)
                 if operand.negated and register.carrier != "pred":
                     raise Unsupported("the negation of a register that is no predicate")
-                _must_fit(register.carrier, kind)
-                found = self.sources[key] = Source(register, kind, operand.negated)
+                _must_fit(register.carrier, type)
+                found = self.sources[key] = Source(register, type, operand.negated)
             return found
         if isinstance(operand, Imm):
-            return self.constant(operand, kind)
+            return self.constant(operand, type)
         if isinstance(operand, module.Special):
             carrier = "s64" if operand.name in _WIDE_SPECIALS else "s32"
-            _must_fit(carrier, kind)
-            return Source(Special(operand.name, carrier), kind)
+            _must_fit(carrier, type)
+            return Source(Special(operand.name, carrier), type)
         if isinstance(operand, Symbol):
-            want = DTYPES[kind]
+            want = DTYPES[type]
             if want.itemsize < 4:
                 raise Unsupported("an address in a narrow register")
             address = np.int64(self.symbol(operand.name) + operand.offset)
             value = address.astype(f"i{want.itemsize}").view(want)
-            return Source(Constant(value, operand), kind)
+            return Source(Constant(value, operand), type)
         raise Unsupported("operand of an unexpected form")
 
-    def constant(self, operand: Imm, kind: str) -> Source:
+    def constant(self, operand: Imm, type: str) -> Source:
         """A constant: the same object wherever it stands, so that a value is known again."""
-        key = (operand.kind, operand.value, kind)
+        key = (operand.kind, operand.value, type)
         found = self.owner.constants.get(key)
         if found is None:
-            found = Source(Constant(immediate(operand, kind), operand), kind)
+            found = Source(Constant(immediate(operand, type), operand), type)
             self.owner.constants[key] = found
         return found
 
-    def target(self, operand: Operand | None, kind: str) -> Target | None:
+    def target(self, operand: Operand | None, type: str) -> Target | None:
         """A destination operand that gets a value of a PTX type; ``None`` for a sink."""
         if operand is None:
             return None
         if not isinstance(operand, Reg):
             raise Unsupported("a destination that is not a register")
         register = self.register(operand.name)
-        if (kind == "pred") != (register.carrier == "pred"):
+        if (type == "pred") != (register.carrier == "pred"):
             raise Unsupported("a predicate for a number")
-        if DTYPES[kind].itemsize > DTYPES[register.carrier].itemsize:
-            raise Unsupported(f"a register narrower than .{kind}")
+        if DTYPES[type].itemsize > DTYPES[register.carrier].itemsize:
+            raise Unsupported(f"a register narrower than .{type}")
         self.written[register] = operand.name
-        return Target(register, kind)
+        return Target(register, type)
 
     def symbol(self, name: str) -> int:
         """A variable's address; a call's parameters stand for the callee's."""
@@ -113,9 +113,9 @@ class Operands:
         return self.owner.layout.address(self.owner.module.functions[owner], name)
 
 
-def _must_fit(carrier: str, kind: str) -> None:
+def _must_fit(carrier: str, type: str) -> None:
     """A register is read as a type of its width, or its low bits are."""
-    if (carrier == "pred") != (kind == "pred"):
+    if (carrier == "pred") != (type == "pred"):
         raise Unsupported("a predicate for a number")
-    if DTYPES[carrier].itemsize < DTYPES[kind].itemsize:
-        raise Unsupported(f"a register narrower than .{kind}")
+    if DTYPES[carrier].itemsize < DTYPES[type].itemsize:
+        raise Unsupported(f"a register narrower than .{type}")

@@ -33,8 +33,9 @@ class CompiledBlock:
     Attributes:
         lowered: What it does.
         steps: The same after ``counting`` and ``tracing``.
-        kind: What its end does (``steps.End``).
+        ends: How its end does (``steps.End.how``).
         gate: What its lanes wait for in front of it.
+        holds: Whether it ends at a barrier that holds lanes, and does not just count them.
         called: The function of the system that its end calls, ``result``: the register it gives.
         numbers: Numbers for more temporaries.
         checked: Whether values are held to their registers' dtypes.
@@ -48,9 +49,10 @@ class CompiledBlock:
         self.gate = lowered.gate
         self.warp_barrier = bool(self.gate and self.gate.barrier)
         end = lowered.end
-        self.kind = end.kind if end else "goto"
+        self.ends = end.how if end else "goto"
         self.call_entry = end.call_entry if end else EXIT
         self.return_register = end.return_register if end else -1
+        self.holds = isinstance(end, Barrier) and end.waits
         self.reduction = end.reduction if isinstance(end, Barrier) else None
         self.called, self.result = (end.name, end.result) if isinstance(end, System) else ("", -1)
 
@@ -98,7 +100,7 @@ class Watched:
 
     Attributes:
         instruction: The instruction; ``block``: the basic block it stands in.
-        kind: ``load``, ``store``, ``atomic``, ``value``, ``barrier`` or ``exit``.
+        what: ``load``, ``store``, ``atomic``, ``value``, ``barrier`` or ``exit``.
         outputs: Register numbers of the recorded values; -1 where there is none.
         inputs: Of the operands that are read: a register number, or the operand's text.
         site: Of an access.
@@ -106,7 +108,7 @@ class Watched:
 
     instruction: Instruction
     block: int
-    kind: str
+    what: str
     outputs: tuple[int, ...] = ()
     inputs: tuple[int | str, ...] = ()
     site: Site | None = None
@@ -152,11 +154,11 @@ class Program:
             found.clear()
         return found
 
-    def fact(self, kind: Callable[[Program], Fact]) -> Fact:
-        """``kind(self)``, made once."""
-        if kind not in self.facts:
-            self.facts[kind] = kind(self)
-        return cast(Fact, self.facts[kind])
+    def fact(self, make: Callable[[Program], Fact]) -> Fact:
+        """``make(self)``, made once."""
+        if make not in self.facts:
+            self.facts[make] = make(self)
+        return cast(Fact, self.facts[make])
 
     @functools.cached_property
     def _code(self) -> dict[tuple[int, bool], CodeType]:

@@ -179,13 +179,13 @@ class End(Step):
     """Where a block's lanes go.
 
     Attributes:
-        kind: ``goto``, ``branch``, ``switch`` (its source: the index), ``exit``, ``return``,
+        how: ``goto``, ``branch``, ``switch`` (its source: the index), ``exit``, ``return``,
             ``call``, ``barrier``, ``trap`` or ``system``.
         call_entry: Of a call: the number of the first block of what is called.
         return_register: Of a call or return: the register with the block to return to.
     """
 
-    kind: str
+    how: str
     call_entry: int = EXIT
     return_register: int = -1
 
@@ -199,7 +199,7 @@ class Barrier(End):
         waits: Whether lanes are held there, and not just counted.
     """
 
-    kind: str = "barrier"
+    how: str = "barrier"
     reduction: tuple[str, int] | None = None
     waits: bool = True
 
@@ -213,7 +213,7 @@ class System(End):
         result: The register that it writes; -1 where there is none.
     """
 
-    kind: str = "system"
+    how: str = "system"
     name: str
     result: int = -1
 

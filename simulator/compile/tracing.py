@@ -56,15 +56,15 @@ class Tracing:
             if roles(step.instruction).row.build:
                 found += self.values(step)
         end = self.lowered.end
-        leaves = end and end.kind == "exit" and self.lowered.block.function.is_entry
-        if end and (leaves or end.kind == "barrier"):
-            found.append(self.watch(end, end.kind))
+        leaves = end and end.how == "exit" and self.lowered.block.function.is_entry
+        if end and (leaves or end.how == "barrier"):
+            found.append(self.watch(end, end.how))
         return found
 
     def watch(
         self,
         step: Step,
-        kind: str,
+        what: str,
         told: tuple[Source, ...] = (),
         outputs: tuple[int, ...] = (),
         inputs: tuple[int | str, ...] = (),
@@ -75,7 +75,7 @@ class Tracing:
             step.instruction, step.guard, (), told, number=len(self.watched), base=base
         )  # fmt: skip
         block = self.lowered.block.number
-        self.watched.append(Watched(step.instruction, block, kind, outputs, inputs, site))
+        self.watched.append(Watched(step.instruction, block, what, outputs, inputs, site))
         return made
 
     def values(self, step: Step) -> list[Step]:

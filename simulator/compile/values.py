@@ -46,9 +46,9 @@ def low(value: Lanes, dtype: np.dtype[np.generic]) -> Lanes:
     return value.astype(f"u{dtype.itemsize}").view(dtype)
 
 
-def immediate(imm: Imm, kind: str) -> np.generic:
+def immediate(imm: Imm, type: str) -> np.generic:
     """A constant as a NumPy scalar of a PTX type."""
-    dtype, bits = DTYPES[kind], imm.value
+    dtype, bits = DTYPES[type], imm.value
     made: np.generic
     if dtype == np.bool_:
         return np.bool_(bits != 0)
@@ -67,5 +67,5 @@ def immediate(imm: Imm, kind: str) -> np.generic:
         with np.errstate(over="ignore"):
             made = value.view(f"f{size}").astype(dtype)
     else:
-        raise Unsupported(f"a floating constant for .{kind}")
+        raise Unsupported(f"a floating constant for .{type}")
     return made

@@ -212,9 +212,9 @@ class SourceSearch:
                     "missing there"
                 )
             return text
-        kind, line = both
+        what, line = both
         return (
-            f"no cure in one place: the {kind} on line {line} both reads and writes, and has to be "
+            f"no cure in one place: the {what} on line {line} both reads and writes, and has to be "
             "split, with a barrier for all threads between its halves"
         )
 

@@ -16,7 +16,6 @@ import numpy as np
 from ..compile.program import CompiledBlock
 from ..events import Apart
 from ..geometry import EVERY_LANE, NO_LANE, WARP, Flat, Mask, Rows, Shape, as_mask, blocks_of
-from ..isa.roles import roles
 from .divergence import Divergence
 from .waiting import Arrivals, Operands, Waiting
 
@@ -64,8 +63,7 @@ class Barriers:
                 mask, alone = coming, False
         wait = Waiting(block, mask, number, count.view(np.uint32), predicate, machine.step)
         self._check_operands(wait)
-        assert block.block.end is not None
-        if roles(block.block.end).row.waits == "nobody":
+        if not block.holds:
             self._arrive(wait)
             if alone:
                 return block.block.follow

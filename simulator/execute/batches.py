@@ -132,8 +132,8 @@ def _parameters(program: Program, allocation: Allocation) -> dict[str, object]:
     """The kernel's scalar parameters, by their names in generated code."""
     buffer = allocation.content()
     return {
-        parameter_name(offset, kind): np.frombuffer(buffer, DTYPES[kind], 1, offset)[0]
-        for offset, kind in program.params
+        parameter_name(offset, type): np.frombuffer(buffer, DTYPES[type], 1, offset)[0]
+        for offset, type in program.params
     }
 
 

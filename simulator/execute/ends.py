@@ -24,11 +24,11 @@ class Ends:
 
     def leave(self, block: CompiledBlock, out: Any, mask: Mask | None, alone: bool) -> int | None:
         """Where all the lanes go, or ``None`` if they were sent to several places."""
-        kind, machine = block.kind, self.machine
-        if kind == "goto":
+        ends, machine = block.ends, self.machine
+        if ends == "goto":
             targets = block.block.targets
             return targets[0] if targets else block.block.follow
-        if kind == "branch":
+        if ends == "branch":
             yes, no = self.split(out, mask)
             if block.number in machine.map.branches:
                 self.tell_ways(block.number, yes, no)
@@ -40,10 +40,10 @@ class Ends:
             machine.join(block.block.follow, no)
             machine.join(block.block.targets[0], yes)
             return None
-        if kind == "barrier":
+        if ends == "barrier":
             machine.meets += 1
             return machine.barriers.come(block, out, mask, alone)
-        if kind == "call":
+        if ends == "call":
             follow = cast(Lanes, np.int32(block.block.follow))
             index = block.return_register
             old = machine.registers[index]
@@ -82,13 +82,13 @@ class Ends:
             tell(taking + leaving - total)
 
     def _rare(self, block: CompiledBlock, out: Any, mask: Mask | None) -> int | None:
-        kind = block.kind
-        if kind == "switch":
+        ends = block.ends
+        if ends == "switch":
             return self._switch(block, out, mask)
-        if kind == "return":
+        if ends == "return":
             return self._return(block, out, mask)
         # exit, trap, a function of the system: perhaps under a guard
-        guard, given = (out[0], out[1:]) if kind == "system" else (out, ())
+        guard, given = (out[0], out[1:]) if ends == "system" else (out, ())
         gone, staying = self.split(as_mask(guard), mask)
         if block.number in self.machine.map.branches:
             self.tell_ways(block.number, gone, staying)
@@ -97,10 +97,10 @@ class Ends:
         if block.called == "vprintf":
             self.system.print(block, given, gone)
             return block.block.follow
-        if kind in ("trap", "system"):
+        if ends in ("trap", "system"):
             text = self.system.failed(given, gone) if given else ""
             for tell in self.machine.told.event:
-                tell("assert" if block.called else kind, block, gone, text)
+                tell("assert" if block.called else ends, block, gone, text)
         self.machine.exit(gone)
         if staying is not False:
             self.machine.join(block.block.follow, staying)

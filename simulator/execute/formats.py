@@ -23,22 +23,22 @@ Take = Callable[[str], float]
 
 @dataclass(frozen=True)
 class Field:
-    """A conversion: its flags, width and precision (``*``: an argument; -1: none), and kind."""
+    """A conversion: its flags, width and precision (``*``: an argument; -1: none), and letter."""
 
     flags: str
     width: str
     precision: str
     bits: int
-    kind: str
+    letter: str
 
     @property
     def takes(self) -> int:
         """How many arguments."""
-        return (self.kind != "%") + (self.width == "*") + (self.precision == "*")
+        return (self.letter != "%") + (self.width == "*") + (self.precision == "*")
 
     def text(self, take: Take, string: Callable[[int], str]) -> str:
         """The field with its arguments."""
-        if self.kind == "%":
+        if self.letter == "%":
             return "%"
         flags = self.flags
         width = int(take("i")) if self.width == "*" else int(self.width or 0)
@@ -46,41 +46,41 @@ class Field:
         if width < 0:
             flags, width = flags + "-", -width
         value: float | str
-        if self.kind in _FLOATS:
-            value, kind = take("d"), self.kind
+        if self.letter in _FLOATS:
+            value, letter = take("d"), self.letter
             if not math.isfinite(value):
                 flags = flags.replace("0", "")
-            if kind in "aA":
+            if letter in "aA":
                 digits, _, power = value.hex().partition("p")
                 value = f"{digits.rstrip('0').rstrip('.')}p{power}" if power else digits
-                value, kind, precision = value.upper() if kind == "A" else value, "s", -1
-        elif self.kind in "sp":
-            address, kind = int(take("Q")), "s"
-            if self.kind == "s":
+                value, letter, precision = value.upper() if letter == "A" else value, "s", -1
+        elif self.letter in "sp":
+            address, letter = int(take("Q")), "s"
+            if self.letter == "s":
                 value = string(address) if address else "(null)"
             else:
                 value, precision = hex(address) if address else "(nil)", -1
-        elif self.kind == "c":
-            value, kind, precision = chr(int(take("I")) & 0xFF), "s", -1
+        elif self.letter == "c":
+            value, letter, precision = chr(int(take("I")) & 0xFF), "s", -1
         else:
-            value, kind = self.integer(int(take("Q" if self.bits == 64 else "I"))), self.kind
-            if kind in "di":
-                kind = "d"
+            value, letter = self.integer(int(take("Q" if self.bits == 64 else "I"))), self.letter
+            if letter in "di":
+                letter = "d"
             else:
                 flags = re.sub(r"[+ ]", "", flags)
-            if "#" in flags and (kind == "o" or not value):  # Python has 0o and 0x0
-                precision = max(precision, len(f"{value:o}") + 1 if kind == "o" and value else 1)
+            if "#" in flags and (letter == "o" or not value):  # Python has 0o and 0x0
+                precision = max(precision, len(f"{value:o}") + 1 if letter == "o" and value else 1)
                 flags = flags.replace("#", "")
-            kind = "d" if kind == "u" else kind
+            letter = "d" if letter == "u" else letter
             if precision >= 0:
                 flags = flags.replace("0", "")
         given = f".{min(precision, MOST_TEXT)}" if precision >= 0 else ""
-        return f"%{flags}{min(width, MOST_TEXT) or ''}{given}{kind}" % value
+        return f"%{flags}{min(width, MOST_TEXT) or ''}{given}{letter}" % value
 
     def integer(self, number: int) -> int:
-        """Its low bits, with their sign where the kind has one."""
+        """Its low bits, with their sign where the letter has one."""
         number &= (1 << self.bits) - 1
-        signed = self.kind in "di" and number >> self.bits - 1
+        signed = self.letter in "di" and number >> self.bits - 1
         return number - (1 << self.bits) if signed else number
 
 
@@ -90,10 +90,10 @@ def fields(form: str) -> tuple[str | Field, ...]:
     found: list[str | Field] = []
     end = 0
     for match in _FIELD.finditer(form):
-        flags, width, precision, length, kind = match.groups()
+        flags, width, precision, length, letter = match.groups()
         found.append(form[end : match.start()])
         given = "-1" if precision is None else precision or "0"
-        found.append(Field(flags, width[:9], given[:9], _BITS.get(length or "", 64), kind))
+        found.append(Field(flags, width[:9], given[:9], _BITS.get(length or "", 64), letter))
         end = match.end()
     return (*found, form[end:])
 

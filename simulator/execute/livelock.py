@@ -98,7 +98,7 @@ class _Round:
             block = machine.program.blocks[self.last]
             if machine.memories.writes != self.writes:
                 return None
-            self.met |= block.gate is not None or block.kind == "barrier"
+            self.met |= block.gate is not None or block.ends == "barrier"
         if machine.names["S"].reads != self.kept.clock:
             return None
         self.last = number

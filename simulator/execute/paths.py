@@ -33,8 +33,8 @@ class Map:
         blocks = self.blocks = program.blocks
         shared = [site for site in program.sites if site.counted and site.space != "local"]
         self.pollers = {site.block for site in shared if site.access == "atomic" or site.strong}
-        self._calls = [b.number for b in blocks if b.kind == "call"]
-        barriers = [b.number for b in blocks if b.kind == "barrier"]
+        self._calls = [b.number for b in blocks if b.ends == "call"]
+        barriers = [b.number for b in blocks if b.ends == "barrier"]
         self.after = self._ways()
         self._bit = {number: 1 << i for i, number in enumerate(barriers)}
         self._reach = self._reachable() if barriers else {}
@@ -64,14 +64,14 @@ class Map:
             returns.setdefault(callee, []).append(block.block.follow)
         for block in self.blocks:
             end = block.block.end
-            if block.kind == "call":
+            if block.ends == "call":
                 ways.append([block.call_entry])
-            elif block.kind == "return":
+            elif block.ends == "return":
                 back = returns.get(block.block.function.name, [])
                 ways.append([*back, *([block.block.follow] if end and end.guard else [])])
-            elif block.kind in ("exit", "trap", "assert"):
+            elif block.ends in ("exit", "trap", "assert"):
                 ways.append([EXIT, *([block.block.follow] if end and end.guard else [])])
-            elif block.kind == "barrier" and end and end.guard:
+            elif block.ends == "barrier" and end and end.guard:
                 ways.append([block.block.follow, block.block.follow])
             else:
                 ways.append(successors(block.block))

@@ -16,8 +16,8 @@ SECTION = "Integer Arithmetic Instructions"
 @row("popc", section=SECTION, forms=".b32|b64 : i32 = t")
 def population_count(ins: Instruction) -> Op:
     """Number of one bits."""
-    kind = unsigned(require(ins, "b32", "b64"))
-    return Op(lambda a: np.bitwise_count(a).astype(np.int32), (kind,), ("b32",))
+    type = unsigned(require(ins, "b32", "b64"))
+    return Op(lambda a: np.bitwise_count(a).astype(np.int32), (type,), ("b32",))
 
 
 def highest_bit(a: Lanes) -> Lanes:
@@ -31,33 +31,33 @@ def highest_bit(a: Lanes) -> Lanes:
 @row("clz", section=SECTION, forms=".b32|b64 : i32 = t")
 def leading_zeros(ins: Instruction) -> Op:
     """Zeros above the highest one bit."""
-    kind = unsigned(require(ins, "b32", "b64"))
-    top = np.int32(width(kind) - 1)
-    return Op(lambda a: top - highest_bit(a), (kind,), ("b32",))
+    type = unsigned(require(ins, "b32", "b64"))
+    top = np.int32(width(type) - 1)
+    return Op(lambda a: top - highest_bit(a), (type,), ("b32",))
 
 
 @row("bfind", section=SECTION, forms="shiftamt? .s32|u32|s64|u64 : i32 = t")
 def find_bit(ins: Instruction) -> Op:
     """Highest bit that is not the sign; 0xffffffff where there is none."""
-    kind = require(ins, "u32", "s32", "u64", "s64")
-    top = np.int32(width(kind) - 1)
-    word = DTYPES[unsigned(kind)]
+    type = require(ins, "u32", "s32", "u64", "s64")
+    top = np.int32(width(type) - 1)
+    word = DTYPES[unsigned(type)]
 
     def apply(a: Lanes) -> Lanes:
-        magnitude = np.where(a < 0, ~a, a).view(word) if kind.startswith("s") else a
+        magnitude = np.where(a < 0, ~a, a).view(word) if type.startswith("s") else a
         found = highest_bit(magnitude)
         if ins.has("shiftamt"):
             return np.where(found < 0, found, top - found)
         return found
 
-    return Op(apply, (kind,), ("b32",))
+    return Op(apply, (type,), ("b32",))
 
 
 @row("brev", section=SECTION, forms=".b32|b64 : t = t")
 def bit_reverse(ins: Instruction) -> Op:
     """Bits in reverse order."""
-    kind = unsigned(require(ins, "b32", "b64"))
-    dtype, bits = DTYPES[kind], width(kind)
+    type = unsigned(require(ins, "b32", "b64"))
+    dtype, bits = DTYPES[type], width(type)
     steps = []
     shift = bits // 2
     while shift:
@@ -70,7 +70,7 @@ def bit_reverse(ins: Instruction) -> Op:
             a = ((a & mask) << by) | ((a >> by) & mask)
         return a
 
-    return Op(apply, (kind,), (kind,))
+    return Op(apply, (type,), (type,))
 
 
 def _field(x: Lanes, bits: int) -> Lanes:
@@ -84,12 +84,12 @@ def _field(x: Lanes, bits: int) -> Lanes:
 @row("bfe", section=SECTION, forms=".s32|u32|s64|u64 : t = t d8 d8")
 def bit_field_extract(ins: Instruction) -> Op:
     """``c`` bits of ``a`` from bit ``b``, zero- or sign-filled."""
-    kind = require(ins, "u32", "s32", "u64", "s64")
-    bits, dtype = width(kind), DTYPES[kind]
+    type = require(ins, "u32", "s32", "u64", "s64")
+    bits, dtype = width(type), DTYPES[type]
 
     def apply(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         position, length = _field(b, bits), _field(c, bits)
-        if kind.startswith("u"):
+        if type.startswith("u"):
             field = np.where(
                 position < bits, a >> np.minimum(position, bits - 1).astype(dtype), dtype.type(0)
             )
@@ -107,14 +107,14 @@ def bit_field_extract(ins: Instruction) -> Op:
         down = np.minimum(position.astype(np.int64) + shift_up, bits - 1).astype(dtype)
         return np.where(length == 0, dtype.type(0), upper >> down)
 
-    return Op(apply, (kind, "u32", "u32"), (kind,))
+    return Op(apply, (type, "u32", "u32"), (type,))
 
 
 @row("bfi", section=SECTION, forms=".b32|b64 : t = t t d8 d8")
 def bit_field_insert(ins: Instruction) -> Op:
     """The low ``d`` bits of ``a`` into ``b`` at bit ``c``."""
-    kind = unsigned(require(ins, "b32", "b64"))
-    bits, dtype = width(kind), DTYPES[kind]
+    type = unsigned(require(ins, "b32", "b64"))
+    bits, dtype = width(type), DTYPES[type]
 
     def apply(a: Lanes, b: Lanes, c: Lanes, d: Lanes) -> Lanes:
         position, length = _field(c, bits), _field(d, bits)
@@ -127,7 +127,7 @@ def bit_field_insert(ins: Instruction) -> Op:
         mask = np.where(position < bits, ones << at, dtype.type(0))
         return (b & ~mask) | ((a << at) & mask)
 
-    return Op(apply, (kind, kind, "u32", "u32"), (kind,))
+    return Op(apply, (type, type, "u32", "u32"), (type,))
 
 
 @row("bmsk", section=SECTION, forms="clamp|wrap .b32 : i32 = i32 i32")
@@ -175,18 +175,18 @@ def find_nth_set(ins: Instruction) -> Op:
 @row("szext", section=SECTION, forms="clamp|wrap .s32|u32 : t = t i32")
 def extend(ins: Instruction) -> Op:
     """Sign- or zero-extend from ``b`` bits."""
-    kind = require(ins, "s32", "u32")
+    type = require(ins, "s32", "u32")
 
     def apply(a: Lanes, b: Lanes) -> Lanes:
         n = (b & 31) if ins.has("wrap") else np.minimum(b, 32)
         up = (32 - n).astype(np.int64)
         moved = a.astype(np.int64) << (up + 32)
-        if kind == "u32":
+        if type == "u32":
             back = (moved.view(np.uint64) >> np.minimum(up + 32, 63).astype(np.uint64)).view(
                 np.int64
             )
         else:
             back = moved >> np.minimum(up + 32, 63)
-        return np.where(n == 0, np.int64(0), back).astype(DTYPES[kind])
+        return np.where(n == 0, np.int64(0), back).astype(DTYPES[type])
 
-    return Op(apply, (kind, "u32"), (kind,))
+    return Op(apply, (type, "u32"), (type,))

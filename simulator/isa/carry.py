@@ -37,14 +37,14 @@ def with_carry(ins: Instruction) -> Op:
     (where ``.cc`` writes it), of type ``pred``. A subtraction adds the complement, so its
     carry says that nothing was borrowed: NVRTC's own 128-bit division reads it by ``addc``.
     """
-    kind = scalar_type(ins)
-    word = DTYPES[unsigned(kind)]
+    type = scalar_type(ins)
+    word = DTYPES[unsigned(type)]
     reads = ins.opcode.endswith("c")
     subtract = ins.opcode.startswith("sub")
     product: Function | None = None
     if ins.opcode.startswith("mad"):
-        product = mul_high(kind) if ins.has("hi") else np.multiply
-    sources = (kind,) * (3 if product else 2)
+        product = mul_high(type) if ins.has("hi") else np.multiply
+    sources = (type,) * (3 if product else 2)
 
     def apply(*args: Lanes) -> Results:
         *values, carry = args if reads else (*args, NO_LANE)
@@ -60,8 +60,8 @@ def with_carry(ins: Instruction) -> Op:
             first = a + b
             result = first + one
             out = (first < a) | (result < first)
-        value = result.view(DTYPES[kind])
+        value = result.view(DTYPES[type])
         return (value, out) if ins.has("cc") else value
 
-    outputs = (kind, "pred") if ins.has("cc") else (kind,)
+    outputs = (type, "pred") if ins.has("cc") else (type,)
     return Op(apply, sources + (("pred",) if reads else ()), outputs)

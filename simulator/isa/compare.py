@@ -32,25 +32,25 @@ _ORDERED: dict[str, Function] = {
 }  # fmt: skip
 
 
-def comparison(ins: Instruction, kind: str) -> tuple[Function, str]:
+def comparison(ins: Instruction, type: str) -> tuple[Function, str]:
     """The compare function and the carrier type of its operands."""
     name = next((m for m in ins.modifiers if m in _ORDERED or m in _UNORDERED), None)
     if name is None:
         raise Unsupported("no comparison operator")
-    if kind in half.HALF_TYPES:
-        return half.comparison(ins, kind, _float_comparison(name)), half.carrier(kind)
-    if kind in ("f32", "f64"):
+    if type in half.HALF_TYPES:
+        return half.comparison(ins, type, _float_comparison(name)), half.carrier(type)
+    if type in ("f32", "f64"):
         fn = _float_comparison(name)
         if ins.has("ftz"):
-            return (lambda a, b: fn(ieee.flush(a), ieee.flush(b))), kind
-        return fn, kind
+            return (lambda a, b: fn(ieee.flush(a), ieee.flush(b))), type
+        return fn, type
     if name not in _ORDERED:
         raise Unsupported(f".{name} on integers")
     if name in ("lo", "ls", "hi", "hs"):
-        kind = unsigned(kind)
+        type = unsigned(type)
     elif name in ("eq", "ne"):
-        kind = signed(kind)
-    return _ORDERED[name], kind
+        type = signed(type)
+    return _ORDERED[name], type
 
 
 def _float_comparison(name: str) -> Function:
@@ -106,9 +106,9 @@ def _combined(lines: str) -> str:
 )  # fmt: skip
 def set_predicate(ins: Instruction) -> Op:
     """Compare; with a boolean operator, combined with ``c``; ``p|q``: q is the complement's."""
-    fn, kind = comparison(ins, scalar_type(ins))
+    fn, type = comparison(ins, scalar_type(ins))
     combine = next((_COMBINE[m] for m in ins.modifiers if m in _COMBINE), None)
-    if kind == "b32" and scalar_type(ins) in half.HALF_TYPES:  # p for the low halves, q the high
+    if type == "b32" and scalar_type(ins) in half.HALF_TYPES:  # p for the low halves, q the high
 
         def two(a: Lanes, b: Lanes, *c: Lanes) -> Results:
             results = [fn(x, y) for x, y in zip(half.split(a), half.split(b), strict=True)]
@@ -125,7 +125,7 @@ def set_predicate(ins: Instruction) -> Op:
             return (p, q) if pair else p
         return (p, ~p) if pair else p
 
-    inputs = (kind, kind) + (("pred",) if combine else ())
+    inputs = (type, type) + (("pred",) if combine else ())
     simple = not combine and not pair
     return Op(fn if simple else apply, inputs, ("pred", "pred") if pair else ("pred",))
 
@@ -161,7 +161,7 @@ _TRUE = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}
 def set_value(ins: Instruction) -> Op:
     """Compare into a number: all ones or 1.0 where true."""
     target, source = ins.types[0], ins.types[1]
-    fn, kind = comparison(ins, source)
+    fn, type = comparison(ins, source)
     combine = next((_COMBINE[m] for m in ins.modifiers if m in _COMBINE), None)
     one = _TRUE.get(target.removesuffix("x2"), 2 ** width(target) - 1)
     true = np.dtype(f"u{DTYPES[target].itemsize}").type(one).view(DTYPES[target])
@@ -178,14 +178,14 @@ def set_value(ins: Instruction) -> Op:
             p = combine(p, c[0])
         return np.where(p, true, true.dtype.type(0))
 
-    return Op(apply, (kind, kind) + (("pred",) if combine else ()), (target,))
+    return Op(apply, (type, type) + (("pred",) if combine else ()), (target,))
 
 
 @row("selp", section=SECTION, forms=".b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64 : t = t t pred")
 def select(ins: Instruction) -> Op:
     """``a`` where the predicate holds, else ``b``."""
-    kind = bits_or_float(scalar_type(ins))
-    return Op(lambda a, b, p: choose(p, a, b), (kind, kind, "pred"), (kind,))
+    type = bits_or_float(scalar_type(ins))
+    return Op(lambda a, b, p: choose(p, a, b), (type, type, "pred"), (type,))
 
 
 @row(
@@ -197,7 +197,7 @@ def select(ins: Instruction) -> Op:
 )  # fmt: skip
 def select_by_sign(ins: Instruction) -> Op:
     """``a`` where ``c >= 0``, else ``b`` (also for NaN)."""
-    kind, by = bits_or_float(ins.types[0]), ins.types[1]
+    type, by = bits_or_float(ins.types[0]), ins.types[1]
     zero = DTYPES[by].type(0)
 
     def apply(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
@@ -205,7 +205,7 @@ def select_by_sign(ins: Instruction) -> Op:
             c = ieee.flush(c)
         return choose(c >= zero, a, b)
 
-    return Op(apply, (kind, kind, by), (kind,))
+    return Op(apply, (type, type, by), (type,))
 
 
 def choose(mask: Lanes, a: Lanes, b: Lanes) -> Lanes:

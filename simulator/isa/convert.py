@@ -24,8 +24,8 @@ _TO_INTEGER: dict[str, Function] = {
 }
 
 
-def _range(kind: str) -> tuple[int, int]:
-    info = np.iinfo(DTYPES[kind])
+def _range(type: str) -> tuple[int, int]:
+    info = np.iinfo(DTYPES[type])
     return int(info.min), int(info.max)
 
 
@@ -93,9 +93,9 @@ def convert(ins: Instruction) -> Op:
     target, source = ins.types
     if target in ("f16x2", "bf16x2") and source == "f32":
         return half.pack(ins, target, rounding(ins))
-    for kind in (target, source):
-        if kind not in (*_FLOATS, "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"):
-            raise Unsupported(f"type .{kind}")
+    for type in (target, source):
+        if type not in (*_FLOATS, "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"):
+            raise Unsupported(f"type .{type}")
     if source == "bf16":  # float32 has all its numbers
         if target == "f32" and not ins.has("sat", *_TO_INTEGER):
             return Op(half.to_single, (source,), (target,))

@@ -29,9 +29,9 @@ SECTION = "Floating Point Instructions"
 )  # fmt: skip
 def add_sub(ins: Instruction) -> Op:
     """``d = a ± b``."""
-    kind = float_type(ins)
-    count = f"add_{kind}"
-    return Op(finished(ins, rounded(ins, ins.opcode)), (kind, kind), (kind,), count, 1)
+    type = float_type(ins)
+    count = f"add_{type}"
+    return Op(finished(ins, rounded(ins, ins.opcode)), (type, type), (type,), count, 1)
 
 
 @row(
@@ -46,11 +46,11 @@ def add_sub(ins: Instruction) -> Op:
 )  # fmt: skip
 def mul(ins: Instruction) -> Op:
     """``d = a * b``."""
-    kind = float_type(ins)
+    type = float_type(ins)
     fn = rounded(ins, "mul")
     if ins.has("ftz"):
         fn = flushing(fn, "mul", rounding(ins))
-    return Op(finished(ins, fn), (kind, kind), (kind,), f"mul_{kind}", 1)
+    return Op(finished(ins, fn), (type, type), (type,), f"mul_{type}", 1)
 
 
 @row(
@@ -74,10 +74,10 @@ def mul(ins: Instruction) -> Op:
 )  # fmt: skip
 def fma(ins: Instruction) -> Op:
     """``d = a * b + c``, rounded once. ``mad.f32`` and ``mad.f64`` are the same."""
-    kind = float_type(ins)
+    type = float_type(ins)
     mode = rounding(ins)
     fn: Function
-    if kind == "f64":
+    if type == "f64":
         fn = ieee.fma_f64 if mode == "rn" else lambda a, b, c: ieee.fma_f64(a, b, c, mode)
     elif mode == "rn":
         fn = ieee.fma_f32
@@ -85,7 +85,7 @@ def fma(ins: Instruction) -> Op:
         fn = lambda a, b, c: ieee.directed_f32("fma", mode, a, b, c)  # noqa: E731
     if ins.has("ftz"):
         fn = flushing(fn, "fma", mode)
-    return Op(finished(ins, fn), (kind,) * 3, (kind,), f"fma_{kind}", 2)
+    return Op(finished(ins, fn), (type,) * 3, (type,), f"fma_{type}", 2)
 
 
 row(
@@ -115,13 +115,13 @@ row(
 )  # fmt: skip
 def div(ins: Instruction) -> Op:
     """``d = a / b``; ``.approx`` and ``.full`` promise an error bound only."""
-    kind = float_type(ins)
+    type = float_type(ins)
     loose, fn = ins.has("approx", "full"), rounded(ins, "div")
-    if kind == "f32" and ins.has("approx"):
+    if type == "f32" and ins.has("approx"):
         fn = _by_reciprocal(fn)
     elif ins.has("ftz"):
         fn = flushing(fn, "div", rounding(ins))
-    return Op(finished(ins, fn), (kind, kind), (kind,), None, 1, approximate=loose)
+    return Op(finished(ins, fn), (type, type), (type,), None, 1, approximate=loose)
 
 
 def _by_reciprocal(fn: Function) -> Function:
@@ -146,35 +146,35 @@ def _by_reciprocal(fn: Function) -> Function:
 )  # fmt: skip
 def sign_bit(ins: Instruction) -> Op:
     """``abs`` and ``neg``: the sign bit; NaN gives the canonical one, in f64 a quiet one (H200)."""
-    kind = scalar_type(ins)
-    if kind not in ("f32", "f64", "f16", "f16x2", "bf16", "bf16x2"):
-        raise Unsupported(f"type .{kind}")
-    if kind in ("f32", "f64"):
+    type = scalar_type(ins)
+    if type not in ("f32", "f64", "f16", "f16x2", "bf16", "bf16x2"):
+        raise Unsupported(f"type .{type}")
+    if type in ("f32", "f64"):
         change: Function = np.abs if ins.opcode == "abs" else np.negative
-        nan = ieee.canonical if kind == "f32" else None
+        nan = ieee.canonical if type == "f32" else None
 
         def apply(a: Lanes) -> Lanes:
             result = change(a)
             return nan(result) if nan else np.where(np.isnan(a), ieee.quiet(a), result)
 
-        return Op(finished(ins, apply), (kind,), (kind,))
-    flushes = ins.has("ftz") and not kind.startswith("bf")
+        return Op(finished(ins, apply), (type,), (type,))
+    flushes = ins.has("ftz") and not type.startswith("bf")
     sign = np.uint16(0x8000)
 
     def half_word(a: Lanes) -> Lanes:
         a = half.flush(a) if flushes else a
         result = a & ~sign if ins.opcode == "abs" else a ^ sign
-        return np.where((a & ~sign) > half.infinity(kind), half.NAN, result)
+        return np.where((a & ~sign) > half.infinity(type), half.NAN, result)
 
-    carrier = half.carrier(kind)
-    return Op(half.lanes(half_word, kind), (carrier,), (carrier,))
+    carrier = half.carrier(type)
+    return Op(half.lanes(half_word, type), (carrier,), (carrier,))
 
 
 @row("copysign", section=SECTION, forms=".f32|f64 : t = t t")
 def copy_sign(ins: Instruction) -> Op:
     """The sign of ``a`` on the magnitude of ``b``."""
-    kind = float_type(ins)
-    return Op(lambda a, b: np.copysign(b, a), (kind, kind), (kind,))
+    type = float_type(ins)
+    return Op(lambda a, b: np.copysign(b, a), (type, type), (type,))
 
 
 @row(
@@ -195,13 +195,13 @@ def min_max(ins: Instruction) -> Op:
     """
     if scalar_type(ins) in half.HALF_TYPES:
         return half.min_max(ins)
-    kind = float_type(ins)
+    type = float_type(ins)
     magnitudes, arity = ins.has("abs"), len(ins.operands) - 1
     if ins.has("xorsign") != (magnitudes and arity == 2):
         raise Unsupported(".xorsign or .abs alone")
     lesser = ins.opcode == "min"
     pick: Function = np.minimum if lesser else np.maximum
-    word = np.int32 if kind == "f32" else np.int64
+    word = np.int32 if type == "f32" else np.int64
     join: Function = np.bitwise_or if lesser else np.bitwise_and
     propagate = ins.has("NaN")
 
@@ -223,7 +223,7 @@ def min_max(ins: Instruction) -> Op:
             a, b, c = (np.abs(x) for x in args) if magnitudes else args
             return apply(apply(a, b), c)
 
-        return Op(finished(ins, three), (kind, kind, kind), (kind,))
+        return Op(finished(ins, three), (type, type, type), (type,))
     if magnitudes:
 
         def signed(a: Lanes, b: Lanes) -> Lanes:
@@ -231,8 +231,8 @@ def min_max(ins: Instruction) -> Op:
             negative = (np.signbit(a) != np.signbit(b)) & ~np.isnan(result)
             return np.where(negative, -result, result)
 
-        return Op(finished(ins, signed), (kind, kind), (kind,))
-    return Op(finished(ins, apply), (kind, kind), (kind,))
+        return Op(finished(ins, signed), (type, type), (type,))
+    return Op(finished(ins, apply), (type, type), (type,))
 
 
 @row(
@@ -241,8 +241,8 @@ def min_max(ins: Instruction) -> Op:
 )  # fmt: skip
 def test_property(ins: Instruction) -> Op:
     """finite, infinite, number, notanumber, normal or subnormal."""
-    kind = float_type(ins)
-    smallest = np.finfo(DTYPES[kind]).smallest_normal
+    type = float_type(ins)
+    smallest = np.finfo(DTYPES[type]).smallest_normal
     tests: dict[str, Function] = {
         "finite": np.isfinite,
         "infinite": np.isinf,
@@ -254,4 +254,4 @@ def test_property(ins: Instruction) -> Op:
     name = next((m for m in ins.modifiers if m in tests), None)
     if name is None:
         raise Unsupported("no property to test")
-    return Op(tests[name], (kind,), ("pred",))
+    return Op(tests[name], (type,), ("pred",))

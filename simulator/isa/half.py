@@ -25,16 +25,16 @@ Words = NDArray[np.uint16]
 """uint16 arrays that hold the bits of 16-bit floats."""
 
 
-def to_double(words: Words, kind: str) -> Lanes:
+def to_double(words: Words, type: str) -> Lanes:
     """Bits of f16 or bf16 as float64, exactly."""
-    if kind.startswith("bf"):
+    if type.startswith("bf"):
         return (words.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
     return words.view(np.float16).astype(np.float64)
 
 
-def from_double(x: Lanes, kind: str, mode: str = "rn") -> Words:
+def from_double(x: Lanes, type: str, mode: str = "rn") -> Words:
     """float64 rounded to f16 or bf16 (``rn``, ``rz``, ``rm`` or ``rp``); NaN becomes 0x7fff."""
-    if kind.startswith("bf"):
+    if type.startswith("bf"):
         single = ieee.narrow(x, "rz")
         bits = np.asarray(single).view(np.uint32)
         inexact = single.astype(np.float64) != x
@@ -58,9 +58,9 @@ def from_double(x: Lanes, kind: str, mode: str = "rn") -> Words:
     return np.where(np.isnan(x), NAN, words)[()]
 
 
-def infinity(kind: str) -> np.uint16:
+def infinity(type: str) -> np.uint16:
     """The bits of infinity; above them are NaNs."""
-    return np.uint16(0x7F80 if kind.startswith("bf") else 0x7C00)
+    return np.uint16(0x7F80 if type.startswith("bf") else 0x7C00)
 
 
 def flush(words: Words) -> Words:
@@ -68,12 +68,12 @@ def flush(words: Words) -> Words:
     return np.where((words & np.uint16(0x7C00)) == 0, words & np.uint16(0x8000), words)
 
 
-def finish(ins: Instruction, kind: str, words: Words) -> Words:
+def finish(ins: Instruction, type: str, words: Words) -> Words:
     """``.sat``, ``.relu`` and ``.satfinite`` of a result."""
-    top = infinity(kind)
+    top = infinity(type)
     negative, size = words >= np.uint16(0x8000), words & np.uint16(0x7FFF)
     if ins.has("sat"):
-        one = np.uint16(0x3F80 if kind.startswith("bf") else 0x3C00)
+        one = np.uint16(0x3F80 if type.startswith("bf") else 0x3C00)
         words = np.where(negative | (size > top), np.uint16(0), np.minimum(words, one))
     if ins.has("relu"):
         words = np.where(negative & (size <= top), np.uint16(0), words)
@@ -82,9 +82,9 @@ def finish(ins: Instruction, kind: str, words: Words) -> Words:
     return words
 
 
-def lanes(fn: Callable[..., Words], kind: str) -> Function:
+def lanes(fn: Callable[..., Words], type: str) -> Function:
     """A function of 16-bit words, applied to both halves of a pair."""
-    if not kind.endswith("x2"):
+    if not type.endswith("x2"):
         return lambda *args: fn(*(a.view(np.uint16) for a in args)).view(np.int16)
 
     def apply(*args: Lanes) -> Lanes:
@@ -94,37 +94,37 @@ def lanes(fn: Callable[..., Words], kind: str) -> Function:
     return apply
 
 
-def carrier(kind: str) -> str:
+def carrier(type: str) -> str:
     """The type of the register that holds one number or a pair."""
-    return "b32" if kind.endswith("x2") else "b16"
+    return "b32" if type.endswith("x2") else "b16"
 
 
 def operation(
     ins: Instruction,
-    kind: str,
+    type: str,
     exact: Function,
     arity: int,
     flops: int = 1,
     approximate: bool = False,
 ) -> Op:
     """An operation given in float64 (exact, or rounded to odd)."""
-    flushes = ins.has("ftz") and not kind.startswith("bf")
+    flushes = ins.has("ftz") and not type.startswith("bf")
 
     def words(*args: Words) -> Words:
         if flushes:
             args = tuple(flush(a) for a in args)
-        result = from_double(exact(*(to_double(a, kind) for a in args)), kind)
-        return finish(ins, kind, flush(result) if flushes else result)
+        result = from_double(exact(*(to_double(a, type) for a in args)), type)
+        return finish(ins, type, flush(result) if flushes else result)
 
-    word = carrier(kind)
-    pairs = 2 if kind.endswith("x2") else 1
+    word = carrier(type)
+    pairs = 2 if type.endswith("x2") else 1
     inputs = (word,) * arity
-    return Op(lanes(words, kind), inputs, (word,), None, flops * pairs, approximate=approximate)
+    return Op(lanes(words, type), inputs, (word,), None, flops * pairs, approximate=approximate)
 
 
 def arithmetic(ins: Instruction) -> Op:
     """``add``, ``sub``, ``mul``, ``fma``."""
-    kind = scalar_type(ins)
+    type = scalar_type(ins)
     table: dict[str, Function] = {
         "add": ieee.to_odd,
         "sub": lambda a, b: ieee.to_odd(a, -b),
@@ -132,12 +132,12 @@ def arithmetic(ins: Instruction) -> Op:
         "fma": lambda a, b, c: ieee.to_odd(a * b, c),
     }
     fused = ins.opcode == "fma"
-    return operation(ins, kind, table[ins.opcode], 3 if fused else 2, 2 if fused else 1)
+    return operation(ins, type, table[ins.opcode], 3 if fused else 2, 2 if fused else 1)
 
 
 def min_max(ins: Instruction) -> Op:
     """NaN gives way to a number (unless ``.NaN``); -0 is less than +0."""
-    kind = scalar_type(ins)
+    type = scalar_type(ins)
     lesser, propagate = ins.opcode == "min", ins.has("NaN")
 
     def exact(a: Lanes, b: Lanes) -> Lanes:
@@ -155,16 +155,16 @@ def min_max(ins: Instruction) -> Op:
 
     if ins.has("abs") != ins.has("xorsign"):
         raise Unsupported(".xorsign or .abs alone")
-    return operation(ins, kind, exact, 2)
+    return operation(ins, type, exact, 2)
 
 
-def comparison(ins: Instruction, kind: str, fn: Function) -> Function:
+def comparison(ins: Instruction, type: str, fn: Function) -> Function:
     """A comparison of float64 values, on f16 or bf16 bits."""
-    flushes = ins.has("ftz") and not kind.startswith("bf")
+    flushes = ins.has("ftz") and not type.startswith("bf")
 
     def apply(*args: Lanes) -> Lanes:
         words = (a.view(np.uint16) for a in args)
-        return fn(*(to_double(flush(w) if flushes else w, kind) for w in words))
+        return fn(*(to_double(flush(w) if flushes else w, type) for w in words))
 
     return apply
 
@@ -188,9 +188,9 @@ def to_single(a: Lanes) -> Lanes:
 
 def pack(ins: Instruction, target: str, mode: str) -> Op:
     """``cvt`` of two floats into a pair: the first becomes the high half."""
-    kind = target[:-2]
+    type = target[:-2]
 
     def one(x: Lanes) -> Words:
-        return finish(ins, kind, from_double(x.astype(np.float64), kind, mode))
+        return finish(ins, type, from_double(x.astype(np.float64), type, mode))
 
     return Op(lambda a, b: join(one(b), one(a)), ("f32", "f32"), ("b32",))

@@ -59,28 +59,28 @@ def add_sub(ins: Instruction) -> Op:
     packed = _packed(ins)
     if packed:
         return packed
-    kind = require(ins, *INTEGERS)
+    type = require(ins, *INTEGERS)
     fn = np.add if ins.opcode == "add" else np.subtract
     if ins.has("sat"):
-        if kind != "s32":
+        if type != "s32":
             raise Unsupported(".sat on a type other than .s32")
         return Op(saturated(fn), ("s32", "s32"), ("s32",))
-    kind = signed(kind)
-    return Op(fn, (kind, kind), (kind,))
+    type = signed(type)
+    return Op(fn, (type, type), (type,))
 
 
 @row("abs", section=SECTION, forms=".s16|s32|s64 : t = t")
 def absolute(ins: Instruction) -> Op:
     """``|a|``; the most negative number stays as it is."""
-    kind = require(ins, "s16", "s32", "s64")
-    return Op(np.abs, (kind,), (kind,))
+    type = require(ins, "s16", "s32", "s64")
+    return Op(np.abs, (type,), (type,))
 
 
 @row("neg", section=SECTION, forms=".s16|s32|s64 : t = t")
 def negate(ins: Instruction) -> Op:
     """``-a``."""
-    kind = require(ins, "s16", "s32", "s64")
-    return Op(np.negative, (kind,), (kind,))
+    type = require(ins, "s16", "s32", "s64")
+    return Op(np.negative, (type,), (type,))
 
 
 @row(
@@ -96,21 +96,21 @@ def min_max(ins: Instruction) -> Op:
     packed = _packed(ins)
     if packed:
         return packed
-    kind = require(ins, *INTEGERS)
+    type = require(ins, *INTEGERS)
     fn: Function = np.minimum if ins.opcode == "min" else np.maximum
     if ins.has("relu"):
-        if kind != "s32":
+        if type != "s32":
             raise Unsupported(".relu on a type other than .s32")
-        return Op(lambda a, b: np.maximum(fn(a, b), np.int32(0)), (kind, kind), (kind,))
-    return Op(fn, (kind, kind), (kind,))
+        return Op(lambda a, b: np.maximum(fn(a, b), np.int32(0)), (type, type), (type,))
+    return Op(fn, (type, type), (type,))
 
 
 @row("sad", section=SECTION, forms=".s16|u16|s32|u32|s64|u64 : t = t t t")
 def sad(ins: Instruction) -> Op:
     """``d = c + |a - b|``."""
-    kind = require(ins, *INTEGERS)
+    type = require(ins, *INTEGERS)
 
     def apply(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         return c + np.where(a < b, b - a, a - b)
 
-    return Op(apply, (kind, kind, kind), (kind,))
+    return Op(apply, (type, type, type), (type,))

@@ -18,23 +18,23 @@ SECTION = "Logic and Shift Instructions"
 @row("and", "or", "xor", section=SECTION, forms=".pred|b16|b32|b64 : t = t t")
 def logic(ins: Instruction) -> Op:
     """Bitwise, or logical on predicates."""
-    kind = require(ins, "pred", *BITS)
+    type = require(ins, "pred", *BITS)
     fn = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}[ins.opcode]
-    return Op(fn, (kind, kind), (kind,))
+    return Op(fn, (type, type), (type,))
 
 
 @row("not", section=SECTION, forms=".pred|b16|b32|b64 : t = t")
 def invert(ins: Instruction) -> Op:
     """One's complement."""
-    kind = require(ins, "pred", *BITS)
-    return Op(np.invert, (kind,), (kind,))
+    type = require(ins, "pred", *BITS)
+    return Op(np.invert, (type,), (type,))
 
 
 @row("cnot", section=SECTION, forms=".b16|b32|b64 : t = t")
 def logical_not(ins: Instruction) -> Op:
     """1 where zero, else 0."""
-    kind = require(ins, *BITS)
-    return Op(lambda a: (a == 0).astype(DTYPES[kind]), (kind,), (kind,))
+    type = require(ins, *BITS)
+    return Op(lambda a: (a == 0).astype(DTYPES[type]), (type,), (type,))
 
 
 @row(
@@ -79,36 +79,36 @@ def lop3(ins: Instruction) -> Op:
 @row("shl", section=SECTION, forms=".b16|b32|b64 : t = t i32")
 def shift_left(ins: Instruction) -> Op:
     """Shift amounts past the width give zero."""
-    kind = require(ins, *BITS)
-    dtype, bits = DTYPES[kind], width(kind)
+    type = require(ins, *BITS)
+    dtype, bits = DTYPES[type], width(type)
     zero = dtype.type(0)
     amount = ins.operands[-1]
     if isinstance(amount, Imm) and 0 <= amount.value < bits:
         by = dtype.type(amount.value)
-        return Op(lambda a, _: np.left_shift(a, by), (kind, "u32"), (kind,))
+        return Op(lambda a, _: np.left_shift(a, by), (type, "u32"), (type,))
 
     def apply(a: Lanes, n: Lanes) -> Lanes:
         return np.where(n < bits, np.left_shift(a, np.minimum(n, bits - 1).astype(dtype)), zero)
 
-    return Op(apply, (kind, "u32"), (kind,))
+    return Op(apply, (type, "u32"), (type,))
 
 
 @row("shr", section=SECTION, forms=".b16|b32|b64|s16|u16|s32|u32|s64|u64 : t = t i32")
 def shift_right(ins: Instruction) -> Op:
     """Sign-filling for ``.s``; amounts past the width count as the width."""
-    kind = require(ins, *BITS, "s16", "u16", "s32", "u32", "s64", "u64")
-    kind = kind if kind.startswith("s") else unsigned(kind)
-    dtype, bits = DTYPES[kind], width(kind)
+    type = require(ins, *BITS, "s16", "u16", "s32", "u32", "s64", "u64")
+    type = type if type.startswith("s") else unsigned(type)
+    dtype, bits = DTYPES[type], width(type)
     amount = ins.operands[-1]
     if isinstance(amount, Imm) and 0 <= amount.value < bits:
         by = dtype.type(amount.value)
-        return Op(lambda a, _: np.right_shift(a, by), (kind, "u32"), (kind,))
+        return Op(lambda a, _: np.right_shift(a, by), (type, "u32"), (type,))
 
     def apply(a: Lanes, n: Lanes) -> Lanes:
         shifted = np.right_shift(a, np.minimum(n, bits - 1).astype(dtype))
-        return shifted if kind.startswith("s") else np.where(n < bits, shifted, dtype.type(0))
+        return shifted if type.startswith("s") else np.where(n < bits, shifted, dtype.type(0))
 
-    return Op(apply, (kind, "u32"), (kind,))
+    return Op(apply, (type, "u32"), (type,))
 
 
 @row("shf", section=SECTION, forms="l|r! clamp|wrap .b32 : t = t t i32")

@@ -27,14 +27,14 @@ SECTION = "Data Movement and Conversion Instructions"
 )  # fmt: skip
 def move(ins: Instruction) -> Op:
     """A copy."""
-    kind = bits_or_float(scalar_type(ins))
-    return Op(same, (kind,), (kind,))
+    type = bits_or_float(scalar_type(ins))
+    return Op(same, (type,), (type,))
 
 
 @row("mov", section=SECTION, forms=".b16|b32|b64 : t = {t}")
 def pack_parts(ins: Instruction) -> Op:
     """Two or four values side by side, the first in the lowest bits."""
-    part, count, kind = _parts(ins, 1)
+    part, count, type = _parts(ins, 1)
     dtypes = [DTYPES[f"b{width(part) << step}"] for step in range(1, count.bit_length())]
 
     def apply(*parts: Lanes) -> Lanes:
@@ -44,16 +44,16 @@ def pack_parts(ins: Instruction) -> Op:
             values = tuple(pack(low, high, dtype) for low, high in pairs)
         return values[0]
 
-    return Op(apply, (part,) * count, (kind,))
+    return Op(apply, (part,) * count, (type,))
 
 
 @row("mov", section=SECTION, forms=".b16|b32|b64 : {t} = t%&")
 def unpack_parts(ins: Instruction) -> Op:
     """The two or four parts of a value, the lowest bits first."""
-    part, count, kind = _parts(ins, 0)
+    part, count, type = _parts(ins, 0)
     dtype = DTYPES[part]
     return Op(
-        lambda value: tuple(upper(value, i, dtype) for i in range(count)), (kind,), (part,) * count
+        lambda value: tuple(upper(value, i, dtype) for i in range(count)), (type,), (part,) * count
     )
 
 
@@ -65,10 +65,10 @@ def move_parts(ins: Instruction) -> Op:
 
 def _parts(ins: Instruction, operand: int) -> tuple[str, int, str]:
     """The type of one part, how many there are, and the type of the whole."""
-    vector, kind = ins.operands[operand], scalar_type(ins)
+    vector, type = ins.operands[operand], scalar_type(ins)
     assert isinstance(vector, Vector)
     count = len(vector.items)
-    return f"b{width(kind) // count}", count, kind
+    return f"b{width(type) // count}", count, type
 
 
 @row("prmt", section=SECTION, forms="f4e|b4e|rc8|ecl|ecr|rc16? .b32 : t = t t t")

@@ -91,7 +91,7 @@ class _Checker:
         self.many = _many(ins.modifiers)
         self.register = register
 
-    def kind(self, spec: str) -> str:
+    def type_of(self, spec: str) -> str:
         """The type that a form's word stands for here."""
         word = spec.rstrip("~%&*?!")
         if word == "t":
@@ -101,8 +101,8 @@ class _Checker:
         if word == "members":
             return "i32"
         if word == "2t":
-            kind = self.types[-1]
-            return f"{kind[0]}{2 * bits(kind)}"
+            type = self.types[-1]
+            return f"{type[0]}{2 * bits(type)}"
         return word
 
     def declared(self, reg: Reg) -> str:
@@ -118,20 +118,20 @@ class _Checker:
 
     def into(self, spec: str, operand: Operand | None) -> None:
         """One register that is written."""
-        kind = self.kind(spec)
+        type = self.type_of(spec)
         if not isinstance(operand, Reg) or operand.negated:
             raise Wrong(f"a result needs a register, not {shown(operand)}")
-        self.fits(operand, kind, "~" in spec)
+        self.fits(operand, type, "~" in spec)
 
-    def fits(self, reg: Reg, kind: str, wider: bool) -> None:
+    def fits(self, reg: Reg, type: str, wider: bool) -> None:
         """A register for a type."""
         found = self.declared(reg)
-        if self.many and kind in ("f32", "f64") and found in (f"s{kind[1:]}", f"u{kind[1:]}"):
+        if self.many and type in ("f32", "f64") and found in (f"s{type[1:]}", f"u{type[1:]}"):
             return  # as ptxas has it in vectors
         if found == "b128":
             raise NotYet("128-bit values")
-        if not holds(found, kind, wider):
-            raise Wrong(f"the register {reg.name!r} is .{found}, not .{kind.replace('i32', 'b32')}")
+        if not holds(found, type, wider):
+            raise Wrong(f"the register {reg.name!r} is .{found}, not .{type.replace('i32', 'b32')}")
 
     def result(self, spec: str, operand: Operand | None) -> None:
         """A destination."""
@@ -162,7 +162,7 @@ class _Checker:
     def each(self, spec: str) -> list[str]:
         """The types of a vector's values: ptxas looks at the kind of the first alone."""
         wider = "~" if "~" in spec else ""
-        return [spec[2:]] + [f"b{bits(self.kind(spec[2:]))}{wider}"] * (self.many - 1)
+        return [spec[2:]] + [f"b{bits(self.type_of(spec[2:]))}{wider}"] * (self.many - 1)
 
     def items(self, spec: str, operand: Operand | None) -> tuple[Operand | None, ...]:
         """The values of a vector operand."""
@@ -228,43 +228,43 @@ class _Checker:
 
     def value(self, spec: str, operand: Operand | None) -> None:
         """A register or constant that is read."""
-        kind = self.kind(spec)
-        whole = kind[0] in "bus" and not kind.startswith("bf") and "x" not in kind
+        type = self.type_of(spec)
+        whole = type[0] in "bus" and not type.startswith("bf") and "x" not in type
         if isinstance(operand, Reg):
-            if operand.negated and kind != "pred":
+            if operand.negated and type != "pred":
                 raise Wrong("only predicates can be negated")
-            self.fits(operand, kind, "~" in spec)
+            self.fits(operand, type, "~" in spec)
         elif isinstance(operand, Imm) and "!" not in spec:
             if operand.kind == "int":
-                fitting = whole or kind in ("pred", "i32")
+                fitting = whole or type in ("pred", "i32")
             else:
                 size = "32" if operand.kind == "f32" else "64"
-                fitting = kind in ("f32", "f64", f"b{size}")
+                fitting = type in ("f32", "f64", f"b{size}")
             if not fitting:
-                raise Wrong(f"{shown(operand)} for a value of type .{kind}")
+                raise Wrong(f"{shown(operand)} for a value of type .{type}")
         elif isinstance(operand, Special):
-            self.special(spec, kind, operand)
+            self.special(spec, type, operand)
         elif isinstance(operand, Symbol):
-            if not (whole or kind == "i32") or not ("&" in spec or operand.offset):
-                raise Wrong(f"{shown(operand)} for a value of type .{kind.replace('i32', 'b32')}")
+            if not (whole or type == "i32") or not ("&" in spec or operand.offset):
+                raise Wrong(f"{shown(operand)} for a value of type .{type.replace('i32', 'b32')}")
         else:
             raise Wrong(f"{shown(operand)} cannot stand there")
 
-    def special(self, spec: str, kind: str, operand: Special) -> None:
+    def special(self, spec: str, type: str, operand: Special) -> None:
         """A special register, which only moves and conversions read."""
         if "%" not in spec:
             raise Wrong(f"only mov and cvt read the special register {operand.name}")
         wide = operand.name in _WIDE_SPECIALS
         predicate = operand.name == "%is_explicit_cluster"
-        size = bits(kind)
-        fitting = kind[0] in "bus" and kind != "bf16" and (size > 8 or "~" in spec)
+        size = bits(type)
+        fitting = type[0] in "bus" and type != "bf16" and (size > 8 or "~" in spec)
         if "~" in spec:
             fitting &= size <= (64 if wide else 32)
         else:
             fitting &= (size == 64) == wide or (operand.name in _EITHER and size == 32)
             fitting &= size != 16 or operand.name.split(".")[0] in _NARROW
-        if predicate != (kind == "pred") or not (fitting or predicate):
-            raise Wrong(f"{operand.name} for a value of type .{kind}")
+        if predicate != (type == "pred") or not (fitting or predicate):
+            raise Wrong(f"{operand.name} for a value of type .{type}")
 
 
 def shown(operand: Operand | None) -> str:

@@ -15,12 +15,12 @@ SECTION = "Integer Arithmetic Instructions"
 _WIDER = {"s16": "s32", "u16": "u32", "s32": "s64", "u32": "u64"}
 
 
-def mul_high(kind: str) -> Function:
+def mul_high(type: str) -> Function:
     """The upper half of the double-width product."""
-    if kind in ("s64", "u64"):
-        return _mul_high_64(kind == "s64")
-    wide = DTYPES[_WIDER[kind]]
-    bits, out = width(kind), DTYPES[kind]
+    if type in ("s64", "u64"):
+        return _mul_high_64(type == "s64")
+    wide = DTYPES[_WIDER[type]]
+    bits, out = width(type), DTYPES[type]
     return lambda a, b: ((a.astype(wide) * b.astype(wide)) >> bits).astype(out)
 
 
@@ -43,16 +43,16 @@ def _mul_high_64(is_signed: bool) -> Function:
 
 def _product(ins: Instruction) -> tuple[Function, str, str]:
     """The product of ``mul``/``mad``: function, source type, result type."""
-    kind = require(ins, *INTEGERS)
+    type = require(ins, *INTEGERS)
     if ins.has("wide"):
-        if kind not in _WIDER:
+        if type not in _WIDER:
             raise Unsupported(".wide of a 64-bit type")
-        wide = DTYPES[_WIDER[kind]]
-        return (lambda a, b: a.astype(wide) * b.astype(wide)), kind, _WIDER[kind]
+        wide = DTYPES[_WIDER[type]]
+        return (lambda a, b: a.astype(wide) * b.astype(wide)), type, _WIDER[type]
     if ins.has("hi"):
-        return mul_high(kind), kind, kind
+        return mul_high(type), type, type
     if ins.has("lo"):
-        return np.multiply, signed(kind), signed(kind)
+        return np.multiply, signed(type), signed(type)
     raise Unsupported("one of .lo, .hi, .wide is needed")
 
 
@@ -89,8 +89,8 @@ def mad(ins: Instruction) -> Op:
 
 
 def _product_24(ins: Instruction) -> tuple[Function, str]:
-    kind = require(ins, "s32", "u32")
-    wide = DTYPES[_WIDER[kind]]
+    type = require(ins, "s32", "u32")
+    wide = DTYPES[_WIDER[type]]
     # The operands' low 24 bits, as signed or unsigned 24-bit numbers.
     shift = wide.type(40)
     high = wide.type(16 if ins.has("hi") else 0)
@@ -98,7 +98,7 @@ def _product_24(ins: Instruction) -> tuple[Function, str]:
     def narrow(a: Lanes) -> Lanes:
         return (a.astype(wide) << shift) >> shift
 
-    return (lambda a, b: ((narrow(a) * narrow(b)) >> high).astype(DTYPES[kind])), kind
+    return (lambda a, b: ((narrow(a) * narrow(b)) >> high).astype(DTYPES[type])), type
 
 
 @row("mul24", section=SECTION, forms="lo|hi! .s32|u32 : t = t t")
@@ -111,11 +111,11 @@ def _product_24(ins: Instruction) -> tuple[Function, str]:
 )  # fmt: skip
 def mul24(ins: Instruction) -> Op:
     """24-bit product: bits 0 to 31 (``.lo``) or 16 to 47 (``.hi``)."""
-    product, kind = _product_24(ins)
+    product, type = _product_24(ins)
     if ins.opcode == "mul24":
-        return Op(product, (kind, kind), (kind,))
+        return Op(product, (type, type), (type,))
     add: Function = saturated(np.add) if ins.has("sat") else np.add
-    return Op(lambda a, b, c: add(product(a, b), c), (kind, kind, kind), (kind,))
+    return Op(lambda a, b, c: add(product(a, b), c), (type, type, type), (type,))
 
 
 @row("dp4a", section=SECTION, forms=".u32|s32 .u32|s32 : i32 = t0 t i32")
@@ -128,14 +128,14 @@ def dot_product(ins: Instruction) -> Op:
     out = "s32" if "s32" in types else "u32"
     high = 2 if ins.has("hi") else 0
 
-    def part(x: Lanes, kind: str, byte: int, size: int) -> Lanes:
+    def part(x: Lanes, type: str, byte: int, size: int) -> Lanes:
         # The element of `size` bits at byte offset `byte`, in 64 bits.
         wide = x.astype(np.int64)
         shift = np.int64(64 - size)
         moved = wide << np.int64(64 - size - byte * 8)
         return (
             moved >> shift
-            if kind == "s32"
+            if type == "s32"
             else (moved.view(np.uint64) >> np.uint64(64 - size)).view(np.int64)
         )
 
@@ -154,15 +154,15 @@ def dot_product(ins: Instruction) -> Op:
 @row("div", section=SECTION, forms=".s16|u16|s32|u32|s64|u64 : t = t t")
 def div(ins: Instruction) -> Op:
     """Quotient towards zero; by zero gives all ones, as NVIDIA's GPUs do."""
-    kind = require(ins, *INTEGERS)
-    return Op(_divide(kind), (kind, kind), (kind,))
+    type = require(ins, *INTEGERS)
+    return Op(_divide(type), (type, type), (type,))
 
 
 @row("rem", section=SECTION, forms=".s16|u16|s32|u32|s64|u64 : t = t t")
 def rem(ins: Instruction) -> Op:
     """``a - (a / b) * b``; by zero gives all ones (measured on an H200)."""
-    kind = require(ins, *INTEGERS)
-    ones = _ones(kind)
+    type = require(ins, *INTEGERS)
+    ones = _ones(type)
 
     def unsigned_rest(a: Lanes, b: Lanes) -> Lanes:
         if b.ndim == 0 and b:
@@ -173,18 +173,18 @@ def rem(ins: Instruction) -> Op:
         safe = np.where((b == 0) | (b == -1), np.ones_like(b), b)
         return np.where(b == 0, ones, np.where(b == -1, np.zeros_like(a), np.fmod(a, safe)))
 
-    return Op(unsigned_rest if kind.startswith("u") else signed_rest, (kind, kind), (kind,))
+    return Op(unsigned_rest if type.startswith("u") else signed_rest, (type, type), (type,))
 
 
-def _ones(kind: str) -> Lanes:
+def _ones(type: str) -> Lanes:
     """All bits one."""
     return (
-        DTYPES[kind].type(-1) if kind.startswith("s") else DTYPES[kind].type(2 ** width(kind) - 1)
+        DTYPES[type].type(-1) if type.startswith("s") else DTYPES[type].type(2 ** width(type) - 1)
     )
 
 
-def _divide(kind: str) -> Function:
-    ones = _ones(kind)
+def _divide(type: str) -> Function:
+    ones = _ones(type)
 
     def unsigned_quotient(a: Lanes, b: Lanes) -> Lanes:
         if b.ndim == 0 and b:
@@ -193,9 +193,9 @@ def _divide(kind: str) -> Function:
 
     def signed_quotient(a: Lanes, b: Lanes) -> Lanes:
         # Through magnitudes: NumPy's floor division rounds down and its MIN / -1 is not the GPU's.
-        word = DTYPES[unsigned(kind)]
+        word = DTYPES[unsigned(type)]
         ua, ub = np.abs(a).view(word), np.abs(b).view(word)
-        quotient = np.floor_divide(ua, np.where(ub == 0, np.ones_like(ub), ub)).view(DTYPES[kind])
+        quotient = np.floor_divide(ua, np.where(ub == 0, np.ones_like(ub), ub)).view(DTYPES[type])
         return np.where(b == 0, ones, np.where((a < 0) != (b < 0), -quotient, quotient))
 
-    return unsigned_quotient if kind.startswith("u") else signed_quotient
+    return unsigned_quotient if type.startswith("u") else signed_quotient

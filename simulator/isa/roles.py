@@ -56,6 +56,11 @@ class Roles:
         return next((operand for name, operand in named if name == word), None)
 
     @property
+    def holds(self) -> bool:
+        """Whether lanes wait there for others; those that pass ``bar.arrive`` do not."""
+        return self.row.waits != "nobody"
+
+    @property
     def base(self) -> str:
         """The register that the address is made of, or nothing."""
         base = self.address.base if self.address else None

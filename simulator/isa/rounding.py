@@ -20,10 +20,10 @@ def rounding(ins: Instruction) -> str:
 
 def float_type(ins: Instruction, *more: str) -> str:
     """The type suffix if it is a floating-point one, or one of ``more``."""
-    kind = scalar_type(ins)
-    if kind not in ("f32", "f64", *more):
-        raise Unsupported(f"type .{kind}")
-    return kind
+    type = scalar_type(ins)
+    if type not in ("f32", "f64", *more):
+        raise Unsupported(f"type .{type}")
+    return type
 
 
 _NAN_ORDER = {

@@ -33,10 +33,10 @@ SECTION = "Floating Point Instructions"
 )  # fmt: skip
 def rcp_sqrt(ins: Instruction) -> Op:
     """Reciprocal and square root, IEEE or ``.approx``."""
-    kind = float_type(ins)
+    type = float_type(ins)
     loose, fn = ins.has("approx"), rounded(ins, ins.opcode)
-    fn = _coarse(fn) if kind == "f64" and loose else finished(ins, fn)
-    return Op(fn, (kind,), (kind,), None, 1, approximate=loose)
+    fn = _coarse(fn) if type == "f64" and loose else finished(ins, fn)
+    return Op(fn, (type,), (type,), None, 1, approximate=loose)
 
 
 def _coarse(fn: Function) -> Function:
@@ -79,13 +79,13 @@ _APPROXIMATE: dict[str, Function] = {
 )  # fmt: skip
 def transcendental(ins: Instruction) -> Op:
     """The special-function unit's approximations, here in float64 and rounded once."""
-    kind, exact = scalar_type(ins), _APPROXIMATE[ins.opcode]
-    if kind in half.HALF_TYPES:
-        return half.operation(ins, kind, exact, 1, approximate=True)
-    dtype = DTYPES[kind]
+    type, exact = scalar_type(ins), _APPROXIMATE[ins.opcode]
+    if type in half.HALF_TYPES:
+        return half.operation(ins, type, exact, 1, approximate=True)
+    dtype = DTYPES[type]
 
     def apply(a: Lanes) -> Lanes:
         return ieee.canonical(exact(a.astype(np.float64)).astype(dtype))
 
-    fn = _coarse(apply) if kind == "f64" and ins.has("ftz") else finished(ins, apply)
-    return Op(fn, (kind,), (kind,), None, 1, approximate=True)
+    fn = _coarse(apply) if type == "f64" and ins.has("ftz") else finished(ins, apply)
+    return Op(fn, (type,), (type,), None, 1, approximate=True)

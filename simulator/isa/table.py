@@ -210,17 +210,17 @@ def scope(ins: Instruction) -> str:
     return next((_SCOPES[m] for m in ins.modifiers if m in _SCOPES), "")
 
 
-def width(kind: str) -> int:
+def width(type: str) -> int:
     """Bits of a PTX type."""
-    return int(DTYPES[kind].itemsize) * 8
+    return int(DTYPES[type].itemsize) * 8
 
 
 def require(ins: Instruction, *allowed: str) -> str:
     """The type suffix if it is one of ``allowed``."""
-    kind = scalar_type(ins)
-    if kind not in allowed:
-        raise Unsupported(f"type .{kind}")
-    return kind
+    type = scalar_type(ins)
+    if type not in allowed:
+        raise Unsupported(f"type .{type}")
+    return type
 
 
 def same(value: Lanes) -> Lanes:
@@ -228,19 +228,19 @@ def same(value: Lanes) -> Lanes:
     return value
 
 
-def bits_or_float(kind: str) -> str:
+def bits_or_float(type: str) -> str:
     """The type as which a value is only passed on."""
-    return kind if kind in ("f32", "f64", "pred") else f"b{width(kind)}"
+    return type if type in ("f32", "f64", "pred") else f"b{width(type)}"
 
 
-def signed(kind: str) -> str:
+def signed(type: str) -> str:
     """The signed type of the same width: where sign does not matter, views are saved."""
-    return f"s{width(kind)}"
+    return f"s{width(type)}"
 
 
-def unsigned(kind: str) -> str:
+def unsigned(type: str) -> str:
     """The unsigned type of the same width."""
-    return f"u{width(kind)}"
+    return f"u{width(type)}"
 
 
 INTEGERS = ("s16", "u16", "s32", "u32", "s64", "u64")

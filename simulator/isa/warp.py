@@ -102,7 +102,7 @@ def vote(ins: Instruction) -> Op:
 )  # fmt: skip
 def match(ins: Instruction) -> Op:
     """The lanes that hold the same value (``any``), or all of them if all do (``all``)."""
-    kind = require(ins, "b32", "b64")
+    type = require(ins, "b32", "b64")
     pair = isinstance(ins.operands[0], Pair)
     every = ins.has("all")
 
@@ -122,7 +122,7 @@ def match(ins: Instruction) -> Op:
         return (value, agree) if pair else value
 
     outputs = ("b32", "pred") if pair else ("b32",)
-    return Op(apply, (kind, "u32"), outputs, warp=True)
+    return Op(apply, (type, "u32"), outputs, warp=True)
 
 
 @row(
@@ -137,17 +137,17 @@ def match(ins: Instruction) -> Op:
 )  # fmt: skip
 def reduce(ins: Instruction) -> Op:
     """Integer add, min, max, and, or, xor over the named lanes."""
-    kind = scalar_type(ins)
+    type = scalar_type(ins)
     operations: dict[str, np.ufunc] = {
         "add": np.add, "min": np.minimum, "max": np.maximum,
         "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
     }  # fmt: skip
     name = next((m for m in ins.modifiers if m in operations), None)
-    if name is None or kind not in ("s32", "u32", "b32"):
-        raise Unsupported(f"this operation on .{kind}")
-    info = np.iinfo(DTYPES[kind])
+    if name is None or type not in ("s32", "u32", "b32"):
+        raise Unsupported(f"this operation on .{type}")
+    info = np.iinfo(DTYPES[type])
     neutral = {"min": info.max, "max": info.min, "and": -1 if info.min else info.max}.get(name, 0)
-    fill = DTYPES[kind].type(neutral)
+    fill = DTYPES[type].type(neutral)
 
     def apply(warp: WarpView, a: Lanes, members: Lanes) -> Lanes:
         active = warp.active()
@@ -162,7 +162,7 @@ def reduce(ins: Instruction) -> Op:
             result = operations[name](result, value)
         return result
 
-    return Op(apply, (kind, "u32"), (kind,), warp=True)
+    return Op(apply, (type, "u32"), (type,), warp=True)
 
 
 @row("activemask", section=PARALLEL, forms=".b32 : t =")

@@ -25,6 +25,8 @@ from .written import compare, written
 
 _DOUBTS = 100_000
 """Pairs in a lock's order that are looked at again when it is let go."""
+Locked = tuple[int, int, Lock]
+"""A lane, and a thread whose earlier access a lock puts before the lane's."""
 _DISTANCES = ("lane", "warp", "block")
 
 
@@ -47,7 +49,6 @@ class ExactLook:
     def __init__(self, granule: int, book: RaceBook, steering: Steering) -> None:
         self.granule, self.book, self.steering = granule, book, steering
         self.doubts: list[tuple[Lock, int, tuple[Race, Conflict, Flat, Flat]]] = []
-        self._locked: list[tuple[int, int, Lock]] = []
 
     def start(self, g: Geometry, happens_before: HappensBefore, releases: Releases) -> None:
         """A new batch begins."""
@@ -70,7 +71,8 @@ class ExactLook:
         """
         site = event.site
         values = written(event, lanes, self.geometry, part * self.granule, self.granule)
-        ordered = self._ordered(site, lanes)
+        locked: list[Locked] = []
+        ordered = self._ordered(site, lanes, locked)
 
         for history, how in shadow.against(site):
             if how == "volatile" and self.polled(site, history.site):
@@ -80,13 +82,13 @@ class ExactLook:
                 return shadow.races(history, place, thread, ordered, distance)
 
             self._write_down(event, history.site, how, races, history, values)
-            for lane, earlier, lock in self._locked:
+            for lane, earlier, lock in locked:
                 conflict = self._conflict(shadow, history, place, thread, lane, earlier)
                 distance = self._distance(earlier, int(thread[lane]))
                 race = self._race(event, history.site, how, distance)
                 found = compare(conflict, history, site, history.site, values, distance)
                 self.doubts.append((lock, now, (race, conflict, *found)))
-            self._locked = []
+            locked.clear()
         if how := clash(site, site):
             self._write_down(
                 event, site, how, lambda distance: shadow.within(place, thread, distance),
@@ -141,7 +143,8 @@ class ExactLook:
                 if self.book.full(race):
                     break
 
-    def _ordered(self, site: Site, lanes: Accesses) -> Ordered:
+    def _ordered(self, site: Site, lanes: Accesses, locked: list[Locked]) -> Ordered:
+        """What orders lanes after earlier accesses; notes those in ``locked`` that a lock does."""
         g, releases = self.geometry, self.releases
 
         def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
@@ -163,7 +166,7 @@ class ExactLook:
                     asker = int(g.blocks[at]) * g.threads + me
                     out[i] = releases.ordered(when, who, site, asker, known[me, at])
                     if out[i] and releases.lock and len(self.doubts) < _DOUBTS:
-                        self._locked.append((int(which[i]), who, releases.lock))
+                        locked.append((int(which[i]), who, releases.lock))
             return out
 
         return ordered

@@ -65,7 +65,7 @@ class ProgramOrder:
         def passes(block: Block, to: int) -> bool:
             end = block.end
             if way != "all" and end is not None and roles(end).flow is Flow.BARRIER:
-                return roles(end).row.waits == "nobody"
+                return not roles(end).holds
             body = self.blocks[to].body
             return not (way == "lane" and body and roles(body[0]).row.warp_barrier)
 

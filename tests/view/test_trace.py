@@ -91,7 +91,7 @@ def test_arrival_and_release_of_warps():
     for event in events:
         if event.watched == RELEASE:
             break
-        if watched[event.watched].kind == "barrier":
+        if watched[event.watched].what == "barrier":
             arrivals.append(np.flatnonzero(np.broadcast_to(event.mask, (1, 16, 16, 1))) // 32)
     assert [set(a.tolist()) for a in arrivals] == [{warp} for warp in range(8)]
 
@@ -107,7 +107,7 @@ def test_steps_end_where_memory_does_and_counts_do_not():
 def test_stores_say_where_and_what():
     run, _, _, c = traced(4, 2)
     watched = run.trace.program.watched
-    stores = [e for e in run.trace.batches[0].events if watched[e.watched].kind == "store"]
+    stores = [e for e in run.trace.batches[0].events if watched[e.watched].what == "store"]
     shared, last = stores[:-1], stores[-1]
     assert {int(e.place) for e in shared} == {SHARED}
     assert int(last.place) == 2
@@ -146,7 +146,7 @@ def test_a_guard_says_who_leaves_and_who_waits(kind, ins):
         for event in run.trace.batches[0].events
         if event.watched != RELEASE and watched[event.watched].instruction.guard
     )
-    assert watched[event.watched].kind == kind
+    assert watched[event.watched].what == kind
     lanes = np.broadcast_to(event.mask, (1, 1, 64, 1)).reshape(64)
     assert lanes.tolist() == [True] * 32 + [False] * 32
 

@@ -68,7 +68,7 @@ class Text:
 
     def inputs(self, item: Watched) -> list[int | str]:
         """Operands: a register that the trace follows, a constant, or a register's name."""
-        if item.kind != "value":
+        if item.what != "value":
             return list(item.inputs)
         function = self.trace.program.blocks[item.block].block.function
         if function.name not in self.constants:
@@ -89,10 +89,10 @@ class Text:
         ins, site = item.instruction, item.site
         file, line = self.place(ins)
         made: dict[str, Any] = {
-            "name": ins.name, "kind": item.kind, "ptx": ins.line, "file": file, "source": line,
+            "name": ins.name, "kind": item.what, "ptx": ins.line, "file": file, "source": line,
             "outputs": list(item.outputs), "inputs": self.inputs(item),
         }  # fmt: skip
-        if item.kind == "value" and ins.line in self.addresses:
+        if item.what == "value" and ins.line in self.addresses:
             made["address"] = True
         if site is not None:
             made |= {"space": site.space, "width": site.nbytes, "size": site.size}
@@ -203,6 +203,7 @@ def _hazard(hazard: Hazard) -> dict[str, Any]:
             item.to_dict() | {"file": shown_path(item.source.file)} for item in hazard.involved
         ],
         "cure": None,
+        "race": hazard.row.is_race,
         "cure_text": str(hazard.cure) if hazard.cure else "",
         "cure_line": hazard.cure.source.line if hazard.cure else 0,
     }

@@ -89,8 +89,8 @@ export class Barriers {
     });
     // Errors first; of them races, and of these the ones with a cure.
     const rank = ([number]) => {
-      const { severity, kind, cure_text: cure } = run.hazards[number];
-      return (severity === "error" ? 0 : 4) + (kind.endsWith("race") ? 0 : 2) + (cure ? 0 : 1);
+      const { severity, race, cure_text: cure } = run.hazards[number];
+      return (severity === "error" ? 0 : 4) + (race ? 0 : 2) + (cure ? 0 : 1);
     };
     const sorted = [...groups.values()].sort((a, b) => rank(a) - rank(b));
     replace(
@@ -269,9 +269,7 @@ export class Barriers {
 function howOften(hazard, more) {
   const number = count(hazard.count);
   const said = hazard.notes.some((note) => note.startsWith(`${number} `));
-  const often = said
-    ? ""
-    : `${number} ${hazard.kind.endsWith("race") ? "pairs of threads" : "times"}.`;
+  const often = said ? "" : `${number} ${hazard.race ? "pairs of threads" : "times"}.`;
   return `${often}${more ? ` ${count(more)} more like this, on other elements.` : ""}`.trim();
 }
 
