@@ -224,12 +224,12 @@ def test_files_of_any_name_show_their_lines(file: str, name: str) -> None:
 
 @pytest.fixture
 def device_only(tmp_path: Path) -> Path:
-    """A kernel that the source build cannot run: it calls through pointers there."""
+    """A kernel that the source build cannot run: what nobody reaches is still there."""
     file = tmp_path / "atomic.cu"
     file.write_text(
-        "#include <cuda/atomic>\n"
-        "__global__ void k(cuda::atomic<int>* a, int* b) {\n"
-        "    a[0].fetch_add(1);\n"
+        "__global__ void k(int* a, int* b) {\n"
+        "    int off = 0;\n"
+        '    if (off) asm volatile("tcgen05.fence::before_thread_sync;");\n'
         "    b[threadIdx.x] = 1;\n"
         "}\n"
     )
@@ -251,7 +251,7 @@ def test_one_build_refused_leaves_the_others_verdict(
     assert ("no hazards in k" if code == 0 else "1 error in k") in said
     assert "the source build could not be checked" in said
     assert "on: device build; schedule lockstep" in said
-    assert "not checked: source build: the simulator does not execute 'call' yet" in said
+    assert "not checked: source build: the simulator does not execute 'tcgen05" in said
     assert "atomic.cu:3" in said.partition("not checked: source build")[2]
     written = json.loads(json_file.read_text())
     assert list(written["refused"]) == ["source"]
@@ -267,7 +267,7 @@ def test_nothing_that_could_be_checked_is_exit_code_2(device_only: Path) -> None
     shape = ("--grid", 1, "--block", 32, "i32[1]", "i32[32]")
     alone = tilescope("check", device_only, "k", *shape, "--build", "source")
     assert alone.exit_code == 2
-    assert alone.stderr.startswith("error: the simulator does not execute 'call' yet")
+    assert alone.stderr.startswith("error: the simulator does not execute 'tcgen05.fence")
     recursion = Path(__file__).parent / "defects" / "compile" / "recursion.cu"
     both = tilescope("check", recursion, "k", "--grid", 1, "--block", 32, "i32[32]")
     assert both.exit_code == 2

@@ -133,7 +133,6 @@ LATER = [
         ".reg .b32 %r<4>; mov.b64 %rd1, in;",
         "the address of a function's parameter",
     ),
-    ("{ proto: .callprototype _ (); call %rd1, proto; }", "indirect call"),
 ]
 
 
@@ -214,8 +213,6 @@ def test_what_is_around_a_function(head: str, words: str) -> None:
         ("compile/tex.cu", np.zeros(4, np.float32), "textures and surfaces", 1),
         ("compile/malloc.cu", np.zeros(4, np.uint64), "memory allocation in a kernel", 1),
         ("compile/recursion.cu", np.zeros(4, np.int32), "recursion", 1),
-        ("compile/funcptr.cu", np.zeros(4, np.int32), "an indirect call", 4),
-        ("check/indirect.cu", np.zeros(4, np.int32), "an indirect call", 4),
         ("check/grid_sync.cu", np.zeros(64, np.int32), "a cooperative launch", 4),
         ("compile/gridsync.cu", np.zeros(64, np.int32), "a cooperative launch", 2),
     ],

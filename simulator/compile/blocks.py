@@ -12,6 +12,7 @@ from ..isa import Flow
 from ..isa.roles import callee, roles
 from ..isa.validity import check, place
 from .calls import give_callers
+from .dispatch import spell_out
 
 _CALL_DEPTH = 100
 EXIT = -1
@@ -77,6 +78,7 @@ def reachable(module: Module, entry: str) -> list[Function]:
             )
         state[name] = 1
         function.load()
+        spell_out(module, function)
         for ins in function.body:
             if called := callee(ins):
                 if depth == _CALL_DEPTH:

@@ -184,7 +184,7 @@ class Lowering(Operands):
         given = owner == self.function.name and formal in home.variables  # to the system
         if param is None and not given:
             raise Unsupported(f"the parameter {name!r} is not declared")
-        if param is not None and param.is_struct:
+        if param.is_struct if param else home.variables[formal].dims:
             return None
         if len(operands) > 1 or offset:
             raise Unsupported("part of a scalar parameter")
@@ -234,8 +234,6 @@ class Lowering(Operands):
                 raise Unsupported("a guard")
             return End(ins, None, (), (self.source(role.sources[0], "b32"),), how="switch")
         if flow is Flow.CALL:
-            if guard:
-                raise Unsupported("a guarded call")
             callee = ins.targets[0]
             register = self.owner.register(self.owner.module.functions[callee], RETURN)
             entry, back = self.owner.entries[callee], register.number

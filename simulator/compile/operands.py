@@ -9,9 +9,9 @@ import numpy as np
 
 from kernels.ptx import module
 from kernels.ptx.module import Imm, Operand, Reg, Symbol
-from kernels.ptx.names import variable_name
 
 from ..isa import DTYPES, Unsupported
+from ..memory.layout import function_address
 from .blocks import Block
 from .steps import Constant, Register, Source, Special, Target
 from .values import immediate
@@ -108,8 +108,9 @@ class Operands:
     def symbol(self, name: str) -> int:
         """A variable's address; a call's parameters stand for the callee's."""
         owner, name = self.owner.aliases[self.function.name].get(name, (self.function.name, name))
-        if name in self.owner.module.functions:
-            raise Unsupported(f"the address of the function {variable_name(name)!r}")
+        functions = self.owner.module.functions
+        if name in functions and name not in self.function.variables:
+            return function_address(functions, name)
         return self.owner.layout.address(self.owner.module.functions[owner], name)
 
 

@@ -8,11 +8,16 @@ import numpy as np
 
 from ..compile.program import CompiledBlock
 from ..geometry import Lanes, Mask, as_mask
+from ..isa.control import ASTRAY
 from .schedule import Part
 from .system import System
 
 if TYPE_CHECKING:
     from .machine import Machine
+
+
+_STOPS = {"": "trap", "__assertfail": "assert", ASTRAY: "astray"}
+"""What stops the kernel, by the function of the system that is called."""
 
 
 class Ends:
@@ -100,7 +105,7 @@ class Ends:
         if ends in ("trap", "system"):
             text = self.system.failed(given, gone) if given else ""
             for tell in self.machine.told.event:
-                tell("assert" if block.called else ends, block, gone, text)
+                tell(_STOPS[block.called], block, gone, text)
         self.machine.exit(gone)
         if staying is not False:
             self.machine.join(block.block.follow, staying)

@@ -52,7 +52,7 @@ class _Group:
     notes: set[str] = field(default_factory=set)
 
 
-_EVENTS = {"trap": (TRAP, ""), "assert": (ASSERT, "")} | {
+_EVENTS = {"trap": (TRAP, ""), "astray": (TRAP, "astray"), "assert": (ASSERT, "")} | {
     case: (BAD_MASK, case) for case in BAD_MASK.cases
 }
 """What the machine's word for an event is here."""
@@ -158,7 +158,7 @@ class Control:
     def event(self, name: str, block: CompiledBlock, lanes: Mask | None, text: str) -> None:
         """See ``events.Observer``."""
         kind, case = _EVENTS[name]
-        ins = block.block.body[0] if case else block.block.end
+        ins = block.block.body[0] if kind is BAD_MASK else block.block.end
         assert ins is not None
         group = self._group(kind, case, ins.user_line)
         if text:

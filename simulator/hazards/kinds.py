@@ -232,6 +232,7 @@ ASSERT = HazardKind(
 TRAP = HazardKind(
     "trap", "", "error", "The kernel executed a trap", "The kernel stopped itself.",
     "the kernel executed a trap",
+    {"astray": Case("a call through a pointer that holds no function of this program")},
 )  # fmt: skip
 UNSET_CONSTANT = HazardKind(
     "unset-constant", "uninitialised", "warning", "A constant that nothing has filled",

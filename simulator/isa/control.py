@@ -11,7 +11,9 @@ from .table import Flow, Waits, plain
 CONTROL = "Control Flow Instructions"
 MISCELLANEOUS = "Miscellaneous Instructions"
 PARALLEL = "Parallel Synchronization and Communication Instructions"
-SYSTEM = {"__assertfail": Flow.ASSERT, "vprintf": Flow.SYSTEM}
+ASTRAY = "%astray"
+"""Called where a pointer holds no function: a name that PTX cannot have."""
+SYSTEM = {"__assertfail": Flow.ASSERT, ASTRAY: Flow.ASSERT, "vprintf": Flow.SYSTEM}
 """Functions of the system that PTX calls without a body; the machine plays them."""
 
 plain("bra", section=CONTROL, flow=Flow.BRANCH, forms="uni? : = label")

@@ -80,13 +80,15 @@ def roles(ins: Instruction) -> Roles:
     raise Unsupported("operands or types that do not fit")
 
 
-def callee(ins: Instruction) -> str:
-    """The function of this PTX that an instruction calls by its name, or nothing.
-
-    Of instructions that nobody has looked at yet, too.
-    """
+def calls(ins: Instruction) -> bool:
+    """Whether an instruction calls, even if nobody has looked at it yet."""
     rows = TABLE.get(ins.opcode)
-    if not rows or rows[0].flow is not Flow.CALL:
+    return rows is not None and rows[0].flow is Flow.CALL
+
+
+def callee(ins: Instruction) -> str:
+    """The function of this PTX that an instruction calls by its name, or nothing."""
+    if not calls(ins):
         return ""
     name = ins.targets[0]
     return "" if name in SYSTEM or name.startswith("%") else name

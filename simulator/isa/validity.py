@@ -25,6 +25,7 @@ from kernels.ptx.module import (
 from kernels.toolkit import short_path
 
 from . import operand_types
+from .control import SYSTEM
 from .grammar import Match, Misfit
 from .operand_types import NotYet, Wrong
 from .registers import bits
@@ -87,9 +88,7 @@ def _instruction(ins: Instruction, function: Function, module: Module) -> PtxErr
     try:
         if ins.guard and function.registers.get(ins.guard.name) != "pred":
             raise Wrong(f"the guard {ins.guard.name!r} is no predicate")
-        if flow is Flow.CALL and ins.targets[0] in function.registers:
-            return not_yet(ins, "an indirect call")
-        if flow is Flow.CALL and ins.targets[0].startswith("%"):
+        if flow is Flow.CALL and ins.targets[0].startswith("%") and ins.targets[0] not in SYSTEM:
             return invalid(ins, f"{ins.targets[0]!r} is not declared")
         if flow is Flow.SWITCH and ins.operands:
             operand_types.index(ins, function.registers.get)

@@ -10,7 +10,14 @@ from kernels.arguments import Arguments, content, write_back
 from kernels.ptx.names import variable_name
 from kernels.unset import missing_of, still_unset
 
-from .layout import FUNCTIONS, PARAMETERS, Layout, array_address, array_number, variable_bytes
+from .layout import (
+    PARAMETERS,
+    Layout,
+    array_address,
+    array_number,
+    function_address,
+    variable_bytes,
+)
 from .spaces import Allocation
 
 
@@ -31,8 +38,8 @@ def allocate(
     parameters = np.frombuffer(arguments.parameter_buffer(array_address), np.uint8)
     made[PARAMETERS] = Allocation(PARAMETERS, parameters, "parameters", False, space="param")
     addresses = {name: p.address for (scope, name), p in layout.placed.items() if not scope}
-    for number, name in enumerate(functions):
-        addresses.setdefault(name, array_address(FUNCTIONS + number))
+    for name in functions:
+        addresses.setdefault(name, function_address(functions, name))
     for (_, name), p in layout.placed.items():
         variable = p.variable
         if variable.space in ("global", "const"):

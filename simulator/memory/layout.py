@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -25,6 +26,11 @@ address (where nothing can be read); arguments are below."""
 def array_address(number: int) -> int:
     """The generic address at which a global array begins."""
     return (number + 1 << ARRAY_BITS) + MIDDLE
+
+
+def function_address(functions: Collection[str], name: str) -> int:
+    """The generic address that stands for a function of a module."""
+    return array_address(FUNCTIONS + list(functions).index(name))
 
 
 _Address = TypeVar("_Address", int, Addresses)

@@ -40,7 +40,7 @@ class Defect:
     schedules: tuple[str, ...] = SCHEDULES
 
 
-LATER = "executed once there are indirect calls, textures, allocation and cooperative launches"
+LATER = "executed once there are textures, allocation and cooperative launches"
 
 DEFECTS = (
     Defect(
@@ -89,7 +89,7 @@ DEFECTS = (
         ("barrier-divergence warning 5",),
         warned="return",
     ),
-    Defect("check/fnaddr.cu", "k", "1", "1", "u64[1]", exit=2, refused="address", later=LATER),
+    Defect("check/fnaddr.cu", "k", "1", "1", "u64[1]"),
     Defect("check/global_data.cu", "k", "1", "8", "i32[1]"),
     Defect(
         "check/grid_sync.cu",
@@ -102,7 +102,13 @@ DEFECTS = (
         later=LATER,
     ),
     Defect("check/header_line.cu", "k", "1", "64", "i32[64]", ("barrier-divergence warning 5",)),
-    Defect("check/indirect.cu", "k", "1", "32", "i32[32]", exit=2, refused="indirect", later=LATER),
+    Defect(
+        "check/indirect.cu",
+        "k",
+        "1",
+        "32",
+        "i32[32]",
+    ),
     Defect("check/macro.cu", "k", "1", "128", "f32[128] f32[128]", ("raw-race error 8",), 1),
     Defect("check/multiline.cu", "k", "1", "128", "f32[128] f32[128]", ("raw-race error 8",), 1),
     Defect(
@@ -160,9 +166,7 @@ DEFECTS = (
     Defect("compile/cut_loses_endif.cu", "k", "1", "32", "f32[32]"),
     Defect("compile/cut_loses_includes.cu", "k", "1", "32", "f32[32]"),
     Defect("compile/cut_loses_namespace_alias.cu", "k", "1", "32", "f32[32]"),
-    Defect(
-        "compile/funcptr.cu", "k", "1", "32", "i32[32]", exit=2, refused="indirect", later=LATER
-    ),
+    Defect("compile/funcptr.cu", "k", "1", "32", "i32[32]"),
     Defect(
         "compile/gridsync.cu", "k", "2", "1", "i32[2]", exit=2, refused="cooperative", later=LATER
     ),
@@ -179,7 +183,7 @@ DEFECTS = (
     Defect("compile/uint.cu", "k", "1", "32", "f32[32]"),
     Defect("compile/wrong_message.cu", "k", "1", "32", "u32[32] 32"),
     Defect("order/barred_false.cu", "k", "2", "64", "i32[8]=3 i32[8] 8"),
-    Defect("order/cuda_atomic_source.cu", "k", "2", "32", "i32[2]", warned="indirect", later=LATER),
+    Defect("order/cuda_atomic_source.cu", "k", "2", "32", "i32[2]"),
     Defect("order/scoped_atomic.cu", "k", "2", "1", "u32[1]", ("waw-race error 2",), 1),
     Defect("order/scoped_atomic.cu", "add", "4", "32", "u32[1]", ("waw-race error 3",), 1),
     Defect("order/spin_false_deadlock.cu", "kmain", "2", "1", "u32[1]", ("raw-race error 5",), 1),

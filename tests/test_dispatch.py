@@ -1,0 +1,112 @@
+"""Calls through pointers and under guards: each lane calls what its own pointer holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+
+SCHEDULES = ("lockstep", "warps", "reverse", 5)
+POINTERS = """
+struct S { double a; int b; float c[3]; char d; };
+struct Base {
+    __device__ virtual int f(int x) { return x; }
+    __device__ virtual S g(S s, char c) { s.b += c; return s; }
+};
+struct Other : Base {
+    __device__ int f(int x) override { return 10 * x; }
+    __device__ S g(S s, char c) override { s.a *= 2; s.c[2] = c; s.d = c; return s; }
+};
+typedef int (*F)(int, int*);
+__device__ __noinline__ int add(int x, int* into) { atomicAdd(into, x); return x; }
+__device__ __noinline__ int sub(int x, int* into) { atomicSub(into, x); return -x; }
+__device__ __noinline__ int both(int x, int* into);
+__device__ F table[3] = {add, sub, both};
+__device__ __noinline__ int both(int x, int* into) { return x & 8 ? add(x, into) : sub(x, into); }
+extern "C" __global__ void virtuals(int* out) {
+    int t = threadIdx.x;
+    Base base; Other other;
+    Base* p = t % 3 ? &base : &other;
+    S s = {double(t), 5, {0, 0, 1}, 2};
+    s = p->g(s, 3);
+    out[t] = p->f(t) + 1000 * s.b + 100000 * int(s.a) + 10000000 * int(s.c[2]) + s.d;
+}
+extern "C" __global__ void pointers(int* out, int* sum) {
+    int t = threadIdx.x;
+    out[t] = 0;
+    for (int i = 0; i < t % 4; ++i) out[t] += table[(t + i) % 3](t, sum);
+}
+extern "C" __global__ void anything(int* out, F f) { if (threadIdx.x == 9) f(1, out); }
+"""
+
+
+def launch(
+    entry: str, build: str, *args: object, schedule: str | int = "lockstep"
+) -> simulator.Run:
+    kernel = Kernel.from_cuda(POINTERS, entry, build=build)
+    return simulator.launch(kernel, 1, 40, args, schedule=schedule)
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_each_lane_calls_its_own_function(build: str, schedule: str | int) -> None:
+    t = np.arange(40)
+    out, total = np.zeros(40, np.int32), np.zeros(1, np.int32)
+    assert not launch("virtuals", build, out, schedule=schedule).hazards
+    other = t % 3 == 0
+    expected = np.where(other, 10 * t, t) + 1000 * np.where(other, 5, 8) + np.where(other, 3, 2)
+    expected += 100000 * t * np.where(other, 2, 1) + 10000000 * np.where(other, 3, 1)
+    np.testing.assert_array_equal(out, expected)
+
+    assert not launch("pointers", build, out, total, schedule=schedule).hazards
+    calls = np.array([t, -t, np.where(t & 8, t, -t)])
+    rounds = [np.where(i < t % 4, calls[(t + i) % 3, t], 0) for i in range(4)]
+    np.testing.assert_array_equal(out, sum(rounds))
+    assert total[0] == sum(rounds).sum()
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+def test_a_pointer_that_holds_no_function_stops_the_kernel(build: str) -> None:
+    (hazard,) = launch("anything", build, np.zeros(40, np.int32), 4242).hazards
+    assert (hazard.kind, hazard.severity) == ("trap", "error")
+    assert hazard.message == "a call through a pointer that holds no function of this program"
+    assert hazard.involved[0].thread == (9, 0, 0)
+
+
+def test_a_guarded_call_is_made_by_the_lanes_that_it_lets() -> None:
+    text = """
+    .version 9.0
+    .target sm_90
+    .address_size 64
+    .func (.param .b32 r) twice(.param .b32 x)
+    {
+        .reg .b32 %v;
+        ld.param.b32 %v, [x];
+        add.s32 %v, %v, %v;
+        st.param.b32 [r], %v;
+        ret;
+    }
+    .visible .entry k(.param .u64 out)
+    {
+        .reg .pred %p;
+        .reg .b32 %t, %v;
+        .reg .b64 %o, %a;
+        mov.u32 %t, %tid.x;
+        setp.gt.u32 %p, %t, 5;
+        mov.u32 %v, 1;
+        .param .b32 x;
+        .param .b32 r;
+        st.param.b32 [x], %t;
+        @!%p call (r), twice, (x);
+        ld.param.b32 %v, [r];
+        ld.param.u64 %o, [out];
+        mad.wide.u32 %a, %t, 4, %o;
+        @!%p st.global.b32 [%a], %v;
+        ret;
+    }
+    """
+    out = np.full(8, -1, np.int32)
+    simulator.launch(Kernel.from_ptx(text, "k"), 1, 8, [out])
+    assert out.tolist() == [0, 2, 4, 6, 8, 10, -1, -1]
