@@ -76,6 +76,15 @@ WRONG = {
     "other parameters in a second declaration": ptx("").replace(
         ".visible", ".entry k(.param .u32 n) { ret; }\n.visible", 1
     ).replace("entry k(.param .u64 p)", "entry k /* */ (.param .u64 p,,)"),
+    **{code: ptx(code) for code in (
+        "ld.param %rd2, [p];", "ld.param.u64 %rd2;", "cvta.to.global.u64 %rd2;",
+        "cvta.shared %rd2, %rd1;", "cvta.shared.u64.u8 %rd2, %rd1;", "ld.shared.u32 %r2;",
+        "ld.shared %r2, [%rd1];", "ld.shared.u32 %r2, [%rd1+99999999999999999999];",
+        ".shared .align 99999999999999999999 .b8 s[4];", ".shared .align 3 .b8 s[4];",
+        ".shared .b8 s[99999999999999999999];", ".local .b8 l[99999999999];",
+        "shfl.sync.idx.b32 %r3, %r2, 0;", "setp.ge.s32.b128 %p1, %r1, 8;",
+        "mov.u32 %r2, 99999999999999999999;", ".reg .b32 %x<99999999999999999999>;",
+    )},
 }  # fmt: skip
 
 
@@ -85,6 +94,14 @@ def test_wrong_texts(name: str) -> None:
         launch(WRONG[name])
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 300
+
+
+def test_a_binary_file(tmp_path: Path) -> None:
+    file = tmp_path / "binary.ptx"
+    file.write_bytes(bytes(range(256)) * 40)
+    result = CliRunner().invoke(main, ["check", str(file), "--grid", "1", "--block", "1"])
+    assert result.exit_code == 2
+    assert "no .entry in this text; is it PTX?" in result.stderr
 
 
 def test_programs_that_crashed() -> None:
