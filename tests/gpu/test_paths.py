@@ -1,9 +1,9 @@
 """One body of properties, two paths: the simulator, and simulator and device.
 
 Every kernel of the library, shapes with ragged edges, every tile, and data with NaN,
-infinities, subnormals, signed zeros and all magnitudes: NumPy's reference, the simulator and
-the GPU must agree. ``TILESCOPE_EXAMPLES`` sets how many examples each kernel gets; the
-session's last lines say how many were bit for bit the same on a GPU.
+infinities, subnormals, signed zeros and all magnitudes: NumPy's reference, the simulator under
+every schedule and the GPU must agree. ``TILESCOPE_EXAMPLES`` sets how many examples each kernel
+gets; the session's last lines say how many were bit for bit the same on a GPU.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 
 import device
 import simulator
+from device.promises import ATOMICS, unpromised
 from device.validate import copies
 from kernels import Kernel, library
 from kernels.library import Launch, LibraryKernel
-from tilescope.strategies import ragged_sizes, special_values
+from tilescope.strategies import ragged_sizes, schedules, special_values
 
 EXAMPLES = int(os.environ.get("TILESCOPE_EXAMPLES", "0"))
 NAMES = [
@@ -33,25 +34,36 @@ TINY = [value for value in special_values() if not np.abs(value) > 4]
 """Without the largest numbers, whose sums overflow in one order and not in another."""
 INFINITE = [np.float32(np.inf), np.float32(-np.inf)]
 
-Path = Callable[[Kernel, Launch, str, "Counter[str]"], None]
+Path = Callable[[Kernel, Launch, str, "Counter[str]", "str | int"], None]
 
 
-def on_simulator(kernel: Kernel, launch: Launch, content: str, score: Counter[str]) -> None:
-    """No hazard, and NumPy's result under two schedules that have nothing in common."""
+def on_simulator(
+    kernel: Kernel, launch: Launch, content: str, score: Counter[str], drawn: str | int
+) -> None:
+    """No hazard, and NumPy's result, the same bits under every schedule.
+
+    But for the order of atomic additions of floats, which is left to the schedule.
+    """
     given = copies(launch.args)
     expected = launch.expected()
-    for schedule in ("lockstep", "reverse"):
+    bits = set()
+    for schedule in ("lockstep", drawn):
         launch.args[:] = copies(given)
         run = simulator.launch(
             kernel, launch.grid, launch.block, launch.args, launch.shared_bytes, schedule=schedule
         )
         assert run.hazards == []
+        assert run.schedule == str(schedule)
         if content != "wild":
             wrong = [output for output in launch.compare(expected) if not output.within]
             assert wrong == []
+        bits.add(b"".join(launch.args[place].tobytes() for place in launch.outputs.values()))
+    assert len(bits) == 1 or ATOMICS in unpromised(kernel.ptx, False)
 
 
-def on_both(kernel: Kernel, launch: Launch, content: str, score: Counter[str]) -> None:
+def on_both(
+    kernel: Kernel, launch: Launch, content: str, score: Counter[str], drawn: str | int
+) -> None:
     """The same bits where PTX promises bits, NumPy's result within its bound everywhere."""
     expected = launch.expected()
     by_place = {place: expected[name] for name, place in launch.outputs.items()}
@@ -77,9 +89,10 @@ PATHS = [
 ]
 
 
-def drawn_launch(data: st.DataObject, entry: LibraryKernel, tile: int | None) -> Launch:
+def drawn_launch(data: st.DataObject, entry: LibraryKernel, tile: int | None, path: Path) -> Launch:
     """A small launch: any size that the kernel takes."""
-    most = {"matmul": 100, "faulty": 6}.get(entry.name.partition("_")[0], 0)
+    family = entry.name.partition("_")[0]
+    most = {"matmul": 100 if path is on_both else 40, "faulty": 6}.get(family, 0)
     most = most or (3000 if len(entry.axes) == 1 else 120)
     sizes = ragged_sizes(tile or 32, most, min_size=1)
     size = tuple(data.draw(sizes, label=axis) for axis in entry.axes)
@@ -91,13 +104,15 @@ def drawn_launch(data: st.DataObject, entry: LibraryKernel, tile: int | None) ->
 
 
 def fill(data: st.DataObject, launch: Launch, content: str) -> None:
-    """Put special or wild values into the inputs, in place."""
+    """Put special, wild or equal values into the inputs, in place."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1), label="content"))
     outputs = set(launch.outputs.values())
     for place, array in enumerate(launch.args):
         if not isinstance(array, np.ndarray) or not array.flags.writeable or place in outputs:
             continue
-        if array.dtype.kind in "iu":
+        if content == "equal":
+            array[...] = array.flat[0]
+        elif array.dtype.kind in "iu":
             limits = np.iinfo(array.dtype)
             array[...] = rng.integers(
                 limits.min, limits.max, array.shape, array.dtype, endpoint=True
@@ -120,7 +135,12 @@ def test_numpy_simulator_device(
     if path is on_both:
         request.getfixturevalue("gpu")
     entry = library.get(name)
-    examples = EXAMPLES or (40 if path is on_both else 5)
+    twin = name.startswith("faulty")  # these hold their own inputs
+    examples = EXAMPLES or (40 if path is on_both else 2 if twin else 4 if "matmul" in name else 8)
+
+    # The source build of register tiles takes seconds a launch.
+    one = path is on_both or name == "matmul_register_tiled"
+    builds = ["device"] if one else ["device", "source"]
 
     @settings(
         max_examples=examples, deadline=None, database=None, derandomize=False,
@@ -129,12 +149,14 @@ def test_numpy_simulator_device(
     @given(st.data())
     def check(data: st.DataObject) -> None:
         tile = data.draw(st.sampled_from(entry.tiles), label="tile") if entry.tiles else None
-        launch = drawn_launch(data, entry, tile)
-        content = data.draw(st.sampled_from(["usual", "special", "wild"]), label="kind")
-        if content != "usual" and not name.startswith("faulty"):  # twins hold their own inputs
+        launch = drawn_launch(data, entry, tile, path)
+        content = data.draw(st.sampled_from(["usual", "special", "wild", "equal"]), label="kind")
+        if content != "usual" and not twin:
             fill(data, launch, content)
+        build = data.draw(st.sampled_from(builds), label="build")
+        schedule = data.draw(schedules(), label="schedule")
         with np.errstate(all="ignore"):
-            path(entry.kernel(tile), launch, content, score)
+            path(entry.kernel(tile, build=build), launch, content, score, schedule)
 
     check()
 
