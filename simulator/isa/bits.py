@@ -8,7 +8,7 @@ from kernels.ptx.module import Instruction
 from kernels.ptx.types import DTYPES
 
 from ..geometry import Lanes
-from .table import Op, require, row, unsigned, width
+from .table import Op, row, scalar_type, unsigned, width
 
 SECTION = "Integer Arithmetic Instructions"
 
@@ -16,7 +16,7 @@ SECTION = "Integer Arithmetic Instructions"
 @row("popc", section=SECTION, forms=".b32|b64 : i32 = t")
 def population_count(ins: Instruction) -> Op:
     """Number of one bits."""
-    type = unsigned(require(ins, "b32", "b64"))
+    type = unsigned(scalar_type(ins))
     return Op(lambda a: np.bitwise_count(a).astype(np.int32), (type,), ("b32",))
 
 
@@ -31,7 +31,7 @@ def highest_bit(a: Lanes) -> Lanes:
 @row("clz", section=SECTION, forms=".b32|b64 : i32 = t")
 def leading_zeros(ins: Instruction) -> Op:
     """Zeros above the highest one bit."""
-    type = unsigned(require(ins, "b32", "b64"))
+    type = unsigned(scalar_type(ins))
     top = np.int32(width(type) - 1)
     return Op(lambda a: top - highest_bit(a), (type,), ("b32",))
 
@@ -39,7 +39,7 @@ def leading_zeros(ins: Instruction) -> Op:
 @row("bfind", section=SECTION, forms="shiftamt? .s32|u32|s64|u64 : i32 = t")
 def find_bit(ins: Instruction) -> Op:
     """Highest bit that is not the sign; 0xffffffff where there is none."""
-    type = require(ins, "u32", "s32", "u64", "s64")
+    type = scalar_type(ins)
     top = np.int32(width(type) - 1)
     word = DTYPES[unsigned(type)]
 
@@ -56,7 +56,7 @@ def find_bit(ins: Instruction) -> Op:
 @row("brev", section=SECTION, forms=".b32|b64 : t = t")
 def bit_reverse(ins: Instruction) -> Op:
     """Bits in reverse order."""
-    type = unsigned(require(ins, "b32", "b64"))
+    type = unsigned(scalar_type(ins))
     dtype, bits = DTYPES[type], width(type)
     steps = []
     shift = bits // 2
@@ -84,7 +84,7 @@ def _field(x: Lanes, bits: int) -> Lanes:
 @row("bfe", section=SECTION, forms=".s32|u32|s64|u64 : t = t d8 d8")
 def bit_field_extract(ins: Instruction) -> Op:
     """``c`` bits of ``a`` from bit ``b``, zero- or sign-filled."""
-    type = require(ins, "u32", "s32", "u64", "s64")
+    type = scalar_type(ins)
     bits, dtype = width(type), DTYPES[type]
 
     def apply(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
@@ -113,7 +113,7 @@ def bit_field_extract(ins: Instruction) -> Op:
 @row("bfi", section=SECTION, forms=".b32|b64 : t = t t d8 d8")
 def bit_field_insert(ins: Instruction) -> Op:
     """The low ``d`` bits of ``a`` into ``b`` at bit ``c``."""
-    type = unsigned(require(ins, "b32", "b64"))
+    type = unsigned(scalar_type(ins))
     bits, dtype = width(type), DTYPES[type]
 
     def apply(a: Lanes, b: Lanes, c: Lanes, d: Lanes) -> Lanes:
@@ -133,7 +133,6 @@ def bit_field_insert(ins: Instruction) -> Op:
 @row("bmsk", section=SECTION, forms="clamp|wrap .b32 : i32 = i32 i32")
 def bit_mask(ins: Instruction) -> Op:
     """A mask of ``b`` ones from bit ``a``; ``.clamp`` stops at 32, ``.wrap`` takes five bits."""
-    require(ins, "b32")
 
     def apply(a: Lanes, b: Lanes) -> Lanes:
         if ins.has("wrap"):
@@ -151,7 +150,6 @@ def find_nth_set(ins: Instruction) -> Op:
 
     PTX ISA counts ``|n| - 1`` bits, which the least integer has no room for: 0 there (H200).
     """
-    require(ins, "b32")
 
     def apply(mask: Lanes, base: Lanes, offset: Lanes) -> Lanes:
         mask, base, offset = np.broadcast_arrays(mask, base, offset)
@@ -175,7 +173,7 @@ def find_nth_set(ins: Instruction) -> Op:
 @row("szext", section=SECTION, forms="clamp|wrap .s32|u32 : t = t i32")
 def extend(ins: Instruction) -> Op:
     """Sign- or zero-extend from ``b`` bits."""
-    type = require(ins, "s32", "u32")
+    type = scalar_type(ins)
 
     def apply(a: Lanes, b: Lanes) -> Lanes:
         n = (b & 31) if ins.has("wrap") else np.minimum(b, 32)

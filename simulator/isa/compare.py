@@ -14,7 +14,6 @@ from .table import (
     Function,
     Op,
     Results,
-    Unsupported,
     bits_or_float,
     row,
     scalar_type,
@@ -34,9 +33,7 @@ _ORDERED: dict[str, Function] = {
 
 def comparison(ins: Instruction, type: str) -> tuple[Function, str]:
     """The compare function and the carrier type of its operands."""
-    name = next((m for m in ins.modifiers if m in _ORDERED or m in _UNORDERED), None)
-    if name is None:
-        raise Unsupported("no comparison operator")
+    name = next(m for m in ins.modifiers if m in _ORDERED or m in _UNORDERED)
     if type in half.HALF_TYPES:
         return half.comparison(ins, type, _float_comparison(name)), half.carrier(type)
     if type in ("f32", "f64"):
@@ -44,8 +41,6 @@ def comparison(ins: Instruction, type: str) -> tuple[Function, str]:
         if ins.has("ftz"):
             return (lambda a, b: fn(ieee.flush(a), ieee.flush(b))), type
         return fn, type
-    if name not in _ORDERED:
-        raise Unsupported(f".{name} on integers")
     if name in ("lo", "ls", "hi", "hs"):
         type = unsigned(type)
     elif name in ("eq", "ne"):
@@ -166,8 +161,6 @@ def set_value(ins: Instruction) -> Op:
     one = _TRUE.get(target.removesuffix("x2"), 2 ** width(target) - 1)
     true = np.dtype(f"u{DTYPES[target].itemsize}").type(one).view(DTYPES[target])
     if target.endswith("x2"):
-        if combine or source != target:
-            raise Unsupported("this form on pairs")
         bits = np.uint16(one)
         both = half.lanes(lambda a, b: np.where(fn(a, b), bits, np.uint16(0)), target)
         return Op(both, ("b32", "b32"), ("b32",))

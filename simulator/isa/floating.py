@@ -10,8 +10,8 @@ from kernels.ptx.types import DTYPES
 from ..geometry import Lanes
 from . import arithmetic as ieee
 from . import half
-from .rounding import finished, float_type, flushing, rounded, rounding
-from .table import Function, Op, Unsupported, row, scalar_type
+from .rounding import finished, flushing, rounded, rounding
+from .table import Function, Op, row, scalar_type
 
 SECTION = "Floating Point Instructions"
 
@@ -29,7 +29,7 @@ SECTION = "Floating Point Instructions"
 )  # fmt: skip
 def add_sub(ins: Instruction) -> Op:
     """``d = a ± b``."""
-    type = float_type(ins)
+    type = scalar_type(ins)
     count = f"add_{type}"
     return Op(finished(ins, rounded(ins, ins.opcode)), (type, type), (type,), count, 1)
 
@@ -46,7 +46,7 @@ def add_sub(ins: Instruction) -> Op:
 )  # fmt: skip
 def mul(ins: Instruction) -> Op:
     """``d = a * b``."""
-    type = float_type(ins)
+    type = scalar_type(ins)
     fn = rounded(ins, "mul")
     if ins.has("ftz"):
         fn = flushing(fn, "mul", rounding(ins))
@@ -74,7 +74,7 @@ def mul(ins: Instruction) -> Op:
 )  # fmt: skip
 def fma(ins: Instruction) -> Op:
     """``d = a * b + c``, rounded once. ``mad.f32`` and ``mad.f64`` are the same."""
-    type = float_type(ins)
+    type = scalar_type(ins)
     mode = rounding(ins)
     fn: Function
     if type == "f64":
@@ -115,7 +115,7 @@ row(
 )  # fmt: skip
 def div(ins: Instruction) -> Op:
     """``d = a / b``; ``.approx`` and ``.full`` promise an error bound only."""
-    type = float_type(ins)
+    type = scalar_type(ins)
     loose, fn = ins.has("approx", "full"), rounded(ins, "div")
     if type == "f32" and ins.has("approx"):
         fn = _by_reciprocal(fn)
@@ -147,8 +147,6 @@ def _by_reciprocal(fn: Function) -> Function:
 def sign_bit(ins: Instruction) -> Op:
     """``abs`` and ``neg``: the sign bit; NaN gives the canonical one, in f64 a quiet one (H200)."""
     type = scalar_type(ins)
-    if type not in ("f32", "f64", "f16", "f16x2", "bf16", "bf16x2"):
-        raise Unsupported(f"type .{type}")
     if type in ("f32", "f64"):
         change: Function = np.abs if ins.opcode == "abs" else np.negative
         nan = ieee.canonical if type == "f32" else None
@@ -173,7 +171,7 @@ def sign_bit(ins: Instruction) -> Op:
 @row("copysign", section=SECTION, forms=".f32|f64 : t = t t")
 def copy_sign(ins: Instruction) -> Op:
     """The sign of ``a`` on the magnitude of ``b``."""
-    type = float_type(ins)
+    type = scalar_type(ins)
     return Op(lambda a, b: np.copysign(b, a), (type, type), (type,))
 
 
@@ -195,10 +193,8 @@ def min_max(ins: Instruction) -> Op:
     """
     if scalar_type(ins) in half.HALF_TYPES:
         return half.min_max(ins)
-    type = float_type(ins)
+    type = scalar_type(ins)
     magnitudes, arity = ins.has("abs"), len(ins.operands) - 1
-    if ins.has("xorsign") != (magnitudes and arity == 2):
-        raise Unsupported(".xorsign or .abs alone")
     lesser = ins.opcode == "min"
     pick: Function = np.minimum if lesser else np.maximum
     word = np.int32 if type == "f32" else np.int64
@@ -241,7 +237,7 @@ def min_max(ins: Instruction) -> Op:
 )  # fmt: skip
 def test_property(ins: Instruction) -> Op:
     """finite, infinite, number, notanumber, normal or subnormal."""
-    type = float_type(ins)
+    type = scalar_type(ins)
     smallest = np.finfo(DTYPES[type]).smallest_normal
     tests: dict[str, Function] = {
         "finite": np.isfinite,
@@ -251,7 +247,5 @@ def test_property(ins: Instruction) -> Op:
         "normal": lambda a: np.isfinite(a) & ((np.abs(a) >= smallest) | (a == 0)),
         "subnormal": lambda a: (np.abs(a) < smallest) & (a != 0),
     }
-    name = next((m for m in ins.modifiers if m in tests), None)
-    if name is None:
-        raise Unsupported("no property to test")
-    return Op(tests[name], (type,), ("pred",))
+    test = next(tests[m] for m in ins.modifiers if m in tests)
+    return Op(test, (type,), ("pred",))

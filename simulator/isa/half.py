@@ -16,7 +16,7 @@ from kernels.ptx.module import Instruction
 
 from ..geometry import Lanes
 from . import arithmetic as ieee
-from .table import Function, Op, Unsupported, scalar_type
+from .table import Function, Op, scalar_type
 
 SECTION = "Half Precision Floating Point Instructions"
 HALF_TYPES = ("f16", "f16x2", "bf16", "bf16x2")
@@ -153,8 +153,6 @@ def min_max(ins: Instruction) -> Op:
             result = np.where(negative, -result, result)
         return np.where(np.isnan(a) | np.isnan(b), np.nan, result) if propagate else result
 
-    if ins.has("abs") != ins.has("xorsign"):
-        raise Unsupported(".xorsign or .abs alone")
     return operation(ins, type, exact, 2)
 
 

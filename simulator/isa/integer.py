@@ -8,7 +8,7 @@ from kernels.ptx.module import Instruction
 
 from ..geometry import Lanes
 from . import half
-from .table import INTEGERS, Function, Op, Unsupported, require, row, signed
+from .table import Function, Op, row, scalar_type, signed
 
 SECTION = "Integer Arithmetic Instructions"
 
@@ -32,9 +32,7 @@ def _packed(ins: Instruction) -> Op | None:
     if name is None:
         return None
     dtype = _PACKED[name]
-    fn: Function | None = {"add": np.add, "min": np.minimum, "max": np.maximum}.get(ins.opcode)
-    if fn is None:
-        raise Unsupported(f"type .{name}")
+    fn: Function = {"add": np.add, "min": np.minimum, "max": np.maximum}[ins.opcode]
 
     def apply(*words: Lanes) -> Lanes:
         result = fn(*(w.view(dtype) for w in words))
@@ -59,11 +57,9 @@ def add_sub(ins: Instruction) -> Op:
     packed = _packed(ins)
     if packed:
         return packed
-    type = require(ins, *INTEGERS)
+    type = scalar_type(ins)
     fn = np.add if ins.opcode == "add" else np.subtract
     if ins.has("sat"):
-        if type != "s32":
-            raise Unsupported(".sat on a type other than .s32")
         return Op(saturated(fn), ("s32", "s32"), ("s32",))
     type = signed(type)
     return Op(fn, (type, type), (type,))
@@ -72,14 +68,14 @@ def add_sub(ins: Instruction) -> Op:
 @row("abs", section=SECTION, forms=".s16|s32|s64 : t = t")
 def absolute(ins: Instruction) -> Op:
     """``|a|``; the most negative number stays as it is."""
-    type = require(ins, "s16", "s32", "s64")
+    type = scalar_type(ins)
     return Op(np.abs, (type,), (type,))
 
 
 @row("neg", section=SECTION, forms=".s16|s32|s64 : t = t")
 def negate(ins: Instruction) -> Op:
     """``-a``."""
-    type = require(ins, "s16", "s32", "s64")
+    type = scalar_type(ins)
     return Op(np.negative, (type,), (type,))
 
 
@@ -96,11 +92,9 @@ def min_max(ins: Instruction) -> Op:
     packed = _packed(ins)
     if packed:
         return packed
-    type = require(ins, *INTEGERS)
+    type = scalar_type(ins)
     fn: Function = np.minimum if ins.opcode == "min" else np.maximum
     if ins.has("relu"):
-        if type != "s32":
-            raise Unsupported(".relu on a type other than .s32")
         return Op(lambda a, b: np.maximum(fn(a, b), np.int32(0)), (type, type), (type,))
     return Op(fn, (type, type), (type,))
 
@@ -108,7 +102,7 @@ def min_max(ins: Instruction) -> Op:
 @row("sad", section=SECTION, forms=".s16|u16|s32|u32|s64|u64 : t = t t t")
 def sad(ins: Instruction) -> Op:
     """``d = c + |a - b|``."""
-    type = require(ins, *INTEGERS)
+    type = scalar_type(ins)
 
     def apply(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         return c + np.where(a < b, b - a, a - b)

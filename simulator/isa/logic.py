@@ -10,7 +10,7 @@ from kernels.ptx.module import Imm, Instruction
 from kernels.ptx.types import DTYPES
 
 from ..geometry import Lanes
-from .table import BITS, Function, Op, Results, Unsupported, require, row, unsigned, width
+from .table import Function, Op, Results, row, scalar_type, unsigned, width
 
 SECTION = "Logic and Shift Instructions"
 
@@ -18,7 +18,7 @@ SECTION = "Logic and Shift Instructions"
 @row("and", "or", "xor", section=SECTION, forms=".pred|b16|b32|b64 : t = t t")
 def logic(ins: Instruction) -> Op:
     """Bitwise, or logical on predicates."""
-    type = require(ins, "pred", *BITS)
+    type = scalar_type(ins)
     fn = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}[ins.opcode]
     return Op(fn, (type, type), (type,))
 
@@ -26,14 +26,14 @@ def logic(ins: Instruction) -> Op:
 @row("not", section=SECTION, forms=".pred|b16|b32|b64 : t = t")
 def invert(ins: Instruction) -> Op:
     """One's complement."""
-    type = require(ins, "pred", *BITS)
+    type = scalar_type(ins)
     return Op(np.invert, (type,), (type,))
 
 
 @row("cnot", section=SECTION, forms=".b16|b32|b64 : t = t")
 def logical_not(ins: Instruction) -> Op:
     """1 where zero, else 0."""
-    type = require(ins, *BITS)
+    type = scalar_type(ins)
     return Op(lambda a: (a == 0).astype(DTYPES[type]), (type,), (type,))
 
 
@@ -49,11 +49,8 @@ def lop3(ins: Instruction) -> Op:
 
     ``.or``/``.and`` give a predicate too: whether the result is not zero, joined with ``q``.
     """
-    require(ins, "b32")
-    table = ins.operands[4] if len(ins.operands) > 4 else None
-    if not isinstance(table, Imm):
-        raise Unsupported("a truth table that is not an immediate")
-
+    table = ins.operands[4]
+    assert isinstance(table, Imm)
     zero = cast(Lanes, np.int32(0))
 
     def apply(a: Lanes, b: Lanes, c: Lanes, _: Lanes) -> Lanes:
@@ -79,7 +76,7 @@ def lop3(ins: Instruction) -> Op:
 @row("shl", section=SECTION, forms=".b16|b32|b64 : t = t i32")
 def shift_left(ins: Instruction) -> Op:
     """Shift amounts past the width give zero."""
-    type = require(ins, *BITS)
+    type = scalar_type(ins)
     dtype, bits = DTYPES[type], width(type)
     zero = dtype.type(0)
     amount = ins.operands[-1]
@@ -96,7 +93,7 @@ def shift_left(ins: Instruction) -> Op:
 @row("shr", section=SECTION, forms=".b16|b32|b64|s16|u16|s32|u32|s64|u64 : t = t i32")
 def shift_right(ins: Instruction) -> Op:
     """Sign-filling for ``.s``; amounts past the width count as the width."""
-    type = require(ins, *BITS, "s16", "u16", "s32", "u32", "s64", "u64")
+    type = scalar_type(ins)
     type = type if type.startswith("s") else unsigned(type)
     dtype, bits = DTYPES[type], width(type)
     amount = ins.operands[-1]
@@ -114,7 +111,6 @@ def shift_right(ins: Instruction) -> Op:
 @row("shf", section=SECTION, forms="l|r! clamp|wrap .b32 : t = t t i32")
 def funnel_shift(ins: Instruction) -> Op:
     """The upper (``.l``) or lower (``.r``) word of the pair ``b:a`` shifted; clamp or wrap."""
-    require(ins, "b32")
     left, wrap = ins.has("l"), ins.has("wrap")
 
     def apply(a: Lanes, b: Lanes, c: Lanes) -> Lanes:

@@ -83,8 +83,6 @@ def permute(ins: Instruction) -> Op:
         "rc16": [[0, 1, 0, 1], [2, 3, 2, 3], [0, 1, 0, 1], [2, 3, 2, 3]],
     }
     mode = next((m for m in ins.modifiers if m in modes), None)
-    if scalar_type(ins) != "b32":
-        raise Unsupported("types other than .b32")
 
     def apply(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         pair = (b.astype(np.uint64) << np.uint64(32)) | a.astype(np.uint64)

@@ -9,7 +9,7 @@ from kernels.ptx.types import DTYPES
 
 from ..geometry import Lanes
 from .integer import saturated
-from .table import INTEGERS, Function, Op, Unsupported, require, row, signed, unsigned, width
+from .table import Function, Op, row, scalar_type, signed, unsigned, width
 
 SECTION = "Integer Arithmetic Instructions"
 _WIDER = {"s16": "s32", "u16": "u32", "s32": "s64", "u32": "u64"}
@@ -43,17 +43,13 @@ def _mul_high_64(is_signed: bool) -> Function:
 
 def _product(ins: Instruction) -> tuple[Function, str, str]:
     """The product of ``mul``/``mad``: function, source type, result type."""
-    type = require(ins, *INTEGERS)
+    type = scalar_type(ins)
     if ins.has("wide"):
-        if type not in _WIDER:
-            raise Unsupported(".wide of a 64-bit type")
         wide = DTYPES[_WIDER[type]]
         return (lambda a, b: a.astype(wide) * b.astype(wide)), type, _WIDER[type]
     if ins.has("hi"):
         return mul_high(type), type, type
-    if ins.has("lo"):
-        return np.multiply, signed(type), signed(type)
-    raise Unsupported("one of .lo, .hi, .wide is needed")
+    return np.multiply, signed(type), signed(type)
 
 
 @row(
@@ -81,15 +77,13 @@ def mad(ins: Instruction) -> Op:
     """``d = a * b + c`` on the half that is asked for; ``.hi.sat.s32`` clamps."""
     product, source, result = _product(ins)
     if ins.has("sat"):
-        if not ins.has("hi") or result != "s32":
-            raise Unsupported(".sat needs .hi.s32")
         add = saturated(np.add)
         return Op(lambda a, b, c: add(product(a, b), c), (source, source, result), (result,))
     return Op(lambda a, b, c: product(a, b) + c, (source, source, result), (result,))
 
 
 def _product_24(ins: Instruction) -> tuple[Function, str]:
-    type = require(ins, "s32", "u32")
+    type = scalar_type(ins)
     wide = DTYPES[_WIDER[type]]
     # The operands' low 24 bits, as signed or unsigned 24-bit numbers.
     shift = wide.type(40)
@@ -123,8 +117,6 @@ def mul24(ins: Instruction) -> Op:
 def dot_product(ins: Instruction) -> Op:
     """Four-way byte or two-way half-word dot product, accumulated in 32 bits."""
     types = ins.types
-    if len(types) != 2 or set(types) - {"s32", "u32"}:
-        raise Unsupported("types other than .u32 and .s32")
     out = "s32" if "s32" in types else "u32"
     high = 2 if ins.has("hi") else 0
 
@@ -154,14 +146,14 @@ def dot_product(ins: Instruction) -> Op:
 @row("div", section=SECTION, forms=".s16|u16|s32|u32|s64|u64 : t = t t")
 def div(ins: Instruction) -> Op:
     """Quotient towards zero; by zero gives all ones, as NVIDIA's GPUs do."""
-    type = require(ins, *INTEGERS)
+    type = scalar_type(ins)
     return Op(_divide(type), (type, type), (type,))
 
 
 @row("rem", section=SECTION, forms=".s16|u16|s32|u32|s64|u64 : t = t t")
 def rem(ins: Instruction) -> Op:
     """``a - (a / b) * b``; by zero gives all ones (measured on an H200)."""
-    type = require(ins, *INTEGERS)
+    type = scalar_type(ins)
     ones = _ones(type)
 
     def unsigned_rest(a: Lanes, b: Lanes) -> Lanes:

@@ -8,7 +8,7 @@ from kernels.ptx.module import Instruction
 
 from ..geometry import Lanes
 from . import arithmetic as ieee
-from .table import Function, Unsupported, scalar_type
+from .table import Function, scalar_type
 
 _ROUNDINGS = ("rn", "rz", "rm", "rp")
 
@@ -16,14 +16,6 @@ _ROUNDINGS = ("rn", "rz", "rm", "rp")
 def rounding(ins: Instruction) -> str:
     """The rounding that an instruction names; to nearest even without one."""
     return next((m for m in ins.modifiers if m in _ROUNDINGS), "rn")
-
-
-def float_type(ins: Instruction, *more: str) -> str:
-    """The type suffix if it is a floating-point one, or one of ``more``."""
-    type = scalar_type(ins)
-    if type not in ("f32", "f64", *more):
-        raise Unsupported(f"type .{type}")
-    return type
 
 
 _NAN_ORDER = {

@@ -10,7 +10,7 @@ from kernels.ptx.types import DTYPES
 from ..geometry import Lanes
 from . import arithmetic as ieee
 from . import half
-from .rounding import finished, float_type, rounded
+from .rounding import finished, rounded
 from .table import Function, Op, row, scalar_type
 
 SECTION = "Floating Point Instructions"
@@ -33,7 +33,7 @@ SECTION = "Floating Point Instructions"
 )  # fmt: skip
 def rcp_sqrt(ins: Instruction) -> Op:
     """Reciprocal and square root, IEEE or ``.approx``."""
-    type = float_type(ins)
+    type = scalar_type(ins)
     loose, fn = ins.has("approx"), rounded(ins, ins.opcode)
     fn = _coarse(fn) if type == "f64" and loose else finished(ins, fn)
     return Op(fn, (type,), (type,), None, 1, approximate=loose)

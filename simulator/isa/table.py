@@ -215,14 +215,6 @@ def width(type: str) -> int:
     return int(DTYPES[type].itemsize) * 8
 
 
-def require(ins: Instruction, *allowed: str) -> str:
-    """The type suffix if it is one of ``allowed``."""
-    type = scalar_type(ins)
-    if type not in allowed:
-        raise Unsupported(f"type .{type}")
-    return type
-
-
 def same(value: Lanes) -> Lanes:
     """The meaning of a copy."""
     return value
@@ -241,7 +233,3 @@ def signed(type: str) -> str:
 def unsigned(type: str) -> str:
     """The unsigned type of the same width."""
     return f"u{width(type)}"
-
-
-INTEGERS = ("s16", "u16", "s32", "u32", "s64", "u64")
-BITS = ("b16", "b32", "b64")

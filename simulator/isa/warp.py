@@ -14,7 +14,7 @@ from kernels.ptx.module import Instruction, Pair
 from kernels.ptx.types import DTYPES
 
 from ..geometry import Lanes, WarpView
-from .table import Op, Results, Unsupported, require, row, scalar_type
+from .table import Op, Results, row, scalar_type
 
 PARALLEL = "Parallel Synchronization and Communication Instructions"
 _EVERYBODY = cast(Lanes, np.uint32(0xFFFFFFFF))
@@ -31,12 +31,7 @@ MOVEMENT = "Data Movement and Conversion Instructions"
 )  # fmt: skip
 def shuffle(ins: Instruction) -> Op:
     """Another lane's value: ``up``, ``down``, ``bfly`` or ``idx``; ``p``: the lane was in range."""
-    require(ins, "b32")
-    mode = next((m for m in ins.modifiers if m in ("up", "down", "bfly", "idx")), None)
-    if mode is None:
-        raise Unsupported("no mode")
-    if len(ins.operands) < (5 if ins.has("sync") else 4):
-        raise Unsupported("too few operands")
+    mode = next(m for m in ins.modifiers if m in ("up", "down", "bfly", "idx"))
     pair = isinstance(ins.operands[0], Pair)
 
     def apply(warp: WarpView, a: Lanes, b: Lanes, c: Lanes, _: Lanes | None = None) -> Results:
@@ -74,9 +69,7 @@ def shuffle(ins: Instruction) -> Op:
 )  # fmt: skip
 def vote(ins: Instruction) -> Op:
     """``all``, ``any``, ``uni`` of a predicate over the named lanes, or its ``ballot``."""
-    mode = next((m for m in ins.modifiers if m in ("all", "any", "uni", "ballot")), None)
-    if mode is None:
-        raise Unsupported("no mode")
+    mode = next(m for m in ins.modifiers if m in ("all", "any", "uni", "ballot"))
 
     def apply(warp: WarpView, p: Lanes, members: Lanes = _EVERYBODY) -> Lanes:
         named = warp.active() & members
@@ -102,7 +95,7 @@ def vote(ins: Instruction) -> Op:
 )  # fmt: skip
 def match(ins: Instruction) -> Op:
     """The lanes that hold the same value (``any``), or all of them if all do (``all``)."""
-    type = require(ins, "b32", "b64")
+    type = scalar_type(ins)
     pair = isinstance(ins.operands[0], Pair)
     every = ins.has("all")
 
@@ -142,9 +135,7 @@ def reduce(ins: Instruction) -> Op:
         "add": np.add, "min": np.minimum, "max": np.maximum,
         "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
     }  # fmt: skip
-    name = next((m for m in ins.modifiers if m in operations), None)
-    if name is None or type not in ("s32", "u32", "b32"):
-        raise Unsupported(f"this operation on .{type}")
+    name = next(m for m in ins.modifiers if m in operations)
     info = np.iinfo(DTYPES[type])
     neutral = {"min": info.max, "max": info.min, "and": -1 if info.min else info.max}.get(name, 0)
     fill = DTYPES[type].type(neutral)
