@@ -11,10 +11,10 @@ from dataclasses import dataclass
 MOST_TEXT = 1 << 16
 """A format and a string end, and a field is cut, at so many characters."""
 
-_FIELD = re.compile(r"%([-+ #0]*)(\*|\d*)(?:\.(\*|\d*))?(hh|h|ll|l|j|z|t|L)?([diouxXcsfFeEgGaAp%])")
-_BITS = {"hh": 8, "h": 16, "": 32, "L": 32}
-"""Of integers by length modifier; the others have 64."""
-_FLOATS = "fFeEgGaA"
+_FIELD = re.compile(r"%([-+ #0]*)(\*|\d*)(?:\.(\d*))?(h|ll|l)?([diouxXcsfeEgGaAp%])")
+"""What else C has is text to a GPU, and takes no argument (``%zx`` on an H200)."""
+_BITS = {"h": 16, "": 32, "l": 64, "ll": 64}
+_FLOATS = "feEgGaA"
 _SIZES = {"i": 4, "I": 4, "q": 8, "Q": 8, "d": 8}
 
 Take = Callable[[str], float]
@@ -23,18 +23,18 @@ Take = Callable[[str], float]
 
 @dataclass(frozen=True)
 class Field:
-    """A conversion: its flags, width and precision (``*``: an argument; -1: none), and letter."""
+    """A conversion: its flags, width (``*``: an argument), precision (-1: none), and letter."""
 
     flags: str
     width: str
-    precision: str
+    precision: int
     bits: int
     letter: str
 
     @property
     def takes(self) -> int:
         """How many arguments."""
-        return (self.letter != "%") + (self.width == "*") + (self.precision == "*")
+        return (self.letter != "%") + (self.width == "*")
 
     def text(self, take: Take, string: Callable[[int], str]) -> str:
         """The field with its arguments."""
@@ -42,7 +42,7 @@ class Field:
             return "%"
         flags = self.flags
         width = int(take("i")) if self.width == "*" else int(self.width or 0)
-        precision = int(take("i")) if self.precision == "*" else int(self.precision)
+        precision = self.precision
         if width < 0:
             flags, width = flags + "-", -width
         value: float | str
@@ -51,9 +51,8 @@ class Field:
             if not math.isfinite(value):
                 flags = flags.replace("0", "")
             if letter in "aA":
-                digits, _, power = value.hex().partition("p")
-                value = f"{digits.rstrip('0').rstrip('.')}p{power}" if power else digits
-                value, letter, precision = value.upper() if letter == "A" else value, "s", -1
+                text = _hexadecimal(value, precision)
+                value, letter, precision = text.upper() if letter == "A" else text, "s", -1
         elif self.letter in "sp":
             address, letter = int(take("Q")), "s"
             if self.letter == "s":
@@ -84,6 +83,22 @@ class Field:
         return number - (1 << self.bits) if signed else number
 
 
+def _hexadecimal(value: float, precision: int) -> str:
+    """``%a``: with as many digits as it needs, or as asked for."""
+    if precision >= 0 and math.isfinite(value) and value:
+        fraction, power = math.frexp(value)
+        digits = 1 << 4 * min(precision, 13) + 1
+        value = math.ldexp(round(fraction * digits) / digits, power)
+    mantissa, _, exponent = value.hex().partition("p")
+    if not exponent:
+        return mantissa
+    mantissa = mantissa.rstrip("0").rstrip(".") if mantissa not in ("0x0", "-0x0") else mantissa
+    if precision > 0:
+        mantissa = f"{mantissa}{'' if '.' in mantissa else '.'}"
+        mantissa += "0" * (precision - len(mantissa.partition(".")[2]))
+    return f"{mantissa}p{exponent}"
+
+
 @functools.lru_cache(maxsize=256)
 def fields(form: str) -> tuple[str | Field, ...]:
     """A format's text and conversions; what is no conversion is text."""
@@ -92,8 +107,8 @@ def fields(form: str) -> tuple[str | Field, ...]:
     for match in _FIELD.finditer(form):
         flags, width, precision, length, letter = match.groups()
         found.append(form[end : match.start()])
-        given = "-1" if precision is None else precision or "0"
-        found.append(Field(flags, width[:9], given[:9], _BITS.get(length or "", 64), letter))
+        given = -1 if precision is None else int(precision[:9] or 0)
+        found.append(Field(flags, width[:9], given, _BITS[length or ""], letter))
         end = match.end()
     return (*found, form[end:])
 
