@@ -99,8 +99,7 @@ def read(tool: str, output: str, code: int | None) -> Result:
         if hung:
             return Result(True, "hangs")
         return Result(
-            bool(fault),
-            _short(fault[0]) if fault else "ends" if code == 0 else f"exit code {code}",
+            bool(fault), _short(fault[0]) if fault else "ends" if code == 0 else f"exit code {code}"
         )
     if found := _RACES.search(output):
         hazards, errors, warnings = (int(number) for number in found.groups())

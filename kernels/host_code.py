@@ -21,16 +21,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MARKS = frozenset(
-    [
-        "__global__",
-        "__device__",
-        "__constant__",
-        "__shared__",
-        "__managed__",
-        "constexpr",
-        "consteval",
-    ]
-)
+    ["__global__", "__device__", "__constant__", "__shared__", "__managed__", "constexpr",
+     "consteval"]
+)  # fmt: skip
 """Words that make a declaration one for the device, or for both sides."""
 
 _TYPES = ("class_specifier", "struct_specifier", "union_specifier", "enum_specifier")

@@ -21,10 +21,7 @@ from .mangling import demangle
 from .ptx import header as ptx_header
 from .toolkit import OWN_HEADERS, toolkit_folders
 
-BUILD_OPTIONS = {
-    "device": ("-lineinfo",),
-    "source": ("-G",),
-}
+BUILD_OPTIONS = {"device": ("-lineinfo",), "source": ("-G",)}
 """What each build adds to the command line: what the GPU runs, and the unoptimised source."""
 
 INT128 = "--device-int128"
@@ -32,12 +29,7 @@ INT128 = "--device-int128"
 
 
 def compile_cuda(
-    source: str,
-    name: str,
-    entry: str,
-    options: Sequence[str],
-    directory: Path,
-    cache: bool = True,
+    source: str, name: str, entry: str, options: Sequence[str], directory: Path, cache: bool = True
 ) -> tuple[str, str]:
     """Compile CUDA C++ to PTX.
 

@@ -23,24 +23,10 @@ _TOKEN = re.compile(
 _DEFINE = re.compile(r"\s*#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.S)
 _CONDITION = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b(.*)", re.S)
 _QUALIFIERS = frozenset(
-    [
-        "__host__",
-        "__device__",
-        "__global__",
-        "__forceinline__",
-        "__noinline__",
-        "__inline__",
-        "inline",
-        "static",
-        "extern",
-        "constexpr",
-        "const",
-        "volatile",
-        "__restrict__",
-        "__restrict",
-        "noexcept",
-    ]
-)
+    ["__host__", "__device__", "__global__", "__forceinline__", "__noinline__", "__inline__",
+     "inline", "static", "extern", "constexpr", "const", "volatile", "__restrict__", "__restrict",
+     "noexcept"]
+)  # fmt: skip
 _ATTRIBUTES = frozenset(
     ["__launch_bounds__", "__cluster_dims__", "__block_size__", "__maxnreg__", "__attribute__",
      "__align__", "__declspec"]

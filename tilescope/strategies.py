@@ -68,9 +68,7 @@ def ragged_sizes(tile: int = 16, max_size: int = 100, min_size: int = 1) -> st.S
 
 
 def float_arrays(
-    shape: int | Shape | st.SearchStrategy[Any],
-    dtype: Any = np.float32,
-    special: bool = True,
+    shape: int | Shape | st.SearchStrategy[Any], dtype: Any = np.float32, special: bool = True
 ) -> st.SearchStrategy[Any]:
     """Arrays of floating-point numbers, of all magnitudes.
 

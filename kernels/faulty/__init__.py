@@ -15,7 +15,8 @@ import numpy as np
 from ..library import Expected, Launch, LibraryKernel, Size
 
 Model = Callable[[Any, int], Any]
-"""From the input and the width of a block to the output of the twin."""
+"""From the input and the width of a block to the output of the twin. Those that several twins
+share, or that take more than an expression, have a name."""
 
 
 def _mirrored(values: Any, width: int) -> Any:
@@ -63,62 +64,14 @@ def _first_is_one(values: Any, width: int) -> Any:
     return (np.arange(len(values)) == 0).astype(np.int64)
 
 
-def _first_is_sum(values: Any, width: int) -> Any:
-    return _first_is_one(values, width) * values.sum()
-
-
 def _plus_one_mirrored(values: Any, width: int) -> Any:
     return _mirrored(values, width) + 1
-
-
-def _ones(values: Any, width: int) -> Any:
-    return np.ones_like(values)
-
-
-def _odd_of_pair(values: Any, width: int) -> Any:
-    return np.repeat(values[1::2], 2)
-
-
-def _mirrored_warps(values: Any, width: int) -> Any:
-    return _mirrored(values, 32)
-
-
-def _mirrored_pairs(values: Any, width: int) -> Any:
-    return _mirrored(values, 64)
-
-
-def _other_order(values: Any, width: int) -> Any:
-    return values[::-1]
-
-
-def _differences(values: Any, width: int) -> Any:
-    return np.diff(values, prepend=values[:1])
-
-
-def _next(values: Any, width: int) -> Any:
-    return np.roll(values.reshape(-1, width), -1, axis=1).reshape(-1)
-
-
-def _sum_of_pair(values: Any, width: int) -> Any:
-    return np.repeat(values.reshape(-1, 2).sum(axis=1), 2)
 
 
 def _sums(values: Any, width: int) -> Any:
     rows = np.zeros_like(values).reshape(-1, width)
     rows[:, 0] = values.reshape(-1, width).sum(axis=1)
     return rows.reshape(-1)
-
-
-def _three(values: Any, width: int) -> Any:
-    return np.convolve(values, np.ones(3, np.int64), "same")
-
-
-def _plus_table(v: Any, width: int) -> Any:
-    return v + np.resize([3, 5], len(v))
-
-
-def _zero(values: Any, width: int) -> Any:
-    return np.zeros_like(values)
 
 
 def _pair(
@@ -185,65 +138,65 @@ def _pair(
 _PAIRS = (
     _pair("shared_raw", "shared_races", "reads before another warp has written", _mirrored,
           racy=True),
-    _pair("shared_war", "shared_races", "writes before another warp has read",
-          _plus_one_mirrored, racy=True),
-    _pair("shared_waw", "shared_races", "two warps write the same words", _second_warp,
+    _pair("shared_war", "shared_races", "writes before another warp has read", _plus_one_mirrored,
           racy=True),
-    _pair("shared_same_value", "shared_races", "all write one value to one word", _ones),
-    _pair("global_raw", "global_races", "reads before another warp has written", _mirrored,
-          "work", racy=True),
-    _pair("global_war", "global_races", "writes before another warp has read",
-          _plus_one_mirrored, "work", racy=True),
-    _pair("global_waw", "global_races", "two warps write the same words", _second_warp,
+    _pair("shared_waw", "shared_races", "two warps write the same words", _second_warp, racy=True),
+    _pair("shared_same_value", "shared_races", "all write one value to one word",
+          lambda v, width: np.ones_like(v)),
+    _pair("global_raw", "global_races", "reads before another warp has written", _mirrored, "work",
           racy=True),
-    _pair("blocks_raw", "global_races", "reads what another block writes", _mirrored,
+    _pair("global_war", "global_races", "writes before another warp has read", _plus_one_mirrored,
           "work", racy=True),
-    _pair("blocks_war", "global_races", "writes what another block reads", _other_order,
+    _pair("global_waw", "global_races", "two warps write the same words", _second_warp, racy=True),
+    _pair("blocks_raw", "global_races", "reads what another block writes", _mirrored, "work",
+          racy=True),
+    _pair("blocks_war", "global_races", "writes what another block reads", lambda v, width: v[::-1],
           "work", racy=True, without_input=True),
     _pair("blocks_waw", "global_races", "all blocks write the same words", _same, racy=True),
     _pair("blocks_same_value", "global_races", "all blocks write one value to one word",
           _first_is_one),
-    _pair("last_block", "global_races", "the last block's sum lacks a fence", _first_is_sum,
-          "work tickets", racy=True),
-    _pair("lanes_raw", "warp_races", "reads before another lane has written", _mirrored,
-          width=32, racy=True),
-    _pair("lanes_war", "warp_races", "writes before another lane has read",
-          _plus_one_mirrored, width=32, racy=True),
-    _pair("lanes_waw", "warp_races", "two lanes write the same word", _odd_of_pair, width=32,
+    _pair("last_block", "global_races", "the last block's sum lacks a fence",
+          lambda v, width: _first_is_one(v, width) * v.sum(), "work tickets", racy=True),
+    _pair("lanes_raw", "warp_races", "reads before another lane has written", _mirrored, width=32,
           racy=True),
+    _pair("lanes_war", "warp_races", "writes before another lane has read", _plus_one_mirrored,
+          width=32, racy=True),
+    _pair("lanes_waw", "warp_races", "two lanes write the same word",
+          lambda v, width: np.repeat(v[1::2], 2), width=32, racy=True),
     _pair("half_warp_sync", "warp_races", "a warp barrier of half of the lanes", _mirrored,
           width=32, racy=True),
     _pair("warp_sync_for_block", "warp_races", "a warp barrier between two warps",
-          _mirrored_warps, racy=True),
+          lambda v, width: _mirrored(v, 32), racy=True),
     _pair("barrier_skipped", "barriers", "a barrier that a warp never comes to", _same),
     _pair("barrier_elsewhere", "barriers", "warps wait at different barriers", _elsewhere),
-    _pair("barrier_rounds", "barriers", "lanes meet a barrier in different rounds",
-          _mirrored),
-    _pair("barrier_after_exit", "barriers", "a barrier after some threads left",
-          _without_tail),
+    _pair("barrier_rounds", "barriers", "lanes meet a barrier in different rounds", _mirrored),
+    _pair("barrier_after_exit", "barriers", "a barrier after some threads left", _without_tail),
     _pair("barrier_count", "barriers", "waits for more threads than there are", _mirrored),
-    _pair("named_barrier", "barriers", "a named barrier of too few threads", _mirrored_pairs,
-          width=128, racy=True),
+    _pair("named_barrier", "barriers", "a named barrier of too few threads",
+          lambda v, width: _mirrored(v, 64), width=128, racy=True),
     _pair("producer_consumer", "barriers", "the consumer does not wait", _consumed, racy=True),
     _pair("endless_wait", "barriers", "waits for a flag that nobody sets", _same, "flag"),
-    _pair("shuffle_mask", "barriers", "the mask names lanes that do not come",
-          _first_of_half),
-    _pair("warp_sync_mask", "barriers", "the mask names lanes that do not come",
-          _plus_one_in_half),
+    _pair("shuffle_mask", "barriers", "the mask names lanes that do not come", _first_of_half),
+    _pair("warp_sync_mask", "barriers", "the mask names lanes that do not come", _plus_one_in_half),
     _pair("missing_in_reduction", "missing", "a reduction without its inner barrier", _sums,
           width=128, racy=True),
-    _pair("missing_in_stencil", "missing", "a stencil without its barrier", _three,
-          racy=True),
+    _pair("missing_in_stencil", "missing", "a stencil without its barrier",
+          lambda v, width: np.convolve(v, np.ones(3, np.int64), "same"), racy=True),
     _pair("no_guard", "memory", "writes behind the end of an array", _same, "n"),
-    _pair("neighbour", "memory", "reads in front of an array", _differences),
-    _pair("past_shared", "memory", "reads behind shared memory", _next),
-    _pair("misaligned", "memory", "a vector at an odd element", _sum_of_pair),
+    _pair("neighbour", "memory", "reads in front of an array",
+          lambda v, width: np.diff(v, prepend=v[:1])),
+    _pair("past_shared", "memory", "reads behind shared memory",
+          lambda v, width: np.roll(v.reshape(-1, width), -1, axis=1).reshape(-1)),
+    _pair("misaligned", "memory", "a vector at an odd element",
+          lambda v, width: np.repeat(v.reshape(-1, 2).sum(axis=1), 2)),
     _pair("read_only", "memory", "writes to a constant array", _same),
     _pair("null_pointer", "memory", "reads through a null pointer", _same, "null"),
     _pair("wrong_space", "memory", "a shared address used as a global one", _same),
     _pair("uninitialised_shared", "memory", "reads shared memory never written", _mirrored),
-    _pair("uninitialised_local", "memory", "reads an own array's unset element", _zero),
-    _pair("unset_constant", "memory", "reads constants that nobody filled", _plus_table),
+    _pair("uninitialised_local", "memory", "reads an own array's unset element",
+          lambda v, width: np.zeros_like(v)),
+    _pair("unset_constant", "memory", "reads constants that nobody filled",
+          lambda v, width: v + np.resize([3, 5], len(v))),
     _pair("assertion", "memory", "an assertion fails", _same),
     _pair("trap", "memory", "executes a trap", _same),
 )  # fmt: skip

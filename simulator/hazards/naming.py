@@ -31,11 +31,7 @@ class Spot(NamedTuple):
 
 
 def spot(
-    home: Home | None,
-    relative: int,
-    site: Site,
-    layout: Layout,
-    functions: Mapping[str, Function],
+    home: Home | None, relative: int, site: Site, layout: Layout, functions: Mapping[str, Function]
 ) -> Spot:
     """Name a place.
 

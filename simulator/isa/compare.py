@@ -10,17 +10,7 @@ from kernels.ptx.types import DTYPES
 from ..geometry import Lanes
 from . import arithmetic as ieee
 from . import half
-from .table import (
-    Function,
-    Op,
-    Results,
-    bits_or_float,
-    row,
-    scalar_type,
-    signed,
-    unsigned,
-    width,
-)
+from .table import Function, Op, Results, bits_or_float, row, scalar_type, signed, unsigned, width
 
 SECTION = "Comparison and Selection Instructions"
 
@@ -65,11 +55,7 @@ _UNORDERED: dict[str, Function] = {
     "nan": lambda a, b: np.isnan(a) | np.isnan(b),
 }
 
-_COMBINE: dict[str, Function] = {
-    "and": np.logical_and,
-    "or": np.logical_or,
-    "xor": np.logical_xor,
-}
+_COMBINE: dict[str, Function] = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 
 
 _SIGNED = "eq|ne|lt|le|gt|ge"

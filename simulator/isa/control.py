@@ -32,11 +32,7 @@ plain(
         mask : = d16
     """,
 )
-plain(
-    "setmaxnreg",
-    section=MISCELLANEOUS,
-    forms="inc|dec! sync aligned .u32|s32 @a : = registers",
-)
+plain("setmaxnreg", section=MISCELLANEOUS, forms="inc|dec! sync aligned .u32|s32 @a : = registers")
 plain("griddepcontrol", section=PARALLEL, forms="launch_dependents|wait :")
 plain("membar", section=PARALLEL, fence=True, forms="cta|gl|sys :")
 plain("membar", section=PARALLEL, forms="proxy! alias :")

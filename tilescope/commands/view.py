@@ -87,11 +87,7 @@ def _threads(target: Target) -> int:
 
 
 def _story(
-    target: Target,
-    schedule: str | int,
-    checks: str | Collection[str],
-    step_limit: int,
-    quiet: bool,
+    target: Target, schedule: str | int, checks: str | Collection[str], step_limit: int, quiet: bool
 ) -> Story:
     """Launch a target with everything recorded, and prove a cure of each race."""
     before = fresh(target.args)
