@@ -62,9 +62,7 @@ class Involved:
         """JSON-ready."""
         return {
             "role": self.role,
-            "file": self.source.file,
-            "line": self.source.line,
-            "code": self.source.code,
+            **self.source.to_dict(),
             "instruction": self.instruction,
             "ptx_line": self.ptx_line,
             "thread": self.thread,

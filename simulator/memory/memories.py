@@ -26,9 +26,8 @@ _SHARED, _LOCAL = WINDOWS["shared"], WINDOWS["local"]
 
 Part = tuple[str, Addresses, Mask | None, Home]
 """Of an access: space, address, mask, and the memory; more than one where lanes differ."""
-_Make = Callable[[Addresses], tuple[PlaceIndex, str, Addresses]]
-_Target = tuple[Home, int, int, _Make]
-"""A memory, its start and end among the addresses, and what makes an index into it."""
+_Target = tuple[Home, int]
+"""A memory, and where it starts among the addresses."""
 
 
 class Memories:
@@ -107,13 +106,18 @@ class Memories:
             found = self._whole(site, base, low, high, bits)
         if found is None:
             return self._piecewise(site, base, mask)
-        index, space, address = found
-        return index, [(space, address, mask, _home(index))]
+        home, relative, address = found
+        index = _index(home, relative, site)
+        return index, [(index.space, address, mask, home)]
 
     def _whole(
         self, site: Site, base: Addresses, low: int, high: int, bits: int
-    ) -> tuple[PlaceIndex, str, Addresses] | None:
-        """The usual case: every lane in one array or one space, aligned."""
+    ) -> tuple[Home, Addresses, Addresses] | None:
+        """The usual case: every lane in one array or one space, aligned.
+
+        Returns:
+            That, the distances from its start, and the addresses that are told.
+        """
         offset, nbytes = site.offset, site.nbytes
         if (bits | low + offset) & (nbytes - 1):
             return None
@@ -124,15 +128,14 @@ class Memories:
                 return None
             space = ("global", "shared", "local", "local")[min(window, 3)]
             if window:
-                start = _SHARED if space == "shared" else _LOCAL
+                start = WINDOWS[space]
                 base = base - np.int64(start)
                 low, high = low - start, high - start
         if space in ("shared", "local"):
             memory = self.shared if space == "shared" else self.local
             if low + offset < 0 or high + offset + nbytes > memory.nbytes:
                 return None
-            address = base + np.int64(offset) if offset else base
-            return ColumnIndex(memory, address, site.type, site.count), space, base
+            return memory, base + np.int64(offset) if offset else base, base
         allocation = self.allocations.get(array_number(low + offset))
         if allocation is None or low + offset < allocation.base:
             return None
@@ -140,8 +143,7 @@ class Memories:
             return None
         if site.access != "load" and not allocation.writable:
             return None
-        relative = base - np.int64(allocation.base - offset)
-        return GlobalIndex(allocation, relative, site.type, site.count), "global", base
+        return allocation, base - np.int64(allocation.base - offset), base
 
     def _piecewise(
         self, site: Site, base: Addresses, mask: Mask | None
@@ -153,13 +155,15 @@ class Memories:
         parts: list[tuple[Mask, PlaceIndex]] = []
         events: list[Part] = []
         aligned = (address & np.int64(site.nbytes - 1)) == 0
-        for home, start, end, make in self._places(site, address, left):
-            inside = left & (address >= start) & (address <= end - site.nbytes)
+        for home, start in self._places(site, address, left):
+            inside = left & (address >= start) & (address <= start + home.nbytes - site.nbytes)
             good = inside & aligned
             if good.any():
-                index, space, local = make(address)
+                index, told = _index(home, address - np.int64(start), site), address
+                if isinstance(home, ColumnMemory):  # is told by its own addresses
+                    told = address - np.int64(start)
                 parts.append((good, index))
-                events.append((space, local - np.int64(site.offset), good, _home(index)))
+                events.append((index.space, told - np.int64(site.offset), good, home))
             bad = inside & ~aligned
             if bad.any():
                 self._report("misaligned", site, address - start, bad, home)
@@ -169,33 +173,11 @@ class Memories:
         return MixedIndex(parts, site.type, site.count), events
 
     def _places(self, site: Site, address: Addresses, lanes: Mask) -> list[_Target]:
-        """(memory, start, end, index maker) of each array or space that some lane falls in."""
+        """Each array or space that some lane falls in; writes to read-only ones are left out."""
         found: list[_Target] = []
-
-        def column(memory: ColumnMemory, start: int) -> _Make:
-            def make(a: Addresses) -> tuple[PlaceIndex, str, Addresses]:
-                local = a - np.int64(start)
-                return ColumnIndex(memory, local, site.type, site.count), memory.space, local
-
-            return make
-
-        def flat(allocation: Allocation) -> _Make:
-            def make(a: Addresses) -> tuple[PlaceIndex, str, Addresses]:
-                index = GlobalIndex(
-                    allocation, a - np.int64(allocation.base), site.type, site.count
-                )
-                return index, "global", a
-
-            return make
-
-        if site.space in ("shared", "generic"):
-            start = _SHARED if site.space == "generic" else 0
-            end = start + self.shared.nbytes
-            found.append((self.shared, start, end, column(self.shared, start)))
-        if site.space in ("local", "generic"):
-            start = _LOCAL if site.space == "generic" else 0
-            end = start + self.local.nbytes
-            found.append((self.local, start, end, column(self.local, start)))
+        for memory in (self.shared, self.local):
+            if site.space in (memory.space, "generic"):
+                found.append((memory, WINDOWS[memory.space] if site.space == "generic" else 0))
         if site.space not in ("shared", "local"):
             for number in np.unique(array_number(address[lanes])):
                 allocation = self.allocations.get(int(number))
@@ -208,7 +190,7 @@ class Memories:
                         self._report("read-only", site, relative, inside, allocation)
                         lanes &= ~inside
                     continue
-                found.append((allocation, allocation.base, allocation.end, flat(allocation)))
+                found.append((allocation, allocation.base))
         return found
 
     def _report_outside(self, site: Site, address: Addresses, lanes: Mask) -> None:
@@ -245,8 +227,11 @@ class Memories:
             tell(bad)
 
 
-def _home(index: PlaceIndex) -> Home:
-    return index.allocation if isinstance(index, GlobalIndex) else index.memory
+def _index(home: Home, relative: Addresses, site: Site) -> PlaceIndex:
+    """Where lanes fall in a memory, by their distance from its start."""
+    if isinstance(home, Allocation):
+        return GlobalIndex(home, relative, site.type, site.count)
+    return ColumnIndex(home, relative, site.type, site.count)
 
 
 def _extent(base: Addresses, mask: Mask | None) -> tuple[int, int, int]:

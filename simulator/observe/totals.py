@@ -180,12 +180,7 @@ class Line:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        return {
-            "file": self.file,
-            "line": self.line,
-            "code": self.code,
-            "counters": self.counters.to_dict(),
-        }
+        return self.__dict__ | {"counters": self.counters.to_dict()}
 
 
 def collect(

@@ -60,9 +60,7 @@ def _content(checker: Checker, run: Run, verdicts: list[BarrierVerdict]) -> dict
         "hazards": [hazard.to_dict() for hazard in run.hazards],
         "barriers": [
             {
-                "file": verdict.source.file,
-                "line": verdict.source.line,
-                "code": verdict.source.code,
+                **verdict.source.to_dict(),
                 "copies": verdict.copies,
                 "needed": verdict.needed,
                 "hazards": [hazard.to_dict() for hazard in verdict.hazards],
