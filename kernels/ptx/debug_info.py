@@ -89,6 +89,10 @@ class _Bytes:
         self.at = 0
         for m in re.finditer(r"\.b(8|16|32|64)\s+([^\n]+)", text):
             size = int(m[1]) // 8
+            if size == 1:
+                with contextlib.suppress(ValueError):  # signs and labels are few
+                    self.data += bytes(map(int, m[2].split(",")))
+                    continue
             for word in m[2].split(","):
                 word = word.strip()
                 if word.lstrip("-").isdigit():

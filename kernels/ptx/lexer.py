@@ -22,6 +22,8 @@ _TOKEN = re.compile(
 )
 
 
+_DATA = re.compile(r'[^{}"]*')
+"""What stands in a section: numbers and labels, megabytes of them."""
 _DIGITS = 80
 """Characters of an integer constant: 64 binary digits and some zeros."""
 _DEPTH = 200
@@ -37,7 +39,7 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> list[Token]:
-    """Split a PTX text; comments are gone, lines are counted."""
+    """Split a PTX text; comments are gone, and what is in sections; lines are counted."""
     text = strip_comments(text)
     found: list[Token] = []
     position, line, counted = 0, 1, 0
@@ -55,6 +57,8 @@ def tokens(text: str) -> list[Token]:
         counted = start
         found.append(Token(m.lastgroup, m[m.lastgroup], line))
         position = m.end()
+        if m[m.lastgroup] == "{" and len(found) > 2 and found[-3].text == ".section":
+            position = _DATA.match(text, position).end()  # type: ignore[union-attr]
 
 
 def unquoted(text: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 LOCAL_MEMORY = "memory of the thread"
 """Stands for the one array in which a compiler keeps all local variables of a function."""
 
 
+@functools.lru_cache(maxsize=4096)
 def variable_name(symbol: str) -> str:
     """``As`` out of ``_ZZ5tiledILi16EEvPKfE2As``; other symbols stay as they are."""
     if symbol.startswith("__local_depot"):
