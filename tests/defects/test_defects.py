@@ -17,14 +17,8 @@ HERE = Path(__file__).parent
 
 
 def check(defect: Defect, schedule: str):
-    return CliRunner().invoke(
-        main,
-        [
-            "check", str(HERE / defect.file), defect.entry, "--grid", defect.grid,
-            "--block", defect.block, *defect.arguments.split(), "--schedule", schedule,
-            "--no-cure", "--max", "0", "--json", "-", "--step-limit", "300000",
-        ],
-    )  # fmt: skip
+    options = ["--max", "0", "--json", "-", "--step-limit", "300000", "--schedule", schedule]
+    return CliRunner().invoke(main, ["check", *defect.words(), *options])
 
 
 def named(hazard: dict) -> set[str]:
@@ -52,15 +46,7 @@ def test_the_verdict_is_the_same_under_every_schedule(defect: Defect) -> None:
 
 @pytest.mark.parametrize("defect", [d for d in DEFECTS if d.warned], ids=lambda d: d.file)
 def test_the_report_says_it(defect: Defect) -> None:
-    arguments = defect.arguments.split()
-    result = CliRunner().invoke(
-        main,
-        [
-            "check", str(HERE / defect.file), defect.entry, "--grid", defect.grid,
-            "--block", defect.block, *arguments, "--no-cure",
-        ],
-    )  # fmt: skip
-    assert re.search(defect.warned, result.output)
+    assert re.search(defect.warned, CliRunner().invoke(main, ["check", *defect.words()]).output)
 
 
 def test_every_program_has_a_row() -> None:

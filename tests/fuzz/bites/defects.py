@@ -2,179 +2,96 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
 class Bite:
     """One defect, put back.
 
     Attributes:
         name: What it is.
         net: The net that finds it; or tests, as for pytest, where a net cannot.
-        changes: (file, piece of it, what to put there).
+        changes: File, piece of it, what to put there; and so on.
         seed: Where the net starts.
     """
 
-    name: str
-    net: str
-    changes: tuple[tuple[str, str, str], ...]
-    seed: int = 1
+    def __init__(self, name: str, net: str, *changes: str, seed: int = 1) -> None:
+        self.name, self.net, self.seed = name, net, seed
+        self.changes = list(zip(changes[::3], changes[1::3], changes[2::3], strict=True))
 
 
 BITES = (
     Bite(
-        "a pack of two words has another dtype than its register",
-        "ptx",
-        (
-            (
-                "simulator/isa/moves.py",
-                "return (a | (b << word.type(half))).view(dtype)",
-                "return a | (b << word.type(half))",
-            ),
-        ),
+        "a pack of two words has another dtype than its register", "ptx",
+        "simulator/isa/moves.py", "return (a | (b << word.type(half))).view(dtype)",
+        "return a | (b << word.type(half))",
     ),
     Bite(
-        "lanes that wait are not looked at again when others exit",
-        "ptx",
-        (
-            (
-                "simulator/execute/machine.py",
-                "        if self.gates.parked:\n            self.gates.look_again()\n",
-                "",
-            ),
-        ),
+        "lanes that wait are not looked at again when others exit", "ptx",
+        "simulator/execute/machine.py",
+        "        if self.gates.parked:\n            self.gates.look_again()\n",
+        "",
     ),
     Bite(
-        "a guard that is the first of two destinations is read after it was written",
-        "ptx",
-        (("simulator/compile/guards.py", " or targets > 1", ""),),
+        "a guard that is the first of two destinations is read after it was written", "ptx",
+        "simulator/compile/guards.py", " or targets > 1", "",
         seed=42,
     ),
     Bite(
-        "a guarded write ends a register's life",
-        "ptx",
-        (
-            (
-                "simulator/compile/blocks.py",
-                "            if ins.guard is None:\n                block.defs |= set(role.writes)",
-                "            if True:\n                block.defs |= set(role.writes)",
-            ),
-        ),
+        "a guarded write ends a register's life", "ptx",
+        "simulator/compile/blocks.py",
+        "            if ins.guard is None:\n                block.defs |= set(role.writes)",
+        "            if True:\n                block.defs |= set(role.writes)",
     ),
     Bite(
-        "bytes below a shared array are taken for bytes of it",
-        "tests/test_named_mutants.py",
-        (
-            (
-                "simulator/memory/memories.py",
-                "if low + offset < 0 or high + offset + nbytes > memory.nbytes:",
-                "if high + offset + nbytes > memory.nbytes:",
-            ),
-        ),
+        "bytes below a shared array are taken for bytes of it", "tests/test_named_mutants.py",
+        "simulator/memory/memories.py",
+        "if low + offset < 0 or high + offset + nbytes > memory.nbytes:",
+        "if high + offset + nbytes > memory.nbytes:",
     ),
     Bite(
-        "the memo of intervals ignores what was written before",
-        "tests/test_named_mutants.py",
-        (
-            (
-                "simulator/races/intervals.py",
-                "        key = (\n            self.state,",
-                "        key = (\n            0,",
-            ),
-        ),
+        "the memo of intervals ignores what was written before", "tests/test_named_mutants.py",
+        "simulator/races/intervals.py", "        key = (\n            self.state,",
+        "        key = (\n            0,",
     ),
     Bite(
-        "divergent branches: warps counted, not the ones that part",
-        "tests/test_counts.py",
-        (
-            (
-                "simulator/execute/ends.py",
-                "tell(taking + leaving - total)",
-                "tell(taking)",
-            ),
-        ),
+        "divergent branches: warps counted, not the ones that part", "tests/test_counts.py",
+        "simulator/execute/ends.py", "tell(taking + leaving - total)", "tell(taking)",
     ),
     Bite(
-        "local memory is not interleaved",
-        "tests/test_counts.py",
-        (
-            (
-                "simulator/observe/counters.py",
-                "            address = self._interleaved(site, address)",
-                "            address = address",
-            ),
-        ),
+        "local memory is not interleaved", "tests/test_counts.py",
+        "simulator/observe/counters.py", "            address = self._interleaved(site, address)",
+        "            address = address",
     ),
     Bite(
-        "waiting threads of different blocks are compared",
-        "ptx",
-        (
-            (
-                "simulator/execute/divergence.py",
-                "both = blocks_of(here) & blocks_of(there) & ~told",
-                "both = np.ones_like(told) & ~told",
-            ),
-        ),
+        "waiting threads of different blocks are compared", "ptx",
+        "simulator/execute/divergence.py", "both = blocks_of(here) & blocks_of(there) & ~told",
+        "both = np.ones_like(told) & ~told",
     ),
     Bite(
-        "lanes of a warp that come to one place in turns are called apart",
-        "ptx",
-        (
-            (
-                "simulator/execute/divergence.py",
-                "for wait, lanes in (places[number] for number in sorted(places)):",
-                "for wait, lanes in members:",
-            ),
-        ),
+        "lanes of a warp that come to one place in turns are called apart", "ptx",
+        "simulator/execute/divergence.py",
+        "for wait, lanes in (places[number] for number in sorted(places)):",
+        "for wait, lanes in members:",
     ),
     Bite(
-        "a modifier that no row knows is accepted",
-        "modifiers",
-        (
-            (
-                "simulator/isa/validity.py",
-                "        return invalid(ins, matches.why)",
-                "        return None",
-            ),
-        ),
+        "a modifier that no row knows is accepted", "modifiers",
+        "simulator/isa/validity.py", "        return invalid(ins, matches.why)",
+        "        return None",
     ),
     Bite(
-        "a function's name stands in generated text",
-        "mutate",
-        (
-            (
-                "simulator/compile/program.py",
-                '(R, M):"]',
-                '(R, M):  # {self.block.function.name}"]',
-            ),
-            (
-                "kernels/ptx/lexer.py",
-                'if token.kind != "word" or token.text[0] in ".@":',
-                'if token.kind not in ("word", "string"):',
-            ),
-        ),
+        "a function's name stands in generated text", "mutate",
+        "simulator/compile/program.py", '(R, M):"]', '(R, M):  # {self.block.function.name}"]',
+        "kernels/ptx/lexer.py", 'if token.kind != "word" or token.text[0] in ".@":',
+        'if token.kind not in ("word", "string"):',
     ),
     Bite(
-        "volatile is taken for an order",
-        "races",
-        (
-            (
-                "simulator/memory/site.py",
-                'return self.access != "atomic" and "volatile" in self.instruction.modifiers',
-                "return False",
-            ),
-        ),
+        "volatile is taken for an order", "races",
+        "simulator/memory/site.py",
+        'return self.access != "atomic" and "volatile" in self.instruction.modifiers',
+        "return False",
     ),
     Bite(
-        "quotients of negative numbers are rounded down",
-        "cuda",
-        (
-            (
-                "simulator/isa/products.py",
-                "np.where((a < 0) != (b < 0), -quotient, quotient)",
-                "np.where((a < 0) != (b < 0), -quotient - 1, quotient)",
-            ),
-        ),
+        "quotients of negative numbers are rounded down", "cuda",
+        "simulator/isa/products.py", "np.where((a < 0) != (b < 0), -quotient, quotient)",
+        "np.where((a < 0) != (b < 0), -quotient - 1, quotient)",
     ),
-)
+)  # fmt: skip
