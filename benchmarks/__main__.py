@@ -1,7 +1,5 @@
 """Inner-product steps a second of the simulator, the floor, and peers; one run, one core."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

@@ -5,8 +5,6 @@ Markdown table: how many counters equal the GPU's at level 0 of the driver's com
 do not, and what its default level changes.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """What NumPy itself sets: the same exact fused multiply-adds and row gathers, nothing else."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -4,8 +4,6 @@ Prints a Markdown table. GFLOP/s are of the 2 M N K useful operations of a produ
 median of many launches, each timed by itself between two events.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import sys

@@ -1,7 +1,5 @@
 """What a table of measurements must say of where it was made."""
 
-from __future__ import annotations
-
 import datetime
 import platform
 import shlex

@@ -1,7 +1,5 @@
 """Other simulators on the same product, where they are installed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

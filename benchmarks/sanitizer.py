@@ -6,8 +6,6 @@ tool. The simulator judges the same launch without a GPU, both builds as ``tiles
 does. Prints a Markdown table, and names what either of the two misses.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

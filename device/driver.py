@@ -4,8 +4,6 @@
 project works on a machine without a driver.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from pathlib import Path

@@ -5,8 +5,6 @@ Capability", and the rules of ``cuda_occupancy.h`` in the CUDA toolkit. Peaks an
 NVIDIA's data sheet or white paper of each card, named in its row.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Launch a kernel's PTX on a GPU: the same bytes and arguments as the simulator's."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass

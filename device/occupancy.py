@@ -5,8 +5,6 @@ The arithmetic is that of ``cuda_occupancy.h`` in NVIDIA's CUDA toolkit; it need
 of 100 launches on an H200.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The roofline as a figure: SVG text, readable on light and dark ground, nothing to install."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from html import escape

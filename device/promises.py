@@ -1,7 +1,5 @@
 """Which bits PTX leaves open: what makes equality of two machines a matter of luck."""
 
-from __future__ import annotations
-
 import re
 
 _ATOMIC = re.compile(r"\b(?:atom|red)\.[\w.:]*add\.[\w.]*(?:f16|bf16|f32|f64)")

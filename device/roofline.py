@@ -6,8 +6,6 @@ two places under the slope of memory: every sector of every request from memory 
 ever helps), and each of the launch's arrays once (caches keep all). The truth is between.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A GPU in use: its context, a stream, modules, arrays and events, released on every path."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

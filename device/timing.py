@@ -1,7 +1,5 @@
 """Time many launches on the GPU, without copies in between."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass

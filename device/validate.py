@@ -1,7 +1,5 @@
 """One launch three times: NumPy reference, simulator, GPU - from copies of the same inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A launch's shape and arguments, checked and converted as CUDA would."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """What NVRTC says: its log as messages, each with its place."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Compile a file that NVRTC does not take as it stands: without what belongs to the host."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A kernel compiled again from sources that were edited, without touching the files."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """Which element type a kernel's pointers have in C++, and whether an array's dtype fits."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Errors that a user can act on."""
 
-from __future__ import annotations
-
 
 class KernelError(Exception):
     """A kernel that cannot be had: its file, entry or PTX is wrong."""

@@ -1,7 +1,5 @@
 """The headers of a compilation: the user's own, and what stands for those of the host."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -13,8 +13,6 @@ take what they need from this one description::
     launch.compare(expected)
 """
 
-from __future__ import annotations
-
 import difflib
 import functools
 import importlib

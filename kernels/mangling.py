@@ -4,8 +4,6 @@ A kernel's mangled name says what its parameters are, typedefs and templates res
 ``_Z5scaleIfEvPT_i`` is ``scale`` with ``float*`` and ``int``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 _BUILTIN = {

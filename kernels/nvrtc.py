@@ -1,7 +1,5 @@
 """CUDA C++ to PTX through NVRTC, with a cache on disk. Needs no GPU."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

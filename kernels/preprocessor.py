@@ -1,7 +1,5 @@
 """As much of the preprocessor as a parser of unpreprocessed text needs to find its way."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

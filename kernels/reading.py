@@ -4,8 +4,6 @@ The names come from the PTX (``.file``), which may be anybody's: what is read en
 and pages. See ``docs/security.md``.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat

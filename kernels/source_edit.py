@@ -1,7 +1,5 @@
 """Edits of a source file: bytes replaced at some places, shown as a diff."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """NVIDIA's headers: where they are, and which files belong to them."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re

@@ -1,7 +1,5 @@
 """Arrays as ``cudaMalloc`` leaves them: nothing has written their elements yet."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ without a suspicion (``LookCloser``), where blocks turn out to wait for blocks o
 (``BlocksWait``), and, with other content, where local memory is read that nothing wrote.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 Each event has an empty default, and who leaves it at that is not called for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self

@@ -5,8 +5,6 @@ block's threads by coordinate, then the batch's blocks, contiguous. The names of
 types below say which shape an array has; scalars have the name of the array they stand for.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any, cast
 

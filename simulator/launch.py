@@ -5,8 +5,6 @@ run, batch by batch, while observers watch (``attempts.py``, ``execute/batches.p
 these saw becomes a ``Run`` (``run.py``).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Sequence
 from typing import Any

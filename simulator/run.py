@@ -1,7 +1,5 @@
 """``Run``: what a launch did - counters, hazards, and both by source line."""
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Callable, Collection

@@ -1,7 +1,5 @@
 """One list of hazards from the runs of a kernel's builds."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

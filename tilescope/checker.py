@@ -1,7 +1,5 @@
 """Check a target: run its builds, look for cures, and put the findings together."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Collection

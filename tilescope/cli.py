@@ -1,7 +1,5 @@
 """The command ``tilescope``; each subcommand is a module in ``tilescope.commands``."""
 
-from __future__ import annotations
-
 import click
 
 from .commands.barriers import barriers_command

@@ -1,7 +1,5 @@
 """Show a race's effect: two schedules under which a kernel computes different bits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How a command fails: one clear line on stderr and an exit code, never a traceback."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sys

@@ -1,7 +1,5 @@
 """Cures as edits of files: shown as one diff, written where nothing changed meanwhile."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What commands that need a GPU share: is there one, and what it is called."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any

@@ -5,8 +5,6 @@ level 0, where machine code follows the PTX instruction for instruction, and onc
 by default.
 """
 
-from __future__ import annotations
-
 import csv
 import shutil
 import subprocess

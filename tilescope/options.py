@@ -1,7 +1,5 @@
 """Options that every command shares which takes a kernel and launches it."""
 
-from __future__ import annotations
-
 import difflib
 import functools
 from collections.abc import Callable

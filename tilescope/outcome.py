@@ -1,7 +1,5 @@
 """Run a target, and keep together what came of it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any

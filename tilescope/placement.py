@@ -1,7 +1,5 @@
 """A run on a named GPU: its occupancy there, and its place under that GPU's roofs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What people disagree on: races that write equal values, and warp-synchronous code."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0".
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from pathlib import Path, PurePath

@@ -3,8 +3,6 @@
 Needs ``hypothesis``, which tilescope itself does not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

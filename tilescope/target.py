@@ -1,7 +1,5 @@
 """From what a command line names to a kernel with a launch that can be run."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence

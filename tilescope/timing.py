@@ -1,7 +1,5 @@
 """What a timed launch did: its FLOPs, its rate, and the vendor's own product beside it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

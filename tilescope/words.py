@@ -1,7 +1,5 @@
 """Kernel arguments as words of a command line: ``f32[64,64]=normal``, ``64``, ``u8:3``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -5,8 +5,6 @@ commits the fault, and ``faulty_shared_raw_fixed`` is ``shared_raw<true>``, whic
 The size is the number of blocks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How often each byte occurs, by atomics in global memory or in a copy a block."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Matrix multiplication: C[M,N] = A[M,K] B[K,N] in float32, from naive to register-tiled."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Declarations of variables, registers and parameters, and what ptxas asks of them."""
 
-from __future__ import annotations
-
 from ..errors import PtxError
 from .header import Param
 from .module import TYPES, Function, Symbol, Variable

@@ -6,8 +6,6 @@ Source of the grammar: PTX ISA, "Kernel and Function Directives" and
 "Parameter State Space".
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """C++ names out of mangled ones, as far as reports need them."""
 
-from __future__ import annotations
-
 import functools
 import re
 

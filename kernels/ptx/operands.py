@@ -1,7 +1,5 @@
 """Operands of PTX instructions: registers, constants, vectors, addresses."""
 
-from __future__ import annotations
-
 import re
 import struct
 

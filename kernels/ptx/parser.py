@@ -3,8 +3,6 @@
 Source of the grammar: PTX ISA, chapters "Syntax" and "Directives".
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from collections.abc import Collection

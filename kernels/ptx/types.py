@@ -1,7 +1,5 @@
 """PTX types: their sizes, and the NumPy dtypes that carry them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

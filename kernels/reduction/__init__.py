@@ -1,7 +1,5 @@
 """Sums of float32: by a tree in shared memory, by shuffles, and with atomics at the end."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

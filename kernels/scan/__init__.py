@@ -1,7 +1,5 @@
 """Inclusive prefix sums of int32 within blocks of 256 elements, by two algorithms."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

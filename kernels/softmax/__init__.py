@@ -1,7 +1,5 @@
 """Softmax of the rows of a float32 matrix, a block a row."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

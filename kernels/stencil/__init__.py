@@ -1,7 +1,5 @@
 """Stencils in float32 with tiles in shared memory: 1-D of a radius, and 2-D of five points."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Matrix transposition: B[N,M] = A[M,N] in float32, three ways to move the same elements."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

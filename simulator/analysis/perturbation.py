@@ -6,8 +6,6 @@ So such a read counts where it decides on a branch or an address, or where the l
 outcome changes with what the memory happens to hold: that is tried out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ through registers, calls, and shared and local memory (by the place that an inst
 names, else by the space as a whole).
 """
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from dataclasses import dataclass

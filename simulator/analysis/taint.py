@@ -5,8 +5,6 @@ same accesses in the same order for every content of the arrays, and what was fo
 not found) in one run holds for all of them at that launch shape.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from kernels.ptx.module import Function, Instruction, Symbol

@@ -1,7 +1,5 @@
 """Basic blocks of a program and which registers live across them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from kernels.errors import PtxError

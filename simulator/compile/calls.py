@@ -6,8 +6,6 @@ inlining would make it, so that the copy's instructions can say the same: hazard
 of both builds are told in the same words, with the user's own line.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 from kernels.ptx.module import Function, Instruction, Location, Module

@@ -10,8 +10,6 @@ some wait elsewhere: results that outlive the block are merged under the mask.
 Set ``TILESCOPE_DUMP`` to a folder to read what was generated.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Sequence

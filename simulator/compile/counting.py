@@ -1,7 +1,5 @@
 """Which steps count as arithmetic, and how their lanes are counted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from .program import Arithmetic

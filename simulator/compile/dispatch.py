@@ -5,8 +5,6 @@ address something takes, and whose parameters are as large as the call's. What t
 simulator sees are ordinary instructions, at the call's lines.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator

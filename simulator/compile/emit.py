@@ -5,8 +5,6 @@
 constant, ``s7_3`` the name of a special register, and ``f7_3_fma`` the function of an ``fma``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The control-flow graph of a function: the order to run blocks in, and who decides on whom."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from ..isa.roles import callee, roles

@@ -5,8 +5,6 @@ After this pass the guard of a step that has to do with lanes (``Access``, ``War
 and each of their targets says under which of them it changes (``Target.under``).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Steps for reading: ``tilescope ptx --steps``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kernels.ptx.module import Imm, Instruction, Operand, Symbol

@@ -1,7 +1,5 @@
 """PTX to steps: what a block's instructions do, as their rows say."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kernels.ptx.module import Imm, Instruction, Operand, Reg, Symbol

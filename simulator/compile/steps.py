@@ -5,8 +5,6 @@ rewrite them; ``emit`` makes Python for the NumPy machine of them. A step says w
 it reads and writes, as which types, so that who makes code of it needs neither PTX nor rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What generated code does to values besides the instruction table's functions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kernels.ptx.module import Imm

@@ -3,8 +3,6 @@
 What is proposed here is only tried; ``source_cures`` keeps what a compiler and runs confirm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

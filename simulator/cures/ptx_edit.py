@@ -1,7 +1,5 @@
 """Barriers put into a PTX text and taken out of it."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Collection

@@ -3,8 +3,6 @@
 And the other way round: what happens without a barrier that is there.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

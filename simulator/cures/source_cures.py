@@ -1,7 +1,5 @@
 """Cures of races as edits of the CUDA C++: which are tried, and which is chosen."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import itertools

@@ -1,7 +1,5 @@
 """The blocks of a grid, run some at a time."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 

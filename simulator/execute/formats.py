@@ -1,7 +1,5 @@
 """``printf`` formats, as C and the CUDA C++ Programming Guide ("Formatted Output") have them."""
 
-from __future__ import annotations
-
 import functools
 import math
 import re

@@ -5,8 +5,6 @@ same one, runs it, and sees where they go; the lowest block goes first, which br
 branches together again. A barrier holds lanes until their block's others have come.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Told by each thread's own path, so that it is the same under every schedule. Rec
 only the branches that decide on a barrier and the heads of loops about one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

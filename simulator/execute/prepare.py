@@ -1,7 +1,5 @@
 """A launch made ready: its PTX compiled, its shape and its arguments held to what a GPU takes."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which lanes go next. Any schedule is one the hardware may take."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Special registers (PTX ISA, "Special Registers")."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Hazards: what is wrong with a kernel, where, and an example of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from .kinds import KINDS, HazardKind

@@ -1,7 +1,5 @@
 """What an address is called in a report: the variable it belongs to, and the element."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

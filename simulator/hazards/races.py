@@ -1,7 +1,5 @@
 """Hazards out of the races that were found: of which kind, how severe, who for example."""
 
-from __future__ import annotations
-
 from ..analysis.steering import Steering
 from ..geometry import Geometry
 from ..races.book import RaceBook, RaceGroup

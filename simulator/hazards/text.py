@@ -1,7 +1,5 @@
 """A hazard as a report shows it, in lines of 80 columns."""
 
-from __future__ import annotations
-
 import itertools
 import textwrap
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ All functions take arrays (or NumPy scalars) that broadcast, never raise, and gi
 the GPU's canonical NaN. They run inside ``np.errstate(all="ignore")``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import cast
 

@@ -1,7 +1,5 @@
 """Extended precision (PTX ISA, "Extended-Precision Integer Arithmetic Instructions")."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kernels.ptx.module import Instruction

@@ -1,7 +1,5 @@
 """Comparison and selection (PTX ISA, "Comparison and Selection Instructions")."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kernels.ptx.module import Instruction, Pair

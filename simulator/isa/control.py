@@ -4,8 +4,6 @@ What they do stands in ``execute``; the rows here say how they are written, wher
 for whom they wait.
 """
 
-from __future__ import annotations
-
 from .table import Flow, Waits, plain
 
 CONTROL = "Control Flow Instructions"

@@ -1,7 +1,5 @@
 """``cvt`` (PTX ISA, "Data Movement and Conversion Instructions: cvt")."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import numpy as np

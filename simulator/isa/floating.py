@@ -1,7 +1,5 @@
 """Floating-point arithmetic (PTX ISA, "Floating Point Instructions")."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kernels.ptx.module import Instruction

@@ -13,8 +13,6 @@ A row lists its *forms*, each a line such as ``"rn|rz? ftz? .f32 : t = t t"``:
   text: results are written, all others are read (``roles``).
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Sequence

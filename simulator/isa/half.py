@@ -4,8 +4,6 @@ Arithmetic goes through float64, rounded to odd where it is not exact, and is ro
 to 16 bits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import cast
 

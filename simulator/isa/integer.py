@@ -1,7 +1,5 @@
 """Sums and comparisons of integers (PTX ISA, "Integer Arithmetic Instructions")."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kernels.ptx.module import Instruction

@@ -1,7 +1,5 @@
 """Instructions of PTX that the simulator does not execute, and what they are about."""
 
-from __future__ import annotations
-
 from .table import plain
 
 ABOUT = {

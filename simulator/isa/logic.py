@@ -1,7 +1,5 @@
 """Logic and shifts (PTX ISA, "Logic and Shift Instructions")."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import numpy as np

@@ -4,8 +4,6 @@ Of a matrix of eight times eight 16-bit elements, lane ``t`` holds two neighbour
 the columns ``2 * (t % 4)`` and one more, in the low and the high half of a register.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from kernels.ptx.module import Instruction

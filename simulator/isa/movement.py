@@ -3,8 +3,6 @@
 What they do stands in ``memory``.
 """
 
-from __future__ import annotations
-
 import itertools
 
 from .table import plain

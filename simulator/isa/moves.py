@@ -1,7 +1,5 @@
 """Moves: of a value, of the parts of one, of bytes (PTX ISA, "mov" and "prmt")."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import numpy as np

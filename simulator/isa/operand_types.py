@@ -14,8 +14,6 @@ What the right-hand half of a form (``grammar``) may hold:
   ``threads``: its count; ``registers``: of a thread.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """Products, quotients and remainders of integers (PTX ISA, "Integer Arithmetic Instructions")."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kernels.ptx.module import Instruction

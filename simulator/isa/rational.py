@@ -1,7 +1,5 @@
 """Exact arithmetic on one number at a time, rounded once: for the rare lanes that need it."""
 
-from __future__ import annotations
-
 import sys
 from fractions import Fraction
 

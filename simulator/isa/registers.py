@@ -1,7 +1,5 @@
 """Which registers take values of which types (PTX ISA, "Operand Type Checking")."""
 
-from __future__ import annotations
-
 import functools
 
 

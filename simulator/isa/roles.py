@@ -4,8 +4,6 @@
 kept with the instruction.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass

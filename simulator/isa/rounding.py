@@ -1,7 +1,5 @@
 """What stands around a floating-point operation: its rounding, ``.ftz``, ``.sat``, its NaN."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kernels.ptx.module import Instruction

@@ -1,7 +1,5 @@
 """Reciprocals, roots and the special-function unit (PTX ISA, "Floating Point Instructions")."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kernels.ptx.module import Instruction

@@ -6,8 +6,6 @@ other rows say what they do to control flow, memory and barriers in words that t
 knows; how that is done stands in ``execute`` and ``memory``.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass

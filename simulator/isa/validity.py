@@ -5,8 +5,6 @@ declarations. A message says one of two things: that the text is not PTX, or tha
 simulator does not execute it yet.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kernels.errors import PtxError

@@ -4,8 +4,6 @@ Their functions get a ``WarpView`` first, then the operands. Each of them waits
 until all lanes that its mask names have come to it; the machine sees to that.
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 import numpy as np

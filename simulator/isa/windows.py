@@ -1,7 +1,5 @@
 """Generic addresses: where the windows of the state spaces begin (PTX ISA, "cvta")."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Memory accesses as they happen: each is told, then done."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..geometry import Addresses, Flat, Lanes, Mask, as_mask

@@ -1,7 +1,5 @@
 """A launch's global memory: what the host gives to it, and what the host gets back."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np

@@ -4,8 +4,6 @@ The hardware's order is not defined; lane order is one that it may take, and for
 everything but floating-point sums the final content does not depend on it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is told of accesses."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from ..geometry import Addresses, Lanes, Mask

@@ -1,7 +1,5 @@
 """Where variables stand: addresses of everything that a PTX text declares."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """All memory of a launch: address to index, and what is wrong with an address."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

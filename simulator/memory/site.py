@@ -1,7 +1,5 @@
 """A memory access as it stands in the program."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from kernels.ptx.module import Function, Instruction

@@ -5,8 +5,6 @@ column a block or a thread, so that an address which is the same in every column
 fetches whole rows (0.1 ns a lane; a general gather costs 0.6 to 0.9).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The banks of shared memory: how many passes a request takes, and which of them are conflicts."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..geometry import WARP, Flat, Rows

@@ -1,7 +1,5 @@
 """Accesses flattened to lanes, and what race checks say to each other."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

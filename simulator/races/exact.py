@@ -4,8 +4,6 @@ And two such tables, of blocks that were watched apart, held against each other:
 hand nothing on to each other, so no access of the one is ordered to the other's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

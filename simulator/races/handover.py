@@ -1,7 +1,5 @@
 """What is kept of fences, strong accesses and barriers: see ``releases``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -6,8 +6,6 @@ through block barriers (kept per pair of warps, transitively), through ``bar.war
 (per pair of lanes, transitively, too); ``releases`` has what is ordered without barriers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Shared memory between two barriers, judged once for each pattern of accesses."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import Any
 

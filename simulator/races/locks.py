@@ -4,8 +4,6 @@ A lock puts two critical sections in order whoever comes first; but only if each
 fences on both sides of its own. What one run shows is one order of the two.
 """
 
-from __future__ import annotations
-
 import bisect
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ would have ordered the two, if there is one; where each leads to the other (a lo
 comes before the read; else the order of the source text decides.
 """
 
-from __future__ import annotations
-
 import functools
 
 from ..compile.blocks import Block

@@ -11,8 +11,6 @@ Consistency Model": release and acquire patterns, observation and causality orde
 What happens is noted down, and gone through only when two accesses may race.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

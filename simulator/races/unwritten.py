@@ -1,7 +1,5 @@
 """Reads of shared memory that nothing had written yet."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

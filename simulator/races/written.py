@@ -1,7 +1,5 @@
 """What accesses leave in a location: do two writes leave the same, does an atomic change it?"""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..geometry import Flat, Geometry, Lanes

@@ -1,7 +1,5 @@
 """``tilescope barriers``: what each barrier of a kernel is there for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

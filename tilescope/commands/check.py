@@ -1,7 +1,5 @@
 """``tilescope check``: find hazards, name their lines, prove their cures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``tilescope counters``: the simulator's counters beside those of the hardware."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``tilescope _launch``: a launch on the GPU and nothing else, for profilers to run."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

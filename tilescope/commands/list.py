@@ -1,7 +1,5 @@
 """``tilescope list``: the library, one line each."""
 
-from __future__ import annotations
-
 import click
 
 from kernels import library

@@ -1,7 +1,5 @@
 """``tilescope ptx``: a kernel's PTX, and what the simulator makes of it."""
 
-from __future__ import annotations
-
 import click
 
 from kernels.reading import plain

@@ -1,7 +1,5 @@
 """``tilescope run``: launch a kernel on the simulator and report its traffic."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``tilescope time``: how fast kernels are on a GPU."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import click

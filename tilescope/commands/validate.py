@@ -1,7 +1,5 @@
 """``tilescope validate``: NumPy, simulator and GPU on the same launch."""
 
-from __future__ import annotations
-
 import click
 
 import device

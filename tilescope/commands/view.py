@@ -1,7 +1,5 @@
 """``tilescope view``: run a kernel and draw what happened as one HTML file."""
 
-from __future__ import annotations
-
 import math
 import webbrowser
 from collections.abc import Collection

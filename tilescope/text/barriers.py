@@ -1,7 +1,5 @@
 """Each barrier with what goes wrong without it."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 

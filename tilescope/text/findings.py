@@ -1,7 +1,5 @@
 """The report of a check, and of ``--demonstrate``."""
 
-from __future__ import annotations
-
 import textwrap
 
 from simulator import CHECKS, Hazard

@@ -1,7 +1,5 @@
 """Counters of the simulator beside those of the hardware, with what makes them differ."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Numbers, tables and paths as a person reads them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

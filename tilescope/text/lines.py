@@ -1,7 +1,5 @@
 """Source lines: the busiest ones, and all of them with their traffic."""
 
-from __future__ import annotations
-
 from simulator import Counters, Line, Run, Traffic
 from simulator.observe.totals import TRAFFIC
 

@@ -1,7 +1,5 @@
 """Occupancy and roofline of a run on a named GPU."""
 
-from __future__ import annotations
-
 from device import Occupancy
 from device.roofline import Bound
 

@@ -1,7 +1,5 @@
 """The report of one run."""
 
-from __future__ import annotations
-
 import textwrap
 
 from kernels.library import Agreement

@@ -1,7 +1,5 @@
 """Times on a GPU as a table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..target import settled

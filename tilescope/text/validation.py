@@ -1,7 +1,5 @@
 """NumPy, simulator and device side by side."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from device import Comparison, Validation

@@ -1,7 +1,5 @@
 """The page that shows a run: ``tilescope view`` and ``run.show()``."""
 
-from __future__ import annotations
-
 from .page import NoTrace, Shown, Story, page, show
 
 __all__ = ["NoTrace", "Shown", "Story", "page", "show"]

@@ -1,7 +1,5 @@
 """ES modules in files to one script: a page that opens from disk cannot import files."""
 
-from __future__ import annotations
-
 import re
 from importlib.resources import files
 from importlib.resources.abc import Traversable

@@ -1,7 +1,5 @@
 """What the page says of a run besides its steps: source, arrays, counters, hazards, limits."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

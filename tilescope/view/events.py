@@ -1,7 +1,5 @@
 """A trace's events as tables of numbers, each array cut down to what it says."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Extents and types of shared arrays, which PTX flattens to bytes: out of their declarations."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The page: one HTML file with everything in it that a run's trace says; inline in notebooks."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

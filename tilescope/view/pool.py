@@ -1,7 +1,5 @@
 """The page's numbers: arrays side by side in one block of bytes, each content once."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import zlib
