@@ -197,6 +197,10 @@ def test_clusters_are_refused(directive: str, runs: bool) -> None:
 @pytest.mark.parametrize(
     ("head", "words"),
     [
+        ("; .visible .entry k() { ret; }", "line 3: cannot read ';'"),
+        (".visible .entry k() { ret;; }", "line 3: expected an instruction, found ';'"),
+        (".address_size 32\n.visible .entry k() { ret; }", "line 3: .address_size 32"),
+        (".version 9.0\n.visible .entry k() { ret; }", "line 3: cannot read '.version'"),
         (".visible .entry k() .frobnicate 3 { ret; }", "line 3: cannot read '.frobnicate'"),
         (".visible .entry k() { ret; }\n.visible .entry k() { ret; }", "'k' is defined twice"),
     ],
@@ -204,6 +208,17 @@ def test_clusters_are_refused(directive: str, runs: bool) -> None:
 def test_what_is_around_a_function(head: str, words: str) -> None:
     with pytest.raises(PtxError, match=words):
         simulator.launch(Kernel.from_ptx(f".version 9.0\n.target sm_90\n{head}\n", "k"), 1, 1, [])
+
+
+@pytest.mark.parametrize("missing", [".version", ".target"])
+@pytest.mark.parametrize("instead", ["", "9;", "x", "target"])
+def test_what_a_text_begins_with(missing: str, instead: str) -> None:
+    head = {".version": "9.0", ".target": "sm_90"}
+    lines = [f"{n} {instead if n == missing else word}" for n, word in head.items()]
+    lines = [line for line in lines if instead or line.strip() != missing]
+    text = "\n".join((*lines, ".visible .entry k() { ret; }"))
+    with pytest.raises(PtxError, match=rf"^PTX line [12]: {missing} (is missing|cannot be)"):
+        simulator.launch(Kernel.from_ptx(text, "k"), 1, 1, [])
 
 
 @pytest.mark.parametrize("build", ["device", "source"])

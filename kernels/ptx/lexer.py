@@ -122,6 +122,23 @@ class Cursor:
             raise PtxError(f"PTX line {token.line}: expected a number, found {token.text!r}")
         return sign * self.value(token)
 
+    def extents(self) -> tuple[int, ...]:
+        """The numbers after a directive, perhaps none."""
+        if self.tokens[self.at].kind != "int":
+            return ()
+        found = [self.integer()]
+        while self.accept(","):
+            found.append(self.integer())
+        return tuple(found)
+
+    def headline(self, directive: str, pattern: str) -> str:
+        """What one of a text's first directives says."""
+        if not self.accept(directive):
+            self.fail(f"{directive} is missing: PTX begins with .version and .target")
+        if not re.fullmatch(pattern, self.peek):
+            self.fail(f"{directive} cannot be {self.peek[:40]!r}")
+        return self.next().text
+
     def value(self, token: Token) -> int:
         """The value of an integer constant; 64 bits at most, as in PTX."""
         text = token.text.rstrip("U")

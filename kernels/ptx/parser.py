@@ -52,6 +52,7 @@ class _Parser(DeclarationParser):
     # -- module level ---------------------------------------------------------
 
     def module(self) -> Module:
+        self.heading()
         linkage: set[str] = set()
         while self.tokens[self.at].kind != "end":
             text = self.peek
@@ -68,17 +69,20 @@ class _Parser(DeclarationParser):
             linkage.clear()
         return self.result
 
-    def directive(self) -> None:
-        token = self.next()
-        if token.text == ".version":
-            self.result.version = self.next().text
-        elif token.text == ".target":
-            self.result.target = self.next().text
+    def heading(self) -> None:
+        """``.version`` and ``.target``, which come first, and ``.address_size``."""
+        self.result.version = self.headline(".version", r"\d+\.\d+")
+        while not self.result.target or self.peek == ".target":
+            self.result.target = self.headline(".target", r"(sm|compute)_\w+")
             while self.accept(","):
                 self.next()
-        elif token.text == ".address_size":
-            self.next()
-        elif token.text == ".file":
+        if self.accept(".address_size") and (size := self.integer()) != 64:
+            self.at -= 1
+            self.fail(f".address_size {size}: a 64-bit GPU's addresses have 64 bits")
+
+    def directive(self) -> None:
+        token = self.next()
+        if token.text == ".file":
             self.file()
         elif token.text.startswith(".section"):
             while self.peek != "{":
@@ -86,7 +90,7 @@ class _Parser(DeclarationParser):
             self.skip_braces()
         elif token.text in (".pragma", ".alias"):
             self.skip_statement()
-        elif token.text != ";":
+        else:
             raise PtxError(f"PTX line {token.line}: cannot read {token.text!r} here")
 
     def file(self) -> None:
@@ -128,15 +132,6 @@ class _Parser(DeclarationParser):
         self.skip_braces()
         function.read_body = lambda: self.body(function, header, start)
         self.result.functions[name] = function
-
-    def extents(self) -> tuple[int, ...]:
-        """The numbers after a directive, perhaps none."""
-        if self.tokens[self.at].kind != "int":
-            return ()
-        found = [self.integer()]
-        while self.accept(","):
-            found.append(self.integer())
-        return tuple(found)
 
     def body(self, function: Function, header: int, start: int) -> None:
         """Read a function's body, which is done for those functions only that are called."""
@@ -199,8 +194,6 @@ class _Parser(DeclarationParser):
                     self.skip_statement()
                 else:
                     self.pending_labels.append(label)
-            elif text == ";":
-                self.next()
             else:
                 self.instruction(function)
 
