@@ -100,6 +100,18 @@ CASES: dict[str, tuple[Program, set[tuple[str, str, str]]]] = {
         ),
         {("shared", "raw", "warning")},
     ),
+    "a lane hears of a store through another, each in groups of two kinds": (
+        Program(
+            (
+                word("store", only(0)),
+                WarpBarrier(HALVES),
+                WarpBarrier((0xFF00FF, 0xFF00FF00)),
+                word("load", only(24)),
+            ),
+            32,
+        ),
+        set(),
+    ),
     "a store before the thread's own atomic": (
         Program((word("store", only(32)), word("atomic", only(32)), word("atomic", only(0))), 33),
         {("shared", "waw", "error")},
