@@ -90,6 +90,18 @@ def test_between_blocks(body: str, parts: int, schedule: str | int) -> None:
     assert one["hazards"]
 
 
+def test_pairs_that_are_too_many_to_list() -> None:
+    """Some are in order, at a barrier that one observer alone has seen."""
+    source = (
+        "(int* out) { int* o = out + blockIdx.x, t = threadIdx.x; if (t < 512) *o = t;"
+        " if (blockIdx.x == 0) __syncthreads(); if (t >= 512) *o = t; }"
+    )
+    kernel = Kernel.from_cuda(f'extern "C" __global__ void k{source}', "k")
+    one, other = (told(run(kernel, 3, 1024, [np.zeros(3, np.int32)], n)) for n in (1, 3))
+    assert other == one
+    assert "at least" in str(one["hazards"])
+
+
 def test_trace() -> None:
     entry = library.get("transpose_tiled")
     traces = []

@@ -13,6 +13,7 @@ import pytest
 import simulator
 from kernels import Kernel
 from simulator import Hazard
+from simulator.races import intervals
 
 SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1)
 
@@ -253,13 +254,23 @@ def calls(kernel: Kernel, args: list[Any], checks: str) -> int:
 def test_tiles_are_judged_once_not_in_every_round() -> None:
     source = (
         "(const int* a, int* o, int n) { __shared__ int s[64]; int t = threadIdx.x, sum = 0;"
-        " for (int i = 0; i < n; ++i) { s[t] = a[t]; __syncthreads(); sum += s[63 - t];"
+        " for (int i = 0; i < n; ++i) { s[t] = a[t]; __syncthreads(); sum += s[63 - t] + s[5];"
         " __syncthreads(); } o[t] = sum; }"
     )
     for rounds in (5, 100):  # first, so that it is compiled
         args = [ints(64), ints(64), rounds]
         work = {checks: calls(cuda(source), args, checks) for checks in ("none", "all")}
     assert work["all"] < 1.7 * work["none"]
+
+
+@pytest.mark.parametrize("gap", [0, 1])
+def test_an_interval_too_long_to_keep_is_looked_at_closely(
+    gap: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intervals, "_LONG", 1)
+    source = "(int* o) { __shared__ int s[96]; int t = threadIdx.x; s[t] = t; s[t + GAP] += t; }"
+    found = races(source.replace("GAP", str(gap)), 1, 64, 1, schedule="lockstep")
+    assert bool(found) == bool(gap)
 
 
 def test_arrays_that_are_only_read_need_no_second_run() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_race_edges import NAMED, SCHEDULES, races
 
 import simulator
 from kernels import Kernel
@@ -186,3 +187,32 @@ def test_the_last_block_may_reset_the_counter(build: str) -> None:
         LAST_BLOCK.replace("__threadfence();", ""), "last_block", build=build
     )
     assert ("raw-race", "error") in kinds(simulator.launch(without, 9, 64, args))
+
+
+NO_RELEASE = {
+    "another's fence": "if (t == 5) d[0] = 1; if (!t) __threadfence(); if (t == 5) f[0] = 1;",
+    "a weak store": "if (t == 5) { d[0] = 1; __threadfence(); *(int*)f = 1; }",
+}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("how", NO_RELEASE)
+def test_what_releases_nothing(how: str, schedule: str | int) -> None:
+    reads = "if (t == 40) { while (f[0] == 0); __threadfence(); o[0] = d[0]; }"
+    source = NAMED.replace("WRITES", NO_RELEASE[how]).replace("READS", reads)
+    found = races(source, 2, 64, 1, 1, 1, schedule=schedule)
+    assert "d" in {name for hazard in found for name in (hazard.variable, *hazard.also)}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("reader", [0, 1])
+def test_a_flag_in_shared_memory_is_its_own_block_s(reader: int, schedule: str | int) -> None:
+    source = (
+        "(int* d, int* o) { __shared__ int f; int t = threadIdx.x, b = blockIdx.x;"
+        " if (!t) f = 0; __syncthreads();"
+        " if (!t) { if (!b) d[0] = 1; __threadfence(); atomicExch(&f, 1); }"
+        " if (t == 40) { while (*(volatile int*)&f == 0); __threadfence();"
+        f" if (b == {reader}) o[0] = d[0]; }} }}"
+    )
+    found = races(source, 2, 64, 1, 1, schedule=schedule)
+    assert bool(found) == bool(reader)
