@@ -10,8 +10,9 @@ import simulator
 from kernels import Kernel
 from kernels.library import Agreement, Expected, Launch
 from kernels.signatures import parameter_names
+from simulator.isa.architectures import KNOWN
 
-from .launch import Output, launch
+from .launch import Output, available, capability, launch
 from .promises import unpromised
 
 Reference = Callable[..., Mapping[int, Expected] | None]
@@ -162,7 +163,9 @@ def validate(
         SimulatorError, TypeError, ValueError: As ``simulator.launch``.
     """
     simulated, launched = copies(args), copies(args)
-    run = simulator.launch(kernel, grid, block, simulated, shared_bytes)
+    number = int(capability(device).replace(".", "")) if available()[0] else 0
+    arch = number if number in KNOWN else None
+    run = simulator.launch(kernel, grid, block, simulated, shared_bytes, arch=arch)
     open_bits = unpromised(kernel.ptx, run.approximate)
     errors = [h for h in run.hazards if h.severity == "error"]
     if errors:

@@ -31,6 +31,7 @@ def launch(
     progress: Progress | None = None,
     step_limit: int = 50_000_000,
     trace: bool | Trace = False,
+    arch: str | int | None = None,
 ) -> Run:
     """Run a kernel and count what it does.
 
@@ -49,18 +50,20 @@ def launch(
             endless (a loop that changes nothing is found long before).
         trace: Whether to record each step, for ``run.trace`` and ``run.show()``; a ``Trace``
             says what to record.
+        arch: Whose arithmetic tensor cores have: ``90``, ``"sm_90a"`` or ``"compute_90a"``; by
+            default the PTX's target.
 
     Raises:
         PtxError: The PTX cannot be parsed, or has an instruction without a row.
         LaunchError: A shape, shared memory size, schedule or check that cannot be.
         TypeError: A wrong count or kind of arguments; names the parameter.
-        ValueError: An argument that does not fit; names the parameter.
+        ValueError: An argument that does not fit, or an unknown architecture; names it.
     """
     began = time.perf_counter()
     asked = chosen(checks)
     recorder = Trace() if trace is True else trace or None
     prepared = prepare(
-        kernel, grid, block, args, shared_bytes, schedule, step_limit, recorder is not None
+        kernel, grid, block, args, shared_bytes, schedule, step_limit, recorder is not None, arch
     )
     prepared.arguments.warn()
     seen = run_until_seen(prepared, asked, recorder, progress)

@@ -12,6 +12,7 @@ from .execute.prepare import Prepared
 from .hazards.hazard import Hazard, Source
 from .hazards.kinds import CHECKS
 from .hazards.sources import Sources
+from .isa.architectures import MEASURED
 from .observe.counters import TrafficCounter
 from .observe.observers import Observers
 from .observe.totals import Counters, Line, collect
@@ -41,6 +42,7 @@ class Run:
         warnings: What is likely a mistake in the arguments, a sentence each.
         output: What ``printf`` printed: block after block, thread after thread, under any
             schedule.
+        arch: The architecture whose arithmetic tensor cores had, such as ``sm_90``; or nothing.
     """
 
     kernel: str
@@ -62,6 +64,7 @@ class Run:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     output: str = ""
+    arch: str = ""
 
     @functools.cached_property
     def data_dependence(self) -> Source | None:
@@ -104,6 +107,7 @@ class Run:
             "checks": list(self.checked),
             "seconds": self.seconds,
             "approximate": self.approximate,
+            "arch": self.arch or None,
             "holds_for_all_data": self.holds_for_all_data,
             "data_dependence": str(self.data_dependence) if self.data_dependence else None,
             "notes": list(self.notes),
@@ -127,8 +131,17 @@ def report(launch: Prepared, seen: Observers, checks: Collection[str], began: fl
         tuple(check for check in CHECKS if check in checks),
         time.perf_counter() - began, program.approximate,
         functools.partial(_dependence, program, seen.traffic, sources), seen.trace,
-        seen.output.notes(), tuple(launch.arguments.warnings), seen.output.text(),
+        _notes(program, seen), tuple(launch.arguments.warnings), seen.output.text(),
+        f"sm_{program.arch}" if program.by_arch else "",
     )  # fmt: skip
+
+
+def _notes(program: Program, seen: Observers) -> tuple[str, ...]:
+    """What a run does not show or cannot promise."""
+    notes = seen.output.notes()
+    if program.by_arch and program.arch not in MEASURED:
+        notes += (f"tensor cores as those of sm_{program.arch}: a model, not measured",)
+    return notes
 
 
 def _dependence(program: Program, traffic: TrafficCounter, sources: Sources) -> Source | None:

@@ -18,6 +18,7 @@ from kernels.errors import PtxError
 from kernels.ptx.module import Function, Module, Symbol
 
 from ..isa import DTYPES, Flow, parse
+from ..isa.architectures import number
 from ..isa.roles import CARRY, roles
 from ..memory.layout import lay_out
 from .blocks import Block, find_live, reachable, split
@@ -42,24 +43,24 @@ CHECKED = "TILESCOPE_CHECK_WRITES"
 """Set in the environment to have generated code check the dtype of every register it writes."""
 
 
-def compile_ptx(text: str, entry: str) -> Program:
-    """Parse and compile one entry of a PTX text.
+def compile_ptx(text: str, entry: str, arch: int = 0) -> Program:
+    """Parse and compile one entry of a PTX text, for an architecture or the text's own target.
 
     Raises:
         PtxError: The text cannot be parsed, or has an instruction without a row.
     """
-    return _compiled(text, entry, bool(os.environ.get(CHECKED)))
+    return _compiled(text, entry, arch, bool(os.environ.get(CHECKED)))
 
 
 @functools.lru_cache(maxsize=32)
-def _compiled(text: str, entry: str, checked: bool) -> Program:
-    return Compiler(parse(text), entry, checked).program()
+def _compiled(text: str, entry: str, arch: int, checked: bool) -> Program:
+    return Compiler(parse(text), entry, checked, arch=arch).program()
 
 
 @functools.lru_cache(maxsize=8)
-def compile_traced(text: str, entry: str) -> Program:
+def compile_traced(text: str, entry: str, arch: int = 0) -> Program:
     """As ``compile_ptx``, with blocks that tell a trace what they do."""
-    return Compiler(parse(text), entry, traced=True).program()
+    return Compiler(parse(text), entry, traced=True, arch=arch).program()
 
 
 class Compiler:
@@ -70,10 +71,16 @@ class Compiler:
         entry: Name of the entry.
         checked: Whether generated code checks what it writes (see ``CHECKED``).
         traced: Whether it tells a trace what it does.
+        arch: The architecture's number; 0 is the PTX's own target.
     """
 
     def __init__(
-        self, module: Module, entry: str, checked: bool = False, traced: bool = False
+        self,
+        module: Module,
+        entry: str,
+        checked: bool = False,
+        traced: bool = False,
+        arch: int = 0,
     ) -> None:
         if entry not in module.functions:
             raise PtxError(f"no body for the entry {entry!r} in this PTX")
@@ -82,6 +89,7 @@ class Compiler:
         self.functions = reachable(module, entry)
         self.layout = lay_out(module, self.functions)
         self.result = Program(module.functions[entry], module, self.layout)
+        self.result.arch = arch or number(module.target)
         self.registers: dict[tuple[str, str], Register] = {}
         self.known: dict[str, Known] = {f.name: ({}, {}) for f in self.functions}
         self.constants: dict[tuple[str, int, str], Source] = {}

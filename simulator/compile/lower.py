@@ -1,10 +1,13 @@
 """PTX to steps: what a block's instructions do, as their rows say."""
 
+import functools
+from dataclasses import replace
+
 import numpy as np
 
 from kernels.ptx.module import Imm, Instruction, Operand, Reg, Symbol
 
-from ..isa import DTYPES, Flow, Unsupported
+from ..isa import DTYPES, Flow, Op, Unsupported
 from ..isa.roles import Roles, roles
 from ..isa.table import same, scope
 from ..isa.validity import invalid, not_yet
@@ -90,10 +93,18 @@ class Lowering(Operands):
             return [Fence(ins, self.guard(ins.guard), wide=scope(ins) not in ("cta", "cluster"))]
         return []
 
-    def value(self, ins: Instruction, role: Roles) -> Step:
-        """An instruction that computes values by its row's function."""
+    def meaning(self, ins: Instruction, role: Roles) -> Op:
+        """What an instruction does to values."""
         assert role.row.build
         op = role.row.build(ins)
+        if not role.row.by_arch:
+            return op
+        self.owner.result.by_arch = True
+        return replace(op, fn=functools.partial(op.fn, self.owner.result.arch))
+
+    def value(self, ins: Instruction, role: Roles) -> Step:
+        """An instruction that computes values by its row's function."""
+        op = self.meaning(ins, role)
         guard = self.guard(ins.guard)
         if len(role.sources) != len(op.inputs):
             raise Unsupported(f"{len(role.sources)} source operands, not {len(op.inputs)}")

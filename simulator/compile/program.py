@@ -121,6 +121,7 @@ class Program:
     Attributes:
         blocks: By number; the callees' blocks come before the entry's.
         start: Number of the entry's first block.
+        arch: The architecture's number; ``by_arch``: whether any result depends on it.
         registers: Initial value of every register.
         sites: Every memory access, in the order of their numbers.
         params: Offset and type of the pieces of the kernel's parameters that are read.
@@ -140,6 +141,8 @@ class Program:
     params: dict[tuple[int, str], None] = field(default_factory=dict)
     arithmetic: list[Arithmetic] = field(default_factory=list)
     approximate: bool = False
+    arch: int = 0
+    by_arch: bool = False
     watched: list[Watched] | None = None
     data: frozenset[int] = frozenset()
     memos: dict[tuple[object, ...], dict[Any, Any]] = field(default_factory=dict)

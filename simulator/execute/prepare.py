@@ -20,6 +20,7 @@ from kernels.signatures import parameter_names
 
 from ..compile.compiler import compile_ptx, compile_traced
 from ..compile.program import Program
+from ..isa.architectures import architecture
 from ..memory.allocate import allocate
 from ..memory.spaces import Allocation
 from . import schedule as schedules
@@ -71,12 +72,14 @@ def prepare(
     schedule: str | int,
     step_limit: int,
     traced: bool,
+    arch: str | int | None = None,
 ) -> Prepared:
     """Make a launch ready; takes what ``launch`` takes, and raises what that does."""
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     check_shape(grid3, block3)
     schedules.make(schedule)
-    program = (compile_traced if traced else compile_ptx)(kernel.ptx, kernel.entry)
+    number = 0 if arch is None else architecture(arch)
+    program = (compile_traced if traced else compile_ptx)(kernel.ptx, kernel.entry, number)
     entry, layout = program.entry, program.layout
     if entry.params != kernel.params:
         raise PtxError(f"the parameters of {kernel.entry} are declared in two ways")

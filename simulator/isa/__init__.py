@@ -7,7 +7,8 @@ from kernels.ptx.types import DTYPES
 # isort: off
 # An opcode's forms are tried in this order; what is wrong is said of the first that comes nearest.
 from . import integer, products, carry, floating, half, special
-from . import bits, compare, control, convert, later, logic, matrix, movement, moves, warp, windows
+from . import bits, compare, control, convert, later, logic, matrix, movement, moves, tensor, warp
+from . import windows
 
 # isort: on
 from .table import TABLE, Flow, Op, Row, Unsupported, same
@@ -15,7 +16,7 @@ from .table import TABLE, Flow, Op, Row, Unsupported, same
 __all__ = [
     "DTYPES", "TABLE", "Flow", "Op", "Row", "Unsupported", "bits", "carry", "compare",
     "control", "convert", "floating", "half", "integer", "later", "logic", "matrix", "movement",
-    "moves", "parse", "products", "same", "special", "warp", "windows",
+    "moves", "parse", "products", "same", "special", "tensor", "warp", "windows",
 ]  # fmt: skip
 
 _KNOWN = frozenset(opcode for opcode, rows in TABLE.items() if any(row.forms for row in rows))

@@ -7,7 +7,7 @@ What the right-hand half of a form (``grammar``) may hold:
 - ``~``: the register may be wider; ``%``: a special register may stand there, ``&`` a
   variable; ``*``: so may ``_``; ``!``: no constant; ``a|b``: two results, ``a|b?``: or one;
 - ``v:t``: as many as ``.v2``, ``.v4`` or ``.x4`` says, in braces; ``{t}``: two or four in braces
-  that together have ``t``'s size;
+  that together have ``t``'s size; ``#a``: the registers of the matrix ``a`` (``fragments``);
 - ``@``: an address, ``where``: a generic one; ``label``; ``members``: a mask of lanes;
   ``policy``: of a cache; ``predicate``: in a register; ``imm``: a constant, ``d8``: from 0 to 255
   (or a register), ``d16``, ``event``, ``128``: in their ranges; ``bar``: a barrier's number,
@@ -29,6 +29,7 @@ from kernels.ptx.module import (
     Vector,
 )
 
+from .fragments import registers
 from .grammar import Match
 from .registers import bits, holds
 
@@ -146,8 +147,8 @@ class _Checker:
                 self.result(first, operand)
         elif operand is None and "*" in spec:
             return
-        elif spec.startswith("v:") and operand is not None:
-            for one, item in zip(self.each(spec), self.items(spec, operand), strict=True):
+        elif spec[0] in "v#" and operand is not None:
+            for one, item in self.items(spec, operand):
                 if item is not None:
                     self.into(one, item)
         elif spec.startswith("{"):
@@ -157,21 +158,23 @@ class _Checker:
         else:
             self.into(spec, operand)
 
-    def each(self, spec: str) -> list[str]:
-        """The types of a vector's values: ptxas looks at the kind of the first alone."""
+    def items(self, spec: str, operand: Operand | None) -> list[tuple[str, Operand | None]]:
+        """The values of a vector, with their types: ptxas looks at the kind of the first alone."""
+        count, first = self.many, spec[2:]
+        if spec[0] == "#":
+            count, first = registers(self.ins.modifiers)[spec[1:]]
+            regs = [item for item in getattr(operand, "items", ()) if isinstance(item, Reg)]
+            if len({self.declared(reg) for reg in regs}) > 1:
+                first = f"b{bits(first)}"
         wider = "~" if "~" in spec else ""
-        return [spec[2:]] + [f"b{bits(self.type_of(spec[2:]))}{wider}"] * (self.many - 1)
-
-    def items(self, spec: str, operand: Operand | None) -> tuple[Operand | None, ...]:
-        """The values of a vector operand."""
-        count = self.many
+        types = [first] + [f"b{bits(self.type_of(first))}{wider}"] * (count - 1)
         if isinstance(operand, Vector):
             if len(operand.items) != (count or 1):
                 raise Wrong(f"{len(operand.items)} values in braces, it takes {count or 1}")
-            return operand.items
+            return list(zip(types, operand.items, strict=True))
         if count:
             raise Wrong(f"{count} values in braces are needed, not {shown(operand)}")
-        return (operand,)
+        return [(first, operand)]
 
     def parts(self, vector: Operand | None) -> list[tuple[str, Operand | None]]:
         """The parts of a packed value, each with its type."""
@@ -197,8 +200,8 @@ class _Checker:
             if isinstance(operand, Symbol) or (spec == "predicate" and isinstance(operand, Imm)):
                 raise Wrong(f"{shown(operand)} cannot stand there")
             self.value("u64" if spec == "policy" else "pred", operand)
-        elif spec.startswith("v:"):
-            for one, item in zip(self.each(spec), self.items(spec, operand), strict=True):
+        elif spec[0] in "v#":
+            for one, item in self.items(spec, operand):
                 self.value(one, item)
         elif spec.startswith("{"):
             for part, item in self.parts(operand):

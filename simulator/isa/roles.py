@@ -112,7 +112,7 @@ def suits(form: Form, operands: Sequence[Operand | None]) -> bool:
     if len(specs) != len(operands):
         return not specs  # what a call has, the parser knows
     return not any(
-        isinstance(operand, Vector) != (spec[0] == "{")
+        isinstance(operand, Vector) != (spec[0] in "{#")
         for spec, operand in zip(specs, operands, strict=True)
         if spec[0] != "v"
     )

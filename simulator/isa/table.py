@@ -108,6 +108,7 @@ class Row:
         aligned: Whether all threads of a warp have to come to it together, as ``.aligned`` says.
         copies: Whether its result is its source.
         generic: Whether it makes a generic address of one in the space it names.
+        by_arch: Whether its meaning takes an architecture's number first (``architectures``).
     """
 
     opcode: str
@@ -123,6 +124,7 @@ class Row:
     aligned: bool = False
     copies: bool = False
     generic: bool = False
+    by_arch: bool = False
 
     @property
     def gate(self) -> bool:
@@ -150,6 +152,7 @@ class Effects(TypedDict, total=False):
     aligned: bool
     copies: bool
     generic: bool
+    by_arch: bool
 
 
 def lines(text: str) -> tuple[str, ...]:

@@ -77,6 +77,8 @@ TRAFFIC = tuple(
 """Names of the memory counters: space and operation."""
 ARITHMETIC = ("fma_f32", "add_f32", "mul_f32", "fma_f64", "add_f64", "mul_f64")
 """Names of the arithmetic counters, in thread instructions."""
+TENSOR = tuple(f"tensor_{kind}" for kind in ("f64", "tf32", "bf16", "f16", "fp8", "int"))
+"""Names of the counters of tensor cores by the type of A, in operations."""
 
 
 @dataclass
@@ -84,7 +86,9 @@ class Counters:
     """Counts of a launch, or of one source line.
 
     Memory counters are ``Traffic``; ``fma_f32`` ... and ``flops`` count threads;
-    ``thread_instructions`` are PTX instructions by thread, ``warp_instructions`` by warp.
+    ``tensor_f16`` ... are operations of tensor cores by the type of A, two a multiply-add (all but
+    integers' are in ``flops`` too); ``thread_instructions`` are PTX instructions by thread,
+    ``warp_instructions`` by warp.
     """
 
     global_load: Traffic = field(default_factory=Traffic)
@@ -103,6 +107,12 @@ class Counters:
     fma_f64: int = 0
     add_f64: int = 0
     mul_f64: int = 0
+    tensor_f64: int = 0
+    tensor_tf32: int = 0
+    tensor_bf16: int = 0
+    tensor_f16: int = 0
+    tensor_fp8: int = 0
+    tensor_int: int = 0
     flops: int = 0
     thread_instructions: int = 0
     warp_instructions: int = 0
@@ -217,10 +227,11 @@ def collect(
         threads = ran.threads[entry.block] if entry.tally is None else ran.guarded[entry.tally]
         if threads:
             for counters in targets(entry.instruction):
-                counters.flops += threads * entry.flops
-                if entry.count:
-                    name = entry.count
-                    setattr(counters, name, getattr(counters, name) + threads)
+                name, work = entry.count, threads * entry.flops
+                counters.flops += work if name != "tensor_int" else 0
+                if name:
+                    more = work if name in TENSOR else threads
+                    setattr(counters, name, getattr(counters, name) + more)
     for site in sites:
         for space, cost in traffic.traffic(site).items():
             where = "const" if site.space == "const" else space

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from kernels.errors import PtxError
 from simulator.compile.compiler import Compiler
 from simulator.isa import TABLE, Flow, parse
+from simulator.isa.fragments import registers
 from simulator.isa.grammar import Form, form
 
 from . import ptxas
@@ -91,21 +92,16 @@ def operand(spec: str, types: Sequence[str], modifiers: Sequence[str], n: int) -
         space = next((m.split("::")[0] for m in modifiers if m.startswith(("param", "const"))), "")
         return {"param": "[q]", "const": "[cv]"}.get(space, "[%b64_3]")
     plain = {
-        "imm": "1",
-        "d8": "7",
-        "bar": "1",
-        "threads": "64",
-        "label": "X",
-        "where": "%b64_1",
-        "registers": "24",
-        "128": "128",
-        "d16": "9",
-        "event": "3",
-        "policy": "%b64_2",
+        "imm": "1", "d8": "7", "bar": "1", "threads": "64", "label": "X", "where": "%b64_1",
+        "registers": "24", "128": "128", "d16": "9", "event": "3", "policy": "%b64_2",
         "predicate": "%pred_2",
-    }
+    }  # fmt: skip
     if spec in plain:
         return plain[spec]
+    if spec.startswith("#"):
+        count, kind = registers(tuple(modifiers))[spec[1:]]
+        kind = kind.replace("tf", "b")
+        return "{" + ", ".join(f"%{kind}_{i % 3}" for i in range(count)) + "}"
     if spec.startswith("v:"):
         count = next((int(m[1:]) for m in modifiers if m in MANY), 0)
         one = operand(spec[2:], types, modifiers, n)

@@ -4,8 +4,8 @@ import textwrap
 
 from kernels.library import Agreement
 from kernels.reading import plain
-from simulator import CHECKS, Counters
-from simulator.observe.totals import ARITHMETIC
+from simulator import CHECKS, Counters, Run
+from simulator.observe.totals import ARITHMETIC, TENSOR
 
 from ..outcome import Outcome
 from ..target import settled
@@ -25,7 +25,7 @@ def report(outcome: Outcome) -> str:
         _memory(counters),
         _sectors(counters),
         _banks(counters),
-        _arithmetic(counters),
+        _arithmetic(outcome.run),
         busiest(outcome.run),
         _printed(outcome.run.output),
         "\n".join([*results(outcome), *hazards(outcome), _speed(outcome)]),
@@ -82,13 +82,23 @@ def _banks(counters: Counters) -> str:
     return "\n".join(table(head, rows, _COLUMNS)) if rows else ""
 
 
-def _arithmetic(counters: Counters) -> str:
+def _arithmetic(run: Run) -> str:
+    counters = run.counters
     rows: list[tuple[str, str, str]] = []
     if counters.flops:
         rows.append(("FLOPs", f"{counters.flops:,}", "an fma is two"))
     for kind in ARITHMETIC:
         if count := getattr(counters, kind):
             rows.append((f"  {kind.replace('_', ' ')}", f"{count:,}", ""))
+    for kind in TENSOR:
+        if count := getattr(counters, kind):
+            rows.append(
+                (
+                    f"  {kind.replace('_', ' ')}",
+                    f"{count:,}",
+                    f"operations, by the rules of {run.arch}",
+                )
+            )
     if counters.flops and counters.intensity is not None:
         rows.append(("intensity", f"{counters.intensity:.2f}", "FLOP per global byte asked for"))
     if counters.flops and counters.sector_intensity is not None:

@@ -1,0 +1,57 @@
+"""Architectures of GPUs: how they are named, and what their tensor cores do."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+KNOWN = (70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121)
+MEASURED = (90,)
+"""Those on which this program's tensor cores were held to the hardware."""
+
+
+def architecture(name: str | int) -> int:
+    """The number of an architecture: 90 for ``90``, ``"90a"``, ``"sm_90a"``, ``"compute_90"``.
+
+    Raises:
+        ValueError: There is none of that name.
+    """
+    found = re.fullmatch(r"(?:(?:sm|compute)_)?([0-9]{2,3})[af]?", str(name))
+    if isinstance(name, bool) or not found or int(found[1]) not in KNOWN:
+        known = ", ".join(str(number) for number in KNOWN)
+        raise ValueError(f"arch: {name!r} is no architecture that has tensor cores ({known})")
+    return int(found[1])
+
+
+def number(target: str) -> int:
+    """The number in the target of a PTX text; 0 without one."""
+    found = re.search(r"sm_(\d+)", target)
+    return int(found[1]) if found else 0
+
+
+class Sums(NamedTuple):
+    """How products are summed.
+
+    Attributes:
+        step: How many products at once, the accumulator with them.
+        fraction: Bits that count below the largest exponent.
+        kept: Fraction bits of an f32 result.
+    """
+
+    step: int
+    fraction: int
+    kept: int = 23
+
+
+def sums(arch: int, kind: str, warpgroup: bool = False) -> Sums:
+    """Of products of f16, bf16, tf32 or 8-bit floats; ``warpgroup``: by ``wgmma``."""
+    small = kind in ("e4m3", "e5m2")
+    if arch < 75:
+        return Sums(4, 23)
+    if small and (warpgroup or arch == 89):
+        return Sums(32, 13, 13)
+    if arch < 90:
+        return Sums(4 if kind == "tf32" else 8, 24)
+    if small and arch > 90:
+        return Sums(32, 25)
+    return Sums(8 if kind == "tf32" else 16, 25)

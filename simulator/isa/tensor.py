@@ -1,0 +1,134 @@
+"""Products of matrices by a warp (PTX ISA, "Warp Level Matrix Instructions")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from kernels.ptx.module import Instruction
+from kernels.ptx.types import DTYPES
+
+from ..geometry import Geometry, Lanes, WarpView
+from . import fragments, tensor_numerics
+from .architectures import sums
+from .fragments import BITS, Shape, kinds, registers, shape
+from .table import Op, lines, row
+
+SECTION = "Warp Level Matrix Multiply-Accumulate Instructions"
+Product = Callable[[Lanes, Lanes, Lanes], Lanes]
+"""``c + a @ b`` of elements' bits, (K, M, warps) and (K, N, warps) and (M, N, warps)."""
+
+
+_SHAPES = """
+    m8n8k4 .row|col .row|col .f16|f32 .f16 .f16 .f16
+    m8n8k4 .row|col .row|col .f32 .f16 .f16 .f32
+    m16n8k8 .row .col .f16 .f16 .f16 .f16 @75
+    m16n8k8 .row .col .f32 .f16 .f16 .f32 @75
+    m16n8k16 .row .col .f16 .f16 .f16 .f16 @80
+    m16n8k16 .row .col .f32 .f16 .f16 .f32 @80
+    m16n8k8|m16n8k16 .row .col .f32 .bf16 .bf16 .f32 @80
+    m16n8k4|m16n8k8 .row .col .f32 .tf32 .tf32 .f32 @80
+    m16n8k16|m16n8k32 .row .col .f16 .e4m3|e5m2 .e4m3|e5m2 .f16 @89
+    m16n8k16|m16n8k32 .row .col .f32 .e4m3|e5m2 .e4m3|e5m2 .f32 @89
+    m8n8k4 .row .col rn|rz|rm|rp? .f64 .f64 .f64 .f64 @80
+    m16n8k4|m16n8k8|m16n8k16 .row .col rn|rz|rm|rp? .f64 .f64 .f64 .f64 @90
+    m8n8k16 .row .col satfinite? .s32 .s8|u8 .s8|u8 .s32 @75
+    m16n8k16|m16n8k32 .row .col satfinite? .s32 .s8|u8 .s8|u8 .s32 @80
+    m8n8k32 .row .col satfinite? .s32 .s4|u4 .s4|u4 .s32 @75
+    m16n8k32|m16n8k64 .row .col satfinite? .s32 .s4|u4 .s4|u4 .s32 @80
+    m8n8k128 .row .col .s32 .b1 .b1 .s32 .xor .popc @75
+    m8n8k128 .row .col .s32 .b1 .b1 .s32 .and .popc @80
+    m16n8k128|m16n8k256 .row .col .s32 .b1 .b1 .s32 .xor|and .popc @80
+"""
+
+
+@row(
+    "mma", section=SECTION, waits="lanes", by_arch=True,
+    forms="\n".join(f"sync aligned {line} : #d = #a #b #c" for line in lines(_SHAPES)),
+)  # fmt: skip
+def multiply(ins: Instruction) -> Op:
+    """``d = a @ b + c`` in the arithmetic of the architecture's tensor cores."""
+    modifiers = ins.modifiers
+    size, types, counts = shape(modifiers), kinds(modifiers), registers(modifiers)
+    quarters = size == Shape(8, 8, 4) and types[1] == "f16"
+    result = np.uint16 if types[0] == "f16" else DTYPES[_held(counts["d"][1])]
+    layouts = [m for m in modifiers if m in ("row", "col")]
+
+    def apply(arch: int, warp: WarpView, *words: Lanes) -> tuple[Lanes, ...]:
+        parts, at = [], 0
+        for name in "abc":
+            parts.append(words[at : at + counts[name][0]])
+            at += counts[name][0]
+        operation = product(ins, arch)
+        if quarters:
+            a = fragments.quarter_rows(warp.geometry, parts[0], layouts[0] == "row")
+            b = fragments.quarter_rows(warp.geometry, parts[1], layouts[1] == "col")
+            c = fragments.quarter_outputs(warp.geometry, parts[2])
+            found = operation(*_widest(a, b, _bits(c))).view(result)
+            return tuple(fragments.quarter_registers(warp.geometry, found))
+        a, b, c = _matrices(warp.geometry, parts, types, size.m)
+        return tuple(fragments.to_registers(warp.geometry, operation(a, b, c).view(result)))
+
+    inputs, outputs = (
+        tuple(_held(counts[name][1]) for name in names for _ in range(counts[name][0]))
+        for names in ("abc", "d")
+    )
+    work = 2 * size.m * size.n * size.k * (4 if quarters else 1) // 32
+    return Op(apply, inputs, outputs, f"tensor_{counted(types[1])}", work, warp=True)
+
+
+def _held(kind: str) -> str:
+    """The type as which a register of a matrix is read and written."""
+    return kind if kind in ("f32", "f64") else "u32"
+
+
+def counted(kind: str) -> str:
+    """What operations on a type of A count as."""
+    return {"e4m3": "fp8", "e5m2": "fp8"}.get(kind, kind if "f" in kind else "int")
+
+
+def product(ins: Instruction, arch: int, warpgroup: bool = False) -> Product:
+    """What an instruction makes of matrices."""
+    types = kinds(ins.modifiers)
+    kind = types[1]
+    if kind == "f64":
+        mode = next((m for m in ins.modifiers if m in ("rz", "rm", "rp")), "rn")
+        return lambda a, b, c: tensor_numerics.doubles(a, b, c, mode)
+    if kind == "b1":
+        both = np.bitwise_xor if ins.has("xor") else np.bitwise_and
+        return lambda a, b, c: tensor_numerics.bits(a, b, c, both)
+    if types[0] == "s32":
+        clamped = ins.has("satfinite")
+        return lambda a, b, c: tensor_numerics.integers(a, b, c, types, clamped)
+    if arch >= 75 and shape(ins.modifiers) == (8, 8, 4):
+        return lambda a, b, c: tensor_numerics.small(a, b, c, types)
+    rule = sums(arch, kind, warpgroup)
+    unpacks = arch == 90 and not warpgroup and kind in ("e4m3", "e5m2")
+    sum_up = tensor_numerics.unpacked if unpacks else tensor_numerics.floats
+    return lambda a, b, c: sum_up(a, b, c, types, rule)
+
+
+def _matrices(
+    geometry: Geometry, parts: Sequence[Sequence[Lanes]], types: Sequence[str], rows: int
+) -> tuple[Lanes, Lanes, Lanes]:
+    """A, B and C of registers; of single bits, a word is an element."""
+    a, b, c = parts
+    bits = [BITS[kind] if BITS[kind] > 1 else 32 for kind in types]
+    left = fragments.rows_of(geometry, a, bits[1], rows)
+    right = fragments.rows_of(geometry, b, bits[2])
+    return _widest(left, right, _bits(fragments.outputs_of(geometry, c, bits[3], rows)))
+
+
+def _bits(matrix: Lanes) -> Lanes:
+    return matrix.view(np.uint32) if matrix.dtype == np.float32 else matrix
+
+
+def _widest(*matrices: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+    """Matrices that are the same in all blocks, given to each where others differ."""
+    many = max(matrix.shape[2] for matrix in matrices)
+    a, b, c = (
+        matrix if matrix.shape[2] == many else np.repeat(matrix, many // matrix.shape[2], axis=2)
+        for matrix in matrices
+    )
+    return a, b, c
