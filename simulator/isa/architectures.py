@@ -1,7 +1,5 @@
 """Architectures of GPUs: how they are named, and what their tensor cores do."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ register after the other; more along K or N are further registers. Matrices of n
 ``(K, M, warps)``, ``(K, N, warps)`` or ``(M, N, warps)``: ``warps`` is one axis, contiguous.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Products of matrices by a warp (PTX ISA, "Warp Level Matrix Instructions")."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np
