@@ -1,5 +1,6 @@
 """Compile a file that NVRTC does not take as it stands: without what belongs to the host."""
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -52,7 +53,7 @@ def compile_device_part(
 
     def attempt(text: str, wanted: str | None) -> Compiled | list[Message]:
         headers = {
-            header: f'#line 1 "{path}"\n{own[path].rest()}'
+            header: f"#line 1 {json.dumps(str(path), ensure_ascii=False)}\n{own[path].rest()}"
             for header, path in included.names.items()
             if path in own
         }

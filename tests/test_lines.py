@@ -183,19 +183,38 @@ def test_calls_that_were_inlined_deep_in_a_library_lead_to_the_users_line() -> N
     assert {line for line, n in shared.items() if n} == {6}
 
 
-@pytest.mark.parametrize("name", ["é☃.cu", "a {b}%s'.cu"])
+@pytest.mark.parametrize("name", ["é☃.cu", "a {b}%s'.cu", 'a"\\n\\"b.cu'])
 @pytest.mark.parametrize("build", BUILDS)
 def test_files_of_any_name_are_found_again(tmp_path: Path, name: str, build: str) -> None:
     """NVRTC names a file in PTX by octal digits where it is not ASCII; a brace makes no text."""
-    folder = tmp_path / "José's {folder}"
+    folder = tmp_path / f"José's {{folder}} of {name}"
     folder.mkdir()
-    (folder / name).write_text("\n__global__ void k(int* a) { a[threadIdx.x + 1] = 1; }\n")
+    (folder / "own.h").write_text("void host();\n__device__ int last(int* a) { return a[32]; }\n")
+    (folder / name).write_text(
+        '#include "own.h"\n__global__ void k(int* a) { a[threadIdx.x + 1] = last(a); }\n'
+        "int main() { k<<<1, 32>>>(0); }\n"
+    )
     kernel = Kernel.from_cuda(folder / name, "k", build=build)
-    run = simulator.launch(kernel, 1, 32, [np.zeros(32, np.int32)])
+    run = simulator.launch(kernel, 1, 32, [np.zeros(32, np.int32)], checks=["memory"])
+    for hazard, file in zip(run.hazards, (folder / "own.h", folder / name), strict=True):
+        source = hazard.involved[0].source
+        assert source
+        assert (Path(source.file), source.line) == (file, 2)
+        assert source.code.startswith(("__device__ int last", "__global__ void k"))
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\r\tb"])
+def test_control_characters_of_a_name_are_not_told(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "own.h").write_text("void host();\n__device__ int last(int* a) { return a[32]; }\n")
+    (folder / "k.cu").write_text(
+        '#include "own.h"\n__global__ void k(int* a) { *a = last(a); }\nint main() { host(); }\n'
+    )
+    run = simulator.launch(Kernel.from_cuda(folder / "k.cu", "k"), 1, 1, [np.zeros(32, np.int32)])
     source = run.hazards[0].involved[0].source
     assert source
-    assert (Path(source.file), source.line) == (folder / name, 2)
-    assert source.code.startswith("__global__ void k")
+    assert Path(source.file).parent.name == "a" + "\ufffd" * (len(name) - 2) + "b"
 
 
 def test_names_that_are_no_unicode(tmp_path: Path) -> None:

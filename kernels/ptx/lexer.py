@@ -22,6 +22,7 @@ _TOKEN = re.compile(
 
 _DATA = re.compile(r'[^{}"]*')
 """What stands in a section: numbers and labels, megabytes of them."""
+_ESCAPES = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _DIGITS = 80
 """Characters of an integer constant: 64 binary digits and some zeros."""
 _DEPTH = 200
@@ -62,9 +63,11 @@ def tokens(text: str) -> list[Token]:
 def unquoted(text: str) -> str:
     """What a string says: bytes that are no ASCII stand in it as three octal digits."""
     raw = text[1:-1].encode("utf-8", "replace")
-    raw = re.sub(
-        rb"\\(?:([0-3][0-7]{2})|(.))", lambda m: m[2] or bytes([int(m[1], 8)]), raw, flags=re.S
-    )
+
+    def said(m: re.Match[bytes]) -> bytes:
+        return bytes([int(m[1], 8)]) if m[1] else _ESCAPES.get(m[2], m[2])
+
+    raw = re.sub(rb"\\(?:([0-3][0-7]{2})|(.))", said, raw, flags=re.S)
     return raw.decode("utf-8", "replace")
 
 
