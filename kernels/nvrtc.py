@@ -202,14 +202,10 @@ def _cache_path(
     base = Path(root) if root else Path.home() / ".cache" / "tilescope"
     key = hashlib.sha256()
     parts = [nvrtc_version(), os.path.abspath(name), entry, *options, source]
-    for part in [*parts, *included_files(source, directory, options).values()]:
+    # With the user's own headers, followed through their includes.
+    for part in [*parts, *follow(source, directory, options).texts.values()]:
         key.update(part.encode("utf-8", "surrogatepass") + b"\0")
     return base / f"{key.hexdigest()}.json"
-
-
-def included_files(source: str, directory: Path, options: Sequence[str]) -> dict[Path, str]:
-    """The user's own headers with their texts, followed through their includes."""
-    return follow(source, directory, options).texts
 
 
 _LARGEST = 1 << 28

@@ -35,11 +35,6 @@ def toolkit_folders() -> tuple[Path, ...]:
     return tuple(path for path in found if path.is_dir())
 
 
-def header_name(file: str) -> str:
-    """How an ``#include`` names a toolkit's header: ``cooperative_groups/details/sync.h``."""
-    return re.sub(r".*/(include/(cccl/)?|(?=__nv_nvrtc_builtin))", "", file.replace("\\", "/"))
-
-
 @functools.lru_cache(maxsize=1024)
 def is_toolkit(file: str) -> bool:
     """Whether a source file is no user's: a header of a toolkit, or one of our stand-ins."""
@@ -52,8 +47,8 @@ def is_toolkit(file: str) -> bool:
 
 def short_path(file: str) -> str:
     """A path below the working folder, from there; a toolkit's header as one includes it."""
-    if is_toolkit(file):
-        return header_name(file)
+    if is_toolkit(file):  # ``cooperative_groups/details/sync.h``
+        return re.sub(r".*/(include/(cccl/)?|(?=__nv_nvrtc_builtin))", "", file.replace("\\", "/"))
     try:
         relative = os.path.relpath(file)
     except ValueError:  # another drive

@@ -135,13 +135,6 @@ class Geometry:
         any_lane = np.logical_or.reduceat(rows, starts, axis=0)
         return threads, int(np.count_nonzero(any_lane)) * times
 
-    def thread_at(
-        self, index: tuple[int, ...]
-    ) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-        """Thread and block coordinates, x first, of an index into the full shape."""
-        z, y, x, column = (int(i) for i in index)
-        return (x, y, z), self.block_at(column)
-
     def place(self, thread: int, block: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
         """Coordinates, x first, of a thread of a block by their linear numbers."""
         (bx, by, _), (gx, gy, _) = self.block, self.grid
@@ -149,12 +142,6 @@ class Geometry:
             (thread % bx, thread // bx % by, thread // (bx * by)),
             (block % gx, block // gx % gy, block // (gx * gy)),
         )
-
-    def block_at(self, column: int) -> tuple[int, int, int]:
-        """Block coordinates of a column of the batch."""
-        number = int(self.blocks[column])
-        gx, gy, _ = self.grid
-        return number % gx, number // gx % gy, number // (gx * gy)
 
 
 class WarpView:

@@ -118,8 +118,7 @@ def _origins(site: Site, function: Function) -> set[str]:
 
 def variable_at(layout: Layout, space: str, address: int, site: Site) -> tuple[str, int]:
     """Variable name and element of a shared or local address."""
-    find = layout.shared_variable if space == "shared" else layout.local_variable
-    placed = find(address)
+    placed = layout.variable(space, address)
     if placed is None:
         return f"{space} memory", address // site.size
     name = variable_name(placed.variable.name)

@@ -95,7 +95,7 @@ def fma_f32(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     return canonical(r)
 
 
-def _two_sum(x: Lanes, y: Lanes) -> tuple[Lanes, Lanes]:
+def two_sum(x: Lanes, y: Lanes) -> tuple[Lanes, Lanes]:
     """The rounded sum and its exact error (Knuth)."""
     s = x + y
     v = s - x
@@ -110,12 +110,16 @@ def _round_sum(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
 
 def to_odd(x: Lanes, y: Lanes) -> Lanes:
     """The float64 sum rounded to odd: where inexact, of the two neighbours the odd one."""
-    s, e = _two_sum(x, y)
-    bits = np.asarray(s).view(np.int64)
-    inexact = (e != 0) & np.isfinite(s) & np.isfinite(e)
+    return _odd(*two_sum(x, y))
+
+
+def _odd(value: Lanes, residual: Lanes) -> Lanes:
+    """An inexact float64 made odd, so that rounding it again sees on which side the rest lies."""
+    bits = np.asarray(value).view(np.int64)
+    inexact = (residual != 0) & np.isfinite(residual) & np.isfinite(value) & (value != 0)
     even = (bits & 1) == 0
-    # Step towards the exact value: up in magnitude if the error has the sum's sign.
-    step = np.where((e > 0) == (s > 0), np.int64(1), np.int64(-1))
+    # Step towards the exact value: up in magnitude if the residual has the value's sign.
+    step = np.where((residual > 0) == (value > 0), np.int64(1), np.int64(-1))
     return np.where(inexact & even, bits + step, bits).view(np.float64)[()]
 
 
@@ -134,12 +138,12 @@ def directed_f32(operation: str, mode: str, *args: Lanes) -> Lanes:
         exact: Lanes = x if operation == "mul" else to_odd(x, y)
     elif operation == "sqrt":
         exact = np.sqrt(wide[0])
-        exact = _nudge(exact, wide[0] - exact * exact, _root_residual(wide[0], exact))
+        exact = _odd(exact, _exact_residual(wide[0], exact, exact))
     else:
         numerator, divisor = (cast(Lanes, np.float64(1)), wide[0]) if operation == "rcp" else wide
         exact = numerator / divisor
         residual = np.sign(_exact_residual(numerator, exact, divisor)) * np.sign(divisor)
-        exact = _nudge(exact, residual, residual)
+        exact = _odd(exact, residual)
     result = narrow(exact, mode)
     if operation in ("add", "sub", "fma"):  # an exact zero sum is -0 when rounding down
         zero = (exact == 0) & (np.signbit(x) != np.signbit(y))
@@ -147,24 +151,11 @@ def directed_f32(operation: str, mode: str, *args: Lanes) -> Lanes:
     return canonical(np.asarray(result, np.float32)[()])
 
 
-def _root_residual(x: Lanes, root: Lanes) -> Lanes:
-    return _exact_residual(x, root, root)
-
-
 def _exact_residual(x: Lanes, q: Lanes, y: Lanes) -> Lanes:
     """The sign of ``x - q*y``, exact: by Dekker's product."""
     high = q * y
     low = _product_error(q, y, high)
     return (x - high) - low
-
-
-def _nudge(value: Lanes, _: Lanes, residual: Lanes) -> Lanes:
-    """Make an inexact float64 odd, so that a directed narrowing sees on which side it lies."""
-    bits = np.asarray(value).view(np.int64)
-    inexact = (residual != 0) & np.isfinite(residual) & np.isfinite(value) & (value != 0)
-    even = (bits & 1) == 0
-    step = np.where((residual > 0) == (value > 0), np.int64(1), np.int64(-1))
-    return np.where(inexact & even, bits + step, bits).view(np.float64)[()]
 
 
 def narrow(x: Lanes, mode: str) -> Lanes:
@@ -204,8 +195,8 @@ def fma_f64(a: Lanes, b: Lanes, c: Lanes, mode: str = "rn") -> Lanes:
     """
     product = a * b
     low = _product_error(a, b, product)
-    t, t_error = _two_sum(c, low)
-    high, high_error = _two_sum(product, t)
+    t, t_error = two_sum(c, low)
+    high, high_error = two_sum(product, t)
     if mode == "rn":
         result = high + to_odd(t_error, high_error)
     else:

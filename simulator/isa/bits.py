@@ -79,6 +79,13 @@ def _field(x: Lanes, bits: int) -> Lanes:
     return x & np.uint32(255) if bits == 32 else np.minimum(x, np.uint32(255))
 
 
+def _low_ones(length: Lanes, dtype: np.dtype[np.generic]) -> Lanes:
+    """So many ones from the lowest bit on; all of them where there are no more bits."""
+    bits = dtype.itemsize * 8
+    some = (dtype.type(1) << np.minimum(length, bits - 1).astype(dtype)) - dtype.type(1)
+    return np.where(length < bits, some, dtype.type(2**bits - 1))
+
+
 @row("bfe", section=SECTION, forms=".s32|u32|s64|u64 : t = t d8 d8")
 def bit_field_extract(ins: Instruction) -> Op:
     """``c`` bits of ``a`` from bit ``b``, zero- or sign-filled."""
@@ -91,12 +98,7 @@ def bit_field_extract(ins: Instruction) -> Op:
             field = np.where(
                 position < bits, a >> np.minimum(position, bits - 1).astype(dtype), dtype.type(0)
             )
-            ones = np.where(
-                length < bits,
-                (dtype.type(1) << np.minimum(length, bits - 1).astype(dtype)) - dtype.type(1),
-                dtype.type(2**bits - 1),
-            )
-            return field & ones
+            return field & _low_ones(length, dtype)
         # Signed: past the top, every bit is the field's sign, which is bit
         # min(position + length - 1, bits - 1) of a.
         sign_at = np.minimum(position + length - 1, bits - 1)
@@ -116,13 +118,8 @@ def bit_field_insert(ins: Instruction) -> Op:
 
     def apply(a: Lanes, b: Lanes, c: Lanes, d: Lanes) -> Lanes:
         position, length = _field(c, bits), _field(d, bits)
-        ones = np.where(
-            length < bits,
-            (dtype.type(1) << np.minimum(length, bits - 1).astype(dtype)) - dtype.type(1),
-            dtype.type(2**bits - 1),
-        )
         at = np.minimum(position, bits - 1).astype(dtype)
-        mask = np.where(position < bits, ones << at, dtype.type(0))
+        mask = np.where(position < bits, _low_ones(length, dtype) << at, dtype.type(0))
         return (b & ~mask) | ((a << at) & mask)
 
     return Op(apply, (type, type, "u32", "u32"), (type,))

@@ -181,19 +181,17 @@ def _integer_to_float(ins: Instruction, target: str, source: str) -> Function:
 
 def _odd_double(a: Lanes) -> Lanes:
     """A 64-bit integer as float64, rounded to odd."""
+    return ieee.to_odd(*_halves(a))
+
+
+def _halves(a: Lanes) -> tuple[Lanes, Lanes]:
+    """Two float64 whose exact sum is a 64-bit integer."""
     high = (a >> a.dtype.type(32)).astype(np.float64) * 2.0**32
-    low = (a & a.dtype.type(0xFFFFFFFF)).astype(np.float64)
-    return ieee.to_odd(high, low)
+    return high, (a & a.dtype.type(0xFFFFFFFF)).astype(np.float64)
 
 
 def _directed_double(a: Lanes, mode: str) -> Lanes:
-    high = (a >> a.dtype.type(32)).astype(np.float64) * 2.0**32
-    low = (a & a.dtype.type(0xFFFFFFFF)).astype(np.float64)
-    s, error = high + low, None
-    v = s - high
-    error = (high - (s - v)) + (low - v)
-    if mode == "rn":
-        return s
+    s, error = ieee.two_sum(*_halves(a))
     down, up = np.nextafter(s, -np.inf), np.nextafter(s, np.inf)
     too_high = (error < 0) & ((mode == "rm") | ((mode == "rz") & (s > 0)))
     too_low = (error > 0) & ((mode == "rp") | ((mode == "rz") & (s < 0)))

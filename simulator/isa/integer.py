@@ -63,18 +63,11 @@ def add_sub(ins: Instruction) -> Op:
     return Op(fn, (type, type), (type,))
 
 
-@row("abs", section=SECTION, forms=".s16|s32|s64 : t = t")
-def absolute(ins: Instruction) -> Op:
-    """``|a|``; the most negative number stays as it is."""
+@row("abs", "neg", section=SECTION, forms=".s16|s32|s64 : t = t")
+def sign(ins: Instruction) -> Op:
+    """``|a|`` and ``-a``; the most negative number stays as it is."""
     type = scalar_type(ins)
-    return Op(np.abs, (type,), (type,))
-
-
-@row("neg", section=SECTION, forms=".s16|s32|s64 : t = t")
-def negate(ins: Instruction) -> Op:
-    """``-a``."""
-    type = scalar_type(ins)
-    return Op(np.negative, (type,), (type,))
+    return Op(np.abs if ins.opcode == "abs" else np.negative, (type,), (type,))
 
 
 @row(

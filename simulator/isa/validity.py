@@ -5,8 +5,6 @@ declarations. A message says one of two things: that the text is not PTX, or tha
 simulator does not execute it yet.
 """
 
-from collections.abc import Iterator
-
 from kernels.errors import PtxError
 from kernels.ptx.module import (
     Address,
@@ -40,16 +38,9 @@ def check(function: Function, module: Module) -> None:
     if function.cluster:
         at = place(function.body[0]) if function.body else function.cluster
         raise PtxError(f"the simulator does not execute clusters of blocks yet: {at}")
-    for error in problems(function, module):
-        raise error
-
-
-def problems(function: Function, module: Module) -> Iterator[PtxError]:
-    """Everything that is wrong with a function's instructions, one error for each."""
     for ins in function.body:
-        error = _instruction(ins, function, module)
-        if error is not None:
-            yield error
+        if error := _instruction(ins, function, module):
+            raise error
 
 
 def place(ins: Instruction) -> str:

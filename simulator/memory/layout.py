@@ -69,15 +69,8 @@ class Layout:
                 return found.address
         raise PtxError(f"{function.name} uses {name!r}, which is not declared")
 
-    def shared_variable(self, address: int) -> Placed | None:
-        """The shared variable that an offset falls into."""
-        return self._at("shared", address)
-
-    def local_variable(self, address: int) -> Placed | None:
-        """The local variable that an offset falls into."""
-        return self._at("local", address)
-
-    def _at(self, space: str, address: int) -> Placed | None:
+    def variable(self, space: str, address: int) -> Placed | None:
+        """The variable of shared or local memory that an offset falls into."""
         inside = [
             p
             for p in self.placed.values()

@@ -217,10 +217,10 @@ class Memories:
     ) -> None:
         if not self.told_bad:
             return
-        first = np.unravel_index(int(np.argmax(lanes)), lanes.shape)
-        thread, block = self.geometry.thread_at(tuple(int(i) for i in first))
-        count = int(np.count_nonzero(lanes))
-        bad = BadAccess(kind, site, int(relative[first]), home, thread, block, count)
+        g, first = self.geometry, int(np.argmax(lanes))
+        thread, column = divmod(first, g.columns)
+        place, count = g.place(thread, int(g.blocks[column])), int(np.count_nonzero(lanes))
+        bad = BadAccess(kind, site, int(relative.flat[first]), home, *place, count)
         for tell in self.told_bad:
             tell(bad)
 
