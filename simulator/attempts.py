@@ -34,12 +34,8 @@ def run_until_seen(
 ) -> Seen:  # fmt: skip
     """Run a launch, as often as its observers want.
 
-    Args:
-        launch: What to run.
-        checks: What to look for.
-        trace: Records the last attempt.
-        progress: Told after each batch.
-        parts: How many sets of observers share the batches; what they saw is merged.
+    ``trace`` records the last attempt; ``parts`` sets of observers share the batches, and what they
+    saw is merged.
     """
     closer: Closer = {}
     together = False

@@ -26,9 +26,7 @@ class DeclarationParser(OperandParser):
     ) -> list[Variable]:
         """One declaration: ``.space [.align N] .type name[dims] [= init] {, name...} ;``.
 
-        Args:
-            module: The module's variables so far; ``None`` within a function.
-            external: Whether it is ``.extern``.
+        ``module``: its variables so far, ``None`` within a function.
         """
         space = self.next().text.lstrip(".")
         align: int | None = None
@@ -229,10 +227,8 @@ def _wrong_type(ptx_type: str) -> str:
 def _wrong_variable(variable: Variable, vector: int, module: dict[str, Variable] | None) -> str:
     """Why a variable cannot be declared so; empty if it can.
 
-    Args:
-        variable: As declared.
-        vector: Elements of ``.v2`` or ``.v4``, else 1.
-        module: The module's variables so far; ``None`` within a function.
+    ``vector``: elements of ``.v2`` or ``.v4``, else 1; ``module``: its variables so far, ``None``
+    within a function.
     """
     name, space = variable.name, variable.space
     if variable.init and space in ("shared", "local", "param"):

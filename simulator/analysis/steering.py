@@ -40,11 +40,7 @@ class _Steered:
 
 
 class Steering:
-    """What loaded values steer in a program.
-
-    Args:
-        program: The kernel.
-    """
+    """What loaded values steer in a program."""
 
     def __init__(self, program: Program) -> None:
         self.program = program

@@ -20,9 +20,7 @@ MOST_INSTRUCTIONS = 4_000
 def give_callers(module: Module, order: list[Function]) -> list[Function]:
     """Copy functions for their calls, and complete the instructions' locations.
 
-    Args:
-        module: Gets the copies.
-        order: The functions that an entry reaches, callees first.
+    The module gets the copies; the functions come callees first.
 
     Returns:
         The functions and their copies, callees first.

@@ -66,12 +66,8 @@ def compile_traced(text: str, entry: str, arch: int = 0) -> Program:
 class Compiler:
     """Compiles the functions that an entry reaches.
 
-    Args:
-        module: The PTX.
-        entry: Name of the entry.
-        checked: Whether generated code checks what it writes (see ``CHECKED``).
-        traced: Whether it tells a trace what it does.
-        arch: The architecture's number; 0 is the PTX's own target.
+    Generated code that is ``checked`` checks what it writes (see ``CHECKED``); if ``traced``, it
+    tells a trace what it does. ``arch`` is the architecture's number; 0: the PTX's own target.
     """
 
     def __init__(

@@ -9,10 +9,7 @@ from .steps import Compute, Step, Tally
 def counted(steps: Iterable[Step], block: int, arithmetic: list[Arithmetic]) -> list[Step]:
     """The steps, and tallies of those that not all of the block's lanes execute.
 
-    Args:
-        steps: Of one block.
-        block: Its number.
-        arithmetic: Gets the instructions that count.
+    ``arithmetic`` gets the instructions that count.
     """
     found: list[Step] = []
     for step in steps:

@@ -61,10 +61,8 @@ class Body:
 class Emitter:
     """Makes a block's statements.
 
-    Args:
-        number: The block's.
-        numbers: Numbers for names of values in between.
-        checked: Whether each write is held to its register's dtype (``compiler.CHECKED``).
+    ``numbers`` are for names of values in between; ``checked``: each write is held to its
+    register's dtype (``compiler.CHECKED``).
     """
 
     def __init__(self, number: int, numbers: Iterator[int], checked: bool) -> None:

@@ -20,13 +20,11 @@ def in_run_order(blocks: list[Block]) -> list[Block]:
 def run_order(blocks: Sequence[Block]) -> list[int]:
     """Places of the blocks in the order that brings diverged lanes together soonest.
 
-    Each block comes before those it leads to, and the whole of a loop before what
-    follows the loop, whatever the compiler's layout: lanes that leave a branch or a
-    loop early are passed by the others until all stand where the paths meet again
-    (the immediate post-dominator, where a GPU's compiler lets them meet as well).
-
-    Args:
-        blocks: One function's, in the order of the text; the first is its entry.
+    Each block comes before those it leads to, and the whole of a loop before what follows the loop,
+    whatever the compiler's layout: lanes that leave a branch or a loop early are passed by the
+    others until all stand where the paths meet again (the immediate post-dominator, where a GPU's
+    compiler lets them meet as well). The blocks come in the order of the text; the first is the
+    entry.
     """
     first = blocks[0].number
     after = [[n - first for n in successors(b) if n != EXIT] for b in blocks]

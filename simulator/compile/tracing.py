@@ -34,10 +34,8 @@ if TYPE_CHECKING:
 class Tracing:
     """The pass over one block's steps.
 
-    Args:
-        watched: Gets the instructions that are told of.
-        data: Registers that hold what was loaded, or was computed from it.
-        numbers: Numbers for temporaries.
+    ``watched`` gets the instructions that are told of; ``data``: registers that hold what was
+    loaded, or was computed from it.
     """
 
     def __init__(

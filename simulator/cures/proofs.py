@@ -45,9 +45,7 @@ class Fact:
 def fact(hazard: Hazard, lines: Mapping[str, list[int]]) -> Fact:
     """What a hazard says.
 
-    Args:
-        hazard: Of a run of the kernel, edited or not.
-        lines: For edited files, by real path: where each line comes from.
+    ``lines``: for edited files, by real path, where each line comes from.
     """
     places = set()
     for source in hazard.sources:

@@ -33,16 +33,11 @@ def find_cures(
 ) -> int:
     """Look for a barrier that removes each race inside blocks; sets ``hazard.cure``.
 
-    Of CUDA C++ the source is edited, compiled in both builds, and run; of PTX the PTX is.
-    Only what runs with the edit proved is reported: no error left at all if one barrier can
-    do that, else this hazard gone and none new. Where several barriers are needed, a last
-    run with all of them says what is left then.
-
-    Args:
-        kernel: What ran.
-        run: Its run.
-        rerun: Runs an edited kernel on the same inputs.
-        trials: Launches that a cure has to pass; ``rerun`` alone, if left out.
+    Of CUDA C++ the source is edited, compiled in both builds, and run; of PTX the PTX is. Only what
+    runs with the edit proved is reported: no error left at all if one barrier can do that, else
+    this hazard gone and none new. Where several barriers are needed, a last run with all of them
+    says what is left then. ``rerun`` runs an edited kernel on the same inputs; ``trials`` are what
+    a cure has to pass, that alone if left out.
 
     Returns:
         How many hazards got a cure.
@@ -61,12 +56,8 @@ def cure_source(
 ) -> int:
     """Look for edits of the source that cure the hazards of one launch, in all its builds.
 
-    Args:
-        kernels: The kernel, compiled from CUDA C++, in each build that was run.
-        hazards: Those of these builds; ``hazard.cure`` is set.
-        rerun: Runs a kernel on the same inputs.
-        trials: Makes the launches that a cure has to pass, those that found the hazards
-            first, from what all builds show.
+    ``rerun`` runs a kernel on the same inputs; ``trials`` makes the launches that a cure has to
+    pass, those that found the hazards first, from what all builds show. Sets ``hazard.cure``.
 
     Returns:
         How many hazards got a cure.
@@ -251,10 +242,7 @@ class BarrierVerdict:
 def judge_barriers(kernel: Kernel, run: Run, rerun: Rerun) -> list[BarrierVerdict]:
     """Take out each barrier of the source in turn, and run.
 
-    Args:
-        kernel: Whose barriers.
-        run: Its run with all of them.
-        rerun: Runs an edited kernel on the same inputs.
+    ``rerun`` runs an edited kernel on the same inputs.
     """
     known = {(_identity(h), h.variables) for h in run.hazards}
     groups: dict[object, list[Instruction]] = {}

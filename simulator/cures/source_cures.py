@@ -31,12 +31,7 @@ _MORE = 8
 class SourceSearch:
     """Looks for the edits that cure the hazards of one launch.
 
-    Args:
-        kernels: The kernel in each build that runs.
-        files: The user's files by real path.
-        hazards: What was found, in all builds together.
-        trials: Launches to pass, those at the shape of the hazards first.
-        others: Hazards of builds that are not asked about.
+    ``others``: hazards of builds that are not asked about; the rest is as ``Prover`` takes it.
     """
 
     def __init__(

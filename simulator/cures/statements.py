@@ -89,8 +89,7 @@ class Syntax:
     def levels(self, points: list[Point]) -> list[tuple[Body, int]]:
         """Lists of statements around a place, inwards out, each with the place's number in it.
 
-        Args:
-            points: The place, and the calls it was inlined through.
+        A place comes with the calls it was inlined through.
         """
         found: list[tuple[Body, int]] = []
         for point in points:

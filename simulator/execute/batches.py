@@ -43,9 +43,7 @@ class BlocksWait(Exception):
 def batches(launch: Prepared, together: bool = False) -> Iterator[range]:
     """The numbers of the grid's blocks, batch after batch.
 
-    Args:
-        launch: What is to run.
-        together: All at once, as far as memory goes: blocks wait for each other.
+    ``together``: all at once, as far as memory goes: blocks wait for each other.
     """
     total, threads = _count(launch.grid), _count(launch.block)
     shared, local = launch.shared_bytes, launch.program.layout.local_bytes
@@ -73,14 +71,8 @@ def run_batches(
 ) -> None:
     """Run some batches of a launch, one after the other.
 
-    Args:
-        launch: What runs.
-        allocations: Its global memory, which changes.
-        told: Who watches.
-        batches: Numbers of the blocks of each.
-        together: Whether no other block could run together with a batch's.
-        progress: Told after each batch.
-        local_start: See ``Memories``.
+    ``allocations``: its global memory, which changes; ``together``: no other block could run
+    together with a batch's; ``local_start``: see ``Memories``.
 
     Raises:
         BlocksWait: A batch spins for ever; with all blocks in one it might not.

@@ -38,10 +38,7 @@ class Gates:
     def through(self, block: CompiledBlock, mask: Mask | None, everyone: bool) -> Part:
         """Of the lanes that came to a gate, those that may go on; ``False`` if all are held.
 
-        Args:
-            block: The basic block that the instruction begins.
-            mask: The lanes.
-            everyone: Whether they are all lanes that live.
+        ``everyone``: whether they are all lanes that live.
         """
         number, gate = block.number, block.gate
         assert gate
@@ -114,8 +111,7 @@ class Gates:
     def _agreed(self, masks: Lanes) -> Mask:
         """The lanes of which all that they name live not, or wait with the same member mask.
 
-        Args:
-            masks: The member mask of each lane that waits, else 0.
+        ``masks``: the member mask of each lane that waits, else 0.
         """
         g = self.machine.geometry
         theirs = g.by_warp(masks, np.uint32(0))

@@ -32,13 +32,8 @@ _OFTEN, _APART = 8, 2048
 class Machine:
     """Runs one program, batch after batch.
 
-    Args:
-        program: What to run.
-        names: The free names of generated code: sites, parameters, constants.
-        schedule: Which lanes go next.
-        told: Who watches.
-        memories: All memory, to see whether anything still changes.
-        step_limit: Basic blocks a batch may run before it is given up.
+    ``names`` are the free ones of generated code: sites, parameters, constants; ``step_limit``:
+    basic blocks a batch may run before it is given up.
     """
 
     def __init__(
@@ -66,9 +61,7 @@ class Machine:
     def run(self, geometry: Geometry, others_to_come: bool = False) -> None:
         """Run a batch until every lane is done.
 
-        Args:
-            geometry: The batch.
-            others_to_come: Whether blocks that are not in it could run together with it.
+        ``others_to_come``: whether blocks that are not in it could run together with it.
 
         Raises:
             Stuck: Lanes wait for something that cannot come.

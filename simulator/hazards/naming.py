@@ -33,12 +33,8 @@ def spot(
 ) -> Spot:
     """Name a place.
 
-    Args:
-        home: The array or the memory that the address is nearest to, if any.
-        relative: Its distance in bytes from where that begins.
-        site: The access.
-        layout: Where variables stand in shared and local memory.
-        functions: By name: tell which variable the address was computed from.
+    ``home`` is the array or the memory that the address is nearest to, ``relative`` its distance in
+    bytes from where that begins; ``functions`` tell which variable the address was computed from.
     """
     if home is None:
         null = " (a null pointer?)" if -4096 < relative < 4096 else ""

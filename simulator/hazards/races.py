@@ -10,12 +10,7 @@ from .sources import Sources
 
 
 class RaceHazards:
-    """Makes hazards.
-
-    Args:
-        book: The races.
-        steering: Which values are made of which.
-    """
+    """Makes hazards of the races in a book."""
 
     def __init__(self, book: RaceBook, sources: Sources, steering: Steering) -> None:
         self.book, self.sources, self.steering = book, sources, steering

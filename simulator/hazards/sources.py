@@ -20,11 +20,7 @@ _LONGEST = 1000
 
 
 class Sources:
-    """The source text behind a kernel's ``.loc`` lines.
-
-    Args:
-        text: Gives a file's text (``Kernel.source_text``).
-    """
+    """The source text behind a kernel's ``.loc`` lines; ``text`` gives a file's."""
 
     def __init__(self, text: Callable[[str], str | None]) -> None:
         self.text = text

@@ -73,12 +73,8 @@ _FIGURES = len(fields(Traffic))
 class TrafficCounter(Observer):
     """Counts every access, per site.
 
-    A pattern is what an access looks like from its block's first lane; patterns
-    repeat, so each is judged once and remembered.
-
-    Args:
-        sites: How many there are.
-        known: Patterns judged already, for this shape of block.
+    A pattern is what an access looks like from its block's first lane; patterns repeat, so each is
+    judged once and remembered. ``known`` has the patterns judged already, for this shape of block.
     """
 
     def __init__(self, sites: int, known: dict[object, Flat]) -> None:

@@ -56,12 +56,7 @@ class BarrierCheck(Observer):
 class Observers:
     """The observers of one attempt at a launch, or of some batches of it.
 
-    Args:
-        launch: What they watch.
-        checks: Which of ``CHECKS`` to do.
-        trace: The recorder, if there is one.
-        allocations: Global memory at the start.
-        closer: What races have to be looked for closely in.
+    ``closer``: what races have to be looked for closely in.
 
     Attributes:
         told: What they are to be told.

@@ -85,10 +85,8 @@ class RaceGroup:
 class RaceBook:
     """Where races are written down.
 
-    Args:
-        sites: The program's.
-        order: Gives the order in which a report names two of them.
-        place: Gives variable and element of a shared address.
+    ``order`` gives the order in which a report names two sites, ``place`` variable and element of a
+    shared address.
     """
 
     def __init__(
@@ -182,11 +180,8 @@ class RaceBook:
     def count(self, space: str, shadows: Mapping[int, Shadow], near: bool, far: bool) -> None:
         """Count the pairs that were too many to keep.
 
-        Args:
-            space: Of which space.
-            shadows: Its tables, which say who accessed what.
-            near: Whether nothing put threads of a block in order.
-            far: Whether nothing put threads of two blocks in order.
+        The tables of a space say who accessed what; ``near``, ``far``: nothing put threads of a
+        block, of two blocks, in order.
         """
         for group in self.groups.values():
             if group.space != space or group.all_pairs is None:

@@ -58,14 +58,8 @@ class ExactLook:
     ) -> None:  # fmt: skip
         """Hold lanes, a location each, against all that was there before; and remember them.
 
-        Args:
-            shadow: The table.
-            event: The access.
-            now: Its time.
-            lanes: Its lanes, or some of them.
-            place: Of each lane, the location.
-            thread: And its global number.
-            part: Which location of those that a lane accesses.
+        ``place`` is each lane's location, ``thread`` its global number, ``part`` which location of
+        those that a lane accesses.
         """
         site = event.site
         values = written(event, lanes, self.geometry, part * self.granule, self.granule)

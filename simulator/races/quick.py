@@ -19,11 +19,7 @@ _READERS, _CONTESTED, _STRONG = -1, -2, -10
 
 
 class Owners:
-    """The owners of one array's locations.
-
-    Args:
-        size: Locations of the array.
-    """
+    """The owners of one array's locations."""
 
     def __init__(self, size: int) -> None:
         self.owner = np.zeros(size, np.int64)
@@ -110,11 +106,7 @@ def all_different(places: Flat, size: int) -> bool:
 
 
 class QuickLook:
-    """Only read, only written with one thread an element, or only strong: no race.
-
-    Args:
-        granule: Bytes of a location.
-    """
+    """Only read, only written with one thread an element, or only strong: no race."""
 
     def __init__(self, granule: int) -> None:
         self.granule = granule

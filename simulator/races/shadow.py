@@ -122,9 +122,7 @@ class History:
 class Shadow:
     """The table for one array, or for shared memory.
 
-    Args:
-        threads: Upper bound of the thread numbers.
-        block: Threads of a block.
+    ``threads`` is an upper bound of the thread numbers, ``block`` the threads of a block.
     """
 
     def __init__(self, threads: int, block: int) -> None:
@@ -161,13 +159,9 @@ class Shadow:
     ) -> Iterator[Conflict]:
         """Races of lanes with what is remembered of threads at a distance.
 
-        Args:
-            history: Of one instruction.
-            place: Locations, one a lane.
-            thread: Who, likewise.
-            ordered: Tells whether a remembered access comes before a lane's.
-            distance: ``lane`` of the same warp, another ``warp`` of the block, ``near``: either;
-                or another ``block``.
+        ``ordered`` tells whether a remembered access comes before a lane's; the ``distance`` is
+        ``lane`` of the same warp, another ``warp`` of the block, ``near``: either; or another
+        ``block``.
         """
         start = place * self.threads
         block, number = np.divmod(thread, self.block)

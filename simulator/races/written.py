@@ -12,12 +12,7 @@ from .shadow import Conflict, History
 def written(event: Event, lanes: Accesses, g: Geometry, offset: int, granule: int) -> Flat | None:
     """What each lane leaves in its location, as bits; of an atomic, 1 where it changes nothing.
 
-    Args:
-        event: The access.
-        lanes: Its lanes, or some of them.
-        g: The batch.
-        offset: Of the location, in bytes from the start of what a lane accesses.
-        granule: Bytes of a location.
+    The location is ``offset`` bytes from the start of what a lane accesses, and has ``granule``.
     """
     site = event.site
     if event.values is None or site.access == "load":
