@@ -6,11 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
-
-def ints(count: int) -> Any:
-    return np.zeros(count, np.int32)
-
+from launches import ints
 
 E = 'extern "C" __global__ void k'
 FLAG = E + (
@@ -68,11 +64,11 @@ FENCE = "__threadfence();"
 
 
 def three() -> list[Any]:
-    return [ints(1), ints(1), ints(1)]
+    return ints(1, 1, 1)
 
 
 def summed() -> list[Any]:
-    return [np.arange(128, dtype=np.int32), ints(4), ints(1)]
+    return [np.arange(128, dtype=np.int32), *ints(4, 1)]
 
 
 LOCKS: dict[str, tuple[str, int, int, Callable[[], list[Any]], bool]] = {
@@ -80,7 +76,7 @@ LOCKS: dict[str, tuple[str, int, int, Callable[[], list[Any]], bool]] = {
         TWO_LOCKS.format(block, *fences),
         2,
         1,
-        lambda: [ints(1)],
+        lambda: ints(1),
         not all(fences),
     )
     for block in (0, 1)
@@ -104,27 +100,27 @@ CASES: dict[str, tuple[str, int, int, Callable[[], list[Any]], bool]] = {
     **LOCKS,
     "what a named barrier brought, a fence after it hands on": (
         NAMED.format('asm volatile("bar.sync 1, 64;" ::: "memory");'),
-        2, 96, lambda: [ints(1), ints(1), ints(1)], False,
+        2, 96, lambda: ints(1, 1, 1), False,
     ),
     "a fence hands on nothing of a warp that it has not met": (
-        NAMED.format(""), 2, 96, lambda: [ints(1), ints(1), ints(1)], True,
+        NAMED.format(""), 2, 96, lambda: ints(1, 1, 1), True,
     ),
     "what a lane has seen at one warp barrier it hands on at the next": (
-        WARP_CHAIN.format(0, "0x55555555u", 8), 1, 32, lambda: [ints(1)], False,
+        WARP_CHAIN.format(0, "0x55555555u", 8), 1, 32, lambda: ints(1), False,
     ),
     "lanes that a chain of warp barriers leaves out": (
         WARP_CHAIN.format(1, "0x0000aaaau", 9) .replace("% 2 == 1", "% 2 == 1 && t < 16"),
-        1, 32, lambda: [ints(1)], True,
+        1, 32, lambda: ints(1), True,
     ),
     "a comparison that fails writes nothing, and so releases nothing": (
         E + "(int* lock, int* x, int* o) { if (threadIdx.x) return;"
         " if (blockIdx.x == 0) { x[0] = 1; __threadfence(); atomicCAS(lock, 7, 9); }"
         " else { while (atomicCAS(lock, 0, 1) != 0); __threadfence(); o[0] = x[0]; } }",
-        2, 32, lambda: [ints(1), ints(1), ints(1)], True,
+        2, 32, lambda: ints(1, 1, 1), True,
     ),
     "volatile shared memory, no barrier": (
         E + "(int* o) { __shared__ volatile int s[64]; s[threadIdx.x] = threadIdx.x;"
-        " o[threadIdx.x] = s[63 - threadIdx.x]; }", 1, 64, lambda: [ints(64)], True),
+        " o[threadIdx.x] = s[63 - threadIdx.x]; }", 1, 64, lambda: ints(64), True),
     "a flag, no fence": (FLAG.format("", ""), 2, 32, three, True),
     "a flag, fences on both sides": (FLAG.format(FENCE, FENCE), 2, 32, three, False),
     "a flag, a fence on the writer's side": (FLAG.format(FENCE, ""), 2, 32, three, True),
@@ -145,7 +141,7 @@ CASES: dict[str, tuple[str, int, int, Callable[[], list[Any]], bool]] = {
         E + "(int* f, int* d, int* o) { if (blockIdx.x == 0) { if (threadIdx.x == 0) { d[0] = 1;"
         " __threadfence(); atomicExch(f, 1); } } else if (threadIdx.x == 0) {"
         " if (atomicAdd(f, 0) > 5) o[1] = 7; __threadfence(); o[0] = d[0]; } }",
-        2, 32, lambda: [ints(1), ints(1), ints(2)], True),
+        2, 32, lambda: ints(1, 1, 2), True),
     "a flag read once, and looked at": (
         E + "(int* f, int* d, int* o) { if (blockIdx.x == 0) { if (threadIdx.x == 0) { d[0] = 1;"
         " __threadfence(); atomicExch(f, 1); } } else if (threadIdx.x == 0) {"
@@ -155,15 +151,15 @@ CASES: dict[str, tuple[str, int, int, Callable[[], list[Any]], bool]] = {
         " atomicExch(f, 1); } if (threadIdx.x == 32) { atomicAdd(f, 0); __threadfence();"
         " o[0] = d[0]; } }", 1, 64, three, True),
     "atomics of block scope by two blocks": (
-        E + "(int* c) { atomicAdd_block(c, 1); }", 2, 32, lambda: [ints(1)], True),
+        E + "(int* c) { atomicAdd_block(c, 1); }", 2, 32, lambda: ints(1), True),
     "atomics of block scope by one block": (
-        E + "(int* c) { atomicAdd_block(c, 1); }", 1, 64, lambda: [ints(1)], False),
+        E + "(int* c) { atomicAdd_block(c, 1); }", 1, 64, lambda: ints(1), False),
     "one side of block scope": (
         E + "(int* c) { if (blockIdx.x) atomicAdd_block(c, 1); else atomicAdd(c, 1); }",
-        2, 32, lambda: [ints(1)], True),
+        2, 32, lambda: ints(1), True),
     "atomics of system and device scope": (
         E + "(int* c) { if (blockIdx.x) atomicAdd_system(c, 1); else atomicAdd(c, 1); }",
-        2, 32, lambda: [ints(1)], False),
+        2, 32, lambda: ints(1), False),
     "an atomic of 32 bits over one of 64": (
         E + "(unsigned long long* c) { if (threadIdx.x == 0) atomicAdd(c, 1ull);"
         " if (threadIdx.x == 32) atomicAdd((unsigned*)c + 1, 1u); }",
@@ -174,23 +170,23 @@ CASES: dict[str, tuple[str, int, int, Callable[[], list[Any]], bool]] = {
         1, 64, lambda: [np.zeros(2, np.uint64)], False),
     "an atomic and a plain read": (
         E + "(int* c, int* o) { if (blockIdx.x == 0) atomicAdd(c, 1); else o[threadIdx.x] = *c; }",
-        2, 32, lambda: [ints(1), ints(32)], True),
+        2, 32, lambda: ints(1, 32), True),
     "one block reads what another wrote": (
         E + "(int* c, int* o) { if (blockIdx.x == 0) c[threadIdx.x] = 1;"
-        " else o[threadIdx.x] = c[threadIdx.x]; }", 2, 32, lambda: [ints(32), ints(32)], True),
+        " else o[threadIdx.x] = c[threadIdx.x]; }", 2, 32, lambda: ints(32, 32), True),
     "the last block, as NVIDIA's sample has it": (
         LAST.format(FENCE, "((volatile int*)p)"), 4, 32, summed, False),
     "the last block, no fence": (LAST.format("", "p"), 4, 32, summed, True),
-    "a lock with fences": (LOCK.format(FENCE, FENCE), 8, 32, lambda: [ints(1)], False),
-    "a lock without fences": (LOCK.format("", ""), 8, 32, lambda: [ints(1)], True),
-    "a lock, a fence where it is taken": (LOCK.format(FENCE, ""), 8, 32, lambda: [ints(1)], True),
-    "a lock, a fence where it is let go": (LOCK.format("", FENCE), 8, 32, lambda: [ints(1)], True),
+    "a lock with fences": (LOCK.format(FENCE, FENCE), 8, 32, lambda: ints(1), False),
+    "a lock without fences": (LOCK.format("", ""), 8, 32, lambda: ints(1), True),
+    "a lock, a fence where it is taken": (LOCK.format(FENCE, ""), 8, 32, lambda: ints(1), True),
+    "a lock, a fence where it is let go": (LOCK.format("", FENCE), 8, 32, lambda: ints(1), True),
     "handed on by way of a third block": (
-        CHAIN.format(WAIT, FENCE), 3, 32, lambda: [*three(), ints(1)], False),
+        CHAIN.format(WAIT, FENCE), 3, 32, lambda: [*three(), *ints(1)], False),
     "a third block that does not wait": (
-        CHAIN.format("", FENCE), 3, 32, lambda: [*three(), ints(1)], True),
+        CHAIN.format("", FENCE), 3, 32, lambda: [*three(), *ints(1)], True),
     "a third block without a fence": (
-        CHAIN.format(WAIT, ""), 3, 32, lambda: [*three(), ints(1)], True),
+        CHAIN.format(WAIT, ""), 3, 32, lambda: [*three(), *ints(1)], True),
     "release and acquire": (REF.format("device", "release", "acquire"), 2, 32, three, False),
     "relaxed on both sides": (REF.format("device", "relaxed", "relaxed"), 2, 32, three, True),
     "release, no acquire": (REF.format("device", "release", "relaxed"), 2, 32, three, True),
@@ -199,29 +195,29 @@ CASES: dict[str, tuple[str, int, int, Callable[[], list[Any]], bool]] = {
         REF.format("block", "release", "acquire"), 2, 32, three, True),
     "a shuffle orders nothing": (
         E + "(int* o) { __shared__ int s[32]; s[threadIdx.x] = 1; __shfl_sync(~0u, 1, 0);"
-        " o[threadIdx.x] = s[31 - threadIdx.x]; }", 1, 32, lambda: [ints(32)], True),
+        " o[threadIdx.x] = s[31 - threadIdx.x]; }", 1, 32, lambda: ints(32), True),
     "a named barrier, one side arrives": (
         E + '(int* o) { __shared__ int s[32]; if (threadIdx.x < 32) { s[threadIdx.x] = threadIdx.x;'
         ' asm volatile("bar.arrive 1, 64;" ::: "memory"); } else {'
         ' asm volatile("bar.sync 1, 64;" ::: "memory"); o[threadIdx.x] = s[63 - threadIdx.x]; } }',
-        1, 64, lambda: [ints(64)], False),
+        1, 64, lambda: ints(64), False),
     "a named barrier in two places": (
         E + '(int* o) { __shared__ int s[32]; if (threadIdx.x < 32) { s[threadIdx.x] = threadIdx.x;'
         ' asm volatile("bar.sync 1, 64;" ::: "memory"); } else {'
         ' asm volatile("bar.sync 1, 64;" ::: "memory"); o[threadIdx.x] = s[63 - threadIdx.x]; } }',
-        1, 64, lambda: [ints(64)], False),
+        1, 64, lambda: ints(64), False),
     "blocks at different barriers": (
         E + "(int* o) { __shared__ int s[64]; s[threadIdx.x] = threadIdx.x; if (blockIdx.x & 1) {"
         " __syncthreads(); o[blockIdx.x * 64 + threadIdx.x] = s[63 - threadIdx.x]; } else {"
         " __syncthreads(); o[blockIdx.x * 64 + threadIdx.x] = s[threadIdx.x ^ 1]; } }",
-        2, 64, lambda: [ints(128)], False),
+        2, 64, lambda: ints(128), False),
     "a block that returns early": (
         E + "(int* o) { __shared__ int s[64]; if (blockIdx.x == 1) return;"
         " s[threadIdx.x] = threadIdx.x; __syncthreads();"
         " o[blockIdx.x * 64 + threadIdx.x] = s[63 - threadIdx.x]; }",
-        3, 64, lambda: [ints(192)], False),
+        3, 64, lambda: ints(192), False),
     "blocks of different trip counts": (
         E + "(int* o) { __shared__ int s[64]; for (int i = 0; i <= blockIdx.x; i++) {"
         " s[threadIdx.x] = i; __syncthreads(); o[blockIdx.x * 64 + threadIdx.x] ="
-        " s[63 - threadIdx.x]; __syncthreads(); } }", 3, 64, lambda: [ints(192)], False),
+        " s[63 - threadIdx.x]; __syncthreads(); } }", 3, 64, lambda: ints(192), False),
 }  # fmt: skip

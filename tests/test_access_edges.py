@@ -6,16 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from launches import entry
 
 import simulator
-from kernels import Kernel
 
 HEAD = """\
-.version 8.0
-.target sm_90
-.address_size 64
-.visible .entry k(.param .u64 a, .param .u64 b, .param .u64 out) {
-.reg .pred %p, %q; .reg .b16 %h<8>; .reg .b32 %r<8>; .reg .b64 %d<16>;
 .shared .align 16 .b8 s[256];
 ld.param.u64 %d0, [a]; ld.param.u64 %d1, [b]; ld.param.u64 %d2, [out];
 mov.u32 %r0, %tid.x; mul.wide.u32 %d3, %r0, 4; add.u64 %d4, %d2, %d3;
@@ -23,7 +18,7 @@ mov.u32 %r0, %tid.x; mul.wide.u32 %d3, %r0, 4; add.u64 %d4, %d2, %d3;
 
 
 def launched(body: str, threads: int, arrays: list[Any], **more: Any) -> simulator.Run:
-    kernel = Kernel.from_ptx(f"{HEAD}{body}\nret;\n}}\n")
+    kernel = entry(HEAD + body, ".param .u64 a, .param .u64 b, .param .u64 out")
     return simulator.launch(kernel, 1, threads, arrays, **more)
 
 

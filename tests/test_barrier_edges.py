@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from launches import SCHEDULES, entry
 
 import simulator
-from kernels import Kernel
 
-SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1)
 HEAD = """\
-.version 8.0
-.target sm_90
-.address_size 64
-.visible .entry k(.param .u64 out, .param .u32 n) {
-.reg .pred %p, %q, %w<3>; .reg .b32 %r<8>; .reg .b64 %d<8>;
 .shared .align 4 .u32 s[96];
 ld.param.u64 %d0, [out]; ld.param.u32 %r1, [n];
 mov.u32 %r0, %tid.x; mul.wide.u32 %d1, %r0, 4; add.u64 %d2, %d0, %d1;
@@ -26,9 +20,8 @@ setp.eq.u32 %w0, %r2, 0; setp.eq.u32 %w1, %r2, 1; setp.eq.u32 %w2, %r2, 2;
 def launched(
     body: str, threads: int, n: int = 0, schedule: str | int = "lockstep", blocks: int = 1
 ) -> tuple[list[int], simulator.Run]:
-    kernel = Kernel.from_ptx(f"{HEAD}{body}\nret;\n}}\n")
     out = np.zeros(threads, np.uint32)
-    run = simulator.launch(kernel, blocks, threads, [out, n], schedule=schedule)
+    run = simulator.launch(entry(HEAD + body), blocks, threads, [out, n], schedule=schedule)
     return out.tolist(), run
 
 

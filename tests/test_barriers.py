@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from barrier_programs import HEAD, Programs
+from launches import BUILDS, DEFECTS, SCHEDULES, compiled
 
 import simulator
 from kernels import Kernel
-
-DEFECTS = Path(__file__).parent / "defects"
-SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1, 2)
-BUILDS = ("device", "source")
-
-
-@functools.cache
-def compiled(source: str, entry: str, build: str) -> Kernel:
-    return Kernel.from_cuda(source, entry, build=build)
 
 
 def control(run: simulator.Run) -> list[simulator.Hazard]:

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from launches import entry
 
 import simulator
-from kernels import Kernel
 
 HEAD = """\
-.version 8.0
-.target sm_90
-.address_size 64
-.visible .entry k(.param .u64 a) {
-.reg .pred %p, %q; .reg .b32 %r<8>; .reg .b64 %d<8>;
 .local .align 16 .b8 own[256];
-ld.param.u64 %d0, [a];
-mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, 0;
+ld.param.u64 %d0, [a]; mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, 0;
 """
 
 
 def launched(body: str, grid: int, block: int, schedule: str | int = "lockstep") -> simulator.Run:
-    kernel = Kernel.from_ptx(f"{HEAD}{body}\nret;\n}}\n")
+    kernel = entry(HEAD + body, ".param .u64 a")
     return simulator.launch(kernel, grid, block, [np.zeros(4, np.int32)], schedule=schedule)
 
 

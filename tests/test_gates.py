@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from launches import BUILDS, DEFECTS, SCHEDULES, compiled
 
 import simulator
-from kernels import Kernel
-
-DEFECTS = Path(__file__).parent / "defects"
-SCHEDULES = ("lockstep", "warps", "reverse", 1, 3)
-BUILDS = ("device", "source")
 
 COLLECTIVES = {
     "shfl": "v += __shfl_sync(MASK, v, 0);",
@@ -36,11 +29,6 @@ LEAVERS = {
     "nested": "if (t % 2) { if (t % 3) return; out[n + i] += 1; }",
     "late": "if (t % 32 < 8) out[n + i] += 1; else if (t % 32 > 20) { out[n + i] = 2; return; }",
 }
-
-
-@functools.cache
-def compiled(source: str, entry: str, build: str) -> Kernel:
-    return Kernel.from_cuda(source, entry, build=build)
 
 
 def kinds(run: simulator.Run) -> list[tuple[str, str, tuple[int, ...]]]:

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from launches import SCHEDULES, entry
 
 import simulator
-from kernels import Kernel
 from kernels.errors import PtxError
 
-SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1)
-TOP = ".version 8.0\n.target sm_90\n.address_size 64\n"
-DECLARED = ".reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %d<8>;\n"
 HEAD = (
-    ".visible .entry k(.param .u64 out, .param .u32 n) {\n"
-    + DECLARED
-    + ".shared .align 4 .u32 s[32];\n"
-    "ld.param.u64 %d0, [out]; ld.param.u32 %r1, [n];\n"
+    ".shared .align 4 .u32 s[32];\nld.param.u64 %d0, [out]; ld.param.u32 %r1, [n];\n"
     "mov.u32 %r0, %tid.x; mul.wide.u32 %d1, %r0, 4; add.u64 %d2, %d0, %d1;\n"
     "setp.lt.u32 %p1, %r0, %r1;\n"
 )
@@ -26,9 +20,8 @@ def launched(
     body: str, n: int = 0, functions: str = "", schedule: str | int = "lockstep"
 ) -> list[int]:
     """What 32 threads write."""
-    kernel = Kernel.from_ptx(f"{TOP}{functions}{HEAD}{body}}}\n")
     out = np.zeros(32, np.uint32)
-    run = simulator.launch(kernel, 1, 32, [out, n], schedule=schedule)
+    run = simulator.launch(entry(HEAD + body, before=functions), 1, 32, [out, n], schedule=schedule)
     assert run.hazards == []
     return out.tolist()
 
@@ -75,9 +68,9 @@ def test_a_loaded_value_is_followed_to_the_branch_that_it_decides(way: str, load
     """Through the condition code, too; what is computed from the thread's number steers nothing."""
     body = WAYS[way].replace("%r0", "%r6")
     given = "ld.global.u32 %r6, [%d2];" if loaded else "mov.u32 %r6, %r0;"
-    kernel = Kernel.from_ptx(
-        f"{TOP}{HEAD}{given}\n{body}\nsetp.eq.u32 %p2, %r3, 100;\n@%p2 bra A;\n"
-        "st.global.u32 [%d2], 5; A: ret; }\n"
+    kernel = entry(
+        f"{HEAD}{given}\n{body}\nsetp.eq.u32 %p2, %r3, 100;\n@%p2 bra A;\n"
+        "st.global.u32 [%d2], 5; A:"
     )
     run = simulator.launch(kernel, 1, 32, [np.zeros(32, np.uint32), 0])
     assert (run.data_dependence is not None) == (loaded and way != "no way")
@@ -207,14 +200,14 @@ def test_a_flag_is_waited_for_through_a_reducing_barrier(
 ) -> None:
     """One thread looks, and all go round until it has seen the flag; or they do not wait."""
     again = "@!%p2 bra AGAIN;" if waits else ""
-    kernel = Kernel.from_ptx(
-        f"{TOP}{HEAD}mov.u32 %r2, %ctaid.x; setp.eq.u32 %p0, %r2, 0; @%p0 bra SET;\n"
+    kernel = entry(
+        f"{HEAD}mov.u32 %r2, %ctaid.x; setp.eq.u32 %p0, %r2, 0; @%p0 bra SET;\n"
         "setp.ne.u32 %p3, %r0, 0; mov.u32 %r3, 0;\n"
         "AGAIN: @%p3 bra MEET; ld.acquire.gpu.global.u32 %r3, [%d0+128];\n"
         f"MEET: setp.eq.u32 %p1, %r3, 1; {barrier}.red.or.pred %p2, 0, %p1; {again}\n"
         "ld.global.u32 %r4, [%d2]; add.u32 %r4, %r4, 1; st.global.u32 [%d2+256], %r4; ret;\n"
         "SET: st.global.u32 [%d2], %r0; bar.sync 0; setp.ne.u32 %p3, %r0, 0;\n"
-        "@%p3 bra END; st.release.gpu.global.u32 [%d0+128], 1; END: ret; }\n"
+        "@%p3 bra END; st.release.gpu.global.u32 [%d0+128], 1; END:"
     )
     out = np.zeros(96, np.uint32)
     run = simulator.launch(kernel, 2, 32, [out, 0], schedule=schedule)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from launches import entry
 
 import simulator
 from kernels import Kernel
 
 HEAD = """\
-.version 8.0
-.target sm_90
-.address_size 64
-.visible .entry k(.param .u64 out, .param .u32 n) {
-.reg .pred %p, %q; .reg .b32 %r<8>; .reg .b64 %d<8>;
 .shared .align 8 .b8 s[128];
 ld.param.u64 %d0, [out]; ld.param.u32 %r1, [n];
 mov.u32 %r0, %tid.x; mul.wide.u32 %d1, %r0, 4; add.u64 %d2, %d0, %d1;
@@ -23,7 +19,7 @@ setp.lt.u32 %p, %r0, %r1;
 
 
 def kernel(body: str) -> Kernel:
-    return Kernel.from_ptx(f"{HEAD}{body}\nst.global.u32 [%d2], %r2;\nret;\n}}\n")
+    return entry(f"{HEAD}{body}\nst.global.u32 [%d2], %r2;")
 
 
 @pytest.mark.parametrize("guard", ["", "@!%q "])

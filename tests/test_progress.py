@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-import functools
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
+from launches import BUILDS, DEFECTS, SCHEDULES, compiled, ints
 from waiting_programs import HEAD, Program
 
 import simulator
-from kernels import Kernel
-
-DEFECTS = Path(__file__).parent / "defects"
-SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 0, 1)
-BUILDS = ("device", "source")
-
-
-@functools.cache
-def compiled(source: str, entry: str, build: str) -> Kernel:
-    return Kernel.from_cuda(source, entry, build=build)
 
 
 def stopped(run: simulator.Run) -> list[tuple[str, str, tuple[int, ...]]]:
     """What was said of threads that do not come to their end."""
     kinds = ("deadlock", "livelock", "barrier-divergence", "bad-mask")
     return [(h.kind, h.severity, h.lines) for h in run.hazards if h.kind in kinds]
-
-
-def ints(*sizes: int) -> list[Any]:
-    return [np.zeros(size, np.int32) for size in sizes]
 
 
 # -- the defects ------------------------------------------------------------------------

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import sys
 from typing import Any
 
-import numpy as np
 import pytest
+from launches import SCHEDULES, compiled, ints
 
 import simulator
 from kernels import Kernel
 from simulator import Hazard
 from simulator.races import intervals
 
-SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1)
-
-
-@functools.cache
-def cuda(source: str) -> Kernel:
-    return Kernel.from_cuda(f'extern "C" __global__ void k{source}', "k")
-
-
-def ints(count: int) -> Any:
-    return np.zeros(count, np.int32)
-
 
 def races(source: str, grid: int, block: int, *sizes: int, schedule: Any) -> list[Hazard]:
-    args = [ints(size) for size in sizes]
-    run = simulator.launch(cuda(source), grid, block, args, schedule=schedule)
+    run = simulator.launch(compiled(source), grid, block, ints(*sizes), schedule=schedule)
     return [h for h in run.hazards if h.kind.endswith("-race")]
 
 
@@ -100,7 +87,7 @@ def test_what_is_written_too_late_is_a_race_whoever_has_left(
         "(int* o) { __shared__ int s[64]; if (blockIdx.x) return; __syncthreads();"
         " o[threadIdx.x] = s[63 - threadIdx.x]; s[threadIdx.x] = threadIdx.x; }"
     )
-    run = simulator.launch(cuda(source), blocks, 64, [ints(64)], schedule=schedule)
+    run = simulator.launch(compiled(source), blocks, 64, ints(64), schedule=schedule)
     assert {(h.kind, h.count) for h in run.hazards} == {("war-race", 32)}
 
 
@@ -258,8 +245,8 @@ def test_tiles_are_judged_once_not_in_every_round() -> None:
         " __syncthreads(); } o[t] = sum; }"
     )
     for rounds in (5, 100):  # first, so that it is compiled
-        args = [ints(64), ints(64), rounds]
-        work = {checks: calls(cuda(source), args, checks) for checks in ("none", "all")}
+        args = [*ints(64, 64), rounds]
+        work = {checks: calls(compiled(source), args, checks) for checks in ("none", "all")}
     assert work["all"] < 1.7 * work["none"]
 
 
@@ -277,9 +264,9 @@ def test_arrays_that_are_only_read_need_no_second_run() -> None:
     names = [f"a{i}" for i in range(8)]
     parameters = ", ".join(f"const int* {name}" for name in names)
     terms = " + ".join(f"{name}[threadIdx.x]" for name in names)
-    kernel = cuda(f"({parameters}, int* o) {{ o[threadIdx.x] = {terms}; }}")
+    kernel = compiled(f"({parameters}, int* o) {{ o[threadIdx.x] = {terms}; }}")
     for _ in range(2):
-        args = [ints(64) for _ in range(9)]
+        args = ints(*[64] * 9)
         work = {checks: calls(kernel, args, checks) for checks in ("none", "all")}
     assert work["all"] < 1.7 * work["none"]
 

@@ -6,35 +6,23 @@ not, is said by its name.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from race_programs import CASES, E, ints
+from launches import BUILDS, DEFECTS, SCHEDULES, compiled, entry, ints
+from race_programs import CASES
 
 import simulator
-from kernels import Kernel
 from simulator import Hazard
-
-DEFECTS = Path(__file__).parent / "defects"
-SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1)
-BUILDS = ("device", "source")
-
-
-@functools.cache
-def compiled(source: str, entry: str, build: str) -> Kernel:
-    path = DEFECTS / source
-    return Kernel.from_cuda(path if source.endswith(".cu") else source, entry, build=build)
 
 
 def races(
     source: str, entry: str, build: str, grid: int, block: int, args: Sequence[Any], schedule: Any
 ) -> list[Hazard]:
-    kernel = compiled(source, entry, build)
+    kernel = compiled(DEFECTS / source if source.endswith(".cu") else source, entry, build)
     run = simulator.launch(kernel, grid, block, args, schedule=schedule, step_limit=200_000)
     return [h for h in run.hazards if h.kind.endswith("-race")]
 
@@ -61,42 +49,42 @@ class Row:
 
 
 def bins() -> list[Any]:
-    return [(np.arange(32) % 4).astype(np.int32), ints(4)]
+    return [(np.arange(32) % 4).astype(np.int32), *ints(4)]
 
 
 TABLE = (
     Row("check/pairs.cu", "two_threads", 1, 2, lambda: [np.zeros(1, np.int64)],
         {("waw", "error", (1, 1), 1, 1)}, "lanes of one instruction"),
-    Row("check/pairs.cu", "sixty_four", 1, 64, lambda: [ints(1)],
+    Row("check/pairs.cu", "sixty_four", 1, 64, lambda: ints(1),
         {("waw", "error", (2, 2), 1024, 1), ("waw", "error", (2, 2), 992, 1)}),
-    Row("check/pairs.cu", "sixty_four", 2, 32, lambda: [ints(1)],
+    Row("check/pairs.cu", "sixty_four", 2, 32, lambda: ints(1),
         {("waw", "error", (2, 2), 1024, 1), ("waw", "error", (2, 2), 992, 1)}),
     Row("check/one_warp_lost_update.cu", "count", 1, 32, bins,
         {("war", "warning", (1, 1), 112, 4), ("waw", "error", (1, 1), 112, 4)},
         "an update is lost"),
-    Row("check/one_warp_lost_update.cu", "last", 1, 32, lambda: [ints(1)],
+    Row("check/one_warp_lost_update.cu", "last", 1, 32, lambda: ints(1),
         {("waw", "error", (2, 2), 496, 1)}, "lanes of one instruction"),
-    Row("check/schedule_value.cu", "k", 1, 64, lambda: [ints(1)],
+    Row("check/schedule_value.cu", "k", 1, 64, lambda: ints(1),
         {("waw", "warning", (2, 2), 1024, 1), ("waw", "warning", (2, 2), 992, 1),
          ("war", "error", (4, 5), 1024, 1), ("war", "warning", (4, 5), 992, 1),
          ("waw", "error", (5, 5), 1024, 1), ("waw", "error", (5, 5), 992, 1)}),
-    Row("order/scoped_atomic.cu", "k", 2, 1, lambda: [ints(1)],
+    Row("order/scoped_atomic.cu", "k", 2, 1, lambda: ints(1),
         {("waw", "error", (2, 2), 1, 1)}, "block scope"),
-    Row("order/scoped_atomic.cu", "add", 4, 32, lambda: [ints(1)],
+    Row("order/scoped_atomic.cu", "add", 4, 32, lambda: ints(1),
         {("waw", "error", (3, 3), 6144, 1)}, "block scope"),
-    Row("order/volatile_race.cu", "k", 4, 32, lambda: [ints(1)],
+    Row("order/volatile_race.cu", "k", 4, 32, lambda: ints(1),
         {("waw", "warning", (2, 2), 1984, 1), ("waw", "warning", (2, 2), 6144, 1)}),
-    Row("order/volatile_race.cu", "mp", 2, 1, lambda: [ints(1), ints(1), ints(1)],
+    Row("order/volatile_race.cu", "mp", 2, 1, lambda: ints(1, 1, 1),
         {("raw", "warning", (4, 4), 1, 1)}, "volatile neither"),
-    Row("order/volatile_race.cu", "inc", 1, 128, lambda: [ints(1)],
+    Row("order/volatile_race.cu", "inc", 1, 128, lambda: ints(1),
         {("war", "warning", (6, 6), 1984, 1), ("war", "warning", (6, 6), 6144, 1),
          ("waw", "warning", (6, 6), 1984, 1), ("waw", "warning", (6, 6), 6144, 1)}),
     Row("order/volatile_race.cu", "tree", 1, 128, lambda: [np.zeros(1, np.float32)],
         {("raw", "error", (9, 10), 96, 96), ("raw", "warning", (9, 10), 31, 31)}),
-    Row("order/stf.cu", "k", 2, 1, lambda: [ints(1)], {("waw", "error", (4, 5), 1, 1)}),
+    Row("order/stf.cu", "k", 2, 1, lambda: ints(1), {("waw", "error", (4, 5), 1, 1)}),
     Row("order/barred_false.cu", "k", 2, 64,
-        lambda: [np.array([0, 70, 0, 3, 40, 0, 0, 1], np.int32), ints(8), 8], set()),
-    Row("random/race_memory.cu", "k", 2, 64, lambda: [ints(1), ints(128)],
+        lambda: [np.array([0, 70, 0, 3, 40, 0, 0, 1], np.int32), *ints(8), 8], set()),
+    Row("random/race_memory.cu", "k", 2, 64, lambda: ints(1, 128),
         {("war", "error", (2, 2), 4096, 1), ("waw", "error", (2, 2), 4096, 1),
          ("war", "error", (2, 2), 2048, 1), ("waw", "error", (2, 2), 2048, 1),
          ("war", "warning", (2, 2), 1984, 1), ("waw", "error", (2, 2), 1984, 1)}),
@@ -117,10 +105,10 @@ def test_one_verdict_under_every_schedule(row: Row, build: str) -> None:
         assert not row.note or any(row.note in n for h in hazards for n in h.notes), schedule
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("schedule", ["lockstep", "warps"])
 def test_everybody_adds_to_one_word(schedule: str | int) -> None:
     """65,536 threads: the pairs are far too many to list, and are counted all the same."""
-    args = [ints(1), ints(65536)]
+    args = ints(1, 65536)
     hazards = races("random/race_memory.cu", "k", "device", 256, 256, args, schedule)
     everyone = 65536 * 65535 // 2
     counts = {kind: sum(h.count for h in hazards if h.kind == kind) for kind in
@@ -144,34 +132,34 @@ def test_programs_whose_truth_is_known(name: str, build: str) -> None:
 
 
 def test_an_atomic_that_changes_nothing_is_a_read() -> None:
-    source = E + (
+    source = (
         "(int* c, int* o) { if (blockIdx.x) o[threadIdx.x] = *c;"
         " else o[threadIdx.x + 32] = atomicAdd(c, VALUE); }"
     )
     for value, severity in (("0", "warning"), ("1", "error")):
         for build in BUILDS:
             text = source.replace("VALUE", value)
-            found = races(text, "k", build, 2, 32, [ints(1), ints(64)], "lockstep")
+            found = races(text, "k", build, 2, 32, ints(1, 64), "lockstep")
             assert {h.severity for h in found} == {severity}, build
 
 
 @pytest.mark.parametrize("build", BUILDS)
 def test_a_volatile_flag_that_is_only_polled(build: str) -> None:
     """No hazard at all; in shared memory neither."""
-    text = E + (
+    text = (
         "(volatile int* f, int* o) { if (blockIdx.x == 0) f[0] = 1;"
         " else { while (f[0] == 0); o[0] = 1; } }"
     )
-    assert races(text, "k", build, 2, 1, [ints(1), ints(1)], "lockstep") == []
-    text = E + (
+    assert races(text, "k", build, 2, 1, ints(1, 1), "lockstep") == []
+    text = (
         "(int* o) { __shared__ volatile int f; if (threadIdx.x == 0) f = 0; __syncthreads();"
         " if (threadIdx.x == 0) f = 1; if (threadIdx.x == 32) { while (f == 0); o[0] = 1; } }"
     )
-    assert races(text, "k", build, 1, 64, [ints(1)], "lockstep") == []
+    assert races(text, "k", build, 1, 64, ints(1), "lockstep") == []
 
 
 def hazards_of(text: str, schedule: str | int) -> set[tuple[str, int]]:
-    run = simulator.launch(compiled(text, "k", "device"), 1, 64, [ints(64)], schedule=schedule)
+    run = simulator.launch(compiled(text, "k", "device"), 1, 64, ints(64), schedule=schedule)
     return {(h.kind, h.count) for h in run.hazards}
 
 
@@ -179,10 +167,74 @@ def hazards_of(text: str, schedule: str | int) -> set[tuple[str, int]]:
 def test_what_is_written_too_late_is_a_race_and_what_never_is_not_initialised(
     schedule: str | int,
 ) -> None:
-    text = E + (
+    text = (
         "(int* o) { __shared__ int s[64]; WRITE o[threadIdx.x] = s[63 - threadIdx.x];"
         " __syncthreads(); s[threadIdx.x] = 1; __syncthreads(); o[threadIdx.x] += s[threadIdx.x]; }"
     )
     late = text.replace("WRITE", "s[threadIdx.x] = 2;")
     assert hazards_of(late, schedule) == {("raw-race", 32)}
     assert hazards_of(text.replace("WRITE", ""), schedule) == {("uninitialised", 64)}
+
+
+# -- pairs that are more than can be listed ---------------------------------------------------
+
+SHARED = """\
+.shared .align 4 .b8 s[4];
+mov.u32 %r0, %tid.x; setp.lt.u32 %p, %r0, 512;
+"""
+
+
+def writers(run: simulator.Run) -> dict[str, tuple[int, bool]]:
+    """By distance: pairs of threads that write the same word, and whether there may be more."""
+    found = {}
+    for hazard in run.hazards:
+        assert hazard.kind == "waw-race"
+        distance = next(d for d in ("lane", "warp", "block") if f"another {d}" in hazard.message)
+        found[distance] = hazard.count, hazard.notes[0].startswith("at least")
+    return found
+
+
+def pairs_of(threads: int) -> dict[str, int]:
+    """Of a block all of whose threads race with each other."""
+    lanes = threads // 32 * (32 * 31 // 2)
+    return {"lane": lanes, "warp": threads * (threads - 1) // 2 - lanes}
+
+
+def test_pairs_that_are_too_many_to_list_are_counted_where_nothing_orders_any() -> None:
+    kernel = entry(SHARED + "st.shared.u32 [s], %r0;", "")
+    found = writers(simulator.launch(kernel, 3, 1024, []))
+    assert found == {distance: (3 * n, False) for distance, n in pairs_of(1024).items()}
+
+
+@pytest.mark.parametrize("space", ["shared", "global"])
+def test_a_barrier_takes_some_of_the_pairs_away(space: str) -> None:
+    """Those that are left are too many to list: what is said holds, and says "at least"."""
+    if space == "shared":
+        body = "@%p st.shared.u32 [s], %r0; bar.sync 0; @!%p st.shared.u32 [s], %r0;"
+        kernel = entry(SHARED + body, "")
+    else:
+        kernel = compiled(
+            "(int* o) { int t = threadIdx.x; if (t < 512) o[blockIdx.x] = t;"
+            " __syncthreads(); if (t >= 512) o[blockIdx.x] = t; }"
+        )
+    args = ints(5) if space == "global" else []
+    found = writers(simulator.launch(kernel, 5, 1024, args))
+    true = {distance: 10 * n for distance, n in pairs_of(512).items()}
+    assert found["lane"] == (true["lane"], False)
+    count, more = found["warp"]
+    assert more
+    assert 1 << 20 <= count <= true["warp"]
+
+
+def test_a_flag_takes_some_of_the_pairs_away() -> None:
+    """One thread of the second block waits for the first block; the third waits for nobody."""
+    source = (
+        "(volatile int* f, int* o) { int i = blockIdx.x * blockDim.x + threadIdx.x;"
+        " if (blockIdx.x == 1) { if (threadIdx.x) return; while (f[0] == 0); __threadfence(); }"
+        " o[0] = i; if (blockIdx.x == 0) { __threadfence(); __syncthreads();"
+        " if (threadIdx.x == 0) f[0] = 1; } }"
+    )
+    found = writers(simulator.launch(compiled(source), 3, 1024, ints(1, 1)))
+    count, more = found["block"]
+    assert more
+    assert 1 << 20 <= count <= (1024 + 1) * 1024

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_live_values import SCHEDULES, launched
+from launches import BUILDS, SCHEDULES, compiled
+from test_live_values import launched
 
 import simulator
-from kernels import Kernel
 from kernels.errors import PtxError
 
 
@@ -45,7 +45,7 @@ def test_a_name_is_declared_once_in_a_scope(body: str) -> None:
         launched(body)
 
 
-@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize("build", BUILDS)
 def test_inline_assembly_that_waits(build: str) -> None:
     """A loop with its way out in front of the label, in a function that is used twice."""
     source = """
@@ -58,6 +58,6 @@ __device__ int count(int n) {
 __global__ void k(int* out, int n) { out[threadIdx.x] = 100 * count(threadIdx.x % 3) + count(n); }
 """
     out = np.zeros(32, np.int32)
-    run = simulator.launch(Kernel.from_cuda(source, "k", build=build), 1, 32, [out, 5])
+    run = simulator.launch(compiled(source, "k", build), 1, 32, [out, 5])
     assert run.hazards == []
     assert out.tolist() == [100 * (t % 3) + 5 for t in range(32)]

@@ -1,0 +1,39 @@
+"""Kernels of the tests, compiled once, and the schedules and builds that they run in."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels import Kernel
+
+DEFECTS = Path(__file__).parent / "defects"
+SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1)
+BUILDS = ("device", "source")
+HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
+REGISTERS = (
+    ".reg .pred %p, %q, %p<4>, %w<3>; .reg .b16 %h<8>; .reg .b32 %r<16>; .reg .b64 %d<16>;"
+    " .reg .f64 %fd<12>;\n"
+)
+
+
+@functools.cache
+def compiled(source: str | Path, entry: str = "k", build: str = "device") -> Kernel:
+    """A kernel of CUDA C++: a file, or a text that may begin at the parameters of ``k``."""
+    if isinstance(source, str) and source.startswith("("):
+        source = f'extern "C" __global__ void k{source}'
+    return Kernel.from_cuda(source, entry, build=build)
+
+
+def entry(body: str, params: str = ".param .u64 out, .param .u32 n", before: str = "") -> Kernel:
+    """An entry ``k`` of PTX around some lines, with registers of every kind."""
+    return Kernel.from_ptx(
+        f"{HEADER}{before}\n.visible .entry k({params}) {{\n{REGISTERS}{body}\nret;\n}}\n", "k"
+    )
+
+
+def ints(*sizes: int) -> list[Any]:
+    return [np.zeros(size, np.int32) for size in sizes]
