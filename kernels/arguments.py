@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel, Param
-from kernels.element_types import element_types, misfit
+from kernels.element_types import element_types, is_structure, misfit
 
 from .errors import ArgumentWarning, LaunchError
 from .ptx.types import DTYPES
@@ -119,6 +119,7 @@ class Arguments:
         labels: What to call each array in reports.
         values: For each parameter the index of its array, or its bytes.
         warnings: What is likely a mistake, and can be run all the same.
+        structures: Arrays that hold structures, by the kernel, and whose dtypes do not say which.
     """
 
     params: tuple[Param, ...]
@@ -126,6 +127,7 @@ class Arguments:
     labels: list[str] = field(default_factory=list)
     values: list[int | bytes] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    structures: set[int] = field(default_factory=set)
 
     def warn(self) -> None:
         """Tell the caller of ``launch`` what is likely a mistake."""
@@ -175,9 +177,12 @@ def convert(kernel: Kernel, args: Sequence[Any], names: Sequence[str] = ()) -> A
         pointer = isinstance(arg, np.ndarray)
         if pointer and (wrong := misfit(elements[i], arg.dtype)):
             made.warnings.append(f"{label}: {wrong}; its bytes are taken as they are")
-        made.values.append(
-            _pointer(made, param, arg, label) if pointer else scalar_bytes(param, arg, label)
-        )
+        if not pointer:
+            made.values.append(scalar_bytes(param, arg, label))
+            continue
+        made.values.append(number := _pointer(made, param, arg, label))
+        if is_structure(elements[i]) and arg.dtype.names is None:
+            made.structures.add(number)
     return made
 
 

@@ -75,6 +75,12 @@ def _plain(kind: str, named: Mapping[str, str]) -> str:
     return _SPELLED.get(words, words) + "*" * stars
 
 
+def is_structure(element: str) -> bool:
+    """Whether what a pointer points to is no type of C++'s own: there may be padding in it."""
+    own = (*_SIZES, *_OTHER_VECTORS, "", "char", "void")
+    return element not in own and not _VECTOR.match(element)
+
+
 def misfit(element: str, dtype: Any) -> str:
     """What is wrong with an array for a pointer to ``element``; ``""`` if nothing is known to be.
 

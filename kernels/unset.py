@@ -9,13 +9,14 @@ _ANYTHING = 0xFF
 
 
 class Unset(np.ndarray[Any, Any]):
-    """A NumPy array that knows which of its elements nothing has written.
+    """A NumPy array that knows which of its bytes nothing has written.
 
-    Assigning to elements sets them; so does a kernel that writes them. Views and results of
+    Assigning to elements or fields sets them; so does a kernel that writes them. Results of
     arithmetic are arrays like any other.
 
     Attributes:
-        missing: Which elements are unset; ``None``: it is an array like any other.
+        missing: An array like it with ones in the bytes that are unset; ``None``: it is an
+            array like any other.
     """
 
     missing: Any = None
@@ -23,7 +24,13 @@ class Unset(np.ndarray[Any, Any]):
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(key, value)
         if self.missing is not None:
-            self.missing[key] = False
+            self.missing[key] = np.zeros((), self.missing[key].dtype)
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        if self.missing is not None and isinstance(found, Unset):
+            found.missing = self.missing[key]
+        return found
 
     def copy(self, order: Any = "C") -> Any:
         """A copy, of which the same elements are unset."""
@@ -42,19 +49,23 @@ def unset(shape: int | tuple[int, ...], dtype: Any = np.float32) -> Any:
     """
     kind = np.dtype(dtype)
     count = int(np.prod(shape))
-    raw = np.full(count * kind.itemsize, _ANYTHING, np.uint8)
+    raw, missing = np.full((2, count * kind.itemsize), _ANYTHING, np.uint8)
     array = raw.view(kind).reshape(shape).view(Unset)
-    array.missing = np.ones(array.shape, bool)
+    array.missing = missing.view(kind).reshape(shape)
     return array
 
 
 def missing_of(array: Any) -> Any:
-    """Which elements of an array are unset, in C order; ``None`` if all are set."""
+    """Which bytes of an array are unset, in C order; ``None`` if all are set."""
     missing = getattr(array, "missing", None)
-    return None if missing is None or not missing.any() else missing.reshape(-1)
+    if missing is None:
+        return None
+    flat = np.ascontiguousarray(missing).reshape(-1).view(np.uint8) != 0
+    return flat if flat.any() else None
 
 
 def still_unset(array: Any, missing: Any) -> None:
     """After a launch: which bytes of an array are unset still (``None``: it was no such array)."""
     if missing is not None and isinstance(array, Unset):
-        array.missing = missing.reshape(-1, array.itemsize).any(axis=1).reshape(array.shape)
+        raw = np.where(missing, np.uint8(_ANYTHING), np.uint8(0))
+        array.missing[...] = raw.view(array.dtype).reshape(array.shape)

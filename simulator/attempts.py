@@ -2,22 +2,30 @@
 
 Usually once. Again, from the start, where races need a table that costs too much to keep
 without a suspicion (``LookCloser``), where blocks turn out to wait for blocks of another batch
-(``BlocksWait``), and, with other content, where local memory is read that nothing wrote.
+(``BlocksWait``), and, following undefined bits, where memory is read that nothing wrote.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+import dataclasses
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from .analysis.perturbation import without_effect
+from kernels.ptx.module import Instruction
+
+from .compile.compiler import compile_shadowed
 from .events import Told
 from .execute.batches import BlocksWait, Progress, batches, run_batches
 from .execute.prepare import Prepared
 from .memory.spaces import Allocation
+from .memory.undefined import UndefinedMemory
 from .observe.observers import Observers
-from .observe.totals import InstructionCounter
 from .observe.trace import Trace
+from .observe.uses import UseFinder
 from .races.accesses import Closer, LookCloser
+
+_Users = list[Instruction]
+"""Instructions that use a value after it was kept in memory; none: they did at once."""
+_FOLLOWED = 16
+"""Runs that follow undefined bits, at most."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,7 @@ def run_until_seen(
         except BlocksWait:
             together = True
         else:
-            _drop_harmless_reads(launch, first, together)
+            _keep_used_reads(launch, first, together)
             return Seen(first, allocations)
 
 
@@ -67,26 +75,45 @@ def _shares(todo: list[range], parts: int) -> Iterator[list[range]]:
         yield todo[at : at + each]
 
 
-def _drop_harmless_reads(launch: Prepared, observers: Observers, together: bool) -> None:
-    """Of local memory that nothing wrote: does it matter what it holds?"""
-    reads = observers.findings.local_reads
+def _keep_used_reads(launch: Prepared, observers: Observers, together: bool) -> None:
+    """Of what nothing wrote: copying it is no fault, using it is one.
+
+    A compiler may copy a structure whole, padding and unset members included, or set a bit field
+    in a word that holds nothing yet. Such a read counts if the value steers a branch, an address
+    or a barrier, or reaches a result; that is found by a run which follows undefined bits.
+    """
+    reads = observers.findings.unset_reads()
     if not reads:
         return
+    kernel, arch = launch.kernel, launch.program.arch
+    shadowed = compile_shadowed(kernel.ptx, kernel.entry, arch)
+    launch = dataclasses.replace(launch, program=shadowed)
+    left = _FOLLOWED
 
-    def outcome(local_start: Mapping[int, int]) -> Any:
-        """What a user could see of the run: where threads went, what arrays hold."""
+    def uses(sites: list[int]) -> _Users | None:
+        """Who uses what some sites read."""
+        nonlocal left
+        left -= 1
         allocations = launch.allocations()
-        ran = InstructionCounter(len(launch.program.blocks), len(launch.program.arithmetic))
-        try:
-            run_batches(
-                launch, allocations, Told([ran]), batches(launch, together), together,
-                local_start=local_start,
-            )  # fmt: skip
-        except BlocksWait:  # which they did not before
-            return None
-        contents = [a.content().tobytes() for a in allocations.values() if a.writable]
-        return ran.threads, contents
+        layout = launch.program.layout
+        memory = UndefinedMemory(layout, allocations, launch.shared_bytes, sites)
+        finder = UseFinder(launch.program)
+        todo = batches(launch, together)
+        run_batches(launch, allocations, Told([finder]), todo, together, undefined=memory)
+        users = finder.uses(launch, memory)
+        return (users if memory.returned else []) if users else None
 
-    observers.findings.drop_local_reads(
-        without_effect(launch.program, reads, launch.granule, outcome)
-    )
+    def each(sites: list[int], users: _Users) -> dict[int, _Users]:
+        """Those of some sites whose values are used."""
+        if len(sites) == 1 or left < 2:
+            return dict.fromkeys(sites, users)
+        half = len(sites) // 2
+        found: dict[int, _Users] = {}
+        for some in (sites[:half], sites[half:]):
+            mine = uses(some)
+            if mine is not None:
+                found |= each(some, mine)
+        return found or dict.fromkeys(sites, users)
+
+    users = uses(reads)
+    observers.findings.keep_used({} if users is None else each(reads, users))

@@ -118,11 +118,11 @@ def test_a_guard_holds_for_every_way_to_write_a_register(ins: str, n: int) -> No
 @pytest.mark.parametrize("kind", ["u64", "v2.u32"])
 def test_every_word_of_a_wide_read_has_to_be_written(kind: str) -> None:
     """The word before it is, the one after it is not."""
-    into = "{%r2, %r3}" if kind[0] == "v" else "%d5"
+    into, upper = ("{%r2, %r3}", "") if kind[0] == "v" else ("%d5", "mov.b64 {%r2, %r3}, %d5;")
     body = (
         "setp.eq.u32 %q, %r0, 0;\n"
         "@%q st.shared.u32 [s+12], %r0; @%q st.shared.u32 [s+16], %r0;\n"
-        f"@%q ld.shared.{kind} {into}, [s+16]; mov.u32 %r2, 0;"
+        f"@%q ld.shared.{kind} {into}, [s+16]; {upper} mov.u32 %r2, %r3;"
     )
     run = simulator.launch(kernel(body), 1, 8, [np.zeros(8, np.uint32), 0])
     (hazard,) = run.hazards

@@ -54,35 +54,6 @@ def depends_on_data(program: Program, spaces: Spaces) -> Instruction | None:
     return None
 
 
-def steers(program: Program, start: Instruction) -> bool:
-    """Whether what an instruction writes decides on a branch, guard, barrier or address.
-
-    Followed through registers and calls alone, not through memory.
-    """
-    functions = {b.block.function.name: b.block.function for b in program.blocks}
-    tainted: set[tuple[str, str]] = set()
-    size = -1
-    while size != len(tainted):
-        size = len(tainted)
-        for function in functions.values():
-            for ins in function.body:
-                if ins is start:
-                    tainted |= {(function.name, name) for name in roles(ins).writes}
-                elif roles(ins).row.flow is Flow.CALL:
-                    called = functions.get(callee(ins))
-                    tainted |= set(_through_call(function, called, ins, tainted))
-                else:
-                    tainted |= set(
-                        _tainted_by(function, ins, {}, lambda site: set(), tainted, set())
-                    )
-    return any(
-        (function.name, name) in tainted
-        for function in functions.values()
-        for ins in function.body
-        for name in _steering(ins)
-    )
-
-
 def _tainted_by(
     function: Function, ins: Instruction, site_of: dict[int, Site], spaces: Spaces,
     tainted: set[tuple[str, str]], memories: set[str],

@@ -28,6 +28,7 @@ from .lower import RETURN, Lowering
 from .program import CompiledBlock, Program
 from .steps import Compute, Lowered, Register, Source, Step
 from .tracing import Tracing, loaded_data
+from .undefined import Shadowing
 
 _REGISTER_CARRIERS = {
     "pred": "pred", "f32": "f32", "f64": "f64",
@@ -63,11 +64,18 @@ def compile_traced(text: str, entry: str, arch: int = 0) -> Program:
     return Compiler(parse(text), entry, traced=True, arch=arch).program()
 
 
+@functools.lru_cache(maxsize=8)
+def compile_shadowed(text: str, entry: str, arch: int = 0) -> Program:
+    """As ``compile_ptx``, with blocks that know which bits are undefined."""
+    return Compiler(parse(text), entry, shadowed=True, arch=arch).program()
+
+
 class Compiler:
     """Compiles the functions that an entry reaches.
 
     Generated code that is ``checked`` checks what it writes (see ``CHECKED``); if ``traced``, it
-    tells a trace what it does. ``arch`` is the architecture's number; 0: the PTX's own target.
+    tells a trace what it does; if ``shadowed``, it knows which bits are undefined. ``arch`` is the
+    architecture's number; 0: the PTX's own target.
     """
 
     def __init__(
@@ -77,11 +85,12 @@ class Compiler:
         checked: bool = False,
         traced: bool = False,
         arch: int = 0,
+        shadowed: bool = False,
     ) -> None:
         if entry not in module.functions:
             raise PtxError(f"no body for the entry {entry!r} in this PTX")
         self.module = module
-        self.checked = checked
+        self.checked, self.shadowed = checked, shadowed
         self.functions = reachable(module, entry)
         self.layout = lay_out(module, self.functions)
         self.result = Program(module.functions[entry], module, self.layout)
@@ -114,6 +123,8 @@ class Compiler:
     def compiled(self, lowered: Lowered) -> CompiledBlock:
         """A block after the passes that number what they add."""
         result, number = self.result, lowered.block.number
+        if self.shadowed:
+            lowered = Shadowing(self, lowered, result.uses).lowered()
         numbers = lowered.numbers
         steps: Sequence[Step] = lowered.steps
         if result.watched is not None:
@@ -148,6 +159,14 @@ class Compiler:
         if key not in self.registers:
             type = self.declared(self.module.functions[owner], name)
             self.registers[key] = Register(len(self.registers), _REGISTER_CARRIERS[type])
+        return self.registers[key]
+
+    def shadow(self, register: Register) -> Register:
+        """The register that holds which bits of another one are undefined."""
+        key = ("", str(register.number))
+        if key not in self.registers:
+            carrier = {"f32": "s32", "f64": "s64"}.get(register.carrier, register.carrier)
+            self.registers[key] = Register(len(self.registers), carrier)
         return self.registers[key]
 
     def declared(self, home: Function, name: str) -> str:

@@ -127,6 +127,7 @@ class Program:
         params: Offset and type of the pieces of the kernel's parameters that are read.
         layout: Where module and function variables stand.
         watched: What a trace records; ``None`` if compiled without (``compiler.compile_traced``).
+        uses: Instructions that an undefined value would steer (``compiler.compile_shadowed``).
         facts: What was worked out about it, by the class that did.
         data: Registers that hold what was loaded, or was computed from it; for a trace.
     """
@@ -144,6 +145,7 @@ class Program:
     arch: int = 0
     by_arch: bool = False
     watched: list[Watched] | None = None
+    uses: list[Instruction] = field(default_factory=list)
     data: frozenset[int] = frozenset()
     memos: dict[tuple[object, ...], dict[Any, Any]] = field(default_factory=dict)
     facts: dict[object, object] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """The blocks of a grid, run some at a time."""
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..memory.access import Access
 from ..memory.layout import PARAMETERS
 from ..memory.memories import Memories
 from ..memory.spaces import Allocation
+from ..memory.undefined import UndefinedMemory
 from .machine import Machine
 from .prepare import Prepared
 from .specials import SpecialRegisters, special_registers
@@ -67,12 +68,13 @@ def run_batches(
     batches: Iterable[range],
     together: bool = False,
     progress: Progress | None = None,
-    local_start: Mapping[int, int] | None = None,
+    undefined: UndefinedMemory | None = None,
 ) -> None:
     """Run some batches of a launch, one after the other.
 
     ``allocations``: its global memory, which changes; ``together``: no other block could run
-    together with a batch's; ``local_start``: see ``Memories``.
+    together with a batch's; ``undefined``: the shadows of memory, for a program
+    with shadows.
 
     Raises:
         BlocksWait: A batch spins for ever; with all blocks in one it might not.
@@ -81,12 +83,13 @@ def run_batches(
     memories = Memories(
         program.layout, allocations, launch.shared_bytes, told.access, told.bad_access
     )
-    memories.local_start = local_start or {}
     accesses = [Access(site, memories) for site in program.sites]
     specials = SpecialRegisters()
     names = dict(VOCABULARY)
     names |= {f"{a.site.access}_{a.site.number}": getattr(a, a.site.access) for a in accesses}
     names |= _parameters(program, allocations[PARAMETERS])
+    if undefined:
+        names |= undefined.accesses(program.sites)
     names |= {"S": specials, "trace": all_of(told.traced)}
     names |= {"tally": all_of(told.arithmetic), "fence": all_of(told.fence)}
     machine = Machine(program, names, launch.order(), told, memories, launch.step_limit)
@@ -97,6 +100,8 @@ def run_batches(
             for access in accesses:
                 access.forget()
             memories.start(geometry)
+            if undefined:
+                undefined.start(geometry)
             specials.clear()
             specials.update(special_registers(geometry, launch.shared_bytes, launch.dynamic_bytes))
             names["W"] = functools.partial(WarpView, geometry)

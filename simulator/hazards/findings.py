@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,9 @@ from .parts import ROLES, VERBS
 from .races import RaceHazards
 from .sources import Sources, Who
 
+_USERS = 3
+"""Lines that use what nothing wrote, as many as are told."""
+
 
 class _Key(NamedTuple):
     """What makes two findings one: the kind, the source line, the variable and the role."""
@@ -33,6 +36,8 @@ class _Key(NamedTuple):
     line: tuple[str, int] | int
     variable: str
     role: str
+    site: int = -1
+    """Of a read of what nothing wrote: not yet said of the whole line."""
 
 
 class Findings(Observer):
@@ -46,7 +51,6 @@ class Findings(Observer):
         self.sites = races.sites
         self.found: dict[_Key, Hazard] = {}
         self.control = Control(sources)
-        self.local_reads: dict[int, set[int]] = {}
         self.unwritten: dict[_Key, set[int]] = {}
         self.geometry: Geometry
 
@@ -73,35 +77,47 @@ class Findings(Observer):
                 first, theirs = mine.involved[0], hazard.involved[0]
                 mine.involved = (first.called(*theirs.calls[:1], *theirs.also), *mine.involved[1:])
         self.control.merge(other.control)
-        for site, addresses in other.local_reads.items():
-            self.local_reads.setdefault(site, set()).update(addresses)
         for key, places in other.unwritten.items():
             self.unwritten.setdefault(key, set()).update(places)
 
     def hazards(self) -> list[Hazard]:
-        """Errors first, then in order of discovery.
-
-        A read that nothing has written *yet*, because a write that nothing orders came later
-        in this schedule, is that race and no hazard of its own.
-        """
-        raced = {
-            key
-            for key, places in self.unwritten.items()
-            if self.races.book.explains(key.line, key.variable, places)
-        }
-        found = [hazard for key, hazard in self.found.items() if key not in raced]
+        """Errors first, then in order of discovery."""
+        raced, lines = self._raced(), dict[_Key, Hazard]()
+        for key, hazard in self.found.items():
+            line = key._replace(site=-1)
+            if line in raced:
+                continue
+            mine = lines.setdefault(line, hazard)
+            if mine is not hazard:
+                mine.count += hazard.count
+                theirs = hazard.involved[0]
+                called = mine.involved[0].called(*theirs.calls[:1], *theirs.also)
+                more = (part for part in hazard.involved[1:] if part not in mine.involved)
+                mine.involved = (called, *mine.involved[1:], *more)
+        found = list(lines.values())
         found += self.control.hazards()
         if self.races.book.groups:
             found += self.races.hazards(self.geometry)
         return sorted(found, key=lambda h: h.severity != "error")
 
+    def _raced(self) -> set[_Key]:
+        """Reads of what nothing has written *yet*: they are a race, and no hazard of their own.
+
+        A write that nothing orders came later in this schedule.
+        """
+        return {
+            key
+            for key, places in self.unwritten.items()
+            if self.races.book.explains(key.line, key.variable, places)
+        }
+
     def _add(
         self, kind: HazardKind, role: str, ins: Instruction, count: int,
         thread: Triple | None, block: Triple | None, space: str, variable: str,
-        element: int | None, words: Mapping[str, object], case: str = "",
+        element: int | None, words: Mapping[str, object], case: str = "", site: int = -1,
     ) -> None:  # fmt: skip
         """A finding; ``words`` are for the blanks of the text that its row has for the case."""
-        key = _Key(kind.name, ins.user_line, variable, role)
+        key = _Key(kind.name, ins.user_line, variable, role, site)
         if key in self.found:
             hazard = self.found[key]
             hazard.count += count
@@ -137,8 +153,6 @@ class Findings(Observer):
     ) -> None:
         """Reads of shared or local memory that nothing wrote; one element each."""
         name, element = variable_at(self.layout, space, int(address[0]), site)
-        if space == "local":
-            self.local_reads.setdefault(site.number, set()).update(np.unique(address).tolist())
         if space == "shared":
             places = (self.geometry.blocks[column] << 32) + address // site.size
             self._unwritten(site, name).update(np.unique(places).tolist())
@@ -162,7 +176,7 @@ class Findings(Observer):
         self._add(
             UNINITIALISED, role, site.instruction, len(thread),
             *g.place(int(thread[0]), int(g.blocks[column[0]])), space, name, element,
-            {"place": place},
+            {"place": place}, site=site.number,
         )  # fmt: skip
 
     def _unwritten(self, site: Site, name: str) -> set[int]:
@@ -199,10 +213,20 @@ class Findings(Observer):
             for operand in ins.operands
         )
 
-    def drop_local_reads(self, sites: set[int]) -> None:
-        """Reads of unwritten local memory that turned out to change nothing."""
-        left = {self.sites[n].line for n in self.local_reads if n not in sites}
-        lines = {self.sites[n].line for n in sites} - left
-        for key, hazard in list(self.found.items()):
-            if key.kind == UNINITIALISED.name and hazard.space == "local" and key.line in lines:
+    def unset_reads(self) -> list[int]:
+        """The sites that read what nothing wrote."""
+        raced = self._raced()
+        keys = (key for key in self.found if key.site >= 0 and key._replace(site=-1) not in raced)
+        return sorted({key.site for key in keys})
+
+    def keep_used(self, uses: Mapping[int, Sequence[Instruction]]) -> None:
+        """Forget all of these but those whose values are used, and say by what, where given."""
+        for key in [key for key in self.found if key.site >= 0]:
+            if key.site not in uses:
                 del self.found[key]
+                continue
+            hazard = self.found[key]
+            users = {self.sources.of(ins): ins for ins in reversed(uses[key.site])}
+            users.pop(hazard.involved[0].source, None)
+            parts = [self.sources.part("used", [ins]) for ins in reversed(users.values())]
+            hazard.involved += tuple(parts[:_USERS])

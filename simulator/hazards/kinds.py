@@ -212,7 +212,7 @@ ADDRESS_SPACE = HazardKind(
 )  # fmt: skip
 UNINITIALISED = HazardKind(
     "uninitialised", "uninitialised", "error", "A read of memory that nothing wrote",
-    "Shared and local memory hold no zeros at the start. Write the element before it is read.",
+    "Shared and local memory hold no zeros at the start. Write the element before it is used.",
     "read of {place} that nothing wrote",
 )  # fmt: skip
 BAD_MASK = HazardKind(

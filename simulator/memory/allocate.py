@@ -32,7 +32,7 @@ def allocate(
     for number, array in enumerate(arguments.arrays):
         missing = missing_of(array)
         if missing is not None:
-            made[number].missing = np.repeat(missing, array.itemsize)
+            made[number].missing = missing
     parameters = np.frombuffer(arguments.parameter_buffer(array_address), np.uint8)
     made[PARAMETERS] = Allocation(PARAMETERS, parameters, "parameters", False, space="param")
     addresses = {name: p.address for (scope, name), p in layout.placed.items() if not scope}

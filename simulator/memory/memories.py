@@ -1,6 +1,6 @@
 """All memory of a launch: address to index, and what is wrong with an address."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -37,8 +37,6 @@ class Memories:
         writes: Counts what may have changed global or shared memory; ``local_writes``: stores
             to local memory.
         exact: Whether to look if an atomic changes anything; ``watched``: and a store.
-        local_start: What bytes of every thread's local memory hold at the start, by address;
-            zero if left out.
     """
 
     def __init__(
@@ -51,7 +49,6 @@ class Memories:
     ) -> None:
         self.layout, self.allocations, self.shared_bytes = layout, allocations, shared_bytes
         self.told, self.told_bad = told, told_bad
-        self.local_start: Mapping[int, int] = {}
         self.writes = self.local_writes = 0
         self.exact = self.watched = False
         self.geometry: Geometry
@@ -63,8 +60,6 @@ class Memories:
         self.geometry = geometry
         self.shared = ColumnMemory("shared", self.shared_bytes, (1, 1, 1, geometry.columns))
         self.local = ColumnMemory("local", self.layout.local_bytes, geometry.shape)
-        for address, value in self.local_start.items():
-            self.local.words[address // 4] |= np.uint32(value << address % 4 * 8).view(np.int32)
 
     def stored(self, index: Index, values: tuple[Lanes, ...], mask: Mask | None) -> None:
         """A store is about to happen; while memory is watched, one that changes nothing is none."""

@@ -215,7 +215,7 @@ class RaceCheck(Observer):
             if self.races:
                 if site.access != "load":
                     before = self.happens_before.before(lanes.thread, lanes.column)
-                    self.unwritten.overtake(place, thread, before)
+                    self.unwritten.overtake(site, place, thread, before)
                 self.exact.look_up(shadow, event, self.now, lanes, place, thread, part)
 
     # -- global memory ---------------------------------------------------------------

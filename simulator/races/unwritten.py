@@ -49,13 +49,17 @@ class Unwritten:
         reads.keep(np.argsort(place, kind="stable"))
         self._reads.append(reads)
 
-    def overtake(self, place: Flat, thread: Flat, ordered: Ordered) -> None:
+    def overtake(self, site: Site, place: Flat, thread: Flat, ordered: Ordered) -> None:
         """Lanes write locations: reads that no barrier puts before them might have come later.
 
-        Nor does a lock: who takes it first is a matter of the schedule, too.
+        Nor does a lock: who takes it first is a matter of the schedule, too. Two atomics are no
+        race, and the second sets no more than the first did.
         """
         left = []
         for reads in self._reads:
+            if site.access == reads.site.access == "atomic":
+                left.append(reads)
+                continue
             begin = np.searchsorted(reads.place, place)
             end = np.searchsorted(reads.place, place, "right")
             stays = np.ones(len(reads.place), bool)

@@ -1,0 +1,181 @@
+"""What a block does to undefined bits, beside what it does to values.
+
+After this pass a program runs as before and computes a *shadow* of each register as well: ones
+for the bits that come from memory that nothing wrote. A copy copies them. An instruction's
+result is undefined in the bits that change with what is put into the undefined bits of its
+operands: that is tried out. Where a branch, a guard, an address or a barrier is made of such
+bits, a ``Watch`` tells of it (``memory.undefined`` has the shadows of memory).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kernels.ptx.module import Instruction
+
+from ..geometry import Lanes
+from ..isa import DTYPES, Op
+from ..isa.table import Results
+from ..memory.undefined import bits_of, shadow_site
+from .steps import (
+    Access,
+    Compute,
+    Constant,
+    Lowered,
+    Move,
+    Register,
+    Source,
+    Step,
+    Target,
+    Temporary,
+    WarpCompute,
+    Watch,
+)
+
+if TYPE_CHECKING:
+    from .compiler import Compiler
+
+_FILLS = tuple(np.uint64(n * 0x1111_1111_1111_1111) for n in (0x0, 0xF, 0x5, 0xA))
+"""What undefined bits may hold: none of two operands' the same at a time."""
+
+
+class Shadowing:
+    """The pass over one block's steps.
+
+    Args:
+        told: Gets the instructions that a ``Watch`` is told of, by its number.
+    """
+
+    def __init__(self, compiler: Compiler, lowered: Lowered, told: list[Instruction]) -> None:
+        self.compiler, self.block, self.told = compiler, lowered, told
+        self.temporaries: dict[int, Temporary] = {}
+
+    def lowered(self) -> Lowered:
+        """The block with its shadows."""
+        block, steps = self.block, list[Step]()
+        for step in block.steps:
+            probe = dataclasses.replace(step.instruction)  # told before the guard is heeded
+            steps += self.uses(probe, None, step.guard)
+            steps += self.shadows(step)
+            steps.append(step)
+        if block.end:
+            probe = dataclasses.replace(block.end.instruction)
+            steps += self.uses(probe, None, block.end.guard, *block.end.sources)
+        if block.gate and block.gate.members:
+            probe = dataclasses.replace(block.block.instructions[0])
+            steps = [*self.uses(probe, None, block.gate.members), *steps]
+        shadows = tuple(self.compiler.shadow(register) for register in block.outlives)
+        return dataclasses.replace(block, steps=tuple(steps), outlives=block.outlives + shadows)
+
+    def uses(self, ins: Instruction, guard: Source | None, *sources: Source | None) -> list[Step]:
+        """Tell if one of the values is undefined."""
+        told = tuple(self.source(source) for source in sources if source and _varies(source))
+        if not told:
+            return []
+        self.told.append(ins)
+        return [Watch(ins, guard, (), told, number=len(self.told) - 1)]
+
+    def shadows(self, step: Step) -> Iterator[Step]:
+        """What a step does to shadows, done before it."""
+        ins, guard = step.instruction, step.guard
+        targets = tuple(map(self.target, step.targets))
+        sources = tuple(map(self.source, step.sources))
+        match step:
+            case Access(site=site, base=base):
+                compared = step.sources[:-1]  # a compare-and-swap's
+                given = sources[-1:] if site.access == "atomic" else sources
+                if site.access == "atomic":
+                    yield from self.uses(ins, guard, base, *compared)
+                else:
+                    yield from self.uses(ins, guard, base)
+                yield Access(ins, guard, targets, given, site=shadow_site(site), base=base)
+            case Compute(op=op) if any(map(_varies, step.sources)):
+                make = WarpCompute if op.warp else Compute
+                shadow = Op(_spread(op), op.inputs, tuple(map(bits_of, op.outputs)), warp=op.warp)
+                yield make(ins, guard, targets, step.sources + sources, op=shadow)
+            case Compute():
+                kinds = (target.type if target else "pred" for target in targets)
+                yield Move(ins, guard, targets, tuple(map(_zero, kinds)))
+            case Move():
+                yield Move(ins, guard, targets, sources)
+
+    def source(self, source: Source) -> Source:
+        """The shadow of what is read."""
+        kind = bits_of(source.type)
+        if not isinstance(source.value, Register | Temporary):
+            return _zero(kind)
+        return Source(self.shadow(source.value), kind)
+
+    def target(self, target: Target | None) -> Target | None:
+        """The shadow of what is written."""
+        return target and Target(self.shadow(target.register), bits_of(target.type))
+
+    def shadow(self, register: Register | Temporary) -> Register | Temporary:
+        """The shadow of a register."""
+        if isinstance(register, Register):
+            return self.compiler.shadow(register)
+        number = register.number
+        if number not in self.temporaries:
+            made = Temporary(next(self.block.numbers), bits_of(register.carrier))
+            self.temporaries[number] = made
+        return self.temporaries[number]
+
+
+def _varies(source: Source) -> bool:
+    return isinstance(source.value, Register | Temporary)
+
+
+def _zero(kind: str) -> Source:
+    return Source(Constant(DTYPES[kind].type(0)), kind)
+
+
+def _spread(op: Op) -> Callable[..., Results]:
+    """Which bits of an operation's results are undefined.
+
+    Takes the operands, then their undefined bits.
+    """
+    dtypes = [DTYPES[bits_of(kind)] for kind in op.outputs]
+
+    def results(warp: tuple[object, ...], operands: tuple[Lanes, ...]) -> list[Lanes]:
+        found = op.fn(*warp, *operands)
+        several = found if isinstance(found, tuple) else (found,)
+        return [value.view(dtype) for value, dtype in zip(several, dtypes, strict=True)]
+
+    def undefined(*given: Lanes) -> Results:
+        warp, given = given[: op.warp], given[op.warp :]
+        operands, shadows = given[: len(given) // 2], given[len(given) // 2 :]
+        found: list[Lanes] = [dtype.type(0) for dtype in dtypes]
+        if any(shadow.any() for shadow in shadows):
+            usual = results(warp, operands)
+            for other in _others(operands, shadows):
+                changed = zip(found, results(warp, other), usual, strict=True)
+                found = [bits | (new ^ old) for bits, new, old in changed]
+        return tuple(found) if len(found) > 1 else found[0]
+
+    return undefined
+
+
+def _others(operands: tuple[Lanes, ...], shadows: tuple[Lanes, ...]) -> Iterator[tuple[Lanes, ...]]:
+    """What the operands may be as well, as far as it goes."""
+    for first in range(len(_FILLS)):
+        fills = (_FILLS[(first + i) % len(_FILLS)] for i in range(len(operands)))
+        yield tuple(
+            _filled(value, shadow, fill.astype(shadow.dtype))
+            for value, shadow, fill in zip(operands, shadows, fills, strict=True)
+        )
+    equal = list(operands)  # what a comparison asks for, if the defined bits allow it
+    for i, shadow in enumerate(shadows):
+        other = equal[i == 0] if len(equal) > 1 else equal[0]
+        if other.dtype.itemsize == shadow.dtype.itemsize:
+            equal[i] = _filled(equal[i], shadow, other.view(shadow.dtype))
+    yield tuple(equal)
+
+
+def _filled(value: Lanes, shadow: Lanes, fill: Lanes) -> Lanes:
+    """A value with other content in its undefined bits."""
+    bits: Lanes = value.view(shadow.dtype) & ~shadow | fill & shadow
+    return bits.view(value.dtype)

@@ -1,0 +1,131 @@
+"""The shadows of memory: which bits nothing has written, or hold what came from such bits."""
+
+import dataclasses
+import functools
+from collections.abc import Collection
+
+import numpy as np
+
+from kernels.ptx.types import TYPE_SIZES
+
+from ..geometry import NO_LANE, Addresses, Geometry, Lanes, Mask, as_mask
+from .access import Access
+from .layout import Layout
+from .memories import Memories
+from .site import Site
+from .spaces import Allocation, MixedIndex
+
+_SHADOWS = 1 << 30
+"""Added to a site's number: that of its shadow."""
+
+
+def bits_of(kind: str) -> str:
+    """The type of the shadow of a value of a PTX type."""
+    return kind if kind == "pred" or kind[0] in "su" else f"b{TYPE_SIZES[kind] * 8}"
+
+
+def shadow_site(site: Site) -> Site:
+    """The access to the shadow that goes with one to memory; an atomic's mixes both shadows."""
+    operation = site.operation and ("exch" if site.operation == "exch" else "or")
+    kind = bits_of(site.type)
+    return dataclasses.replace(
+        site, number=site.number + _SHADOWS, type=kind, operation=operation
+    )  # fmt: skip
+
+
+class UndefinedMemory:
+    """The shadows of a launch's memory.
+
+    Args:
+        allocations: Global memory at the start.
+        wanted: Numbers of the sites whose reads of what nothing wrote count as undefined.
+
+    Attributes:
+        copied: Ones where what was written is undefined; ``unset``: where nothing was written.
+        stores: The sites that stored undefined bits in a global array, by its number.
+        returned: Whether undefined bits were read back from where they had been stored.
+    """
+
+    def __init__(
+        self, layout: Layout, allocations: dict[int, Allocation], shared_bytes: int,
+        wanted: Collection[int],
+    ) -> None:  # fmt: skip
+        def shadow(unset: bool) -> Memories:
+            made = {number: _shadow(a, unset) for number, a in allocations.items()}
+            return Memories(layout, made, shared_bytes, (), ())
+
+        self.copied, self.unset, self.wanted = shadow(False), shadow(True), wanted
+        self.stores: dict[int, set[int]] = {}
+        self.returned = False
+
+    def accesses(self, sites: Collection[Site]) -> dict[str, object]:
+        """What generated code calls, by its name there."""
+        self._accesses = [_UndefinedAccess(site, self) for site in sites]
+        names = ((a, a.copied.site) for a in self._accesses)
+        return {f"{s.access}_{s.number}": getattr(a, s.access) for a, s in names}
+
+    def start(self, geometry: Geometry) -> None:
+        """Shared and local memory of a batch: nothing is written."""
+        for access in self._accesses:
+            access.copied.forget()
+            access.unset.forget()
+        for memories in (self.copied, self.unset):
+            memories.start(geometry)
+        self.unset.shared.words.fill(-1)
+        self.unset.local.words.fill(-1)
+
+
+def _shadow(array: Allocation, unset: bool) -> Allocation:
+    missing = array.missing if unset else None
+    content = np.zeros(0, np.uint8) if missing is None else np.where(missing, 255, 0)
+    return Allocation(array.number, content, array.name, array.writable, array.nbytes)
+
+
+class _UndefinedAccess:
+    """A site's access to the shadows."""
+
+    def __init__(self, site: Site, memory: UndefinedMemory) -> None:
+        shadow = shadow_site(site)
+        self.number, self.memory, self.wanted = site.number, memory, site.number in memory.wanted
+        self.copied, self.unset = Access(shadow, memory.copied), Access(shadow, memory.unset)
+
+    def load(self, base: Addresses, mask: Mask | None) -> tuple[Lanes, ...]:
+        """The undefined bits of what is loaded."""
+        found = self._read(self.copied, base, mask)
+        self.memory.returned |= any(bits.any() for bits in found)
+        if self.wanted:
+            unset = self._read(self.unset, base, mask)
+            found = tuple(a | b for a, b in zip(found, unset, strict=True))
+        return tuple(bits if bits.any() else bits.dtype.type(0) for bits in found)
+
+    def store(self, base: Addresses, mask: Mask | None, *values: Lanes) -> None:
+        """Undefined bits are stored, and defined ones."""
+        self.copied.store(base, mask, *values)
+        self._note(mask, values)
+        self.unset.store(base, mask, *(value.dtype.type(0) for value in values))
+
+    def atomic(self, base: Addresses, mask: Mask | None, *values: Lanes) -> Lanes:
+        """The undefined bits of what an atomic finds."""
+        (value,) = values
+        found = np.zeros((), value.dtype)[()]
+        if self.wanted:
+            (found,) = self._read(self.unset, base, mask)
+        stored = value if self.copied.site.operation == "exch" else value | found
+        self.unset.store(base, mask, value.dtype.type(0))
+        found = found | self.copied.atomic(base, mask, stored)
+        self._note(mask, (stored | found,))
+        return found
+
+    def _read(self, access: Access, base: Addresses, mask: Mask | None) -> tuple[Lanes, ...]:
+        """What is loaded; zeros where a lane is off, or has no place."""
+        found, index = access.load(base, mask), access.index
+        on = as_mask(mask)
+        if isinstance(index, MixedIndex):
+            on = on & functools.reduce(np.logical_or, (part for part, _ in index.parts), NO_LANE)
+        return tuple(np.where(on, bits, bits.dtype.type(0))[()] for bits in found)
+
+    def _note(self, mask: Mask | None, values: tuple[Lanes, ...]) -> None:
+        if any((as_mask(mask) & (value != 0)).any() for value in values):
+            for _, _, _, home in self.copied.events:
+                if isinstance(home, Allocation):
+                    self.memory.stores.setdefault(home.number, set()).add(self.number)

@@ -1,0 +1,71 @@
+"""Where undefined bits are used: they steer the run, or a result is made of them."""
+
+from typing import Any
+
+import numpy as np
+
+from kernels.ptx.module import Instruction
+
+from ..compile.program import Program
+from ..events import Observer
+from ..execute.prepare import Prepared
+from ..geometry import Flat, Lanes, Mask, as_mask
+from ..memory.layout import array_number
+from ..memory.undefined import UndefinedMemory
+
+_ALIGNED = 8
+"""Alignment of a structure, at least: its padding is shorter, what is longer are members."""
+
+
+class UseFinder(Observer):
+    """Observer of a program with shadows (``compile.undefined``)."""
+
+    def __init__(self, program: Program) -> None:
+        self.program, self.steered = program, set[int]()
+
+    def traced(self, number: int, lanes: Mask | None, base: Any, *values: Lanes) -> None:
+        """See ``Observer``; the values are shadows."""
+        on = as_mask(lanes)
+        if number not in self.steered and any((on & (bits != 0)).any() for bits in values):
+            self.steered.add(number)
+
+    def uses(self, launch: Prepared, memory: UndefinedMemory) -> list[Instruction]:
+        """The instructions that use undefined values, after the launch."""
+        sites = self.program.sites
+        found = [self.program.uses[number] for number in sorted(self.steered)]
+        for number, stores in memory.stores.items():
+            content = memory.copied.allocations[number].content()
+            if _any_result(launch, number, content):
+                found += [sites[n].instruction for n in sorted(stores)]
+        return found
+
+
+def _any_result(launch: Prepared, number: int, bits: Flat) -> bool:
+    """Whether an array's undefined bits are more than the padding of structures."""
+    arguments = launch.arguments
+    if number < len(arguments.arrays) and number not in arguments.structures:
+        dtype = arguments.arrays[number].dtype
+        return bool((bits.reshape(-1, dtype.itemsize) * _members(dtype)).any())
+    placed = launch.program.layout.placed.values()
+    kinds = {
+        array_number(p.address): p.variable.type for p in placed if p.variable.space == "global"
+    }
+    if kinds.get(number, "b8") != "b8":
+        return bool(bits.any())
+    stores = (site.nbytes for site in launch.program.sites if site.access == "store")
+    edges = np.flatnonzero(np.diff((bits == 255).astype(np.int8), prepend=0, append=0))
+    return bool((edges[1::2] - edges[::2] >= max(_ALIGNED, *stores)).any())
+
+
+def _members(dtype: Any) -> Flat:
+    """Ones for the bytes of an element that belong to a field, zeros for padding."""
+    if dtype.subdtype:
+        base, shape = dtype.subdtype
+        return np.tile(_members(base), int(np.prod(shape)))
+    found = np.zeros(dtype.itemsize, np.uint8)
+    if dtype.fields is None:
+        found[:] = 1
+    else:
+        for kind, offset, *_ in dtype.fields.values():
+            found[offset : offset + kind.itemsize] |= _members(kind)
+    return found
