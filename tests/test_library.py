@@ -20,6 +20,7 @@ SIZES = {
     "matmul_tiled_exact": [(16, 16, 16), (64, 64, 64)],
     "matmul_vectorised": [(64, 48, 32), (70, 52, 92), (1, 4, 4), (33, 4, 36)],
     "matmul_tiled_wrong_guard": [(64, 32, 50), (32, 64, 1)],
+    "matmul_register_tiled": [(70, 50, 90), (1, 1, 1), (5, 33, 17)],
     "matmul_missing_first_barrier": [(5, 33, 17)],
     "matmul_missing_second_barrier": [(5, 33, 17)],
 }
@@ -60,9 +61,10 @@ def test_equals_the_reference(name: str, tile: int | None, build: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n in library.names() if n.startswith("matmul_missing")])
 def test_a_racy_kernel_goes_wrong_in_some_schedule(name: str) -> None:
-    assert run(name, (64, 64, 64), schedule="lockstep")[1]
-    assert not run(name, (64, 64, 64), schedule="warps")[1]
-    assert run(library.get(name).twin, (64, 64, 64), schedule="warps")[1]
+    size = (32, 32, 32)
+    assert run(name, size, schedule="lockstep")[1]
+    assert not run(name, size, schedule="warps")[1]
+    assert run(library.get(name).twin, size, schedule="warps")[1]
 
 
 @pytest.mark.parametrize("size", [(70, 64, 64), (64, 70, 64)])
@@ -176,8 +178,8 @@ def test_registers_save_shared_loads(tile: int) -> None:
 
 
 def test_double_buffering_halves_the_barriers() -> None:
-    twice = run("matmul_tiled", (64, 64, 64))[0].counters.barriers
-    assert run("matmul_double_buffered", (64, 64, 64))[0].counters.barriers * 2 == twice
+    tiled, double = (run(f"matmul_{n}", (64,) * 3)[0] for n in ("tiled", "double_buffered"))
+    assert double.counters.barriers * 2 == tiled.counters.barriers
 
 
 # -- what each family is there to show ------------------------------------------------------
