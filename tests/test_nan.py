@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from launches import entry
 
 import simulator
 from kernels import Kernel
@@ -17,26 +18,12 @@ MEASURED = json.loads((Path(__file__).parent / "ground_truth" / "nan64.json").re
 
 def kernel(name: str, operands: int) -> Kernel:
     """One instruction on a double from each of some arrays, the result stored to the last."""
-    params = ", ".join(f".param .u64 p{i}" for i in range(operands + 1))
-    lines = ["mov.u32 %r1, %tid.x;", "mul.wide.u32 %rd1, %r1, 8;"]
-    for i in range(operands):
-        lines += [
-            f"ld.param.u64 %rd2, [p{i}];",
-            "add.u64 %rd3, %rd2, %rd1;",
-            f"ld.global.f64 %fd{i}, [%rd3];",
-        ]
+    place = "ld.param.u64 %d2, [p{0}]; add.u64 %d3, %d2, %d1;".format
+    lines = ["mov.u32 %r1, %tid.x; mul.wide.u32 %d1, %r1, 8;"]
+    lines += [f"{place(i)} ld.global.f64 %fd{i}, [%d3];" for i in range(operands)]
     sources = ", ".join(f"%fd{i}" for i in range(operands))
-    lines += [
-        f"{name} %fd9, {sources};",
-        f"ld.param.u64 %rd2, [p{operands}];",
-        "add.u64 %rd3, %rd2, %rd1;",
-        "st.global.f64 [%rd3], %fd9;",
-        "ret;",
-    ]
-    registers = ".reg .b32 %r<2>; .reg .b64 %rd<4>; .reg .f64 %fd<10>;"
-    body = "\n".join([registers, *lines])
-    header = ".version 8.0\n.target sm_90\n.address_size 64\n"
-    return Kernel.from_ptx(f"{header}.visible .entry k({params})\n{{\n{body}\n}}\n", "k")
+    lines += [f"{name} %fd9, {sources};", f"{place(operands)} st.global.f64 [%d3], %fd9;"]
+    return entry("\n".join(lines), ", ".join(f".param .u64 p{i}" for i in range(operands + 1)))
 
 
 @pytest.mark.parametrize("name", sorted(MEASURED))
@@ -52,6 +39,7 @@ def test_every_measured_case(name: str) -> None:
         assert (out == expected[part]).all()
 
 
+PAIR = ".param .u64 p0, .param .u64 p1"
 ADDED = {
     "global": [
         (0x3FF0000000000000, 0xFFF4000000000777, 0xFFF4000000000777),
@@ -78,30 +66,24 @@ def test_nan_of_atomic_sums(name: str, space: str, generic: bool) -> None:
     before, added, expected = np.array(ADDED[space], np.uint64).T.copy()
     shared = space == "shared"
     word = "" if generic else f".{space}"
-    ptx = f""".version 8.0
-.target sm_90
-.address_size 64
-.visible .entry k(.param .u64 p0, .param .u64 p1)
-{{
-.reg .b32 %r<2>; .reg .b64 %rd<6>; .reg .f64 %fd<4>;
+    body = f"""
 .shared .align 8 .b8 s[64];
-mov.u32 %r1, %tid.x; mul.wide.u32 %rd1, %r1, 8;
-ld.param.u64 %rd2, [p0]; add.u64 %rd2, %rd2, %rd1;
-ld.param.u64 %rd4, [p1]; add.u64 %rd4, %rd4, %rd1;
-{"mov.u64 %rd3, s; add.u64 %rd3, %rd3, %rd1;" if shared else "mov.u64 %rd3, %rd2;"}
-ld.global.f64 %fd0, [%rd2]; ld.global.f64 %fd1, [%rd4];
-{"st.shared.f64 [%rd3], %fd0;" if shared else ""}
-{"cvta.shared.u64 %rd3, %rd3;" if shared and generic else ""}
-{name}{word}.add.f64 {"%fd2, " if name == "atom" else ""}[%rd3], %fd1;
-{f"ld{word}.f64 %fd3, [%rd3]; st.global.f64 [%rd2], %fd3;" if shared else ""}
-ret;
-}}
+mov.u32 %r1, %tid.x; mul.wide.u32 %d1, %r1, 8;
+ld.param.u64 %d2, [p0]; add.u64 %d2, %d2, %d1;
+ld.param.u64 %d4, [p1]; add.u64 %d4, %d4, %d1;
+{"mov.u64 %d3, s; add.u64 %d3, %d3, %d1;" if shared else "mov.u64 %d3, %d2;"}
+ld.global.f64 %fd0, [%d2]; ld.global.f64 %fd1, [%d4];
+{"st.shared.f64 [%d3], %fd0;" if shared else ""}
+{"cvta.shared.u64 %d3, %d3;" if shared and generic else ""}
+{name}{word}.add.f64 {"%fd2, " if name == "atom" else ""}[%d3], %fd1;
+{f"ld{word}.f64 %fd3, [%d3]; st.global.f64 [%d2], %fd3;" if shared else ""}
 """
     found = before.copy()
-    simulator.launch(Kernel.from_ptx(ptx, "k"), 1, len(found), [found, added])
+    k = entry(body, PAIR)
+    simulator.launch(k, 1, len(found), [found, added])
     assert [hex(x) for x in found] == [hex(x) for x in expected]
     given = [bytearray(before.tobytes()), bytearray(added.tobytes())]
-    assert interpreter.run(ptx, "k", (1,), (len(found),), given)[0] == expected.tobytes()
+    assert interpreter.run(k.ptx, "k", (1,), (len(found),), given)[0] == expected.tobytes()
 
 
 def test_nan_that_many_threads_add_to() -> None:
@@ -109,19 +91,9 @@ def test_nan_that_many_threads_add_to() -> None:
     added = np.ones(100)
     added.view(np.uint64)[[17, 80]] = 0x7FF4000000000001, 0xFFF4000000000002
     total = np.zeros(1)
-    ptx = """.version 8.0
-.target sm_90
-.address_size 64
-.visible .entry k(.param .u64 p0, .param .u64 p1)
-{
-.reg .b32 %r<2>; .reg .b64 %rd<6>; .reg .f64 %fd<4>;
-mov.u32 %r1, %tid.x; mul.wide.u32 %rd1, %r1, 8;
-ld.param.u64 %rd2, [p0];
-ld.param.u64 %rd4, [p1]; add.u64 %rd4, %rd4, %rd1;
-ld.global.f64 %fd1, [%rd4];
-red.global.add.f64 [%rd2], %fd1;
-ret;
-}
+    body = """
+mov.u32 %r1, %tid.x; mul.wide.u32 %d1, %r1, 8; ld.param.u64 %d2, [p0]; ld.param.u64 %d4, [p1];
+add.u64 %d4, %d4, %d1; ld.global.f64 %fd1, [%d4]; red.global.add.f64 [%d2], %fd1;
 """
-    simulator.launch(Kernel.from_ptx(ptx, "k"), 1, 100, [total, added], schedule="lockstep")
+    simulator.launch(entry(body, PAIR), 1, 100, [total, added], schedule="lockstep")
     assert total.view(np.uint64)[0] == 0xFFF4000000000002

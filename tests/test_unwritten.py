@@ -1,14 +1,19 @@
-"""Reads of shared memory that nothing wrote: a hazard of their own, or part of a race."""
+"""Reads of what nothing wrote: a hazard of their own, part of a race, or no fault at all."""
 
 from __future__ import annotations
 
-import functools
+from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from launches import BUILDS, SCHEDULES, compiled, ints
 
 import simulator
-from kernels import Kernel
+from kernels import unset
+from simulator.execute import batches
+from tilescope.cli import main
+from tilescope.target import fresh
 
 WARP = 'asm volatile("bar.sync 1, 32;" ::: "memory");'
 KERNELS = {
@@ -25,24 +30,18 @@ KERNELS = {
 }  # fmt: skip
 
 
-@functools.cache
-def kernel(name: str, build: str) -> Kernel:
-    between, read, _ = KERNELS[name]
-    return Kernel.from_cuda(
-        f'extern "C" __global__ void k(int* out) {{ __shared__ int s[64]; int t = threadIdx.x;'
-        f"int v = {read}; {between} s[t] = t; __syncthreads(); out[t] = v + s[t]; }}",
-        "k", build=build,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("name", KERNELS)
 def test_one_hazard_whatever_the_schedule(name: str, build: str) -> None:
-    for schedule in ("lockstep", "warps", "reverse", 1):
-        out = np.zeros(64, np.int32)
-        run = simulator.launch(kernel(name, build), 1, 64, [out], schedule=schedule)
+    between, read, kind = KERNELS[name]
+    source = (
+        "(int* out) { __shared__ int s[64]; int t = threadIdx.x;"
+        f" int v = {read}; {between} s[t] = t; __syncthreads(); out[t] = v + s[t]; }}"
+    )
+    for schedule in SCHEDULES:
+        run = simulator.launch(compiled(source, "k", build), 1, 64, ints(64), schedule=schedule)
         (hazard,) = run.hazards
-        assert (hazard.kind, hazard.severity) == (KERNELS[name][2], "error"), schedule
+        assert (hazard.kind, hazard.severity) == (kind, "error"), schedule
         assert hazard.count == (64 if hazard.kind == "uninitialised" else 32), schedule
 
 
@@ -62,9 +61,151 @@ LOCKED = """extern "C" __global__ void k(int* out) {
 }"""
 
 
-@pytest.mark.parametrize("schedule", ["lockstep", "warps", "reverse", 1])
+@pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_lock_says_not_who_comes_first(schedule: str | int) -> None:
     """A read that may find the other's write: not told under some schedules alone."""
-    built = Kernel.from_cuda(LOCKED, "k", build="source")
-    run = simulator.launch(built, 1, 128, [np.zeros(1, np.int32)], schedule=schedule)
+    run = simulator.launch(compiled(LOCKED, "k", "source"), 1, 128, ints(1), schedule=schedule)
     assert run.hazards == []
+
+
+# -- local memory: copying it is no fault, depending on it is one ---------------------------------
+
+LOCAL = """\
+struct Pair { int first, second; };
+__device__ __noinline__ Pair passed_on(Pair p) { return p; }
+__global__ void copied(const int* in, int* out) {
+    Pair p;
+    p.first = in[threadIdx.x];
+    Pair q = passed_on(p);  // the second member travels, and nobody looks at it
+    out[threadIdx.x] = q.first;
+}
+__global__ void used(const int* in, int* out) {
+    Pair p;
+    p.first = in[threadIdx.x];
+    Pair q = passed_on(p);
+    out[threadIdx.x] = q.first + q.second;
+}
+__global__ void branched(const int* in, int* out) {
+    int x[4];
+    x[in[threadIdx.x] % 4] = 1;
+    if (x[(in[threadIdx.x] + 1) % 4] == 7) out[threadIdx.x] = 1;
+}
+struct Bits { unsigned low : 4, high : 28; };
+__global__ void bit_fields(const int* in, int* out) {
+    Bits bits;
+    bits.low = in[threadIdx.x];
+    bits.high = threadIdx.x;
+    out[threadIdx.x] = bits.low + bits.high;
+}
+"""
+
+
+def local(entry: str, build: str, trace: bool = False) -> list[tuple[str, tuple[int, ...]]]:
+    kernel = compiled(LOCAL, entry, build)
+    args = [np.arange(32, dtype=np.int32), np.zeros(32, np.int32)]
+    run = simulator.launch(kernel, 1, 32, args, trace=trace)
+    return [(h.kind, h.lines) for h in run.hazards]
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("entry", ["copied", "bit_fields"])
+def test_what_changes_nothing_is_no_hazard(entry: str, build: str) -> None:
+    assert local(entry, build) == []
+    assert local(entry, build, trace=True) == []
+
+
+@pytest.mark.parametrize(("entry", "line"), [("used", 12), ("branched", 18)])
+def test_what_decides_or_comes_out_is_one(entry: str, line: int) -> None:
+    """A value that is stored, and a condition, even one that no fill makes true."""
+    found = local(entry, "source")
+    assert {kind for kind, _ in found} == {"uninitialised"}
+    assert any(line in lines for _, lines in found)
+
+
+def test_what_another_block_waits_for_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With other content in local memory a block of the next batch waits for ever."""
+    monkeypatch.setattr(batches, "LANES", 1)
+    source = """
+        extern "C" __global__ void k(volatile unsigned* flag, int n) {
+            unsigned u[4];
+            if (n > 100) u[n % 4] = 1;
+            if (blockIdx.x == 0) *flag = u[n % 3];
+            else while (*flag > 0x01000000u) ;
+        }"""
+    args = [np.zeros(1, np.uint32), 3]
+    run = simulator.launch(compiled(source), 2, 1, args)
+    assert [h.kind for h in run.hazards] == ["uninitialised"]
+
+
+# -- global memory as cudaMalloc leaves it --------------------------------------------------------
+
+SOURCE = """\
+extern "C" __global__ void add(float* y, const float* x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] += x[i];
+}
+extern "C" __global__ void fill(float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = i;
+}
+extern "C" __global__ void pairs(const float2* y, float* out) {
+    out[threadIdx.x] = y[threadIdx.x].x + y[threadIdx.x].y;
+}
+extern "C" __global__ void count(int* y) { atomicAdd(&y[threadIdx.x], 1); }
+"""
+
+
+def found(entry: str, args: list[Any], build: str = "device", **more: Any) -> list[Any]:
+    run = simulator.launch(compiled(SOURCE, entry, build), 2, 32, args, **more)
+    return [(h.kind, h.severity, h.space, h.variable, h.element, h.count) for h in run.hazards]
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_an_element_that_nothing_wrote(build: str) -> None:
+    y, x = unset(64), np.ones(64, np.float32)
+    assert found("add", [y, x, 64], build) == [("uninitialised", "error", "global", "y", 0, 64)]
+
+
+def test_what_the_host_sets_is_set() -> None:
+    y, x = unset(64), np.ones(64, np.float32)
+    y[:60] = 0
+    assert found("add", [y, x, 64]) == [("uninitialised", "error", "global", "y", 60, 4)]
+    assert found("add", [y, x, 64]) == []  # the first launch wrote the rest
+    assert y[:60].tolist() == [2.0] * 60
+
+
+def test_what_a_kernel_writes_is_set() -> None:
+    y, x = unset((8, 8)), np.ones(64, np.float32)
+    assert found("fill", [y, 40]) == []
+    assert found("add", [y, x, 40]) == []
+    assert found("add", [y, x, 41]) == [("uninitialised", "error", "global", "y", 40, 1)]
+
+
+def test_half_of_a_vector() -> None:
+    y, out = unset(128), np.zeros(64, np.float32)
+    y[::2] = 0
+    hazards = simulator.launch(compiled(SOURCE, "pairs"), 1, 64, [y, out]).hazards
+    assert [(h.kind, h.variable, h.element, h.count) for h in hazards] == [
+        ("uninitialised", "y", 1, 64)
+    ]
+
+
+def test_an_atomic_reads() -> None:
+    assert found("count", [unset(32, np.int32)])[0][:4] == ("uninitialised", "error", "global", "y")
+
+
+def test_it_can_be_turned_off_and_copies_are_unset_too() -> None:
+    y, x = unset(64), np.ones(64, np.float32)
+    assert found("add", [fresh([y])[0], x, 64], checks={"races"}) == []
+    assert found("add", [fresh([y])[0], x, 64]) != []
+    assert found("add", [y + 1, x, 64]) == []
+
+
+def test_on_the_command_line(tmp_path: Any) -> None:
+    file = tmp_path / "add.cu"
+    file.write_text(SOURCE)
+    words = ["check", str(file), "add", "--grid", "2", "--block", "32", "--no-cure"]
+    result = CliRunner().invoke(main, [*words, "f32[64]=unset", "f32[64]", "64"])
+    assert result.exit_code == 1
+    assert "read of global y[0] that nothing wrote" in result.stdout
+    assert CliRunner().invoke(main, [*words, "f32[64]", "f32[64]", "64"]).exit_code == 0
