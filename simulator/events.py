@@ -111,6 +111,9 @@ class Observer:
     def fence(self, lanes: Mask | None, wide: bool) -> None:
         """Lanes execute a memory fence; ``wide``: of device scope or more."""
 
+    def copies(self, lanes: Mask | None, left: int | None) -> None:
+        """Lanes end a group of asynchronous copies, or wait until ``left`` groups are left."""
+
     def apart(self, apart: Apart) -> None:
         """Threads of a block do not come to a barrier together."""
 
@@ -157,7 +160,7 @@ class Told:
         self.arithmetic, self.traced = those("arithmetic"), those("traced")
         self.barrier, self.arrive = those("barrier"), those("arrive")
         self.warp_sync, self.fence = those("warp_sync"), those("fence")
-        self.printed = those("printed")
+        self.printed, self.copies = those("printed"), those("copies")
         self.apart, self.event, self.stuck = those("apart"), those("event"), those("stuck")
 
 

@@ -25,6 +25,7 @@ extern "C" __global__ void k(float* out, const float* in, int n)
     __syncwarp();
     if (i == n) out[64 * gridDim.x] = 0;
     if (i == 5) asm volatile("bar.arrive 1, 64;");
+    asm volatile("cp.async.commit_group;");
     if (i == 99) printf("");
     if (i == 100) __trap();
 }

@@ -124,7 +124,7 @@ LATER = [
     ("barrier.cluster.arrive.release.aligned;", "clusters"),
     ("mapa.shared::cluster.u32 %r3, %r1, 1;", "clusters"),
     ("ld.shared::cluster.u32 %r3, [%r1];", "shared memory of another block: clusters"),
-    ("cp.async.ca.shared.global [%r1], [%rd1], 4;", "asynchronous copies"),
+    ("cp.async.bulk.commit_group;", "copies in bulk"),
     ("mbarrier.init.shared.b64 [%r1], 1;", "mbarrier"),
     ("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {%r3};", "tensor cores"),
     ("alloca.u64 %rd3, 16;", "stack allocation"),

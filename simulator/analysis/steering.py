@@ -70,7 +70,7 @@ class Steering:
             return False
         held = self._of(read).held
         role = roles(write.instruction)
-        return any((write.function, name) in held for name in role.reads if name != role.base)
+        return any((write.function, name) in held for name in role.reads if name not in role.bases)
 
     def guards(self, read: Site, access: Site) -> bool:
         """Whether an access happens only as what a site reads has steered.
@@ -156,7 +156,7 @@ class Steering:
                         given = named_space(ins) in ("shared", "local")
                     elif site is not None and not role.parameter:
                         if site.access == "store":  # a pointer that is kept in memory
-                            stored = (r for r in role.reads if r != role.base)
+                            stored = (r for r in role.reads if r not in role.bases)
                             if any((function.name, r) in near for r in stored):
                                 near.add(_SPILLED)
                             continue
@@ -199,7 +199,7 @@ class Steering:
                 return {(name, written) for written in role.writes}
             return set()
         if site is not None and site.access != "load" and not role.parameter:
-            if any((name, read) in held for read in role.reads if read != role.base):
+            if any((name, read) in held for read in role.reads if read not in role.bases):
                 space, place = _place(site, function)
                 return {(f"[{space}]", place)} if self._followed(site, ins) else set()
             return set()
@@ -249,7 +249,7 @@ class Steering:
 
 def _place(site: Site, function: Function) -> Key:
     """The space and the place in it that a site names; through a register it may be any."""
-    address = roles(site.instruction).address
+    address = site.operand
     if address is not None and isinstance(address.base, Symbol):
         return site.space, f"{address.base.name}+{address.offset}"
     if address is not None and address.base in (Reg("%SP"), Reg("%SPL")):

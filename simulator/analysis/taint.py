@@ -92,7 +92,7 @@ def _through_call(
 
 def _stores(function: Function, ins: Instruction, tainted: set[tuple[str, str]]) -> bool:
     role = roles(ins)
-    return any((function.name, name) in tainted for name in role.reads if name != role.base)
+    return any((function.name, name) in tainted for name in role.reads if name not in role.bases)
 
 
 def _steering(ins: Instruction) -> Sequence[str]:
@@ -102,4 +102,4 @@ def _steering(ins: Instruction) -> Sequence[str]:
         return role.reads
     computes = role.row.build and not role.row.gate
     found = [ins.guard.name] if ins.guard and not computes else []
-    return [*found, role.base] if role.row.memory else found
+    return [*found, *role.bases] if role.row.memory else found

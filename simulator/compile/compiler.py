@@ -175,7 +175,7 @@ class Compiler:
         if not type:
             params = {p.name: p.type for p in (*home.params, *home.results)}
             variable = home.variables.get(name)
-            passed = variable.type if variable and variable.space == "param" else ""
+            passed = variable.type if variable and not variable.dims else ""
             type = params.get(name, passed)
         if not type:
             raise PtxError(f"the register {name!r} is not declared in {home.name}")

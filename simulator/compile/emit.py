@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kernels.ptx.module import Instruction
-
 from ..isa import DTYPES
 from ..isa.compare import choose
 from ..isa.roles import roles
@@ -22,6 +20,7 @@ from .steps import (
     Constant,
     End,
     Fence,
+    Group,
     Keep,
     Move,
     Parameter,
@@ -77,7 +76,7 @@ class Emitter:
             first = len(self.body.lines)
             self.statement(step)
             if len(self.body.lines) > first:
-                self.body.lines[-1] += f"  # {place(step.instruction)}"
+                self.body.lines[-1] += f"  # {step.place}"
         return self.body
 
     def statement(self, step: Step) -> None:
@@ -95,6 +94,8 @@ class Emitter:
                 self.emit(f"{self.read(temporary)} = {self.source(kept)}")
             case Fence(guard=guard, wide=wide):
                 self.emit(f"fence({self.mask(guard)}, {wide})")
+            case Group(guard=guard, left=left):
+                self.emit(f"copies({self.mask(guard)}, {left})")
             case Tally(guard=guard, number=number):
                 self.emit(f"tally({number}, {self.mask(guard)})")
             case Watch(guard=guard, number=number, base=base):
@@ -287,9 +288,3 @@ def _extended(expression: str, type: str, carrier: str) -> str:
 def parameter_name(offset: int, type: str) -> str:
     """The name of a piece of the kernel's parameters."""
     return f"p{offset}_{type}"
-
-
-def place(ins: Instruction) -> str:
-    """Where an instruction stands, in numbers: a file's name may be anything."""
-    line = ins.location.user.line if ins.location else 0
-    return f"PTX {ins.line}, line {line}" if line else f"PTX {ins.line}"

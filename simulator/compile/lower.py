@@ -5,17 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from kernels.ptx.module import Imm, Instruction, Operand, Reg, Symbol
+from kernels.ptx.module import Imm, Instruction, Reg, Symbol
 
-from ..isa import DTYPES, Flow, Op, Unsupported
+from ..isa import Flow, Op, Unsupported
 from ..isa.roles import Roles, roles
 from ..isa.table import same, scope
-from ..isa.validity import invalid, not_yet
-from ..isa.windows import WINDOWS
-from ..memory.site import Site, make_site
-from .operands import Operands
+from ..isa.validity import not_yet
+from .accesses import Accesses
 from .steps import (
-    Access,
     Barrier,
     Compute,
     Constant,
@@ -24,12 +21,9 @@ from .steps import (
     Gate,
     Lowered,
     Move,
-    Parameter,
     Source,
     Step,
     System,
-    Target,
-    Temporary,
     WarpCompute,
 )
 
@@ -45,7 +39,7 @@ _MALFORMED = (IndexError, KeyError, TypeError, ValueError, OverflowError, StopIt
 """What a builder stumbles over when an instruction's operands or types are not as PTX has them."""
 
 
-class Lowering(Operands):
+class Lowering(Accesses):
     """Makes the steps of one block."""
 
     def lower(self) -> Lowered:
@@ -84,6 +78,8 @@ class Lowering(Operands):
         row = role.row
         if row.rows:
             return self.matrices(ins, role)
+        if row.asynchronous:
+            return self.asynchronous(ins, role)
         if row.build:
             return [self.value(ins, role)]
         if row.memory:
@@ -114,110 +110,6 @@ class Lowering(Operands):
         if op.fn is same:
             return Move(ins, guard, targets, sources)
         return (WarpCompute if op.warp else Compute)(ins, guard, targets, sources, op=op)
-
-    # -- memory -----------------------------------------------------------------
-
-    def access(self, ins: Instruction, role: Roles) -> Step:
-        """A load, store or atomic at its site."""
-        access, sites = role.row.memory, self.owner.result.sites
-        site = make_site(ins, len(sites), access, self.function, self.block.number)
-        sites.append(site)
-        base = self.base(role, site)
-        if access == "load" and len(role.results) != site.count:
-            raise Unsupported("a vector of another length than its destination")
-        if access == "store" and len(role.sources) != site.count:
-            raise Unsupported("a vector of another length than its source")
-        sources = tuple(self.source(item, site.type) for item in role.sources)
-        targets = tuple(self.target(item, site.type) for item in role.results)
-        return Access(ins, self.guard(ins.guard), targets, sources, site=site, base=base)
-
-    def matrices(self, ins: Instruction, role: Roles) -> list[Step]:
-        """A load of rows, and the step that hands their words to all lanes of the warp."""
-        assert role.row.build
-        op = role.row.build(ins)
-        sites = self.owner.result.sites
-        site = make_site(ins, len(sites), role.row.memory, self.function, self.block.number)
-        sites.append(site)
-        base, guard = self.base(role, site), self.guard(ins.guard)
-        words = [Temporary(next(self.numbers), site.type) for _ in op.inputs]
-        into = tuple(Target(word, site.type) for word in words)
-        rows = tuple(map(Source, words, op.inputs))
-        targets = tuple(map(self.target, role.results, op.outputs))
-        return [
-            Access(ins, guard, into, site=site, base=base),
-            WarpCompute(ins, guard, targets, rows, op=op),
-        ]
-
-    def base(self, role: Roles, site: Site) -> Source:
-        """The address's variable part; its constant part goes into the site."""
-        address = role.address
-        if address is None:
-            raise Unsupported("no address operand")
-        if abs(address.offset) >= 1 << 62:
-            raise Unsupported(f"an offset of {address.offset}")
-        site.offset = address.offset
-        if isinstance(address.base, Reg):
-            register = self.register(address.base.name)
-            if register.carrier not in ("s64", "s32"):
-                raise Unsupported("an address in a register of another type")
-            return Source(register, "s64")  # with its sign: ``s[-1]`` stays in front of ``s``
-        if isinstance(address.base, Imm):
-            return Source(Constant(np.int64(address.base.value), address.base), "s64")
-        start = self.symbol(address.base.name)
-        if site.space == "generic":  # ptxas makes a generic address of the variable's
-            home = (self.function.variables | self.owner.module.variables).get(address.base.name)
-            start += WINDOWS.get(home.space, 0) if home else 0
-        site.variable = address.base.name
-        return Source(Constant(np.int64(start), address.base), "s64")
-
-    # -- parameters -------------------------------------------------------------
-
-    def parameter(self, ins: Instruction, role: Roles) -> list[Step] | None:
-        """``ld.param``/``st.param`` of a scalar parameter: a register, or a launch constant.
-
-        Returns:
-            ``None`` if it lies in memory.
-        """
-        name, load = role.parameter, role.row.memory == "load"
-        operands = role.results if load else role.sources
-        offset = role.address.offset if role.address else 0
-        type = ins.types[-1]
-        params = {p.name: p for p in self.function.params} if self.function.is_entry else {}
-        if name in params:
-            if not load:
-                raise Unsupported("a store to a kernel parameter")
-            return self.load_parameter(ins, operands, params[name].offset + offset)
-        owner, formal = self.owner.aliases[self.function.name].get(name, (self.function.name, name))
-        home = self.owner.module.functions[owner]
-        param = next((p for p in (*home.params, *home.results) if p.name == formal), None)
-        given = owner == self.function.name and formal in home.variables  # to the system
-        if param is None and not given:
-            raise Unsupported(f"the parameter {name!r} is not declared")
-        if param.is_struct if param else home.variables[formal].dims:
-            return None
-        if len(operands) > 1 or offset:
-            raise Unsupported("part of a scalar parameter")
-        source, target = (Reg(name), operands[0]) if load else (operands[0], Reg(name))
-        moved = (self.target(target, type),), (self.source(source, type),)
-        return [Move(ins, self.guard(ins.guard), *moved)]
-
-    def load_parameter(
-        self, ins: Instruction, into: tuple[Operand | None, ...], start: int
-    ) -> list[Step]:
-        """A kernel parameter: constants of the launch."""
-        type = ins.types[-1]
-        size = DTYPES[type].itemsize
-        guard = self.guard(ins.guard)
-        last = self.function.params[-1]
-        steps: list[Step] = []
-        for i, item in enumerate(into):
-            at = start + i * size
-            if not 0 <= at <= last.offset + last.nbytes - size:
-                raise invalid(ins, "an address outside the kernel's parameters")
-            self.owner.result.params[at, type] = None
-            source = Source(Parameter(at, type), type)
-            steps.append(Move(ins, guard, (self.target(item, type),), (source,)))
-        return steps
 
     # -- gates and ends ---------------------------------------------------------
 

@@ -106,6 +106,13 @@ class Step:
     targets: tuple[Target | None, ...] = ()
     sources: tuple[Source, ...] = ()
 
+    @property
+    def place(self) -> str:
+        """Where its instruction stands, in numbers: a file's name may be anything."""
+        ins = self.instruction
+        line = ins.location.user.line if ins.location else 0
+        return f"PTX {ins.line}, line {line}" if line else f"PTX {ins.line}"
+
 
 @dataclass(frozen=True)
 class Move(Step):
@@ -142,6 +149,13 @@ class Fence(Step):
     """A memory fence; ``wide``: for more than the block."""
 
     wide: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group(Step):
+    """Asynchronous copies so far become a group; or lanes wait until ``left`` groups are left."""
+
+    left: int | None
 
 
 @dataclass(frozen=True, kw_only=True)

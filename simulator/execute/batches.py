@@ -92,6 +92,7 @@ def run_batches(
         names |= undefined.accesses(program.sites)
     names |= {"S": specials, "trace": all_of(told.traced)}
     names |= {"tally": all_of(told.arithmetic), "fence": all_of(told.fence)}
+    names["copies"] = all_of(told.copies)
     machine = Machine(program, names, launch.order(), told, memories, launch.step_limit)
     with np.errstate(all="ignore"):
         for numbers in batches:

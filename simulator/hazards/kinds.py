@@ -87,7 +87,12 @@ class HazardKind:
         )
 
 
-REACHES = {"lane": "another lane of the warp", "warp": "another warp", "block": "another block"}
+REACHES = {
+    "copy": "an asynchronous copy that is under way",
+    "lane": "another lane of the warp",
+    "warp": "another warp",
+    "block": "another block",
+}
 """Between whom a race is: how far its two threads are apart."""
 
 _RACE = (
@@ -103,6 +108,10 @@ _ANY_RACE = {
     "size": Case(note="strong accesses of different sizes are not atomic to each other"),
     "volatile": Case(note=_VOLATILE),
     "polled": Case("", "warning", _VOLATILE),
+    "copy": Case(
+        note="wait for the copy first: cp.async.wait_group, __pipeline_wait_prior(); then a "
+        "__syncthreads() where other threads read it"
+    ),
     "quiet": Case(
         "", "warning", "the atomic changes nothing (it adds zero, say): it serves as a read"
     ),

@@ -94,7 +94,8 @@ def _owner(
 
 def _origins(site: Site, function: Function) -> set[str]:
     """The symbols that an access's address may be computed from, through its registers."""
-    waiting, seen, found = [roles(site.instruction).base], set[str](), set[str]()
+    base = site.operand.base if site.operand else None
+    waiting, seen, found = [base.name if isinstance(base, Reg) else ""], set[str](), set[str]()
     while waiting:
         register = waiting.pop()
         if register in seen:

@@ -3,6 +3,7 @@
 from ..analysis.steering import Steering
 from ..geometry import Geometry
 from ..races.book import RaceBook, RaceGroup
+from ..races.copies import UNDER_WAY
 from .hazard import Hazard
 from .kinds import EQUAL, RAW_RACE, REACHES, WAR_RACE, WAW_RACE, HazardKind
 from .parts import ROLES
@@ -65,8 +66,8 @@ class RaceHazards:
         """Why it is as severe as it is: a case of its kind."""
         near, in_global = group.distance == "lane", group.space == "global"
         volatile = group.how == "volatile"
-        if group.how == "quiet":
-            return "quiet"
+        if group.how in ("quiet", UNDER_WAY):
+            return group.how
         if group.reads:
             if volatile:
                 return "polled" if near or in_global else "volatile"

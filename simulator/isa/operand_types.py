@@ -10,8 +10,8 @@ What the right-hand half of a form (``grammar``) may hold:
   that together have ``t``'s size; ``#a``: the registers of the matrix ``a`` (``fragments``);
 - ``@``: an address, ``where``: a generic one; ``label``; ``members``: a mask of lanes;
   ``policy``: of a cache; ``predicate``: in a register; ``imm``: a constant, ``d8``: from 0 to 255
-  (or a register), ``d16``, ``event``, ``128``: in their ranges; ``bar``: a barrier's number,
-  ``threads``: its count; ``registers``: of a thread.
+  (or a register), ``d16``, ``event``, ``128``, ``4|8|16``: in their ranges; ``bar``: a barrier's
+  number, ``threads``: its count; ``registers``: of a thread.
 """
 
 import functools
@@ -51,7 +51,7 @@ _NARROW = ("%tid", "%ntid", "%ctaid", "%nctaid")
 _MANY = ("v2", "v4", "v8", "x1", "x2", "x4")
 
 
-_RANGES = {"d8": (0, 255), "event": (0, 15), "d16": (0, 65535), "128": (128, 128)}
+_RANGES = {"d8": (0, 255), "event": (0, 15), "d16": (0, 65535), "128": (128, 128), "16": (16, 16)}
 """What some constants may be."""
 
 
@@ -190,7 +190,7 @@ class _Checker:
         if spec == "@":
             if not isinstance(operand, Address):
                 raise Wrong(f"an address in brackets is needed, not {shown(operand)}")
-        elif spec in _RANGES or spec in ("imm", "bar", "threads", "registers"):
+        elif spec in _RANGES or spec in ("imm", "bar", "threads", "registers", "4|8|16"):
             self.constant(spec, operand)
         elif spec == "where":
             if isinstance(operand, Reg) and self.declared(operand)[0] not in "bus":
@@ -216,6 +216,8 @@ class _Checker:
             low, high = _RANGES.get(spec, (number, number))
             if not low <= number <= high:
                 raise Wrong(f"{number} is not from {low} to {high}")
+            if spec == "4|8|16" and number not in (4, 8, 16):
+                raise Wrong(f"{number} bytes are copied, not 4, 8 or 16")
             if spec == "bar" and not 0 <= number & 0xFFFFFFFF <= 15:
                 raise Wrong(f"there is no barrier {number}, they are 0 to 15")
             if spec == "registers" and (number % 8 or not 24 <= number <= 256):

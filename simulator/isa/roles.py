@@ -33,7 +33,7 @@ class Roles:
             stored or combined: address and cache policy are not among them.
         reads: Names of the registers it reads: guard, address, condition code and the ``.param``
             variable of a load or a call among them; ``writes``: those it writes.
-        address: The operand in brackets.
+        addresses: The operands in brackets; ``address``: the first.
         parameter: The ``.param`` variable that a load or store names directly, or nothing.
     """
 
@@ -44,7 +44,7 @@ class Roles:
     sources: tuple[Operand | None, ...]
     reads: tuple[str, ...]
     writes: tuple[str, ...]
-    address: Address | None
+    addresses: tuple[Address, ...]
     parameter: str
     _given: tuple[Operand | None, ...]
 
@@ -59,10 +59,20 @@ class Roles:
         return self.row.waits != "nobody"
 
     @property
+    def address(self) -> Address | None:
+        """The first of the addresses."""
+        return self.addresses[0] if self.addresses else None
+
+    @property
     def base(self) -> str:
-        """The register that the address is made of, or nothing."""
+        """The register that the first address is made of, or nothing."""
         base = self.address.base if self.address else None
         return base.name if isinstance(base, Reg) else ""
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """The registers that addresses are made of."""
+        return tuple(a.base.name for a in self.addresses if isinstance(a.base, Reg))
 
 
 def roles(ins: Instruction) -> Roles:
@@ -123,7 +133,8 @@ def decode(ins: Instruction, number: int, match: Match) -> Roles:
     form, row = match.form, TABLE[ins.opcode][number]
     count = len(form.results)
     given = ins.operands[count:]
-    flow, address, parameter = row.flow, None, ""
+    flow, parameter = row.flow, ""
+    addresses: list[Address] = []
     results: list[Operand | None] = []
     sources: list[Operand | None] = []
     writes: list[str] = []
@@ -132,7 +143,7 @@ def decode(ins: Instruction, number: int, match: Match) -> Roles:
     reads = [ins.guard.name] if ins.guard else []
     for word, operand in zip(form.sources, given, strict=False):
         if isinstance(operand, Address):
-            address = operand
+            addresses.append(operand)
             _add(operand.base, [], reads)
         else:
             _add(operand, [] if word == "policy" else sources, reads)
@@ -140,8 +151,8 @@ def decode(ins: Instruction, number: int, match: Match) -> Roles:
         reads += [operand.name for operand in given if isinstance(operand, Symbol)]
         writes += ins.results
         flow = SYSTEM.get(ins.targets[0], flow)
-    elif address and isinstance(address.base, Symbol) and named_space(ins) == "param":
-        parameter = address.base.name
+    elif addresses and isinstance(addresses[0].base, Symbol) and named_space(ins) == "param":
+        parameter = addresses[0].base.name
         (writes if row.memory == "store" else reads).append(parameter)
     if form.carry_in:
         reads.append(CARRY)
@@ -151,7 +162,7 @@ def decode(ins: Instruction, number: int, match: Match) -> Roles:
         results.append(Reg(CARRY))
     ins.decoded = made = Roles(
         row, form, flow, tuple(results), tuple(sources), tuple(reads), tuple(writes),
-        address, parameter, given,
+        tuple(addresses), parameter, given,
     )  # fmt: skip
     return made
 

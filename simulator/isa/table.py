@@ -83,7 +83,8 @@ class Flow(enum.Enum):
         return self in (Flow.RETURN, Flow.EXIT)
 
 
-Memory = Literal["", "load", "store", "atomic"]
+Memory = Literal["", "load", "store", "atomic", "copy"]
+Asynchronous = Literal["", "copy", "commit", "wait"]
 Waits = Literal["nobody", "block", "lanes"]
 
 
@@ -106,6 +107,9 @@ class Row:
             meaning takes the rows' words.
         fence: Whether it puts the thread's accesses in order, at the scope it names.
         aligned: Whether all threads of a warp have to come to it together, as ``.aligned`` says.
+        asynchronous: Its part in copies that go on beside the thread: it starts a ``copy``,
+            puts those before it into a group (``commit``), or holds the thread until groups are
+            there (``wait``).
         copies: Whether its result is its source.
         generic: Whether it makes a generic address of one in the space it names.
         by_arch: Whether its meaning takes an architecture's number first (``architectures``).
@@ -121,6 +125,7 @@ class Row:
     memory: Memory = ""
     rows: bool = False
     fence: bool = False
+    asynchronous: Asynchronous = ""
     aligned: bool = False
     copies: bool = False
     generic: bool = False
@@ -149,6 +154,7 @@ class Effects(TypedDict, total=False):
     memory: Memory
     rows: bool
     fence: bool
+    asynchronous: Asynchronous
     aligned: bool
     copies: bool
     generic: bool
@@ -200,10 +206,11 @@ SPACES = ("global", "shared", "local", "const", "param")
 _SCOPES = {"cta": "cta", "cluster": "cluster", "gpu": "gpu", "gl": "gpu", "sys": "sys"}
 
 
-def named_space(ins: Instruction) -> str:
-    """The state space that an instruction names, if it names one."""
+def named_space(ins: Instruction, address: int = 0) -> str:
+    """The state space that an instruction names for one of its addresses, if it names one."""
     words = (m.split("::")[0] for m in ins.modifiers)
-    return next((word for word in words if word in SPACES), "")
+    named = [word for word in words if word in SPACES]
+    return named[address] if address < len(named) else ""
 
 
 def scope(ins: Instruction) -> str:

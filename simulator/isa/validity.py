@@ -84,7 +84,11 @@ def _instruction(ins: Instruction, function: Function, module: Module) -> PtxErr
         places = flow is Flow.CALL or flow.jumps
         fitting = matches[0] if places else _fitting(ins, matches, function)
         for operand in ins.operands:
-            _names(ins, operand, function, module)
+            if not isinstance(operand, Address):
+                _names(ins, operand, function, module)
+        addresses = [operand for operand in ins.operands if isinstance(operand, Address)]
+        for number, operand in enumerate(addresses):
+            _address(ins, operand, named_space(ins, number), function, module)
     except NotYet as error:
         return not_yet(ins, str(error))
     except Wrong as error:
@@ -138,14 +142,14 @@ def _names(ins: Instruction, operand: Operand | None, function: Function, module
         if space == "global" and narrow and not operand.offset:
             raise Wrong(f"{operand.name!r} has an address of 64 bits")
         if ins.opcode == "cvta" and not ins.has("to") and space not in ("label", "function"):
-            _in_space(operand.name, space, ins)
-    elif isinstance(operand, Address):
-        _address(ins, operand, function, module)
+            _in_space(operand.name, space, named_space(ins))
 
 
-def _address(ins: Instruction, operand: Address, function: Function, module: Module) -> None:
+def _address(
+    ins: Instruction, operand: Address, named: str, function: Function, module: Module
+) -> None:
+    """An address in brackets, in the state space that the instruction names for it."""
     base = operand.base
-    named = named_space(ins)
     if isinstance(base, Reg):
         found = function.registers.get(base.name)
         if found is None:
@@ -177,11 +181,10 @@ def _address(ins: Instruction, operand: Address, function: Function, module: Mod
             raise Wrong(f"{base.name!r} is in .{space}, which has no generic addresses here")
         if ins.opcode == "prefetchu" and space != "global":
             raise Wrong(f"{base.name!r} is in .{space}")
-        _in_space(base.name, space, ins)
+        _in_space(base.name, space, named)
 
 
-def _in_space(name: str, space: str, ins: Instruction) -> None:
-    named = named_space(ins)
+def _in_space(name: str, space: str, named: str) -> None:
     if named and named != space:
         raise Wrong(f"{name.split('#')[0]!r} is in .{space}, not in .{named}")
 

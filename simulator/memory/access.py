@@ -1,5 +1,7 @@
 """Memory accesses as they happen: each is told, then done."""
 
+import dataclasses
+
 import numpy as np
 
 from ..geometry import Addresses, Flat, Lanes, Mask, as_mask
@@ -53,10 +55,35 @@ class Access:
             for tell in self.memories.told:
                 tell(event)
 
-    def load(self, base: Addresses, mask: Mask | None) -> tuple[Lanes, ...]:
-        """The loaded elements; lanes that are off get anything."""
+    def load(
+        self, base: Addresses, mask: Mask | None, length: Lanes | None = None
+    ) -> tuple[Lanes, ...]:
+        """The loaded elements; lanes that are off get anything.
+
+        ``length``: bytes that are loaded; the others are zero.
+        """
+        if length is not None:
+            return self._load_some(base, mask, length)
         self._look(base, mask)
         return self.index.load()
+
+    def _load_some(self, base: Addresses, mask: Mask | None, length: Lanes) -> tuple[Lanes, ...]:
+        """Load whole elements in one piece, others byte by byte."""
+        site = self.site
+        whole = as_mask(mask) & (length >= site.nbytes)
+        self._look(base, whole)
+        found = [np.where(whole, value, value.dtype.type(0)) for value in self.index.load()]
+        part = as_mask(mask) & (length < site.nbytes)
+        for at in range(int(np.max(np.where(part, length, 0), initial=0))):
+            lanes = part & (length > at)
+            byte = dataclasses.replace(site, type="u8", count=1, offset=site.offset + at)
+            index, self.events = self.memories.resolve(byte, base, lanes)
+            self._tell(False, None)
+            value = np.where(lanes, index.load()[0], np.uint8(0)).astype(np.uint32)
+            word, shift = divmod(at, 4)
+            found[word] = found[word] | (value << np.uint32(8 * shift)).view(np.int32)
+        self.base = None
+        return tuple(found)
 
     def store(self, base: Addresses, mask: Mask | None, *values: Lanes) -> None:
         """Write; lanes that are off write nothing."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kernels.ptx.module import Function, Instruction
+from kernels.ptx.module import Address, Function, Imm, Instruction
 
 from ..geometry import WARP
 from ..isa import DTYPES, Unsupported, matrix
@@ -29,6 +29,8 @@ class Site:
         counted: Whether it is traffic (passing a struct to a function is not).
         offset: Constant part of the address in bytes.
         variable: Name of the variable, where the instruction names one.
+        operand: The address in brackets.
+        asynchronous: Whether it happens some time between the instruction and a wait for it.
         lanes: How many of a warp's lanes access: the first eight for each matrix of a load of them.
     """
 
@@ -46,6 +48,8 @@ class Site:
     offset: int = 0
     variable: str = ""
     lanes: int = WARP
+    operand: Address | None = None
+    asynchronous: bool = False
 
     @property
     def volatile(self) -> bool:
@@ -115,6 +119,13 @@ def make_site(ins: Instruction, number: int, access: str, function: Function, bl
         return Site(
             number, ins, function.name, access, space, "b32", matrix.ROW_WORDS, block,
             lanes=8 * matrix.matrices(ins),
+        )  # fmt: skip
+    if role.row.asynchronous == "copy":
+        assert isinstance(role.sources[0], Imm)
+        space = "shared" if access == "store" else "global"
+        return Site(
+            number, ins, function.name, access, space, "b32", role.sources[0].value // 4, block,
+            asynchronous=access == "store",
         )  # fmt: skip
     if not ins.types or ins.types[-1] not in DTYPES or ins.types[-1] == "pred":
         raise Unsupported("no memory type")

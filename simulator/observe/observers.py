@@ -22,6 +22,7 @@ from ..memory.event import BadAccess
 from ..memory.spaces import Allocation
 from ..races.accesses import Closer
 from ..races.book import RaceBook
+from ..races.copies import CopyCheck
 from ..races.detector import RaceCheck
 from ..races.program_order import ProgramOrder
 from .counters import TrafficCounter
@@ -84,11 +85,14 @@ class Observers:
         if {"races", "uninitialised"} & set(checks):
             asked = tuple(sorted(checks))
             memo = program.memo("intervals", launch.block, launch.shared_bytes, asked)
-            all_of_them.append(RaceCheck(
+            race_check = RaceCheck(
                 closer, launch.granule, launch.shared_bytes, book, steering,
                 functools.partial(findings.uninitialised, "shared"),
                 "races" in checks, "uninitialised" in checks, memo,
-            ))  # fmt: skip
+            )  # fmt: skip
+            all_of_them.append(race_check)
+            if "races" in checks and any(site.asynchronous for site in program.sites):
+                all_of_them.append(CopyCheck(book, launch.granule, race_check))
         if "uninitialised" in checks:
             if layout.local_bytes:
                 all_of_them.append(LocalCheck(findings, launch.granule, layout.local_bytes))

@@ -186,7 +186,7 @@ class RaceBook:
         for group in self.groups.values():
             if group.space != space or group.all_pairs is None:
                 continue
-            if not (far if group.distance == "block" else near) or group.how == "quiet":
+            if not (far if group.distance == "block" else near) or group.how in ("quiet", "copy"):
                 group.all_pairs = None if group.pairs.full else group.all_pairs
                 continue
             for shadow in shadows.values():

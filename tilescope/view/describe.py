@@ -228,8 +228,8 @@ def address_arithmetic(trace: Trace) -> set[int]:
         for ins in function.body:
             role = roles(ins)
             if role.row.memory:
-                bases.add(role.base)
-                plain |= set(role.reads) - {role.base}
+                bases.update(role.bases)
+                plain |= set(role.reads) - set(role.bases)
             elif role.writes and role.flow is Flow.NEXT:
                 values.append((ins.line, role))
             else:

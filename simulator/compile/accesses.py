@@ -1,0 +1,168 @@
+"""PTX to steps, of instructions that access memory or parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernels.ptx.module import Address, Imm, Instruction, Operand, Reg
+
+from ..isa import DTYPES, Unsupported, asynchronous
+from ..isa.roles import Roles
+from ..isa.validity import invalid
+from ..isa.windows import WINDOWS
+from ..memory.site import Site, make_site
+from .operands import Operands
+from .steps import (
+    Access,
+    Compute,
+    Constant,
+    Group,
+    Move,
+    Parameter,
+    Source,
+    Step,
+    Target,
+    Temporary,
+    WarpCompute,
+)
+
+
+class Accesses(Operands):
+    """Makes the steps of accesses."""
+
+    def access(self, ins: Instruction, role: Roles) -> Step:
+        """A load, store or atomic at its site."""
+        access, sites = role.row.memory, self.owner.result.sites
+        site = make_site(ins, len(sites), access, self.function, self.block.number)
+        sites.append(site)
+        base = self.base(role.address, site)
+        if access == "load" and len(role.results) != site.count:
+            raise Unsupported("a vector of another length than its destination")
+        if access == "store" and len(role.sources) != site.count:
+            raise Unsupported("a vector of another length than its source")
+        sources = tuple(self.source(item, site.type) for item in role.sources)
+        targets = tuple(self.target(item, site.type) for item in role.results)
+        return Access(ins, self.guard(ins.guard), targets, sources, site=site, base=base)
+
+    def matrices(self, ins: Instruction, role: Roles) -> list[Step]:
+        """A load of rows, and the step that hands their words to all lanes of the warp."""
+        assert role.row.build
+        op = role.row.build(ins)
+        sites = self.owner.result.sites
+        site = make_site(ins, len(sites), role.row.memory, self.function, self.block.number)
+        sites.append(site)
+        base, guard = self.base(role.address, site), self.guard(ins.guard)
+        words = [Temporary(next(self.numbers), site.type) for _ in op.inputs]
+        into = tuple(Target(word, site.type) for word in words)
+        rows = tuple(map(Source, words, op.inputs))
+        targets = tuple(map(self.target, role.results, op.outputs))
+        return [
+            Access(ins, guard, into, site=site, base=base),
+            WarpCompute(ins, guard, targets, rows, op=op),
+        ]
+
+    def asynchronous(self, ins: Instruction, role: Roles) -> list[Step]:
+        """A copy that goes on beside the thread, or what waits for those.
+
+        A copy is a load and a store; when the store may happen is the race checks' business.
+        """
+        guard = self.guard(ins.guard)
+        if role.row.asynchronous != "copy":
+            number = role.sources[0] if role.sources else None
+            left = number.value if isinstance(number, Imm) else None
+            if role.row.asynchronous == "wait" and left is None:  # all of them
+                return [Group(ins, guard, left=None), Group(ins, guard, left=0)]
+            return [Group(ins, guard, left=left)]
+        into, source = (
+            make_site(
+                ins, len(self.owner.result.sites) + i, access, self.function, self.block.number
+            )
+            for i, access in enumerate(("store", "load"))
+        )
+        self.owner.result.sites += [into, source]
+        bases = [self.base(a, s) for a, s in zip(role.addresses, (into, source), strict=True)]
+        steps: list[Step] = []
+        length: tuple[Source, ...] = ()
+        if len(role.sources) > 1:
+            how = role.form.sources[3]
+            op = asynchronous.length(ins, into.nbytes, how == "pred")
+            given = Temporary(next(self.numbers), "s32")
+            what = (self.source(role.sources[1], op.inputs[0]),)
+            steps.append(Compute(ins, guard, (Target(given, "u32"),), what, op=op))
+            length = (Source(given, "u32"),)
+        words = [Temporary(next(self.numbers), "s32") for _ in range(into.count)]
+        targets = tuple(Target(word, "b32") for word in words)
+        values = tuple(Source(word, "b32") for word in words)
+        steps.append(Access(ins, guard, targets, length, site=source, base=bases[1]))
+        return [*steps, Access(ins, guard, (), values, site=into, base=bases[0])]
+
+    def base(self, address: Address | None, site: Site) -> Source:
+        """The address's variable part; its constant part goes into the site."""
+        site.operand = address
+        if address is None:
+            raise Unsupported("no address operand")
+        if abs(address.offset) >= 1 << 62:
+            raise Unsupported(f"an offset of {address.offset}")
+        site.offset = address.offset
+        if isinstance(address.base, Reg):
+            register = self.register(address.base.name)
+            if register.carrier not in ("s64", "s32"):
+                raise Unsupported("an address in a register of another type")
+            return Source(register, "s64")  # with its sign: ``s[-1]`` stays in front of ``s``
+        if isinstance(address.base, Imm):
+            return Source(Constant(np.int64(address.base.value), address.base), "s64")
+        start = self.symbol(address.base.name)
+        if site.space == "generic":  # ptxas makes a generic address of the variable's
+            home = (self.function.variables | self.owner.module.variables).get(address.base.name)
+            start += WINDOWS.get(home.space, 0) if home else 0
+        site.variable = address.base.name
+        return Source(Constant(np.int64(start), address.base), "s64")
+
+    # -- parameters -------------------------------------------------------------
+
+    def parameter(self, ins: Instruction, role: Roles) -> list[Step] | None:
+        """``ld.param``/``st.param`` of a scalar parameter: a register, or a launch constant.
+
+        Returns:
+            ``None`` if it lies in memory.
+        """
+        name, load = role.parameter, role.row.memory == "load"
+        operands = role.results if load else role.sources
+        offset = role.address.offset if role.address else 0
+        type = ins.types[-1]
+        params = {p.name: p for p in self.function.params} if self.function.is_entry else {}
+        if name in params:
+            if not load:
+                raise Unsupported("a store to a kernel parameter")
+            return self.load_parameter(ins, operands, params[name].offset + offset)
+        owner, formal = self.owner.aliases[self.function.name].get(name, (self.function.name, name))
+        home = self.owner.module.functions[owner]
+        param = next((p for p in (*home.params, *home.results) if p.name == formal), None)
+        given = owner == self.function.name and formal in home.variables  # to the system
+        if param is None and not given:
+            raise Unsupported(f"the parameter {name!r} is not declared")
+        if param.is_struct if param else home.variables[formal].dims:
+            return None
+        if len(operands) > 1 or offset:
+            raise Unsupported("part of a scalar parameter")
+        source, target = (Reg(name), operands[0]) if load else (operands[0], Reg(name))
+        moved = (self.target(target, type),), (self.source(source, type),)
+        return [Move(ins, self.guard(ins.guard), *moved)]
+
+    def load_parameter(
+        self, ins: Instruction, into: tuple[Operand | None, ...], start: int
+    ) -> list[Step]:
+        """A kernel parameter: constants of the launch."""
+        type = ins.types[-1]
+        size = DTYPES[type].itemsize
+        guard = self.guard(ins.guard)
+        last = self.function.params[-1]
+        steps: list[Step] = []
+        for i, item in enumerate(into):
+            at = start + i * size
+            if not 0 <= at <= last.offset + last.nbytes - size:
+                raise invalid(ins, "an address outside the kernel's parameters")
+            self.owner.result.params[at, type] = None
+            source = Source(Parameter(at, type), type)
+            steps.append(Move(ins, guard, (self.target(item, type),), (source,)))
+        return steps

@@ -1,0 +1,71 @@
+"""Copies that go on beside the thread: ``cp.async`` and its groups.
+
+What they do stands in ``compile/lower.py`` and ``memory``; when they are done, in
+``races/copies.py``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernels.ptx.module import Instruction
+
+from ..geometry import Lanes, Mask
+from .movement import MOVEMENT
+from .table import Op, plain
+
+_WAYS = ("= @ @ {}", "= @ @ {} i32", "= @ @ {} pred")
+_TO_SHARED = "async! {} shared|shared::cta! global! L2::64B|L2::128B|L2::256B?"
+
+
+def _copies() -> str:
+    """Each way to say how much is copied, for each cache operator, with and without a hint."""
+    lines = []
+    for cache, size in (("ca!", "4|8|16"), ("cg!", "16")):
+        modifiers = _TO_SHARED.format(cache)
+        for way in (way.format(size) for way in _WAYS):
+            lines += [f"{modifiers} : {way}", f"{modifiers} L2::cache_hint : {way} policy"]
+    return "\n".join(lines)
+
+
+def length(ins: Instruction, size: int, ignoring: bool) -> Op:
+    """How many bytes of a copy come from its source; the others are zero."""
+
+    def ignored(ignore: Mask) -> Lanes:
+        return np.where(ignore, np.uint32(0), np.uint32(size))
+
+    def given(length: Lanes) -> Lanes:
+        return np.minimum(length, np.uint32(size))
+
+    return Op(ignored if ignoring else given, ("pred" if ignoring else "u32",), ("u32",))
+
+
+plain("cp", section=MOVEMENT, memory="copy", asynchronous="copy", forms=_copies())
+plain("cp", section=MOVEMENT, asynchronous="commit", forms="async! commit_group! :")
+plain(
+    "cp", section=MOVEMENT, asynchronous="wait",
+    forms="""
+        async! wait_group! : = imm
+        async! wait_all! :
+    """,
+    later="""
+        async! mbarrier::arrive! noinc? shared|shared::cta? .b64 : mbarrier
+        async! bulk! commit_group! : copies in bulk
+        async! bulk! wait_group! read? : copies in bulk
+        async! bulk! prefetch! L2! global L2::cache_hint? : copies in bulk
+        async! bulk! shared::cta|shared::cluster|global! shared::cta|global! \
+            mbarrier::complete_tx::bytes|bulk_group! multicast::cluster? L2::cache_hint? \
+            cp_mask? : copies in bulk
+        async! bulk! prefetch? tensor! 1d|2d|3d|4d|5d! L2|shared::cta|shared::cluster|global? \
+            shared::cta|global! tile|tile::gather4|tile::scatter4|im2col|im2col_no_offs? \
+            mbarrier::complete_tx::bytes|bulk_group? multicast::cluster? L2::cache_hint? : \
+            copies of tensors in bulk
+        reduce! async! bulk! shared::cluster|global! shared::cta! \
+            mbarrier::complete_tx::bytes|bulk_group! L2::cache_hint? \
+            and|or|xor|add|inc|dec|min|max noftz? \
+            .f16|bf16|f32|f64|b32|u32|s32|b64|u64|s64 : copies in bulk
+        reduce! async! bulk! tensor! 1d|2d|3d|4d|5d! global! shared::cta! \
+            and|or|xor|add|inc|dec|min|max tile|im2col_no_offs? bulk_group L2::cache_hint? : \
+            copies of tensors in bulk
+    """,
+)  # fmt: skip

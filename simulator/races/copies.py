@@ -1,0 +1,124 @@
+"""Asynchronous copies: what touches their bytes before they are there.
+
+A copy reads its source at once, and writes its destination some time before a wait for it ends
+(PTX ISA, "Asynchronous Data Movement": ``cp.async``). So it is two writes to the other race
+checks, one at either end; what touches the bytes in between is told here. That only goes for
+bytes: copies to other places of shared memory are told apart by their extents first, which costs
+next to nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..events import Observer
+from ..geometry import Geometry, Mask, Rows, as_mask
+from ..memory.event import Event
+from .accesses import Accesses, Race, flatten
+from .book import RaceBook
+from .detector import RaceCheck
+from .shadow import Conflict
+
+UNDER_WAY = "copy"
+"""How an access races with a copy that is under way."""
+
+
+@dataclass
+class _Copy:
+    """One execution of a copy, as far as it is under way.
+
+    Attributes:
+        lanes: Which lanes' copies are, ``(threads, columns)``; ``group``: of each lane.
+        low, high: The bytes they are to write, in each block's shared memory.
+    """
+
+    event: Event
+    lanes: Rows
+    group: Rows
+    low: int
+    high: int
+
+
+class CopyCheck(Observer):
+    """Follows the copies of a batch until somebody has waited for them.
+
+    Args:
+        book: Where races are written down.
+        granule: Bytes of a location.
+        race: The other race checks, which are told of the end of a copy.
+    """
+
+    def __init__(self, book: RaceBook, granule: int, race: RaceCheck) -> None:
+        self.book, self.granule, self.race = book, granule, race
+        self.geometry: Geometry
+        self.open: list[_Copy] = []
+        self.groups: Rows
+
+    def start(self, geometry: Geometry) -> None:
+        """See ``Observer``."""
+        self.geometry, self.open = geometry, []
+        self.groups = np.zeros((geometry.threads, geometry.columns), np.int32)
+
+    def access(self, event: Event) -> None:
+        """See ``Observer``."""
+        if event.space != "shared" or not (self.open or event.site.asynchronous):
+            return
+        g, site = self.geometry, event.site
+        lanes = g.full(as_mask(event.mask))
+        address = g.full(event.address)[lanes]
+        if not address.size:
+            return
+        low = int(address.min()) + site.offset
+        high = int(address.max()) + site.offset + site.nbytes
+        for copy in self.open:
+            if low < copy.high and copy.low < high:
+                self._meet(copy, event)
+        if site.asynchronous:
+            self.open.append(_Copy(event, lanes.copy(), self.groups.copy(), low, high))
+
+    def copies(self, lanes: Mask | None, left: int | None) -> None:
+        """See ``Observer``."""
+        on = self.geometry.full(as_mask(lanes))
+        if left is None:
+            self.groups += on
+            return
+        for copy in self.open:
+            done = copy.lanes & on & (copy.group < self.groups - left)
+            if done.any():
+                copy.lanes &= ~done
+                mask = self.geometry.from_rows(done)
+                self.race.access(copy.event._replace(mask=mask, repeated=False))
+        self.open = [copy for copy in self.open if copy.lanes.any()]
+
+    def _places(self, event: Event) -> tuple[Accesses, Rows]:
+        """The lanes of an access, and the locations of each, ``(lanes, parts)``."""
+        g = self.geometry
+        lanes = flatten(g, event.site, event.address, event.mask, g.columns)
+        parts = np.arange(max(1, event.site.nbytes // self.granule))
+        first = lanes.address // self.granule
+        return lanes, (first[:, None] + parts) * g.columns + lanes.column[:, None]
+
+    def _meet(self, copy: _Copy, event: Event) -> None:
+        """Write down who accesses what a copy is to write."""
+        g = self.geometry
+        under_way = copy.event._replace(mask=g.from_rows(copy.lanes))
+        (lanes, places), (others, theirs) = self._places(event), self._places(under_way)
+        order = np.argsort(theirs, axis=None, kind="stable")
+        sorted_places = theirs.reshape(-1)[order]
+        at = np.searchsorted(sorted_places, places.reshape(-1))
+        at = np.minimum(at, len(sorted_places) - 1)
+        hit = np.flatnonzero(sorted_places[at] == places.reshape(-1))
+        if not hit.size:
+            return
+        lane = hit // places.shape[1]
+        entry = order[at[hit]] // theirs.shape[1]
+        thread = g.blocks[lanes.column] * g.threads + lanes.thread
+        their = g.blocks[others.column] * g.threads + others.thread
+        race = Race(
+            copy.event.site, event.site, "shared", None, self.granule, UNDER_WAY, UNDER_WAY,
+            g.threads, g.columns,
+        )  # fmt: skip
+        conflict = Conflict(places.reshape(-1)[hit], their[entry], thread[lane], lane, entry)
+        self.book.add(race, conflict, np.ones(len(hit), bool), np.zeros(len(hit), bool))
