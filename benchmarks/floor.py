@@ -11,9 +11,8 @@ from simulator.isa.arithmetic import fma_f32
 def steps_per_second(size: int, tile: int = 16) -> float:
     """Inner-product steps a second of a bare loop over one batch's arrays.
 
-    Args:
-        size: M = N = K of the product that is stood in for.
-        tile: Threads along a side of the block.
+    The product that is stood in for has M = N = K = ``size``; ``tile``: threads along a side of the
+    block.
     """
     threads = tile * tile
     blocks = min((size // tile) ** 2, LANES // threads)

@@ -86,10 +86,7 @@ def ours(name: str) -> Result:
 def read(tool: str, output: str, code: int | None) -> Result:
     """What a tool's output says.
 
-    Args:
-        tool: One of ``TOOLS``, or ``ALONE``.
-        output: All that the run printed.
-        code: Its exit code; ``None`` if it was stopped, because it did not end.
+    ``code`` is its exit code; ``None`` if it was stopped, because it did not end.
     """
     hung = " (hangs)" if code is None else ""
     fault = _FAULTS.search(output)

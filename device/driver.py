@@ -74,10 +74,7 @@ def bindings() -> Any:
 def call(name: str, *args: Any, doing: str = "") -> Any:
     """Call a driver function; its result, or a tuple of several.
 
-    Args:
-        name: Such as ``cuMemAlloc``.
-        args: Its arguments.
-        doing: What for, to be named in an error.
+    ``doing``: what for, to be named in an error.
 
     Raises:
         DeviceError: It did not return ``CUDA_SUCCESS``.

@@ -42,10 +42,7 @@ def quietly(name: str, *args: Any) -> None:
 def load(stack: contextlib.ExitStack, kernel: Kernel, level: int | None) -> Any:
     """A kernel's function, compiled by the driver; its module is unloaded with the stack.
 
-    Args:
-        stack: Releases the module.
-        kernel: Its PTX text goes to the driver as it stands.
-        level: The compiler's optimisation level, 0 to 4; its own default if ``None``.
+    ``level`` is the compiler's optimisation level, 0 to 4; its own default if ``None``.
 
     Raises:
         ValueError: No such level.

@@ -61,16 +61,8 @@ def time_launches(
     so the arrays are put back before each launch, by a copy within the GPU that is outside
     the time taken; otherwise nothing happens between launches. ``args`` stay as they are.
 
-    Args:
-        kernel: Its PTX text goes to the driver as it stands.
-        grid: Blocks, one to three numbers, x first.
-        block: Threads of a block, likewise.
-        args: As ``device.launch`` takes them.
-        shared_bytes: Dynamic shared memory of a block.
-        device: Which GPU.
-        jit_level: The driver compiler's optimisation level; its own default if ``None``.
-        launches: How many to time.
-        warmup: How many to make before those.
+    ``launches`` are timed, and ``warmup`` made before those; all else is as ``device.launch`` takes
+    it.
 
     Raises:
         DeviceError: There is no GPU, or a driver call failed.

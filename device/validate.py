@@ -145,18 +145,10 @@ def validate(
 ) -> Validation:
     """Hold simulator, device and (if given) a NumPy reference against each other.
 
-    The simulator's hazard checks run first; a kernel with an error is not launched on the
-    GPU and never called validated. ``args`` stay as they are.
-
-    Args:
-        kernel: The identical PTX runs on both machines.
-        grid: Blocks, one to three numbers, x first.
-        block: Threads of a block, likewise.
-        args: As ``simulator.launch`` takes them.
-        reference: Called with copies of ``args``; see ``Reference`` for what it gives.
-        shared_bytes: Dynamic shared memory of a block.
-        device: Which GPU.
-        jit_level: The driver compiler's optimisation level; its own default if ``None``.
+    The simulator's hazard checks run first; a kernel with an error is not launched on the GPU and
+    never called validated. ``args`` stay as they are. ``reference`` is called with copies of them;
+    see ``Reference`` for what it gives. All else is as ``device.launch`` takes it: the identical
+    PTX runs on both machines.
 
     Raises:
         DeviceError: There is no GPU, or it failed.

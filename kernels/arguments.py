@@ -79,11 +79,8 @@ def check_threads(block: Dim3, most: Sequence[int], required: Sequence[int]) -> 
 def check_memory(static: int, dynamic: int, total: int, local: int) -> None:
     """Hold a block's shared memory, and a thread's local memory, to what a GPU has.
 
-    Args:
-        static: Bytes of shared memory that the kernel declares.
-        dynamic: Bytes that the launch adds.
-        total: Both, and what lies between them.
-        local: Bytes of local memory.
+    All are bytes: what the kernel declares (``static``), what the launch adds (``dynamic``), both
+    and what lies between them (``total``), and a thread's ``local`` memory.
 
     Raises:
         LaunchError: It is more, or less than none.
@@ -157,10 +154,8 @@ def write_back(array: Any, raw: Any) -> None:
 def convert(kernel: Kernel, args: Sequence[Any], names: Sequence[str] = ()) -> Arguments:
     """Check arguments against the kernel's parameters and lay them out.
 
-    Args:
-        kernel: Its parameters say what is wanted.
-        args: As ``simulator.launch`` takes them.
-        names: The parameters' names in the source, where known.
+    ``args`` are as ``simulator.launch`` takes them; ``names``: the parameters' in the source, where
+    known.
 
     Raises:
         TypeError: A wrong count or kind; names the parameter.

@@ -42,13 +42,8 @@ def main_file(kernel: Kernel) -> Path:
 def recompiled(kernel: Kernel, files: Files, build: str) -> Kernel:
     """The kernel from other contents of its files; ``.file`` lines name the real ones.
 
-    The files are laid out as they are below a temporary folder, so that includes find each
-    other as before.
-
-    Args:
-        kernel: Compiled from CUDA C++.
-        files: What ``user_files`` gave, some of it edited.
-        build: ``device`` or ``source``.
+    The files are laid out as they are below a temporary folder, so that includes find each other as
+    before. ``files`` are what ``user_files`` gave, some of it edited.
 
     Raises:
         KernelError: The compiler refuses it.

@@ -36,11 +36,8 @@ _TYPEDEF = re.compile(
 def element_types(entry: str, sources: Mapping[str, str], name: str, count: int) -> list[str]:
     """The type that each parameter points to, ``""`` where it is no pointer or not known.
 
-    Args:
-        entry: The entry's name in the PTX; mangled, it says all there is to know.
-        sources: CUDA sources, asked for a kernel that is ``extern "C"``.
-        name: The entry as the user wrote it.
-        count: How many parameters the PTX has.
+    The entry's name in the PTX, if it is mangled, says all there is to know; the sources are asked
+    for a kernel that is ``extern "C"``.
     """
     symbol = demangle(entry)
     if symbol:

@@ -95,14 +95,8 @@ def _compile(
 ) -> Compiled | list[Message]:
     """Compile a text; gives the errors if it has any.
 
-    Args:
-        nvrtc: The binding.
-        name: What the text is called.
-        arguments: Options.
-        text: The source.
-        entry: The kernel whose name in the PTX is asked for, if any.
-        further: More options.
-        headers: Texts of headers by name; they go before those in folders.
+    ``entry`` is the kernel whose name in the PTX is asked for, if any; ``headers``: texts by name,
+    which go before those in folders.
     """
     arguments = [*arguments, *further]
     found = _run(nvrtc, text, name, entry, arguments, headers)

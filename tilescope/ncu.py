@@ -135,9 +135,8 @@ def find_ncu() -> str:
 def measure(words: Sequence[str], level: int | None) -> Readings:
     """Some launches under ncu.
 
-    Args:
-        words: The command line of ``tilescope _launch`` that makes one.
-        level: Of the driver's compiler; its default if ``None``.
+    ``words`` are the command line of ``tilescope _launch`` that makes one; ``level``: of the
+    driver's compiler, its default if ``None``.
 
     Raises:
         UserError: ncu failed; the message has its own words.

@@ -65,11 +65,8 @@ def find(name: str) -> Gpu:
 def place(outcome: Outcome, gpu: Gpu, registers: int | None = None) -> Placement:
     """Put a run on a GPU.
 
-    Args:
-        outcome: What the simulator counted.
-        gpu: Where to put it.
-        registers: A thread; asked of the driver if a GPU of this kind is here, otherwise
-            left open.
+    Registers a thread are asked of the driver, if they are not given and a GPU of this kind is
+    here.
 
     Raises:
         UserError: The driver refuses the kernel.

@@ -68,10 +68,8 @@ class Target:
 def resolve(request: Request, reference: bool = True) -> Target:
     """Compile what was asked for and make its arguments.
 
-    Args:
-        request: What was asked for.
-        reference: Whether to work out what the outputs should become, which takes seconds
-            for large sizes, and has to be done before a launch changes the arguments.
+    ``reference``: whether to work out what the outputs should become, which takes seconds for large
+    sizes, and has to be done before a launch changes the arguments.
 
     Raises:
         UserError: The request does not make a launch.

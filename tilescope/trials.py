@@ -39,12 +39,8 @@ def trials(
     A launch of more than some million instructions is run under its own schedule alone if
     there is a smaller one for the others.
 
-    Args:
-        checker: Whose target it is.
-        kernels: The target in each build.
-        known: What was found without an edit: another shape that shows anything else does
-            not suit the kernel or its arguments.
-        weight: Instructions that the launch takes, of all threads.
+    ``known`` was found without an edit: another shape that shows anything else does not suit the
+    kernel or its arguments; ``weight``: instructions that the launch takes, of all threads.
     """
     target = checker.target
     schedules = tuple(dict.fromkeys((checker.schedule, *SCHEDULES)))

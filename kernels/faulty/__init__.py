@@ -84,16 +84,10 @@ def _pair(
 ) -> tuple[LibraryKernel, LibraryKernel]:
     """The kernel and its twin.
 
-    Args:
-        name: The template.
-        source: Its file.
-        summary: What is wrong with it.
-        model: What the twin writes.
-        extra: Further arguments, a word each: ``work``, ``flag``, ``tickets``: arrays;
-            ``n``: elements of a ragged array; ``null``: no array.
-        width: Threads of a block.
-        racy: Whether the output depends on the schedule.
-        without_input: The first argument is the output, and the input is in ``work``.
+    ``extra`` are further arguments, a word each: ``work``, ``flag``, ``tickets``: arrays; ``n``:
+    elements of a ragged array; ``null``: no array. ``width``: threads of a block; ``racy``: the
+    output depends on the schedule; ``without_input``: the first argument is the output, and the
+    input is in ``work``.
     """
 
     def build(size: Size, tile: int, rng: np.random.Generator) -> Launch:

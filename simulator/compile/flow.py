@@ -185,9 +185,7 @@ def control_dependence(blocks: list[Block]) -> dict[int, set[int]]:
 class Paths:
     """What may run after what, through calls and back to where they came from.
 
-    Args:
-        blocks: All of the program's.
-        passes: Whether the way from a block to the next is open.
+    ``passes``: whether the way from a block to the next is open.
     """
 
     def __init__(self, blocks: Sequence[Block], passes: Callable[[Block, int], bool]) -> None:

@@ -118,8 +118,7 @@ class Barriers:
     def release(self, loose: bool = False) -> bool:
         """Let go of those for whom all have come; whether there were any.
 
-        Args:
-            loose: Nothing else can run: count a warp of which any lane has come.
+        ``loose``: nothing else can run: count a warp of which any lane has come.
         """
         if not self.waiting:
             return False

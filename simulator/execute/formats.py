@@ -121,11 +121,8 @@ def formatted(
 ) -> str:
     """A format with its arguments, which lie one after the other, each aligned to its size.
 
-    Args:
-        form: The format.
-        start: The address of the first argument.
-        read: Gives the number at an address, by its ``struct`` code.
-        string: Gives the text at an address.
+    ``start`` is the address of the first argument; ``read`` gives the number at an address, by its
+    ``struct`` code, ``string`` the text at one.
     """
     at = start
 

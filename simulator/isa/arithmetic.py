@@ -126,10 +126,7 @@ def _odd(value: Lanes, residual: Lanes) -> Lanes:
 def directed_f32(operation: str, mode: str, *args: Lanes) -> Lanes:
     """add, sub, mul, fma, div, rcp or sqrt in single precision, rounded ``rz``, ``rm`` or ``rp``.
 
-    Args:
-        operation: The PTX opcode.
-        mode: ``rz`` towards zero, ``rm`` down, ``rp`` up.
-        args: float32 operands.
+    ``rz`` is towards zero, ``rm`` down, ``rp`` up.
     """
     wide = [a.astype(np.float64) for a in args]
     if operation in ("add", "sub", "mul", "fma"):

@@ -72,10 +72,7 @@ def flush_when_tiny(result: Lanes, exact: Function, mode: str) -> Lanes:
     to 2**-126, is flushed; 2**-126 - 2**-252 is not (measured on an H200: mul, fma, div
     and cvt from f64, in every rounding).
 
-    Args:
-        result: The rounded result.
-        exact: Gives it in float64, exact as far as comparing with 25-bit numbers goes.
-        mode: The rounding.
+    ``exact`` gives the result in float64, exact as far as comparing with 25-bit numbers goes.
     """
     edge = np.abs(result) == np.float32(2.0**-126)
     if not np.any(edge):

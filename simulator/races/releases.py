@@ -65,12 +65,9 @@ class Releases:
     def fence(self, threads: Flat, now: int, wide: bool, known: Sequence[Seen] | None) -> None:
         """A fence of some threads.
 
-        Args:
-            threads: Global numbers.
-            now: The time.
-            wide: Whether it is of device scope or more.
-            known: Up to when each of them has seen each thread of its block; ``None``: the
-                times of its block's and its warp's last barriers say all.
+        ``threads`` are global numbers, ``wide``: of device scope or more; ``known``: up to when
+        each of them has seen each thread of its block; ``None``: the times of its block's and its
+        warp's last barriers say all.
         """
         if self.acquiring:
             self.fences = True
@@ -88,15 +85,10 @@ class Releases:
     ) -> None:  # fmt: skip
         """A strong access.
 
-        Args:
-            site: The instruction.
-            places: Locations.
-            threads: Global numbers.
-            turns: When each lane has its turn.
-            met: Times of the last barrier of each thread's block.
-            warp: Of its warp.
-            known: As ``fence`` takes it, for an access that is a release itself.
-            vain: Lanes of a compare-and-swap that wrote nothing.
+        ``threads`` are global numbers, ``turns`` when each lane has its turn; ``met``, ``warp``:
+        times of the last barrier of each thread's block, of its warp; ``known``: as ``fence`` takes
+        it, for an access that is a release itself; ``vain``: lanes of a compare-and-swap that wrote
+        nothing.
         """
         if not self.acquiring:
             return
@@ -232,13 +224,8 @@ class Releases:
         """Whether an access comes before one that ``mine`` makes now at ``site``.
 
         If it is a lock that brings them in order, ``lock`` says which, and who takes it.
-
-        Args:
-            time: When ``thread`` made the access.
-            thread: A global number, as ``mine``.
-            site: The instruction that makes the present one.
-            mine: Who asks.
-            known: Up to when the asker has seen each thread of its block.
+        ``thread``, a global number as ``mine``, made the access at ``time``; ``known``: up to when
+        the asker has seen each thread of its block.
         """
         block = mine // self.threads
         self.lock = None

@@ -11,12 +11,7 @@ _WIDTHS = (22, 14, 14, 28)
 
 
 def placement(place: Placement, name: str = "") -> str:
-    """Both, without a line break at the end.
-
-    Args:
-        place: What to tell.
-        name: Of the kernel, where there are several.
-    """
+    """Both, without a line break at the end; with the kernel's name, where there are several."""
     gpu = place.gpu
     head = (
         f"{name} on {gpu.name}: {gpu.sms} multiprocessors, {gpu.fp32 / 1e12:g} TFLOP/s of FP32, "

@@ -16,11 +16,7 @@ _HEAD = ("", "max error vs float64", "of its bound", "equal to simulator")
 def validation(target: Target, found: Validation, release: str, product: Any | None) -> str:
     """The report.
 
-    Args:
-        target: What ran.
-        found: What came of it.
-        release: The driver's version.
-        product: NumPy's own float32 result, where there is one to show.
+    ``product`` is NumPy's own float32 result, where there is one to show.
     """
     run, out = found.run, found.output
     lines = [target.name]

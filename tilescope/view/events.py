@@ -29,13 +29,8 @@ def pack_batch(
 ) -> Any:
     """One batch as the page takes it.
 
-    Args:
-        trace: The trace that the batch is part of.
-        batch: Its events.
-        blocks: Which of its blocks to keep.
-        pool: Takes the arrays.
-        limit: Bytes that the pool may hold; later steps are left out.
-        kinds: Of shared variables: first byte, end, and ``f``, ``i`` or ``u``.
+    Kept are ``blocks``, as long as the pool holds fewer bytes than ``limit``; ``kinds`` of shared
+    variables: first byte, end, and ``f``, ``i`` or ``u``.
     """
     columns = [batch.blocks.index(block) for block in blocks]
     packer = _Packer(trace, columns, pool, kinds)

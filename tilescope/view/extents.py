@@ -20,11 +20,8 @@ _CONSTANT = re.compile(
 def extents(name: str, count: int, source: str, entry: str) -> tuple[int, ...] | None:
     """Extents of a shared variable.
 
-    Args:
-        name: The variable.
-        count: Its elements in all; extents that do not multiply to it are refused.
-        source: The CUDA source.
-        entry: The kernel as C++ writes it, with its template arguments.
+    ``count``: its elements in all, extents that do not multiply to it are refused; ``entry``: the
+    kernel as C++ writes it, with its template arguments.
 
     Returns:
         ``None`` where the source does not tell.
