@@ -6,14 +6,14 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-import simulator
 from kernels import Kernel, KernelError
 from simulator import CHECKS, Hazard, Run, SimulatorError
 from simulator.cures import cure_source, find_cures
 
 from .builds import merge
+from .outcome import simulate
 from .policy import Policy, apply
-from .progress import STEP_LIMIT, ProgressBar
+from .progress import STEP_LIMIT
 from .target import Target, fresh
 from .trials import trials
 
@@ -178,12 +178,10 @@ class Checker:
         """One run (of another target, if given), and what it made of the arguments."""
         target = target or self.target
         args = fresh(target.args)
-        with ProgressBar(target.name, self.quiet, self.began) as progress:
-            run = simulator.launch(
-                kernel, target.grid, target.block, args,
-                shared_bytes=target.shared_bytes, schedule=schedule, checks=checks,
-                progress=progress, step_limit=self.step_limit,
-            )  # fmt: skip
+        run = simulate(
+            target, kernel, args, self.quiet, self.began,
+            schedule=schedule, checks=checks, step_limit=self.step_limit,
+        )  # fmt: skip
         return run, args
 
     def rerun(self, kernel: Kernel) -> Run:

@@ -1,10 +1,11 @@
 """Run a target, and keep together what came of it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import simulator
+from kernels import Kernel
 from kernels.library import Agreement
 from simulator import Run
 
@@ -44,6 +45,21 @@ class Outcome:
         }
 
 
+def simulate(
+    target: Target, kernel: Kernel, args: Sequence[Any], quiet: bool = False,
+    began: float | None = None, **how: Any,
+) -> Run:  # fmt: skip
+    """``simulator.launch`` in a target's shape, with a progress bar if it takes long.
+
+    Raises:
+        SimulatorError: It cannot be launched.
+    """
+    with ProgressBar(target.name, quiet, began) as progress:
+        return simulator.launch(
+            kernel, target.grid, target.block, args, target.shared_bytes, progress=progress, **how
+        )
+
+
 def execute(
     target: Target,
     schedule: str | int,
@@ -51,23 +67,11 @@ def execute(
     quiet: bool = False,
     step_limit: int = STEP_LIMIT,
 ) -> Outcome:
-    """Launch a target on the simulator, with a progress bar if it takes long.
-
-    Raises:
-        SimulatorError: It cannot be launched.
-    """
-    with ProgressBar(target.name, quiet) as progress:
-        run = simulator.launch(
-            target.kernel,
-            target.grid,
-            target.block,
-            target.args,
-            shared_bytes=target.shared_bytes,
-            schedule=schedule,
-            checks=checks,
-            progress=progress,
-            step_limit=step_limit,
-        )
+    """Launch a target on the simulator; raises what ``simulate`` does."""
+    run = simulate(
+        target, target.kernel, target.args, quiet,
+        schedule=schedule, checks=checks, step_limit=step_limit,
+    )  # fmt: skip
     if target.launch is None or target.expected is None:
         return Outcome(target, run)
     return Outcome(target, run, target.launch.compare(target.expected))

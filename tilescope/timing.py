@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-import simulator
 from device import Timing
 
 from .failure import UserError
-from .progress import ProgressBar
+from .outcome import simulate
 from .target import Target, fresh, settled
 
 
@@ -103,11 +102,7 @@ def work(target: Target, given: int | None = None) -> Work:
         return Work(given, "as given", once)
     if target.entry is not None and target.entry.axes == ("M", "N", "K"):
         return Work(2 * math.prod(target.size), "2 M N K", once)
-    with ProgressBar(target.name) as progress:
-        run = simulator.launch(
-            target.kernel, target.grid, target.block, fresh(target.args),
-            shared_bytes=target.shared_bytes, checks="none", progress=progress,
-        )  # fmt: skip
+    run = simulate(target, target.kernel, fresh(target.args), checks="none")
     return Work(run.counters.flops, "counted by the simulator", once)
 
 

@@ -27,12 +27,8 @@ def _launch(size: Size, rng: np.random.Generator, elements: int) -> Launch:
 _SOURCE, _AXES, _SIZE = "histogram/histogram.cu", ("N",), (1 << 16,)
 
 KERNELS = (
-    LibraryKernel(
-        "histogram_global", "atomics in global memory", _SOURCE, "global_atomics", _AXES,
-        _SIZE, lambda size, tile, rng: _launch(size, rng, 1),
-    ),
-    LibraryKernel(
-        "histogram_shared", "a copy a block in shared memory", _SOURCE, "privatised", _AXES,
-        _SIZE, lambda size, tile, rng: _launch(size, rng, 8),
-    ),
+    LibraryKernel("histogram_global", "atomics in global memory", _SOURCE, "global_atomics", _AXES,
+                  _SIZE, lambda size, tile, rng: _launch(size, rng, 1)),
+    LibraryKernel("histogram_shared", "a copy a block in shared memory", _SOURCE, "privatised",
+                  _AXES, _SIZE, lambda size, tile, rng: _launch(size, rng, 8)),
 )  # fmt: skip

@@ -101,53 +101,29 @@ def _kernel(
 
 
 KERNELS = (
-    _kernel(
-        "naive", "a thread an output, all from global memory", "naive.cu", "naive", tiles=_DRAWN,
-    ),
-    _kernel(
-        "naive_square", "the same for N x N, with an early return", "naive.cu", "naive_square",
-        _square("matmul_naive_square", 1),
-    ),
-    _kernel(
-        "naive_strided", "rows along x: uncoalesced", "naive.cu", "naive_strided", _strided,
-    ),
-    _kernel(
-        "tiled", "tiles in shared memory, any M, N, K", "tiled.cu", "tiled<{tile}>", tiles=_DRAWN,
-    ),
-    _kernel(
-        "tiled_exact", "tiles of 16, square, no bounds checks", "tiled.cu", "tiled_exact",
-        _square("matmul_tiled_exact", 16), tiles=(),
-    ),
-    _kernel(
-        "transposed", "B's tile transposed: bank conflicts", "padded.cu", "transposed<{tile}, 0>",
-        default_tile=32,
-    ),
-    _kernel(
-        "padded", "the same with a column of padding: none", "padded.cu", "transposed<{tile}, 1>",
-        default_tile=32,
-    ),
-    _kernel(
-        "vectorised", "128-bit global loads and stores", "vectorised.cu", "vectorised<{tile}>",
-        _vectorised, default_tile=32,
-    ),
-    _kernel(
-        "double_buffered", "loads the next tiles while using these", "double_buffered.cu",
-        "double_buffered<{tile}>",
-    ),
-    _kernel(
-        "register_tiled", "4x4 outputs a thread, tiles of 64", "register_tiled.cu",
-        "register_tiled<{tile} / 16, {tile} / 16>", _register_tiled, (64, 128), 64,
-    ),
-    _kernel(
-        "missing_first_barrier", "faulty: uses tiles before they are loaded", "faulty.cu",
-        "missing_first_barrier<{tile}>", racy=True, twin="tiled",
-    ),
-    _kernel(
-        "missing_second_barrier", "faulty: reloads tiles still in use", "faulty.cu",
-        "missing_second_barrier<{tile}>", racy=True, twin="tiled",
-    ),
-    _kernel(
-        "tiled_wrong_guard", "faulty: loads and barriers inside the guard", "faulty.cu",
-        "tiled_wrong_guard<{tile}>", twin="tiled",
-    ),
+    _kernel("naive", "a thread an output, all from global memory", "naive.cu", "naive",
+            tiles=_DRAWN),
+    _kernel("naive_square", "the same for N x N, with an early return", "naive.cu", "naive_square",
+            _square("matmul_naive_square", 1)),
+    _kernel("naive_strided", "rows along x: uncoalesced", "naive.cu", "naive_strided", _strided),
+    _kernel("tiled", "tiles in shared memory, any M, N, K", "tiled.cu", "tiled<{tile}>",
+            tiles=_DRAWN),
+    _kernel("tiled_exact", "tiles of 16, square, no bounds checks", "tiled.cu", "tiled_exact",
+            _square("matmul_tiled_exact", 16), tiles=()),
+    _kernel("transposed", "B's tile transposed: bank conflicts", "padded.cu",
+            "transposed<{tile}, 0>", default_tile=32),
+    _kernel("padded", "the same with a column of padding: none", "padded.cu",
+            "transposed<{tile}, 1>", default_tile=32),
+    _kernel("vectorised", "128-bit global loads and stores", "vectorised.cu", "vectorised<{tile}>",
+            _vectorised, default_tile=32),
+    _kernel("double_buffered", "loads the next tiles while using these", "double_buffered.cu",
+            "double_buffered<{tile}>"),
+    _kernel("register_tiled", "4x4 outputs a thread, tiles of 64", "register_tiled.cu",
+            "register_tiled<{tile} / 16, {tile} / 16>", _register_tiled, (64, 128), 64),
+    _kernel("missing_first_barrier", "faulty: uses tiles before they are loaded", "faulty.cu",
+            "missing_first_barrier<{tile}>", racy=True, twin="tiled"),
+    _kernel("missing_second_barrier", "faulty: reloads tiles still in use", "faulty.cu",
+            "missing_second_barrier<{tile}>", racy=True, twin="tiled"),
+    _kernel("tiled_wrong_guard", "faulty: loads and barriers inside the guard", "faulty.cu",
+            "tiled_wrong_guard<{tile}>", twin="tiled"),
 )  # fmt: skip

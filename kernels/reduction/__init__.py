@@ -54,16 +54,10 @@ def _atomic(size: Size, tile: int, rng: np.random.Generator) -> Launch:
 _SOURCE, _AXES, _SIZE = "reduction/reduction.cu", ("N",), (1 << 16,)
 
 KERNELS = (
-    LibraryKernel(
-        "reduction_shared", "a tree in shared memory, a sum a block", _SOURCE, "shared_tree",
-        _AXES, _SIZE, _launch,
-    ),
-    LibraryKernel(
-        "reduction_shuffle", "warps by shuffles, a sum a block", _SOURCE, "shuffle", _AXES,
-        _SIZE, _launch,
-    ),
-    LibraryKernel(
-        "reduction_atomic", "the same, blocks added up by atomics", _SOURCE, "atomics", _AXES,
-        _SIZE, _atomic,
-    ),
+    LibraryKernel("reduction_shared", "a tree in shared memory, a sum a block", _SOURCE,
+                  "shared_tree", _AXES, _SIZE, _launch),
+    LibraryKernel("reduction_shuffle", "warps by shuffles, a sum a block", _SOURCE, "shuffle",
+                  _AXES, _SIZE, _launch),
+    LibraryKernel("reduction_atomic", "the same, blocks added up by atomics", _SOURCE, "atomics",
+                  _AXES, _SIZE, _atomic),
 )  # fmt: skip

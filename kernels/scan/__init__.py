@@ -28,12 +28,8 @@ def _launch(size: Size, rng: np.random.Generator, threads: int) -> Launch:
 _SOURCE, _AXES, _SIZE = "scan/scan.cu", ("N",), (1 << 15,)
 
 KERNELS = (
-    LibraryKernel(
-        "scan_hillis_steele", "doubling distances, two buffers", _SOURCE, "hillis_steele",
-        _AXES, _SIZE, lambda size, tile, rng: _launch(size, rng, 256),
-    ),
-    LibraryKernel(
-        "scan_blelloch", "a tree up and down: fewer additions", _SOURCE, "blelloch", _AXES,
-        _SIZE, lambda size, tile, rng: _launch(size, rng, 128),
-    ),
+    LibraryKernel("scan_hillis_steele", "doubling distances, two buffers", _SOURCE, "hillis_steele",
+                  _AXES, _SIZE, lambda size, tile, rng: _launch(size, rng, 256)),
+    LibraryKernel("scan_blelloch", "a tree up and down: fewer additions", _SOURCE, "blelloch",
+                  _AXES, _SIZE, lambda size, tile, rng: _launch(size, rng, 128)),
 )  # fmt: skip

@@ -47,12 +47,8 @@ def _plane(size: Size, tile: int, rng: np.random.Generator) -> Launch:
 
 
 KERNELS = (
-    LibraryKernel(
-        "stencil_line", f"1-D, radius {_RADIUS}, tile with halo", "stencil/stencil.cu",
-        f"line<{_RADIUS}>", ("N",), (1 << 15,), _line,
-    ),
-    LibraryKernel(
-        "stencil_five_point", "2-D, four neighbours, tile with halo", "stencil/stencil.cu",
-        "five_point", ("M", "N"), (256, 256), _plane,
-    ),
+    LibraryKernel("stencil_line", f"1-D, radius {_RADIUS}, tile with halo", "stencil/stencil.cu",
+                  f"line<{_RADIUS}>", ("N",), (1 << 15,), _line),
+    LibraryKernel("stencil_five_point", "2-D, four neighbours, tile with halo",
+                  "stencil/stencil.cu", "five_point", ("M", "N"), (256, 256), _plane),
 )  # fmt: skip

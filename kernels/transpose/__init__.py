@@ -30,16 +30,10 @@ def _naive(size: Size, tile: int, rng: np.random.Generator) -> Launch:
 _SOURCE, _AXES, _SIZE = "transpose/transpose.cu", ("M", "N"), (256, 256)
 
 KERNELS = (
-    LibraryKernel(
-        "transpose_naive", "coalesced reads, scattered writes", _SOURCE, "naive", _AXES, _SIZE,
-        _naive,
-    ),
-    LibraryKernel(
-        "transpose_tiled", "through a tile in shared memory: bank conflicts", _SOURCE,
-        "tiled<0>", _AXES, _SIZE, _launch,
-    ),
-    LibraryKernel(
-        "transpose_padded", "the same with a column of padding: none", _SOURCE, "tiled<1>",
-        _AXES, _SIZE, _launch,
-    ),
+    LibraryKernel("transpose_naive", "coalesced reads, scattered writes", _SOURCE, "naive", _AXES,
+                  _SIZE, _naive),
+    LibraryKernel("transpose_tiled", "through a tile in shared memory: bank conflicts", _SOURCE,
+                  "tiled<0>", _AXES, _SIZE, _launch),
+    LibraryKernel("transpose_padded", "the same with a column of padding: none", _SOURCE,
+                  "tiled<1>", _AXES, _SIZE, _launch),
 )  # fmt: skip

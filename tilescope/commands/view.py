@@ -8,14 +8,13 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-import simulator
 from kernels import Kernel
 from kernels.library import Agreement
 from simulator import Run
 from simulator.cures import find_cures
 
 from ..options import launch_options, target_options
-from ..progress import ProgressBar
+from ..outcome import simulate
 from ..target import Request, Target, fresh, resolve, settled
 from ..view import Story, page
 from .run import beside
@@ -92,11 +91,10 @@ def _story(
 
     def launch(kernel: Kernel, trace: bool = False) -> Run:
         args = target.args if trace else fresh(before)
-        with ProgressBar(target.name, quiet) as progress:
-            return simulator.launch(
-                kernel, target.grid, target.block, args, target.shared_bytes, schedule,
-                checks, progress, step_limit, trace,
-            )  # fmt: skip
+        return simulate(
+            target, kernel, args, quiet,
+            schedule=schedule, checks=checks, step_limit=step_limit, trace=trace,
+        )  # fmt: skip
 
     run = launch(target.kernel, trace=True)
     agreements: list[Agreement] = []
