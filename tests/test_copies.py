@@ -8,6 +8,7 @@ import pytest
 import simulator
 from kernels import Kernel
 
+OPCODES = {"cp"}
 BUILDS = ("device", "source")
 SCHEDULES = ("lockstep", "warps", "reverse", 3)
 PIPELINE = """

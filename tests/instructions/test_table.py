@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 import test_atomics
 import test_control
+import test_copies
 import test_memory
 
 from simulator.isa import TABLE, Row, moves, parse
@@ -40,7 +41,7 @@ def reached() -> list[Row]:
 
 
 REACHED = reached()
-PLACES = (test_atomics, test_control, test_memory)
+PLACES = (test_atomics, test_control, test_copies, test_memory)
 """Modules whose opcodes have tests of their own."""
 
 
