@@ -24,7 +24,7 @@ from .races.accesses import Closer, LookCloser
 
 _Users = list[Instruction]
 """Instructions that use a value after it was kept in memory; none: they did at once."""
-_FOLLOWED = 16
+_FOLLOWED = 8
 """Runs that follow undefined bits, at most."""
 
 
@@ -97,10 +97,10 @@ def _keep_used_reads(launch: Prepared, observers: Observers, together: bool) -> 
         allocations = launch.allocations()
         layout = launch.program.layout
         memory = UndefinedMemory(layout, allocations, launch.shared_bytes, sites)
-        finder = UseFinder(launch.program)
+        finder = UseFinder(launch.program, memory)
         todo = batches(launch, together)
         run_batches(launch, allocations, Told([finder]), todo, together, undefined=memory)
-        users = finder.uses(launch, memory)
+        users = finder.uses(launch)
         return (users if memory.returned else []) if users else None
 
     def each(sites: list[int], users: _Users) -> dict[int, _Users]:

@@ -90,6 +90,10 @@ BODIES = {
         __shared__ int s[32]; if (t < 31) s[t] = in[t]; __syncthreads();
         int i = s[t];  //!
         if (t < 31 WRONG(+ 1)) out[i & 31] = t;""", ""),
+    "a text": ("""
+        __shared__ int s[32]; if (t < 31) s[t] = in[t]; __syncthreads();
+        int i = s[t];  //!
+        if (t < 31 WRONG(+ 1)) printf("%s %f %d", "x", 1.5, i);""", ""),
     "a copy to a result": ("""
         __shared__ float s[32]; if (t < 16 RIGHT(+ 16)) s[t] = t; __syncthreads();
         out[t] = s[t];  //!""", ""),

@@ -90,6 +90,7 @@ def run_batches(
     names |= _parameters(program, allocations[PARAMETERS])
     if undefined:
         names |= undefined.accesses(program.sites)
+        memories.looked = undefined.looked
     names |= {"S": specials, "trace": all_of(told.traced)}
     names |= {"tally": all_of(told.arithmetic), "fence": all_of(told.fence)}
     names["copies"] = all_of(told.copies)

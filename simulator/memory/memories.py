@@ -36,6 +36,7 @@ class Memories:
         told: Called with each access; ``told_bad``: with each bad one.
         writes: Counts what may have changed global or shared memory; ``local_writes``: stores
             to local memory.
+        looked: Told of what ``bytes_at`` is asked for.
         exact: Whether to look if an atomic changes anything; ``watched``: and a store.
     """
 
@@ -49,6 +50,7 @@ class Memories:
     ) -> None:
         self.layout, self.allocations, self.shared_bytes = layout, allocations, shared_bytes
         self.told, self.told_bad = told, told_bad
+        self.looked: Callable[[int, int, tuple[int, ...]], None] | None = None
         self.writes = self.local_writes = 0
         self.exact = self.watched = False
         self.geometry: Geometry
@@ -74,6 +76,8 @@ class Memories:
 
     def bytes_at(self, address: int, most: int, lane: tuple[int, ...]) -> bytes:
         """What a lane finds from a generic address on, up to the end of the array or space."""
+        if self.looked:
+            self.looked(address, most, lane)
         for window, memory in ((_SHARED, self.shared), (_LOCAL, self.local)):
             if 0 <= (at := address - window) < memory.nbytes:
                 column = int(np.broadcast_to(memory.numbers, self.geometry.shape)[lane])

@@ -15,6 +15,8 @@ from .memories import Memories
 from .site import Site
 from .spaces import Allocation, MixedIndex
 
+_NUMBER = 8
+"""Bytes of a number that is printed, at most."""
 _SHADOWS = 1 << 30
 """Added to a site's number: that of its shadow."""
 
@@ -43,6 +45,7 @@ class UndefinedMemory:
     Attributes:
         copied: Ones where what was written is undefined; ``unset``: where nothing was written.
         stores: The sites that stored undefined bits in a global array, by its number.
+        printed: Whether any were printed.
         returned: Whether undefined bits were read back from where they had been stored.
     """
 
@@ -56,13 +59,17 @@ class UndefinedMemory:
 
         self.copied, self.unset, self.wanted = shadow(False), shadow(True), wanted
         self.stores: dict[int, set[int]] = {}
-        self.returned = False
+        self.returned = self.printed = False
 
     def accesses(self, sites: Collection[Site]) -> dict[str, object]:
         """What generated code calls, by its name there."""
         self._accesses = [_UndefinedAccess(site, self) for site in sites]
         names = ((a, a.copied.site) for a in self._accesses)
         return {f"{s.access}_{s.number}": getattr(a, s.access) for a, s in names}
+
+    def looked(self, address: int, most: int, lane: tuple[int, ...]) -> None:
+        """What is printed of memory; of a number, all has to be defined."""
+        self.printed |= most <= _NUMBER and any(self.copied.bytes_at(address, most, lane))
 
     def start(self, geometry: Geometry) -> None:
         """Shared and local memory of a batch: nothing is written."""

@@ -1,5 +1,7 @@
 """Where undefined bits are used: they steer the run, or a result is made of them."""
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,13 +17,28 @@ from ..memory.undefined import UndefinedMemory
 
 _ALIGNED = 8
 """Alignment of a structure, at least: its padding is shorter, what is longer are members."""
+_PRINTED = 10_000
+"""Texts of one call of ``printf`` that are looked at."""
 
 
 class UseFinder(Observer):
     """Observer of a program with shadows (``compile.undefined``)."""
 
-    def __init__(self, program: Program) -> None:
-        self.program, self.steered = program, set[int]()
+    def __init__(self, program: Program, memory: UndefinedMemory) -> None:
+        self.program, self.memory = program, memory
+        self.steered, self.prints, self.block = set[int](), set[int](), 0
+
+    def ran(self, block: int, threads: int, warps: int) -> None:
+        """See ``Observer``."""
+        self.block = block
+
+    def printed(self, count: int, texts: Iterator[tuple[int, int, str]]) -> None:
+        """See ``Observer``; a text that is made looks at the numbers in it."""
+        self.memory.printed = False
+        for _ in itertools.islice(texts, min(count, _PRINTED)):
+            if self.memory.printed:
+                self.prints.add(self.block)
+                break
 
     def traced(self, number: int, lanes: Mask | None, base: Any, *values: Lanes) -> None:
         """See ``Observer``; the values are shadows."""
@@ -29,12 +46,13 @@ class UseFinder(Observer):
         if number not in self.steered and any((on & (bits != 0)).any() for bits in values):
             self.steered.add(number)
 
-    def uses(self, launch: Prepared, memory: UndefinedMemory) -> list[Instruction]:
+    def uses(self, launch: Prepared) -> list[Instruction]:
         """The instructions that use undefined values, after the launch."""
         sites = self.program.sites
         found = [self.program.uses[number] for number in sorted(self.steered)]
-        for number, stores in memory.stores.items():
-            content = memory.copied.allocations[number].content()
+        found += [self.program.blocks[n].block.instructions[-1] for n in sorted(self.prints)]
+        for number, stores in self.memory.stores.items():
+            content = self.memory.copied.allocations[number].content()
             if _any_result(launch, number, content):
                 found += [sites[n].instruction for n in sorted(stores)]
         return found
