@@ -138,15 +138,15 @@ class Barriers:
             return True
         released = False
         for key in sorted({k for w in self.waiting for k in self._keys(w)}):
-            while self._counted(key, loose) if key[1] else self._whole(key):
-                released = True
+            for again in (False, True)[: 1 + loose]:
+                while self._counted(key, loose, again) if key[1] else self._whole(key):
+                    released = True
         self.waiting = [w for w in self.waiting if w.mask is None or w.mask.any()]
         return released
 
     def _members(self, key: Key) -> list[tuple[Waiting, Mask]]:
         """The lanes held at one barrier, in the order of their coming."""
-        found = [(w, self._lanes(key, w)) for w in self.waiting]
-        return [(wait, lanes) for wait, lanes in found if lanes.any()]
+        return [(w, held) for w in self.waiting if (held := self._lanes(key, w)).any()]
 
     def _whole(self, key: Key) -> bool:
         """A barrier of the whole block: every thread that lives has to come, or have arrived."""
@@ -173,8 +173,12 @@ class Barriers:
             self._go(members, go)
         return True
 
-    def _counted(self, key: Key, loose: bool) -> bool:
-        """A barrier of so many threads: the warps that came first, each of them once."""
+    def _counted(self, key: Key, loose: bool, again: bool) -> bool:
+        """A barrier of so many threads: the warps that came first, each of them once.
+
+        ``again``: as often as it arrived, as a GPU does it (seen on an H200); if others come as
+        well, that hangs on who is first, so it is left for when nobody else comes.
+        """
         g = self.machine.geometry
         members = self._members(key)
         arrivals = self.arrivals.get(key)
@@ -186,17 +190,17 @@ class Barriers:
             absent = np.broadcast_to(as_mask(self.machine.alive), g.shape) & ~union
             ready = ready & ~g.any_of_warp(absent)
         wanted = -(-key[1] // WARP)
-        taken = np.zeros((g.warps, g.columns), bool)
+        shape = g.warps, g.columns
+        taken, waits = np.zeros(shape, np.int64), np.zeros(shape, bool)
         used: dict[int, Rows] = {}
         queue: list[tuple[int, int, Rows]] = [
             (wait.since, -1, g.any_of_warp(lanes) & ready) for wait, lanes in members
         ]
         queue += [(a.since, i, a.warps) for i, a in enumerate(arrivals.open if arrivals else ())]
-        waits = np.zeros_like(taken)
         for _, number, warps in sorted(queue, key=lambda entry: entry[:2]):
-            new = warps & ~taken
+            new = warps & ~(taken > 0 if not again else waits & (number < 0))
             new = new & (np.cumsum(new, axis=0) + taken.sum(axis=0) <= wanted)
-            taken |= new
+            taken += new
             if number < 0:
                 waits |= new
             else:
