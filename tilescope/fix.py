@@ -33,10 +33,7 @@ def as_diff(hazards: Iterable[Hazard]) -> bytes:
 
 
 def write(hazards: Iterable[Hazard]) -> list[Path]:
-    """Write the edits of all cures to their files; all of them or none.
-
-    Returns:
-        The files that were written.
+    """Write the edits of all cures to their files, all of them or none; gives the files.
 
     Raises:
         UserError: A file is not what was checked any more, or cannot be written.

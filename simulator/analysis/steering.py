@@ -19,6 +19,7 @@ from ..isa import Flow
 from ..isa.roles import callee, roles
 from ..isa.table import named_space
 from ..memory.site import Site
+from .taint import through_call
 
 Key = tuple[str, str]
 """A function and a register of it; or a space and a place in it (``*``: anywhere)."""
@@ -148,7 +149,7 @@ class Steering:
                 for ins in function.body:
                     role = roles(ins)
                     if role.row.flow is Flow.CALL:
-                        near |= self._call(function, ins, near)
+                        near |= through_call(function, self.functions.get(callee(ins)), ins, near)
                         continue
                     given = any((function.name, read) in near for read in role.reads)
                     site = self.site_of.get(id(ins))
@@ -192,7 +193,7 @@ class Steering:
     def _step(self, function: Function, ins: Instruction, held: set[Key]) -> set[Key]:
         name, role = function.name, roles(ins)
         if role.row.flow is Flow.CALL:
-            return self._call(function, ins, held)
+            return through_call(function, self.functions.get(callee(ins)), ins, held)
         site = self.site_of.get(id(ins))
         if site is not None and site.access == "load" and not role.parameter:
             if self._followed(site, ins) and _touches(_place(site, function), held):
@@ -206,23 +207,6 @@ class Steering:
         if any((name, read) in held for read in role.reads):
             return {(name, written) for written in role.writes}
         return set()
-
-    def _call(self, function: Function, ins: Instruction, held: set[Key]) -> set[Key]:
-        """Arguments to the callee's parameters, and its results back."""
-        called = self.functions.get(callee(ins))
-        if called is None:
-            return set()
-        given = [o.name for o in ins.operands if isinstance(o, Symbol)]
-        found = {
-            (called.name, p.name)
-            for n, p in zip(given, called.params, strict=False)
-            if (function.name, n) in held
-        }
-        return found | {
-            (function.name, n)
-            for n, p in zip(ins.results, called.results, strict=False)
-            if (called.name, p.name) in held
-        }
 
     # -- what a branch decides ----------------------------------------------------------
 

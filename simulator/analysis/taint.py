@@ -35,13 +35,11 @@ def depends_on_data(program: Program, spaces: Spaces) -> Instruction | None:
         for function in functions.values():
             for ins in function.body:
                 if roles(ins).row.flow is Flow.CALL:
-                    found = _through_call(function, functions.get(callee(ins)), ins, tainted)
+                    found = through_call(function, functions.get(callee(ins)), ins, tainted)
                 else:
                     found = _tainted_by(function, ins, site_of, spaces, tainted, memories)
-                for key in found:
-                    if key not in tainted:
-                        tainted.add(key)
-                        changed = True
+                changed |= not found <= tainted
+                tainted |= found
                 site = site_of.get(id(ins))
                 if site and site.access == "store" and _stores(function, ins, tainted):
                     new = spaces(site) - {"global"} - memories
@@ -57,37 +55,34 @@ def depends_on_data(program: Program, spaces: Spaces) -> Instruction | None:
 def _tainted_by(
     function: Function, ins: Instruction, site_of: dict[int, Site], spaces: Spaces,
     tainted: set[tuple[str, str]], memories: set[str],
-) -> list[tuple[str, str]]:  # fmt: skip
+) -> set[tuple[str, str]]:  # fmt: skip
     role = roles(ins)
     site = site_of.get(id(ins))
     if site is not None and site.access != "store":
-        if site.space == "const":
-            return []
-        if spaces(site) & ({"global"} | memories) or site.access == "atomic":
-            return [(function.name, name) for name in role.writes]
-        return []
-    if any((function.name, name) in tainted for name in role.reads):
-        return [(function.name, name) for name in role.writes]
-    return []
+        loaded = bool(spaces(site) & ({"global"} | memories)) or site.access == "atomic"
+        found = loaded and site.space != "const"
+    else:
+        found = any((function.name, name) in tainted for name in role.reads)
+    return {(function.name, name) for name in role.writes} if found else set()
 
 
-def _through_call(
-    function: Function, called: Function | None, ins: Instruction, tainted: set[tuple[str, str]]
-) -> list[tuple[str, str]]:
-    """Arguments to the callee's parameters, and its results back."""
+def through_call(
+    function: Function, called: Function | None, ins: Instruction, held: set[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """What a call adds to registers that hold something: parameters here, results back there."""
     if called is None:
-        return []
+        return set()
     given = [operand.name for operand in ins.operands if isinstance(operand, Symbol)]
-    found = [
+    found = {
         (called.name, param.name)
-        for name, param in zip(given, called.params, strict=True)
-        if (function.name, name) in tainted
-    ]
-    return found + [
+        for name, param in zip(given, called.params, strict=False)
+        if (function.name, name) in held
+    }
+    return found | {
         (function.name, name)
-        for name, param in zip(ins.results, called.results, strict=True)
-        if (called.name, param.name) in tainted
-    ]
+        for name, param in zip(ins.results, called.results, strict=False)
+        if (called.name, param.name) in held
+    }
 
 
 def _stores(function: Function, ins: Instruction, tainted: set[tuple[str, str]]) -> bool:

@@ -1,7 +1,5 @@
 """PTX to steps, of instructions that access memory or parameters."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kernels.ptx.module import Address, Imm, Instruction, Operand, Reg

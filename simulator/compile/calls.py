@@ -18,12 +18,9 @@ MOST_INSTRUCTIONS = 4_000
 
 
 def give_callers(module: Module, order: list[Function]) -> list[Function]:
-    """Copy functions for their calls, and complete the instructions' locations.
+    """Copy functions for their calls, and complete locations; functions and copies, callees first.
 
     The module gets the copies; the functions come callees first.
-
-    Returns:
-        The functions and their copies, callees first.
     """
     callers: dict[str, list[tuple[Function, Instruction]]] = {f.name: [] for f in order}
     result: list[Function] = []

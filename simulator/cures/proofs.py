@@ -120,10 +120,7 @@ class Prover:
         self.known = {trials[0]: known}
 
     def check(self, edits: Sequence[Edit], wanted: Fact, hazard: Hazard) -> tuple[list[Fact], bool]:
-        """What is left after an edit, at the shape of the hazard, in both builds.
-
-        Returns:
-            That, and whether the hazard is less than it was, if it is still there.
+        """What is left after an edit in both builds, and whether the hazard is less, if there.
 
         Raises:
             Failed: Something new is there, or the hazard as it was.
@@ -145,10 +142,7 @@ class Prover:
         return left, lesser
 
     def prove(self, edits: Sequence[Edit], wanted: Sequence[Fact], clean: bool) -> str:
-        """Run all trials in both builds.
-
-        Returns:
-            What was run, in words.
+        """Run all trials in both builds; what was run, in words.
 
         Raises:
             Failed: A hazard is still there, something new is, or the result is wrong.

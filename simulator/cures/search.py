@@ -31,16 +31,13 @@ _TRIES = 12
 def find_cures(
     kernel: Kernel, run: Run, rerun: Rerun, trials: Sequence[Trial] | None = None
 ) -> int:
-    """Look for a barrier that removes each race inside blocks; sets ``hazard.cure``.
+    """Look for a barrier that removes each race inside blocks; how many hazards got a ``cure``.
 
     Of CUDA C++ the source is edited, compiled in both builds, and run; of PTX the PTX is. Only what
     runs with the edit proved is reported: no error left at all if one barrier can do that, else
     this hazard gone and none new. Where several barriers are needed, a last run with all of them
     says what is left then. ``rerun`` runs an edited kernel on the same inputs; ``trials`` are what
     a cure has to pass, that alone if left out.
-
-    Returns:
-        How many hazards got a cure.
     """
     if kernel.origin is None:
         return _cure_ptx(kernel, run, rerun)
@@ -54,13 +51,10 @@ def cure_source(
     rerun: Rerun,
     trials: Callable[[Sequence[Hazard]], Sequence[Trial]],
 ) -> int:
-    """Look for edits of the source that cure the hazards of one launch, in all its builds.
+    """Look for edits that cure the hazards of one launch, in all its builds; how many got one.
 
     ``rerun`` runs a kernel on the same inputs; ``trials`` makes the launches that a cure has to
     pass, those that found the hazards first, from what all builds show. Sets ``hazard.cure``.
-
-    Returns:
-        How many hazards got a cure.
     """
     if not any(curable(hazard) for hazard in hazards):
         return 0

@@ -55,11 +55,7 @@ class SourceSearch:
                     self._instructions[build, ins.line] = ins
 
     def run(self) -> int:
-        """Set ``cure`` of each hazard that has one; say of others what stands in the way.
-
-        Returns:
-            How many hazards got a cure.
-        """
+        """Set each hazard's ``cure``, or say what stands in the way; how many got one."""
         groups = 0
         for number, hazard in enumerate(self.hazards):
             if hazard.cure is not None or not curable(hazard) or self._told_by_another(hazard):

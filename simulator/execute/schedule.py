@@ -36,9 +36,6 @@ class Schedule:
             groups: Lanes by block number; what is taken of a group in part is to be
                 taken out of it here.
             oldest: The group whose turn it is for fairness, if it is.
-
-        Returns:
-            What was chosen.
         """
         number = min(groups) if oldest is None else oldest
         return number, groups[number], True

@@ -4,8 +4,6 @@ What they do stands in ``compile/lower.py`` and ``memory``; when they are done, 
 ``races/copies.py``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from kernels.ptx.module import Instruction

@@ -7,8 +7,6 @@ bytes: copies to other places of shared memory are told apart by their extents f
 next to nothing.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -18,13 +18,10 @@ _CONSTANT = re.compile(
 
 
 def extents(name: str, count: int, source: str, entry: str) -> tuple[int, ...] | None:
-    """Extents of a shared variable.
+    """Extents of a shared variable; ``None`` where the source does not tell.
 
     ``count``: its elements in all, extents that do not multiply to it are refused; ``entry``: the
     kernel as C++ writes it, with its template arguments.
-
-    Returns:
-        ``None`` where the source does not tell.
     """
     for found in re.finditer(_DECLARED.format(name=re.escape(name)), source):
         before = source[: found.start()]
