@@ -49,7 +49,9 @@ def test_arrivals_that_run_ahead() -> None:
     kernel = Kernel.from_ptx((DEFECTS / "random" / "divergence_crash.ptx").read_text(), "k")
     for schedule in (*SCHEDULES, 3):
         args = [np.zeros(64, np.int32) for _ in range(3)]
-        assert simulator.launch(kernel, (2, 1), (8, 8), args, schedule=schedule).hazards == []
+        run = simulator.launch(kernel, (2, 1), (8, 8), args, schedule=schedule)
+        assert run.hazards == []
+        assert run.counters.barriers
 
 
 SKIPPED = """\

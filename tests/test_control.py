@@ -22,56 +22,6 @@ pytestmark = pytest.mark.usefixtures("checked_writes")
 words = st.lists(st.integers(0, 40), min_size=64, max_size=64).map(lambda x: np.array(x, np.uint32))
 
 
-@settings(max_examples=15, deadline=None)
-@given(words)
-def test_loops_of_different_length(given: np.ndarray) -> None:
-    """Collatz steps: every lane leaves the loop at its own time, with a branch inside."""
-    lines = [
-        "mov.u32 %r9, 0; max.u32 %r10, %r8, 1;",
-        "TOP: setp.eq.u32 %p1, %r10, 1; @%p1 bra OUT;",
-        "and.b32 %r11, %r10, 1; setp.eq.u32 %p2, %r11, 0; @%p2 bra EVEN;",
-        "mad.lo.u32 %r10, %r10, 3, 1; bra.uni NEXT;",
-        "EVEN: shr.u32 %r10, %r10, 1;",
-        "NEXT: add.u32 %r9, %r9, 1; bra.uni TOP;",
-        "OUT:",
-    ]
-
-    def steps(n: int) -> int:
-        count, n = 0, max(n, 1)
-        while n != 1:
-            n, count = (n // 2 if n % 2 == 0 else 3 * n + 1), count + 1
-        return count
-
-    assert mapped(lines, given).tolist() == [steps(int(n)) for n in given]
-
-
-@settings(max_examples=10, deadline=None)
-@given(words)
-def test_nested_branches_and_guards(given: np.ndarray) -> None:
-    lines = [
-        "mov.u32 %r9, 1; setp.lt.u32 %p1, %r8, 20; @!%p1 bra BIG;",
-        "setp.lt.u32 %p2, %r8, 7; @%p2 bra SMALL; add.u32 %r9, %r9, 10; bra JOIN;",
-        "SMALL: @%p1 add.u32 %r9, %r9, 100; setp.eq.u32 %p3, %r8, 3; @%p3 mul.lo.u32 %r9, %r9, 7;",
-        "JOIN: add.u32 %r9, %r9, %r8; bra END;",
-        "BIG: setp.gt.u32 %p4, %r8, 35; @%p4 bra END; mov.u32 %r9, 5;",
-        "END: add.u32 %r9, %r9, 1000;",
-    ]
-
-    def model(x: int) -> int:
-        r = 1
-        if x < 20:
-            if x < 7:
-                r = (r + 100) * (7 if x == 3 else 1)
-            else:
-                r += 10
-            r += x
-        elif x <= 35:
-            r = 5
-        return r + 1000
-
-    assert mapped(lines, given).tolist() == [model(int(x)) for x in given]
-
-
 @pytest.mark.parametrize("block", [1, 37, 64])
 def test_branch_table(block: int) -> None:
     lines = [

@@ -14,11 +14,8 @@ from pathlib import Path
 import pytest
 
 import simulator
-from kernels import Kernel, library
-from kernels.edited import recompiled, user_files
+from kernels import library
 from kernels.library import LibraryKernel
-from kernels.source_edit import applied
-from simulator.cures import find_cures
 from simulator.hazards.hazard import SEVERITIES
 
 ROOT = Path(__file__).parent.parent
@@ -186,46 +183,3 @@ def test_report_text(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_report_text_is_left_over() -> None:
     assert {file.stem for file in GOLDEN.glob("*.txt")} == {row.name for row in TESTED}
-
-
-# -- cures ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("build", BUILDS)
-@pytest.mark.parametrize(
-    ("name", "size"),
-    [
-        ("faulty_missing_in_reduction", (3,)),
-        ("faulty_missing_in_stencil", (3,)),
-        ("matmul_missing_first_barrier", (40, 33, 50)),
-        ("matmul_missing_second_barrier", (40, 33, 50)),
-    ],
-)
-def test_a_missing_barrier_is_found_again(name: str, size: tuple[int, ...], build: str) -> None:
-    """One barrier cures the kernel, says a run with it; and that run's output is right."""
-    entry = library.get(name)
-    right = []
-
-    def rerun(kernel: Kernel, schedule: str = "lockstep") -> simulator.Run:
-        launch = entry.launch(size)
-        expected = launch.expected()
-        result = simulator.launch(kernel, launch.grid, launch.block, launch.args, schedule=schedule)
-        right.append(all(output.within for output in launch.compare(expected)))
-        return result
-
-    kernel = entry.kernel(build=build)
-    result = rerun(kernel)
-    errors = [hazard for hazard in result.hazards if hazard.severity == "error"]
-    assert errors
-    assert find_cures(kernel, result, rerun) >= len(errors)
-    files = user_files(kernel)
-    for hazard in errors:
-        assert hazard.cure is not None
-        assert hazard.cure.left == 0
-        edit = hazard.cure.edit
-        assert edit is not None
-        edited = {**files, edit.file: applied(files[edit.file], [edit])}
-        for schedule, other in (("warps", "device"), ("reverse", "source")):
-            again = rerun(recompiled(kernel, edited, other), schedule)
-            assert [h for h in again.hazards if h.severity == "error"] == []
-            assert right[-1]

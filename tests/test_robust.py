@@ -109,14 +109,6 @@ def test_programs_that_crashed() -> None:
         launch((PROGRAMS / "negparam.ptx").read_text())
 
 
-@pytest.mark.parametrize("schedule", ["lockstep", "warps", "reverse", 3])
-def test_a_barrier_that_more_arrive_at_than_it_takes(schedule: str | int) -> None:
-    kernel = Kernel.from_ptx(PROGRAMS / "divergence_crash.ptx")
-    args = [np.zeros(64, np.int32) for _ in kernel.params]
-    run = simulator.launch(kernel, (2, 1, 1), (8, 8, 1), args, schedule=schedule)
-    assert run.counters.barriers
-
-
 def test_limits_are_above_what_is_in_use() -> None:
     nested = "{" * 100 + "mov.u32 %r2, 0xFFFFFFFFU; mov.u32 %r3, 017;" + "}" * 100
     before = ".global .align 1024 .b8 room[268435456];\n.global .u32 twice[2] = {{1}, {2}};"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,9 @@ import numpy as np
 import simulator
 from kernels import Kernel
 from tests import interpreter
+
+from .report import Difference, Report
+from .tree import shrink
 
 SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 12345)
 
@@ -94,3 +97,35 @@ def place(number: int, found: bytes, wanted: bytes) -> str:
 
 def first_line(hazard: Any) -> str:
     return f"{hazard.kind}: {str(hazard).splitlines()[0]}"
+
+
+def shrunk(program: Any, wrong: Callable[[Any], str | None], kind: str, tries: int = 400) -> str:
+    """The smallest program found that still goes wrong in the same way."""
+
+    def fails() -> bool:
+        try:
+            said = wrong(program)
+        except Exception:
+            return False
+        return said is not None and kind in said
+
+    for tree in program.trees():
+        shrink(tree, fails, tries)
+    return f"// grid {program.grid} block {program.block}: {wrong(program)}\n"
+
+
+def drawn(
+    report: Report, numbers: Iterator[int], draw: Callable[[int], Any],
+    wrong: Callable[[Any, Report], str | None], small: Callable[[Any, str], str],
+) -> Report:  # fmt: skip
+    """Draw programs and note what is wrong with them, five times at most."""
+    for number in numbers:
+        program = draw(number)
+        report.programs += 1
+        what = wrong(program, report)
+        if what:
+            report.differences.append(Difference(number, what, small(program, what)))
+            if len(report.differences) >= 5:
+                report.notes.append("stopped after five differences")
+                break
+    return report

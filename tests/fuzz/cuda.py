@@ -6,10 +6,10 @@ import re
 
 from simulator.isa import TABLE
 
+from . import compare
 from .compare import SCHEDULES, difference
 from .cuda_program import Program, draw
-from .report import Difference, Report, seeds
-from .tree import shrink
+from .report import Report, seeds
 
 BUILDS = ("device", "source")
 
@@ -36,30 +36,10 @@ def wrong(program: Program, report: Report | None = None) -> str | None:
 def shrunk(program: Program, what: str) -> str:
     """The smallest program found that still goes wrong in the same way."""
     kind = re.sub(r"[0-9]+.*", "", what.split(": ", 2)[-1])[:24]
-
-    def fails() -> bool:
-        try:
-            said = wrong(program)
-        except Exception:
-            return False
-        return said is not None and kind in said
-
-    for tree in program.trees():
-        shrink(tree, fails, 150)
-    return f"// grid {program.grid} block {program.block}: {wrong(program)}\n{program.source()}"
+    return compare.shrunk(program, wrong, kind, 150) + program.source()
 
 
 def run(seconds: float, seed: int, count: int | None = None) -> Report:
     """Draw programs for some seconds, or ``count`` of them."""
-    report = Report()
-    report.known["rows"] = set(TABLE)
-    for number in seeds(seconds, seed, count):
-        program = draw(number)
-        report.programs += 1
-        what = wrong(program, report)
-        if what:
-            report.differences.append(Difference(number, what, shrunk(program, what)))
-            if len(report.differences) >= 5:
-                report.notes.append("stopped after five differences")
-                break
-    return report
+    report = Report(known={"rows": set(TABLE)})
+    return compare.drawn(report, seeds(seconds, seed, count), draw, wrong, shrunk)
