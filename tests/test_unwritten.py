@@ -1,4 +1,4 @@
-"""Reads of what nothing wrote: a hazard of their own, part of a race, or no fault at all."""
+"""Reads of what nothing wrote: a hazard of their own, or part of a race."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from launches import BUILDS, SCHEDULES, compiled, ints
 
 import simulator
 from kernels import unset
-from simulator.execute import batches
 from tilescope.cli import main
 from tilescope.target import fresh
 
@@ -66,75 +65,6 @@ def test_a_lock_says_not_who_comes_first(schedule: str | int) -> None:
     """A read that may find the other's write: not told under some schedules alone."""
     run = simulator.launch(compiled(LOCKED, "k", "source"), 1, 128, ints(1), schedule=schedule)
     assert run.hazards == []
-
-
-# -- local memory: copying it is no fault, depending on it is one ---------------------------------
-
-LOCAL = """\
-struct Pair { int first, second; };
-__device__ __noinline__ Pair passed_on(Pair p) { return p; }
-__global__ void copied(const int* in, int* out) {
-    Pair p;
-    p.first = in[threadIdx.x];
-    Pair q = passed_on(p);  // the second member travels, and nobody looks at it
-    out[threadIdx.x] = q.first;
-}
-__global__ void used(const int* in, int* out) {
-    Pair p;
-    p.first = in[threadIdx.x];
-    Pair q = passed_on(p);
-    out[threadIdx.x] = q.first + q.second;
-}
-__global__ void branched(const int* in, int* out) {
-    int x[4];
-    x[in[threadIdx.x] % 4] = 1;
-    if (x[(in[threadIdx.x] + 1) % 4] == 7) out[threadIdx.x] = 1;
-}
-struct Bits { unsigned low : 4, high : 28; };
-__global__ void bit_fields(const int* in, int* out) {
-    Bits bits;
-    bits.low = in[threadIdx.x];
-    bits.high = threadIdx.x;
-    out[threadIdx.x] = bits.low + bits.high;
-}
-"""
-
-
-def local(entry: str, build: str, trace: bool = False) -> list[tuple[str, tuple[int, ...]]]:
-    kernel = compiled(LOCAL, entry, build)
-    args = [np.arange(32, dtype=np.int32), np.zeros(32, np.int32)]
-    run = simulator.launch(kernel, 1, 32, args, trace=trace)
-    return [(h.kind, h.lines) for h in run.hazards]
-
-
-@pytest.mark.parametrize("build", BUILDS)
-@pytest.mark.parametrize("entry", ["copied", "bit_fields"])
-def test_what_changes_nothing_is_no_hazard(entry: str, build: str) -> None:
-    assert local(entry, build) == []
-    assert local(entry, build, trace=True) == []
-
-
-@pytest.mark.parametrize(("entry", "line"), [("used", 12), ("branched", 18)])
-def test_what_decides_or_comes_out_is_one(entry: str, line: int) -> None:
-    """A value that is stored, and a condition, even one that no fill makes true."""
-    found = local(entry, "source")
-    assert {kind for kind, _ in found} == {"uninitialised"}
-    assert any(line in lines for _, lines in found)
-
-
-def test_what_another_block_waits_for_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With other content in local memory a block of the next batch waits for ever."""
-    monkeypatch.setattr(batches, "LANES", 1)
-    source = """
-        extern "C" __global__ void k(volatile unsigned* flag, int n) {
-            unsigned u[4];
-            if (n > 100) u[n % 4] = 1;
-            if (blockIdx.x == 0) *flag = u[n % 3];
-            else while (*flag > 0x01000000u) ;
-        }"""
-    args = [np.zeros(1, np.uint32), 3]
-    run = simulator.launch(compiled(source), 2, 1, args)
-    assert [h.kind for h in run.hazards] == ["uninitialised"]
 
 
 # -- global memory as cudaMalloc leaves it --------------------------------------------------------
