@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 KNOWN = (70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121)
 MEASURED = (90,)
-"""Those on which this program's tensor cores were held to the hardware."""
+"""Those whose hardware this program's tensor cores, and its approximate functions, were held to."""
 
 
 def architecture(name: str | int) -> int:

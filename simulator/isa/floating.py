@@ -7,7 +7,7 @@ from kernels.ptx.types import DTYPES
 
 from ..geometry import Lanes
 from . import arithmetic as ieee
-from . import half
+from . import half, mufu
 from .rounding import finished, flushing, rounded, rounding
 from .table import Function, Op, row, scalar_type
 
@@ -114,23 +114,28 @@ row(
 def div(ins: Instruction) -> Op:
     """``d = a / b``; ``.approx`` and ``.full`` promise an error bound only."""
     type = scalar_type(ins)
-    loose, fn = ins.has("approx", "full"), rounded(ins, "div")
-    if type == "f32" and ins.has("approx"):
-        fn = _by_reciprocal(fn)
-    elif ins.has("ftz"):
+    if ins.has("approx", "full"):
+        return Op(_by_reciprocal(ins), (type, type), (type,), None, 1, approximate=True)
+    fn = rounded(ins, "div")
+    if ins.has("ftz"):
         fn = flushing(fn, "div", rounding(ins))
-    return Op(finished(ins, fn), (type, type), (type,), None, 1, approximate=loose)
+    return Op(finished(ins, fn), (type, type), (type,), None, 1)
 
 
-def _by_reciprocal(fn: Function) -> Function:
-    """``div.approx.f32``: 1/b is 0 where |b| is above 2**126 (PTX ISA, "div")."""
+def _by_reciprocal(ins: Instruction) -> Function:
+    """``a * rcp(b)``, both scaled first as the driver does where ``rcp`` would give a subnormal."""
+    full, ftz = ins.has("full"), ins.has("ftz")
+    product, reciprocal = rounded(ins, "mul"), mufu.single("rcp", ftz=True)
+    if ftz:
+        product = finished(ins, flushing(product, "mul", "rn"))
 
     def apply(a: Lanes, b: Lanes) -> Lanes:
-        huge = (np.abs(b) > np.float32(2.0**126)) & np.isfinite(b)
-        if not np.any(huge):
-            return fn(a, b)
-        nothing = np.copysign(np.float32(0), b)
-        return np.where(huge, ieee.canonical(a * nothing), fn(a, b))
+        scale: Lanes = np.ones_like(b)
+        if full:
+            scale = np.where(np.abs(b) > np.float32(2.0**126), np.float32(0.25), scale)
+        if not ftz:
+            scale = np.where(np.abs(b) < np.float32(2.0**-126), np.float32(2.0**24), scale)
+        return product(product(a, scale), reciprocal(b * scale))
 
     return apply
 

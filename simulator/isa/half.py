@@ -103,7 +103,6 @@ def operation(
     exact: Function,
     arity: int,
     flops: int = 1,
-    approximate: bool = False,
 ) -> Op:
     """An operation given in float64 (exact, or rounded to odd)."""
     flushes = ins.has("ftz") and not type.startswith("bf")
@@ -117,7 +116,7 @@ def operation(
     word = carrier(type)
     pairs = 2 if type.endswith("x2") else 1
     inputs = (word,) * arity
-    return Op(lanes(words, type), inputs, (word,), None, flops * pairs, approximate=approximate)
+    return Op(lanes(words, type), inputs, (word,), None, flops * pairs)
 
 
 def arithmetic(ins: Instruction) -> Op:

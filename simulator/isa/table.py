@@ -34,7 +34,7 @@ class Op:
         count: Name of the counter it adds one to per thread (``fma_f32`` ...), if any.
         flops: Floating-point operations a thread.
         warp: ``fn`` looks across lanes: it gets the warp view as its first argument.
-        approximate: PTX promises an error bound only, not the bits.
+        approximate: PTX promises an error bound only, not the bits (``mufu``).
     """
 
     fn: Callable[..., Results]
