@@ -58,8 +58,15 @@ def test_a_carry_goes_on_into_the_next_block(set_: str, get: str) -> None:
 
 WAYS = {f"{s} {g}": f"{SET[s]}\n{GET[g]}" for s in SET for g in GET} | {
     "add": "add.u32 %r3, %r0, 1;",
+    "call": "{ .param .b32 a, b; st.param.b32 [a], %r0; call (b), same, (a);\n"
+    "ld.param.b32 %r3, [b]; }",
     "no way": "mul.lo.u32 %r7, %r0, 3; mov.u32 %r3, %r1;",
 }
+
+SAME = (
+    ".func (.param .b32 res) same(.param .b32 x) {\n"
+    ".reg .b32 %r; ld.param.u32 %r, [x]; st.param.b32 [res], %r; ret; }\n"
+)
 
 
 @pytest.mark.parametrize("loaded", [True, False])
@@ -70,7 +77,8 @@ def test_a_loaded_value_is_followed_to_the_branch_that_it_decides(way: str, load
     given = "ld.global.u32 %r6, [%d2];" if loaded else "mov.u32 %r6, %r0;"
     kernel = entry(
         f"{HEAD}{given}\n{body}\nsetp.eq.u32 %p2, %r3, 100;\n@%p2 bra A;\n"
-        "st.global.u32 [%d2], 5; A:"
+        "st.global.u32 [%d2], 5; A:",
+        before=SAME,
     )
     run = simulator.launch(kernel, 1, 32, [np.zeros(32, np.uint32), 0])
     assert (run.data_dependence is not None) == (loaded and way != "no way")
@@ -107,7 +115,8 @@ def test_arguments_and_results_of_a_call_go_over_blocks(
 @pytest.mark.parametrize(
     "last",
     ["bar.sync 0;", "bar.sync 0; bar.sync 0;", "call g;", "@%p ret;", "@!%p ret;", "@%p bra TOP;",
-     "bar.warp.sync -1;", "TOP2: @%p bra END; st.global.u32 [%d], 7; END:", "{ }"],
+     "bar.warp.sync -1;", "TOP2: @%p bra END; st.global.u32 [%d], 7; END:",
+     "@!%p bra END; ret; END:", "{ }"],
 )  # fmt: skip
 def test_a_function_without_a_return_at_its_end_returns_there(last: str) -> None:
     """The caller goes on."""

@@ -52,7 +52,7 @@ MATRICES = """\
 .reg .b32 %r<8>; .reg .b64 %d<2>; .shared .align 16 .b8 s[512];
 ld.param.u64 %d0, [out]; mov.u32 %r0, %laneid; mad.lo.u32 %r1, %r0, 77777, 5;
 mov.u32 %r2, s; mad.lo.u32 %r2, %r0, 16, %r2;
-st.shared.v4.b32 [%r2], {%r1, %r0, %r2, %r1}; bar.sync 0;
+st.shared.v4.b32 [%r2], {%r1, %r0, %r2, %r1}; bar.arrive 1, 64; bar.sync 0;
 ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r3, %r4}, [%r2];
 movmatrix.sync.aligned.m8n8.trans.b16 %r5, %r1;
 mul.wide.u32 %d1, %r0, 16; add.u64 %d1, %d1, %d0;
