@@ -210,3 +210,27 @@ def test_a_count_that_no_block_has(word: str, count: str) -> None:
     assert all(str(hazard) for hazard in run.hazards)
     assert ("deadlock" in kinds(run)) == (word == "sync")
     assert "a barrier for 4,294,967,295 threads" in "".join(map(str, run.hazards))
+
+
+@pytest.mark.parametrize(("count", "kept"), [("", 64), (", 96", 96)])
+def test_who_is_kept_from_a_barrier_that_waits_for_ever(count: str, kept: int) -> None:
+    """Nobody who has left, unless so many are waited for; and nobody of another block."""
+    body = (
+        "@!%p ret; mov.u32 %r3, %ctaid.x; setp.ne.u32 %q, %r3, 0; @%q ret; @%w0 bra A;\n"
+        f"bar.sync 1{count}; bra E; A: bar.sync 2; E:"
+    )
+    (hazard,) = launched(body, 96, 64, blocks=2)[1].hazards
+    assert (hazard.kind, hazard.count) == ("deadlock", kept)
+    assert f"keeps threads 0..{kept - 1} of block (0,0,0) from it" in hazard.notes[0]
+
+
+def test_blocks_whose_threads_come_on_the_same_round_are_not_counted() -> None:
+    """In the first of three blocks a warp leaves out the first of two barriers, and goes on."""
+    body = """
+mov.u32 %r3, %ctaid.x; setp.eq.u32 %q, %r3, 0; and.pred %q, %q, %w0;
+mov.u32 %r4, 0; selp.u32 %r6, 3, 2, %q;
+LOOP: add.u32 %r4, %r4, 1; setp.eq.and.u32 %p, %r4, 1, %q; @%p bra SKIP; bar.sync 0;
+SKIP: setp.lt.u32 %p, %r4, %r6; @%p bra LOOP;
+"""
+    (hazard,) = launched(body, 64, blocks=3)[1].hazards
+    assert (hazard.kind, hazard.count) == ("barrier-divergence", 2 * 64)
