@@ -5,14 +5,13 @@ Markdown table: how many counters equal the GPU's at level 0 of the driver's com
 do not, and what its default level changes.
 """
 
-import argparse
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import device
-from benchmarks.machine import provenance, table
+from benchmarks.machine import command_line, provenance, table
 from kernels import library
 from simulator import SimulatorError
 from tilescope.commands.counters import command_words
@@ -60,11 +59,7 @@ def compared(name: str, size: str) -> list[Figure]:
 
 def main() -> int:
     """Measure, and print the table."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.counters",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_line("counters", __doc__)
     parser.add_argument("--family", default="matmul", help="first part of the names, or all")
     parser.add_argument("--out", default="", help="folder for all figures, as JSON")
     options = parser.parse_args()

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 
 import device
-from benchmarks.machine import provenance, table
+from benchmarks.machine import command_line, provenance, table
 from device.timing import LAUNCHES
 from kernels import library
 from tilescope.target import Target
@@ -64,11 +64,7 @@ def cells(row: Row, size: int, vendor: Row | None) -> list[str]:
 
 def main() -> int:
     """Measure, and print the table."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.gflops",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_line("gflops", __doc__)
     parser.add_argument("--sizes", default="1024,4096", help="M = N = K, comma-separated")
     parser.add_argument("--kernels", default=",".join(KERNELS), help="NAME or NAME:TILE, likewise")
     parser.add_argument("--launches", type=int, default=LAUNCHES, help="to time of each, at most")

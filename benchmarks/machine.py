@@ -1,5 +1,6 @@
 """What a table of measurements must say of where it was made."""
 
+import argparse
 import datetime
 import platform
 import shlex
@@ -32,6 +33,14 @@ def provenance(index: int = 0) -> list[str]:
         f"{device.driver_release()} (CUDA {device.driver_version()}), {', '.join(versions)}:",
         f"`{command}`",
     ]
+
+
+def command_line(name: str, text: str | None) -> argparse.ArgumentParser:
+    """A benchmark's parser; ``--help`` shows the module's text as it stands."""
+    return argparse.ArgumentParser(
+        prog=f"python -m benchmarks.{name}", description=text,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
 
 
 def table(head: list[str], rows: list[list[str]], right: int = 1) -> list[str]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import device
-from benchmarks.machine import provenance, table
+from benchmarks.machine import command_line, provenance, table
 from device.driver import STICKY
 from kernels import library
 from tilescope.checker import Checker
@@ -208,11 +208,7 @@ def report(names: Sequence[str], options: argparse.Namespace) -> list[str]:
 
 def main() -> int:
     """Run, and print the tables."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.sanitizer",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_line("sanitizer", __doc__)
     parser.add_argument("--tools", default=",".join(TOOLS), help="of compute-sanitizer")
     parser.add_argument("--kernels", default="", help="comma-separated; all the faulty ones")
     parser.add_argument("--twins", action="store_true", help="also the correct twins")

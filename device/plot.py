@@ -26,12 +26,9 @@ _STYLE = """
 def roofline_svg(kernels: Mapping[str, Roofline], measured: Mapping[str, float] = {}) -> str:
     """The figure of one or several kernels under the roofs of one GPU.
 
-    Each kernel is a bar between its two intensities, at the height that it can attain: left
-    without caches, right with each array moved once; a ring is what was measured.
-
-    Args:
-        kernels: By the name to print.
-        measured: FLOP/s that a GPU reached, for some of them.
+    Each kernel is a bar between its two intensities, at the height that it can attain: left without
+    caches, right with each array moved once; a ring is what was measured. ``kernels`` are by the
+    name to print; ``measured``: FLOP/s that a GPU reached, for some of them.
 
     Raises:
         ValueError: No kernel, several GPUs, or no kernel with FLOPs and bytes.

@@ -16,10 +16,7 @@ FUSED = "a mul and an add without a rounding modifier, which the driver may fuse
 def unpromised(ptx: str, approximate: bool) -> tuple[str, ...]:
     """What of a kernel's results PTX does not promise to the bit; empty if all is promised.
 
-    Args:
-        ptx: Its text.
-        approximate: Whether it has instructions that promise an error bound only
-            (``Run.approximate``).
+    ``approximate``: it has instructions that promise an error bound only (``Run.approximate``).
     """
     found = [APPROXIMATE] if approximate else []
     if _ATOMIC.search(ptx):

@@ -41,12 +41,7 @@ class Unset(np.ndarray[Any, Any]):
 
 
 def unset(shape: int | tuple[int, ...], dtype: Any = np.float32) -> Any:
-    """An array as ``cudaMalloc`` leaves it: reading what nothing wrote is a hazard.
-
-    Args:
-        shape: Its shape.
-        dtype: The type of its elements.
-    """
+    """An array as ``cudaMalloc`` leaves it: reading what nothing wrote is a hazard."""
     kind = np.dtype(dtype)
     count = int(np.prod(shape))
     raw, missing = np.full((2, count * kind.itemsize), _ANYTHING, np.uint8)

@@ -108,12 +108,9 @@ def loops_of(blocks: Sequence[Block]) -> dict[int, set[int]]:
 def deciders(blocks: Sequence[Block]) -> Callable[[int], list[set[int]]]:
     """Whose branch decides whether a block runs, in any number of steps: a function of blocks.
 
-    Control dependence (Ferrante, Ottenstein and Warren 1987): a branch decides on a block
-    that one of its ways cannot avoid and another can; who decides on that branch, or on
-    the call of its function, decides too.
-
-    Args:
-        blocks: All of the program's; a function's stand together.
+    Control dependence (Ferrante, Ottenstein and Warren 1987): a branch decides on a block that one
+    of its ways cannot avoid and another can; who decides on that branch, or on the call of its
+    function, decides too. All of the program's blocks are given; a function's stand together.
 
     Returns:
         A function from a block's number to those of the branches, nearest first: the ones

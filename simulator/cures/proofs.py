@@ -102,11 +102,9 @@ class Failed(Exception):
 class Prover:
     """Compiles and runs edited kernels, and holds what is found to what was there.
 
-    Args:
-        kernels: The kernel in each build that runs.
-        files: The user's files by real path.
-        trials: Launches to pass, those at the shape of the hazards first.
-        known: What the first of them shows without any edit.
+    ``kernels`` has the kernel in each build that runs, ``files`` the user's files by real path;
+    ``trials``: launches to pass, those at the shape of the hazards first; ``known``: what the first
+    of them shows without any edit.
     """
 
     def __init__(

@@ -22,14 +22,7 @@ plain("exit", section=CONTROL, flow=Flow.EXIT, forms=" :")
 plain("trap", section=MISCELLANEOUS, flow=Flow.TRAP, forms=" :")
 plain("brkpt", section=MISCELLANEOUS, forms=" :")
 plain("nanosleep", section=MISCELLANEOUS, forms=".u32 : = i32")
-plain(
-    "pmevent",
-    section=MISCELLANEOUS,
-    forms="""
-        : = event
-        mask : = d16
-    """,
-)
+plain("pmevent", section=MISCELLANEOUS, forms=": = event\nmask : = d16")
 plain("setmaxnreg", section=MISCELLANEOUS, forms="inc|dec! sync aligned .u32|s32 @a : = registers")
 plain("griddepcontrol", section=PARALLEL, forms="launch_dependents|wait :")
 plain("membar", section=PARALLEL, fence=True, forms="cta|gl|sys :")

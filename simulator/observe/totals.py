@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from kernels.ptx.module import Instruction
@@ -66,18 +66,10 @@ class InstructionCounter(Observer):
         self.barriers += other.barriers
 
 
-_SPACES = ("global", "shared", "local", "const")
 _OPERATIONS = ("load", "store", "atomic")
-TRAFFIC = tuple(
-    f"{space}_{operation}"
-    for space in _SPACES
-    for operation in _OPERATIONS
-    if space != "const" or operation == "load"
-)
-"""Names of the memory counters: space and operation."""
 ARITHMETIC = ("fma_f32", "add_f32", "mul_f32", "fma_f64", "add_f64", "mul_f64")
 """Names of the arithmetic counters, in thread instructions."""
-TENSOR = tuple(f"tensor_{kind}" for kind in ("f64", "tf32", "bf16", "f16", "fp8", "int"))
+TENSOR = tuple(f"tensor_{type}" for type in ("f64", "tf32", "bf16", "f16", "fp8", "int"))
 """Names of the counters of tensor cores by the type of A, in operations."""
 
 
@@ -171,6 +163,10 @@ class Counters:
         }
         derived = ("intensity", "sector_intensity", "coalescing", "lane_utilisation")
         return plain | {name: getattr(self, name) for name in derived}
+
+
+TRAFFIC = tuple(f.name for f in fields(Counters) if f.default_factory is Traffic)
+"""Names of the memory counters: space and operation."""
 
 
 @dataclass

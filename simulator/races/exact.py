@@ -29,11 +29,7 @@ _DISTANCES = ("lane", "warp", "block")
 
 
 class ExactLook:
-    """Finds the races of accesses with what a table remembers.
-
-    Args:
-        granule: Bytes of a location.
-        book: Where races are written down.
+    """Finds the races of accesses with what a table remembers, by locations of ``granule`` bytes.
 
     Attributes:
         doubts: Pairs that a lock put in order, with the time of the second: would it have, had
