@@ -100,13 +100,17 @@ def _from_fixed(magnitude: Lanes, unit: int) -> Lanes:
 
 
 def _rcp(w: Lanes, f: Format = SINGLE) -> Lanes:
-    total = _quadratic("rcp", (w >> (f.digits - 7)) & 127, (w << (24 - f.digits)) & 0x1FFFE)
-    size = ((2 * f.bias - 2) << f.digits) - (w & f.infinity) + (total >> (39 - f.digits))
-    largest = (2 * f.bias - 1) << f.digits
-    if np.any((size - f.normal).view(np.uint64) >= largest - f.normal):  # subnormal, or of one
-        size = np.where(size < f.normal, 0, size)
-        size = np.where((w & f.infinity) == 0, f.infinity, size)
-    return size | (w & SIGN)
+    piece = w >> (f.digits - 7)
+    piece &= 127
+    size = _quadratic("rcp", piece, (w << (24 - f.digits)) & 0x1FFFE)
+    size >>= 39 - f.digits
+    exponent = w & f.infinity
+    size -= exponent
+    size += (2 * f.bias - 2) << f.digits
+    if size.min() < f.normal or exponent.min() == 0:  # subnormal, or of one
+        size = np.where(size < f.normal, 0, np.where(exponent == 0, f.infinity, size))
+    size |= w & SIGN
+    return size
 
 
 def _rsqrt(w: Lanes, f: Format = SINGLE) -> Lanes:
