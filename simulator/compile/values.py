@@ -31,12 +31,10 @@ def expect(value: object, dtype: np.dtype[np.generic]) -> None:
     Raises:
         AssertionError: It is of another one.
     """
-    found = repr(value)
-    if isinstance(value, np.generic | np.ndarray):  # a dtype equals some Python types
-        if value.dtype == dtype and value.ndim in (0, 4):
-            return
-        found = f"{value.dtype} of shape {value.shape}"
-    raise AssertionError(f"a register of {dtype} got {found}")
+    if not isinstance(value, np.generic | np.ndarray):  # a dtype equals some Python types
+        raise AssertionError(f"a register of {dtype} got {value!r}")
+    if value.dtype != dtype or value.ndim not in (0, 4):
+        raise AssertionError(f"a register of {dtype} got {value.dtype} of shape {value.shape}")
 
 
 def low(value: Lanes, dtype: np.dtype[np.generic]) -> Lanes:
