@@ -97,13 +97,7 @@ def carrier(type: str) -> str:
     return "b32" if type.endswith("x2") else "b16"
 
 
-def operation(
-    ins: Instruction,
-    type: str,
-    exact: Function,
-    arity: int,
-    flops: int = 1,
-) -> Op:
+def operation(ins: Instruction, type: str, exact: Function, arity: int, flops: int = 1) -> Op:
     """An operation given in float64 (exact, or rounded to odd)."""
     flushes = ins.has("ftz") and not type.startswith("bf")
 
