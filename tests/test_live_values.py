@@ -1,7 +1,5 @@
 """Values that live on from one basic block to another, whatever instruction wrote or reads them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from launches import BUILDS, SCHEDULES, compiled, entry
