@@ -146,7 +146,7 @@ def test_demonstrate_shows_the_first_element_that_differs() -> None:
 
 
 def test_demonstrate_of_a_race_free_kernel() -> None:
-    result = check("matmul_tiled", "--size", 16, "--demonstrate")
+    result = check("matmul_tiled", "--size", 8, "--tile", 4, "--demonstrate")
     assert result.exit_code == 0
     assert "demonstration: the same bits under 35 schedules" in result.stdout
 

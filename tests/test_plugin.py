@@ -55,6 +55,8 @@ def test_clean_and_not(project: pytest.Pytester) -> None:
     project.makepyfile(
         test_my="""
         import numpy as np
+        import pytest
+        from simulator import ArgumentWarning
         from tilescope.plugin import assert_clean
 
         def test_clean(simulate):
@@ -69,12 +71,17 @@ def test_clean_and_not(project: pytest.Pytester) -> None:
             run = simulate("my.cu", 1, 64, [np.zeros(64, np.float32)], entry="neighbour")
             simulate.assert_clean(run)
 
+        def test_warned(simulate):
+            with pytest.warns(ArgumentWarning, match="float64"):
+                run = simulate("my.cu", 1, 64, [np.ones(64)], entry="twice")
+            assert len(run.warnings) == 1
+
         def test_without_launches():
             pass
         """
     )
     result = run_pytest(project, "--tilescope-json", "runs.json")
-    result.assert_outcomes(passed=2, failed=1)
+    result.assert_outcomes(passed=3, failed=1)
     text = "\n".join(result.outlines)
     assert "1 hazard in neighbour" in text or "2 hazards in neighbour" in text
     assert "RAW race on shared s" in text
@@ -83,10 +90,9 @@ def test_clean_and_not(project: pytest.Pytester) -> None:
     content = json.loads((project.path / "runs.json").read_text())
     assert content["schema"] == 1
     assert [run["test"] for run in content["runs"]] == [
-        "test_my.py::test_clean",
-        "test_my.py::test_racy",
-    ]
-    assert [bool(run["hazards"]) for run in content["runs"]] == [False, True]
+        "test_my.py::test_clean", "test_my.py::test_racy", "test_my.py::test_warned",
+    ]  # fmt: skip
+    assert [bool(run["hazards"]) for run in content["runs"]] == [False, True, False]
 
 
 def test_files_are_found_beside_the_test(project: pytest.Pytester) -> None:
@@ -117,22 +123,6 @@ def test_files_are_found_beside_the_test(project: pytest.Pytester) -> None:
     run_pytest(project).assert_outcomes(passed=4)
     (below / "my.cu").unlink()
     run_pytest(project, "-k", "beside and 3").assert_outcomes(failed=1)  # the other file's kernel
-
-
-def test_a_wrong_dtype_is_a_warning_of_the_test(project: pytest.Pytester) -> None:
-    project.makepyfile(
-        """
-        import numpy as np
-        import pytest
-        from simulator import ArgumentWarning
-
-        def test_warned(simulate):
-            with pytest.warns(ArgumentWarning, match="float64"):
-                run = simulate("my.cu", 1, 64, [np.ones(64)], entry="twice")
-            assert len(run.warnings) == 1
-        """
-    )
-    run_pytest(project).assert_outcomes(passed=1)
 
 
 def test_the_json_is_written_even_if_nothing_ran(project: pytest.Pytester) -> None:
