@@ -24,7 +24,8 @@ from .taint import through_call
 Key = tuple[str, str]
 """A function and a register of it; or a space and a place in it (``*``: anywhere)."""
 
-_ANYWHERE = "*"
+_ANYWHERE, _SOMEWHERE = "*", ""
+"""Places: any, and with each other one, that there is one."""
 _SPILLED = ("[]", "pointer")
 _KEPT = ("shared", "local", "generic")
 """Spaces through which values are followed: global memory is where results go."""
@@ -202,7 +203,8 @@ class Steering:
         if site is not None and site.access != "load" and not role.parameter:
             if any((name, read) in held for read in role.reads if read not in role.bases):
                 space, place = _place(site, function)
-                return {(f"[{space}]", place)} if self._followed(site, ins) else set()
+                kept = {(f"[{space}]", place), (f"[{space}]", _SOMEWHERE)}
+                return kept if self._followed(site, ins) else set()
             return set()
         if any((name, read) in held for read in role.reads):
             return {(name, written) for written in role.writes}
@@ -252,7 +254,7 @@ def _touches(key: Key, held: set[Key]) -> bool:
         if (name, _ANYWHERE) in held:
             return True
         if place == _ANYWHERE or other != space:
-            if any(key[0] == name for key in held):
+            if (name, _SOMEWHERE) in held:
                 return True
         elif (name, place) in held:
             return True

@@ -72,10 +72,12 @@ class Writer:
     def loop(self) -> Statement:
         rng = self.rng
         name = f"n{self.depth}"
+        # Loops in loops, and in functions that loops call, are short: rounds multiply.
+        most = 3 if self.loops or self.in_function else 7
         bound = (
-            str(rng.randrange(1, 6))
+            str(rng.randrange(1, most - 1))
             if rng.chance(0.4)
-            else f"(int)({self.terms.expression('unsigned', 1)} & {rng.choice([1, 3, 7])})"
+            else f"(int)({self.terms.expression('unsigned', 1)} & {rng.choice([1, most])})"
         )
         self.loops += 1
         body = self.inner()
@@ -153,10 +155,10 @@ class Writer:
     def uniform_loop(self) -> Statement:
         name = f"n{self.depth}"
         loops, self.loops = self.loops, 0
+        times = self.rng.randrange(1, 3 if self.depth else 5)
         body = self.inner(uniform=self.depth < 2)
         self.loops = loops
         unroll = self.rng.choice(["", "#pragma unroll 1\n"])
-        times = self.rng.randrange(1, 5)
         return Statement(
             f"{unroll}for (int {name} = 0; {name} < {times}; {name}++) {{\n{{0}}\n}}",
             [body],
