@@ -10,14 +10,22 @@ import argparse
 import multiprocessing
 import sys
 import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernels.ptx.module import Instruction
 from simulator.isa.special import approximate
+from tests.instructions.cases import right
 
 RANGES = 256
+TYPES: dict[str, tuple[Any, Any]] = {
+    "f16": (np.uint16, np.int16), "f32": (np.uint32, np.float32), "f64": (np.uint64, np.float64),
+}  # fmt: skip
+"""In which words the bits stand, and in which arrays the simulator has them."""
 
 
 def measured() -> dict[str, list[int]]:
@@ -26,20 +34,35 @@ def measured() -> dict[str, list[int]]:
     return {line.split()[0]: [int(word, 16) for word in line.split()[1:]] for line in lines}
 
 
-def simulated(form: str, number: int) -> int:
-    """The CRC of the simulator's results for a range of arguments."""
+def results(form: str, bits: NDArray[np.uint64]) -> NDArray[Any]:
+    """The bits that the simulator makes of some arguments' bits."""
     opcode, *modifiers = form.split(".")
     fn = approximate(Instruction(opcode, tuple(modifiers), (None, None), None, 1, None)).fn
+    word, register = TYPES[form[-3:]]
+    with np.errstate(all="ignore"):
+        return np.asarray(fn(bits.astype(word).view(register))).view(word)
+
+
+def simulated(form: str, number: int) -> int:
+    """The CRC of the simulator's results for a range of arguments."""
     size = (1 << 16 if form.endswith("f16") else 1 << 32) // RANGES
     bits = np.arange(number * size, (number + 1) * size, dtype=np.uint64)
-    with np.errstate(all="ignore"):
-        if form.endswith("f64"):
-            result = np.asarray(fn((bits << np.uint64(32)).view(np.float64))).view(np.uint64)
-            assert not np.any(result & np.uint64(0xFFFFFFFF))
-            return zlib.crc32((result >> np.uint64(32)).astype(np.uint32).tobytes())
-        if form.endswith("f16"):
-            return zlib.crc32(np.asarray(fn(bits.astype(np.uint16).view(np.int16))).tobytes())
-        return zlib.crc32(np.asarray(fn(bits.astype(np.uint32).view(np.float32))).tobytes())
+    if not form.endswith("f64"):
+        return zlib.crc32(results(form, bits).tobytes())
+    result = results(form, bits << np.uint64(32))
+    assert not np.any(result & np.uint64(0xFFFFFFFF))
+    return zlib.crc32((result >> np.uint64(32)).astype(np.uint32).tobytes())
+
+
+def within(form: str, bound: Callable[[int], Any]) -> Callable[[int], int]:
+    """The hardware's result as a model, if it is what the manual states."""
+
+    def model(x: int) -> int:
+        got = int(results(form, np.array([x], np.uint64))[0])
+        assert right(got, bound(x)), (form, hex(x), hex(got))
+        return got
+
+    return model
 
 
 def main() -> None:

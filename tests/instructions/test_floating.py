@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.approximate import within
+
 from .cases import Batch, Case, batches
 from .floats import FORMATS, Format, Near
 from .harness import check
@@ -218,20 +220,17 @@ def approximate(name: str, ftz: bool) -> Operation:
 
 
 def quotient(full: bool, ftz: bool) -> Operation:
-    def model(a: int, b: int) -> Any:
-        if ftz:
-            a, b = F32.flush(a), F32.flush(b)
-        if not full and abs(F32.number(b)) > 1 << 126 and F32.magnitude(b) < INF:
-            return F32.multiply(a, b & MINUS)  # PTX ISA: the reciprocal of such a number is 0
-        if not all(0 < F32.magnitude(x) < INF for x in (a, b)):
-            return F32.divide(a, b)
-        n = F32.number(a) / F32.number(b)
-        if not full and F32.is_subnormal(b):
-            return None
-        if ftz and abs(n) < Fraction(1, 1 << 125):
-            # 2 ulp about the threshold may be flushed or not.
-            return Near(F32, Fraction(0), Fraction(1, 1 << 125))
-        return Near(F32, n, 2 * F32.ulp(n))
+    """As the driver does it: scaled first where a reciprocal is of a subnormal, or would be one."""
+    f, rcp = replace(F32, ftz=ftz), within("rcp.approx.ftz.f32", lambda b: None)
+
+    def model(a: int, b: int) -> int:
+        a, b = (f.flush(a), f.flush(b)) if ftz else (a, b)
+        scale = ONE
+        if full and F32.magnitude(b) > 253 << 23:
+            scale = 125 << 23  # 2**-2
+        elif not ftz and F32.magnitude(b) < 1 << 23:
+            scale = 151 << 23  # 2**24
+        return f.multiply(f.multiply(a, scale), rcp(f.multiply(b, scale)))
 
     return model
 
@@ -262,19 +261,35 @@ def coarse(root: bool) -> Operation:
     return model
 
 
+def root(x: int) -> int:
+    """``rsqrt.approx.f64`` as the driver does it: a step from the unit's upper word."""
+    if F64.is_nan(x):
+        return x | QUIET
+    start = within("rsqrt.approx.ftz.f64", lambda _: None)
+    if F64.negative(x) or not 0 < F64.magnitude(x) < F64.inf:
+        return start(x) if not F64.negative(x) or not F64.magnitude(x) else 0xFFF8 << 48
+    up, down = (1077 << 52, 1050 << 52) if F64.is_subnormal(x) else (F64.one, F64.one)  # 54, 27
+    x = F64.multiply(x, up)
+    y, half, more = start(x), 1022 << 52, 0x3FD8 << 48  # 1/2, 3/8
+    error = F64.multiply_add(x, F64.multiply(y, y) ^ F64.sign_bit, F64.one)
+    factor = F64.multiply_add(error, more, half)
+    return F64.multiply(F64.multiply_add(factor, F64.multiply(y, error), y), down)
+
+
 def approximations() -> list[Case]:
-    cases = []
+    cases = [Case("rsqrt.approx.f64", ("f64",), ("f64",), root)]
     for name in UNARY:
         for tail in ("",) if name == "tanh" else ("", ".ftz"):
-            model = approximate(name, bool(tail))
             label = f"{name}.approx{tail}.f32"
+            model = within(label, approximate(name, bool(tail)))
             cases.append(Case(label, ("f32",), ("f32",), model, drawn=1500))
     for tail in (".approx", ".approx.ftz", ".full", ".full.ftz"):
         model = quotient("full" in tail, "ftz" in tail)
         cases.append(Case(f"div{tail}.f32", ("f32",), ("f32",) * 2, model))
     for name in ("rcp", "rsqrt"):
         label = f"{name}.approx.ftz.f64"
-        cases.append(Case(label, ("f64",), ("f64",), coarse(name == "rsqrt")))
+        model = within(label, coarse(name == "rsqrt"))
+        cases.append(Case(label, ("f64",), ("f64",), model))
     return cases
 
 
