@@ -254,3 +254,12 @@ def test_an_address_is_looked_at_once_while_it_stays(
     assert run.hazards == []
     assert (counted.times >= 200) == often
     assert often or counted.times < 50
+
+
+def test_lanes_in_two_arrays_are_counted_in_every_round() -> None:
+    body = (
+        "setp.eq.u32 %p, %r0, 0; add.u64 %d5, %d0, %d3; @%p mov.u64 %d5, %d1; mov.u32 %r2, 0;\n"
+        "LOOP: ld.global.u32 %r1, [%d5]; add.u32 %r2, %r2, 1; setp.lt.u32 %q, %r2, 3; @%q bra LOOP;"
+    )
+    run = launched(body, 32, [words(32), words(1), words(1)])
+    assert run.counters.global_load.sectors == 3 * (4 + 1)

@@ -140,6 +140,21 @@ __global__ void k(int* a, int* out) {
 """
 
 
+UNDONE_AT_ONCE = """
+extern "C" __global__ void k(int* room, int* out) {
+    if (threadIdx.x < 2) while (atomicAdd(room + 1, 0) == 0) atomicExch(room, 1 - threadIdx.x);
+    else if (threadIdx.x == 32) { while (atomicAdd(room, 0) == 0); atomicExch(room + 1, 1); }
+}
+"""
+
+
+def test_a_change_that_another_lane_undoes_may_be_seen_too() -> None:
+    kernel = compiled(UNDONE_AT_ONCE, "k", "device")
+    for schedule in SCHEDULES:
+        run = simulator.launch(kernel, 1, 64, ints(2, 1), schedule=schedule, step_limit=4000)
+        assert "livelock" not in [hazard.kind for hazard in run.hazards], schedule
+
+
 @pytest.mark.parametrize("build", BUILDS)
 def test_a_change_that_is_undone_may_be_seen_by_another_schedule(build: str) -> None:
     """One thread raises a flag and lowers it again until another has seen it.
