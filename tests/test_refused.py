@@ -128,6 +128,7 @@ LATER = [
     ("mbarrier.init.shared.b64 [%r1], 1;", "mbarrier"),
     ("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {%r3};", "tensor cores"),
     ("alloca.u64 %rd3, 16;", "stack allocation"),
+    ("ld.global.u32 %r3, [%rd1+4611686018427387904];", "an offset of 4611686018427387904"),
     (
         ".param .b32 q; call f, (q); ret; } .func f(.param .b32 in) { .reg .b64 %rd<4>; "
         ".reg .b32 %r<4>; mov.b64 %rd1, in;",
