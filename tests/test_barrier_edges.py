@@ -212,12 +212,18 @@ def test_a_count_that_no_block_has(word: str, count: str) -> None:
     assert "a barrier for 4,294,967,295 threads" in "".join(map(str, run.hazards))
 
 
-@pytest.mark.parametrize(("count", "kept"), [("", 64), (", 96", 96)])
-def test_who_is_kept_from_a_barrier_that_waits_for_ever(count: str, kept: int) -> None:
+AGAIN = "add.u32 %r4, %r4, 1; setp.lt.u32 %q, %r4, 3; @%q bra TOP;"
+
+
+@pytest.mark.parametrize(
+    ("count", "kept", "last"), [("", 64, ""), (", 96", 96, ""), ("", 64, AGAIN)]
+)
+def test_who_is_kept_from_a_barrier_that_waits_for_ever(count: str, kept: int, last: str) -> None:
     """Nobody who has left, unless so many are waited for; and nobody of another block."""
     body = (
-        "@!%p ret; mov.u32 %r3, %ctaid.x; setp.ne.u32 %q, %r3, 0; @%q ret; @%w0 bra A;\n"
-        f"bar.sync 1{count}; bra E; A: bar.sync 2; E:"
+        "mov.u32 %r3, %ctaid.x; setp.ne.u32 %q, %r3, 0; mov.u32 %r4, 0;\n"
+        "@!%p ret; @%q ret; TOP: @%w0 bra A;\n"
+        f"bar.sync 1{count}; bra E; A: bar.sync 2; E: {last}"
     )
     (hazard,) = launched(body, 96, 64, blocks=2)[1].hazards
     assert (hazard.kind, hazard.count) == ("deadlock", kept)
