@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -111,3 +112,24 @@ def test_no_circle() -> None:
     for name in modules():
         visit(name, ())
     assert not circles
+
+
+def test_the_wheel_has_every_file_of_the_rooms() -> None:
+    """Modules are found; whatever else stands beside them has to be named."""
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"][
+        "package-data"
+    ]
+    named = {
+        path
+        for package, patterns in data.items()
+        for pattern in patterns
+        for path in (ROOT / package.replace(".", "/")).glob(pattern)
+    }
+    others = {
+        path
+        for room in ROOMS
+        for path in (ROOT / room).rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    }
+    assert others
+    assert others - named == set()
