@@ -1,7 +1,5 @@
 """Random programs whose barriers are right."""
 
-from __future__ import annotations
-
 import random
 
 HEAD = """\

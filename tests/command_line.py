@@ -1,7 +1,5 @@
 """The command line in this process, and kernels to check with it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from click.testing import CliRunner, Result

@@ -1,7 +1,5 @@
 """PTX of kernels of branches, calls and barriers, run on both machines."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

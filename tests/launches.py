@@ -1,7 +1,5 @@
 """Kernels of the tests, compiled once, and the schedules and builds that they run in."""
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@
 their name. ``tests/test_cures.py`` runs some of it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import shutil

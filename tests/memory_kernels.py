@@ -1,7 +1,5 @@
 """PTX of kernels that access memory, run on both machines."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """CUDA C++ programs that race, or do not: names say which, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -5,8 +5,6 @@ statements, registers are single numbers, and a thread is a generator that stops
 for others. ``scalar_machine`` runs them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from typing import Any
 

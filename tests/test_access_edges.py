@@ -1,7 +1,5 @@
 """Addresses at the edges: of an array, of a window, and lanes that go to several places at once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Addresses outside of what they belong to are named after it: ``a[-1]``, never a neighbour."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Atomics of every operation and type against Python loops."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Barriers at the edges: arrivals of several warps, guards, exited threads, lanes apart."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from launches import SCHEDULES, entry

@@ -1,7 +1,5 @@
 """Barriers: met by number and count in each block, and whoever does not come is named."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

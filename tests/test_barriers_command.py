@@ -1,7 +1,5 @@
 """``tilescope barriers``: which barriers of a kernel are needed."""
 
-from __future__ import annotations
-
 import json
 
 from command_line import flat, launch, tilescope

@@ -1,7 +1,5 @@
 """``tilescope check``: verdicts, reports, exit codes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

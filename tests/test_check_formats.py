@@ -1,7 +1,5 @@
 """What ``tilescope check`` writes for other programs: JSON, SARIF, and what fits a terminal."""
 
-from __future__ import annotations
-
 import json
 from importlib import metadata
 from pathlib import Path

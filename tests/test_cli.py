@@ -1,7 +1,5 @@
 """The command line: reports, arguments, exit codes, and errors in one line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Branches, calls, barriers and special registers against the same written in Python."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from control_kernels import LOAD, SHARED, SLOT, START, STORE, launch, mapped

@@ -1,7 +1,5 @@
 """Asynchronous copies: what they bring, and what touches their bytes before they are there."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What no result shows: divergent branches, sectors of local memory, and memory that is taken."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Where a cure's edit goes, case by case."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

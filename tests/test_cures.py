@@ -3,8 +3,6 @@
 ``tests/lost_barriers.py`` asks the same of every barrier of the library.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Declarations that PTX allows, and those that it does not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from test_refused import LINE, launch

@@ -1,7 +1,5 @@
 """``device`` where there is no GPU, and the arithmetic of its comparisons."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Calls through pointers and under guards: each lane calls what its own pointer holds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

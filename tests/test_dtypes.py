@@ -1,7 +1,5 @@
 """Arrays of another dtype than the source says: a warning, on every path."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The observer protocol: who is told of what, and that nobody is told what it does not ask for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ stand in ``tests/golden``; ``TILESCOPE_GOLDEN=write pytest tests/test_faulty.py`
 them anew.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

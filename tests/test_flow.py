@@ -1,7 +1,5 @@
 """Where diverged lanes meet again, and which barriers stand in divergent code."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

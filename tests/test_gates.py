@@ -1,7 +1,5 @@
 """Warp-synchronous instructions: whom they wait for, and masks that are wrong."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """All 100 launches measured on an H200: output hashes and every counter, to the unit."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whole ``.cu`` files: what belongs to the host is left out, the kernels stay as they are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -4,8 +4,6 @@ Read from the syntax trees, so that an import inside a function counts as well. 
 shows the graph.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import tomllib

@@ -1,7 +1,5 @@
 """Every library kernel computes what its reference says, and counts what the posts claim."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

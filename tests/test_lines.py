@@ -1,7 +1,5 @@
 """Every finding names the user's own line first, then the calls, in both builds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Matmul on random shapes and data: bit for bit a correctly rounded fma, in the same order."""
 
-from __future__ import annotations
-
 import ctypes
 import ctypes.util
 import math

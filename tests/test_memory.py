@@ -1,7 +1,5 @@
 """Loads and stores of every width, vector and space against Python loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from instructions.cases import EDGES, WIDTH, decode

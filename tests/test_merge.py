@@ -3,8 +3,6 @@
 Of kernels whose blocks hand nothing on to each other: the library's, and faulty ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The rows' forms against ptxas, on a drawn sample (``python -m tests.fuzz --net modifiers``)."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The runner of mutations of the simulator: it draws by a seed, and changes what runs."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -5,8 +5,6 @@ something, or the outputs are the same bits under 20 random schedules. ``pytest 
 the table.
 """
 
-from __future__ import annotations
-
 import pytest
 
 import simulator

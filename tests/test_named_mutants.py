@@ -1,7 +1,5 @@
 """What changes of the simulator, made by hand, once went unnoticed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from launches import entry

@@ -1,7 +1,5 @@
 """Which NaN a double precision instruction gives: measured on an H200, all pairs of some."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A few programs of each net; ``python -m tests.fuzz`` runs them for longer."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Nobody outside the instruction table asks for an opcode by its name: the rows say it."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The pytest plugin: the fixture, the failure text, the JSON, and docs/testing.md's example."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

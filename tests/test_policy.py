@@ -1,7 +1,5 @@
 """Findings of several builds merged, and what a policy makes of what is disputed."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``printf`` and ``assert`` of a kernel: what they print is the run's output."""
 
-from __future__ import annotations
-
 from ctypes import CDLL, c_char_p, c_double, c_longlong, create_string_buffer
 from pathlib import Path
 

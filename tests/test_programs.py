@@ -1,7 +1,5 @@
 """Whole programs as tutorials and samples write them: their kernels run, as they are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Schedules are fair: what can come to its end does, and only what cannot is endless."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from launches import BUILDS, DEFECTS, SCHEDULES, compiled, ints

@@ -1,7 +1,5 @@
 """Where a verdict on races hangs on one condition: found by mutations of the race checks."""
 
-from __future__ import annotations
-
 import re
 import sys
 from typing import Any

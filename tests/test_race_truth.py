@@ -4,8 +4,6 @@ The sources of the table's first part stand in ``tests/defects``; what makes eac
 not, is said by its name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 (``tests/fuzz/modifiers.py`` holds every row against ptxas; here are texts and the words.)
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

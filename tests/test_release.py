@@ -1,7 +1,5 @@
 """What orders accesses without a barrier: locks and flags, with fences at their scope."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Texts that are no PTX, or ask for too much: one line of error each, and soon."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

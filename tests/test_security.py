@@ -1,7 +1,5 @@
 """Each sentence of ``docs/security.md``, tried."""
 
-from __future__ import annotations
-
 import builtins
 import os
 import re

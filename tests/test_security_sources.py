@@ -1,7 +1,5 @@
 """The rest of ``docs/security.md``: CUDA sources, GPU, working folder, cache, arrays, pages."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Special registers, clocks and the step limit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from control_kernels import SHARED, START, STORE, launch

@@ -1,7 +1,5 @@
 """Steps: how they read, and that code can be made of them in more than one way."""
 
-from __future__ import annotations
-
 import gc
 import inspect
 import linecache

@@ -1,7 +1,5 @@
 """The Hypothesis strategies draw what they promise, and what is worth drawing."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """People and pipes: help, interrupts, progress, numbers, and words that become arguments."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Reads of what nothing wrote: a hazard of their own, or part of a race."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Followed is what is handed on: the kernel, the launch made ready of it, and the 
 is passed where a function in it is called with one of them. ``pytest -s`` shows the way.
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Iterator

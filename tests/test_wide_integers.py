@@ -1,7 +1,5 @@
 """64-bit integers that are made of two words, from CUDA C++ in both builds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

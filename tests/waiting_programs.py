@@ -1,7 +1,5 @@
 """Random programs of locks, flags and messages, whose threads wait for each other."""
 
-from __future__ import annotations
-
 import random
 
 WAIT = {

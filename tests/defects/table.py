@@ -5,8 +5,6 @@ A row is one ``tilescope check`` on one program. ``finds`` lists what is expecte
 later part of the work will execute expects today's refusal in one line, and names it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every program of the table, under every schedule, in both builds."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@ Each net runs for SECONDS. A difference is printed with its seed and its shrunk 
 seed shows it again with ``--net NAME --count 1``. The exit code is 1 if there was one.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import importlib.util

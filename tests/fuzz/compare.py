@@ -1,7 +1,5 @@
 """A program run by the simulator and by the interpreter, and what differs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Random CUDA C++, held against the scalar interpreter in both builds under all schedules."""
 
-from __future__ import annotations
-
 import re
 
 from simulator.isa import TABLE

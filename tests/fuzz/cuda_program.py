@@ -1,7 +1,5 @@
 """Random CUDA C++: valid, without races, its results the same under every order of threads."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

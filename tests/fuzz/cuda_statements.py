@@ -1,7 +1,5 @@
 """Random statements of CUDA C++."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from .cuda_terms import Terms

@@ -1,7 +1,5 @@
 """Random expressions of CUDA C++, by type."""
 
-from __future__ import annotations
-
 from .tree import Draw
 
 UNSIGNED = {

@@ -1,7 +1,5 @@
 """Damage to PTX texts, one function a level: each takes a text and gives it changed."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable

@@ -12,8 +12,6 @@ hang on a NaN's sign and payload are left out there (``make`` finds them: it run
 once more with other NaNs).
 """
 
-from __future__ import annotations
-
 import argparse
 import base64
 import contextlib

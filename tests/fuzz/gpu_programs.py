@@ -1,7 +1,5 @@
 """Random programs that a GPU can judge: drawn, and made parts of one module."""
 
-from __future__ import annotations
-
 import re
 
 from . import cuda_program, ptx_statements

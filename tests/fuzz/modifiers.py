@@ -6,8 +6,6 @@ refuses, the simulator has to refuse; what ptxas accepts, the simulator has to c
 refuse for a reason that the rows give (``later``) or that stands in ``NOT_YET``.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import random

@@ -7,8 +7,6 @@ of the project. Anything else is a difference: another exception, a warning, a m
 of several lines, a register of another dtype than its carrier's, more CPU time than ``LIMIT``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import json

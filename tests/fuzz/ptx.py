@@ -1,7 +1,5 @@
 """Random PTX, held against the scalar interpreter under all schedules."""
 
-from __future__ import annotations
-
 from simulator.isa import TABLE
 
 from . import compare

@@ -1,7 +1,5 @@
 """Statements of random PTX for one thread: registers, memory, atomics, fences."""
 
-from __future__ import annotations
-
 import math
 
 from .ptx_program import INPUTS, KINDS, Program

@@ -5,8 +5,6 @@ votes, and through atomics that commute. Every register has a value from the sta
 statement may be left out.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass, field

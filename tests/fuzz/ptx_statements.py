@@ -1,7 +1,5 @@
 """Random PTX: control flow about the statements that `ptx_memory` and `ptx_together` have."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Statements of random PTX for threads together: barriers, shared memory, warps."""
 
-from __future__ import annotations
-
 from .ptx_memory import Memory
 from .tree import Statement
 

@@ -1,7 +1,5 @@
 """ptxas as a judge: which lines of PTX it refuses. It needs no GPU."""
 
-from __future__ import annotations
-
 import functools
 import importlib.metadata
 import re

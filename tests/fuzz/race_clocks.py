@@ -1,7 +1,5 @@
 """Which pairs of threads race in a program of the net: told byte by byte, with vector clocks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

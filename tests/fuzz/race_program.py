@@ -5,8 +5,6 @@ A program is a list of steps that every thread goes through: accesses under a gu
 and flags that hand on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

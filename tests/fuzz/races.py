@@ -3,8 +3,6 @@
 Kind, severity, the instructions and the number of pairs have to agree under every schedule.
 """
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a net has to say."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ small letters may be constants where they are sources, capitals are registers al
 an amount to shift by, ``5`` a number below 32, ``i`` an immediate byte, ``w`` any of h, r, l.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from functools import cache

@@ -1,7 +1,5 @@
 """Small PTX texts that have one of everything, and pieces to damage others with."""
 
-from __future__ import annotations
-
 _HEADER = ".version 8.6\n.target sm_90\n.address_size 64\n"
 
 SAMPLES = (

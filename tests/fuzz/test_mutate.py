@@ -1,7 +1,5 @@
 """Some hundred damaged texts in the gate, and what the net makes of what it has to catch."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The net of races in the gate: programs judged by hand, and some hundred that reach all of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from . import races

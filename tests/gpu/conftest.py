@@ -1,7 +1,5 @@
 """A GPU if there is one; and an account of what ran on it, at the end of the session."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

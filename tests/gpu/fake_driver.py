@@ -5,8 +5,6 @@ proves nothing about results: a launch changes nothing here. It shows which code
 which words, and that whatever was acquired is released.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections import Counter
 from collections.abc import Iterator

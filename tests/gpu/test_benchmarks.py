@@ -3,8 +3,6 @@
 Their figures here mean nothing; that they run whole, and what their tables say, does.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator

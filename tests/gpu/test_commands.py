@@ -3,8 +3,6 @@
 Where a stand-in plays the GPU, it is the simulator: that shows the words, not the device.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 from collections.abc import Sequence

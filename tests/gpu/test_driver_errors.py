@@ -1,7 +1,5 @@
 """What the driver may answer, and what comes of it: words, and everything released."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random programs carried to a GPU: what is carried is whole, and a difference is said."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

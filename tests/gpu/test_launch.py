@@ -1,7 +1,5 @@
 """One call site, two machines: every kind of argument, on the simulator and on a GPU."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

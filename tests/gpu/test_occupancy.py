@@ -1,7 +1,5 @@
 """Occupancy held to Nsight Compute's readings, and to the rules by hand."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

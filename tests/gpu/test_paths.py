@@ -6,8 +6,6 @@ every schedule and the GPU must agree. ``TILESCOPE_EXAMPLES`` sets how many exam
 gets; the session's last lines say how many were bit for bit the same on a GPU.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable

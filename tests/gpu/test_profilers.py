@@ -1,7 +1,5 @@
 """Reading what ncu and compute-sanitizer write, and the tables that are made of it."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

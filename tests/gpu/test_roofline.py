@@ -1,7 +1,5 @@
 """The roofline: amounts from the simulator's counters, times by hand, and the figure."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ElementTree
 

@@ -6,8 +6,6 @@ patterns for everything else (floats too: see ``floats``), and gives an integer 
 count, or what judges a result (``Near``), or a tuple of them.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

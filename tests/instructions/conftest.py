@@ -3,8 +3,6 @@
 (Made anew for each launch, it takes 0.3 s.)
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

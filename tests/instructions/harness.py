@@ -6,8 +6,6 @@ threads after a branch, and in mixtures of what is one number, one a thread or o
 a register's array has these shapes, and where all is one number NumPy computes on scalars.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Iterable, Sequence

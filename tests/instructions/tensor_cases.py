@@ -1,7 +1,5 @@
 """Variants of ``mma``: their fragments as the PTX ISA has them, their operands, their programs."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What tensor cores do, slowly: one output at a time, on Python integers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from .floats import FORMATS, Format

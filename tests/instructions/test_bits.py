@@ -1,7 +1,5 @@
 """Logic, shifts and bit fields against Python integers."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

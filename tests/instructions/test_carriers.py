@@ -5,8 +5,6 @@ a shuffle, shared memory, an atomic, writes under a guard. (A pack once left uns
 in a register that all the rest took for signed ones: NumPy then computes in float64.)
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Comparison, selection and moves against Python's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

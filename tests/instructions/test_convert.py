@@ -1,7 +1,5 @@
 """``cvt`` between all integer and floating types against exact integers."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Single and double precision arithmetic, exact; approximations within PTX's bounds."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

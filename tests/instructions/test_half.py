@@ -1,7 +1,5 @@
 """16-bit floating point, single and in pairs, against exact integers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Integer arithmetic, extended precision and dot products against Python integers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ NumPy takes other loops for whole vectors, for what is left over and for single 
 ``np.fmax`` does otherwise with signalling NaNs in each of them.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

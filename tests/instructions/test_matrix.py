@@ -1,7 +1,5 @@
 """Matrices across a warp's registers, against NumPy's own transposition."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every row of the instruction table has a test."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re

@@ -1,7 +1,5 @@
 """``mma`` against a slow model, and on a GPU against its tensor cores: fragments and arithmetic."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Instructions across a warp's lanes, in whole, partial and divided warps, against loops."""
 
-from __future__ import annotations
-
 import functools
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Logic, shifts, bit fields and bytes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kernels.ptx.module import Imm, Instruction

@@ -1,7 +1,5 @@
 """Floating point on exact integers and rationals, rounded once."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

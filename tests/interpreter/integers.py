@@ -1,7 +1,5 @@
 """Integer arithmetic, comparison and selection."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kernels.ptx.module import Instruction

@@ -1,7 +1,5 @@
 """The state spaces, a ``bytearray`` each, and where they begin among generic addresses."""
 
-from __future__ import annotations
-
 from kernels.ptx.module import Function, Module, Symbol, Variable
 
 SHARED, LOCAL = 1 << 50, 1 << 51

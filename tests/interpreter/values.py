@@ -3,8 +3,6 @@
 ``meaning(ins)`` gives the types of its sources and destinations, and the function.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

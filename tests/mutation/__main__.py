@@ -5,8 +5,6 @@
 which the tests that cover its line run, the quickest first, until one fails.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal

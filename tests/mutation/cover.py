@@ -1,7 +1,5 @@
 """Which test runs which lines, and how long it takes: computed once, kept in a file."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import time

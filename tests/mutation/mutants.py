@@ -1,7 +1,5 @@
 """Mutants of an area of the simulator, made by mutmut's operators, and put into a live process."""
 
-from __future__ import annotations
-
 import difflib
 import gc
 import inspect

@@ -3,8 +3,6 @@
 Prints for each how many programs and seconds it took, and the seed. 1 if one is not found.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -1,7 +1,5 @@
 """The patches: a piece of a file, and what stood there when it was wrong."""
 
-from __future__ import annotations
-
 
 class Bite:
     """One defect, put back.
