@@ -1,6 +1,6 @@
 """``python -m tests.approximate [form ...]``: the approximate functions over all their arguments.
 
-``approximate.txt`` has the CRC-32 of an H200's results (driver 580.159) for 256 ranges of the
+``approximate.txt`` has the CRC-32 of an H200's results (driver of CUDA 13.0) for 256 ranges of the
 arguments' bits in order, of the upper words alone in double precision. There the unit takes and
 gives one register of 32 bits, the upper word: the results for the lower words 0, 0x80000000 and
 0xffffffff were the same.
