@@ -135,7 +135,12 @@ BODY
 
 
 @pytest.mark.parametrize(
-    ("kind", "ins"), [("exit", "@%p exit;"), ("barrier", "@%p bar.sync 1, 32;")]
+    ("kind", "ins"),
+    [
+        ("exit", "@%p exit;"),
+        ("barrier", "@%p bar.sync 1, 32;"),
+        ("value", "ld.global.u32 %r1, [%d2]; @%p shfl.sync.up.b32 %r1|%p, %r1, 1, 0, -1;"),
+    ],
 )
 def test_a_guard_says_who_leaves_and_who_waits(kind, ins):
     kernel = Kernel.from_ptx(PTX.replace("BODY", f"{ins} st.global.u32 [%d2], %r0; ret;"))
