@@ -59,20 +59,24 @@ def inlined_calls(text: str, files: Mapping[int, str]) -> list[InlinedCall]:
     return found
 
 
-def place_inlined(function: Function, calls: Sequence[InlinedCall], outer: Location | None) -> None:
-    """Say at a function's inlined instructions through which calls they came."""
+def place_inlined(function: Function, calls: Sequence[InlinedCall]) -> None:
+    """Say at a function's inlined instructions through which calls they came: the innermost."""
     body, labels = function.body, function.labels
-    for call in calls:
+    through: list[Location | None] = [None] * len(body)
+    todo: list[tuple[InlinedCall, Location | None]] = [(call, None) for call in reversed(calls)]
+    while todo:
+        call, outer = todo.pop()
         if call.low not in labels or call.high not in labels:
             continue
         at = Location(call.file, call.line, call.column, outer)
-        start = labels[call.low]
+        start, end = labels[call.low], labels[call.high]
         if start and body[start - 1].targets == (call.low,):  # the jump to it has its line
             start -= 1
-        for ins in body[start : labels[call.high]]:
-            if ins.location:
-                ins.location = dataclasses.replace(ins.location, inlined_at=at)
-        place_inlined(function, call.inner, at)
+        through[start:end] = [at] * (end - start)
+        todo += [(inner, at) for inner in reversed(call.inner)]
+    for ins, place in zip(body, through, strict=True):
+        if place and ins.location:
+            ins.location = dataclasses.replace(ins.location, inlined_at=place)
 
 
 def _section(text: str, name: str) -> str:

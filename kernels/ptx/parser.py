@@ -151,7 +151,7 @@ class _Parser(DeclarationParser):
             at = self.location.user
             raise PtxError(f"{short_path(at.file)}:{at.line}: {error}") from None
         function.labels.update(dict.fromkeys(self.pending_labels, len(function.body)))
-        place_inlined(function, self.inlined, None)
+        place_inlined(function, self.inlined)
 
     @functools.cached_property
     def inlined(self) -> list[InlinedCall]:
