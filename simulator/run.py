@@ -141,6 +141,8 @@ def _notes(program: Program, seen: Observers) -> tuple[str, ...]:
     notes = seen.output.notes()
     if program.by_arch and program.arch not in MEASURED:
         notes += (f"tensor cores as those of sm_{program.arch}: a model, not measured",)
+    if any(not site.traffic for site in program.sites):
+        notes += ("that what wgmma reads and writes stays alone until its wait is not checked",)
     return notes
 
 

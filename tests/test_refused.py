@@ -124,7 +124,11 @@ LATER = [
     ("ld.shared::cluster.u32 %r3, [%r1];", "shared memory of another block: clusters"),
     ("cp.async.bulk.commit_group;", "copies in bulk"),
     ("mbarrier.init.shared.b64 [%r1], 1;", "mbarrier"),
-    ("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {%r3};", "tensor cores"),
+    (
+        "mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 "
+        "{%r1, %r2}, {%r1, %r2}, {%r1, %r2}, {%r1, %r2}, %r3, 0;",
+        "sparse matrices",
+    ),
     ("alloca.u64 %rd3, 16;", "stack allocation"),
     ("ld.global.u32 %r3, [%rd1+4611686018427387904];", "an offset of 4611686018427387904"),
     (

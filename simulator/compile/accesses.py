@@ -21,7 +21,6 @@ from .steps import (
     Step,
     Target,
     Temporary,
-    WarpCompute,
 )
 
 
@@ -41,23 +40,6 @@ class Accesses(Operands):
         sources = tuple(self.source(item, site.type) for item in role.sources)
         targets = tuple(self.target(item, site.type) for item in role.results)
         return Access(ins, self.guard(ins.guard), targets, sources, site=site, base=base)
-
-    def matrices(self, ins: Instruction, role: Roles) -> list[Step]:
-        """A load of rows, and the step that hands their words to all lanes of the warp."""
-        assert role.row.build
-        op = role.row.build(ins)
-        sites = self.owner.result.sites
-        site = make_site(ins, len(sites), role.row.memory, self.function, self.block.number)
-        sites.append(site)
-        base, guard = self.base(role.address, site), self.guard(ins.guard)
-        words = [Temporary(next(self.numbers), site.type) for _ in op.inputs]
-        into = tuple(Target(word, site.type) for word in words)
-        rows = tuple(map(Source, words, op.inputs))
-        targets = tuple(map(self.target, role.results, op.outputs))
-        return [
-            Access(ins, guard, into, site=site, base=base),
-            WarpCompute(ins, guard, targets, rows, op=op),
-        ]
 
     def asynchronous(self, ins: Instruction, role: Roles) -> list[Step]:
         """A copy that goes on beside the thread, or what waits for those.

@@ -1,17 +1,14 @@
 """PTX to steps: what a block's instructions do, as their rows say."""
 
-import functools
-from dataclasses import replace
-
 import numpy as np
 
 from kernels.ptx.module import Imm, Instruction, Reg, Symbol
 
-from ..isa import Flow, Op, Unsupported
+from ..isa import Flow, Unsupported
 from ..isa.roles import Roles, roles
 from ..isa.table import same, scope
 from ..isa.validity import not_yet
-from .accesses import Accesses
+from .matrices import Matrices
 from .steps import (
     Barrier,
     Compute,
@@ -39,7 +36,7 @@ _MALFORMED = (IndexError, KeyError, TypeError, ValueError, OverflowError, StopIt
 """What a builder stumbles over when an instruction's operands or types are not as PTX has them."""
 
 
-class Lowering(Accesses):
+class Lowering(Matrices):
     """Makes the steps of one block."""
 
     def lower(self) -> Lowered:
@@ -80,6 +77,10 @@ class Lowering(Accesses):
             return self.matrices(ins, role)
         if row.asynchronous:
             return self.asynchronous(ins, role)
+        if row.warpgroup:
+            return self.warpgroup(ins, role)
+        if row.scattered:
+            return self.scattered(ins, role)
         if row.build:
             return [self.value(ins, role)]
         if row.memory:
@@ -88,15 +89,6 @@ class Lowering(Accesses):
         if row.fence:
             return [Fence(ins, self.guard(ins.guard), wide=scope(ins) not in ("cta", "cluster"))]
         return []
-
-    def meaning(self, ins: Instruction, role: Roles) -> Op:
-        """What an instruction does to values."""
-        assert role.row.build
-        op = role.row.build(ins)
-        if not role.row.by_arch:
-            return op
-        self.owner.result.by_arch = True
-        return replace(op, fn=functools.partial(op.fn, self.owner.result.arch))
 
     def value(self, ins: Instruction, role: Roles) -> Step:
         """An instruction that computes values by its row's function."""

@@ -8,7 +8,7 @@ from kernels.ptx.types import DTYPES
 # An opcode's forms are tried in this order; what is wrong is said of the first that comes nearest.
 from . import integer, products, carry, floating, half, special, asynchronous
 from . import bits, compare, control, convert, later, logic, matrix, movement, moves, tensor, warp
-from . import windows
+from . import wgmma, windows, wmma
 
 # isort: on
 from .table import TABLE, Flow, Op, Row, Unsupported, same
@@ -16,7 +16,8 @@ from .table import TABLE, Flow, Op, Row, Unsupported, same
 __all__ = [
     "DTYPES", "TABLE", "Flow", "Op", "Row", "Unsupported", "asynchronous", "bits", "carry",
     "compare", "control", "convert", "floating", "half", "integer", "later", "logic", "matrix",
-    "movement", "moves", "parse", "products", "same", "special", "tensor", "warp", "windows",
+    "movement", "moves", "parse", "products", "same", "special", "tensor", "warp", "wgmma",
+    "windows", "wmma",
 ]  # fmt: skip
 
 _KNOWN = frozenset(opcode for opcode, rows in TABLE.items() if any(row.forms for row in rows))

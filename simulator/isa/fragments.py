@@ -38,24 +38,56 @@ def shape(modifiers: tuple[str, ...]) -> Shape:
 
 
 def kinds(modifiers: tuple[str, ...]) -> tuple[str, ...]:
-    """The types of its matrices."""
-    return tuple(m for m in modifiers if m in BITS)
+    """The types of D, A, B and C of a product; of a load or store, of its matrix."""
+    found = tuple(m for m in modifiers if m in BITS)
+    if len(found) == 2:  # ``wmma`` of f16 names but D's and C's
+        return found[0], "f16", "f16", found[1]
+    return (*found, found[0]) if len(found) == 3 else found
+
+
+def held(kind: str) -> str:
+    """The type as which the registers of a matrix are read and written."""
+    return kind if kind in ("f32", "f64") else "u32"
 
 
 @functools.cache
 def registers(modifiers: tuple[str, ...]) -> dict[str, tuple[int, str]]:
     """How many registers of which type the matrices ``d``, ``a``, ``b`` and ``c`` are."""
     m, n, k = shape(modifiers)
+    if "load" in modifiers or "store" in modifiers:
+        return {"m": _registers(modifiers, Shape(m, n, k))}
+    m //= 4 if "mma_async" in modifiers else 1  # a warp's part
     four = 4 if (m, n, k) == (8, 8, 4) and "f64" not in modifiers else 1  # products in a warp
     sizes = {"d": m * n, "a": m * k, "b": k * n, "c": m * n}
-    found = {}
-    for (name, size), kind in zip(sizes.items(), kinds(modifiers), strict=True):
-        wide = kind if kind in ("f32", "f64") else "tf32" if "f" in kind or "e" in kind else "u32"
-        found[name] = (size * four * BITS[kind] // (2048 if kind == "f64" else 1024), wide)
+    found = {
+        name: _count(size * four, kind)
+        for (name, size), kind in zip(sizes.items(), kinds(modifiers), strict=True)
+    }
+    if "mma" in modifiers and found["a"][1] == "tf32" and kinds(modifiers)[1] == "f16":
+        found["a"] = found["b"] = (_WMMA_HALF, "tf32")
     return found
 
 
-def _stacked(geometry: Geometry, words: Sequence[Lanes], *split: int) -> Lanes:
+_WMMA_HALF = 8
+"""Registers of a matrix A or B of f16 that ``wmma`` has, whatever its shape."""
+
+
+def _count(size: int, kind: str) -> tuple[int, str]:
+    wide = kind if kind in ("f32", "f64") else "tf32" if "f" in kind or "e" in kind else "u32"
+    return size * BITS[kind] // (2048 if kind == "f64" else 1024), wide
+
+
+def _registers(modifiers: tuple[str, ...], size: Shape) -> tuple[int, str]:
+    """Of the matrix that is loaded or stored."""
+    name = next(m for m in modifiers if m in ("a", "b", "c", "d"))
+    kind = kinds(modifiers)[0]
+    if name in ("a", "b") and kind == "f16":
+        return _WMMA_HALF, "tf32"
+    m, n, k = size
+    return _count({"a": m * k, "b": k * n}.get(name, m * n), kind)
+
+
+def stacked(geometry: Geometry, words: Sequence[Lanes], *split: int) -> Lanes:
     """Registers as ``(*split, warps, 8, 4, blocks or 1)``."""
     rows = [geometry.by_warp(word, word.dtype.type(0)) for word in words]
     columns = max(row.shape[2] for row in rows)
@@ -65,7 +97,7 @@ def _stacked(geometry: Geometry, words: Sequence[Lanes], *split: int) -> Lanes:
     return stack.reshape(*split, geometry.warps, 8, 4, columns)
 
 
-def _parts(words: Lanes, bits: int) -> list[Lanes]:
+def elements(words: Lanes, bits: int) -> list[Lanes]:
     """The elements that words hold, from the low ones on."""
     if bits >= 32:
         return [words]
@@ -77,7 +109,7 @@ def _parts(words: Lanes, bits: int) -> list[Lanes]:
 def rows_of(geometry: Geometry, words: Sequence[Lanes], bits: int, rows: int = 8) -> Lanes:
     """A matrix A of 8 or 16 rows, ``(K, rows, warps)``; of B the columns."""
     high = rows // 8
-    parts = _parts(_stacked(geometry, words, len(words) // high, high), bits)
+    parts = elements(stacked(geometry, words, len(words) // high, high), bits)
     depth, _, warps, _, _, columns = parts[0].shape
     found = np.empty((depth, 4, len(parts), high, 8, warps, columns), parts[0].dtype)
     for j, part in enumerate(parts):
@@ -89,7 +121,7 @@ def outputs_of(geometry: Geometry, words: Sequence[Lanes], bits: int, rows: int)
     """A matrix C of 8 or 16 rows and as many columns as there are, ``(rows, columns, warps)``."""
     high, two = rows // 8, 2 if bits >= 32 else 1
     tiles = len(words) // (high * two)
-    parts = _parts(_stacked(geometry, words, tiles, high, two), bits)
+    parts = elements(stacked(geometry, words, tiles, high, two), bits)
     warps, columns = parts[0].shape[3], parts[0].shape[6]
     found = np.empty((high, 8, tiles, 4, 2, warps, columns), parts[0].dtype)
     for j in range(2):
@@ -112,18 +144,32 @@ def to_registers(geometry: Geometry, matrix: Lanes) -> list[Lanes]:
     return [geometry.from_rows(rows) for rows in flat]
 
 
+def bits_of(matrix: Lanes) -> Lanes:
+    """Single precision as its bits; others as they are."""
+    return matrix.view(np.uint32) if matrix.dtype == np.float32 else matrix
+
+
+def widest(*matrices: Lanes) -> list[Lanes]:
+    """Matrices that are the same in all blocks, given to each where others differ."""
+    many = max(matrix.shape[2] for matrix in matrices)
+    return [
+        matrix if matrix.shape[2] == many else np.repeat(matrix, many // matrix.shape[2], axis=2)
+        for matrix in matrices
+    ]
+
+
 # -- m8n8k4 of f16: four products in a warp, lane ``16 * half + 4 * product + q`` ---------------
 
 
 def _quarters(geometry: Geometry, words: Sequence[Lanes], *split: int) -> Lanes:
     """Registers as ``(*split, warps, half, product, q, blocks or 1)``."""
-    found = _stacked(geometry, words, len(words))
+    found = stacked(geometry, words, len(words))
     return found.reshape(*split, geometry.warps, 2, 4, 4, found.shape[-1])
 
 
 def quarter_rows(geometry: Geometry, words: Sequence[Lanes], along_k: bool) -> Lanes:
     """Four matrices A or B, ``(4, 8, warps * 4)``; whether a lane's elements lie along K."""
-    parts = _parts(_quarters(geometry, words, len(words)), 16)
+    parts = elements(_quarters(geometry, words, len(words)), 16)
     found = np.stack(parts, 1).reshape(4, *parts[0].shape[1:])
     return found.transpose((0, 2, 4, 1, 3, 5) if along_k else (4, 2, 0, 1, 3, 5)).reshape(4, 8, -1)
 
@@ -139,7 +185,7 @@ def quarter_outputs(geometry: Geometry, words: Sequence[Lanes]) -> Lanes:
         found = _quarters(geometry, words, 2, 2, 2)
         lanes = found.reshape(*found.shape[:6], 2, 2, found.shape[-1])
         return lanes.transpose(_LANES).reshape(8, 8, -1)
-    parts = _parts(_quarters(geometry, words, len(words)), 16)
+    parts = elements(_quarters(geometry, words, len(words)), 16)
     found = np.stack(parts, 1).reshape(8, *parts[0].shape[1:])
     return found.transpose(2, 4, 0, 1, 3, 5).reshape(8, 8, -1)
 

@@ -4,7 +4,7 @@ from .table import plain
 
 ABOUT = {
     "textures and surfaces": "tex tld4 txq suld sust sured suq istypep",
-    "tensor cores": "wmma stmatrix wgmma tcgen05",
+    "tensor cores": "tcgen05",
     "asynchronous copies": "tensormap multimem createpolicy",
     "mbarrier": "mbarrier",
     "clusters": "mapa getctarank clusterlaunchcontrol",

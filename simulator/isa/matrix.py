@@ -48,6 +48,34 @@ def load_matrices(ins: Instruction) -> Op:
     return Op(apply, ("u32",) * ROW_WORDS, ("u32",) * count, warp=True)
 
 
+@row(
+    "stmatrix", section=SECTION, memory="store", rows=True, waits="lanes",
+    forms="sync aligned m8n8 x1|x2|x4 trans? shared|shared::cta? .b16 @90 : = @ v:b32!",
+    later="""
+        sync aligned m16n8 x1|x2|x4 trans shared|shared::cta? .b8 : matrices of 8-bit elements
+    """,
+)  # fmt: skip
+def store_matrices(ins: Instruction) -> Op:
+    """The same back: the function gets the elements, and gives lanes the rows that they store."""
+    count = matrices(ins)
+
+    def apply(warp: WarpView, *fragments: Lanes) -> Results:
+        if ins.has("trans"):
+            fragments = tuple(_transposed(warp, fragment) for fragment in fragments)
+        first, matrix = warp.lane % 8 * 4, warp.lane // 8
+        words = []
+        for word in range(ROW_WORDS):
+            found = warp.gather(fragments[0], first + word)
+            for other in range(1, count):
+                found = np.where(
+                    matrix == other, warp.gather(fragments[other], first + word), found
+                )
+            words.append(found)
+        return tuple(words)
+
+    return Op(apply, ("u32",) * count, ("u32",) * ROW_WORDS, warp=True)
+
+
 def matrices(ins: Instruction) -> int:
     """How many matrices an instruction is about."""
     return next(int(m[1:]) for m in ins.modifiers if m in ("x1", "x2", "x4"))

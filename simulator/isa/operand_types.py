@@ -8,10 +8,12 @@ What the right-hand half of a form (``grammar``) may hold:
   variable; ``*``: so may ``_``; ``!``: no constant; ``a|b``: two results, ``a|b?``: or one;
 - ``v:t``: as many as ``.v2``, ``.v4`` or ``.x4`` says, in braces; ``{t}``: two or four in braces
   that together have ``t``'s size; ``#a``: the registers of the matrix ``a`` (``fragments``);
+  ``#d+``: which are read too;
 - ``@``: an address, ``where``: a generic one; ``label``; ``members``: a mask of lanes;
   ``policy``: of a cache; ``predicate``: in a register; ``imm``: a constant, ``d8``: from 0 to 255
-  (or a register), ``d16``, ``event``, ``128``, ``4|8|16``: in their ranges; ``bar``: a barrier's
-  number, ``threads``: its count; ``registers``: of a thread.
+  (or a register), ``d16``, ``event``, ``128``, ``4|8|16``, ``bit``, ``sign``, ``count``: in their
+  ranges, ``scale``: so, or a predicate; ``bar``: a barrier's number, ``threads``: its count;
+  ``registers``: of a thread.
 """
 
 import functools
@@ -51,7 +53,10 @@ _NARROW = ("%tid", "%ntid", "%ctaid", "%nctaid")
 _MANY = ("v2", "v4", "v8", "x1", "x2", "x4")
 
 
-_RANGES = {"d8": (0, 255), "event": (0, 15), "d16": (0, 65535), "128": (128, 128), "16": (16, 16)}
+_RANGES = {
+    "d8": (0, 255), "event": (0, 15), "d16": (0, 65535), "128": (128, 128), "16": (16, 16),
+    "bit": (0, 1), "scale": (0, 1), "sign": (-1, 1), "count": (0, 2**31 - 1),
+}  # fmt: skip
 """What some constants may be."""
 
 
@@ -149,7 +154,7 @@ class _Checker:
             return
         elif spec[0] in "v#" and operand is not None:
             for one, item in self.items(spec, operand):
-                if item is not None:
+                if item is not None or spec.endswith("+"):
                     self.into(one, item)
         elif spec.startswith("{"):
             for part, item in self.parts(operand):
@@ -162,7 +167,7 @@ class _Checker:
         """The values of a vector, with their types: ptxas looks at the kind of the first alone."""
         count, first = self.many, spec[2:]
         if spec[0] == "#":
-            count, first = registers(self.ins.modifiers)[spec[1:]]
+            count, first = registers(self.ins.modifiers)[spec[1]]
             regs = [item for item in getattr(operand, "items", ()) if isinstance(item, Reg)]
             if len({self.declared(reg) for reg in regs}) > 1:
                 first = f"b{bits(first)}"
@@ -218,16 +223,18 @@ class _Checker:
                 raise Wrong(f"{number} is not from {low} to {high}")
             if spec == "4|8|16" and number not in (4, 8, 16):
                 raise Wrong(f"{number} bytes are copied, not 4, 8 or 16")
+            if spec == "sign" and not number:
+                raise Wrong("0 is neither -1 nor 1")
             if spec == "bar" and not 0 <= number & 0xFFFFFFFF <= 15:
                 raise Wrong(f"there is no barrier {number}, they are 0 to 15")
             if spec == "registers" and (number % 8 or not 24 <= number <= 256):
                 raise Wrong(f"{number} registers are not a multiple of 8 from 24 to 256")
             if spec == "threads" and (number <= 0 or number % 32):
                 raise Wrong(f"{number} threads are not a multiple of 32")
-        elif spec not in ("d8", "bar", "threads"):
+        elif spec not in ("d8", "bar", "threads", "scale"):
             raise Wrong(f"a constant is needed, not {shown(operand)}")
         else:
-            self.value("i32", operand)
+            self.value("pred" if spec == "scale" else "i32", operand)
 
     def value(self, spec: str, operand: Operand | None) -> None:
         """A register or constant that is read."""

@@ -138,9 +138,11 @@ def decode(ins: Instruction, number: int, match: Match) -> Roles:
     results: list[Operand | None] = []
     sources: list[Operand | None] = []
     writes: list[str] = []
-    for operand in ins.operands[:count]:
-        _add(operand, results, writes)
     reads = [ins.guard.name] if ins.guard else []
+    for word, operand in zip(form.results, ins.operands, strict=False):
+        _add(operand, results, writes)
+        if word.endswith("+"):
+            _add(operand, sources, reads)
     for word, operand in zip(form.sources, given, strict=False):
         if isinstance(operand, Address):
             addresses.append(operand)

@@ -112,6 +112,9 @@ class Row:
             there (``wait``).
         copies: Whether its result is its source.
         generic: Whether it makes a generic address of one in the space it names.
+        scattered: Whether lanes access pieces of a matrix by a stride (``wmma``): its meaning
+            makes registers of them, or them of registers.
+        warpgroup: Whether descriptors say where in shared memory it reads (``wgmma``).
         by_arch: Whether its meaning takes an architecture's number first (``architectures``).
     """
 
@@ -130,6 +133,8 @@ class Row:
     copies: bool = False
     generic: bool = False
     by_arch: bool = False
+    warpgroup: bool = False
+    scattered: bool = False
 
     @property
     def gate(self) -> bool:
@@ -159,6 +164,8 @@ class Effects(TypedDict, total=False):
     copies: bool
     generic: bool
     by_arch: bool
+    warpgroup: bool
+    scattered: bool
 
 
 def lines(text: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from kernels.ptx.types import DTYPES
 from ..geometry import Geometry, Lanes, WarpView
 from . import fragments, tensor_numerics
 from .architectures import sums
-from .fragments import BITS, Shape, kinds, registers, shape
+from .fragments import BITS, Shape, bits_of, held, kinds, registers, shape, widest
 from .table import Op, lines, row
 
 SECTION = "Warp Level Matrix Multiply-Accumulate Instructions"
@@ -18,6 +18,9 @@ Product = Callable[[Lanes, Lanes, Lanes], Lanes]
 """``c + a @ b`` of elements' bits, (K, M, warps) and (K, N, warps) and (M, N, warps)."""
 
 
+_SUMS, _FACTORS = "f16|f32|s32", "f16|bf16|tf32|e4m3|e5m2|s8|u8|s4|u4"
+_NARROW = "e3m2|e2m3|e2m1"
+_SCALED = "kind::f8f6f4|kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4"
 _SHAPES = """
     m8n8k4 .row|col .row|col .f16|f32 .f16 .f16 .f16
     m8n8k4 .row|col .row|col .f32 .f16 .f16 .f32
@@ -44,13 +47,23 @@ _SHAPES = """
 @row(
     "mma", section=SECTION, waits="lanes", by_arch=True,
     forms="\n".join(f"sync aligned {line} : #d = #a #b #c" for line in lines(_SHAPES)),
+    later=f"""
+        sp|sp::ordered_metadata! sync aligned m16n8k8|m16n8k16|m16n8k32|m16n8k64|m16n8k128 \
+        satfinite? .row .col .{_SUMS} .{_FACTORS} .{_FACTORS} .{_SUMS} : sparse matrices
+        sync aligned m16n8k32|m16n8k64 row col {_SCALED} block_scale? \
+        scale_vec::1X|scale_vec::2X|scale_vec::4X? .f16|f32 .{_FACTORS}|{_NARROW} \
+        .{_FACTORS}|{_NARROW} .f16|f32 : narrow elements, or scaled ones
+        sync aligned m16n8k32|m16n8k64 row col {_SCALED} block_scale? \
+        scale_vec::1X|scale_vec::2X|scale_vec::4X? .f16|f32 .{_FACTORS}|{_NARROW} \
+        .{_FACTORS}|{_NARROW} .f16|f32 .ue8m0|ue4m3 : narrow elements, or scaled ones
+    """,
 )  # fmt: skip
 def multiply(ins: Instruction) -> Op:
     """``d = a @ b + c`` in the arithmetic of the architecture's tensor cores."""
     modifiers = ins.modifiers
     size, types, counts = shape(modifiers), kinds(modifiers), registers(modifiers)
     quarters = size == Shape(8, 8, 4) and types[1] == "f16"
-    result = np.uint16 if types[0] == "f16" else DTYPES[_held(counts["d"][1])]
+    result = np.uint16 if types[0] == "f16" else DTYPES[held(counts["d"][1])]
     layouts = [m for m in modifiers if m in ("row", "col")]
 
     def apply(arch: int, warp: WarpView, *words: Lanes) -> tuple[Lanes, ...]:
@@ -63,22 +76,17 @@ def multiply(ins: Instruction) -> Op:
             a = fragments.quarter_rows(warp.geometry, parts[0], layouts[0] == "row")
             b = fragments.quarter_rows(warp.geometry, parts[1], layouts[1] == "col")
             c = fragments.quarter_outputs(warp.geometry, parts[2])
-            found = operation(*_widest(a, b, _bits(c))).view(result)
+            found = operation(*widest(a, b, bits_of(c))).view(result)
             return tuple(fragments.quarter_registers(warp.geometry, found))
         a, b, c = _matrices(warp.geometry, parts, types, size.m)
         return tuple(fragments.to_registers(warp.geometry, operation(a, b, c).view(result)))
 
     inputs, outputs = (
-        tuple(_held(counts[name][1]) for name in names for _ in range(counts[name][0]))
+        tuple(held(counts[name][1]) for name in names for _ in range(counts[name][0]))
         for names in ("abc", "d")
     )
     work = 2 * size.m * size.n * size.k * (4 if quarters else 1) // 32
     return Op(apply, inputs, outputs, f"tensor_{counted(types[1])}", work, warp=True)
-
-
-def _held(kind: str) -> str:
-    """The type as which a register of a matrix is read and written."""
-    return kind if kind in ("f32", "f64") else "u32"
 
 
 def counted(kind: str) -> str:
@@ -109,24 +117,10 @@ def product(ins: Instruction, arch: int, warpgroup: bool = False) -> Product:
 
 def _matrices(
     geometry: Geometry, parts: Sequence[Sequence[Lanes]], types: Sequence[str], rows: int
-) -> tuple[Lanes, Lanes, Lanes]:
+) -> list[Lanes]:
     """A, B and C of registers; of single bits, a word is an element."""
     a, b, c = parts
     bits = [BITS[kind] if BITS[kind] > 1 else 32 for kind in types]
     left = fragments.rows_of(geometry, a, bits[1], rows)
     right = fragments.rows_of(geometry, b, bits[2])
-    return _widest(left, right, _bits(fragments.outputs_of(geometry, c, bits[3], rows)))
-
-
-def _bits(matrix: Lanes) -> Lanes:
-    return matrix.view(np.uint32) if matrix.dtype == np.float32 else matrix
-
-
-def _widest(*matrices: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """Matrices that are the same in all blocks, given to each where others differ."""
-    many = max(matrix.shape[2] for matrix in matrices)
-    a, b, c = (
-        matrix if matrix.shape[2] == many else np.repeat(matrix, many // matrix.shape[2], axis=2)
-        for matrix in matrices
-    )
-    return a, b, c
+    return widest(left, right, bits_of(fragments.outputs_of(geometry, c, bits[3], rows)))

@@ -242,7 +242,7 @@ def doubles(a: Lanes, b: Lanes, c: Lanes, mode: str) -> Lanes:
     """``c + a @ b`` in double precision: fused, one after the other from C on."""
     for x, y in zip(a, b, strict=True):
         left, right = (np.broadcast_to(n, c.shape) for n in (x[:, None], y))
-        c = ieee.fma_f64(left, right, c, mode)
+        c = ieee.propagate(ieee.fma_f64(left, right, c, mode), right, c, left)
     return c
 
 

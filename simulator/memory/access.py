@@ -88,6 +88,7 @@ class Access:
     def store(self, base: Addresses, mask: Mask | None, *values: Lanes) -> None:
         """Write; lanes that are off write nothing."""
         self._look(base, mask, values)
+        mask = self.memories.narrowed(self.site, mask)
         self.memories.stored(self.index, values, mask)
         self.index.store(values, mask)
 

@@ -89,11 +89,16 @@ class Memories:
 
     # -- address to index -------------------------------------------------------
 
+    def narrowed(self, site: Site, mask: Mask | None) -> Mask | None:
+        """The lanes of a mask that access."""
+        if site.lanes == WARP:
+            return mask
+        some = self.geometry.lane_ids < site.lanes
+        return some if mask is None else mask & some
+
     def resolve(self, site: Site, base: Addresses, mask: Mask | None) -> tuple[Index, list[Part]]:
         """The index of an access, and its events."""
-        if site.lanes < WARP:
-            some = self.geometry.lane_ids < site.lanes
-            mask = some if mask is None else mask & some
+        mask = self.narrowed(site, mask)
         low, high, bits = _extent(base, None)
         found = self._whole(site, base, low, high, bits)
         if found is None and mask is not None:

@@ -31,6 +31,7 @@ class Site:
         variable: Name of the variable, where the instruction names one.
         operand: The address in brackets.
         asynchronous: Whether it happens some time between the instruction and a wait for it.
+        traffic: Whether it passes the load and store unit, as what a warpgroup reads does not.
         lanes: How many of a warp's lanes access: the first eight for each matrix of a load of them.
     """
 
@@ -50,6 +51,7 @@ class Site:
     lanes: int = WARP
     operand: Address | None = None
     asynchronous: bool = False
+    traffic: bool = True
 
     @property
     def volatile(self) -> bool:
@@ -127,6 +129,8 @@ def make_site(ins: Instruction, number: int, access: str, function: Function, bl
             number, ins, function.name, access, space, "b32", role.sources[0].value // 4, block,
             asynchronous=access == "store",
         )  # fmt: skip
+    if role.row.scattered:
+        return Site(number, ins, function.name, access, space, "b32", 1, block)
     if not ins.types or ins.types[-1] not in DTYPES or ins.types[-1] == "pred":
         raise Unsupported("no memory type")
     operation = ""

@@ -228,7 +228,7 @@ def collect(
                 if name:
                     more = work if name in TENSOR else threads
                     setattr(counters, name, getattr(counters, name) + more)
-    for site in sites:
+    for site in (site for site in sites if site.traffic):
         for space, cost in traffic.traffic(site).items():
             where = "const" if site.space == "const" else space
             name = f"{where}_{site.access}"

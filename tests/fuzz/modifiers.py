@@ -92,12 +92,12 @@ def operand(spec: str, types: Sequence[str], modifiers: Sequence[str], n: int) -
     plain = {
         "imm": "1", "d8": "7", "bar": "1", "threads": "64", "label": "X", "where": "%b64_1",
         "registers": "24", "128": "128", "d16": "9", "event": "3", "policy": "%b64_2",
-        "predicate": "%pred_2",
+        "predicate": "%pred_2", "scale": "%pred_1", "sign": "-1", "bit": "1", "count": "1",
     }  # fmt: skip
     if spec in plain:
         return plain[spec]
     if spec.startswith("#"):
-        count, kind = registers(tuple(modifiers))[spec[1:]]
+        count, kind = registers(tuple(modifiers))[spec[1]]
         kind = kind.replace("tf", "b")
         return "{" + ", ".join(f"%{kind}_{i % 3}" for i in range(count)) + "}"
     if spec.startswith("v:"):

@@ -157,9 +157,8 @@ def elements(
     return sign | np.maximum(exponent, 0).astype(np.uint64) << np.uint64(fraction) | below
 
 
-def packed(matrices: Any, count: int, place: Place, bits: int) -> Any:
-    """Registers of all lanes, ``(count, lanes)``, of matrices by number and row and column."""
-    four = 4 if len(matrices) > len(KINDS) else 1
+def packed(matrices: Any, count: int, place: Place, bits: int, four: int) -> Any:
+    """Registers of all lanes, ``(count, lanes)``, of matrices, one or four a warp."""
     words = np.zeros((count, 32 * len(matrices) // four), np.uint64)
     for r, lane, j in itertools.product(range(count), range(32), range(max(32 // bits, 1))):
         row, column = place(r, j, lane)
@@ -168,10 +167,9 @@ def packed(matrices: Any, count: int, place: Place, bits: int) -> Any:
     return words.astype(np.uint64 if bits == 64 else np.uint32)
 
 
-def unpacked(words: Any, place: Place, bits: int, like: Any) -> Any:
+def unpacked(words: Any, place: Place, bits: int, like: Any, four: int) -> Any:
     """``packed`` back."""
     found = np.zeros_like(like)
-    four = 4 if len(like) > len(KINDS) else 1
     words = words.astype(np.uint64)
     mask = np.uint64((1 << bits) - 1)
     for r, lane, j in itertools.product(range(len(words)), range(32), range(max(32 // bits, 1))):
@@ -218,7 +216,7 @@ class Operands:
         for name, kind in zip("abc", case.types[1:], strict=True):
             made = [elements(rng, kind, data, (four, *sizes[name]), name == "c") for data in KINDS]
             self.matrices[name] = np.concatenate(made)
-            self.words[name] = packed(self.matrices[name], *case.places()[name], max(BITS[kind], 1))
+            self.words[name] = packed(self.matrices[name], *case.places()[name], BITS[kind], four)
         self.threads = 32 * len(KINDS)
 
     def launch(self, machine: Any, made: Kernel, grid: int = 1, **how: Any) -> tuple[Any, Any]:
@@ -228,7 +226,8 @@ class Operands:
         out = np.zeros((count, self.threads), np.uint64 if wide else np.uint32)
         arrays = [*self.words.values(), out]
         done = machine.launch(made, grid, self.threads // grid, arrays, **how)
-        return unpacked(out, place, BITS[self.case.types[0]], self.matrices["c"]), done
+        four = 4 if self.case.four else 1
+        return unpacked(out, place, BITS[self.case.types[0]], self.matrices["c"], four), done
 
     def expected(self, element: Callable[[list[tuple[int, int]], int], int]) -> Any:
         """D's elements by a model of one."""

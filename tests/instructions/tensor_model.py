@@ -115,8 +115,10 @@ def small(pairs: Sequence[Pair], out: str, c: int, c_kind: str) -> int:
 
 def doubles(pairs: Sequence[Pair], c: int, mode: str) -> int:
     """Fused, one after the other."""
+    f64 = FORMATS["f64"]
     for a, b in pairs:
-        c = FORMATS["f64"].multiply_add(a, b, c, mode)
+        nan = next((x for x in (b, c, a) if f64.is_nan(x)), None)
+        c = f64.multiply_add(a, b, c, mode) if nan is None else nan | 1 << 51
     return c
 
 

@@ -25,7 +25,14 @@ class Case:
         """The statement: results in ``%o0`` and on, the row's address in ``%at``, ``%a`` held."""
         if not self.count:
             return f"{self.name} %o0, %a;"
-        return f"{self.name} {{{', '.join(f'%o{i}' for i in range(self.count))}}}, [%at];"
+        elements = f"{{{', '.join(f'%o{i}' for i in range(self.count))}}}"
+        operands = ("[%at]", elements) if self.stores else (elements, "[%at]")
+        return f"{self.name} {', '.join(operands)};"
+
+    @property
+    def stores(self) -> bool:
+        """Whether it stores elements, which are ``%o0`` and on."""
+        return self.name.startswith("st")
 
     @property
     def plain(self) -> str:
@@ -41,7 +48,13 @@ CASES = (
         for trans in (False, True)
         for space in ("shared", "shared::cta")
     ),
+    *(
+        Case(f"stmatrix.sync.aligned.m8n8.x{count}{'.trans' * trans}.{space}.b16", count, trans)
+        for count, space in ((1, "shared"), (2, "shared::cta"), (4, "shared"))
+        for trans in (False, True)
+    ),
 )
+LOADS = tuple(case for case in CASES if case.name.startswith("ld"))
 ROWS = 32
 """Of 16 bytes: four matrices."""
 RNG = np.random.default_rng(8)
@@ -51,8 +64,13 @@ PLACES = RNG.permutation(ROWS).astype(np.uint32)
 
 
 def program(case: Case, pitch: int = 16, barrier: str = "bar.sync 0;") -> Kernel:
-    """Each lane puts its row into shared memory, and the warp loads them as matrices."""
+    """Each lane puts its row into shared memory, and the warp loads them as matrices.
+
+    Of a store: the row's words are elements too, and each lane gets the row that was stored.
+    """
     held = "ld.global.b32 %a, [%in];" if not case.count else ""
+    first = " ".join(f"mov.b32 %o{i}, %w{i};" for i in range(4)) if case.stores else ""
+    last = "bar.sync 0; ld.shared.v4.b32 {%o0, %o1, %o2, %o3}, [%at];" if case.stores else ""
     return kernel(
         [
             f".shared .align 16 .b8 rows[{ROWS * pitch}];",
@@ -65,7 +83,8 @@ def program(case: Case, pitch: int = 16, barrier: str = "bar.sync 0;") -> Kernel
             "mul.wide.u32 %in, %t, 16; add.s64 %out, %in, %rd2; add.s64 %in, %in, %rd0;",
             "ld.global.v4.b32 {%w0, %w1, %w2, %w3}, [%in];",
             "st.shared.v4.b32 [%at], {%w0, %w1, %w2, %w3};", barrier,
-            "mul.wide.u32 %in, %t, 4; add.s64 %in, %in, %rd0;" if held else "", held, case.code,
+            "mul.wide.u32 %in, %t, 4; add.s64 %in, %in, %rd0;" if held else "", held,
+            first, case.code, last,
             "st.global.v4.b32 [%out], {%o0, %o1, %o2, %o3};",
         ],
         3,
@@ -73,7 +92,15 @@ def program(case: Case, pitch: int = 16, barrier: str = "bar.sync 0;") -> Kernel
 
 
 def expected(case: Case) -> Any:
-    """By lane, the words of the elements it gets."""
+    """By lane, the words of the elements it gets; of a store, of its row."""
+    words = ELEMENTS.view(np.uint32)
+    if case.stores:
+        found = words.copy()
+        for i in range(case.count):
+            matrix = np.ascontiguousarray(words[:, i]).view(np.uint16).reshape(8, 8)
+            matrix = np.ascontiguousarray(matrix.T if case.transposed else matrix)
+            found[8 * i : 8 * i + 8] = matrix.view(np.uint32)
+        return found
     found = np.zeros((ROWS, 4), np.uint32)
     for i in range(case.count or 1):
         matrix = ELEMENTS[8 * i : 8 * i + 8]
@@ -97,7 +124,7 @@ def launch(case: Case, **how: Any) -> simulator.Run:
     return simulator.launch(program(case, **how), 1, 32, [ELEMENTS.view(np.uint32), places, out])
 
 
-@pytest.mark.parametrize("case", CASES[1:], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", LOADS, ids=lambda case: case.name)
 def test_counts_rows_of_eight_lanes(case: Case) -> None:
     """A matrix is a wavefront, if its rows lie in different banks; each row a lane's."""
     packed, apart = (launch(case, pitch=pitch).counters.shared_load for pitch in (16, 128))
@@ -108,9 +135,18 @@ def test_counts_rows_of_eight_lanes(case: Case) -> None:
     assert (apart.wavefronts, apart.bank_conflicts) == (8 * case.count, 7 * case.count)
 
 
+@pytest.mark.parametrize("case", [case for case in CASES if case.stores], ids=lambda c: c.name)
+def test_counts_rows_that_are_stored(case: Case) -> None:
+    """Beside those that the lanes put there before."""
+    run = launch(case)
+    assert not run.hazards
+    assert run.counters.shared_store.requests == 2
+    assert run.counters.shared_store.accesses == ROWS + 8 * case.count
+
+
 def test_checks_see_the_rows() -> None:
     """A lane's rows, which others wrote: a race without a barrier, and memory out of bounds."""
-    case = CASES[-1]
+    case = LOADS[-1]
     assert not launch(case).hazards
     code = program(case, barrier="xor.b32 %at, %at, 16;").ptx
     out = np.zeros((ROWS, 4), np.uint32)

@@ -1,0 +1,186 @@
+"""Products of matrices by a warpgroup (PTX ISA, "Asynchronous Warpgroup Level Matrix ...").
+
+Each of the four warps makes sixteen of the 64 rows; B, and A if it has a descriptor, lie in shared
+memory as rows of sixteen bytes. A warp reads all of B, and its part of A, when it issues the
+instruction: that it may read until its group has been waited for is not checked.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kernels.ptx.module import Imm, Instruction, Vector
+from kernels.ptx.types import DTYPES
+
+from ..geometry import Geometry, Lanes, WarpView
+from . import fragments
+from .fragments import (
+    BITS,
+    bits_of,
+    elements,
+    held,
+    kinds,
+    registers,
+    shape,
+    stacked,
+    widest,
+)  # fmt: skip
+from .table import Op, Results, plain, row
+from .tensor import counted, product
+
+SECTION = "Asynchronous Warpgroup Level Matrix Instructions"
+ROWS = 16
+"""Rows of sixteen bytes that a warp reads at once: two of them are 32 bytes along K."""
+
+
+def _forms() -> str:
+    every = range(8, 257, 8)
+    some = (8, 16, 24, *range(32, 257, 16))
+    found = []
+    for a, turns in (("#a", 1), ("u64", 2)):
+        for k, columns, types, rest in (
+            (16, every, ".f16|f32 .f16 .f16", "sign sign" + " bit" * turns),
+            (16, every, ".f32 .bf16 .bf16", "sign sign" + " bit" * turns),
+            (8, every, ".f32 .tf32 .tf32", "sign sign"),
+            (32, every, ".f16|f32 .e4m3|e5m2 .e4m3|e5m2", "sign sign"),
+            (32, some, "satfinite? .s32 .s8|u8 .s8|u8", ""),
+            (256, some, ".s32 .b1 .b1 .and .popc", ""),
+        ):
+            shapes = "|".join(f"m64n{n}k{k}" for n in columns)
+            head = f"mma_async! sync aligned {shapes} {types} @-90 @a"
+            found.append(f"{head} : #d+ = {a} u64 scale {rest}")
+    return "\n".join(found)
+
+
+plain(
+    "wgmma", section=SECTION,
+    forms="""
+        fence|commit_group! sync aligned? @-90 @a :
+        wait_group! sync aligned? @-90 @a : = count
+    """,
+)  # fmt: skip
+
+
+class Fetch(NamedTuple):
+    """How a warp reads a matrix of shared memory.
+
+    Attributes:
+        addresses: Of a descriptor, for each load, the address of a lane's sixteen bytes.
+        lanes: How many lanes each load has.
+    """
+
+    addresses: Op
+    lanes: tuple[int, ...]
+
+
+def turned(ins: Instruction) -> tuple[bool, bool]:
+    """Whether A and B lie with M and N along a row, not K."""
+    numbers = [operand.value for operand in ins.operands[3:] if isinstance(operand, Imm)]
+    if BITS[kinds(ins.modifiers)[1]] != 16:
+        return False, False
+    in_registers = isinstance(ins.operands[1], Vector)
+    return not in_registers and bool(numbers[-2]), bool(numbers[-1])
+
+
+def fetches(ins: Instruction) -> list[Fetch]:
+    """Of A, if it has a descriptor, and of B."""
+    turns, n = turned(ins), shape(ins.modifiers).n
+    found = [] if isinstance(ins.operands[1], Vector) else [_fetch(ROWS, turns[0], True)]
+    return [*found, _fetch(n, turns[1], False)]
+
+
+def _fetch(rows: int, turns: bool, own: bool) -> Fetch:
+    units = 2 * rows
+    loads = -(-units // 32)
+
+    def addresses(warp: WarpView, descriptor: Lanes) -> Results:
+        unit = np.arange(loads).reshape(-1, 1, 1, 1, 1) * 32 + warp.lane
+        first = ROWS * (warp.geometry.warp_ids % 4) if own else 0
+        if turns:
+            return _split(_place(descriptor, unit // 16 + first // 8, unit % 16, True))
+        return _split(_place(descriptor, unit // 2 + first, unit % 2, False))
+
+    lanes = tuple(min(32, units - 32 * load) for load in range(loads))
+    return Fetch(Op(addresses, ("s64",), ("s64",) * loads, warp=True), lanes)
+
+
+def _split(found: Lanes) -> Results:
+    return tuple(found) if len(found) > 1 else found[0]
+
+
+def _place(descriptor: Lanes, across: Lanes, along: Lanes, turns: bool) -> Lanes:
+    """The address of a row of sixteen bytes.
+
+    Without turning, row ``across`` of M or N has two of them along K; with it, row ``along`` of K
+    has one for each eight of M or N.
+    """
+    start, lead, stride = ((descriptor >> at & 0x3FFF) << 4 for at in (0, 16, 32))
+    mode = descriptor >> 62 & 3
+    units = np.array([1, 8, 4, 2])[mode]  # of a row of the swizzled pattern
+    plain_mode = mode == 0
+    if turns:
+        inner, group = across % units, across // units
+        offset = inner * 16 + along % 8 * 16 * units
+        offset = offset + np.where(plain_mode, stride, lead) * group
+        offset = offset + np.where(plain_mode, lead, stride) * (along // 8)
+    else:
+        offset = across % 8 * 16 * units + across // 8 * stride
+        offset = offset + along * np.where(plain_mode, lead, 16)
+    address = start + offset
+    phase = (address >> 7) - (descriptor >> 49 & 7)
+    found: Lanes = address ^ ((phase & (units - 1)) << 4)
+    return found
+
+
+def _matrix(geometry: Geometry, words: tuple[Lanes, ...], bits: int, turns: bool) -> Lanes:
+    """A matrix of what ``_fetch`` has loaded, ``(K, rows, warps)``."""
+    found = stacked(geometry, words, len(words) // 4, 4)
+    loads, _, warps, _, _, blocks = found.shape
+    halves = (2, 16) if turns else (16, 2)
+    parts = elements(found.reshape(loads, 4, warps, *halves, blocks), bits)
+    stack = np.stack(parts, 2)  # load, word, part, warp, lane's two, block
+    order = (5, 0, 4, 1, 2, 3, 6) if turns else (5, 1, 2, 0, 4, 3, 6)
+    depth = 16 if turns else 8 * len(parts)
+    return stack.transpose(order).reshape(depth, -1, warps * blocks)
+
+
+@row("wgmma", section=SECTION, waits="lanes", by_arch=True, warpgroup=True, forms=_forms(),
+     later="\n".join(
+        f"mma_async! sp sync aligned {'|'.join(f'm64n{n}k{k}' for n in range(8, 257, 8))} "
+        f"satfinite? .f16|f32|s32 .{types} .{types} : sparse matrices"
+        for k, types in ((16, "tf32"), (32, "f16|bf16"), (64, "e4m3|e5m2|s8|u8"))
+     ))  # fmt: skip
+def multiply(ins: Instruction) -> Op:
+    """``d = a @ b + d``, or without it; of D, A's registers or words, B's words and ``scale-d``."""
+    modifiers = ins.modifiers
+    size, types, counts = shape(modifiers), kinds(modifiers), registers(modifiers)
+    own_a, turns = isinstance(ins.operands[1], Vector), turned(ins)
+    sums, parts_a = counts["d"][0], counts["a"][0] if own_a else 4
+    numbers = [operand.value for operand in ins.operands[3:] if isinstance(operand, Imm)]
+    negative = numbers.count(-1) % 2 == 1
+    bits = [BITS[kind] if BITS[kind] > 1 else 32 for kind in types]
+    result = np.uint16 if types[0] == "f16" else DTYPES[held(counts["d"][1])]
+
+    def apply(arch: int, warp: WarpView, *words: Lanes) -> Results:
+        g, scale = warp.geometry, words[-1]
+        start = words[:sums]
+        if scale.ndim or not scale:
+            start = tuple(np.where(scale, d, d.dtype.type(0)) for d in start)
+        given, rest = words[sums : sums + parts_a], words[sums + parts_a : -1]
+        if own_a:
+            a = fragments.rows_of(g, given, bits[1], ROWS)
+        else:
+            a = _matrix(g, given, bits[1], turns[0])
+        if negative:
+            a = a ^ a.dtype.type(1 << (bits[1] - 1))
+        b = _matrix(g, rest, bits[2], turns[1])[:, : size.n]
+        c = bits_of(fragments.outputs_of(g, start, bits[0], ROWS))
+        operation = product(ins, arch, warpgroup=True)
+        found = operation(*widest(a, b, c)).view(result)
+        return tuple(fragments.to_registers(g, found))
+
+    loads = -(-size.n // ROWS)
+    inputs = (held(counts["d"][1]),) * sums + ("u32",) * (parts_a + 4 * loads) + ("pred",)
+    outputs = (held(counts["d"][1]),) * sums
+    work = 2 * ROWS * size.n * size.k // 32
+    return Op(apply, inputs, outputs, f"tensor_{counted(types[1])}", work, warp=True)
