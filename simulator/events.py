@@ -111,8 +111,8 @@ class Observer:
     def fence(self, lanes: Mask | None, wide: bool) -> None:
         """Lanes execute a memory fence; ``wide``: of device scope or more."""
 
-    def copies(self, lanes: Mask | None, left: int | None) -> None:
-        """Lanes end a group of asynchronous copies, or wait until ``left`` groups are left."""
+    def copies(self, lanes: Mask | None, left: int | None, queue: str) -> None:
+        """Lanes end a group of copies or ``wgmma``, or wait until ``left`` groups are left."""
 
     def apart(self, apart: Apart) -> None:
         """Threads of a block do not come to a barrier together."""

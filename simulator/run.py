@@ -142,7 +142,7 @@ def _notes(program: Program, seen: Observers) -> tuple[str, ...]:
     if program.by_arch and program.arch not in MEASURED:
         notes += (f"tensor cores as those of sm_{program.arch}: a model, not measured",)
     if any(not site.traffic for site in program.sites):
-        notes += ("that what wgmma reads and writes stays alone until its wait is not checked",)
+        notes += ("wgmma: its registers before its wait, and proxy fences, are not checked",)
     return notes
 
 

@@ -95,7 +95,8 @@ class Emitter:
             case Fence(guard=guard, wide=wide):
                 self.emit(f"fence({self.mask(guard)}, {wide})")
             case Group(guard=guard, left=left):
-                self.emit(f"copies({self.mask(guard)}, {left})")
+                queue = roles(step.instruction).row.queue
+                self.emit(f"copies({self.mask(guard)}, {left}, {queue!r})")
             case Tally(guard=guard, number=number):
                 self.emit(f"tally({number}, {self.mask(guard)})")
             case Watch(guard=guard, number=number, base=base):

@@ -86,7 +86,8 @@ class Matrices(Accesses):
             for place, lanes in zip(places, fetch.lanes, strict=True):
                 site = Site(
                     len(sites), ins, self.function.name, "load", "shared", "b32", 4,
-                    self.block.number, lanes=lanes, traffic=False,
+                    self.block.number, lanes=lanes, traffic=False, asynchronous=True,
+                    queue=role.row.queue,
                 )  # fmt: skip
                 sites.append(site)
                 words = [Temporary(next(self.numbers), "s32") for _ in range(4)]

@@ -89,6 +89,7 @@ class HazardKind:
 
 REACHES = {
     "copy": "an asynchronous copy that is under way",
+    "product": "a wgmma that is under way",
     "lane": "another lane of the warp",
     "warp": "another warp",
     "block": "another block",
@@ -111,6 +112,9 @@ _ANY_RACE = {
     "copy": Case(
         note="wait for the copy first: cp.async.wait_group, __pipeline_wait_prior(); then a "
         "__syncthreads() where other threads read it"
+    ),
+    "product": Case(
+        note="wait for it first: wgmma.wait_group; then a barrier where other warps write there"
     ),
     "quiet": Case(
         "", "warning", "the atomic changes nothing (it adds zero, say): it serves as a read"

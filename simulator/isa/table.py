@@ -112,6 +112,7 @@ class Row:
             there (``wait``).
         copies: Whether its result is its source.
         generic: Whether it makes a generic address of one in the space it names.
+        queue: What it starts, ends a group of or waits for, if it is asynchronous.
         scattered: Whether lanes access pieces of a matrix by a stride (``wmma``): its meaning
             makes registers of them, or them of registers.
         warpgroup: Whether descriptors say where in shared memory it reads (``wgmma``).
@@ -134,6 +135,7 @@ class Row:
     generic: bool = False
     by_arch: bool = False
     warpgroup: bool = False
+    queue: str = "copy"
     scattered: bool = False
 
     @property
@@ -165,6 +167,7 @@ class Effects(TypedDict, total=False):
     generic: bool
     by_arch: bool
     warpgroup: bool
+    queue: str
     scattered: bool
 
 

@@ -2,7 +2,7 @@
 
 Each of the four warps makes sixteen of the 64 rows; B, and A if it has a descriptor, lie in shared
 memory as rows of sixteen bytes. A warp reads all of B, and its part of A, when it issues the
-instruction: that it may read until its group has been waited for is not checked.
+instruction, and for the race checks once more when its group has been waited for.
 """
 
 from typing import NamedTuple
@@ -52,12 +52,14 @@ def _forms() -> str:
     return "\n".join(found)
 
 
+plain("wgmma", section=SECTION, forms="fence! sync aligned? @-90 @a :")
 plain(
-    "wgmma", section=SECTION,
-    forms="""
-        fence|commit_group! sync aligned? @-90 @a :
-        wait_group! sync aligned? @-90 @a : = count
-    """,
+    "wgmma", section=SECTION, asynchronous="commit", queue="product",
+    forms="commit_group! sync aligned? @-90 @a :",
+)  # fmt: skip
+plain(
+    "wgmma", section=SECTION, asynchronous="wait", queue="product",
+    forms="wait_group! sync aligned? @-90 @a : = count",
 )  # fmt: skip
 
 
@@ -144,7 +146,8 @@ def _matrix(geometry: Geometry, words: tuple[Lanes, ...], bits: int, turns: bool
     return stack.transpose(order).reshape(depth, -1, warps * blocks)
 
 
-@row("wgmma", section=SECTION, waits="lanes", by_arch=True, warpgroup=True, forms=_forms(),
+@row("wgmma", section=SECTION, waits="lanes", by_arch=True, warpgroup=True,
+     queue="product", forms=_forms(),
      later="\n".join(
         f"mma_async! sp sync aligned {'|'.join(f'm64n{n}k{k}' for n in range(8, 257, 8))} "
         f"satfinite? .f16|f32|s32 .{types} .{types} : sparse matrices"

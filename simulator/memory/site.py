@@ -30,7 +30,8 @@ class Site:
         offset: Constant part of the address in bytes.
         variable: Name of the variable, where the instruction names one.
         operand: The address in brackets.
-        asynchronous: Whether it happens some time between the instruction and a wait for it.
+        asynchronous: Whether it happens some time between the instruction and a wait for it, of
+            those in the same ``queue``.
         traffic: Whether it passes the load and store unit, as what a warpgroup reads does not.
         lanes: How many of a warp's lanes access: the first eight for each matrix of a load of them.
     """
@@ -51,6 +52,7 @@ class Site:
     lanes: int = WARP
     operand: Address | None = None
     asynchronous: bool = False
+    queue: str = "copy"
     traffic: bool = True
 
     @property

@@ -1,10 +1,11 @@
-"""Asynchronous copies: what touches their bytes before they are there.
+"""Asynchronous copies and products: what touches their bytes before they are done.
 
 A copy reads its source at once, and writes its destination some time before a wait for it ends
 (PTX ISA, "Asynchronous Data Movement": ``cp.async``). So it is two writes to the other race
 checks, one at either end; what touches the bytes in between is told here. That only goes for
 bytes: copies to other places of shared memory are told apart by their extents first, which costs
-next to nothing.
+next to nothing. A ``wgmma`` likewise reads shared memory until it has been waited for: two reads,
+and who writes in between is told.
 """
 
 from dataclasses import dataclass
@@ -19,8 +20,8 @@ from .book import RaceBook
 from .detector import RaceCheck
 from .shadow import Conflict
 
-UNDER_WAY = "copy"
-"""How an access races with a copy that is under way."""
+UNDER_WAY = ("copy", "product")
+"""How an access races with what is under way: a name for all that the same waits are for."""
 
 
 @dataclass
@@ -52,12 +53,13 @@ class CopyCheck(Observer):
         self.book, self.granule, self.race = book, granule, race
         self.geometry: Geometry
         self.open: list[_Copy] = []
-        self.groups: Rows
+        self.groups: dict[str, Rows]
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
         self.geometry, self.open = geometry, []
-        self.groups = np.zeros((geometry.threads, geometry.columns), np.int32)
+        shape = (geometry.threads, geometry.columns)
+        self.groups = {queue: np.zeros(shape, np.int32) for queue in UNDER_WAY}
 
     def access(self, event: Event) -> None:
         """See ``Observer``."""
@@ -71,19 +73,23 @@ class CopyCheck(Observer):
         low = int(address.min()) + site.offset
         high = int(address.max()) + site.offset + site.nbytes
         for copy in self.open:
-            if low < copy.high and copy.low < high:
+            reads = copy.event.site.access == site.access == "load"
+            if low < copy.high and copy.low < high and not reads:
                 self._meet(copy, event)
         if site.asynchronous:
-            self.open.append(_Copy(event, lanes.copy(), self.groups.copy(), low, high))
+            group = self.groups[site.queue].copy()
+            self.open.append(_Copy(event, lanes.copy(), group, low, high))
 
-    def copies(self, lanes: Mask | None, left: int | None) -> None:
+    def copies(self, lanes: Mask | None, left: int | None, queue: str) -> None:
         """See ``Observer``."""
         on = self.geometry.full(as_mask(lanes))
         if left is None:
-            self.groups += on
+            self.groups[queue] += on
             return
         for copy in self.open:
-            done = copy.lanes & on & (copy.group < self.groups - left)
+            if copy.event.site.queue != queue:
+                continue
+            done = copy.lanes & on & (copy.group < self.groups[queue] - left)
             if done.any():
                 copy.lanes &= ~done
                 mask = self.geometry.from_rows(done)
@@ -114,8 +120,9 @@ class CopyCheck(Observer):
         entry = order[at[hit]] // theirs.shape[1]
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
         their = g.blocks[others.column] * g.threads + others.thread
+        how = copy.event.site.queue
         race = Race(
-            copy.event.site, event.site, "shared", None, self.granule, UNDER_WAY, UNDER_WAY,
+            copy.event.site, event.site, "shared", None, self.granule, how, how,
             g.threads, g.columns,
         )  # fmt: skip
         conflict = Conflict(places.reshape(-1)[hit], their[entry], thread[lane], lane, entry)

@@ -110,7 +110,7 @@ class Case:
     @property
     def plain(self) -> str:
         """The code with registers of its own."""
-        return f"{self.declared} {self.code} {_WAIT}"
+        return f"{self.declared} wgmma.fence.sync.aligned; {self.code} {_WAIT}"
 
     def element(self, pairs: list[tuple[int, int]], c: int) -> int:
         """One output, by the model for Hopper."""
@@ -287,3 +287,23 @@ def test_shared_memory_is_checked() -> None:
     far = f"add.s64 %db, %db, {2 * ROOM >> 4}; bar.sync 0;"
     run = Operands(case).launch(simulator, program(case, barrier=far))[1]
     assert {hazard.kind for hazard in run.hazards} == {"out-of-bounds"}
+
+
+def test_what_is_still_read_is_not_written() -> None:
+    """A wgmma reads its tiles until it has been waited for: who writes there before, races."""
+    case, write = CASES[1], "mov.u32 %y, tile; shl.b32 %x, %t, 2; add.u32 %y, %y, %x; st.shared.b32"
+    text = program(case).ptx
+    commit, wait = _WAIT.split("; ")
+    for first, second, kinds in (
+        (f"{commit}; {write} [%y], %x; {wait}", "", {"war-race"}),
+        (f"{commit}; bar.sync 0; {write} [%y+{ROOM}], %x; {wait}", "", {"war-race"}),
+        (f"{commit}; {wait}", f"{write} [%y], %x;", {"war-race"}),  # of other warps
+        (f"{commit}; {wait}", f"bar.sync 0; {write} [%y], %x;", set()),
+        (f"{commit}; {commit}; wgmma.wait_group.sync.aligned 1;", f"bar.sync 0; {write} [%y], %x;",
+         set()),
+        (f"{commit}; wgmma.wait_group.sync.aligned 1;", f"bar.sync 0; {write} [%y], %x;",
+         {"war-race"}),
+    ):  # fmt: skip
+        made = Kernel.from_ptx(text.replace(_WAIT, f"{first} {second}"), "k")
+        run = Operands(case).launch(simulator, made)[1]
+        assert {hazard.kind for hazard in run.hazards} == kinds, (first, second)
