@@ -11,10 +11,14 @@ from dataclasses import dataclass
 
 from kernels.ptx.module import Instruction
 
+from .analysis.perturbation import used
 from .compile.compiler import compile_shadowed
-from .events import Told
+from .compile.program import CompiledBlock
+from .events import Observer, Stall, Told
 from .execute.batches import BlocksWait, Progress, batches, run_batches
 from .execute.prepare import Prepared
+from .geometry import Instead, Mask
+from .memory.event import BadAccess
 from .memory.spaces import Allocation
 from .memory.undefined import UndefinedMemory
 from .observe.observers import Observers
@@ -65,6 +69,7 @@ def run_until_seen(
             together = True
         else:
             _keep_used_reads(launch, first, together)
+            _tell_used_shuffles(launch, first, together)
             return Seen(first, allocations)
 
 
@@ -117,3 +122,60 @@ def _keep_used_reads(launch: Prepared, observers: Observers, together: bool) -> 
 
     users = uses(reads)
     observers.findings.keep_used({} if users is None else each(reads, users))
+
+
+class _Ending(Observer):
+    """What a user could see of a run, beside what arrays hold; and how long it took."""
+
+    def __init__(self) -> None:
+        self.steps, self.faults, self.texts = 0, set[object](), list[str]()
+
+    def ran(self, block: int, threads: int, warps: int) -> None:
+        """See ``Observer``."""
+        self.steps += 1
+
+    def printed(self, count: int, texts: Iterator[tuple[int, int, str]]) -> None:
+        """See ``Observer``."""
+        self.texts += [text for _, _, text in texts]
+
+    def bad_access(self, bad: BadAccess) -> None:
+        """See ``Observer``."""
+        self.faults.add((bad.kind, bad.site.number))
+
+    def event(self, name: str, block: CompiledBlock, lanes: Mask | None, text: str = "") -> None:
+        """See ``Observer``."""
+        self.faults.add((name, block.number))
+
+    def stuck(self, stall: Stall) -> None:
+        """See ``Observer``."""
+        self.faults.add(stall.why)
+
+
+def _tell_used_shuffles(launch: Prepared, observers: Observers, together: bool) -> None:
+    """Of lanes that take no part; judged in one schedule, so that each gives the same verdict."""
+    findings = observers.findings
+    wrong = findings.control.bad_masks()  # which says it all
+    reads = {line: seen for line, seen in observers.shuffles.reads.items() if line not in wrong}
+    if not reads:
+        return
+    launch = dataclasses.replace(launch, schedule="lockstep")
+
+    def outcome(instead: Instead | None) -> object:
+        """What a user could see of a run."""
+        nonlocal launch
+        allocations, ending = launch.allocations(), _Ending()
+        todo = batches(launch, together)
+        try:
+            run_batches(launch, allocations, Told([ending]), todo, together, instead=instead)
+        except BlocksWait:  # which they did not before
+            return None
+        if instead is None:  # others may loop for as long as a value says
+            limit = min(launch.step_limit, 2 * ending.steps + 1000)
+            launch = dataclasses.replace(launch, step_limit=limit)
+        contents = [a.content().tobytes() for a in allocations.values() if a.writable]
+        return contents, ending.faults, ending.texts
+
+    lines = {line: blocks for line, (_, blocks, _) in reads.items()}
+    for line, read in used(launch.program, lines, outcome).items():
+        ins, blocks, count = reads[line]
+        findings.shuffled(ins, read, blocks[read], count)

@@ -10,7 +10,7 @@ from typing import Any, Self
 from kernels.ptx.module import Instruction
 
 from .compile.program import CompiledBlock
-from .geometry import Addresses, Geometry, Lanes, Mask
+from .geometry import AbsentRead, Addresses, Geometry, Lanes, Mask
 from .memory.event import BadAccess, Event
 
 
@@ -108,6 +108,9 @@ class Observer:
     def warp_sync(self, lanes: Mask | None, members: Lanes) -> None:
         """Lanes pass ``bar.warp.sync``, each with its member mask (uint32)."""
 
+    def absent_read(self, read: AbsentRead) -> None:
+        """Lanes read registers of lanes that take no part."""
+
     def fence(self, lanes: Mask | None, wide: bool) -> None:
         """Lanes execute a memory fence; ``wide``: of device scope or more."""
 
@@ -161,6 +164,7 @@ class Told:
         self.barrier, self.arrive = those("barrier"), those("arrive")
         self.warp_sync, self.fence = those("warp_sync"), those("fence")
         self.printed, self.copies = those("printed"), those("copies")
+        self.absent_read = those("absent_read")
         self.apart, self.event, self.stuck = those("apart"), those("event"), those("stuck")
 
 

@@ -6,10 +6,14 @@ types below say which shape an array has; scalars have the name of the array the
 """
 
 import functools
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kernels.ptx.module import Instruction
 
 Shape = tuple[int, int, int, int]
 WARP = 32
@@ -27,6 +31,8 @@ Flat = NDArray[Any]
 
 EVERY_LANE = cast(Mask, np.bool_(True))
 NO_LANE = cast(Mask, np.bool_(False))
+WHOLE_WARP = cast(Lanes, np.uint32(0xFFFFFFFF))
+"""A member mask that names all lanes."""
 
 
 def as_mask(mask: Mask | None) -> Mask:
@@ -59,6 +65,7 @@ class Geometry:
         self.lanes = self.threads * self.columns
         self.everyone = self.threads * grid[0] * grid[1] * grid[2]
         self.warps = -(-self.threads // WARP)
+        self._active: tuple[Mask | None, Rows] = None, np.zeros((0, 0))
 
     def full(self, value: Lanes) -> Rows:
         """A value broadcast to ``(threads, blocks)``."""
@@ -112,6 +119,19 @@ class Geometry:
         words: Rows = (packed * weights).sum(axis=1, dtype=np.uint32)
         return words
 
+    def active_bits(self, mask: Mask) -> Rows:
+        """``warp_bits`` of the lanes that execute something, remembered for the next question."""
+        if self._active[0] is not mask:
+            self._active = mask, self.warp_bits(mask)
+        return self._active[1]
+
+    def whole_warps(self, mask: Mask) -> bool:
+        """Whether a mask has of every warp all 32 lanes, or none."""
+        if mask.ndim == 0:
+            return self.threads % WARP == 0
+        bits = self.active_bits(mask)
+        return bool(((bits == 0) | (bits == WHOLE_WARP)).all())
+
     def any_of_warp(self, lanes: Mask) -> Rows:
         """The warps with any of the lanes, bools ``(warps, blocks)``."""
         return np.broadcast_to(self.warp_bits(lanes) != 0, (self.warps, self.columns))
@@ -144,17 +164,47 @@ class Geometry:
         )
 
 
+@dataclass(frozen=True)
+class AbsentRead:
+    """Lanes read, each from a lane of its warp that takes no part: no value is defined.
+
+    Attributes:
+        instruction: With which; ``lanes``: who does.
+        value: What each lane has itself; ``found``: what it gets here.
+        source: From which lane each reads; ``members``: which it names as taking part.
+    """
+
+    instruction: Instruction
+    lanes: Mask
+    value: Lanes
+    found: Lanes
+    source: Lanes
+    members: Lanes
+
+    def reads(self, g: Geometry) -> Lanes:
+        """A number for who reads from whom: of the thread, of the lane, and if it is named."""
+        named = (self.members >> self.source.astype(np.uint32)) & np.uint32(1)
+        numbers: Lanes = (g.thread_ids * WARP + self.source) * 2 + named
+        return numbers
+
+
+Instead = Callable[[Geometry, AbsentRead], Lanes]
+"""Gives what lanes get where nothing is defined."""
+
+
 class WarpView:
     """What a warp-synchronous instruction sees: lanes of a warp, and which are active."""
 
-    def __init__(self, geometry: Geometry, mask: Mask | None) -> None:
-        self.geometry = geometry
+    def __init__(
+        self, geometry: Geometry, mask: Mask | None, instead: Instead = lambda g, u: u.found
+    ) -> None:
+        self.geometry, self.instead = geometry, instead
         self.mask = EVERY_LANE if mask is None else mask
         self.lane = geometry.lane_ids
 
     def active(self) -> Lanes:
         """The warp's active lanes, a uint32 for each thread."""
-        return self.geometry.spread(self.geometry.warp_bits(self.mask))
+        return self.geometry.spread(self.geometry.active_bits(self.mask))
 
     def ballot(self, predicate: Mask) -> Lanes:
         """The lanes where the predicate holds, a uint32 for each thread."""
@@ -171,6 +221,34 @@ class WarpView:
             return g.from_rows(rows.take(index[:, 0], axis=0))
         rows = np.broadcast_to(rows, (rows.shape[0], index.shape[1]))
         return g.from_rows(np.take_along_axis(rows, index.astype(np.intp), axis=0))
+
+    def read(
+        self, ins: Instruction, value: Lanes, source: Lanes, wanted: Mask = EVERY_LANE,
+        members: Lanes = WHOLE_WARP,
+    ) -> Lanes:  # fmt: skip
+        """``gather`` for an instruction, which may name lanes that take no part.
+
+        Args:
+            ins: The instruction.
+            value: What is read.
+            source: From which lane.
+            wanted: Who reads; others get their own.
+            members: The lanes that take part by the member mask.
+        """
+        found = self.gather(value, np.where(wanted, source, self.lane))
+        g, source = self.geometry, source & (WARP - 1)
+        everybody = members.ndim == 0 and members == WHOLE_WARP
+        if everybody and g.whole_warps(self.mask):
+            return found
+        mask = self.mask if self.mask.ndim else np.broadcast_to(self.mask, (*g.shape[:3], 1))
+        there = self.gather(mask, source)
+        if not everybody:
+            there = there & ((members >> source.astype(np.uint32)) & np.uint32(1) == 1)
+        missing = self.mask & wanted & ~there
+        if not missing.any():
+            return found
+        read = AbsentRead(ins, missing, value, found, source, members)
+        return self.instead(g, read)
 
     def reduce(self, operation: np.ufunc, value: Lanes) -> Lanes:
         """A reduction over all 32 lanes, given to each thread."""

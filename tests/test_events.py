@@ -22,6 +22,7 @@ extern "C" __global__ void k(float* out, const float* in, int n)
     __threadfence();
     __syncwarp();
     if (i == n) out[64 * gridDim.x] = 0;
+    if (i == 7) out[i] = __shfl_sync(1 << 7, f, 8);
     if (i == 5) asm volatile("bar.arrive 1, 64;");
     asm volatile("cp.async.commit_group;");
     if (i == 99) printf("");

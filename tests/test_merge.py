@@ -71,6 +71,9 @@ KERNELS = {
     "strong accesses of two sizes": (
         "if (blockIdx.x % 2) atomicAdd(out, 1); else atomicAdd((unsigned long long*)out, 1ull);"
     ),
+    "lanes that take no part": (
+        "if (threadIdx.x < 16) out[blockIdx.x * 16 + threadIdx.x] = __shfl_sync(0xffff, VALUE, 20);"
+    ),
     "out of bounds": "out[blockIdx.x * 32 + threadIdx.x] = VALUE;",
 }
 

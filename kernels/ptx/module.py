@@ -11,6 +11,8 @@ from kernels.toolkit import is_toolkit
 from .header import Param
 from .types import TYPE_SIZES
 
+Line = tuple[str, int] | int
+"""A source line: its file and number; without line information, that of the PTX."""
 TYPES = frozenset(TYPE_SIZES) | {"pred"}
 """Every type suffix that an opcode or a declaration may carry."""
 
@@ -137,7 +139,7 @@ class Instruction:
         return ".".join((self.opcode, *self.modifiers))
 
     @property
-    def user_line(self) -> tuple[str, int] | int:
+    def user_line(self) -> Line:
         """The user's source line, which it shares with copies that unrolling makes.
 
         Without line information: the PTX line.

@@ -9,8 +9,8 @@ from kernels.arguments import Dim3
 
 from ..compile.emit import VOCABULARY, parameter_name
 from ..compile.program import Program
-from ..events import Told, all_of
-from ..geometry import Geometry, WarpView
+from ..events import Tell, Told, all_of
+from ..geometry import AbsentRead, Geometry, Instead, Lanes, WarpView
 from ..isa import DTYPES
 from ..memory.access import Access
 from ..memory.layout import PARAMETERS
@@ -69,12 +69,13 @@ def run_batches(
     together: bool = False,
     progress: Progress | None = None,
     undefined: UndefinedMemory | None = None,
+    instead: Instead | None = None,
 ) -> None:
     """Run some batches of a launch, one after the other.
 
     ``allocations``: its global memory, which changes; ``together``: no other block could run
     together with a batch's; ``undefined``: the shadows of memory, for a program
-    with shadows.
+    with shadows; ``instead``: gives what registers of absent lanes hold, else that is told.
 
     Raises:
         BlocksWait: A batch spins for ever; with all blocks in one it might not.
@@ -83,6 +84,7 @@ def run_batches(
     memories = Memories(
         program.layout, allocations, launch.shared_bytes, told.access, told.bad_access
     )
+    instead = instead or functools.partial(_tell, told.absent_read)
     accesses = [Access(site, memories) for site in program.sites]
     specials = SpecialRegisters()
     names = dict(VOCABULARY)
@@ -106,7 +108,7 @@ def run_batches(
                 undefined.start(geometry)
             specials.clear()
             specials.update(special_registers(geometry, launch.shared_bytes, launch.dynamic_bytes))
-            names["W"] = functools.partial(WarpView, geometry)
+            names["W"] = functools.partial(WarpView, geometry, instead=instead)
             for tell in told.start:
                 tell(geometry)
             part = len(numbers) < total
@@ -123,6 +125,12 @@ def run_batches(
                 tell()
             if progress:
                 progress(numbers.stop, total)
+
+
+def _tell(told: Tell, _: Geometry, read: AbsentRead) -> Lanes:
+    for tell in told:
+        tell(read)
+    return read.found
 
 
 def _parameters(program: Program, allocation: Allocation) -> dict[str, object]:

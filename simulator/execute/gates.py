@@ -13,13 +13,11 @@ import numpy as np
 
 from ..compile.program import CompiledBlock
 from ..compile.steps import Constant, Register
-from ..geometry import NO_LANE, WARP, Lanes, Mask, Rows, as_mask
+from ..geometry import NO_LANE, WARP, WHOLE_WARP, Lanes, Mask, Rows, as_mask
 from .schedule import Part
 
 if TYPE_CHECKING:
     from .machine import Machine
-
-WHOLE_WARP = np.uint32(0xFFFFFFFF)
 
 
 class Gates:
@@ -56,7 +54,7 @@ class Gates:
             for tell in self.machine.told.event:
                 tell("left-out", block, left_out)
         if named.ndim == 0:
-            missing = self._missing(self.machine.geometry.warp_bits(on))
+            missing = self._missing(self.machine.geometry.active_bits(on))
             ready = on & (((missing & named) == 0) | left_out)
         else:
             ready = self._agreed(np.where(on, named, np.uint32(0))) | left_out
@@ -74,6 +72,8 @@ class Gates:
         elif everyone and not left_out.any():
             self._known[number] = named, mask
             return mask
+        else:
+            return self._whole(on)
         return self._whole(ready) if ready.any() else False
 
     def _right(self, block: CompiledBlock, mask: Mask | None) -> bool:

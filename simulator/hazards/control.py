@@ -155,6 +155,11 @@ class Control:
             group.value, group.part = stall.steps, stall.part
             self._part(group, "loops", ins, mask)
 
+    def bad_masks(self) -> set[object]:
+        """The lines with a member mask that is wrong."""
+        return {line for (_, _, *lines), group in self.groups.items() for line in lines
+                if group.kind is BAD_MASK}  # fmt: skip
+
     def event(self, name: str, block: CompiledBlock, lanes: Mask | None, text: str) -> None:
         """See ``events.Observer``."""
         kind, case = _EVENTS[name]

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from kernels.errors import LaunchError
-from kernels.ptx.module import Function, Instruction, Special
+from kernels.ptx.module import Function, Instruction, Line, Special
 from kernels.ptx.names import LOCAL_MEMORY
 
 from ..compile.program import CompiledBlock
 from ..events import Observer, Stall
-from ..geometry import Flat, Geometry, Mask
+from ..geometry import WARP, Flat, Geometry, Mask
 from ..memory.layout import Layout
 from ..memory.site import Site
 from ..memory.spaces import Home
@@ -33,7 +33,7 @@ class _Key(NamedTuple):
     """What makes two findings one: the kind, the source line, the variable and the role."""
 
     kind: str
-    line: tuple[str, int] | int
+    line: Line
     variable: str
     role: str
     site: int = -1
@@ -126,7 +126,8 @@ class Findings(Observer):
         said = kind.case(case)
         self.found[key] = Hazard(
             kind.name, said.message.format_map(words), said.severity, space, variable, element,
-            (self.sources.part(role, [ins], thread, block),), count, case=case,
+            (self.sources.part(role, [ins], thread, block),), count,
+            notes=(said.note,) if said.note else (), case=case,
         )  # fmt: skip
 
     # -- memory -------------------------------------------------------------------
@@ -183,6 +184,18 @@ class Findings(Observer):
         """Where a source line read what nothing had written, as ``RaceBook`` names locations."""
         key = _Key(UNINITIALISED.name, site.line, name, "read")
         return self.unwritten.setdefault(key, set())
+
+    def shuffled(self, ins: Instruction, read: int, block: int, count: int) -> None:
+        """A read of a register of a lane that takes no part (``AbsentRead.reads``)."""
+        g = self.geometry
+        thread, source, named = read // 2 // WARP, read // 2 % WARP, read % 2
+        lane = thread % WARP
+        there = thread - lane + source < g.threads
+        case = ("absent" if named else "left out") if there else "nobody"
+        self._add(
+            UNINITIALISED, "read", ins, count, *g.place(thread, block), "", "", None,
+            {"who": f"lane {lane}", "value": source}, case,
+        )  # fmt: skip
 
     def unset_constant(self, site: Site, name: str, who: Who) -> None:
         """A read of constant memory that has no initialiser: nothing can have filled it."""

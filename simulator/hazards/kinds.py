@@ -225,8 +225,23 @@ ADDRESS_SPACE = HazardKind(
 )  # fmt: skip
 UNINITIALISED = HazardKind(
     "uninitialised", "uninitialised", "error", "A read of memory that nothing wrote",
-    "Shared and local memory hold no zeros at the start. Write the element before it is used.",
+    "Shared and local memory hold no zeros at the start. Write the element before it is used. "
+    "A shuffle has a value of those lanes alone that execute it and are in its member mask.",
     "read of {place} that nothing wrote",
+    {
+        "left out": Case(
+            "{who} reads lane {value}, which the member mask leaves out: its value is undefined",
+            note="name each lane that is read in the mask, and let it come; or clamp the index",
+        ),
+        "absent": Case(
+            "{who} reads lane {value}, which does not execute this: its value is undefined",
+            note="let every lane that is read come: put the shuffle before the if or the return",
+        ),
+        "nobody": Case(
+            "{who} reads lane {value}, which its warp does not have: its value is undefined",
+            note="read within the lanes there are: a smaller offset or width, or whole warps",
+        ),
+    },
 )  # fmt: skip
 BAD_MASK = HazardKind(
     "bad-mask", "", "error", "A warp instruction waits for lanes that never come",

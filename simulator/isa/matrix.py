@@ -4,6 +4,8 @@ Of a matrix of eight times eight 16-bit elements, lane ``t`` holds two neighbour
 the columns ``2 * (t % 4)`` and one more, in the low and the high half of a register.
 """
 
+import functools
+
 import numpy as np
 
 from kernels.ptx.module import Instruction
@@ -19,7 +21,7 @@ ROW_WORDS = 4
 @row("movmatrix", section=SECTION, waits="lanes", forms="sync aligned m8n8 trans .b16 : b32 = b32!")
 def transpose(ins: Instruction) -> Op:
     """The transposed matrix."""
-    return Op(_transposed, ("u32",), ("u32",), warp=True)
+    return Op(functools.partial(_transposed, ins), ("u32",), ("u32",), warp=True)
 
 
 @row(
@@ -38,11 +40,11 @@ def load_matrices(ins: Instruction) -> Op:
         row, column = warp.lane >> 2, warp.lane & 3
         found = []
         for matrix in range(count):
-            parts = [warp.gather(word, matrix * 8 + row) for word in words]
+            parts = [warp.read(ins, word, matrix * 8 + row) for word in words]
             left = np.where(column == 0, parts[0], parts[1])
             right = np.where(column == 2, parts[2], parts[3])
             fragment = np.where(column < 2, left, right)
-            found.append(_transposed(warp, fragment) if ins.has("trans") else fragment)
+            found.append(_transposed(ins, warp, fragment) if ins.has("trans") else fragment)
         return tuple(found) if count > 1 else found[0]
 
     return Op(apply, ("u32",) * ROW_WORDS, ("u32",) * count, warp=True)
@@ -61,14 +63,14 @@ def store_matrices(ins: Instruction) -> Op:
 
     def apply(warp: WarpView, *fragments: Lanes) -> Results:
         if ins.has("trans"):
-            fragments = tuple(_transposed(warp, fragment) for fragment in fragments)
+            fragments = tuple(_transposed(ins, warp, fragment) for fragment in fragments)
         first, matrix = warp.lane % 8 * 4, warp.lane // 8
         words = []
         for word in range(ROW_WORDS):
-            found = warp.gather(fragments[0], first + word)
+            found = warp.read(ins, fragments[0], first + word)
             for other in range(1, count):
                 found = np.where(
-                    matrix == other, warp.gather(fragments[other], first + word), found
+                    matrix == other, warp.read(ins, fragments[other], first + word), found
                 )
             words.append(found)
         return tuple(words)
@@ -81,11 +83,11 @@ def matrices(ins: Instruction) -> int:
     return next(int(m[1:]) for m in ins.modifiers if m in ("x1", "x2", "x4"))
 
 
-def _transposed(warp: WarpView, fragment: Lanes) -> Lanes:
+def _transposed(ins: Instruction, warp: WarpView, fragment: Lanes) -> Lanes:
     row, column = warp.lane >> 2, (warp.lane & 3) * 2
     half = ((row & 1) * 16).astype(np.uint32)
 
     def element(row_of: Lanes) -> Lanes:
-        return (warp.gather(fragment, row_of * 4 + (row >> 1)) >> half) & np.uint32(0xFFFF)
+        return (warp.read(ins, fragment, row_of * 4 + (row >> 1)) >> half) & np.uint32(0xFFFF)
 
     return element(column) | (element(column + 1) << np.uint32(16))

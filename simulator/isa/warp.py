@@ -11,11 +11,10 @@ import numpy as np
 from kernels.ptx.module import Instruction, Pair
 from kernels.ptx.types import DTYPES
 
-from ..geometry import Lanes, WarpView
+from ..geometry import WHOLE_WARP, Lanes, WarpView
 from .table import Op, Results, row, scalar_type
 
 PARALLEL = "Parallel Synchronization and Communication Instructions"
-_EVERYBODY = cast(Lanes, np.uint32(0xFFFFFFFF))
 _NOBODY = cast(Lanes, np.uint32(0))
 MOVEMENT = "Data Movement and Conversion Instructions"
 
@@ -32,7 +31,7 @@ def shuffle(ins: Instruction) -> Op:
     mode = next(m for m in ins.modifiers if m in ("up", "down", "bfly", "idx"))
     pair = isinstance(ins.operands[0], Pair)
 
-    def apply(warp: WarpView, a: Lanes, b: Lanes, c: Lanes, _: Lanes | None = None) -> Results:
+    def apply(warp: WarpView, a: Lanes, b: Lanes, c: Lanes, members: Lanes = WHOLE_WARP) -> Results:
         lane = warp.lane
         b = b & 31
         segment, clamp = (c >> 8) & 31, c & 31
@@ -49,10 +48,10 @@ def shuffle(ins: Instruction) -> Op:
         else:
             source = (lane & segment) | (b & ~segment)
             inside = source <= last
-        value = warp.gather(a, np.where(inside, source, lane))
+        value = warp.read(ins, a, source, inside, members)
         return (value, inside) if pair else value
 
-    inputs = ("b32", "s32", "s32", "b32")[: len(ins.operands) - 1]
+    inputs = ("b32", "s32", "s32", "u32")[: len(ins.operands) - 1]
     return Op(apply, inputs, ("b32", "pred") if pair else ("b32",), warp=True)
 
 
@@ -69,7 +68,7 @@ def vote(ins: Instruction) -> Op:
     """``all``, ``any``, ``uni`` of a predicate over the named lanes, or its ``ballot``."""
     mode = next(m for m in ins.modifiers if m in ("all", "any", "uni", "ballot"))
 
-    def apply(warp: WarpView, p: Lanes, members: Lanes = _EVERYBODY) -> Lanes:
+    def apply(warp: WarpView, p: Lanes, members: Lanes = WHOLE_WARP) -> Lanes:
         named = warp.active() & members
         true = warp.ballot(p) & named
         if mode == "ballot":

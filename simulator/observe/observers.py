@@ -29,7 +29,7 @@ from .counters import TrafficCounter
 from .output import Output
 from .totals import InstructionCounter
 from .trace import Trace
-from .uninitialised import ConstantCheck, GlobalCheck, LocalCheck
+from .uninitialised import ConstantCheck, GlobalCheck, LocalCheck, ShuffleCheck
 
 
 class MemoryCheck(Observer):
@@ -93,7 +93,9 @@ class Observers:
             all_of_them.append(race_check)
             if "races" in checks and any(site.asynchronous for site in program.sites):
                 all_of_them.append(CopyCheck(book, launch.granule, race_check))
+        self.shuffles = ShuffleCheck(findings)
         if "uninitialised" in checks:
+            all_of_them.append(self.shuffles)
             if layout.local_bytes:
                 all_of_them.append(LocalCheck(findings, launch.granule, layout.local_bytes))
             if layout.unset_constants:

@@ -1,11 +1,16 @@
-"""Reads of constant, global and local memory that nothing wrote (``races`` has shared memory)."""
+"""Reads of constant, global and local memory that nothing wrote (``races`` has shared memory).
+
+And of registers of lanes that take no part in a shuffle.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
+from kernels.ptx.module import Instruction, Line
+
 from ..events import Observer
-from ..geometry import Geometry, Mask
+from ..geometry import AbsentRead, Geometry, Mask
 from ..hazards.findings import Findings
 from ..hazards.sources import Who
 from ..memory.event import Event
@@ -118,3 +123,39 @@ class LocalCheck(Observer):
             thread, column = np.nonzero(missing.reshape(g.threads, g.columns))
             address = np.full(len(thread), granule * self.granule)
             self.findings.uninitialised("local", site, address, thread, column)
+
+
+class ShuffleCheck(Observer):
+    """Reads of registers of lanes that take no part, by source line.
+
+    Attributes:
+        reads: Of each line an instruction; who reads from whom (``AbsentRead.reads``), with the
+            lowest block that does; and how often.
+    """
+
+    def __init__(self, findings: Findings) -> None:
+        self.findings = findings
+        self.reads: dict[Line, tuple[Instruction, dict[int, int], int]] = {}
+
+    def absent_read(self, read: AbsentRead) -> None:
+        """See ``Observer``."""
+        g = self.findings.geometry
+        column, thread = np.nonzero(g.full(read.lanes).T)
+        numbers = g.full(read.reads(g))[thread, column]
+        reads, first = np.unique(numbers, return_index=True)
+        blocks = g.blocks[column[first]].tolist()
+        ins = read.instruction
+        self._add(ins, dict(zip(reads.tolist(), blocks, strict=True)), len(numbers))
+
+    def _add(self, ins: Instruction, blocks: dict[int, int], count: int) -> None:
+        known = self.reads.get(ins.user_line)
+        if known is not None:
+            ins = min(known[0], ins, key=lambda ins: ins.line)
+            blocks = {**blocks, **known[1]}
+            count += known[2]
+        self.reads[ins.user_line] = ins, blocks, count
+
+    def merge(self, other: ShuffleCheck) -> None:
+        """See ``Observer``."""
+        for read in other.reads.values():
+            self._add(*read)

@@ -230,10 +230,8 @@ def check(cases: tuple[Case, ...], form: str, groups: str, block: int, grid: int
     masks = [mask(lane[j] for j in members[warp[i], on[i]]) for i in range(count)]
     inputs = [np.array(x, np.uint32) for x in (b, c, masks, on, values)]
     for machine in MACHINES:
-        out = np.zeros((len(cases), 2, count), np.uint32)
+        out, undefined = np.zeros((len(cases), 2, count), np.uint32), 0
         result = machine.launch(build(cases, form, count), grid, block, [*inputs, out])
-        if machine is simulator:
-            assert result.hazards == []
         for number, case in enumerate(cases):
             wide = 1 << 32 if "%rd4" in case.code else 0
             for (_, group), threads in members.items():
@@ -242,10 +240,13 @@ def check(cases: tuple[Case, ...], form: str, groups: str, block: int, grid: int
                     wanted: tuple[int | None, bool | None] = (77, True)
                     if group:
                         wanted = case.model(seen, lane[i], b[i], c[i])
+                        undefined += wanted[0] is None and "{o}" in case.code
                     for want, got in zip(wanted, out[number, :, i].tolist(), strict=True):
                         assert want is None or want == got, (
                             case.name, machine.__name__, i, lane[i], seen, b[i], c[i],
                         )  # fmt: skip
+        if machine is simulator:
+            assert sum(h.count for h in result.hazards) == undefined
 
 
 APART = tuple(CASES)
