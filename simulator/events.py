@@ -117,6 +117,12 @@ class Observer:
     def copies(self, lanes: Mask | None, left: int | None, queue: str) -> None:
         """Lanes end a group of copies or ``wgmma``, or wait until ``left`` groups are left."""
 
+    def copies_arrive(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
+        """Lanes' asynchronous copies so far are to arrive at an mbarrier, each at its address."""
+
+    def phase(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
+        """Lanes have seen that a phase of an mbarrier is over."""
+
     def apart(self, apart: Apart) -> None:
         """Threads of a block do not come to a barrier together."""
 
@@ -165,6 +171,7 @@ class Told:
         self.warp_sync, self.fence = those("warp_sync"), those("fence")
         self.printed, self.copies = those("printed"), those("copies")
         self.absent_read = those("absent_read")
+        self.copies_arrive, self.phase = those("copies_arrive"), those("phase")
         self.apart, self.event, self.stuck = those("apart"), those("event"), those("stuck")
 
 

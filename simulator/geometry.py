@@ -155,6 +155,16 @@ class Geometry:
         any_lane = np.logical_or.reduceat(rows, starts, axis=0)
         return threads, int(np.count_nonzero(any_lane)) * times
 
+    def numbers(self, lanes: Mask | None) -> Flat:
+        """Numbers in the launch of the threads of a mask."""
+        on = np.broadcast_to(as_mask(lanes), self.shape)
+        thread, column = np.nonzero(on.reshape(self.threads, self.columns))
+        return self.blocks[column] * self.threads + thread
+
+    def whole_blocks(self, lanes: Mask | None) -> Flat:
+        """Numbers of the blocks of which all threads are in a mask."""
+        return self.blocks if lanes is None else self.blocks[self.full(lanes).all(axis=0)]
+
     def place(self, thread: int, block: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
         """Coordinates, x first, of a thread of a block by their linear numbers."""
         (bx, by, _), (gx, gy, _) = self.block, self.grid

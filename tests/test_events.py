@@ -25,6 +25,10 @@ extern "C" __global__ void k(float* out, const float* in, int n)
     if (i == 7) out[i] = __shfl_sync(1 << 7, f, 8);
     if (i == 5) asm volatile("bar.arrive 1, 64;");
     asm volatile("cp.async.commit_group;");
+    __shared__ long long b;
+    unsigned at = __cvta_generic_to_shared(&b);
+    asm volatile("{ .reg .pred p; cp.async.mbarrier.arrive.noinc.shared.b64 [%0];"
+                 " mbarrier.test_wait.parity.shared.b64 p, [%0], 1; }" :: "r"(at));
     if (i == 99) printf("");
     if (i == 100) __trap();
 }

@@ -123,7 +123,6 @@ LATER = [
     ("mapa.shared::cluster.u32 %r3, %r1, 1;", "clusters"),
     ("ld.shared::cluster.u32 %r3, [%r1];", "shared memory of another block: clusters"),
     ("cp.async.bulk.commit_group;", "copies in bulk"),
-    ("mbarrier.init.shared.b64 [%r1], 1;", "mbarrier"),
     (
         "mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 "
         "{%r1, %r2}, {%r1, %r2}, {%r1, %r2}, {%r1, %r2}, %r3, 0;",

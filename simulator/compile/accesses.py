@@ -1,5 +1,7 @@
 """PTX to steps, of instructions that access memory or parameters."""
 
+import functools
+
 import numpy as np
 
 from kernels.ptx.module import Address, Imm, Instruction, Operand, Reg
@@ -17,6 +19,7 @@ from .steps import (
     Group,
     Move,
     Parameter,
+    Phase,
     Source,
     Step,
     Target,
@@ -41,12 +44,61 @@ class Accesses(Operands):
         targets = tuple(self.target(item, site.type) for item in role.results)
         return Access(ins, self.guard(ins.guard), targets, sources, site=site, base=base)
 
+    def phase(self, ins: Instruction, role: Roles) -> list[Step]:
+        """An operation of an ``mbarrier``."""
+        row, guard, sites = role.row, self.guard(ins.guard), self.owner.result.sites
+        site = make_site(ins, len(sites), row.memory, self.function, self.block.number)
+        sites.append(site)
+        base = self.base(role.address, site)
+        access = functools.partial(Access, ins, guard, site=site, base=base)
+        zero, one = (self.constant(Imm("int", number), "b64") for number in (0, 1))
+        if row.memory == "atomic":
+            given = one
+            if role.sources:  # widened as an address is: it has 32 bits
+                operand = role.sources[0]
+                known = (
+                    Source(self.register(operand.name), "b64") if isinstance(operand, Reg) else None
+                )
+                given = known or self.source(operand, "b64")
+            expects = ins.has("expect_tx")
+            count = zero if row.phase in ("expect", "complete") else one if expects else given
+            if row.asynchronous:
+                count = one if ins.has("noinc") else zero
+            values = (
+                count, given if expects else zero, given if row.phase == "complete" else zero,
+                count if row.phase == "drop" else zero,
+            )  # fmt: skip
+            steps: list[Step] = []
+            if row.asynchronous:
+                steps.append(Phase(ins, guard, (), (base,), offset=site.offset, arrives=True))
+            targets = tuple(self.target(item, "b64") for item in role.results)
+            return [*steps, access(targets, values)]
+        if not row.build:
+            return [access((), (zero,))]
+        op = row.build(ins)
+        held = Temporary(next(self.numbers), "s64")
+        object_, into = Source(held, "b64"), (Target(held, "b64"),)
+        if row.memory == "store":
+            count = self.source(role.sources[0], op.inputs[0])
+            return [Compute(ins, guard, into, (count,), op=op), access((), (object_,))]
+        over = Temporary(next(self.numbers), "pred")
+        seen = Source(over, "pred")
+        given = self.source(role.sources[0], op.inputs[1])
+        return [
+            access(into),
+            Compute(ins, guard, (Target(over, "pred"),), (object_, given), op=op),
+            Phase(ins, guard, (), (base, seen), offset=site.offset),
+            Move(ins, guard, (self.target(role.results[0], "pred"),), (seen,)),
+        ]
+
     def asynchronous(self, ins: Instruction, role: Roles) -> list[Step]:
         """A copy that goes on beside the thread, or what waits for those.
 
         A copy is a load and a store; when the store may happen is the race checks' business.
         """
         guard = self.guard(ins.guard)
+        if role.row.asynchronous == "arrive":
+            return self.phase(ins, role)
         if role.row.asynchronous != "copy":
             number = role.sources[0] if role.sources else None
             left = number.value if isinstance(number, Imm) else None

@@ -13,6 +13,7 @@ import numpy as np
 from ..isa import DTYPES
 from ..isa.compare import choose
 from ..isa.roles import roles
+from .casts import cast, extended, same_type
 from .steps import (
     Access,
     Barrier,
@@ -24,6 +25,7 @@ from .steps import (
     Keep,
     Move,
     Parameter,
+    Phase,
     Register,
     Source,
     Step,
@@ -97,6 +99,10 @@ class Emitter:
             case Group(guard=guard, left=left):
                 queue = roles(step.instruction).row.queue
                 self.emit(f"copies({self.mask(guard)}, {left}, {queue!r})")
+            case Phase(guard=guard, offset=offset, arrives=True, sources=(at,)):
+                self.emit(f"copies_arrive({self.mask(guard)}, {self.source(at)}, {offset})")
+            case Phase(offset=offset, sources=(at, seen)):
+                self.emit(f"phase({self.mask(seen)}, {self.source(at)}, {offset})")
             case Tally(guard=guard, number=number):
                 self.emit(f"tally({number}, {self.mask(guard)})")
             case Watch(guard=guard, number=number, base=base):
@@ -151,7 +157,7 @@ class Emitter:
             name = parameter_name(value.offset, value.carrier)
         else:
             name = f"S[{self.name('s', value.name)}]"
-        return name if value.carrier == source.type else _cast(name, value.carrier, source.type)
+        return name if value.carrier == source.type else cast(name, value.carrier, source.type)
 
     def mask(self, guard: Source | None) -> str:
         """An expression for the lanes that do something."""
@@ -165,7 +171,7 @@ class Emitter:
             self.emit(f"{result} = {expression}")
             self.expect(result, type)
             expression = result
-        expression = _extended(expression, type, register.carrier)
+        expression = extended(expression, type, register.carrier)
         if target.under:
             under = self.source(target.under)
             expression = f"choose({under}, {expression}, {self.read(register)})"
@@ -186,7 +192,7 @@ class Emitter:
         for target in targets:
             if target is None:
                 names.append("_")
-            elif not self.checked and not target.under and _same(target.type, target.register):
+            elif not self.checked and not target.under and same_type(target.type, target.register):
                 names.append(self.written(target.register))
             else:
                 names.append(self.fresh())
@@ -253,37 +259,6 @@ class Emitter:
             self.body.returns = f"({', '.join([guard, *sources])},)"
         else:
             self.body.returns = sources[0] if step.how == "switch" else guard
-
-
-def _same(type: str, register: Register | Temporary) -> bool:
-    return bool(DTYPES[type] == DTYPES[register.carrier])
-
-
-def _cast(name: str, carrier: str, type: str) -> str:
-    """A value of its carrier's type as one of another type."""
-    have, want = DTYPES[carrier], DTYPES[type]
-    if have == want:
-        return name
-    if have.itemsize == want.itemsize:
-        return f"{name}.view(t_{type})"
-    if have.itemsize < want.itemsize:  # an address
-        return f"{name}.astype(t_{type})"
-    integer = name if have.kind in "iu" else f"{name}.view(t_s{have.itemsize * 8})"
-    return f"low({integer}, t_{type})"
-
-
-def _extended(expression: str, type: str, carrier: str) -> str:
-    """A result of a type as its register's carrier holds it."""
-    have, want = DTYPES[type], DTYPES[carrier]
-    if have == want:
-        return expression
-    if have.itemsize == want.itemsize:
-        return f"{expression}.view(t_{carrier})"
-    # Loads and conversions extend: signed types by sign, all others by zeros.
-    if not type.startswith("s"):
-        expression = f"{expression}.view(t_u{have.itemsize * 8})"
-    expression = f"{expression}.astype(t_s{want.itemsize * 8})"
-    return f"{expression}.view(t_{carrier})" if want.kind == "f" else expression
 
 
 def parameter_name(offset: int, type: str) -> str:

@@ -75,6 +75,8 @@ class Lowering(Matrices):
         row = role.row
         if row.rows:
             return self.matrices(ins, role)
+        if row.phase:
+            return self.phase(ins, role)
         if row.asynchronous:
             return self.asynchronous(ins, role)
         if row.warpgroup:

@@ -159,6 +159,17 @@ class Group(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Phase(Step):
+    """Lanes have seen the end of a phase; its sources: which of them, and the barrier's address.
+
+    Or, ``arrives``: their asynchronous copies so far arrive there when they are done.
+    """
+
+    offset: int
+    arrives: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Keep(Step):
     """Remembers a guard for the other steps of its instruction (``guards``)."""
 

@@ -33,6 +33,9 @@ _TOGETHER = 1 << 22
 _RESIDENT, _RESIDENT_BLOCKS = 1 << 19, 1 << 13
 """Of a larger one so many: threads and blocks that no GPU holds at a time."""
 
+_PAIRS = 1 << 22
+"""Pairs of threads of one block, in all blocks of a batch, whose order is kept for mbarriers."""
+
 Progress = Callable[[int, int], None]
 """Takes blocks done, and blocks in all."""
 
@@ -55,6 +58,8 @@ def batches(launch: Prepared, together: bool = False) -> Iterator[range]:
             size = min(total, max(1, _RESIDENT // threads), _RESIDENT_BLOCKS)
     elif shared:
         size = min(size, max(1, _SHARED_BYTES // shared))
+    if any(site.order for site in launch.program.sites) and not together:
+        size = min(size, max(1, _PAIRS // threads**2))
     if local and not together:
         size = min(size, max(1, _LOCAL_BYTES // (local * threads)))
     for first in range(0, total, size):
@@ -95,7 +100,8 @@ def run_batches(
         memories.looked = undefined.looked
     names |= {"S": specials, "trace": all_of(told.traced)}
     names |= {"tally": all_of(told.arithmetic), "fence": all_of(told.fence)}
-    names["copies"] = all_of(told.copies)
+    names |= {"copies": all_of(told.copies), "copies_arrive": all_of(told.copies_arrive)}
+    names["phase"] = all_of(told.phase)
     machine = Machine(program, names, launch.order(), told, memories, launch.step_limit)
     with np.errstate(all="ignore"):
         for numbers in batches:

@@ -41,13 +41,16 @@ def length(ins: Instruction, size: int, ignoring: bool) -> Op:
 plain("cp", section=MOVEMENT, memory="copy", asynchronous="copy", forms=_copies())
 plain("cp", section=MOVEMENT, asynchronous="commit", forms="async! commit_group! :")
 plain(
+    "cp", section=MOVEMENT, memory="atomic", asynchronous="arrive",
+    forms="async! mbarrier! arrive! noinc? shared|shared::cta? .b64 : = @",
+)  # fmt: skip
+plain(
     "cp", section=MOVEMENT, asynchronous="wait",
     forms="""
         async! wait_group! : = imm
         async! wait_all! :
     """,
     later="""
-        async! mbarrier::arrive! noinc? shared|shared::cta? .b64 : mbarrier
         async! bulk! commit_group! : copies in bulk
         async! bulk! wait_group! read? : copies in bulk
         async! bulk! prefetch! L2! global L2::cache_hint? : copies in bulk

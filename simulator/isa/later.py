@@ -6,7 +6,6 @@ ABOUT = {
     "textures and surfaces": "tex tld4 txq suld sust sured suq istypep",
     "tensor cores": "tcgen05",
     "asynchronous copies": "tensormap multimem createpolicy",
-    "mbarrier": "mbarrier",
     "clusters": "mapa getctarank clusterlaunchcontrol",
     "stack allocation": "alloca stacksave stackrestore",
     "video instructions": "vadd vsub vabsdiff vmin vmax vshl vshr vmad vset vadd2 vsub2 vavrg2 "

@@ -84,7 +84,8 @@ class Flow(enum.Enum):
 
 
 Memory = Literal["", "load", "store", "atomic", "copy"]
-Asynchronous = Literal["", "copy", "commit", "wait"]
+Asynchronous = Literal["", "copy", "commit", "wait", "arrive"]
+Phase = Literal["", "init", "end", "arrive", "drop", "expect", "complete", "wait"]
 Waits = Literal["nobody", "block", "lanes"]
 
 
@@ -108,8 +109,9 @@ class Row:
         fence: Whether it puts the thread's accesses in order, at the scope it names.
         aligned: Whether all threads of a warp have to come to it together, as ``.aligned`` says.
         asynchronous: Its part in copies that go on beside the thread: it starts a ``copy``,
-            puts those before it into a group (``commit``), or holds the thread until groups are
-            there (``wait``).
+            puts those before it into a group (``commit``), holds the thread until groups are
+            there (``wait``), or arrives at an ``mbarrier`` when those before it are (``arrive``).
+        phase: What it does to the phase of an ``mbarrier``.
         copies: Whether its result is its source.
         generic: Whether it makes a generic address of one in the space it names.
         queue: What it starts, ends a group of or waits for, if it is asynchronous.
@@ -130,6 +132,7 @@ class Row:
     rows: bool = False
     fence: bool = False
     asynchronous: Asynchronous = ""
+    phase: Phase = ""
     aligned: bool = False
     copies: bool = False
     generic: bool = False
@@ -162,6 +165,7 @@ class Effects(TypedDict, total=False):
     rows: bool
     fence: bool
     asynchronous: Asynchronous
+    phase: Phase
     aligned: bool
     copies: bool
     generic: bool

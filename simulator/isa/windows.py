@@ -38,8 +38,7 @@ def convert_address(ins: Instruction) -> Op:
 
 @row(
     "isspacep", section=SECTION,
-    forms=f"{_SPACES} : pred = where",
-    later="shared::cluster : " + _ANOTHER,
+    forms=f"{_SPACES}|shared::cluster : pred = where",
 )  # fmt: skip
 def is_in_space(ins: Instruction) -> Op:
     """Whether a generic address lies in a state space."""

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..geometry import Flat
-from ..isa import DTYPES
+from ..isa import DTYPES, mbarrier
 from ..isa import arithmetic as ieee
+from .site import PHASE
 
 _FEW_ROUNDS = 64
 
@@ -39,6 +40,7 @@ def _operation(name: str, ptx_type: str, is_global: bool) -> _Operation:
         "inc": lambda old, v: np.where(old >= v, old.dtype.type(0), old + unsigned_one),
         "dec": lambda old, v: np.where((old == 0) | (old > v), v, old - unsigned_one),
         "cas": lambda old, compare, v: np.where(old == compare, v, old),
+        PHASE: mbarrier.arrived,
     }
     return simple[name]
 

@@ -1,5 +1,6 @@
 """A memory access as it stands in the program."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from kernels.ptx.module import Address, Function, Imm, Instruction
@@ -10,6 +11,8 @@ from ..isa.roles import roles
 from ..isa.table import named_space, scope
 
 _STRONG = frozenset({"relaxed", "acquire", "release", "acq_rel", "mmio", "volatile"})
+PHASE = "phase"
+"""The operation of an arrival at an ``mbarrier``."""
 ATOMICS = ("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas")
 
 
@@ -32,6 +35,7 @@ class Site:
         operand: The address in brackets.
         asynchronous: Whether it happens some time between the instruction and a wait for it, of
             those in the same ``queue``.
+        order: Its place in the memory model where that is not what its modifiers say.
         traffic: Whether it passes the load and store unit, as what a warpgroup reads does not.
         lanes: How many of a warp's lanes access: the first eight for each matrix of a load of them.
     """
@@ -50,6 +54,7 @@ class Site:
     offset: int = 0
     variable: str = ""
     lanes: int = WARP
+    order: frozenset[str] = frozenset()
     operand: Address | None = None
     asynchronous: bool = False
     queue: str = "copy"
@@ -61,24 +66,28 @@ class Site:
         return self.access != "atomic" and "volatile" in self.instruction.modifiers
 
     @property
+    def _words(self) -> Collection[str]:
+        return self.order or self.instruction.modifiers
+
+    @property
     def strong(self) -> bool:
         """Whether it is a strong operation (PTX ISA, "Memory Consistency Model")."""
-        return self.access == "atomic" or not _STRONG.isdisjoint(self.instruction.modifiers)
+        return self.access == "atomic" or not _STRONG.isdisjoint(self._words)
 
     @property
     def narrow(self) -> bool:
         """Whether its scope is the block: ``.cta``, or ``.cluster`` while there are none."""
-        return scope(self.instruction) in ("cta", "cluster")
+        return bool(self.order) or scope(self.instruction) in ("cta", "cluster")
 
     @property
     def acquires(self) -> bool:
         """Whether it takes over by itself, with no fence after it, what it finds released."""
-        return not {"acquire", "acq_rel"}.isdisjoint(self.instruction.modifiers)
+        return not {"acquire", "acq_rel"}.isdisjoint(self._words)
 
     @property
     def releases(self) -> bool:
         """Whether it hands on by itself, with no fence before it."""
-        return not {"release", "acq_rel"}.isdisjoint(self.instruction.modifiers)
+        return not {"release", "acq_rel"}.isdisjoint(self._words)
 
     @property
     def line(self) -> tuple[str, int] | int:
@@ -123,6 +132,14 @@ def make_site(ins: Instruction, number: int, access: str, function: Function, bl
         return Site(
             number, ins, function.name, access, space, "b32", matrix.ROW_WORDS, block,
             lanes=8 * matrix.matrices(ins),
+        )  # fmt: skip
+    if role.row.phase or role.row.asynchronous == "arrive":
+        order = {"load": "acquire", "atomic": "release"}.get(access, "")
+        named = "relaxed" if "relaxed" in words else order
+        return Site(
+            number, ins, function.name, access, space, "b64", 1,
+            block, PHASE if access == "atomic" else "", bool(role.form.results),
+            order=frozenset({named} - {""}), traffic=False,
         )  # fmt: skip
     if role.row.asynchronous == "copy":
         assert isinstance(role.sources[0], Imm)

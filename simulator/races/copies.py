@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..events import Observer
-from ..geometry import Geometry, Mask, Rows, as_mask
+from ..geometry import Addresses, Geometry, Mask, Rows, as_mask
 from ..memory.event import Event
 from .accesses import Accesses, Race, flatten
 from .book import RaceBook
@@ -30,6 +30,7 @@ class _Copy:
 
     Attributes:
         lanes: Which lanes' copies are, ``(threads, columns)``; ``group``: of each lane.
+        barrier: The mbarrier at which each lane's copy arrives when it is done.
         low, high: The bytes they are to write, in each block's shared memory.
     """
 
@@ -38,6 +39,7 @@ class _Copy:
     group: Rows
     low: int
     high: int
+    barrier: Rows | None = None
 
 
 class CopyCheck(Observer):
@@ -94,6 +96,33 @@ class CopyCheck(Observer):
                 copy.lanes &= ~done
                 mask = self.geometry.from_rows(done)
                 self.race.access(copy.event._replace(mask=mask, repeated=False))
+        self.open = [copy for copy in self.open if copy.lanes.any()]
+
+    def copies_arrive(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
+        """See ``Observer``; what is to be seen at the barrier is as if written now."""
+        on = self.geometry.full(as_mask(lanes))
+        at = self.geometry.full(base) + offset
+        for copy in self.open:
+            if copy.event.site.queue != "copy":
+                continue
+            which = copy.lanes & on
+            if copy.barrier is None:
+                copy.barrier = np.full(which.shape, -1, np.int64)
+            which &= copy.barrier < 0
+            copy.barrier[which] = at[which]
+            mask = self.geometry.from_rows(which)
+            self.race.access(copy.event._replace(mask=mask, repeated=False))
+
+    def phase(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
+        """See ``Observer``; whoever sees the end of a phase sees it for the whole block."""
+        on = self.geometry.full(as_mask(lanes))
+        at = self.geometry.full(base) + offset
+        for copy in self.open:
+            if copy.barrier is None:
+                continue
+            for column in np.flatnonzero(on.any(axis=0)):
+                seen = np.unique(at[on[:, column], column])
+                copy.lanes[np.isin(copy.barrier[:, column], seen), column] = False
         self.open = [copy for copy in self.open if copy.lanes.any()]
 
     def _places(self, event: Event) -> tuple[Accesses, Rows]:

@@ -15,14 +15,16 @@ import numpy as np
 
 from ..analysis.steering import Steering
 from ..events import Observer
-from ..geometry import Flat, Geometry, Lanes, Mask, as_mask
+from ..geometry import Addresses, Geometry, Lanes, Mask
 from ..memory.event import Event
+from ..memory.site import PHASE
 from ..memory.spaces import Allocation
 from .accesses import SHARED, Accesses, Closer, LookCloser, flatten
 from .book import RaceBook
 from .exact import ExactLook, find_between
 from .happens_before import HappensBefore
 from .intervals import Intervals
+from .phases import arrivals, at_barriers
 from .quick import Owners, QuickLook
 from .releases import Releases
 from .shadow import Shadow
@@ -136,7 +138,13 @@ class RaceCheck(Observer):
         if not site.counted:
             return
         self.now += 1
-        if site.strong and self.races and space in ("shared", "global"):
+        if site.operation == PHASE:
+            if self.shared_shadow is None:
+                raise LookCloser(SHARED)
+            self.synchronised = True
+            for place, threads, end in arrivals(event, self.geometry):
+                self.happens_before.arrive_at(place, threads, self.now, end)
+        elif site.strong and not site.order and self.races and space in ("shared", "global"):
             self._synchronise(event)
         if space == "shared":
             if self.shared_shadow is None:
@@ -152,7 +160,9 @@ class RaceCheck(Observer):
         self.synchronised = True
         whole = self.happens_before.barrier(lanes, number, self.now)
         if self.releases is not None and self.releases.active:
-            self.releases.barrier(self._threads(lanes), self.now, self._whole_blocks(lanes))
+            self.releases.barrier(
+                self.geometry.numbers(lanes), self.now, self.geometry.whole_blocks(lanes)
+            )
         if self.shared_shadow is not None:
             if whole:
                 self.unwritten.tell()
@@ -178,23 +188,19 @@ class RaceCheck(Observer):
         if self.shared_shadow is None:
             self.intervals.add(None, members, lanes)
 
+    def phase(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
+        """Lanes have seen that a phase of an mbarrier is over."""
+        self.now += 1
+        self.synchronised = True
+        for place, threads in at_barriers(self.geometry, lanes, base, offset):
+            self.happens_before.wait_at(place, threads)
+
     def fence(self, lanes: Mask | None, wide: bool) -> None:
         """``membar``, ``fence``; ``wide``: at device scope or more."""
         self.now += 1
         if self.releases is not None and self.releases.acquiring:
-            threads = self._threads(lanes)
+            threads = self.geometry.numbers(lanes)
             self.releases.fence(threads, self.now, wide, self.happens_before.known_by(threads))
-
-    def _threads(self, lanes: Mask | None) -> Flat:
-        """Global numbers of the threads of a mask."""
-        g = self.geometry
-        on = np.broadcast_to(as_mask(lanes), g.shape)
-        thread, column = np.nonzero(on.reshape(g.threads, g.columns))
-        return g.blocks[column] * g.threads + thread
-
-    def _whole_blocks(self, lanes: Mask | None) -> Flat:
-        g = self.geometry
-        return g.blocks if lanes is None else g.blocks[g.full(lanes).all(axis=0)]
 
     # -- shared memory, with the table ------------------------------------------------
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..geometry import EVERY_LANE, WARP, Flat, Geometry, Lanes, Mask, Rows
+from .phases import Key, Phases
 from .shadow import Ordered
 
 
@@ -22,6 +23,7 @@ class Seen:
     Attributes:
         warp: The thread's; ``met``: when the warp last met as a whole, ``block``: when the block.
         warps: Up to when it had seen each warp; ``lanes``: each lane of its own.
+        threads: Up to when each thread, through mbarriers.
     """
 
     warp: int
@@ -29,6 +31,7 @@ class Seen:
     block: int
     warps: Flat | None
     lanes: Flat | None
+    threads: Flat | None
 
     def __getitem__(self, thread: int) -> int:
         warp, time = thread // WARP, self.block
@@ -38,6 +41,8 @@ class Seen:
             time = max(time, self.met)
             if self.lanes is not None:
                 time = max(time, int(self.lanes[thread % WARP]))
+        if self.threads is not None:
+            time = max(time, int(self.threads[thread]))
         return time
 
 
@@ -53,6 +58,7 @@ class HappensBefore:
         self._lanes: NDArray[np.int64] | None = None  # (threads, 32, blocks): [mine, other lane]
         self._arrived: dict[int, Rows] = {}
         self._heard: dict[int, NDArray[np.int64]] = {}
+        self.phases: Phases | None = None
 
     def barrier(self, lanes: Mask | None, number: int, now: int) -> bool:
         """A block barrier let lanes go; whether every thread of every block was there."""
@@ -83,6 +89,8 @@ class HappensBefore:
     def _partial(self, full: Mask, number: int, now: int) -> None:
         """Some warps of a block met (named or counted barriers, or divergence)."""
         g = self.geometry
+        if self.phases:
+            self.phases.meet(full, g.threads)
         pairs = self._all_pairs()
         bits = np.broadcast_to(g.warp_bits(full.reshape(g.shape)) != 0, (g.warps, g.columns))
         # A warp that only arrived gives what it had done by then, not what it did since.
@@ -120,6 +128,8 @@ class HappensBefore:
             fits, np.arange(0, g.threads, WARP), axis=0
         )
         self._warp_time[whole] = now
+        if self.phases:
+            self.phases.meet(g.full(on), WARP)
         partial = ~whole & (bits != 0)
         if not partial.any():
             return
@@ -151,7 +161,7 @@ class HappensBefore:
     @property
     def partly(self) -> bool:
         """Whether only some threads of a block have met, so that who has seen what differs."""
-        return self._pairs is not None or self._lanes is not None
+        return any(kept is not None for kept in (self._pairs, self._lanes, self.phases))
 
     def known(self, mine: int, column: int) -> Seen:
         """Up to when a thread has seen each thread of its block."""
@@ -160,6 +170,7 @@ class HappensBefore:
             warp, int(self._warp_time[warp, column]), int(self.block_time[column]),
             None if pairs is None else pairs[warp, :, column].copy(),
             None if lanes is None else lanes[mine, :, column].copy(),
+            None if self.phases is None else self.phases.seen[mine, :, column].copy(),
         )  # fmt: skip
 
     def known_by(self, threads: Flat) -> list[Seen] | None:
@@ -174,7 +185,11 @@ class HappensBefore:
 
     def ordered(self, time: Flat, other: Flat, mine: Flat, column: Flat) -> Mask:
         """Whether accesses at ``time`` by threads ``other`` come before ``mine`` (same block)."""
-        seen = self.block_time[column]
+        return time <= self.horizon(other, mine, column)
+
+    def horizon(self, other: Flat, mine: Flat, column: Flat) -> Flat:
+        """Up to when threads ``mine`` have seen what threads ``other`` of their block did."""
+        seen: Flat = self.block_time[column]
         mine_warp, other_warp = mine // WARP, other // WARP
         if self._pairs is not None:
             seen = np.maximum(seen, self._pairs[mine_warp, other_warp, column])
@@ -183,7 +198,25 @@ class HappensBefore:
         if self._lanes is not None:
             met = self._lanes[mine, other % WARP, column]
             seen = np.where(same, np.maximum(seen, met), seen)
-        return time <= seen
+        if self.phases is not None:
+            seen = np.maximum(seen, self.phases.seen[mine, other, column])
+        return seen
+
+    def arrive_at(self, place: Key, threads: Flat, now: int, end: int | None) -> None:
+        """Threads of a block arrive at an mbarrier; see ``Phases.arrive``."""
+        everyone = np.arange(self.geometry.threads)
+        mine, other = np.repeat(threads, len(everyone)), np.tile(everyone, len(threads))
+        known = self.horizon(other, mine, np.full(len(mine), place[0]))
+        self._all_phases().arrive(place, threads, known.reshape(len(threads), -1), now, end)
+
+    def wait_at(self, place: Key, threads: Flat) -> None:
+        """Threads of a block see that a phase of an mbarrier is over."""
+        self._all_phases().wait(place, threads)
+
+    def _all_phases(self) -> Phases:
+        if self.phases is None:
+            self.phases = Phases(self.geometry.threads, self.geometry.columns)
+        return self.phases
 
     def before(self, thread: Flat, column: Flat) -> Ordered:
         """``ordered`` for lanes that access now; others by global number, of the same blocks."""

@@ -10,6 +10,7 @@ import pytest
 import test_atomics
 import test_control
 import test_copies
+import test_mbarrier
 import test_memory
 
 from simulator.isa import TABLE, Row, moves, parse
@@ -39,7 +40,7 @@ def reached() -> list[Row]:
 
 
 REACHED = reached()
-PLACES = (test_atomics, test_control, test_copies, test_memory)
+PLACES = (test_atomics, test_control, test_copies, test_mbarrier, test_memory)
 """Modules whose opcodes have tests of their own."""
 
 
@@ -57,4 +58,4 @@ def test_named_opcodes_are_run(module: ModuleType) -> None:
     source = inspect.getsource(module)
     for opcode in module.OPCODES:
         assert opcode in TABLE
-        assert re.search(rf'["; ]{opcode}(?:[.;]|\{{dot| \d)', source), opcode
+        assert re.search(rf'["; ]{opcode}(?:[.;]|\{{dot| [A-Z\d])', source), opcode

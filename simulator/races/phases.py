@@ -1,0 +1,95 @@
+"""Order by ``mbarrier``: who waits for a phase has seen what those did that arrived in it.
+
+Arrivals are releases and waits acquires of the barrier's scope (PTX ISA, "mbarrier"). Since one
+elected thread often arrives or waits for others, this is kept for each pair of threads.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..geometry import Addresses, Flat, Geometry, Mask, Rows, as_mask
+from ..isa import mbarrier
+from ..memory.event import Event
+
+Key = tuple[int, int]
+"""A barrier: its block's column, and its address."""
+
+
+def at_barriers(
+    g: Geometry, lanes: Mask | None, base: Addresses, offset: int
+) -> Iterator[tuple[Key, Flat]]:
+    """The barriers at which lanes are, and the threads at each."""
+    on, address = g.full(as_mask(lanes)), g.full(base)
+    for column in np.flatnonzero(on.any(axis=0)).tolist():
+        threads = np.flatnonzero(on[:, column])
+        there = address[threads, column] + offset
+        for at in np.unique(there).tolist():
+            yield (column, at), threads[there == at]
+
+
+def arrivals(event: Event, g: Geometry) -> Iterator[tuple[Key, Flat, int | None]]:
+    """The barriers at which lanes arrive, the threads, and with which of them a phase ends."""
+    assert event.old is not None
+    assert event.values is not None
+    after = mbarrier.arrived(event.old, *event.values)
+    ends = g.full((event.old ^ after) >> mbarrier.PARITY & 1)
+    for place, threads in at_barriers(g, event.mask, event.address, event.site.offset):
+        last = np.flatnonzero(ends[threads, place[0]])
+        yield place, threads, int(last[0]) if last.size else None
+
+
+class Phases:
+    """What threads have seen of each other through the barriers of one batch.
+
+    Attributes:
+        seen: ``(threads, threads, columns)``, int64: up to when the first has seen the second.
+    """
+
+    def __init__(self, threads: int, columns: int) -> None:
+        self.seen: NDArray[np.int64] = np.zeros((threads, threads, columns), np.int64)
+        self._open: dict[Key, Flat] = {}
+        self._ended: dict[Key, Flat] = {}
+
+    def arrive(self, key: Key, threads: Flat, known: Rows, now: int, end: int | None) -> None:
+        """Threads arrive, in their order.
+
+        Args:
+            key: The barrier.
+            threads: Of the block, 1-D.
+            known: Up to when each has seen each thread of the block, ``(arriving, threads)``.
+            now: The time.
+            end: The one among them with whom the phase ends, by its place.
+        """
+        cut = len(threads) if end is None else end + 1
+        self._hear(key, threads[:cut], known[:cut], now)
+        if end is not None:
+            self._ended[key] = self._open.pop(key)
+            self._hear(key, threads[cut:], known[cut:], now)
+
+    def _hear(self, key: Key, threads: Flat, known: Rows, now: int) -> None:
+        if len(threads):
+            heard = self._open.setdefault(key, np.zeros(self.seen.shape[0], np.int64))
+            np.maximum(heard, known.max(axis=0), out=heard)
+            heard[threads] = now
+
+    def wait(self, key: Key, threads: Flat) -> None:
+        """Threads see that a phase is over."""
+        ended = self._ended.get(key)
+        if ended is not None:
+            column = key[0]
+            self.seen[threads, :, column] = np.maximum(self.seen[threads, :, column], ended)
+
+    def meet(self, lanes: Rows, size: int) -> None:
+        """Threads meet: all have seen what one has.
+
+        Args:
+            lanes: Which, ``(threads, columns)``.
+            size: Those of so many neighbours meet: a warp's, or the whole block's.
+        """
+        for first in range(0, len(lanes), size):
+            there = lanes[first : first + size]
+            seen = self.seen[first : first + size]
+            most = np.where(there[:, None, :], seen, 0).max(axis=0)
+            np.copyto(seen, np.maximum(seen, most), where=there[:, None, :])
