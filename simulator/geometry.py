@@ -260,6 +260,17 @@ class WarpView:
         read = AbsentRead(ins, missing, value, found, source, members)
         return self.instead(g, read)
 
+    def together(self, ins: Instruction, results: tuple[Lanes, ...]) -> tuple[Lanes, ...]:
+        """Results that each lane has of all lanes of its warp: all have to be there."""
+        g = self.geometry
+        if g.whole_warps(self.mask):
+            return results
+        absent = g.spread(~g.active_bits(self.mask))
+        first = np.bitwise_count((absent & (~absent + np.uint32(1))) - np.uint32(1))
+        lanes, source = self.mask & (absent != 0), first.astype(np.int32)
+        reads = (AbsentRead(ins, lanes, found, found, source, WHOLE_WARP) for found in results)
+        return tuple(self.instead(g, read) for read in reads) if lanes.any() else results
+
     def reduce(self, operation: np.ufunc, value: Lanes) -> Lanes:
         """A reduction over all 32 lanes, given to each thread."""
         g = self.geometry

@@ -62,6 +62,14 @@ SHUFFLES: dict[str, tuple[int, str, tuple[int, int] | None]] = {
             ': "=r"(x), "=r"(ok) : "r"(v)); out[t] = ok ? x : v;', None),
     "matrix": (16, 'unsigned x;\n\nasm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;"'
                    ': "=r"(x) : "r"(v)); out[t] = x;', (2, 16)),
+    "tensor cores": (
+        16, "double f = v, d, e;\n\nasm volatile("
+            "\"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%2}, {%2, %2};\""
+            ': "=d"(d), "=d"(e) : "d"(f)); out[t] = d + e;', (0, 16)),
+    "tensor cores of a whole warp": (
+        64, "double f = v, d, e; if (t < 32) asm volatile("
+            "\"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%2}, {%2, %2};\""
+            ': "=d"(d), "=d"(e) : "d"(f)); if (t < 32) out[t] = d + e;', None),
     "votes": (48, "out[t] = __popc(__ballot_sync(~0u, v > 3)) + __all_sync(~0u, v >= 0)"
                   "+ __popc(__match_any_sync(~0u, v % 3)) + __reduce_add_sync(~0u, v);", None),
     "a mask that is wrong says it all": (

@@ -59,7 +59,9 @@ def _others(chosen: Mapping[Line, Collection[int]], value: int | None) -> Instea
     def instead(g: Geometry, read: AbsentRead) -> Lanes:
         numbers = chosen.get(read.instruction.user_line, ())
         lanes = read.lanes & np.isin(read.reads(g), list(numbers))
-        other = read.value if value is None else np.uint32(value).view(read.value.dtype)
+        dtype, both = read.value.dtype, 0x1_0000_0001 * (value or 0)
+        mine = np.array(both, np.uint64).reshape(1).view(dtype)[0]
+        other = read.value if value is None else mine
         return np.where(lanes, other, read.found)
 
     return instead

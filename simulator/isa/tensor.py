@@ -77,9 +77,9 @@ def multiply(ins: Instruction) -> Op:
             b = fragments.quarter_rows(warp.geometry, parts[1], layouts[1] == "col")
             c = fragments.quarter_outputs(warp.geometry, parts[2])
             found = operation(*widest(a, b, bits_of(c))).view(result)
-            return tuple(fragments.quarter_registers(warp.geometry, found))
-        a, b, c = _matrices(warp.geometry, parts, types, size.m)
-        return tuple(fragments.to_registers(warp.geometry, operation(a, b, c).view(result)))
+            return warp.together(ins, tuple(fragments.quarter_registers(warp.geometry, found)))
+        found = operation(*_matrices(warp.geometry, parts, types, size.m)).view(result)
+        return warp.together(ins, tuple(fragments.to_registers(warp.geometry, found)))
 
     inputs, outputs = (
         tuple(held(counts[name][1]) for name in names for _ in range(counts[name][0]))

@@ -224,7 +224,9 @@ def multiply(ins: Instruction) -> Op:
         c = np.concatenate([fragments.outputs_of(g, part, bits[3], tall) for part in parts])
         found = product(ins, arch)(*widest(a, b, bits_of(c))).view(result)
         split = [found[i * tall : (i + 1) * tall] for i in range(blocks)]
-        return tuple(r for part in split for r in fragments.to_registers(g, part))
+        return warp.together(
+            ins, tuple(r for part in split for r in fragments.to_registers(g, part))
+        )
 
     inputs, outputs = (
         tuple(held(counts[name][1]) for name in names for _ in range(counts[name][0]))
