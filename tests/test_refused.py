@@ -124,9 +124,9 @@ LATER = [
     ("ld.shared::cluster.u32 %r3, [%r1];", "shared memory of another block: clusters"),
     ("cp.async.bulk.commit_group;", "copies in bulk"),
     (
-        "mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 "
-        "{%r1, %r2}, {%r1, %r2}, {%r1, %r2}, {%r1, %r2}, %r3, 0;",
-        "sparse matrices",
+        "mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 "
+        "{%r1, %r2, %r1, %r2}, {%r1, %r2}, {%r1, %r2}, {%r1, %r2, %r1, %r2}, %r3, 0;",
+        "sparse matrices of 4-bit integers",
     ),
     ("alloca.u64 %rd3, 16;", "stack allocation"),
     ("ld.global.u32 %r3, [%rd1+4611686018427387904];", "an offset of 4611686018427387904"),

@@ -57,8 +57,9 @@ def registers(modifiers: tuple[str, ...]) -> dict[str, tuple[int, str]]:
     if "load" in modifiers or "store" in modifiers:
         return {"m": _registers(modifiers, Shape(m, n, k))}
     m //= 4 if "mma_async" in modifiers else 1  # a warp's part
+    sparse = 2 if any(modifier.startswith("sp") for modifier in modifiers) else 1
     four = 4 if (m, n, k) == (8, 8, 4) and "f64" not in modifiers else 1  # products in a warp
-    sizes = {"d": m * n, "a": m * k, "b": k * n, "c": m * n}
+    sizes = {"d": m * n, "a": m * k // sparse, "b": k * n, "c": m * n}
     found = {
         name: _count(size * four, kind)
         for (name, size), kind in zip(sizes.items(), kinds(modifiers), strict=True)

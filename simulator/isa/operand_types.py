@@ -11,9 +11,9 @@ What the right-hand half of a form (``grammar``) may hold:
   ``#d+``: which are read too;
 - ``@``: an address, ``where``: a generic one; ``label``; ``members``: a mask of lanes;
   ``policy``: of a cache; ``predicate``: in a register; ``imm``: a constant, ``d8``: from 0 to 255
-  (or a register), ``d16``, ``event``, ``128``, ``4|8|16``, ``bit``, ``sign``, ``count``: in their
-  ranges, ``scale``: so, or a predicate; ``bar``: a barrier's number, ``threads``: its count;
-  ``registers``: of a thread.
+  (or a register), ``d16``, ``event``, ``128``, ``4|8|16``, ``bit``, ``quarter``, ``sign`` ...: in
+  their ranges, ``scale``: so, or a predicate; ``bar``: a barrier's number, ``threads``: its
+  count; ``registers``: of a thread.
 """
 
 import functools
@@ -55,7 +55,8 @@ _MANY = ("v2", "v4", "v8", "x1", "x2", "x4")
 
 _RANGES = {
     "d8": (0, 255), "event": (0, 15), "d16": (0, 65535), "128": (128, 128), "16": (16, 16),
-    "bit": (0, 1), "scale": (0, 1), "sign": (-1, 1), "count": (0, 2**31 - 1),
+    "bit": (0, 1), "quarter": (0, 3), "zero": (0, 0), "scale": (0, 1), "sign": (-1, 1),
+    "count": (0, 2**31 - 1),
 }  # fmt: skip
 """What some constants may be."""
 

@@ -18,9 +18,12 @@ Product = Callable[[Lanes, Lanes, Lanes], Lanes]
 """``c + a @ b`` of elements' bits, (K, M, warps) and (K, N, warps) and (M, N, warps)."""
 
 
-_SUMS, _FACTORS = "f16|f32|s32", "f16|bf16|tf32|e4m3|e5m2|s8|u8|s4|u4"
-_NARROW = "e3m2|e2m3|e2m1"
-_SCALED = "kind::f8f6f4|kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4"
+_NARROW = "e4m3|e5m2|e3m2|e2m3|e2m1"
+_SCALED = (
+    "sync aligned m16n8k32|m16n8k64 row col kind::f8f6f4|kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4 "
+    "block_scale? scale_vec::1X|scale_vec::2X|scale_vec::4X? "
+    f".f16|f32 .{_NARROW} .{_NARROW} .f16|f32"
+)
 _SHAPES = """
     m8n8k4 .row|col .row|col .f16|f32 .f16 .f16 .f16
     m8n8k4 .row|col .row|col .f32 .f16 .f16 .f32
@@ -48,14 +51,10 @@ _SHAPES = """
     "mma", section=SECTION, waits="lanes", by_arch=True,
     forms="\n".join(f"sync aligned {line} : #d = #a #b #c" for line in lines(_SHAPES)),
     later=f"""
-        sp|sp::ordered_metadata! sync aligned m16n8k8|m16n8k16|m16n8k32|m16n8k64|m16n8k128 \
-        satfinite? .row .col .{_SUMS} .{_FACTORS} .{_FACTORS} .{_SUMS} : sparse matrices
-        sync aligned m16n8k32|m16n8k64 row col {_SCALED} block_scale? \
-        scale_vec::1X|scale_vec::2X|scale_vec::4X? .f16|f32 .{_FACTORS}|{_NARROW} \
-        .{_FACTORS}|{_NARROW} .f16|f32 : narrow elements, or scaled ones
-        sync aligned m16n8k32|m16n8k64 row col {_SCALED} block_scale? \
-        scale_vec::1X|scale_vec::2X|scale_vec::4X? .f16|f32 .{_FACTORS}|{_NARROW} \
-        .{_FACTORS}|{_NARROW} .f16|f32 .ue8m0|ue4m3 : narrow elements, or scaled ones
+        sp|sp::ordered_metadata! sync aligned m16n8k64|m16n8k128 satfinite? .row .col .s32 .s4|u4 \
+        .s4|u4 .s32 : sparse matrices of 4-bit integers
+        {_SCALED} : narrow elements, or scaled ones
+        {_SCALED} .ue8m0|ue4m3 : narrow elements, or scaled ones
     """,
 )  # fmt: skip
 def multiply(ins: Instruction) -> Op:
@@ -111,7 +110,7 @@ def product(ins: Instruction, arch: int, warpgroup: bool = False) -> Product:
         return lambda a, b, c: tensor_numerics.small(a, b, c, types)
     rule = sums(arch, kind, warpgroup)
     unpacks = arch == 90 and not warpgroup and kind in ("e4m3", "e5m2")
-    sum_up = tensor_numerics.unpacked if unpacks else tensor_numerics.floats
+    sum_up = tensor_numerics.halves if unpacks else tensor_numerics.floats
     return lambda a, b, c: sum_up(a, b, c, types, rule)
 
 

@@ -106,8 +106,13 @@ def decode(words: Lanes, kind: str) -> Numbers:
     return Numbers(value, exponent, special)
 
 
-def floats(a: Lanes, b: Lanes, c: Lanes, types: Sequence[str], rule: Sums) -> Lanes:
-    """``c + a @ b`` of floating-point numbers, from bits to bits; types of D, A, B and C."""
+def floats(
+    a: Lanes, b: Lanes, c: Lanes, types: Sequence[str], rule: Sums, there: Lanes | None = None
+) -> Lanes:
+    """``c + a @ b`` of floating-point numbers, from bits to bits; types of D, A, B and C.
+
+    ``there``: which elements of A are, if it is sparse; the others are zero.
+    """
     out, kind, other, _ = types
     x, y = decode(a, kind), decode(b, other)
     steps = [slice(k, k + rule.step) for k in range(0, len(a), rule.step)]
@@ -117,20 +122,28 @@ def floats(a: Lanes, b: Lanes, c: Lanes, types: Sequence[str], rule: Sums) -> La
         for step in steps:
             left = x.part((step, rows, warps))
             right = y.part((step, columns, warps))
-            sums = summed(left, right, decode(sums, types[3]), rule, out)
+            some = None if there is None else there[step, rows, warps]
+            sums = summed(left, right, decode(sums, types[3]), rule, out, some)
         found[rows, columns, warps] = sums
     return found
 
 
-def unpacked(a: Lanes, b: Lanes, c: Lanes, types: Sequence[str], rule: Sums) -> Lanes:
+def halves(a: Lanes, b: Lanes, c: Lanes, types: Sequence[str], rule: Sums) -> Lanes:
     """8-bit floats where the tensor cores have none (Hopper's ``mma``): f16 instead, in two steps.
 
-    The first has the first two of each four, the second the others; C is added at the end.
+    The first has the first two of each four, the second the others.
     """
     first = np.arange(len(a)) % 4 < 2
+    return unpacked([(a[part], None, b[part]) for part in (first, ~first)], c, types, rule)
+
+
+def unpacked(
+    parts: Sequence[tuple[Lanes, Lanes | None, Lanes]], c: Lanes, types: Sequence[str], rule: Sums
+) -> Lanes:
+    """Steps from zero on, of A, which of it are there, and B; C is added at the end."""
     sums = np.zeros(c.shape, c.dtype)
-    for part in (first, ~first):
-        sums = floats(a[part], b[part], sums, types, rule)
+    for a, there, b in parts:
+        sums = floats(a, b, sums, types, rule, there)
     with np.errstate(invalid="ignore", over="ignore"):
         if types[0] == "f16":
             found: Lanes = sums.view(np.float16) + c.view(np.float16)
@@ -151,7 +164,9 @@ def pieces(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice, slice]]:
                 yield slice(i, i + rows), slice(j, j + columns), slice(w, w + many)
 
 
-def summed(a: Numbers, b: Numbers, c: Numbers, rule: Sums, out: str) -> Lanes:
+def summed(
+    a: Numbers, b: Numbers, c: Numbers, rule: Sums, out: str, there: Lanes | None = None
+) -> Lanes:
     """One step: the cut off sum as bits."""
     shape, work = c.value.shape, a.value.dtype
     top = c.exponent.copy()
@@ -174,20 +189,21 @@ def summed(a: Numbers, b: Numbers, c: Numbers, rule: Sums, out: str) -> Lanes:
         np.copyto(whole, product, casting="unsafe")
         np.add(total, whole, out=total)
     result = (total + np.trunc(c.value * exact)) / exact
-    special = _special(a, b, c)
+    special = _special(a, b, c, there)
     if out == "f16":
         return _to_f16(result, special)
     return _to_f32(result, special, rule.kept)
 
 
-def _special(a: Numbers, b: Numbers, c: Numbers) -> Lanes | None:
+def _special(a: Numbers, b: Numbers, c: Numbers, there: Lanes | None) -> Lanes | None:
     """float64 that is infinite or NaN where the result is; ``None`` if it is nowhere."""
     if a.special is None and b.special is None and c.special is None:
         return None
     x, y, found = (n.value if n.special is None else n.special for n in (a, b, c))
     with np.errstate(invalid="ignore"):
         for k in range(len(x)):
-            found = found + x[k].astype(np.float64)[:, None] * y[k]
+            product = x[k].astype(np.float64)[:, None] * y[k]
+            found = found + (product if there is None else np.where(there[k][:, None], product, 0))
     return found
 
 

@@ -27,7 +27,7 @@ QUIRKS: dict[str, str] = {
     r"^fma\.\S*r[zmp]\S*\.bf16": "ptxas takes any rounding; PTX has .rn alone",
     r"^rcp\.\S*ftz\S*\.f64": "ptxas ignores .ftz; PTX has it for .f32 alone",
     r"^fence\S*sync_restrict": "ptxas ignores a part of another fence",
-    r"^mma\S*\.([bfsu]|tf|bf|e)\d\S*\.(row|col)|^mma\S*\.popc\.":
+    r"^mma\S*\.([bfsu]|tf|bf|e)\d\S*\.(row|col)|^mma\S*\.popc\.|^mma\.(?!sp)\S*\.sp":
         "ptxas takes the parts of mma in another order; PTX has one",
     r"^testp\.(f32|f64) ": "ptxas asks for no property; PTX does",
 }  # fmt: skip

@@ -38,7 +38,7 @@ class Case:
     @property
     def shape(self) -> tuple[int, int, int]:
         """M, N, K."""
-        m, n, k = re.findall(r"\d+", self.name.split(".")[3])
+        m, n, k = re.search(r"\.m(\d+)n(\d+)k(\d+)", self.name).groups()
         return int(m), int(n), int(k)
 
     @property
