@@ -12,7 +12,7 @@ from kernels import Kernel
 THREADS = 96
 START = [
     ".reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<16>; .reg .b64 %rd<16>;",
-    ".reg .f32 %f<8>; .reg .f64 %fd<8>;",
+    ".reg .f32 %f<8>; .reg .f64 %fd<8>; .reg .b128 %q<4>;",
     "mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x;",
     "mad.lo.u32 %r3, %r1, %r2, %r0;",
 ]

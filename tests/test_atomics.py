@@ -1,7 +1,9 @@
 """Atomics of every operation and type against Python loops."""
 
 import random
+import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -127,6 +129,85 @@ def test_atomic(name: str, t: str, fn: Operation, places: str, space: str) -> No
     launch(simulator, kernel(lines, 5), 1, THREADS, arrays)
     assert arrays[4].tolist() == old
     assert arrays[0].tolist() == state
+
+
+def wide_atomics() -> list[Any]:
+    """Instruction, type of an element, elements of one operand, meaning on one element."""
+    cases: list[tuple[str, str, int, Callable[..., Any]]] = []
+    for t in ("f16", "bf16"):
+        f = FORMATS[t]
+        fns = {"add": f.add, "min": partial(f.extreme, True), "max": partial(f.extreme, False)}
+        for name, fn in fns.items():
+            if name == "add":
+                cases += [(f"{name}.noftz.{t}", t, 1, fn), (f"{name}.noftz.{t}x2", t, 2, fn)]
+            for many in (2, 4, 8):
+                cases.append((f"{name}.noftz.v{many}.{t}", t, many, fn))
+            cases += [(f"{name}.noftz.v{n}.{t}x2", t, 2 * n, fn) for n in (2, 4)]
+    cases += [(f"add.v{many}.f32", "f32", many, float_add("f32", True)) for many in (2, 4)]
+    cases += [("exch.b128", "b128", 1, lambda old, v: v)]
+    cases += [("cas.b128", "b128", 1, lambda old, c, v: v if old == c else old)]
+    return [
+        pytest.param(*case, where, space, id=f"{case[0]}-{where}-{space or 'generic'}")
+        for case in cases for where in ("apart", "few")
+        for space in (("global",) if ".v" in case[0] else ("global", "shared", ""))
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "t", "many", "fn", "places", "space"), wide_atomics())
+def test_wide(
+    name: str, t: str, many: int, fn: Callable[..., Any], places: str, space: str
+) -> None:
+    """Vectors, 16-bit floats and 128 bits; a lane's own 16 bytes are the same in any order."""
+    held = "b128" if t == "b128" else "f32" if t == "f32" else "b32" if "x2" in name else "b16"
+    count = int(found[1]) if (found := re.search(r"\.v(\d)", name)) else 1
+    v = f".v{count}" if count > 1 else ""
+    dot = f".{space}" if space else ""
+
+    def values(letter: str) -> str:
+        return "{" * (count > 1) + ", ".join(f"%{letter}{i}" for i in range(count)) + "}" * bool(v)
+
+    second = f", {values('c')}" if name == "cas.b128" else ""
+    lines = [
+        *START, f".reg .{held} %a<8>, %c<8>, %d<8>; .shared .align 16 .b8 room[{16 * THREADS}];",
+        "mul.wide.u32 %rd1, %r0, 16; mov.u64 %rd3, room; add.u64 %rd3, %rd3, %rd1;",
+        *element(0, 16), "ld.global.v2.b64 {%rd8, %rd9}, [%rd2];",
+        "st.shared.v2.b64 [%rd3], {%rd8, %rd9}; bar.sync 0;",
+        *element(1, 4), "ld.global.u32 %r4, [%rd2];",
+        *element(2, 16), f"ld.global{v}.{held} {values('a')}, [%rd2];",
+        *element(3, 16), f"ld.global{v}.{held} {values('c')}, [%rd2];",
+        "mul.wide.u32 %rd1, %r4, 16; mov.u64 %rd5, room; add.u64 %rd5, %rd5, %rd1;",
+        *(element(0, 16, "%r4", "%rd5") if space != "shared" else []),
+        f"atom{dot}.{name} {values('d')}, [%rd5], {values('a')}{second};",
+        *element(4, 16), f"st.global{v}.{held} [%rd2], {values('d')};",
+        *([f"bar.sync 0; red{dot}.{name} [%rd5], {values('a')};"] if t != "b128" else []),
+        "bar.sync 0;",
+        *(["ld.shared.v2.b64 {%rd8, %rd9}, [%rd3];", *element(0, 16),
+           "st.global.v2.b64 [%rd2], {%rd8, %rd9};"] if space == "shared" else []), "ret;",
+    ]  # fmt: skip
+    rng, size = random.Random(name), WIDTH[t] // 8
+    pool = EDGES[t] if t != "b128" else [x << 64 | y for x in (0, 1, 1 << 63) for y in (0, 1, 5)]
+    where = [PLACES[places](i) for i in range(THREADS)]
+    data, first, other = ([[rng.choice(pool) for _ in range(many)] for _ in range(THREADS)]
+                          for _ in range(3))  # fmt: skip
+    if name == "cas.b128":  # so that some succeed
+        first = [rng.choice((data[at], x)) for at, x in zip(where, first, strict=True)]
+    state, old = [list(x) for x in data], []
+    for rounds in range(1 if t == "b128" else 2):
+        for at, *given in zip(where, first, *([other] if second else []), strict=True):
+            if not rounds:
+                old.append(state[at])
+            state[at] = [fn(*each) for each in zip(state[at], *given, strict=True)]
+
+    def packed(rows: list[list[int]]) -> Any:
+        content = [b"".join(x.to_bytes(size, "little") for x in row) for row in rows]
+        return np.array([list(x.ljust(16, b"\0")) for x in content], np.uint8)
+
+    for machine in MACHINES if places == "apart" else [simulator]:
+        arrays = [packed(data), np.array(where, np.uint32), packed(first), packed(other),
+                  np.zeros((THREADS, 16), np.uint8)]  # fmt: skip
+        launch(machine, kernel(lines, 5), 1, THREADS, arrays)
+        assert (arrays[4] == packed(old)).all()
+        assert (arrays[0] == packed(state)).all()
 
 
 @pytest.mark.parametrize("machine", MACHINES)

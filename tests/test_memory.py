@@ -9,12 +9,14 @@ from memory_kernels import START, THREADS, element, home, launch, random_bytes
 import simulator
 from kernels import Kernel
 
-OPCODES = {"ld", "st", "ldu", "cvta", "isspacep"}
-TYPES = [f"{sign}{bits}" for sign in "bus" for bits in (8, 16, 32, 64)] + ["f32", "f64"]
+OPCODES = {
+    "ld", "st", "ldu", "cvta", "isspacep", "alloca", "stacksave", "stackrestore", "createpolicy",
+}  # fmt: skip
+TYPES = [f"{sign}{bits}" for sign in "bus" for bits in (8, 16, 32, 64)] + ["f32", "f64", "b128"]
 SPACES = ("global", "shared", "local", "generic")
 pytestmark = pytest.mark.usefixtures("checked_writes")
 
-ZERO = {"f32": "0f00000000", "f64": "0d0000000000000000"}
+ZERO = {"b128": "{%rd0, %rd0}", "f32": "0f00000000", "f64": "0d0000000000000000"}
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -24,7 +26,8 @@ ZERO = {"f32": "0f00000000", "f64": "0d0000000000000000"}
 def test_there_and_back(t: str, vector: int, space: str) -> None:
     """Global memory to registers, to a space, back to registers, to global memory."""
     size = WIDTH[t] // 8
-    kind = {"f32": "%f", "f64": "%fd"}.get(t, {8: "%h", 16: "%h", 32: "%r1", 64: "%rd1"}[WIDTH[t]])
+    kinds = {8: "%h", 16: "%h", 32: "%r1", 64: "%rd1", 128: "%q"}
+    kind = {"f32": "%f", "f64": "%fd"}.get(t, kinds[WIDTH[t]])
     names = [f"{kind}{i}" for i in range(vector)]
     operand = "{" + ", ".join(names) + "}" if vector > 1 else names[0]
     v = f".v{vector}" if vector > 1 else ""
@@ -128,6 +131,43 @@ def test_ldu_and_cache_operators() -> None:
         assert out.tolist() == [5 * i for i in range(32)]
 
 
+@pytest.mark.parametrize(("t", "align"), [("u64", 64), ("u32", 32)])
+def test_stack(t: str, align: int) -> None:
+    """What is allocated holds what is put there; restored, the stack gives the same place again.
+
+    A function's allocations are gone when it returns.
+    """
+    function = (
+        f".func (.param .b64 r) f(.param .b64 x) {{ .reg .{t} %a; .reg .b64 %x; "
+        f"ld.param.b64 %x, [x]; alloca.{t} %a, 400; st.local.b64 [%a+392], %x; "
+        "ld.local.b64 %x, [%a+392]; st.param.b64 [r], %x; ret; }"
+    )
+    call = (
+        "{ .param .b64 x; .param .b64 r; st.param.b64 [x], %rd8; call (r), f, (x); "
+        "ld.param.b64 %rd8, [r]; }"
+    )
+    lines = [
+        *START, *element(0, 8), "ld.global.u64 %rd8, [%rd2]; createpolicy.fractional"
+        ".L2::evict_last.b64 %rd9, 1.0; st.global.L2::cache_hint.u64 [%rd2], %rd8, %rd9;",
+        f".reg .{t} %old, %a, %b, %c; stacksave.{t} %old; alloca.{t} %a, 24;",
+        f"alloca.{t} %b, 8, {align}; st.local.u64 [%a+16], %rd8; st.local.u64 [%b], %rd2;",
+        f"ld.local.u64 %rd8, [%a+16]; and.b{t[1:]} %b, %b, {align - 1}; stackrestore.{t} %old;",
+        f"alloca.{t} %c, 24; setp.eq.{t} %p1, %a, %c; setp.eq.and.{t} %p1, %b, 0, %p1;",
+        call, call, call, "@!%p1 mov.u64 %rd8, 7;", *element(1, 8), "st.global.u64 [%rd2], %rd8;",
+        "ret;",
+    ]  # fmt: skip
+    for machine in MACHINES:
+        given, out = np.arange(64, dtype=np.uint64) << np.uint64(33), np.zeros(64, np.uint64)
+        launch(machine, kernel(lines, 2, function), 2, 32, [given, out])
+        assert out.tolist() == given.tolist()
+
+
+def test_a_stack_that_is_full() -> None:
+    lines = [*START, "alloca.u64 %rd4, 1016; alloca.u64 %rd5, 16;", "st.local.u8 [%rd5], 1; ret;"]
+    run = simulator.launch(kernel(lines, 0), 1, 1, [])
+    assert [hazard.kind for hazard in run.hazards] == ["out-of-bounds"]
+
+
 @pytest.mark.parametrize("uniform", [False, True])
 def test_guards(uniform: bool) -> None:
     """Lanes that are off touch neither memory nor the destination."""
@@ -156,7 +196,7 @@ def test_address_spaces() -> None:
         "mov.u64 %rd6, l; cvta.local.u64 %rd6, %rd6;",
     ]  # fmt: skip
     bit = 1
-    for space in ("global", "shared", "local"):
+    for space in ("global", "shared", "local", "shared::cluster"):
         for name in ("%rd4", "%rd5", "%rd6"):
             lines += [f"isspacep.{space} %p1, {name};", f"@%p1 or.b32 %r8, %r8, {bit};"]
             bit *= 2
@@ -170,7 +210,7 @@ def test_address_spaces() -> None:
     for machine in MACHINES:
         out = np.zeros(64, np.uint32)
         launch(machine, kernel(lines, 1), 2, 32, [out])
-        assert out.tolist() == [i << 16 | 0b100_010_001 for i in range(64)]
+        assert out.tolist() == [i << 16 | 0b010_100_010_001 for i in range(64)]
 
 
 def test_generic_access_to_several_spaces_at_once() -> None:

@@ -128,7 +128,6 @@ LATER = [
         "{%r1, %r2, %r1, %r2}, {%r1, %r2}, {%r1, %r2}, {%r1, %r2, %r1, %r2}, %r3, 0;",
         "sparse matrices of 4-bit integers",
     ),
-    ("alloca.u64 %rd3, 16;", "stack allocation"),
     ("ld.global.u32 %r3, [%rd1+4611686018427387904];", "an offset of 4611686018427387904"),
     (
         ".param .b32 q; call f, (q); ret; } .func f(.param .b32 in) { .reg .b64 %rd<4>; "

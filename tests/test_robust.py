@@ -62,7 +62,6 @@ WRONG = {
     "unclosed operands": ptx("mov.u32 %r2, " + "{" * 3000 + ";"),
     "too many registers": ptx(".reg .b32 %many<900000>; .reg .b32 %more<900000>;"),
     "negative count of registers": ptx(".reg .b32 %few<-3>;"),
-    "registers of 128 bits": ptx(".reg .b128 %wide;  mov.b128 %wide, {%rd1, %rd1};"),
     "calls 300 deep": ptx("call f0, ();", "".join(
         f".func f{i}() {{ call f{i + 1}, (); ret; }}\n" for i in range(300)
     ) + ".func f300() { ret; }\n"),

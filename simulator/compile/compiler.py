@@ -19,7 +19,7 @@ from kernels.ptx.module import Function, Module, Symbol
 
 from ..isa import DTYPES, Flow, parse
 from ..isa.architectures import number
-from ..isa.roles import CARRY, roles
+from ..isa.roles import CARRY, HALVES, STACK_POINTER, roles
 from ..memory.layout import lay_out
 from .blocks import Block, find_live, reachable, split
 from .counting import counted
@@ -37,6 +37,8 @@ _REGISTER_CARRIERS = {
 }  # fmt: skip
 
 
+_OWN = {CARRY: "pred", RETURN: "u32", STACK_POINTER: "u64"}
+"""Registers that no text declares."""
 Known = tuple[dict[str, Register], dict[tuple[str, str, bool], Source]]
 """Registers of a function by their names, and what is read of them by name and type."""
 
@@ -171,7 +173,9 @@ class Compiler:
 
     def declared(self, home: Function, name: str) -> str:
         """The type of a register, a parameter, or what stands for one."""
-        type = home.registers.get(name) or {CARRY: "pred", RETURN: "u32"}.get(name)
+        type = home.registers.get(name) or _OWN.get(name)
+        if name.endswith(HALVES):
+            return "b64"
         if not type:
             params = {p.name: p.type for p in (*home.params, *home.results)}
             variable = home.variables.get(name)

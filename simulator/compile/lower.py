@@ -5,7 +5,7 @@ import numpy as np
 from kernels.ptx.module import Imm, Instruction, Reg, Symbol
 
 from ..isa import Flow, Unsupported
-from ..isa.roles import Roles, roles
+from ..isa.roles import STACK, STACK_POINTER, Roles, roles
 from ..isa.table import same, scope
 from ..isa.validity import not_yet
 from .matrices import Matrices
@@ -54,6 +54,10 @@ class Lowering(Matrices):
                 role = roles(ins)
                 if i == 0 and role.row.gate:
                     gate = self.gate(role)
+                if role.flow is Flow.RETURN and STACK in self.function.variables:
+                    empty = Source(Constant(np.uint64(0)), "u64")
+                    pointer = self.target(Reg(STACK_POINTER), "u64")
+                    steps.append(Move(ins, self.guard(ins.guard), (pointer,), (empty,)))
                 if ins is block.end:
                     end = self.end(ins, role)
                 else:

@@ -86,8 +86,8 @@ class Shadowing:
         sources = tuple(map(self.source, step.sources))
         match step:
             case Access(site=site, base=base):
-                compared = step.sources[:-1]  # a compare-and-swap's
-                given = sources[-1:] if site.access == "atomic" else sources
+                compared = step.sources[: -site.count]  # a compare-and-swap's
+                given = sources[-site.count :] if site.access == "atomic" else sources
                 if site.access == "atomic":
                     yield from self.uses(ins, guard, base, *compared)
                 else:

@@ -74,11 +74,6 @@ _CLAMPED = "\n".join(  # .sat where the target does not hold all numbers of the 
         pack! sat .u16|s16 .s32 : i32 = t t
         pack! sat .u8|s8|u4|s4|u2|s2 .s32 .b32 : i32 = s32 s32 b32
     """,
-    later="""
-        rn satfinite relu? .e4m3x2|e5m2x2 .f32 : 8-bit floating point
-        rn satfinite relu? .e4m3x2|e5m2x2 .f16x2 : 8-bit floating point
-        rn relu? .f16x2 .e4m3x2|e5m2x2 : 8-bit floating point
-    """,
 )  # fmt: skip
 def convert(ins: Instruction) -> Op:
     """Between any two of the integer and floating types, and packing of two."""

@@ -9,8 +9,9 @@ A row lists its *forms*, each a line such as ``"rn|rz? ftz? .f32 : t = t t"``:
 - ``@100``: for targets from sm_100 on (``@-69``: up to sm_69; ``@a``: sm_90a and the like);
 - left of ``=`` the types of the results, right of it those of the sources (``operands``): ``t``
   the form's last type, ``t0`` its first, ``2t`` one of twice the size, or a type's name; ``@``
-  an address, ``members`` a member mask, ``label``, ``CC`` the condition code, which stands in no
-  text: results are written, all others are read (``roles``).
+  an address, ``members`` a member mask, ``label``; ``CC`` the condition code, ``SP`` the stack
+  pointer and ``stack`` the stack, which stand in no text: results are written, all others are
+  read (``roles``).
 """
 
 import functools
@@ -36,7 +37,7 @@ class Form:
         head: Slots directly after the opcode; ``slots``: in any order; ``types``: in order.
         targets: The lowest and the highest sm number; ``features``: of one target alone.
         results: Left of ``=``; ``sources``: right of it.
-        carry_out: Whether it writes the condition code; ``carry_in``: reads it.
+        written: What it writes that stands in no text; ``read``: what it reads so.
     """
 
     text: str
@@ -47,8 +48,8 @@ class Form:
     features: bool
     results: tuple[str, ...]
     sources: tuple[str, ...]
-    carry_out: bool = False
-    carry_in: bool = False
+    written: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,9 @@ class Misfit:
 
     why: str
     placed: int
+
+
+_UNSAID = ("CC", "SP", "stack")
 
 
 @functools.cache
@@ -90,8 +94,8 @@ def form(text: str) -> Form:
     results, sources = left.split(), right.split()
     return Form(
         text, tuple(head), tuple(slots), tuple(types), targets, features,
-        tuple(w for w in results if w != "CC"), tuple(w for w in sources if w != "CC"),
-        "CC" in results, "CC" in sources,
+        *(tuple(w for w in words if w not in _UNSAID) for words in (results, sources)),
+        *(tuple(w for w in words if w in _UNSAID) for words in (results, sources)),
     )  # fmt: skip
 
 

@@ -5,9 +5,8 @@ from .table import plain
 ABOUT = {
     "textures and surfaces": "tex tld4 txq suld sust sured suq istypep",
     "tensor cores": "tcgen05",
-    "asynchronous copies": "tensormap multimem createpolicy",
+    "asynchronous copies": "tensormap multimem",
     "clusters": "mapa getctarank clusterlaunchcontrol",
-    "stack allocation": "alloca stacksave stackrestore",
     "video instructions": "vadd vsub vabsdiff vmin vmax vshl vshr vmad vset vadd2 vsub2 vavrg2 "
     "vabsdiff2 vmin2 vmax2 vset2 vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4",
 }

@@ -4,6 +4,7 @@ What they do stands in ``memory``.
 """
 
 import itertools
+import re
 
 from .table import plain
 
@@ -24,6 +25,7 @@ _64 = "b64|u64|s64|f64"
 _ELEMENT = f".{_8_16}|{_32}|{_64}"
 _ANOTHER = "shared memory of another block: clusters"
 _WIDTHS = (f"{_ELEMENT}", f"v2 {_ELEMENT}", f"v4 .{_8_16}|{_32}", f"v8 .{_8_16}")
+_128 = ".b128 @70"
 _PRIORITY = "L2::evict_first|L2::evict_last|L2::evict_normal?"
 _WIDER = (f"{_PRIORITY} v4 .{_64} @100", f"{_PRIORITY} v8 .{_32} @100")
 
@@ -31,10 +33,11 @@ _WIDER = (f"{_PRIORITY} v4 .{_64} @100", f"{_PRIORITY} v8 .{_32} @100")
 def _access(ways: list[str], operands: str) -> str:
     """Lines for each way to reach memory, for each width, with and without a cache hint."""
     lines = [f"{way} {width} : {operands}" for way, width in itertools.product(ways, _WIDTHS)]
+    lines += [f"{re.sub(r'param(::[a-z]+)?[|]', '', way)} {_128} : {operands}" for way in ways]
     for way in (way for way in ways if "global" in way):
         lines += [f"{way} {width} : {operands}" for width in _WIDER]
         if "volatile" not in way:
-            lines += [f"{way} {_HINTED} {x} : {operands} policy" for x in (*_WIDTHS, *_WIDER)]
+            lines += [f"{way} {_HINTED} {x} : {operands} policy" for x in (*_WIDTHS, _128, *_WIDER)]
     return "\n".join(lines)
 
 
@@ -52,12 +55,10 @@ plain(
         ],
         "v:t~ = @",
     )
-    + f"\nmmio relaxed sys global? {_ELEMENT} : t~ = @",
+    + f"\nmmio relaxed sys global? {_ELEMENT}|b128 : t~ = @",
     later=f"""
         weak|volatile|relaxed|acquire? {_SCOPE}? shared::cluster \
-            ca|cg|cs|lu|cv? v2|v4|v8? {_ELEMENT} : {_ANOTHER}
-        weak|volatile|relaxed|acquire? {_SCOPE}? global|const|local|{_SHARED}? .b128 : \
-            128-bit values
+            ca|cg|cs|lu|cv? v2|v4|v8? {_ELEMENT}|b128 : {_ANOTHER}
     """,
 )  # fmt: skip
 plain(
@@ -66,6 +67,7 @@ plain(
         global? .{_8_16}|{_32}|{_64} : v:t~ = @
         global? v2 .{_8_16}|{_32}|{_64} : v:t~ = @
         global? v4 .{_8_16}|{_32} : v:t~ = @
+        global? {_128} : t~ = @
     """,
 )  # fmt: skip
 plain(
@@ -81,11 +83,11 @@ plain(
         ],
         "= @ v:t~",
     )
-    + f"\nmmio relaxed sys global? {_ELEMENT} : = @ t~",
+    + f"\nmmio relaxed sys global? {_ELEMENT}|b128 : = @ t~",
     later=f"""
         weak|volatile|relaxed|release? {_SCOPE}? shared::cluster \
-            wb|cg|cs|wt? v2|v4|v8? {_ELEMENT} : {_ANOTHER}
-        weak|volatile|relaxed|release? {_SCOPE}? global|local|{_SHARED}? .b128 : 128-bit values
+            wb|cg|cs|wt? v2|v4|v8? {_ELEMENT}|b128 : {_ANOTHER}
+        weak? param|param::func .b128 : parameters of 128 bits
         async! weak? shared::cluster? mbarrier::complete_tx::bytes v2|v4? \
             .b32|b64|u32|u64|s32|s64|f32|f64 : asynchronous stores
         bulk! weak? shared::cta? : asynchronous stores
@@ -99,24 +101,27 @@ _COMBINE = """
     {0} add .u32|s32|u64|f32|f64 : {1} t
     {0} inc|dec .u32 : {1} t
     {0} min|max .u32|s32|u64|s64 : {1} t
+    {0} add noftz .f16|f16x2 : {1} t
+    {0} add noftz .bf16|bf16x2 @90 : {1} t
 """
 _EXCHANGE = """
     {0} exch .b32|b64 : {1} t
+    {0} exch .b128 @90 : {1} t
 """
-_LATER = """
-    {0} {1} add noftz .f16|f16x2|bf16|bf16x2 : atomics on 16-bit floating point
-    {0} {1} add|min|max noftz? v2|v4|v8 .f16|f16x2|bf16|bf16x2|f32 : vector atomics
-    {0} shared::cluster and|or|xor|add|inc|dec|min|max|exch|cas \
-        .b16|b32|u32|s32|b64|u64|s64|f32|f64 : {2}
+_VECTORS = """
+    {0} add v2|v4 .f32 @90 : {1} v:t
+    {0} add|min|max noftz v2|v4|v8 .f16|bf16 @90 : {1} v:t
+    {0} add|min|max noftz v2|v4 .f16x2|bf16x2 @90 : {1} v:t
+"""
+_LATER = f"""
+    {{0}} shared::cluster and|or|xor|add|inc|dec|min|max|exch|cas noftz? \
+        .b16|b32|u32|s32|b64|u64|s64|f32|f64|f16|f16x2|bf16|bf16x2|b128 : {_ANOTHER}
 """
 
 
-_ANY_HINT = f"global|{_SHARED}? {_HINTED}?"
-
-
-def _hinted(lines: str, way: str, operands: str) -> str:
+def _hinted(lines: str, way: str, operands: str, spaces: str = f"global|{_SHARED}?") -> str:
     """The forms, and those with a cache hint, which have one more source."""
-    plainly = lines.format(f"{way} global|{_SHARED}?", operands)
+    plainly = lines.format(f"{way} {spaces}", operands)
     hinted = lines.format(f"{way} global? {_HINTED}", operands).strip().splitlines()
     return plainly + "\n".join(f"{line} policy" for line in hinted)
 
@@ -124,14 +129,15 @@ def _hinted(lines: str, way: str, operands: str) -> str:
 plain(
     "atom", section=PARALLEL, memory="atomic",
     forms=_hinted(_COMBINE + _EXCHANGE, _SEMANTICS, "t* = @")
-    + f"\n{_SEMANTICS} global|{_SHARED}? cas .b16|b32|b64 : t* = @ t t",
-    later=_LATER.format(_SEMANTICS, _ANY_HINT, _ANOTHER)
-    + f"{_SEMANTICS} exch|cas .b128 : 128-bit values",
+    + f"\n{_SEMANTICS} global|{_SHARED}? cas .b16|b32|b64 : t* = @ t t"
+    + f"\n{_SEMANTICS} global|{_SHARED}? cas .b128 @90 : t* = @ t t\n"
+    + _hinted(_VECTORS, _SEMANTICS, "v:t* = @", "global?"),
+    later=_LATER.format(_SEMANTICS),
 )  # fmt: skip
 plain(
     "red", section=PARALLEL, memory="atomic",
-    forms=_hinted(_COMBINE, _RED, "= @"),
-    later=_LATER.format(_RED, _ANY_HINT, _ANOTHER)
+    forms=_hinted(_COMBINE, _RED, "= @") + "\n" + _hinted(_VECTORS, _RED, "= @", "global?"),
+    later=_LATER.format(_RED)
     + f"async! relaxed? {_SCOPE}? shared::cluster? mbarrier::complete_tx::bytes "
     "and|or|xor|add|inc|dec|min|max .b32|u32|s32|u64 : asynchronous stores",
 )  # fmt: skip

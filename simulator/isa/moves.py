@@ -15,9 +15,6 @@ SECTION = "Data Movement and Conversion Instructions"
 
 @row(
     "mov", section=SECTION, copies=True,
-    later="""
-        .b128 : 128-bit values
-    """,
     forms="""
         .pred|u16|s16|u32|s32|u64|s64|f32|f64 : t = t%&
         .b16|b32|b64 : t = t%&
@@ -59,6 +56,23 @@ def unpack_parts(ins: Instruction) -> Op:
 def move_parts(ins: Instruction) -> Op:
     """Parts to parts."""
     raise Unsupported("a move between two vectors")
+
+
+@row("mov", section=SECTION, forms=".b128 : t = t\n.b128 : t = {t}\n.b128 : {t} = t")
+def move_halves(ins: Instruction) -> Op:
+    """A value of 128 bits, which is two of 64 or four of 32."""
+    into, source = (len(o.items) if isinstance(o, Vector) else 2 for o in ins.operands)
+    inputs, outputs = (f"b{128 // source}",) * source, (f"b{128 // into}",) * into
+
+    def apply(*parts: Lanes) -> tuple[Lanes, ...]:
+        if source == into:
+            return parts
+        if source > into:
+            pairs = zip(parts[::2], parts[1::2], strict=True)
+            return tuple(pack(low, high, DTYPES["b64"]) for low, high in pairs)
+        return tuple(upper(part, i, DTYPES["b32"]) for part in parts for i in range(2))
+
+    return Op(apply, inputs, outputs)
 
 
 def _parts(ins: Instruction, operand: int) -> tuple[str, int, str]:

@@ -133,8 +133,8 @@ class _Checker:
         found = self.declared(reg)
         if self.many and type in ("f32", "f64") and found in (f"s{type[1:]}", f"u{type[1:]}"):
             return  # as ptxas has it in vectors
-        if found == "b128":
-            raise NotYet("128-bit values")
+        if found == "b128" != type:
+            raise NotYet("the low bits of a 128-bit register")
         if not holds(found, type, wider):
             raise Wrong(f"the register {reg.name!r} is .{found}, not .{type.replace('i32', 'b32')}")
 
@@ -206,6 +206,11 @@ class _Checker:
             if isinstance(operand, Symbol) or (spec == "predicate" and isinstance(operand, Imm)):
                 raise Wrong(f"{shown(operand)} cannot stand there")
             self.value("u64" if spec == "policy" else "pred", operand)
+        elif spec == "fraction":
+            self.value("f32", operand)
+            one = 0x3FF << 52 if getattr(operand, "kind", "") == "f64" else 0x3F8 << 20
+            if isinstance(operand, Imm) and not 0 < operand.value <= one:
+                raise Wrong("the fraction is not above 0 and at most 1")
         elif spec[0] in "v#":
             for one, item in self.items(spec, operand):
                 self.value(one, item)
@@ -240,6 +245,8 @@ class _Checker:
     def value(self, spec: str, operand: Operand | None) -> None:
         """A register or constant that is read."""
         type = self.type_of(spec)
+        if type == "b128" and isinstance(operand, Imm | Symbol | Special):
+            raise NotYet("a constant of 128 bits")
         whole = type[0] in "bus" and not type.startswith("bf") and "x" not in type
         if isinstance(operand, Reg):
             if operand.negated and type != "pred":

@@ -16,6 +16,13 @@ from .table import TABLE, Flow, Row, Unsupported, named_space
 
 CARRY = "%CC"
 """The condition-code register of extended-precision arithmetic."""
+STACK, STACK_POINTER = "%stack", "%SP"
+"""A function's variable that it allocates from, and the register that says how much it has."""
+_UNSAID: dict[str, Operand] = {
+    "CC": Reg(CARRY), "SP": Reg(STACK_POINTER), "stack": Symbol(STACK),
+}  # fmt: skip
+HALVES = (":low", ":high")
+"""What follows the name of a register of 128 bits in those of its halves."""
 Ways = list[tuple[int, Match]]
 """Forms that an instruction has, each with the number of its row among the opcode's."""
 
@@ -138,9 +145,10 @@ def decode(ins: Instruction, number: int, match: Match) -> Roles:
     results: list[Operand | None] = []
     sources: list[Operand | None] = []
     writes: list[str] = []
+    wide = match.types[-1:] == ("b128",)
     reads = [ins.guard.name] if ins.guard else []
     for word, operand in zip(form.results, ins.operands, strict=False):
-        _add(operand, results, writes)
+        _add(halves(operand) if wide and word[0] != "{" else operand, results, writes)
         if word.endswith("+"):
             _add(operand, sources, reads)
     for word, operand in zip(form.sources, given, strict=False):
@@ -148,7 +156,8 @@ def decode(ins: Instruction, number: int, match: Match) -> Roles:
             addresses.append(operand)
             _add(operand.base, [], reads)
         else:
-            _add(operand, [] if word == "policy" else sources, reads)
+            split = wide and word[0] in "tv"
+            _add(halves(operand) if split else operand, [] if word == "policy" else sources, reads)
     if flow is Flow.CALL:
         reads += [operand.name for operand in given if isinstance(operand, Symbol)]
         writes += ins.results
@@ -156,17 +165,21 @@ def decode(ins: Instruction, number: int, match: Match) -> Roles:
     elif addresses and isinstance(addresses[0].base, Symbol) and named_space(ins) == "param":
         parameter = addresses[0].base.name
         (writes if row.memory == "store" else reads).append(parameter)
-    if form.carry_in:
-        reads.append(CARRY)
-        sources.append(Reg(CARRY))
-    if form.carry_out:
-        writes.append(CARRY)
-        results.append(Reg(CARRY))
+    for word in form.read:
+        _add(_UNSAID[word], sources, reads)
+    for word in form.written:
+        _add(_UNSAID[word], results, writes)
     ins.decoded = made = Roles(
         row, form, flow, tuple(results), tuple(sources), tuple(reads), tuple(writes),
         tuple(addresses), parameter, given,
     )  # fmt: skip
     return made
+
+
+def halves(operand: Operand | None) -> Vector:
+    """A register of 128 bits is two of 64, the lower bits first."""
+    name = operand.name if isinstance(operand, Reg) else ""
+    return Vector(tuple(Reg(f"{name}{end}") if name else None for end in HALVES))
 
 
 def _add(operand: Operand | None, parts: list[Operand | None], names: list[str]) -> None:

@@ -20,15 +20,11 @@ WINDOWS = {
 }  # fmt: skip
 """Where each state space begins among generic addresses."""
 _SPACES = "global|shared|shared::cta|local|const|param|param::entry"
-_ANOTHER = "shared memory of another block: clusters"
+_CLUSTER = "shared::cluster"  # while there are no clusters, the block's own
 
 
-@row("cvta", section=SECTION, forms=f"to! {_SPACES} .u64 : t = t")
-@row(
-    "cvta", section=SECTION, generic=True,
-    forms=f"{_SPACES} .u64 : t = t&",
-    later="to? shared::cluster .u64 : " + _ANOTHER,
-)  # fmt: skip
+@row("cvta", section=SECTION, forms=f"to! {_SPACES}|{_CLUSTER} .u64 : t = t")
+@row("cvta", section=SECTION, generic=True, forms=f"{_SPACES}|{_CLUSTER} .u64 : t = t&")
 def convert_address(ins: Instruction) -> Op:
     """An address in a state space as a generic one, or (``.to``) back."""
     start = WINDOWS[named_space(ins)]
@@ -36,10 +32,7 @@ def convert_address(ins: Instruction) -> Op:
     return Op(functools.partial(np.add, move) if start else same, ("b64",), ("b64",))
 
 
-@row(
-    "isspacep", section=SECTION,
-    forms=f"{_SPACES}|shared::cluster : pred = where",
-)  # fmt: skip
+@row("isspacep", section=SECTION, forms=f"{_SPACES}|{_CLUSTER} : pred = where")
 def is_in_space(ins: Instruction) -> Op:
     """Whether a generic address lies in a state space."""
     return Op(functools.partial(in_window, named_space(ins)), ("b64",), ("pred",))

@@ -48,7 +48,7 @@ class Access:
         return repeated and self.whole
 
     def _tell(
-        self, repeated: bool, values: tuple[Lanes, ...] | None, old: Lanes | None = None
+        self, repeated: bool, values: tuple[Lanes, ...] | None, old: tuple[Lanes, ...] | None = None
     ) -> None:
         for space, address, lanes, home in self.events:
             event = Event(self.site, space, address, lanes, repeated, home, values, old)
@@ -92,12 +92,15 @@ class Access:
         self.memories.stored(self.index, values, mask)
         self.index.store(values, mask)
 
-    def atomic(self, base: Addresses, mask: Mask | None, *values: Lanes) -> Lanes:
-        """Read-modify-write; gives the old values."""
+    def atomic(
+        self, base: Addresses, mask: Mask | None, *values: Lanes
+    ) -> Lanes | tuple[Lanes, ...]:
+        """Read-modify-write; gives the old values, of a vector one array an element."""
         repeated = self._resolve(base, mask)
         site, index = self.site, self.index
         geometry = self.memories.geometry
-        old = np.zeros(geometry.shape, DTYPES[site.type])
+        vector = (site.count,) if site.count > 1 else ()
+        old = np.zeros((*geometry.shape, *vector), DTYPES[site.type])
         parts = index.parts if isinstance(index, MixedIndex) else [(mask, index)]
         for part, place in parts:
             lanes = part if part is None or mask is None or part is mask else part & mask
@@ -109,19 +112,24 @@ class Access:
             thread, column = order % geometry.threads, order // geometry.threads
             flat = thread * geometry.columns + column
 
-            def pick(value: Lanes, flat: Flat = flat) -> Flat:
-                return np.broadcast_to(value, geometry.shape).reshape(-1)[flat]
+            def pick(first: int, flat: Flat = flat) -> Flat:
+                parts = [
+                    np.broadcast_to(value, geometry.shape).reshape(-1)[flat]
+                    for value in values[first : first + site.count]
+                ]
+                return np.stack(parts, -1) if vector else parts[0]
 
             everywhere = np.ones(geometry.shape, bool)
             where = place.positions(geometry.shape, everywhere)[flat]
             is_global = place.space == "global"
             before = place.read(where) if self.memories.exact else None
+            operands = tuple(map(pick, range(0, len(values), site.count)))
             seen = atomics.apply(
-                site.operation, site.type, where, tuple(pick(v) for v in values),
-                place.read, place.write, is_global,
-            )  # fmt: skip
-            old.reshape(-1)[flat] = seen
+                site.operation, site.type, where, operands, place.read, place.write, is_global
+            )
+            old.reshape(-1, *vector)[flat] = seen
             if before is None or (seen != before).any() or (place.read(where) != before).any():
                 self.memories.writes += 1
-        self._tell(repeated, values, old)
-        return old
+        several = tuple(old[..., i] for i in range(site.count)) if vector else (old,)
+        self._tell(repeated, values, several)
+        return several if vector else old

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from kernels.ptx.module import Instruction
+
 from ..geometry import Flat
-from ..isa import DTYPES, mbarrier
+from ..isa import DTYPES, half, mbarrier
 from ..isa import arithmetic as ieee
 from .site import PHASE
 
@@ -23,6 +25,10 @@ _Operation = Callable[..., Any]
 
 def _operation(name: str, ptx_type: str, is_global: bool) -> _Operation:
     unsigned_one = DTYPES[ptx_type].type(1)
+    if ptx_type in half.HALF_TYPES and name != "exch":
+        build = half.arithmetic if name == "add" else half.min_max
+        meaning = build(Instruction(name, (ptx_type,), (), None, 0, None)).fn
+        return lambda old, v: np.asarray(meaning(old, v)).view(old.dtype)
     if name == "add" and ptx_type == "f64":  # a NaN goes on: the operand's before memory's (H200)
         return lambda old, v: ieee.propagate(old + v, v, old, quieted=not is_global)
     if name == "add" and ptx_type == "f32":
@@ -39,10 +45,16 @@ def _operation(name: str, ptx_type: str, is_global: bool) -> _Operation:
         "exch": lambda old, v: v,
         "inc": lambda old, v: np.where(old >= v, old.dtype.type(0), old + unsigned_one),
         "dec": lambda old, v: np.where((old == 0) | (old > v), v, old - unsigned_one),
-        "cas": lambda old, compare, v: np.where(old == compare, v, old),
+        "cas": lambda old, compare, v: np.where(_equal(old, compare), v, old),
         PHASE: mbarrier.arrived,
     }
     return simple[name]
+
+
+def _equal(old: Flat, compare: Flat) -> Flat:
+    """Where all that is compared is equal: of values of 128 bits, both halves."""
+    equal = old == compare
+    return np.asarray(equal if np.ndim(equal) < 2 else equal.all(-1, keepdims=True))
 
 
 def apply(
@@ -60,7 +72,7 @@ def apply(
         name: ``add`` ... ``cas``.
         ptx_type: PTX type of the element.
         where: 1-D location of each lane, equal for equal addresses.
-        operands: One or two 1-D arrays, a value a lane.
+        operands: One or two arrays, a value a lane, or a row of values.
         read: Takes unique locations, gives their values.
         write: Takes unique locations and new values.
         is_global: Whether it is global memory, whose units do floating sums their own way.
@@ -80,7 +92,7 @@ def apply(
     sorted_which = which[order]
     starts = np.searchsorted(sorted_which, np.arange(len(places) + 1))
     rank = np.arange(len(order)) - starts[sorted_which]
-    old = np.empty(len(where), current.dtype)
+    old = np.empty((len(where), *current.shape[1:]), current.dtype)
     rounds = int(rank.max()) + 1
     if rounds <= _FEW_ROUNDS:
         by_rank = np.argsort(rank, kind="stable")
@@ -94,7 +106,8 @@ def apply(
         for i in range(len(places)):
             lanes = order[starts[i] : starts[i + 1]]
             values = tuple(v[lanes] for v in operands)
-            seen = _chain(name, operation, current[i], values, is_global)
+            many = "" if ptx_type in half.HALF_TYPES else name
+            seen = _chain(many, operation, current[i], values, is_global)
             old[lanes], current[i] = seen[:-1], seen[-1]
     write(places, current)
     return old
@@ -117,13 +130,12 @@ def _chain(
         # A sum that itself has to be flushed changes those after it, and so does a NaN:
         # rare, one at a time.
         usual = not flushing or ieee.flush(chained).tobytes() == chained.tobytes()
-        if usual and not np.isnan(chained[-1]):
+        if usual and not np.isnan(chained[-1]).any():
             chained[0] = start
             return chained
     if name == "exch":
         return np.concatenate([first, values[0]])
-    out = np.empty(len(values[0]) + 1, first.dtype)
-    out[0] = start
-    for i, lane in enumerate(zip(*values, strict=True)):
-        out[i + 1] = operation(out[i], *lane)
+    out = np.concatenate([first, values[0]])
+    for i in range(len(values[0])):
+        out[i + 1 : i + 2] = operation(out[i : i + 1], *(v[i : i + 1] for v in values))
     return out

@@ -21,7 +21,7 @@ class Event(NamedTuple):
         repeated: Address and mask are the very objects of this site's last event.
         home: The ``Allocation`` or ``ColumnMemory`` accessed.
         values: What a store writes, one array an element; an atomic's operands; else ``None``.
-        old: What an atomic found, in the geometry's shape.
+        old: What an atomic found, one array an element, in the geometry's shape.
     """
 
     site: Site
@@ -31,7 +31,7 @@ class Event(NamedTuple):
     repeated: bool
     home: Any
     values: tuple[Lanes, ...] | None
-    old: Lanes | None = None
+    old: tuple[Lanes, ...] | None = None
 
 
 class BadAccess(NamedTuple):

@@ -10,6 +10,8 @@ from kernels.ptx.module import Address, Function, Module, Symbol, Variable, Vect
 from kernels.ptx.types import TYPE_SIZES
 
 from ..geometry import Addresses
+from ..isa.roles import STACK, roles
+from ..isa.stack import STACK_BYTES
 from ..isa.windows import ARRAY_BITS, MIDDLE
 
 MAX_GLOBAL = 1 << 30
@@ -90,6 +92,10 @@ class Layout:
 def lay_out(module: Module, functions: list[Function]) -> Layout:
     """Place the variables of a module and of the functions that are reachable."""
     layout = Layout()
+    for function in functions:
+        if any("stack" in roles(ins).form.read for ins in function.body):
+            stack = Variable(STACK, "local", "b8", (STACK_BYTES,), 16)
+            function.variables[STACK] = stack
     scopes = [("", list(module.variables.values()))]
     scopes += [(f.name, list(f.variables.values())) for f in functions]
     copied = {f.name: f.copy_of for f in functions if f.copy_of}

@@ -8,7 +8,7 @@ from kernels.ptx.module import Address, Function, Imm, Instruction
 from ..geometry import WARP
 from ..isa import DTYPES, Unsupported, matrix
 from ..isa.roles import roles
-from ..isa.table import named_space, scope
+from ..isa.table import named_space, scalar_type, scope
 
 _STRONG = frozenset({"relaxed", "acquire", "release", "acq_rel", "mmio", "volatile"})
 PHASE = "phase"
@@ -150,16 +150,15 @@ def make_site(ins: Instruction, number: int, access: str, function: Function, bl
         )  # fmt: skip
     if role.row.scattered:
         return Site(number, ins, function.name, access, space, "b32", 1, block)
-    if not ins.types or ins.types[-1] not in DTYPES or ins.types[-1] == "pred":
-        raise Unsupported("no memory type")
+    type = scalar_type(ins)
+    if type == "b128":
+        type, count = "b64", 2
     operation = ""
     if access == "atomic":
         operation = next((w for w in words if w in ATOMICS), "")
-        if not operation or count > 1:
+        if not operation:
             raise Unsupported("this atomic operation")
-        if ins.types[-1] in ("f16", "f16x2", "bf16", "bf16x2") and operation != "exch":
-            raise Unsupported(f"an atomic on .{ins.types[-1]}")
     return Site(
-        number, ins, function.name, access, space, ins.types[-1], count, block,
+        number, ins, function.name, access, space, type, count, block,
         operation, bool(role.form.results), counted,
     )  # fmt: skip

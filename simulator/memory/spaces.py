@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..geometry import Addresses, Flat, Lanes, Mask
 from ..isa import DTYPES
 from .layout import array_address
+from .words import join, put, split
 
 POISON = 0xFF
 """Every byte of what a load gets from outside any array."""
@@ -154,8 +155,7 @@ class ColumnIndex:
         if self.size == 8:
             pairs = got.reshape(self.count, 2, -1)
             return tuple(
-                _join(pairs[i, 0], pairs[i, 1], self.dtype).reshape(shape)
-                for i in range(self.count)
+                join(pairs[i, 0], pairs[i, 1], self.dtype).reshape(shape) for i in range(self.count)
             )
         if got.dtype != self.dtype:
             got = got.view(self.dtype)
@@ -186,7 +186,7 @@ class ColumnIndex:
         if self.size == 4:
             got = flat.view(self.dtype).take(where)
             return got
-        return _join(flat.take(where), flat.take(where + self.memory.count), self.dtype)
+        return join(flat.take(where), flat.take(where + self.memory.count), self.dtype)
 
     def store(self, values: Sequence[Lanes], mask: Mask | None) -> None:
         """Write each element; of lanes at the same place the last one wins."""
@@ -196,7 +196,7 @@ class ColumnIndex:
             rows = np.broadcast_to(self.address >> 2, (*lead, 1)).reshape(-1)
             for i, value in enumerate(values):
                 full = np.broadcast_to(value, (*lead, memory.shape[3])).reshape(len(rows), -1)
-                for part, words in enumerate(_words(full)):
+                for part, words in enumerate(split(full)):
                     memory.words[rows + (i * self.size // 4 + part)] = words
             return
         for i, value in enumerate(values):
@@ -205,35 +205,52 @@ class ColumnIndex:
     def _scatter(self, element: int, value: Lanes, mask: Mask | None) -> None:
         if self.size < 4:
             view, where = self._narrow(element)
-            _put(view, where, value, mask)
+            put(view, where, value, mask)
             return
         where = self._word(element)
         if self.size == 4:
-            _put(self.memory.flat, where, value.view(np.int32), mask)
+            put(self.memory.flat, where, value.view(np.int32), mask)
             return
-        low, high = _words(np.asarray(value))
-        _put(self.memory.flat, where, low, mask)
-        _put(self.memory.flat, where + self.memory.count, high, mask)
+        low, high = split(np.asarray(value))
+        put(self.memory.flat, where, low, mask)
+        put(self.memory.flat, where + self.memory.count, high, mask)
 
     def positions(self, shape: tuple[int, ...], chosen: Mask) -> Flat:
-        """1-D element numbers of the chosen lanes (atomics: 4 or 8 bytes)."""
+        """1-D element numbers of the chosen lanes; of a vector, of its first element."""
         if self.size < 4:
             return np.broadcast_to(self._narrow(0)[1], shape)[chosen]
         return np.broadcast_to(self._word(0), shape)[chosen]
 
+    def _beyond(self, element: int) -> int:
+        """How far an element of a vector is from the first one."""
+        per = 4 // min(self.size, 4)
+        words, inside = divmod(element, per)
+        return int(words * max(self.size // 4, 1) * per * self.memory.count + inside)
+
     def read(self, places: Flat) -> Flat:
-        """Elements by number."""
+        """Elements by number; of a vector, a row of them."""
+        parts = [self._read(places + self._beyond(i)) for i in range(self.count)]
+        return parts[0] if self.count == 1 else np.stack(parts, -1)
+
+    def _read(self, places: Flat) -> Flat:
         flat = self.memory.flat
         if self.size == 8:
-            return _join(flat[places], flat[places + self.memory.count], self.dtype)
+            return join(flat[places], flat[places + self.memory.count], self.dtype)
         values: Flat = flat.view(self.dtype)[places]
         return values
 
     def write(self, places: Flat, values: Flat) -> None:
         """Set elements by number."""
+        if self.count == 1:
+            self._write(places, values)
+        else:
+            for i in range(self.count):
+                self._write(places + self._beyond(i), values[:, i])
+
+    def _write(self, places: Flat, values: Flat) -> None:
         flat = self.memory.flat
         if self.size == 8:
-            flat[places], flat[places + self.memory.count] = _words(values)
+            flat[places], flat[places + self.memory.count] = split(values)
         else:
             flat.view(self.dtype)[places] = values
 
@@ -269,30 +286,3 @@ class MixedIndex:
 
 Index = PlaceIndex | MixedIndex
 """Where the lanes of an access fall."""
-
-
-def _join(low: Lanes, high: Lanes, dtype: np.dtype[np.generic]) -> Lanes:
-    """Two words as one 64-bit value."""
-    out = np.empty((*low.shape, 2), np.int32)
-    out[..., 0] = low.view(np.int32)
-    out[..., 1] = high.view(np.int32)
-    return out.view(dtype)[..., 0]
-
-
-def _words(value: Lanes) -> tuple[Lanes, ...]:
-    """A value's 32-bit words, low first."""
-    if value.dtype.itemsize == 4:
-        return (value.view(np.int32),)
-    wide = value.view(np.int64)
-    return wide.astype(np.int32), (wide >> np.int64(32)).astype(np.int32)
-
-
-def _put(flat: Flat, where: Lanes, value: Lanes, mask: Mask | None) -> None:
-    shapes = [where.shape, value.shape] + ([mask.shape] if mask is not None else [])
-    shape = np.broadcast_shapes(*shapes)
-    where, value = np.broadcast_to(where, shape), np.broadcast_to(value, shape)
-    if mask is None:
-        flat[where] = value
-    else:
-        chosen = np.broadcast_to(mask, shape)
-        flat[where[chosen]] = value[chosen]

@@ -111,17 +111,21 @@ class _UndefinedAccess:
         self._note(mask, values)
         self.unset.store(base, mask, *(value.dtype.type(0) for value in values))
 
-    def atomic(self, base: Addresses, mask: Mask | None, *values: Lanes) -> Lanes:
+    def atomic(
+        self, base: Addresses, mask: Mask | None, *values: Lanes
+    ) -> Lanes | tuple[Lanes, ...]:
         """The undefined bits of what an atomic finds."""
-        (value,) = values
-        found = np.zeros((), value.dtype)[()]
-        if self.wanted:
-            (found,) = self._read(self.unset, base, mask)
-        stored = value if self.copied.site.operation == "exch" else value | found
-        self.unset.store(base, mask, value.dtype.type(0))
-        found = found | self.copied.atomic(base, mask, stored)
-        self._note(mask, (stored | found,))
-        return found
+        zeros = tuple(value.dtype.type(0) for value in values)
+        found = self._read(self.unset, base, mask) if self.wanted else zeros
+        stored = values
+        if self.copied.site.operation != "exch":
+            stored = tuple(a | b for a, b in zip(values, found, strict=True))
+        self.unset.store(base, mask, *zeros)
+        old = self.copied.atomic(base, mask, *stored)
+        several = old if isinstance(old, tuple) else (old,)
+        found = tuple(a | b for a, b in zip(found, several, strict=True))
+        self._note(mask, tuple(a | b for a, b in zip(stored, found, strict=True)))
+        return found if len(found) > 1 else found[0]
 
     def _read(self, access: Access, base: Addresses, mask: Mask | None) -> tuple[Lanes, ...]:
         """What is loaded; zeros where a lane is off, or has no place."""

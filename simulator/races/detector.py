@@ -9,6 +9,7 @@ again with the exact ``Shadow`` table on for those locations, which tells who ra
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -286,10 +287,9 @@ class RaceCheck(Observer):
         if site.operation == "cas":
             assert event.old is not None
             assert event.values is not None
-            found, wanted = (
-                np.broadcast_to(value, g.shape).reshape(g.threads, g.columns)
-                for value in (event.old, event.values[0])
-            )
-            vain = (found != wanted)[lanes.thread, lanes.column]
+            pairs = zip(event.old, event.values, strict=False)  # the comparands come first
+            other = functools.reduce(np.logical_or, (old != given for old, given in pairs))
+            other = np.broadcast_to(other, g.shape).reshape(g.threads, g.columns)
+            vain = other[lanes.thread, lanes.column]
         releases.access(site, place, thread, self.now + turn, met, warp, known, vain)
         self.now += len(thread)  # the access is known by the time after its last turn

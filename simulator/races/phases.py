@@ -33,8 +33,9 @@ def arrivals(event: Event, g: Geometry) -> Iterator[tuple[Key, Flat, int | None]
     """The barriers at which lanes arrive, the threads, and with which of them a phase ends."""
     assert event.old is not None
     assert event.values is not None
-    after = mbarrier.arrived(event.old, *event.values)
-    ends = g.full((event.old ^ after) >> mbarrier.PARITY & 1)
+    (old,) = event.old
+    after = mbarrier.arrived(old, *event.values)
+    ends = g.full((old ^ after) >> mbarrier.PARITY & 1)
     for place, threads in at_barriers(g, event.mask, event.address, event.site.offset):
         last = np.flatnonzero(ends[threads, place[0]])
         yield place, threads, int(last[0]) if last.size else None

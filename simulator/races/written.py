@@ -1,5 +1,7 @@
 """What accesses leave in a location: do two writes leave the same, does an atomic change it?"""
 
+import functools
+
 import numpy as np
 
 from ..geometry import Flat, Geometry, Lanes
@@ -58,13 +60,14 @@ def compare(
 
 def _quiet(site: Site, operands: list[Flat]) -> Flat:
     """1 where an atomic cannot change what is there (adds zero, say), else 0."""
-    first = operands[0]
+    given, news = operands[: site.count], operands[site.count :]
     if site.operation == "cas":
-        quiet = first == operands[1]
+        each = [old == new for old, new in zip(given, news, strict=True)]
     elif site.operation in ("add", "or", "xor"):
-        quiet = first == 0
+        each = [value == 0 for value in given]
     elif site.operation == "and":
-        quiet = ~first == 0
+        each = [~value == 0 for value in given]
     else:
-        quiet = np.zeros(len(first), bool)
+        each = [np.zeros(len(value), bool) for value in given]
+    quiet = functools.reduce(np.logical_and, each)
     return np.where(quiet, np.uint64(1), np.uint64(0))

@@ -35,6 +35,7 @@ MANY = ("v2", "v4", "v8", "x1", "x2", "x4")
 NOT_YET: dict[str, str] = {
     r"an address in a register of \d+ bits": "no compiler makes one: addresses have 32 or 64",
     r"an address in a narrow register": "no compiler makes one",
+    r"\b128.bit": "a constant in 128 bits, or one of them in less: no compiler makes one",
     r"brx.*\(a guard\)": "no compiler makes one",
     r"a member mask of an unexpected form": "the address of a variable as a mask",
     r"isspacep.*a register narrower than .b64": "generic addresses have 64 bits",
@@ -83,7 +84,7 @@ def choices(shape: Form) -> list[tuple[str, ...]]:
 def operand(spec: str, types: Sequence[str], modifiers: Sequence[str], n: int) -> str:
     """An operand that a form takes."""
     spec = spec.rstrip("?")
-    if spec == "4|8|16":
+    if spec in ("4|8|16", "16"):
         return "16"
     if "|" in spec:
         first, second = spec.split("|")
@@ -95,7 +96,7 @@ def operand(spec: str, types: Sequence[str], modifiers: Sequence[str], n: int) -
         "imm": "1", "d8": "7", "bar": "1", "threads": "64", "label": "X", "where": "%b64_1",
         "registers": "24", "128": "128", "d16": "9", "event": "3", "policy": "%b64_2",
         "predicate": "%pred_2", "scale": "%pred_1", "sign": "-1", "bit": "1", "count": "1",
-        "quarter": "2", "zero": "0",
+        "quarter": "2", "zero": "0", "fraction": "0.5",
     }  # fmt: skip
     if spec in plain:
         return plain[spec]

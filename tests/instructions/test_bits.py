@@ -1,5 +1,6 @@
 """Logic, shifts and bit fields against Python integers."""
 
+import itertools
 import random
 from collections.abc import Callable
 
@@ -216,7 +217,29 @@ def permutes() -> list[Case]:
     return cases
 
 
-CASES = logic() + shifts() + fields() + permutes()
+def wide() -> list[Case]:
+    """A register of 128 bits, made of parts and taken apart."""
+    cases = []
+    for into, source in itertools.product((2, 4), repeat=2):
+
+        def model(*parts: int, into: int = into) -> tuple[int, ...]:
+            bits = 128 // len(parts)
+            whole = sum(part << bits * i for i, part in enumerate(parts))
+            return tuple(whole >> 128 // into * i & (1 << 128 // into) - 1 for i in range(into))
+
+        ins, out = (f"b{128 // source}",) * source, (f"b{128 // into}",) * into
+        given, made = (
+            ", ".join(f"{{{x}{i}}}" for i in range(n)) for x, n in (("v", source), ("o", into))
+        )
+        code = (
+            f"{{{{ .reg .b128 %q, %s; mov.b128 %q, {{{{{given}}}}}; mov.b128 %s, %q; "
+            f"mov.b128 {{{{{made}}}}}, %s; }}}}"
+        )
+        cases.append(Case(f"mov.b128 {source} {into}", out, ins, model, code=code, most=300))
+    return cases
+
+
+CASES = logic() + shifts() + fields() + permutes() + wide()
 
 
 @pytest.mark.parametrize("batch", batches(CASES), ids=str)

@@ -1,0 +1,33 @@
+"""Values as the 32-bit words that shared and local memory have."""
+
+import numpy as np
+
+from ..geometry import Flat, Lanes, Mask
+
+
+def join(low: Lanes, high: Lanes, dtype: np.dtype[np.generic]) -> Lanes:
+    """Two words as one 64-bit value."""
+    out = np.empty((*low.shape, 2), np.int32)
+    out[..., 0] = low.view(np.int32)
+    out[..., 1] = high.view(np.int32)
+    return out.view(dtype)[..., 0]
+
+
+def split(value: Lanes) -> tuple[Lanes, ...]:
+    """A value's 32-bit words, low first."""
+    if value.dtype.itemsize == 4:
+        return (value.view(np.int32),)
+    wide = value.view(np.int64)
+    return wide.astype(np.int32), (wide >> np.int64(32)).astype(np.int32)
+
+
+def put(flat: Flat, where: Lanes, value: Lanes, mask: Mask | None) -> None:
+    """Store under a mask."""
+    shapes = [where.shape, value.shape] + ([mask.shape] if mask is not None else [])
+    shape = np.broadcast_shapes(*shapes)
+    where, value = np.broadcast_to(where, shape), np.broadcast_to(value, shape)
+    if mask is None:
+        flat[where] = value
+    else:
+        chosen = np.broadcast_to(mask, shape)
+        flat[where[chosen]] = value[chosen]

@@ -1,0 +1,111 @@
+"""Floating point of few bits against all its numbers as fractions."""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import pytest
+
+from .cases import EDGES, Batch, Case, batches
+from .floats import FORMATS, Format
+from .harness import check
+
+F16, F32 = FORMATS["f16"], FORMATS["f32"]
+
+
+@dataclass(frozen=True)
+class Small:
+    """A type of few bits; ``most``: the code of its largest number, ``nan``: what NaN becomes."""
+
+    bits: int
+    fraction: int
+    most: int
+    nan: int
+
+    @functools.cached_property
+    def numbers(self) -> list[Fraction]:
+        """By code, the numbers that are not negative."""
+        bias = (1 << (self.bits - 2 - self.fraction)) - 1
+        found = []
+        for code in range(self.most + 1):
+            exponent, whole = divmod(code, 1 << self.fraction)
+            whole += (exponent > 0) << self.fraction
+            found.append(whole * Fraction(2) ** (max(exponent, 1) - bias - self.fraction))
+        return found
+
+    def narrow(self, f: Format, x: int, relu: bool = False) -> int:
+        """The nearest number, the even one of two; the largest for what is beyond it."""
+        if f.is_nan(x):
+            return self.nan
+        if f.negative(x) and relu:
+            return 0
+        n, sign = self.numbers, f.negative(x) << (self.bits - 1)
+        if f.is_inf(x) or abs(f.number(x)) >= n[-1]:
+            return self.most | sign
+        size = abs(f.number(x))
+        above = bisect.bisect_right(n, size)
+        low, high = size - n[above - 1], n[above] - size
+        return (above if high < low or (high == low and above % 2 == 0) else above - 1) | sign
+
+    def widen(self, x: int, relu: bool = False) -> int:
+        """As f16, exactly."""
+        sign, code = divmod(x, 1 << (self.bits - 1))
+        if code > self.most:
+            infinite = self.fraction == 2 and code == self.most + 1
+            return F16.inf | sign << 15 if infinite and not (sign and relu) else (
+                0 if infinite else F16.nan)  # fmt: skip
+        if sign and relu:
+            return 0
+        n = self.numbers[code]
+        return (F16.encode(n.numerator, 0, "rn", n.denominator) if n else 0) | sign << 15
+
+
+SMALL = {"e4m3": Small(8, 3, 0x7E, 0x7F), "e5m2": Small(8, 2, 0x7B, 0x7F)}
+
+
+def around(small: Small) -> tuple[int, ...]:
+    """f32 in the middle of two numbers, and next to it."""
+    n = small.numbers
+    middles = [(a + b) / 2 for a, b in itertools.pairwise(n)] + [n[-1] * 33 / 32]
+    bits = [F32.encode(x.numerator, 0, "rn", x.denominator) for x in middles]
+    return tuple(x for b in bits for x in (b - 1, b, b + 1, b | 1 << 31))
+
+
+def conversions(t: str, small: Small) -> list[Case]:
+    """Of two numbers each: the first of two f32 is the upper one."""
+    narrow, widen, up = small.narrow, small.widen, small.bits
+    cases = []
+    for relu in (False, True):
+        dot = ".relu" * relu
+        singles: Callable[..., int] = lambda a, b, r=relu: (  # noqa: E731
+            narrow(F32, a, r) << up | narrow(F32, b, r)
+        )
+        halves: Callable[..., int] = lambda a, r=relu: (  # noqa: E731
+            narrow(F16, a >> 16, r) << up | narrow(F16, a & 0xFFFF, r)
+        )
+        back: Callable[..., int] = lambda a, r=relu: (  # noqa: E731
+            widen(a >> 8, r) << 16 | widen(a & 0xFF, r)
+        )
+        edges = ((0, (*EDGES["f32"], *around(small))), (1, tuple(EDGES["f32"])))
+        some = tuple(x << 16 | 65535 - x for x in range(0, 65536, 7))
+        codes = tuple(range(0, 65536, 257))
+        cases += [
+            Case(f"cvt.rn.satfinite{dot}.{t}x2.f32", ("b16",), ("f32",) * 2, singles, edges=edges),
+            Case(f"cvt.rn.satfinite{dot}.{t}x2.f16x2", ("b16",), ("f16x2",), halves,
+                 edges=((0, some),), most=10_000),
+            Case(f"cvt.rn{dot}.f16x2.{t}x2", ("f16x2",), ("b16",), back, edges=((0, codes),)),
+        ]  # fmt: skip
+    return cases
+
+
+CASES = [case for t, small in SMALL.items() for case in conversions(t, small)]
+
+
+@pytest.mark.parametrize("batch", batches(CASES), ids=str)
+def test_small(batch: Batch) -> None:
+    check(batch)
