@@ -1,7 +1,5 @@
 """``wgmma``: matrices of registers and of shared memory by descriptor, against a slow model."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from dataclasses import dataclass
@@ -46,10 +44,9 @@ class Matrix:
         width = {PLAIN: 16, BY_128: 128, BY_64: 64, BY_32: 32}[self.mode]
         along, across = (row, k) if self.turned else (k, row)
         far = along * size // width
-        if self.mode == PLAIN:  # blocks of eight rows of sixteen bytes
-            fars, eights = (self.stride, self.lead) if self.turned else (self.lead, self.stride)
-        else:
-            fars, eights = self.lead, self.stride
+        fars, eights = self.lead, self.stride
+        if self.mode == PLAIN and self.turned:  # blocks of eight rows of sixteen bytes
+            fars, eights = eights, fars
         place = across % 8 * width + along * size % width + far * fars + across // 8 * eights
         mask = {PLAIN: 0, BY_128: 7, BY_64: 3, BY_32: 1}[self.mode]
         return self.shift + (place ^ (place >> 7 & mask) << 4)
@@ -205,10 +202,8 @@ def image(found: Any, matrix: Matrix, kind: str, values: Any) -> None:
         values = np.packbits(values.astype(np.uint8), axis=1, bitorder="little")
         bits = 8
     for row, column in itertools.product(*map(range, values.shape)):
-        at = matrix.at(row, column, bits // 8)
-        found[at : at + bits // 8] = (
-            np.array(values[row, column], f"u{bits // 8}").reshape(1).view("u1")
-        )
+        at, value = matrix.at(row, column, bits // 8), int(values[row, column])
+        found[at : at + bits // 8] = list(value.to_bytes(bits // 8, "little"))
 
 
 class Operands:
@@ -220,16 +215,13 @@ class Operands:
         self.image = np.zeros((len(KINDS), 2, ROOM), np.uint8)
         self.matrices = []
         for block, data in enumerate(KINDS):
-            self.matrices.append(
-                (
-                    elements(rng, a, data, (ROWS, case.k), False),
-                    elements(rng, b, data, (case.n, case.k), False),
-                    elements(rng, d, data, (ROWS, case.n), True),
-                )
-            )
+            left, right = (elements(rng, kind, data, (rows, case.k), False)
+                           for kind, rows in ((a, ROWS), (b, case.n)))  # fmt: skip
+            sums = elements(rng, d, data, (ROWS, case.n), True)
+            self.matrices.append((left, right, sums))
             if case.a:
-                image(self.image[block, 0], case.a, a, self.matrices[-1][0])
-            image(self.image[block, 1], case.b, b, self.matrices[-1][1])
+                image(self.image[block, 0], case.a, a, left)
+            image(self.image[block, 1], case.b, b, right)
         warps = np.concatenate([m.reshape(4, 16, -1) for m, _, _ in self.matrices])
         place = case.tile.places()
         self.a = tensors.packed(warps, *place["a"], BITS[a], 1)
@@ -264,8 +256,7 @@ def test_equals_the_model(case: Case) -> None:
                 got = int(matrix[block, i, j])
                 assert got == wanted, (machine.__name__, KINDS[block], i, j, hex(got), hex(wanted))
     run = found[0][2]
-    assert not run.hazards
-    assert run.arch == "sm_90"
+    assert (run.hazards, run.arch) == ([], "sm_90")
     assert any("wgmma" in note for note in run.notes)
     if len(found) > 1:
         assert (found[0][1] == found[1][1]).all()
