@@ -208,8 +208,8 @@ class _Checker:
             self.value("u64" if spec == "policy" else "pred", operand)
         elif spec == "fraction":
             self.value("f32", operand)
-            one = 0x3FF << 52 if getattr(operand, "kind", "") == "f64" else 0x3F8 << 20
-            if isinstance(operand, Imm) and not 0 < operand.value <= one:
+            most = 0x3FF << 52 if getattr(operand, "kind", "") == "f64" else 0x3F8 << 20
+            if isinstance(operand, Imm) and not 0 < operand.value <= most:
                 raise Wrong("the fraction is not above 0 and at most 1")
         elif spec[0] in "v#":
             for one, item in self.items(spec, operand):
