@@ -32,6 +32,10 @@ class _Example(NamedTuple):
     sites: tuple[int, int]
 
 
+READING = "product"
+"""How a write races with a ``wgmma`` that still reads: that comes first, wherever it stands."""
+
+
 @dataclass
 class RaceGroup:
     """Races that make one hazard, between instructions on ``sides`` (a write's side first).
@@ -119,6 +123,7 @@ class RaceBook:
         turn = self.find_order().first(one, other, race.distance)
         if one.access == "load" or (not reads and _after(one, other, turn)):
             one, other, earlier, later, turn = other, one, later, earlier, not turn
+        turn &= how != READING
         same = one.line == other.line
         if same and not reads:
             turn = True

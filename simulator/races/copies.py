@@ -16,11 +16,11 @@ from ..events import Observer
 from ..geometry import Addresses, Geometry, Mask, Rows, as_mask
 from ..memory.event import Event
 from .accesses import Accesses, Race, flatten
-from .book import RaceBook
+from .book import READING, RaceBook
 from .detector import RaceCheck
 from .shadow import Conflict
 
-UNDER_WAY = ("copy", "product")
+UNDER_WAY = ("copy", READING)
 """How an access races with what is under way: a name for all that the same waits are for."""
 
 
