@@ -19,6 +19,8 @@ SIZES = {
     "matmul_vectorised": [(64, 48, 32), (70, 52, 92), (1, 4, 4), (33, 4, 36)],
     "matmul_tiled_wrong_guard": [(64, 32, 50), (32, 64, 1)],
     "matmul_register_tiled": [(70, 50, 90), (1, 1, 1), (5, 33, 17)],
+    "matmul_warp_tiled": [(70, 50, 90), (1, 1, 1)],
+    "matmul_tensor": [(70, 56, 72), (1, 8, 8)],
     "matmul_missing_first_barrier": [(5, 33, 17)],
     "matmul_missing_second_barrier": [(5, 33, 17)],
 }
@@ -169,6 +171,19 @@ def test_registers_save_shared_loads(tile: int) -> None:
     assert counters.shared_load.accesses * outputs == vectors * 128 * 128 * 32
 
 
+def test_tensor_cores_count_their_flops_and_fragments_have_no_bank_conflicts() -> None:
+    for tile in (32, 64, 128):
+        counters = run("matmul_tensor", (128, 128, 64), tile)[0].counters
+        assert counters.flops == 2 * 128 * 128 * 64
+        assert counters.bank_conflicts == 0
+
+
+def test_copies_pass_no_registers() -> None:
+    double, copied = (run(f"matmul_{n}", (64,) * 3)[0] for n in ("double_buffered", "async_copy"))
+    assert copied.counters.shared_store.requests == double.counters.shared_store.requests
+    assert copied.counters.shared_load.requests == double.counters.shared_load.requests
+
+
 def test_double_buffering_halves_the_barriers() -> None:
     tiled, double = (run(f"matmul_{n}", (64,) * 3)[0] for n in ("tiled", "double_buffered"))
     assert double.counters.barriers * 2 == tiled.counters.barriers
@@ -249,6 +264,7 @@ def test_sizes() -> None:
         ("matmul_tiled_exact", (24, 24, 24), "multiple of 16, not 24"),
         ("matmul_vectorised", (8, 6, 8), "N must be a multiple of 4, not 6"),
         ("matmul_vectorised", (8, 8, 6), "K must be a multiple of 4, not 6"),
+        ("matmul_tensor", (8, 8, 12), "K must be a multiple of 8, not 12"),
     ],
 )
 def test_restrictions_are_named(name: str, size: tuple[int, ...], message: str) -> None:

@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 import simulator
 from kernels import library
+from tests.instructions.tensor_model import steps
 
 NAN = np.uint32(0x7FFFFFFF).view(np.float32)
 SPECIAL = [0.0, -0.0, math.inf, -math.inf, math.nan, 1e-45, -1e-40, 2.0**-126, 3.4028235e38]
@@ -104,6 +105,21 @@ def test_tiled(problem: tuple[np.ndarray, np.ndarray], tile: int) -> None:
 @given(problems())
 def test_naive(problem: tuple[np.ndarray, np.ndarray]) -> None:
     check("matmul_naive", None, *problem)
+
+
+@settings(max_examples=4, deadline=None)
+@given(problems(), st.sampled_from([32, 64]))
+def test_tensor(problem: tuple[np.ndarray, np.ndarray], tile: int) -> None:
+    """Sixteen products and the sum so far at once, up to a whole phase of k."""
+    with np.errstate(all="ignore"):
+        a, b = problem[0][:20].astype(np.float16), problem[1][:, :8].astype(np.float16)
+    padded = -len(a[0]) % 32
+    a, b = np.pad(a, ((0, 0), (0, padded))), np.pad(b, ((0, padded), (0, 8 - len(b[0]))))
+    left, right = a.view(np.uint16).tolist(), b.view(np.uint16).T.tolist()
+    expected = [
+        [steps("f16", list(zip(x, y, strict=True)), "f32", 0, 16, 25) for y in right] for x in left
+    ]
+    assert run("matmul_tensor", tile, a, b).view(np.uint32).tolist() == expected
 
 
 def test_double_rounding_would_be_seen() -> None:

@@ -17,7 +17,8 @@ from simulator.isa import parse
 
 BUILDS = ("device", "source")
 SCHEDULES = range(20)
-SIZES = {"matmul_naive_square": 40, "matmul_tiled_exact": 32, "matmul_vectorised": (40, 36, 48)}
+SIZES = {"matmul_naive_square": 40, "matmul_tiled_exact": 32, "matmul_vectorised": (40, 36, 48),
+         "matmul_tensor": (8, 16, 40), "matmul_async_copy": (17, 9, 33)}  # fmt: skip
 BY_AXES = {
     ("M", "N", "K"): (40, 33, 50),
     ("M", "N"): (40, 70),

@@ -1,6 +1,7 @@
-"""Matrix multiplication: C[M,N] = A[M,K] B[K,N] in float32, from naive to register-tiled."""
+"""Matrix multiplication: C[M,N] = A[M,K] B[K,N] in float32, from naive to tensor cores."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,20 @@ def product(args: Sequence[Any]) -> Mapping[str, Expected]:
     Numerical Algorithms", section 3.1); a product that underflows adds half of the smallest
     subnormal.
     """
+    return _within(args, args[0].shape[1] + 1)
+
+
+def tensor_product(args: Sequence[Any]) -> Mapping[str, Expected]:
+    """The product in float64, with the bound of what tensor cores make of it.
+
+    They add eight or sixteen products and the sum so far at once, cut off toward zero 24 bits
+    or more below the largest, and cut the sum off to 24 bits: eleven roundings for eight products.
+    """
+    return _within(args, -(-args[0].shape[1] // 8) * 11)
+
+
+def _within(args: Sequence[Any], roundings: int) -> Mapping[str, Expected]:
     a, b = (np.asarray(matrix, np.float64) for matrix in args[:2])
-    roundings = a.shape[1] + 1
     gamma = roundings * _HALF_ULP / (1 - roundings * _HALF_ULP)
     with np.errstate(invalid="ignore", over="ignore"):
         return {"C": Expected(a @ b, gamma * (np.abs(a) @ np.abs(b)) + roundings * _TINY)}
@@ -29,7 +42,7 @@ def product(args: Sequence[Any]) -> Mapping[str, Expected]:
 def _launch(
     size: Size,
     rng: np.random.Generator,
-    block: tuple[int, int],
+    block: tuple[int, ...],
     outputs: tuple[int, int],
     numbers: tuple[int, ...] | None = None,
 ) -> Launch:
@@ -50,7 +63,7 @@ def _by_tile(size: Size, tile: int, rng: np.random.Generator) -> Launch:
 def _strided(size: Size, tile: int, rng: np.random.Generator) -> Launch:
     launch = _by_tile(size, tile, rng)
     grid = launch.grid[::-1]
-    return Launch(grid, launch.block, launch.args, launch.outputs, launch.reference)
+    return replace(launch, grid=grid)
 
 
 def _square(name: str, unit: int) -> Callable[[Size, int, np.random.Generator], Launch]:
@@ -67,6 +80,21 @@ def _square(name: str, unit: int) -> Callable[[Size, int, np.random.Generator], 
 
 def _register_tiled(size: Size, tile: int, rng: np.random.Generator) -> Launch:
     return _launch(size, rng, (16, 16), (tile, tile))
+
+
+def _warp_tiled(size: Size, tile: int, rng: np.random.Generator) -> Launch:
+    return _launch(size, rng, (128,), (64, 64))
+
+
+def _tensor(size: Size, tile: int, rng: np.random.Generator) -> Launch:
+    for axis, number in zip("NK", size[1:], strict=True):
+        if number % 8:
+            raise ValueError(
+                f"matmul_tensor copies eight f16: {axis} must be a multiple of 8, not {number}"
+            )
+    launch = _launch(size, rng, (128,), (tile, tile))
+    inputs = [matrix.astype(np.float16) for matrix in launch.args[:2]]
+    return replace(launch, args=[*inputs, *launch.args[2:]], reference=tensor_product)
 
 
 def _vectorised(size: Size, tile: int, rng: np.random.Generator) -> Launch:
@@ -120,6 +148,11 @@ KERNELS = (
             "double_buffered<{tile}>"),
     _kernel("register_tiled", "4x4 outputs a thread, tiles of 64", "register_tiled.cu",
             "register_tiled<{tile} / 16, {tile} / 16>", _register_tiled, (64, 128), 64),
+    _kernel("warp_tiled", "tiles of a block, a warp, a lane", "warp_tiled.cu", "warp_tiled",
+            _warp_tiled, ()),
+    _kernel("async_copy", "double-buffered by cp.async", "async_copy.cu", "async_copy<{tile}>"),
+    _kernel("tensor", "tensor cores: f16 by mma.sync, cp.async in stages", "tensor.cu",
+            "tensor<{tile}>", _tensor, (32, 64, 128), 64),
     _kernel("missing_first_barrier", "faulty: uses tiles before they are loaded", "faulty.cu",
             "missing_first_barrier<{tile}>", racy=True, twin="tiled"),
     _kernel("missing_second_barrier", "faulty: reloads tiles still in use", "faulty.cu",
