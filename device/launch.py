@@ -1,7 +1,7 @@
 """Launch a kernel's PTX on a GPU: the same bytes and arguments as the simulator's."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,6 +98,8 @@ def launch(
     device: int = 0,
     jit_level: int | None = None,
     repeat: int = 1,
+    symbols: Mapping[str, Any] | None = None,
+    cooperative: bool = False,
 ) -> Output:
     """Run a kernel on the GPU; arguments are as for ``simulator.launch``.
 
@@ -114,6 +116,8 @@ def launch(
         device: Which GPU.
         jit_level: The driver compiler's optimisation level, 0 to 4; its own default if ``None``.
         repeat: Launches to time; the arrays are restored before each but the first.
+        symbols: As for ``simulator.launch``.
+        cooperative: Likewise.
 
     Raises:
         DeviceError: There is no GPU, or a driver call failed.
@@ -121,7 +125,7 @@ def launch(
     """
     if repeat < 1:
         raise ValueError(f"repeat must be 1 or more, not {repeat}")
-    request = check(kernel, grid, block, args, shared_bytes)
+    request = check(kernel, grid, block, args, shared_bytes, symbols, cooperative)
     request.arguments.warn()
     with context(device), contextlib.ExitStack() as stack:
         prepared = Prepared(stack, request, jit_level)

@@ -1,7 +1,7 @@
 """A GPU in use: its context, a stream, modules, arrays and events, released on every path."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,9 @@ import numpy as np
 
 from kernels import Kernel
 from kernels.arguments import Arguments, Dim3, check_shape, content, convert, dim3, write_back
+from kernels.ptx.parser import parse
 from kernels.signatures import parameter_names
+from kernels.symbols import add_symbols
 
 from .driver import DeviceError, bindings, call
 
@@ -89,6 +91,7 @@ class Request:
     block: Dim3
     arguments: Arguments
     shared_bytes: int
+    cooperative: bool = False
 
 
 def check(
@@ -97,6 +100,8 @@ def check(
     block: int | Sequence[int],
     args: Sequence[Any],
     shared_bytes: int,
+    symbols: Mapping[str, Any] | None = None,
+    cooperative: bool = False,
 ) -> Request:
     """Check what ``simulator.launch`` checks, with the same words.
 
@@ -106,7 +111,9 @@ def check(
     shapes = dim3(grid, "grid"), dim3(block, "block")
     check_shape(*shapes)
     arguments = convert(kernel, args, parameter_names(kernel.sources, kernel.name))
-    return Request(kernel, *shapes, arguments, shared_bytes)
+    if symbols:
+        add_symbols(arguments, kernel, parse(kernel.ptx), symbols)
+    return Request(kernel, *shapes, arguments, shared_bytes, cooperative)
 
 
 class Prepared:
@@ -127,11 +134,17 @@ class Prepared:
         self._allow_shared()
         self.stream = call("cuStreamCreate", 0)
         stack.callback(quietly, "cuStreamDestroy", self.stream)
-        self._inputs = [content(array) for array in self._arguments.arrays]
+        arguments = self._arguments
+        self._arrays = [*arguments.arrays, *arguments.symbols.values()]
+        self._inputs = [content(array) for array in self._arrays]
         self.pointers = [
             self.allocate(raw.nbytes, label)
-            for raw, label in zip(self._inputs, self._arguments.labels, strict=True)
+            for raw, label in zip(self._inputs, arguments.labels, strict=False)
         ]
+        for name in arguments.symbols:
+            module = call("cuFuncGetModule", self.function)
+            place, _ = call("cuModuleGetGlobal", module, name.encode(), doing=f"finding {name}")
+            self.pointers.append(place)
         pack = self._arguments.parameter_buffer(lambda number: int(self.pointers[number]))
         self._values = [
             np.frombuffer(pack, np.uint8, p.nbytes, p.offset).copy() for p in request.kernel.params
@@ -169,9 +182,11 @@ class Prepared:
     def start(self, first: Any, last: Any) -> None:
         """Launch between two events, without waiting for the end."""
         call("cuEventRecord", first, self.stream)
+        cooperative = self.request.cooperative
         call(
-            "cuLaunchKernel", self.function, *self.request.grid, *self.request.block,
-            self._shared, self.stream, self._table.ctypes.data, 0,
+            "cuLaunchCooperativeKernel" if cooperative else "cuLaunchKernel",
+            self.function, *self.request.grid, *self.request.block,
+            self._shared, self.stream, self._table.ctypes.data, *(() if cooperative else (0,)),
             doing=f"launching {self.request.kernel.name}",
         )  # fmt: skip
         call("cuEventRecord", last, self.stream)
@@ -192,5 +207,5 @@ class Prepared:
 
     def write_back(self) -> None:
         """Put the arrays' contents on the GPU into the caller's arrays."""
-        for array, raw in zip(self._arguments.arrays, self.contents(), strict=True):
+        for array, raw in zip(self._arrays, self.contents(), strict=True):
             write_back(array, raw)

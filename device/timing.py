@@ -1,7 +1,7 @@
 """Time many launches on the GPU, without copies in between."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +54,8 @@ def time_launches(
     jit_level: int | None = None,
     launches: int = LAUNCHES,
     warmup: int = 5,
+    symbols: Mapping[str, Any] | None = None,
+    cooperative: bool = False,
 ) -> Timing:
     """Launch often, and take the time of each launch alone.
 
@@ -70,7 +72,7 @@ def time_launches(
     """
     if launches < 1 or warmup < 0:
         raise ValueError(f"{launches} launches after {warmup} cannot be timed")
-    request = check(kernel, grid, block, args, shared_bytes)
+    request = check(kernel, grid, block, args, shared_bytes, symbols, cooperative)
     with context(device), contextlib.ExitStack() as stack:
         prepared = Prepared(stack, request, jit_level)
         first, last = prepared.event(), prepared.event()

@@ -142,6 +142,8 @@ def validate(
     shared_bytes: int = 0,
     device: int = 0,
     jit_level: int | None = None,
+    symbols: Mapping[str, Any] | None = None,
+    cooperative: bool = False,
 ) -> Validation:
     """Hold simulator, device and (if given) a NumPy reference against each other.
 
@@ -155,16 +157,24 @@ def validate(
         SimulatorError, TypeError, ValueError: As ``simulator.launch``.
     """
     simulated, launched = copies(args), copies(args)
+    given = symbols or {}
+    ours, theirs = (dict(zip(given, copies([*given.values()]), strict=True)) for _ in range(2))
     number = int(capability(device).replace(".", "")) if available()[0] else 0
     arch = number if number in KNOWN else None
-    run = simulator.launch(kernel, grid, block, simulated, shared_bytes, arch=arch)
+    run = simulator.launch(
+        kernel, grid, block, simulated, shared_bytes, arch=arch, symbols=ours,
+        cooperative=cooperative,
+    )  # fmt: skip
     open_bits = unpromised(kernel.ptx, run.approximate and number not in MEASURED)
     errors = [h for h in run.hazards if h.severity == "error"]
     if errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         reason = f"not launched: {errors[0].message}{more}"
         return Validation(False, reason, open_bits, (), run, None, tuple(simulated))
-    output = launch(kernel, grid, block, launched, shared_bytes, device, jit_level)
+    output = launch(
+        kernel, grid, block, launched, shared_bytes, device, jit_level, symbols=theirs,
+        cooperative=cooperative,
+    )  # fmt: skip
     expected, bounded = _expected(reference, args)
     names = parameter_names(kernel.sources, kernel.name)
     comparisons = tuple(
@@ -176,6 +186,10 @@ def validate(
         if isinstance(arg, np.ndarray) and arg.flags.writeable
         and not any(arg is other for other in args[:i])
     )  # fmt: skip
+    comparisons += tuple(
+        _compare(name, len(args) + i, ours[name], theirs[name], None, bounded)
+        for i, name in enumerate(given)
+    )
     reason = _reason(comparisons, open_bits)
     return Validation(
         not reason, reason, open_bits, comparisons, run, output, tuple(simulated), tuple(launched)

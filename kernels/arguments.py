@@ -21,6 +21,8 @@ MAX_LOCAL = 524_288
 MAX_STATIC_SHARED = 49_152
 MAX_SHARED = 232_448
 """Limits of compute capability 9.0 (CUDA C++ Programming Guide, "Technical Specifications")."""
+MAX_RESIDENT, MAX_RESIDENT_BLOCKS = 1 << 19, 1 << 13
+"""Threads and blocks that no GPU holds at a time."""
 
 Dim3 = tuple[int, int, int]
 
@@ -58,6 +60,20 @@ def check_shape(grid: Dim3, block: Dim3) -> None:
         for axis, most, n in zip("xyz", limits, shape, strict=True):
             if n > most:
                 raise LaunchError(f"{name} of {_times(shape)}: {axis} may be {most} at most")
+
+
+def check_resident(grid: Dim3, block: Dim3) -> None:
+    """Hold a cooperative launch, whose blocks run together, to what any GPU holds at a time.
+
+    Raises:
+        LaunchError: It is larger.
+    """
+    blocks = math.prod(grid)
+    if blocks > MAX_RESIDENT_BLOCKS or blocks * math.prod(block) > MAX_RESIDENT:
+        raise LaunchError(
+            f"a cooperative launch of {blocks:,} blocks of {math.prod(block)} threads, which run "
+            "together: no GPU holds so many"
+        )
 
 
 def check_threads(block: Dim3, most: Sequence[int], required: Sequence[int]) -> None:
@@ -116,6 +132,7 @@ class Arguments:
         labels: What to call each array in reports.
         values: For each parameter the index of its array, or its bytes.
         warnings: What is likely a mistake, and can be run all the same.
+        symbols: The arrays that fill module variables, by these' names in the PTX.
         structures: Arrays that hold structures, by the kernel, and whose dtypes do not say which.
     """
 
@@ -125,6 +142,7 @@ class Arguments:
     values: list[int | bytes] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     structures: set[int] = field(default_factory=set)
+    symbols: dict[str, Any] = field(default_factory=dict)
 
     def warn(self) -> None:
         """Tell the caller of ``launch`` what is likely a mistake."""

@@ -72,6 +72,11 @@ def _plain(kind: str, named: Mapping[str, str]) -> str:
     return _SPELLED.get(words, words) + "*" * stars
 
 
+def spelled(kind: str, sources: Mapping[str, str]) -> str:
+    """A type as it is spelled in some sources, by the name that is used here."""
+    return _plain(kind, _typedefs(sources))
+
+
 def is_structure(element: str) -> bool:
     """Whether what a pointer points to is no type of C++'s own: there may be padding in it."""
     own = (*_SIZES, *_OTHER_VECTORS, "", "char", "void")

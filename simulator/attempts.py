@@ -50,7 +50,7 @@ def run_until_seen(
     saw is merged.
     """
     closer: Closer = {}
-    together = False
+    together = launch.cooperative
     while True:
         allocations = launch.allocations()
         seen: list[Observers] = []

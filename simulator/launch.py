@@ -6,7 +6,7 @@ these saw becomes a ``Run`` (``run.py``).
 """
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kernels import Kernel
@@ -32,6 +32,8 @@ def launch(
     step_limit: int = 50_000_000,
     trace: bool | Trace = False,
     arch: str | int | None = None,
+    symbols: Mapping[str, Any] | None = None,
+    cooperative: bool = False,
 ) -> Run:
     """Run a kernel and count what it does.
 
@@ -52,6 +54,9 @@ def launch(
             says what to record.
         arch: Whose arithmetic tensor cores have: ``90``, ``"sm_90a"`` or ``"compute_90a"``; by
             default the PTX's target.
+        symbols: Arrays that fill ``__constant__`` and ``__device__`` variables, by their names
+            in C++ or in the PTX, and get what the launch leaves there.
+        cooperative: Whether blocks may wait for each other at grid-wide barriers.
 
     Raises:
         PtxError: The PTX cannot be parsed, or has an instruction without a row.
@@ -63,9 +68,11 @@ def launch(
     asked = chosen(checks)
     recorder = Trace() if trace is True else trace or None
     prepared = prepare(
-        kernel, grid, block, args, shared_bytes, schedule, step_limit, recorder is not None, arch
-    )
+        kernel, grid, block, args, shared_bytes, schedule, step_limit, recorder is not None, arch,
+        symbols, cooperative,
+    )  # fmt: skip
     prepared.arguments.warn()
     seen = run_until_seen(prepared, asked, recorder, progress)
-    give_back(prepared.arguments, seen.allocations, "uninitialised" in asked)
+    layout = prepared.program.layout
+    give_back(prepared.arguments, layout, seen.allocations, "uninitialised" in asked)
     return report(prepared, seen.observers, asked, began)

@@ -1,12 +1,14 @@
 """Declarations that PTX allows, and those that it does not."""
 
+import re
+
 import numpy as np
 import pytest
 from test_refused import LINE, launch
 
 import simulator
 from kernels import Kernel, KernelError
-from kernels.errors import PtxError
+from kernels.errors import PtxError, SimulatorError
 
 
 @pytest.mark.parametrize(
@@ -103,3 +105,60 @@ def test_parameters_in_registers() -> None:
     assert not simulator.launch(Kernel.from_ptx(f"{head} ret; }}", "k"), 1, 1, []).hazards
     with pytest.raises(PtxError, match=r"^PTX line 3: .*not execute parameters in registers yet$"):
         simulator.launch(Kernel.from_ptx(f"{head} call (%r), f, (%r); ret; }}", "k"), 1, 1, [])
+
+
+SYMBOLS = """
+namespace ns { __constant__ float coeff[4]; }
+__device__ int counter, *table[2];
+__global__ void k(float* x) {
+    x[threadIdx.x] = ns::coeff[threadIdx.x % 4];
+    atomicAdd(&counter, 1);
+    if (!table[0]) table[1] = &counter;
+}
+"""
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize("name", ["coeff", "ns::coeff", "_ZN2ns5coeffE"])
+def test_module_variables_are_given_and_kept_by_name(name: str, build: str) -> None:
+    k = Kernel.from_cuda(SYMBOLS, "k", build=build)
+    x, given, counter = np.zeros(8, "f4"), np.arange(4, dtype="f4"), np.ones(1, "i4")
+    symbols = {name: given, "counter": counter, "table": np.zeros(2, "u8")}
+    for _ in range(2):
+        assert simulator.launch(k, 1, 8, [x], symbols=symbols, checks="uninitialised").hazards == []
+    assert x.tolist() == [0, 1, 2, 3] * 2
+    assert counter[0] == 1 + 2 * 8
+    assert list(symbols["table"] != 0) == [False, True]
+    assert given.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "words"),
+    [
+        ("coef", np.zeros(4, "f4"), "variable 'coef' in the PTX; it has: coeff, counter, table"),
+        ("n::coeff", np.zeros(4, "f4"), "no __constant__ or __device__ variable 'n::coeff'"),
+        ("coeff", np.zeros(5, "f4"), "'coeff' has 16 bytes, the array 20"),
+        ("coeff", np.zeros(4, "i4"), "the kernel takes float, the array is int32"),
+        ("coeff", np.zeros(2), "the kernel takes float, the array is float64"),
+        ("counter", np.zeros(1, "f4"), "the kernel takes int, the array is float32"),
+        ("counter", 3, "takes a NumPy array, not int"),
+    ],
+)
+def test_a_symbol_that_does_not_fit_is_named(name: str, array: object, words: str) -> None:
+    k, x = Kernel.from_cuda(SYMBOLS, "k"), np.zeros(8, "f4")
+    with pytest.raises((ValueError, TypeError), match=re.escape(words)):
+        simulator.launch(k, 1, 8, [x], symbols={name: array})
+
+
+def test_no_two_symbols_share_memory() -> None:
+    k, x = Kernel.from_cuda(SYMBOLS, "k"), np.zeros(8, "f4")
+    for symbols in ({"coeff": x[4:]}, {"ns::coeff": x[:4].copy(), "coeff": x[:4].copy()}):
+        with pytest.raises(ValueError, match=r"overlaps another array|is given twice"):
+            simulator.launch(k, 1, 8, [x], symbols=symbols)
+
+
+def test_a_cooperative_launch_fits_a_gpu() -> None:
+    with pytest.raises(SimulatorError, match=r"8,193 blocks of 64 threads.*no GPU holds so many"):
+        simulator.launch(
+            Kernel.from_cuda(SYMBOLS, "k"), 8193, 64, [np.zeros(64, "f4")], cooperative=True
+        )

@@ -229,8 +229,8 @@ def test_what_a_text_begins_with(missing: str, instead: str) -> None:
         ("compile/tex.cu", np.zeros(4, np.float32), "textures and surfaces", 1),
         ("compile/malloc.cu", np.zeros(4, np.uint64), "memory allocation in a kernel", 1),
         ("compile/recursion.cu", np.zeros(4, np.int32), "recursion", 1),
-        ("check/grid_sync.cu", np.zeros(64, np.int32), "a cooperative launch", 4),
-        ("compile/gridsync.cu", np.zeros(64, np.int32), "a cooperative launch", 2),
+        ("check/grid_sync.cu", np.zeros(64, np.int32), "needs a cooperative launch", 4),
+        ("compile/gridsync.cu", np.zeros(64, np.int32), "needs a cooperative launch", 2),
     ],
 )
 def test_a_source_is_refused_by_name_and_line(

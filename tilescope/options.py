@@ -20,6 +20,16 @@ _TARGET = (
     click.option("--grid", metavar="X[,Y[,Z]]", help="Blocks, for a kernel of your own."),
     click.option("--block", metavar="X[,Y[,Z]]", help="Threads of a block, likewise."),
     click.option("--shared", type=int, default=0, metavar="BYTES", help="Dynamic shared memory."),
+    click.option(
+        "--symbol",
+        "symbols",
+        multiple=True,
+        metavar="NAME=ARRAY",
+        help="What a __constant__ or __device__ variable holds, as in coeff=f32[4]=ones.",
+    ),
+    click.option(
+        "--cooperative", is_flag=True, help="A cooperative launch: blocks may wait for each other."
+    ),
     click.option("--seed", type=int, default=0, show_default=True, help="For random inputs."),
     click.option("--arch", default="compute_90", show_default=True, help="Virtual architecture."),
     click.option(
@@ -64,15 +74,17 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def command(
         target: str, words: tuple[str, ...], defines: tuple[str, ...], nvrtc: tuple[str, ...],
         size: str | None, tile: int | None, grid: str | None, block: str | None,
-        shared: int, seed: int, arch: str, build: str | None, **rest: Any,
+        shared: int, symbols: tuple[str, ...], cooperative: bool, seed: int, arch: str,
+        build: str | None, **rest: Any,
     ) -> Any:  # fmt: skip
         _refuse_options(words)
         if seed < 0:
             raise UserError(f"--seed must not be negative: {seed}")
         options = (*(f"-D{define}" for define in defines), *nvrtc)
         request = Request(
-            target, words, size, tile, grid, block, shared, seed, arch, build, options
-        )
+            target, words, size, tile, grid, block, shared, seed, arch, build, options, symbols,
+            cooperative,
+        )  # fmt: skip
         return function(request=request, **rest)
 
     return _decorated(command, _TARGET)

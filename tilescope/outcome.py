@@ -10,7 +10,7 @@ from kernels.library import Agreement
 from simulator import Run
 
 from .progress import STEP_LIMIT, ProgressBar
-from .target import Target
+from .target import Target, fresh
 
 
 @dataclass
@@ -54,10 +54,12 @@ def simulate(
     Raises:
         SimulatorError: It cannot be launched.
     """
+    symbols = dict(zip(target.symbols, fresh([*target.symbols.values()]), strict=True))
     with ProgressBar(target.name, quiet, began) as progress:
         return simulator.launch(
-            kernel, target.grid, target.block, args, target.shared_bytes, progress=progress, **how
-        )
+            kernel, target.grid, target.block, args, target.shared_bytes, progress=progress,
+            symbols=symbols, cooperative=target.cooperative, **how,
+        )  # fmt: skip
 
 
 def execute(

@@ -11,7 +11,9 @@ import numpy as np
 
 from kernels import Kernel, KernelError, library
 from kernels.arguments import convert
+from kernels.ptx.parser import parse
 from kernels.signatures import kernel_names, parameter_names
+from kernels.symbols import add_symbols
 
 from .failure import UserError, warn
 from .words import is_argument, parse_arguments
@@ -35,6 +37,8 @@ class Request:
     arch: str = "compute_90"
     build: str | None = None
     options: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    cooperative: bool = False
 
 
 @dataclass
@@ -49,6 +53,7 @@ class Target:
         expected: What the outputs should become; ``None`` where there is no reference.
         launch: Of a library kernel; holds the outputs.
         file: The file that was named, if one was.
+        symbols, cooperative: As ``simulator.launch`` takes them.
     """
 
     name: str
@@ -63,6 +68,8 @@ class Target:
     launch: library.Launch | None = field(default=None, repr=False)
     expected: Mapping[str, library.Expected] | None = field(default=None, repr=False)
     file: str = ""
+    symbols: dict[str, Any] = field(default_factory=dict)
+    cooperative: bool = False
 
 
 def resolve(request: Request, reference: bool = True) -> Target:
@@ -81,6 +88,8 @@ def resolve(request: Request, reference: bool = True) -> Target:
     names = parameter_names(target.kernel.sources, target.kernel.name)
     try:
         arguments = convert(target.kernel, target.args, names)
+        if target.symbols:
+            add_symbols(arguments, target.kernel, parse(target.kernel.ptx), target.symbols)
     except (TypeError, ValueError) as error:
         raise UserError(str(error)) from None
     for text in arguments.warnings:
@@ -115,7 +124,7 @@ def _from_library(request: Request, reference: bool) -> Target:
             f"{entry.name} makes its own arguments; {request.words[0]!r} is one too many "
             "(choose --size and --tile)"
         )
-    if request.grid or request.block or request.shared:
+    if request.grid or request.block or request.shared or request.symbols or request.cooperative:
         raise UserError(f"{entry.name} sets its own launch shape; choose --size and --tile")
     try:
         size = entry.default_size if request.size is None else entry.parse_size(request.size)
@@ -144,8 +153,19 @@ def _from_file(request: Request) -> Target:
     args = parse_arguments(words, np.random.default_rng(request.seed))
     grid, block = _shape("grid", request.grid), _shape("block", request.block)
     return Target(
-        kernel.name, kernel, grid, block, args, request.shared, file=request.target
+        kernel.name, kernel, grid, block, args, request.shared, file=request.target,
+        symbols=_symbols(request), cooperative=request.cooperative,
     )  # fmt: skip
+
+
+def _symbols(request: Request) -> dict[str, Any]:
+    """Variables of the kernel's file by name, as words give them: ``coeff=f32[4]=ones``."""
+    rng = np.random.default_rng(request.seed)
+    pairs = [word.partition("=") for word in request.symbols]
+    for name, _, array in pairs:
+        if not name or "[" not in array:
+            raise UserError(f"--symbol {name}: give a name and an array, as in coeff=f32[4]=ones")
+    return {name: parse_arguments([array], rng)[0] for name, _, array in pairs}
 
 
 def _kernel_of_file(request: Request) -> tuple[Kernel, list[str]]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from kernels.arguments import Dim3
+from kernels.arguments import MAX_RESIDENT, MAX_RESIDENT_BLOCKS, Dim3
 
 from ..compile.emit import VOCABULARY, parameter_name
 from ..compile.program import Program
@@ -13,7 +13,7 @@ from ..events import Tell, Told, all_of
 from ..geometry import AbsentRead, Geometry, Instead, Lanes, WarpView
 from ..isa import DTYPES
 from ..memory.access import Access
-from ..memory.layout import PARAMETERS
+from ..memory.layout import PARAMETERS, WORKSPACE, array_address
 from ..memory.memories import Memories
 from ..memory.spaces import Allocation
 from ..memory.undefined import UndefinedMemory
@@ -29,9 +29,8 @@ _LOCAL_BYTES = 256 << 20
 2**15 and 2**16), and memory stays bounded whatever the grid."""
 
 _TOGETHER = 1 << 22
-"""Lanes of a grid that may run as one batch, where its blocks wait for each other."""
-_RESIDENT, _RESIDENT_BLOCKS = 1 << 19, 1 << 13
-"""Of a larger one so many: threads and blocks that no GPU holds at a time."""
+"""Lanes of a grid that may run as one batch, where its blocks wait for each other; of a larger
+one as many as a GPU may hold."""
 
 _PAIRS = 1 << 22
 """Pairs of threads of one block, in all blocks of a batch, whose order is kept for mbarriers."""
@@ -55,7 +54,7 @@ def batches(launch: Prepared, together: bool = False) -> Iterator[range]:
     if together:
         size = total
         if total * threads > _TOGETHER or total * shared > 16 * _SHARED_BYTES:
-            size = min(total, max(1, _RESIDENT // threads), _RESIDENT_BLOCKS)
+            size = min(total, max(1, MAX_RESIDENT // threads), MAX_RESIDENT_BLOCKS)
     elif shared:
         size = min(size, max(1, _SHARED_BYTES // shared))
     if any(site.order for site in launch.program.sites) and not together:
@@ -114,6 +113,9 @@ def run_batches(
                 undefined.start(geometry)
             specials.clear()
             specials.update(special_registers(geometry, launch.shared_bytes, launch.dynamic_bytes))
+            if launch.cooperative:
+                at = array_address(WORKSPACE)
+                specials |= {"%envreg1": np.int32(at >> 32), "%envreg2": np.int32(at & 0xFFFFFFFF)}
             names["W"] = functools.partial(WarpView, geometry, instead=instead)
             for tell in told.start:
                 tell(geometry)

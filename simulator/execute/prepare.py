@@ -1,15 +1,18 @@
 """A launch made ready: its PTX compiled, its shape and its arguments held to what a GPU takes."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from kernels import Kernel
 from kernels.arguments import (
     Arguments,
     Dim3,
     check_memory,
+    check_resident,
     check_shape,
     check_threads,
     convert,
@@ -17,14 +20,19 @@ from kernels.arguments import (
 )
 from kernels.errors import PtxError
 from kernels.signatures import parameter_names
+from kernels.symbols import add_symbols
 
 from ..compile.compiler import compile_ptx, compile_traced
 from ..compile.program import Program
 from ..isa.architectures import architecture
 from ..memory.allocate import allocate
+from ..memory.layout import WORKSPACE
 from ..memory.spaces import Allocation
 from . import schedule as schedules
 from .schedule import Schedule
+
+_WORKSPACE_BYTES = 32
+"""Of ``cooperative_groups``' barrier of a grid: its size, and a word that counts."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,7 @@ class Prepared:
         grid: Blocks; ``block``: threads of a block; x first.
         shared_bytes: Shared memory of a block; ``dynamic_bytes``: what of it the launch added.
         step_limit: Basic blocks that a batch may run.
+        cooperative: Whether blocks may wait for each other.
     """
 
     kernel: Kernel
@@ -47,6 +56,7 @@ class Prepared:
     dynamic_bytes: int
     schedule: str | int
     step_limit: int
+    cooperative: bool = False
 
     @functools.cached_property
     def granule(self) -> int:
@@ -56,7 +66,11 @@ class Prepared:
     def allocations(self) -> dict[int, Allocation]:
         """Global memory as the host gives it."""
         functions = self.program.module.functions
-        return allocate(self.program.layout, functions, self.arguments)
+        made = allocate(self.program.layout, functions, self.arguments)
+        if self.cooperative:
+            empty = np.zeros(_WORKSPACE_BYTES, np.uint8)
+            made[WORKSPACE] = Allocation(WORKSPACE, empty, "the grid's barrier", True)
+        return made
 
     def order(self) -> Schedule:
         """The schedule, from its start."""
@@ -73,6 +87,8 @@ def prepare(
     step_limit: int,
     traced: bool,
     arch: str | int | None = None,
+    symbols: Mapping[str, Any] | None = None,
+    cooperative: bool = False,
 ) -> Prepared:
     """Make a launch ready; takes what ``launch`` takes, and raises what that does."""
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
@@ -87,6 +103,10 @@ def prepare(
     check_memory(layout.shared_bytes, shared_bytes, total, layout.local_bytes)
     check_threads(block3, entry.max_threads, entry.required_threads)
     arguments = convert(kernel, args, parameter_names(kernel.sources, kernel.name))
+    add_symbols(arguments, kernel, program.module, symbols)
+    if cooperative:
+        check_resident(grid3, block3)
     return Prepared(
-        kernel, program, arguments, grid3, block3, total, shared_bytes, schedule, step_limit
-    )
+        kernel, program, arguments, grid3, block3, total, shared_bytes, schedule, step_limit,
+        cooperative,
+    )  # fmt: skip

@@ -213,8 +213,8 @@ class Findings(Observer):
         inside = self.sources.inside(ins)
         if inside and "cooperative_groups" in inside.file and self._reads_grid():
             raise LaunchError(
-                "the grid is synchronised, which needs a cooperative launch; the simulator does "
-                f"not execute those yet: {self.sources.of(ins)}, PTX line {ins.line}"
+                "the grid is synchronised, which needs a cooperative launch (cooperative=True, "
+                f"--cooperative): {self.sources.of(ins)}, PTX line {ins.line}"
             )
 
     def _reads_grid(self) -> bool:

@@ -38,22 +38,29 @@ def allocate(
     addresses = {name: p.address for (scope, name), p in layout.placed.items() if not scope}
     for name in functions:
         addresses.setdefault(name, function_address(functions, name))
-    for (_, name), p in layout.placed.items():
+    for (scope, name), p in layout.placed.items():
         variable = p.variable
         if variable.space in ("global", "const"):
             number = array_number(p.address)
+            given = None if scope else arguments.symbols.get(name)
             initial = np.frombuffer(variable_bytes(layout, variable, addresses), np.uint8)
-            writable = variable.space == "global"
+            initial = initial if given is None else content(given)
+            writable = variable.space == "global" and (given is None or given.flags.writeable)
             nbytes = max(variable.nbytes, len(initial))
-            made[number] = Allocation(
+            made[number] = made_one = Allocation(
                 number, initial, variable_name(name), writable, nbytes, variable.space
             )
+            made_one.unfilled = variable.space == "const" and not variable.init and given is None
+            made_one.missing = None if given is None else missing_of(given)
     return made
 
 
-def give_back(arguments: Arguments, allocations: dict[int, Allocation], still: bool) -> None:
-    """The argument arrays hold what the launch left; ``still``: note what nothing has written."""
-    for number, array in enumerate(arguments.arrays):
+def give_back(
+    arguments: Arguments, layout: Layout, allocations: dict[int, Allocation], still: bool
+) -> None:
+    """The host's arrays hold what the launch left; ``still``: note what nothing has written."""
+    symbols = {array_number(layout.placed["", n].address): a for n, a in arguments.symbols.items()}
+    for number, array in (*enumerate(arguments.arrays), *symbols.items()):
         write_back(array, allocations[number].content())
         if still:
             still_unset(array, allocations[number].missing)

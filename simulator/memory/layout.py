@@ -16,11 +16,12 @@ from ..isa.windows import ARRAY_BITS, MIDDLE
 
 MAX_GLOBAL = 1 << 30
 """Bytes of all ``.global`` and ``.const`` variables of a module."""
+WORKSPACE = 9_998
 PARAMETERS = 9_999
 MODULE_VARIABLES = 10_000
 FUNCTIONS = 100_000
-"""Array numbers of the parameter buffer, the first module variable and the first function's
-address (where nothing can be read); arguments are below."""
+"""Array numbers of the workspace of a grid's barrier, the parameter buffer, the first module
+variable and the first function's address (where nothing can be read); arguments are below."""
 
 
 def array_address(number: int) -> int:
@@ -56,7 +57,6 @@ class Layout:
     placed: dict[tuple[str, str], Placed] = field(default_factory=dict)
     shared_bytes: int = 0
     dynamic_offset: int = 0
-    unset_constants: frozenset[int] = frozenset()
     local_bytes: int = 0
 
     def address(self, function: Function, name: str) -> int:
@@ -118,8 +118,6 @@ def lay_out(module: Module, functions: list[Function]) -> Layout:
                     )
                 address = array_address(numbered)
                 layout.placed[scope, variable.name] = Placed(variable, address)
-                if variable.space == "const" and not variable.init:
-                    layout.unset_constants |= {numbered}
                 numbered += 1
             elif (copied.get(scope), variable.name) in layout.placed:
                 # A thread is in one copy of a function at a time: they share their memory.

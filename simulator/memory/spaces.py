@@ -27,9 +27,11 @@ class Allocation:
         nbytes: Its size; ``space``: what the array is, whichever way an access spells it.
         buffer: Its bytes, padded to a multiple of 32.
         missing: Which bytes nothing has written; ``None``: all have been.
+        unfilled: Whether it is constant memory that neither the PTX nor the host fills.
     """
 
     missing: Flat | None = None
+    unfilled = False
 
     def __init__(
         self, number: int, content: Flat, name: str, writable: bool, nbytes: int | None = None,

@@ -98,8 +98,8 @@ class Observers:
             all_of_them.append(self.shuffles)
             if layout.local_bytes:
                 all_of_them.append(LocalCheck(findings, launch.granule, layout.local_bytes))
-            if layout.unset_constants:
-                all_of_them.append(ConstantCheck(findings, layout.unset_constants))
+            if any(allocation.unfilled for allocation in allocations.values()):
+                all_of_them.append(ConstantCheck(findings))
             if any(allocation.missing is not None for allocation in allocations.values()):
                 all_of_them.append(GlobalCheck(findings))
         if trace:

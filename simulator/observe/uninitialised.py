@@ -22,14 +22,14 @@ from ..races.accesses import flatten
 class ConstantCheck(Observer):
     """Reads of constant variables that nothing fills; a site is told of once."""
 
-    def __init__(self, findings: Findings, unset: frozenset[int]) -> None:
-        self.findings, self.unset = findings, unset
+    def __init__(self, findings: Findings) -> None:
+        self.findings = findings
         self.reads: dict[int, tuple[Site, str, Who]] = {}
 
     def access(self, event: Event) -> None:
         """See ``Observer``."""
         home, site = event.home, event.site
-        if event.space == "global" and home.number in self.unset and site.number not in self.reads:
+        if isinstance(home, Allocation) and home.unfilled and site.number not in self.reads:
             who = Who().add(self.findings.geometry, event.mask)
             self.reads[site.number] = site, home.name, who
 

@@ -46,7 +46,7 @@ class Defect:
         return [file, self.entry, "--grid", grid, "--block", block, *arguments, "--no-cure"]
 
 
-LATER = "executed once there are textures, allocation and cooperative launches"
+LATER = "executed once there are textures"
 
 DEFECTS = (
     # The optimiser makes one store of the two, which it puts at the closing brace.
@@ -62,7 +62,8 @@ DEFECTS = (
            ("barrier-divergence warning 5",), warned="return"),
     Defect("check/fnaddr.cu", "k", "1 1 u64[1]"),
     Defect("check/global_data.cu", "k", "1 8 i32[1]"),
-    Defect("check/grid_sync.cu", "k", "2 32 i32[65]", refused="cooperative", later=LATER),
+    Defect("check/grid_sync.cu", "k", "2 32 i32[65]", refused="needs a cooperative launch"),
+    Defect("check/grid_sync.cu", "k", "2 32 i32[65] --cooperative"),
     Defect("check/header_line.cu", "k", "1 64 i32[64]", ("barrier-divergence warning 5",)),
     Defect("check/indirect.cu", "k", "1 32 i32[32]"),
     Defect("check/macro.cu", "k", "1 128 f32[128] f32[128]", ("raw-race error 8",)),
@@ -90,7 +91,8 @@ DEFECTS = (
     Defect("compile/cut_loses_includes.cu", "k", "1 32 f32[32]"),
     Defect("compile/cut_loses_namespace_alias.cu", "k", "1 32 f32[32]"),
     Defect("compile/funcptr.cu", "k", "1 32 i32[32]"),
-    Defect("compile/gridsync.cu", "k", "2 1 i32[2]", refused="cooperative", later=LATER),
+    Defect("compile/gridsync.cu", "k", "2 1 i32[2]", refused="needs a cooperative launch"),
+    Defect("compile/gridsync.cu", "k", "2 1 i32[2] --cooperative"),
     Defect("compile/host_decl.cu", "k", "1 32 f32[32]"),
     Defect("compile/malloc.cu", "k", "1 32 u64[32]", refused="malloc", later=LATER),
     Defect("compile/recursion.cu", "k", "1 32 i32[32]", refused="recursion", later=LATER),
@@ -112,6 +114,7 @@ DEFECTS = (
     Defect("order/volatile_race.cu", "tree", "1 128 f32[1]",
            ("raw-race error 10", "raw-race warning 10")),
     Defect("run/const.cu", "k", "1 32 f32[32]", ("unset-constant warning 3",)),
+    Defect("run/const.cu", "k", "1 32 f32[32] --symbol coeff=f32[4]=ones"),
     Defect("run/init.cu", "k", "2 32 i32[64]=ones"),
     Defect("run/naive_accumulate.cu", "mm", "4,4 8,8 i32[32,32] i32[32,32] i32[32,32] 32"),
     Defect("run/neg_index.cu", "k", "1 32 f32[32] f32[32]", ("out-of-bounds error 1",)),

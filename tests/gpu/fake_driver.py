@@ -91,6 +91,9 @@ class FakeDriver:
         self._memory[ctypes.addressof(buffer)] = buffer
         return (ctypes.addressof(buffer),)
 
+    def _cuModuleGetGlobal(self, module: str, name: bytes) -> tuple[Any, ...]:
+        return (*self._cuMemAlloc(64), 64)
+
     def _cuMemFree(self, pointer: int) -> tuple[Any, ...]:
         del self._memory[pointer]
         return ()
@@ -113,12 +116,13 @@ _ANSWERS: dict[str, tuple[Any, ...]] = {
     "cuCtxPopCurrent": ("context",), "cuModuleLoadDataEx": ("module",),
     "cuModuleGetFunction": ("function",), "cuFuncGetAttribute": (24,),
     "cuStreamCreate": ("stream",), "cuEventCreate": ("event",), "cuEventElapsedTime": (0.5,),
-    "cuMemGetInfo": (1000, 2000), "cuDeviceGetAttribute": (9,),
+    "cuFuncGetModule": ("module",), "cuMemGetInfo": (1000, 2000), "cuDeviceGetAttribute": (9,),
 }  # fmt: skip
 _NAMES = (
     *_ANSWERS, *_PAIRS, *_PAIRS.values(), "cuInit", "cuGetErrorString", "cuDriverGetVersion",
     "cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemcpyDtoDAsync", "cuDeviceGetName", "cuEventRecord",
-    "cuLaunchKernel", "cuStreamSynchronize", "cuFuncSetAttribute",
+    "cuLaunchKernel", "cuLaunchCooperativeKernel", "cuModuleGetGlobal", "cuStreamSynchronize",
+    "cuFuncSetAttribute",
 )  # fmt: skip
 
 

@@ -35,6 +35,20 @@ def go(kernel: Kernel, **options: Any) -> device.Output:
     return device.launch(kernel, 2, 32, [np.ones(64, np.float32), 2.0, 64], **options)
 
 
+def test_module_variables_go_to_the_gpu_and_come_back(fake: FakeDriver) -> None:
+    kernel = Kernel.from_cuda(
+        "namespace n { __device__ int seen[4]; } __global__ void k() { n::seen[1] = 2; }", "k"
+    )
+    seen = np.arange(4, dtype=np.int32)
+    device.launch(kernel, 1, 1, [], symbols={"seen": seen}, cooperative=True)
+    assert ("cuModuleGetGlobal", ("module", b"_ZN1n4seenE")) in fake.asked
+    assert fake.calls["cuLaunchKernel"] == 0
+    assert fake.calls["cuLaunchCooperativeKernel"] == 1
+    assert fake.calls["cuMemcpyHtoD"] == fake.calls["cuMemcpyDtoH"] == 1
+    assert seen.tolist() == [0, 1, 2, 3]
+    assert fake.leaks() == {}
+
+
 def test_a_launch_calls_in_order_and_releases_all(fake: FakeDriver, kernel: Kernel) -> None:
     out = go(kernel, repeat=3)
     assert fake.leaks() == {}

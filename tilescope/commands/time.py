@@ -58,7 +58,7 @@ def time_command(
         with device_errors():
             timing = device.time_launches(
                 target.kernel, target.grid, target.block, target.args, target.shared_bytes,
-                index, jit_level, launches,
+                index, jit_level, launches, symbols=target.symbols, cooperative=target.cooperative,
             )  # fmt: skip
         rows.append(Row(target, timing.times_ms, timing.restored, work(target, flops), timing))
     if vendor:

@@ -48,7 +48,7 @@ def validate_command(
     with device_errors():
         found = device.validate(
             target.kernel, target.grid, target.block, target.args, reference(target),
-            target.shared_bytes, index, jit_level,
+            target.shared_bytes, index, jit_level, target.symbols, target.cooperative,
         )  # fmt: skip
         release = device.driver_release()
     if json_file is not None:
