@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from kernels import Kernel
+import simulator
+from kernels import Kernel, library
 
 DEFECTS = Path(__file__).parent / "defects"
 SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1)
@@ -35,3 +36,15 @@ def entry(body: str, params: str = ".param .u64 out, .param .u32 n", before: str
 
 def ints(*sizes: int) -> list[Any]:
     return [np.zeros(size, np.int32) for size in sizes]
+
+
+def run_library(
+    name: str, size: tuple[int, ...], tile: int | None = None, build: str = "device", **options: Any
+) -> tuple[simulator.Run, bool]:
+    """A run of a library kernel, and whether its outputs were right."""
+    found = library.get(name)
+    launch = found.launch(size, tile)
+    expected = launch.expected()
+    kernel = found.kernel(tile, build=build)
+    result = simulator.launch(kernel, launch.grid, launch.block, launch.args, **options)
+    return result, all(output.within for output in launch.compare(expected))
