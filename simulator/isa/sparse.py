@@ -11,7 +11,7 @@ from kernels.ptx.module import Imm, Instruction
 from kernels.ptx.types import DTYPES
 
 from ..geometry import Geometry, Lanes, WarpView
-from . import fragments, tensor_numerics
+from . import fragments, tensor_integers, tensor_numerics
 from .architectures import sums
 from .fragments import BITS, bits_of, held, kinds, registers, shape, widest
 from .table import Op, lines, row
@@ -106,7 +106,7 @@ def _product(ins: Instruction, arch: int, kept: Lanes, places: Lanes, b: Lanes, 
 
     if types[0] == "s32":
         dense, _ = spread(slice(None))
-        return tensor_numerics.integers(dense, b, c, types, ins.has("satfinite"))
+        return tensor_integers.integers(dense, b, c, types, ins.has("satfinite"))
     rule = sums(arch, types[1])
     whole = rule._replace(step=len(b))  # those of a step lie among zeros
     if arch == 90 and BITS[types[1]] == 8:

@@ -8,7 +8,7 @@ from kernels.ptx.module import Instruction
 from kernels.ptx.types import DTYPES
 
 from ..geometry import Geometry, Lanes, WarpView
-from . import fragments, tensor_numerics
+from . import fragments, tensor_integers, tensor_numerics
 from .architectures import sums
 from .fragments import BITS, Shape, bits_of, held, kinds, registers, shape, widest
 from .table import Op, lines, row
@@ -102,15 +102,18 @@ def product(ins: Instruction, arch: int, warpgroup: bool = False) -> Product:
         return lambda a, b, c: tensor_numerics.doubles(a, b, c, mode)
     if kind == "b1":
         both = np.bitwise_xor if ins.has("xor") else np.bitwise_and
-        return lambda a, b, c: tensor_numerics.bits(a, b, c, both)
+        return lambda a, b, c: tensor_integers.bits(a, b, c, both)
     if types[0] == "s32":
         clamped = ins.has("satfinite")
-        return lambda a, b, c: tensor_numerics.integers(a, b, c, types, clamped)
+        return lambda a, b, c: tensor_integers.integers(a, b, c, types, clamped)
     if arch >= 75 and shape(ins.modifiers) == (8, 8, 4):
         return lambda a, b, c: tensor_numerics.small(a, b, c, types)
     rule = sums(arch, kind, warpgroup)
     unpacks = arch == 90 and not warpgroup and kind in ("e4m3", "e5m2")
     sum_up = tensor_numerics.halves if unpacks else tensor_numerics.floats
+    if types[0] == "f16" and types[3] == "f32":  # the driver rounds what f32 sums give
+        wide = ("f32", *types[1:])
+        return lambda a, b, c: tensor_numerics.rounded(sum_up(a, b, c, wide, rule))
     return lambda a, b, c: sum_up(a, b, c, types, rule)
 
 

@@ -14,6 +14,7 @@ from kernels import Kernel
 from simulator.isa.fragments import registers
 
 from . import tensor_model as model
+from .floats import FORMATS
 from .harness import MACHINES, kernel
 from .tensor_cases import BITS, elements, wrong
 
@@ -101,6 +102,10 @@ class Case:
         if out == "s32":
             how = "xor" if "xor" in self.name else "and"
             return model.integers((kind, other), pairs, c, "satfinite" in self.name, how)
+        if self.types[3] != out:
+            f16, f32 = FORMATS["f16"], FORMATS["f32"]
+            found = model.summed(kind, pairs, "f32", f16.convert(c, f32) if out == "f32" else c, 25)
+            return found if out == "f32" else f32.convert(found, f16)
         return model.summed(kind, pairs, out, c, 25)
 
 
@@ -118,6 +123,8 @@ CASES = (
     *(
         Case(f"wmma.mma.sync.aligned.{name}", pads, space)
         for name, pads, space in (
+            ("row.col.m16n16k16.f32.f16", (0, 0, 0, 0), "global"),
+            ("row.col.m8n32k16.f16.f32", _PADDED, "shared"),
             ("row.col.m16n16k16.s32.s8.s8.s32", (0, 0, 0, 0), "global"),
             ("col.row.m8n32k16.s32.u8.u8.s32.satfinite", _PADDED, "shared::cta"),
             ("row.row.m32n8k16.s32.s8.s8.s32.satfinite", (16, 16, 4, 4), ""),
