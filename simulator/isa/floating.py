@@ -1,5 +1,7 @@
 """Floating-point arithmetic (PTX ISA, "Floating Point Instructions")."""
 
+import dataclasses
+
 import numpy as np
 
 from kernels.ptx.module import Instruction
@@ -8,18 +10,15 @@ from kernels.ptx.types import DTYPES
 from ..geometry import Lanes
 from . import arithmetic as ieee
 from . import half, mufu
+from .moves import pack, upper
 from .rounding import finished, flushing, rounded, rounding
-from .table import Function, Op, row, scalar_type
+from .table import Function, Op, Results, row, scalar_type
 
 SECTION = "Floating Point Instructions"
 
 
 @row(
     "add", "sub", section=SECTION,
-    later="""
-        rn|rz|rm|rp? sat? .f32 .f16|bf16 : mixed precision
-        rn|rz|rm|rp? ftz? .f32x2 : pairs of .f32
-    """,
     forms="""
         rn|rz|rm|rp? ftz? sat? .f32 : t = t t
         rn|rz|rm|rp? .f64 : t = t t
@@ -34,9 +33,6 @@ def add_sub(ins: Instruction) -> Op:
 
 @row(
     "mul", section=SECTION,
-    later="""
-        rn|rz|rm|rp? ftz? .f32x2 : pairs of .f32
-    """,
     forms="""
         rn|rz|rm|rp? ftz? sat? .f32 : t = t t
         rn|rz|rm|rp? .f64 : t = t t
@@ -54,8 +50,6 @@ def mul(ins: Instruction) -> Op:
 @row(
     "fma", section=SECTION,
     later="""
-        rn|rz|rm|rp? sat? .f32 .f16|bf16 : mixed precision
-        rn|rz|rm|rp? ftz? .f32x2 : pairs of .f32
         rn oob relu? ftz? .f16|f16x2|bf16|bf16x2 : out-of-bounds NaN
     """,
     forms="""
@@ -84,6 +78,56 @@ def fma(ins: Instruction) -> Op:
     if ins.has("ftz"):
         fn = flushing(fn, "fma", mode)
     return Op(finished(ins, fn), (type,) * 3, (type,), f"fma_{type}", 2)
+
+
+_SCALAR = {"add": add_sub, "sub": add_sub, "mul": mul, "fma": fma}
+
+
+def _single(ins: Instruction) -> Op:
+    """The same on ``.f32`` alone."""
+    kept = (m for m in ins.modifiers if m not in ("f16", "bf16", "f32", "f32x2"))
+    single = dataclasses.replace(ins, modifiers=(*kept, "f32"), decoded=None)
+    return _SCALAR[ins.opcode](single)
+
+
+@row("add", "sub", "mul", section=SECTION, forms="rn|rz|rm|rp? ftz? .f32x2 @100 : bf64 = bf64 bf64")
+@row("fma", section=SECTION, forms="rn|rz|rm|rp ftz? .f32x2 @100 : bf64 = bf64 bf64 bf64")
+def pair(ins: Instruction) -> Op:
+    """Two ``.f32`` in a register of 64 bits, each by itself."""
+    one = _single(ins)
+    f32, b64 = DTYPES["f32"], DTYPES["b64"]
+
+    def apply(*words: Lanes) -> Lanes:
+        found = (one.fn(*(upper(word, i, f32) for word in words)) for i in range(2))
+        low, high = (np.asarray(value) for value in found)
+        return pack(low, high, b64)[()]
+
+    return Op(apply, ("b64",) * len(one.inputs), ("b64",), None, 2 * one.flops)
+
+
+@row(
+    "add", "sub", section=SECTION,
+    forms="""
+        rn|rz|rm|rp? sat? .f32 .f16 @100 : t0 = t! t0
+        rn|rz|rm|rp? sat? .f32 .bf16 @100 : t0 = u16! t0
+    """,
+)  # fmt: skip
+@row(
+    "fma", section=SECTION,
+    forms="""
+        rn|rz|rm|rp sat? .f32 .f16 @100 : t0 = t! t! t0
+        rn|rz|rm|rp sat? .f32 .bf16 @100 : t0 = u16! u16! t0
+    """,
+)  # fmt: skip
+def mixed(ins: Instruction) -> Op:
+    """``.f32`` with operands of 16 bits, which are exact in it."""
+    one, type = _single(ins), scalar_type(ins)
+
+    def apply(*given: Lanes) -> Results:
+        wide = (half.to_double(a.view(np.uint16), type).astype(np.float32) for a in given[:-1])
+        return one.fn(*wide, given[-1])
+
+    return Op(apply, (*("b16",) * (len(one.inputs) - 1), "f32"), ("f32",), None, one.flops)
 
 
 row(

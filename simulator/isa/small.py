@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.ptx.module import Instruction
+from kernels.ptx.types import DTYPES
 
 from ..geometry import Lanes
 from . import half
@@ -47,7 +48,10 @@ class Small(NamedTuple):
         return np.ldexp(whole.astype(np.float64), np.maximum(exponent, 1) - bias - self.fraction)
 
 
-TYPES = {"e4m3": Small(8, 3, 0x7E, 0x7F), "e5m2": Small(8, 2, 0x7B, 0x7F, True)}
+TYPES = {
+    "e4m3": Small(8, 3, 0x7E, 0x7F), "e5m2": Small(8, 2, 0x7B, 0x7F, True),
+    "e2m3": Small(6, 3, 0x1F, 0x1F), "e3m2": Small(6, 2, 0x1F, 0x1F), "e2m1": Small(4, 1, 7, 7),
+}  # fmt: skip
 _NUMBERS = {kind: small.magnitudes() for kind, small in TYPES.items()}
 _MIDDLES = {kind: (numbers[1:] + numbers[:-1]) / 2 for kind, numbers in _NUMBERS.items()}
 
@@ -68,8 +72,7 @@ def decode(kind: str) -> half.Words:
     """All codes as f16."""
     small, numbers = TYPES[kind], _NUMBERS[kind]
     above = np.full(small.sign - len(numbers), np.nan)
-    if small.infinite:
-        above[0] = np.inf
+    above[: small.infinite] = np.inf
     positive = np.concatenate([numbers, above])
     return half.from_double(np.concatenate([positive, -positive]), "f16")
 
@@ -82,42 +85,110 @@ _AS_F16 = {kind: decode(kind) for kind in TYPES}
     forms="""
         rn satfinite relu? .e4m3x2|e5m2x2 .f32 @89 : bf16 = t t
         rn satfinite relu? .e4m3x2|e5m2x2 .f16x2 @89 : bf16 = t
+        rn satfinite relu? .e2m3x2|e3m2x2 .f32 @100 @a : bf16 = t t
+        rn satfinite relu? .e2m1x2 .f32 @100 @a : bf8 = t t
+        rn satfinite relu? .e2m1x2 .f16x2 @100 @a : bf8 = t
+    """,
+    later="""
+        rs relu? satfinite? .f16x2|bf16x2 .f32 : stochastic rounding
+        rs relu? satfinite .e4m3x4|e5m2x4|e2m3x4|e3m2x4|e2m1x4 .f32 : stochastic rounding
     """,
 )  # fmt: skip
 def to_small(ins: Instruction) -> Op:
     """Two numbers to few bits: the first of two f32 becomes the upper one."""
     kind = _kind(ins)
-    up, relu = np.uint32(TYPES[kind].bits), ins.has("relu")
+    up, relu, word = _room(kind), ins.has("relu"), _word(kind)
+    dtype = DTYPES[word]
 
     def pair(low: Lanes, high: Lanes) -> Lanes:
-        packed = encode(low, kind, relu) | encode(high, kind, relu) << up
-        return packed.astype(np.uint16).view(np.int16)
+        packed = encode(low, kind, relu) | encode(high, kind, relu) << np.uint32(up)
+        return packed.astype(f"u{dtype.itemsize}").view(dtype)
 
     def halves(a: Lanes) -> Lanes:
         low, high = half.split(a)
         return pair(half.to_double(low, "f16"), half.to_double(high, "f16"))
 
     if ins.has("f16x2"):
-        return Op(halves, ("b32",), ("b16",))
-    return Op(lambda a, b: pair(b.astype(float), a.astype(float)), ("f32", "f32"), ("b16",))
+        return Op(halves, ("b32",), (word,))
+    return Op(lambda a, b: pair(b.astype(float), a.astype(float)), ("f32", "f32"), (word,))
 
 
 @row(
     "cvt", section="Data Movement and Conversion Instructions",
-    forms="rn relu? .f16x2 .e4m3x2|e5m2x2 @89 : t0 = bf16",
+    forms="""
+        rn relu? .f16x2 .e4m3x2|e5m2x2 @89 : t0 = bf16
+        rn relu? .f16x2 .e2m3x2|e3m2x2 @100 @a : t0 = bf16
+        rn relu? .f16x2 .e2m1x2 @100 @a : t0 = bf8
+    """,
 )  # fmt: skip
 def from_small(ins: Instruction) -> Op:
     """Two numbers of few bits as f16, exactly."""
     kind = _kind(ins)
-    small, table = TYPES[kind], _AS_F16[kind]
-    every, up = np.uint16(2 * small.sign - 1), np.uint16(small.bits)
+    table, every, up = _AS_F16[kind], np.uint16(2 * TYPES[kind].sign - 1), np.uint16(_room(kind))
 
     def apply(a: Lanes) -> Lanes:
-        codes = a.view(np.uint16)
+        codes = a.view(f"u{a.dtype.itemsize}").astype(np.uint16)
         low, high = (half.finish(ins, "f16", table[c & every]) for c in (codes, codes >> up))
         return half.join(low, high)
 
+    return Op(apply, (_word(kind),), ("b32",))
+
+
+@row(
+    "cvt", section="Data Movement and Conversion Instructions",
+    forms="""
+        rz|rp satfinite? .ue8m0x2 .f32 @100 @a : bf16 = t t
+        rz|rp satfinite? .ue8m0x2 .bf16x2 @100 @a : bf16 = u32
+    """,
+)  # fmt: skip
+def to_power(ins: Instruction) -> Op:
+    """Two powers of two, without a sign: the largest one below a number, or the least above it."""
+    up, finite = ins.has("rp"), ins.has("satfinite")
+
+    def code(bits: Lanes) -> Lanes:
+        size = bits & np.uint32(0x7FFFFFFF)
+        exponent, rest = size >> np.uint32(23), size & np.uint32(0x7FFFFF)
+        least = np.where(exponent == 0, np.uint32(0x400000), np.uint32(0))  # of code 0: 2**-127
+        more = exponent + (rest > least) if up else exponent
+        more = np.where(exponent == 0xFF, np.uint32(0xFF), more)
+        infinite = size <= 0x7F800000
+        return np.where((more == 0xFF) & infinite & finite, 0xFE, more).astype(np.uint32)
+
+    def pair(high: Lanes, low: Lanes) -> Lanes:
+        return (code(low) | code(high) << np.uint32(8)).astype(np.uint16).view(np.int16)
+
+    if ins.has("bf16x2"):
+        top = np.uint32(0xFFFF0000)
+        return Op(lambda a: pair(a & top, a << np.uint32(16)), ("u32",), ("b16",))
+    return Op(pair, ("u32", "u32"), ("b16",))
+
+
+@row(
+    "cvt", section="Data Movement and Conversion Instructions",
+    forms="rn .bf16x2 .ue8m0x2 @100 @a : t0 = bf16",
+)  # fmt: skip
+def from_power(ins: Instruction) -> Op:
+    """Two powers of two as bf16, which has them all; the last code is NaN."""
+
+    def one(code: Lanes) -> half.Words:
+        power = np.where(code == 0, np.uint16(0x40), code << np.uint16(7))
+        return np.where(code == 0xFF, half.NAN, power)
+
+    def apply(a: Lanes) -> Lanes:
+        codes = a.view(np.uint16)
+        return half.join(one(codes & np.uint16(0xFF)), one(codes >> np.uint16(8)))
+
     return Op(apply, ("b16",), ("b32",))
+
+
+def _room(kind: str) -> int:
+    """The bits that a number has in a pair."""
+    return 4 if kind == "e2m1" else 8
+
+
+def _word(kind: str) -> str:
+    """The type of a pair's register."""
+    return f"b{2 * _room(kind)}"
 
 
 def _kind(ins: Instruction) -> str:

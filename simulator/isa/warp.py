@@ -4,6 +4,7 @@ Their functions get a ``WarpView`` first, then the operands. Each of them waits
 until all lanes that its mask names have come to it; the machine sees to that.
 """
 
+import dataclasses
 from typing import cast
 
 import numpy as np
@@ -117,9 +118,6 @@ def match(ins: Instruction) -> Op:
 
 @row(
     "redux", section=PARALLEL, waits="lanes",
-    later="""
-        sync min|max abs? NaN? .f32 : reductions of .f32
-    """,
     forms="""
         sync add|min|max .s32|u32 : i32 = i32 members
         sync and|or|xor .b32 : i32 = i32 members
@@ -151,6 +149,27 @@ def reduce(ins: Instruction) -> Op:
         return result
 
     return Op(apply, (type, "u32"), (type,), warp=True)
+
+
+@row(
+    "redux", section=PARALLEL, waits="lanes",
+    forms="sync min|max abs? NaN? .f32 @100 @a : t = t members",
+)  # fmt: skip
+def reduce_floats(ins: Instruction) -> Op:
+    """The least or largest: -0 is less than +0; NaN wins with ``.NaN``, else gives way."""
+    name = "min" if ins.has("min") else "max"
+    integers = reduce(dataclasses.replace(ins, modifiers=("sync", name, "s32")))
+    first, last, size = np.int32(-(2**31)), np.int32(2**31 - 1), np.int32(2**31 - 1)
+    strange = first if ins.has("NaN") == ins.has("min") else last
+
+    def apply(warp: WarpView, a: Lanes, members: Lanes) -> Lanes:
+        bits = (np.abs(a) if ins.has("abs") else a).view(np.int32)
+        ordered = np.where(bits < 0, bits ^ size, bits)
+        found = cast(Lanes, integers.fn(warp, np.where(np.isnan(a), strange, ordered), members))
+        bits = np.where(found < 0, found ^ size, found)
+        return np.where((found == first) | (found == last), last, bits).view(np.float32)
+
+    return Op(apply, ("f32", "u32"), ("f32",), warp=True)
 
 
 @row("activemask", section=PARALLEL, forms=".b32 : t =")

@@ -28,7 +28,7 @@ TYPES = (
 )  # fmt: skip
 """Types that registers have."""
 FOREIGN_TYPES = (*TYPES, "bf16", "bf16x2", "tf32", "s16x2", "u16x2", "e4m3x2", "u4", "b1")
-TARGETS = ("sm_90", "sm_90a", "sm_100")
+TARGETS = ("sm_90", "sm_90a", "sm_100", "sm_100a")
 BATCH = 1500
 MANY = ("v2", "v4", "v8", "x1", "x2", "x4")
 

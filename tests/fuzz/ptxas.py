@@ -19,6 +19,7 @@ QUIRKS: dict[str, str] = {
     r"\.(finite|infinite|number|notanumber|normal|subnormal)\b":
         "ptxas ignores a property of testp in any instruction; PTX has none there",
     r"^(?!ld|st|mov).*\{": "ptxas takes values in braces; no manual says what they mean",
+    r"\.f32x2\.": "ptxas ignores a second type of a pair",
     r"%f16x2_": "ptxas lets registers of .f16x2 stand for integers and predicates",
     r"^atom\.(?!\S*(cas|hint)).*\](,[^,]*){2};": "ptxas takes a third source, which nothing reads",
     r"^set\.\S*bf16": "ptxas takes registers of other types for set on .bf16",

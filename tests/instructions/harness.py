@@ -41,7 +41,8 @@ def kernel(lines: Iterable[str], pointers: int, before: str = "", words: int = 0
     """
     params = [f".param .u64 p{i}" for i in range(pointers)]
     params += [f".param .u32 w{i}" for i in range(words)]
-    header = f".version {'8.6' if target <= 90 else '8.8'}\n.target sm_{target}\n.address_size 64\n"
+    version, name = ("8.6", f"sm_{target}") if target <= 90 else ("8.8", f"sm_{target}a")
+    header = f".version {version}\n.target {name}\n.address_size 64\n"
     body = "\n".join(lines)
     return Kernel.from_ptx(
         f"{header}{before}\n.visible .entry k({', '.join(params)})\n{{\n{body}\n}}\n", "k"
