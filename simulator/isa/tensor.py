@@ -93,8 +93,8 @@ def counted(kind: str) -> str:
     return {"e4m3": "fp8", "e5m2": "fp8"}.get(kind, kind if "f" in kind else "int")
 
 
-def product(ins: Instruction, arch: int, warpgroup: bool = False) -> Product:
-    """What an instruction makes of matrices."""
+def product(ins: Instruction, arch: int, warpgroup: bool = False, step: int = 0) -> Product:
+    """What an instruction makes of matrices; ``step``: if it sums fewer products at once."""
     types = kinds(ins.modifiers)
     kind = types[1]
     if kind == "f64":
@@ -109,6 +109,7 @@ def product(ins: Instruction, arch: int, warpgroup: bool = False) -> Product:
     if arch >= 75 and shape(ins.modifiers) == (8, 8, 4):
         return lambda a, b, c: tensor_numerics.small(a, b, c, types)
     rule = sums(arch, kind, warpgroup)
+    rule = rule._replace(step=step or rule.step)
     unpacks = arch == 90 and not warpgroup and kind in ("e4m3", "e5m2")
     sum_up = tensor_numerics.halves if unpacks else tensor_numerics.floats
     if types[0] == "f16" and types[3] == "f32":  # the driver rounds what f32 sums give

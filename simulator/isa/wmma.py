@@ -51,6 +51,8 @@ _PRODUCTS = f"""
     .xor .popc .row .col m8n8k128 .s32 .b1 .b1 .s32 @75
     .and .popc .row .col m8n8k128 .s32 .b1 .b1 .s32 @80
 """
+_STEPS = {"tf32": 4}
+"""How many products the driver lets tensor cores sum at once, where they could sum more."""
 _LOADS = [*lines(_MATRICES), *(f"c {line}" for line in lines(_SUMS))]
 
 
@@ -222,7 +224,9 @@ def multiply(ins: Instruction) -> Op:
         each = len(sums) // blocks
         parts = [sums[i * each : (i + 1) * each] for i in range(blocks)]
         c = np.concatenate([fragments.outputs_of(g, part, bits[3], tall) for part in parts])
-        found = product(ins, arch)(*widest(a, b, bits_of(c))).view(result)
+        found = product(ins, arch, step=_STEPS.get(types[1], 0))(*widest(a, b, bits_of(c))).view(
+            result
+        )
         split = [found[i * tall : (i + 1) * tall] for i in range(blocks)]
         return warp.together(
             ins, tuple(r for part in split for r in fragments.to_registers(g, part))

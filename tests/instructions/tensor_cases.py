@@ -201,7 +201,8 @@ def program(case: Case, threads: int, before: str = "", scalar: str = "") -> Ker
     size = 8 if kind == "f64" else 4
     lines += [before, case.code, "OUT:", f"ld.param.u64 %p, [p3]; mad.wide.u32 %p, %t, {size}, %p;"]
     lines += [f"st.global.{kind} [%p+{i * threads * size}], %d{i};" for i in range(count)]
-    return kernel(lines, 4)
+    made = kernel(lines, 4)
+    return Kernel.from_ptx(made.ptx.replace(".version 8.6", ".version 8.7"), "k")  # 8-bit floats
 
 
 class Operands:
