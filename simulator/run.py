@@ -10,7 +10,7 @@ from .analysis.taint import depends_on_data
 from .compile.program import Program
 from .execute.prepare import Prepared
 from .hazards.hazard import Hazard, Source
-from .hazards.kinds import CHECKS
+from .hazards.kinds import CHECKS, EQUAL
 from .hazards.sources import Sources
 from .isa.architectures import MEASURED
 from .observe.counters import TrafficCounter
@@ -125,15 +125,28 @@ def report(launch: Prepared, seen: Observers, checks: Collection[str], began: fl
     counters, lines = collect(
         program.blocks, program.arithmetic, program.sites, seen.ran, seen.traffic, sources
     )
+    hazards, own = _without_triton(seen.findings.hazards())
     return Run(
         kernel.name, kernel.entry, kernel.build, kernel.sha256, launch.grid, launch.block,
-        launch.shared_bytes, str(launch.schedule), counters, lines, seen.findings.hazards(),
+        launch.shared_bytes, str(launch.schedule), counters, lines, hazards,
         tuple(check for check in CHECKS if check in checks),
         time.perf_counter() - began, program.approximate,
         functools.partial(_dependence, program, seen.traffic, sources), seen.trace,
-        _notes(program, seen), tuple(launch.arguments.warnings), seen.output.text(),
+        _notes(program, seen) + own, tuple(launch.arguments.warnings), seen.output.text(),
         f"sm_{program.arch}" if program.by_arch else "",
     )  # fmt: skip
+
+
+def _without_triton(hazards: list[Hazard]) -> tuple[list[Hazard], tuple[str, ...]]:
+    """Hazards but for stores that Triton repeats, and the note that stands for these.
+
+    A reduction, say, leaves a warp's result from each of its lanes, in the one array of shared
+    memory, which is always called ``global_smem``.
+    """
+    kept = [h for h in hazards if (h.case, h.space, h.variable) != (EQUAL, "shared", "global_smem")]
+    if len(kept) == len(hazards):
+        return kept, ()
+    return kept, ("Triton's own stores of the same value by several threads are no hazard",)
 
 
 def _notes(program: Program, seen: Observers) -> tuple[str, ...]:
