@@ -81,7 +81,7 @@ def multiply(ins: Instruction) -> Op:
         c = bits_of(fragments.outputs_of(g, parts[2], BITS[types[3]], 16))
         kept, places, b, c = widest(kept, places, b, c)
         found = _product(ins, arch, kept, places, b, c)
-        return tuple(fragments.to_registers(g, found.view(result)))
+        return warp.together(ins, tuple(fragments.to_registers(g, found.view(result))))
 
     inputs, outputs = (
         tuple(held(counts[name][1]) for name in names for _ in range(counts[name][0]))

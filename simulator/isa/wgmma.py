@@ -180,7 +180,7 @@ def multiply(ins: Instruction) -> Op:
         c = bits_of(fragments.outputs_of(g, start, bits[0], ROWS))
         operation = product(ins, arch, warpgroup=True)
         found = operation(*widest(a, b, c)).view(result)
-        return tuple(fragments.to_registers(g, found))
+        return warp.together(ins, tuple(fragments.to_registers(g, found)))
 
     loads = -(-size.n // ROWS)
     inputs = (held(counts["d"][1]),) * sums + ("u32",) * (parts_a + 4 * loads) + ("pred",)
