@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import supported
 
 import simulator
 from simulator.isa import TABLE
@@ -101,3 +102,8 @@ def test_an_ask_is_seen(code: str) -> None:
 )  # fmt: skip
 def test_other_words_are_not(code: str) -> None:
     assert not list(asks(code))
+
+
+def test_the_page_is_of_the_rows() -> None:
+    """Otherwise: ``python -m tests.supported``."""
+    assert supported.PAGE.read_text() == supported.page()

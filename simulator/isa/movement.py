@@ -122,8 +122,8 @@ _LATER = f"""
 def _hinted(lines: str, way: str, operands: str, spaces: str = f"global|{_SHARED}?") -> str:
     """The forms, and those with a cache hint, which have one more source."""
     plainly = lines.format(f"{way} {spaces}", operands)
-    hinted = lines.format(f"{way} global? {_HINTED}", operands).strip().splitlines()
-    return plainly + "\n".join(f"{line} policy" for line in hinted)
+    hinted = lines.format(f"{way} global? {_HINTED}", operands).splitlines()
+    return plainly + "\n".join(f"{line} policy" for line in hinted if line.strip())
 
 
 plain(
