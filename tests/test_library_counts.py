@@ -159,3 +159,25 @@ def test_stencils_load_each_input_once_but_for_the_halo() -> None:
 
 def test_softmax_reads_its_row_three_times() -> None:
     assert counters("softmax_rows", (64, 200)).global_load.accesses == 3 * 64 * 200
+
+
+def test_a_convolution_fetches_each_input_once_a_tile() -> None:
+    found = counters("convolution", (64, 64))
+    assert found.global_load.accesses == (64 + 2 * 2 * 3) ** 2 + 4 * 4 * 25
+    assert found.flops == 2 * 25 * 64 * 64
+
+
+def test_a_bitonic_sort_compares_whatever_the_keys_are() -> None:
+    n, rounds = 1 << 12, 8 * 9 // 2
+    found = counters("sort_bitonic", (n,))
+    assert found.shared_load.accesses == n * rounds + n
+    assert found.barriers == 4 * n // 256 * (rounds + 1)  # four warps
+
+
+def test_a_warp_a_row_coalesces() -> None:
+    thread, warp = counters("spmv_thread", (256, 256)), counters("spmv_warp", (256, 256))
+    assert warp.global_load.sectors < thread.global_load.sectors / 2
+
+
+def test_a_look_back_reads_its_input_once() -> None:
+    assert counters("scan_look_back", (1 << 12,)).global_load.accesses == 1 << 12
