@@ -114,6 +114,9 @@ class Observer:
     def fence(self, lanes: Mask | None, wide: bool) -> None:
         """Lanes execute a memory fence; ``wide``: of device scope or more."""
 
+    def proxy_fence(self, lanes: Mask | None) -> None:
+        """Lanes execute a fence between a thread's own accesses and the asynchronous proxy's."""
+
     def copies(self, lanes: Mask | None, left: int | None, queue: str) -> None:
         """Lanes end a group of copies or ``wgmma``, or wait until ``left`` groups are left."""
 
@@ -170,7 +173,7 @@ class Told:
         self.barrier, self.arrive = those("barrier"), those("arrive")
         self.warp_sync, self.fence = those("warp_sync"), those("fence")
         self.printed, self.copies = those("printed"), those("copies")
-        self.absent_read = those("absent_read")
+        self.absent_read, self.proxy_fence = those("absent_read"), those("proxy_fence")
         self.copies_arrive, self.phase = those("copies_arrive"), those("phase")
         self.apart, self.event, self.stuck = those("apart"), those("event"), those("stuck")
 

@@ -121,7 +121,6 @@ LATER = [
     ("barrier.cluster.arrive.release.aligned;", "clusters"),
     ("mapa.shared::cluster.u32 %r3, %r1, 1;", "clusters"),
     ("ld.shared::cluster.u32 %r3, [%r1];", "shared memory of another block: clusters"),
-    ("cp.async.bulk.commit_group;", "copies in bulk"),
     (
         "mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 "
         "{%r1, %r2, %r1, %r2}, {%r1, %r2}, {%r1, %r2}, {%r1, %r2, %r1, %r2}, %r3, 0;",

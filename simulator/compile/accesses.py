@@ -2,20 +2,16 @@
 
 import functools
 
-import numpy as np
-
-from kernels.ptx.module import Address, Imm, Instruction, Operand, Reg
+from kernels.ptx.module import Imm, Instruction, Operand, Reg
 
 from ..isa import DTYPES, Unsupported, asynchronous
 from ..isa.roles import Roles
 from ..isa.validity import invalid
-from ..isa.windows import WINDOWS
-from ..memory.site import Site, make_site
-from .operands import Operands
+from ..memory.site import make_site
+from .bulk import BulkCopies
 from .steps import (
     Access,
     Compute,
-    Constant,
     Group,
     Move,
     Parameter,
@@ -27,7 +23,7 @@ from .steps import (
 )
 
 
-class Accesses(Operands):
+class Accesses(BulkCopies):
     """Makes the steps of accesses."""
 
     def access(self, ins: Instruction, role: Roles) -> Step:
@@ -54,12 +50,8 @@ class Accesses(Operands):
         zero, one = (self.constant(Imm("int", number), "b64") for number in (0, 1))
         if row.memory == "atomic":
             given = one
-            if role.sources:  # widened as an address is: it has 32 bits
-                operand = role.sources[0]
-                known = (
-                    Source(self.register(operand.name), "b64") if isinstance(operand, Reg) else None
-                )
-                given = known or self.source(operand, "b64")
+            if role.sources:
+                given = self.wide(role.sources[0])
             expects = ins.has("expect_tx")
             count = zero if row.phase in ("expect", "complete") else one if expects else given
             if row.asynchronous:
@@ -99,6 +91,8 @@ class Accesses(Operands):
         guard = self.guard(ins.guard)
         if role.row.asynchronous == "arrive":
             return self.phase(ins, role)
+        if role.row.asynchronous == "bulk":
+            return self.bulk(ins, role)
         if role.row.asynchronous != "copy":
             number = role.sources[0] if role.sources else None
             left = number.value if isinstance(number, Imm) else None
@@ -127,28 +121,6 @@ class Accesses(Operands):
         values = tuple(Source(word, "b32") for word in words)
         steps.append(Access(ins, guard, targets, length, site=source, base=bases[1]))
         return [*steps, Access(ins, guard, (), values, site=into, base=bases[0])]
-
-    def base(self, address: Address | None, site: Site) -> Source:
-        """The address's variable part; its constant part goes into the site."""
-        site.operand = address
-        if address is None:
-            raise Unsupported("no address operand")
-        if abs(address.offset) >= 1 << 62:
-            raise Unsupported(f"an offset of {address.offset}")
-        site.offset = address.offset
-        if isinstance(address.base, Reg):
-            register = self.register(address.base.name)
-            if register.carrier not in ("s64", "s32"):
-                raise Unsupported("an address in a register of another type")
-            return Source(register, "s64")  # with its sign: ``s[-1]`` stays in front of ``s``
-        if isinstance(address.base, Imm):
-            return Source(Constant(np.int64(address.base.value), address.base), "s64")
-        start = self.symbol(address.base.name)
-        if site.space == "generic":  # ptxas makes a generic address of the variable's
-            home = (self.function.variables | self.owner.module.variables).get(address.base.name)
-            start += WINDOWS.get(home.space, 0) if home else 0
-        site.variable = address.base.name
-        return Source(Constant(np.int64(start), address.base), "s64")
 
     # -- parameters -------------------------------------------------------------
 

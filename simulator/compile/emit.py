@@ -17,6 +17,7 @@ from .casts import cast, extended, same_type
 from .steps import (
     Access,
     Barrier,
+    Bulk,
     Compute,
     Constant,
     End,
@@ -94,6 +95,11 @@ class Emitter:
                 self.end(step)
             case Keep(temporary=temporary, kept=kept):
                 self.emit(f"{self.read(temporary)} = {self.source(kept)}")
+            case Bulk(guard=guard, into=into):
+                operands = ", ".join(map(self.source, step.sources))
+                self.emit(f"bulk_{into.number}({self.mask(guard)}, {operands})")
+            case Fence(guard=guard, proxy=True):
+                self.emit(f"proxy_fence({self.mask(guard)})")
             case Fence(guard=guard, wide=wide):
                 self.emit(f"fence({self.mask(guard)}, {wide})")
             case Group(guard=guard, left=left):

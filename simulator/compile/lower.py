@@ -93,7 +93,8 @@ class Lowering(Matrices):
             moves = self.parameter(ins, role) if role.parameter else None
             return [self.access(ins, role)] if moves is None else moves
         if row.fence:
-            return [Fence(ins, self.guard(ins.guard), wide=scope(ins) not in ("cta", "cluster"))]
+            wide, proxy = scope(ins) not in ("cta", "cluster"), ins.has("proxy")
+            return [Fence(ins, self.guard(ins.guard), wide=wide, proxy=proxy)]
         return []
 
     def value(self, ins: Instruction, role: Roles) -> Step:

@@ -145,10 +145,18 @@ class Access(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Bulk(Step):
+    """A copy in bulk; its sources: where to, where from, how many bytes."""
+
+    into: Site
+
+
+@dataclass(frozen=True, kw_only=True)
 class Fence(Step):
-    """A memory fence; ``wide``: for more than the block."""
+    """A memory fence; ``wide``: for more than the block; ``proxy``: between the proxies."""
 
     wide: bool
+    proxy: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

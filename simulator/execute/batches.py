@@ -13,6 +13,7 @@ from ..events import Tell, Told, all_of
 from ..geometry import AbsentRead, Geometry, Instead, Lanes, WarpView
 from ..isa import DTYPES
 from ..memory.access import Access
+from ..memory.bulk import BulkCopy
 from ..memory.layout import PARAMETERS, WORKSPACE, array_address
 from ..memory.memories import Memories
 from ..memory.spaces import Allocation
@@ -100,7 +101,8 @@ def run_batches(
     names |= {"S": specials, "trace": all_of(told.traced)}
     names |= {"tally": all_of(told.arithmetic), "fence": all_of(told.fence)}
     names |= {"copies": all_of(told.copies), "copies_arrive": all_of(told.copies_arrive)}
-    names["phase"] = all_of(told.phase)
+    names |= {"phase": all_of(told.phase), "proxy_fence": all_of(told.proxy_fence)}
+    names |= {f"bulk_{s.number}": BulkCopy(s, memories) for s in program.sites if s.bulk}
     machine = Machine(program, names, launch.order(), told, memories, launch.step_limit)
     with np.errstate(all="ignore"):
         for numbers in batches:

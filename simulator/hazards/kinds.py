@@ -90,6 +90,9 @@ class HazardKind:
 REACHES = {
     "copy": "an asynchronous copy that is under way",
     "product": "a wgmma that is under way",
+    "bulk": "a copy in bulk that is under way",
+    "transaction": "a copy in bulk that is under way",
+    "proxy": "a thread, with no fence.proxy.async since,",
     "lane": "another lane of the warp",
     "warp": "another warp",
     "block": "another block",
@@ -115,6 +118,17 @@ _ANY_RACE = {
     ),
     "product": Case(
         note="wait for it first: wgmma.wait_group; then a barrier where other warps write there"
+    ),
+    "bulk": Case(
+        note="wait for the copy first: cp.async.bulk.wait_group.read; then a barrier where other "
+        "threads write there"
+    ),
+    "transaction": Case(
+        note="wait first until the phase of its mbarrier is over, for the right parity"
+    ),
+    "proxy": Case(
+        note="copies in bulk and wgmma read another way than threads write: put a "
+        "fence.proxy.async (fence_proxy_async()) behind the write, before the barrier"
     ),
     "quiet": Case(
         "", "warning", "the atomic changes nothing (it adds zero, say): it serves as a read"

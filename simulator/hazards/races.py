@@ -66,7 +66,7 @@ class RaceHazards:
         """Why it is as severe as it is: a case of its kind."""
         near, in_global = group.distance == "lane", group.space == "global"
         volatile = group.how == "volatile"
-        if group.how in ("quiet", *UNDER_WAY):
+        if group.how in ("quiet", "proxy", *UNDER_WAY):
             return group.how
         if group.reads:
             if volatile:

@@ -6,7 +6,7 @@ from kernels.ptx.types import DTYPES
 
 # isort: off
 # An opcode's forms are tried in this order; what is wrong is said of the first that comes nearest.
-from . import integer, products, carry, floating, half, special, asynchronous
+from . import integer, products, carry, floating, half, special, asynchronous, bulk
 from . import bits, compare, control, convert, later, logic, matrix, mbarrier
 from . import movement, moves, small, stack, tensor, sparse, warp, wgmma, windows, wmma
 
@@ -14,7 +14,7 @@ from . import movement, moves, small, stack, tensor, sparse, warp, wgmma, window
 from .table import TABLE, Flow, Op, Row, Unsupported, same
 
 __all__ = [
-    "DTYPES", "TABLE", "Flow", "Op", "Row", "Unsupported", "asynchronous", "bits", "carry",
+    "DTYPES", "TABLE", "Flow", "Op", "Row", "Unsupported", "asynchronous", "bits", "bulk", "carry",
     "compare", "control", "convert", "floating", "half", "integer", "later", "logic", "matrix",
     "mbarrier", "movement", "moves", "parse", "products", "same", "small", "sparse", "special",
     "stack", "tensor", "warp", "wgmma", "windows", "wmma",

@@ -50,23 +50,4 @@ plain(
         async! wait_group! : = imm
         async! wait_all! :
     """,
-    later="""
-        async! bulk! commit_group! : copies in bulk
-        async! bulk! wait_group! read? : copies in bulk
-        async! bulk! prefetch! L2! global L2::cache_hint? : copies in bulk
-        async! bulk! shared::cta|shared::cluster|global! shared::cta|global! \
-            mbarrier::complete_tx::bytes|bulk_group! multicast::cluster? L2::cache_hint? \
-            cp_mask? : copies in bulk
-        async! bulk! prefetch? tensor! 1d|2d|3d|4d|5d! L2|shared::cta|shared::cluster|global? \
-            shared::cta|global! tile|tile::gather4|tile::scatter4|im2col|im2col_no_offs? \
-            mbarrier::complete_tx::bytes|bulk_group? multicast::cluster? L2::cache_hint? : \
-            copies of tensors in bulk
-        reduce! async! bulk! shared::cluster|global! shared::cta! \
-            mbarrier::complete_tx::bytes|bulk_group! L2::cache_hint? \
-            and|or|xor|add|inc|dec|min|max noftz? \
-            .f16|bf16|f32|f64|b32|u32|s32|b64|u64|s64 : copies in bulk
-        reduce! async! bulk! tensor! 1d|2d|3d|4d|5d! global! shared::cta! \
-            and|or|xor|add|inc|dec|min|max tile|im2col_no_offs? bulk_group L2::cache_hint? : \
-            copies of tensors in bulk
-    """,
 )  # fmt: skip

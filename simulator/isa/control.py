@@ -29,13 +29,16 @@ plain("membar", section=PARALLEL, fence=True, forms="cta|gl|sys :")
 plain("membar", section=PARALLEL, forms="proxy! alias :")
 plain(
     "fence", section=PARALLEL, fence=True,
-    forms="sc|acq_rel|acquire|release? cta|cluster|gpu|sys :",
+    forms="""
+        sc|acq_rel|acquire|release? cta|cluster|gpu|sys :
+        mbarrier_init! release cluster @90 :
+        proxy! async :
+        proxy! async shared::cta|shared::cluster :
+    """,
     later="""
-        mbarrier_init release cluster : mbarrier
         acquire|release sync_restrict::shared::cta|sync_restrict::shared::cluster cluster : clusters
         proxy! async::generic acquire|release \
             sync_restrict::shared::cta|sync_restrict::shared::cluster cluster : clusters
-        proxy! async shared::cluster : clusters
         proxy! async sync_restrict::shared::cta|sync_restrict::shared::cluster : clusters
         proxy! tensormap::generic acquire|release cta|cluster|gpu|sys : tensor maps
     """,
@@ -43,8 +46,8 @@ plain(
 plain(
     "fence", section=PARALLEL,
     forms="""
-        proxy! alias|async :
-        proxy! async global|shared::cta :
+        proxy! alias :
+        proxy! async global :
     """,
 )  # fmt: skip
 

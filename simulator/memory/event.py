@@ -2,9 +2,17 @@
 
 from typing import Any, NamedTuple
 
-from ..geometry import Addresses, Lanes, Mask
+from ..geometry import Addresses, Flat, Lanes, Mask
 from .site import Site
 from .spaces import Home
+
+
+class Spread(NamedTuple):
+    """Addresses of a copy in bulk: many of a lane. The thread, column and address of each, 1-D."""
+
+    thread: Flat
+    column: Flat
+    address: Flat
 
 
 class Event(NamedTuple):
@@ -16,7 +24,7 @@ class Event(NamedTuple):
         site: The instruction.
         space: ``global``, ``shared`` or ``local``.
         address: Byte address within the space, without ``site.offset``; broadcasts to the
-            geometry's shape.
+            geometry's shape; or it is spread, and so are the values.
         mask: The lanes that access; ``None`` is all of them.
         repeated: Address and mask are the very objects of this site's last event.
         home: The ``Allocation`` or ``ColumnMemory`` accessed.
@@ -26,7 +34,7 @@ class Event(NamedTuple):
 
     site: Site
     space: str
-    address: Addresses
+    address: Addresses | Spread
     mask: Mask | None
     repeated: bool
     home: Any

@@ -216,6 +216,25 @@ class Memories:
                     self._report_outside(site, address, rest)
         self._report(kind, site, address - start, lanes, home)
 
+    def bad_lane(
+        self, site: Site, address: int, thread: int, column: int, aligned: bool = True
+    ) -> None:
+        """Report what one lane does not access by itself: it is misaligned, or not there."""
+        shape = self.geometry.shape
+        lanes = np.zeros(shape, bool)
+        lanes.reshape(-1, shape[3])[thread, column] = True
+        places = np.full(shape, address, np.int64)
+        shared = site.space == "shared"
+        array = None if shared else self.allocations.get(array_number(address))
+        start = array.base if array else 0
+        if not aligned:
+            home = self.shared if shared else array
+            self._report("misaligned", site, places - start, lanes, home)
+        elif array and site.access != "load" and array.base <= address < array.end:
+            self._report("read-only", site, places - start, lanes, array)
+        else:
+            self._report_outside(site, places, lanes)
+
     def _report(
         self, kind: str, site: Site, relative: Addresses, lanes: Mask, home: Home | None
     ) -> None:

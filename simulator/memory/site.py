@@ -37,6 +37,7 @@ class Site:
             those in the same ``queue``.
         order: Its place in the memory model where that is not what its modifiers say.
         traffic: Whether it passes the load and store unit, as what a warpgroup reads does not.
+        bulk: What a copy in bulk reads, if this is what it writes.
         lanes: How many of a warp's lanes access: the first eight for each matrix of a load of them.
     """
 
@@ -59,6 +60,7 @@ class Site:
     asynchronous: bool = False
     queue: str = "copy"
     traffic: bool = True
+    bulk: "Site | None" = None
 
     @property
     def volatile(self) -> bool:
@@ -77,7 +79,8 @@ class Site:
     @property
     def narrow(self) -> bool:
         """Whether its scope is the block: ``.cta``, or ``.cluster`` while there are none."""
-        return bool(self.order) or scope(self.instruction) in ("cta", "cluster")
+        phase = bool(self.order) and not self.bulk
+        return phase or scope(self.instruction) in ("cta", "cluster")
 
     @property
     def acquires(self) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..events import Observer
 from ..geometry import WARP, Addresses, Flat, Geometry, Mask, Rows
-from ..memory.event import Event
+from ..memory.event import Event, Spread
 from ..memory.site import Site
 from .banks import BANKS, OFF, wavefronts
 
@@ -104,7 +104,7 @@ class TrafficCounter(Observer):
     def access(self, event: Event) -> None:
         """See ``Observer``."""
         site = event.site
-        if not site.counted:
+        if not site.counted or isinstance(event.address, Spread):
             return
         slot = site.number * len(COUNTED_SPACES) + COUNTED_SPACES.index(event.space)
         if event.repeated:

@@ -25,6 +25,7 @@ from ..races.book import RaceBook
 from ..races.copies import CopyCheck
 from ..races.detector import RaceCheck
 from ..races.program_order import ProgramOrder
+from ..races.proxies import ProxyCheck
 from .counters import TrafficCounter
 from .output import Output
 from .totals import InstructionCounter
@@ -93,6 +94,11 @@ class Observers:
             all_of_them.append(race_check)
             if "races" in checks and any(site.asynchronous for site in program.sites):
                 all_of_them.append(CopyCheck(book, launch.granule, race_check))
+            if "races" in checks and any(
+                s.asynchronous and s.access == "load" for s in program.sites
+            ):
+                shared = launch.shared_bytes
+                all_of_them.append(ProxyCheck(book, launch.granule, shared, race_check))
         self.shuffles = ShuffleCheck(findings)
         if "uninitialised" in checks:
             all_of_them.append(self.shuffles)

@@ -13,7 +13,7 @@ from ..events import Observer
 from ..geometry import AbsentRead, Geometry, Mask
 from ..hazards.findings import Findings
 from ..hazards.sources import Who
-from ..memory.event import Event
+from ..memory.event import Event, Spread
 from ..memory.site import Site
 from ..memory.spaces import Allocation, ColumnMemory
 from ..races.accesses import flatten
@@ -83,7 +83,7 @@ class LocalCheck(Observer):
 
     def access(self, event: Event) -> None:
         """See ``Observer``."""
-        if event.space != "local":
+        if event.space != "local" or isinstance(event.address, Spread):
             return
         site, address, mask, home = event.site, event.address, event.mask, event.home
         assert isinstance(home, ColumnMemory)

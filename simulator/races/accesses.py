@@ -5,7 +5,8 @@ from typing import Literal
 
 import numpy as np
 
-from ..geometry import Addresses, Flat, Geometry, Lanes, Mask
+from ..geometry import Addresses, Flat, Geometry, Lanes, Mask, as_mask
+from ..memory.event import Spread
 from ..memory.site import Site
 from ..memory.spaces import Allocation
 
@@ -64,9 +65,14 @@ class Accesses:
 
 
 def flatten(
-    g: Geometry, site: Site, address: Addresses, mask: Mask | None, columns: int
+    g: Geometry, site: Site, address: Addresses | Spread, mask: Mask | None, columns: int
 ) -> Accesses:
     """Flatten an access; ``columns`` is 1 where all blocks do the same."""
+    if isinstance(address, Spread):
+        on = g.full(as_mask(mask))[address.thread, address.column]
+        return Accesses(
+            address.thread[on], address.column[on], address.address[on] + np.int64(site.offset)
+        )
     rows = np.broadcast_to(g.factored(address), (g.threads, columns))
     if mask is None:
         thread = np.repeat(np.arange(g.threads), columns)

@@ -32,8 +32,9 @@ class _Example(NamedTuple):
     sites: tuple[int, int]
 
 
-READING = "product"
-"""How a write races with a ``wgmma`` that still reads: that comes first, wherever it stands."""
+READING = ("product", "bulk")
+"""How a write races with what still reads, a ``wgmma`` or a copy in bulk: that comes first,
+wherever it stands."""
 
 
 @dataclass
@@ -123,7 +124,7 @@ class RaceBook:
         turn = self.find_order().first(one, other, race.distance)
         if one.access == "load" or (not reads and _after(one, other, turn)):
             one, other, earlier, later, turn = other, one, later, earlier, not turn
-        turn &= how != READING
+        turn &= how not in READING
         same = one.line == other.line
         if same and not reads:
             turn = True
@@ -191,7 +192,11 @@ class RaceBook:
         for group in self.groups.values():
             if group.space != space or group.all_pairs is None:
                 continue
-            if not (far if group.distance == "block" else near) or group.how in ("quiet", "copy"):
+            if (
+                not (far if group.distance == "block" else near)
+                or group.how == "quiet"
+                or (group.distance not in ("lane", "warp", "block"))
+            ):
                 group.all_pairs = None if group.pairs.full else group.all_pairs
                 continue
             for shadow in shadows.values():

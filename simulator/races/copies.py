@@ -4,8 +4,9 @@ A copy reads its source at once, and writes its destination some time before a w
 (PTX ISA, "Asynchronous Data Movement": ``cp.async``). So it is two writes to the other race
 checks, one at either end; what touches the bytes in between is told here. That only goes for
 bytes: copies to other places of shared memory are told apart by their extents first, which costs
-next to nothing. A ``wgmma`` likewise reads shared memory until it has been waited for: two reads,
-and who writes in between is told.
+next to nothing. A copy in bulk is done when the phase of the mbarrier is over in which its bytes
+arrive; one that reads shared memory, when its group has been waited for. A ``wgmma`` likewise
+reads shared memory until it has been waited for: two reads, and who writes in between is told.
 """
 
 from dataclasses import dataclass
@@ -14,13 +15,15 @@ import numpy as np
 
 from ..events import Observer
 from ..geometry import Addresses, Geometry, Mask, Rows, as_mask
-from ..memory.event import Event
+from ..memory.event import Event, Spread
+from ..memory.site import PHASE
 from .accesses import Accesses, Race, flatten
 from .book import READING, RaceBook
 from .detector import RaceCheck
+from .phases import arrivals
 from .shadow import Conflict
 
-UNDER_WAY = ("copy", READING)
+UNDER_WAY = ("copy", "transaction", *READING)
 """How an access races with what is under way: a name for all that the same waits are for."""
 
 
@@ -30,7 +33,8 @@ class _Copy:
 
     Attributes:
         lanes: Which lanes' copies are, ``(threads, columns)``; ``group``: of each lane.
-        barrier: The mbarrier at which each lane's copy arrives when it is done.
+        barrier: The mbarrier at which each lane's copy arrives when it is done; ``over``: of
+            which lanes the phase is over in which it has.
         low, high: The bytes they are to write, in each block's shared memory.
     """
 
@@ -40,6 +44,17 @@ class _Copy:
     low: int
     high: int
     barrier: Rows | None = None
+    over: Rows | None = None
+
+    def arrives(self, which: Rows, at: Rows) -> None:
+        """Copies of some lanes arrive at mbarriers, those not told of yet."""
+        if self.barrier is None or self.over is None:
+            self.barrier, self.over = (
+                np.full(which.shape, -1, np.int64),
+                np.zeros(which.shape, bool),
+            )
+        which &= self.barrier < 0
+        self.barrier[which] = at[which]
 
 
 class CopyCheck(Observer):
@@ -68,8 +83,14 @@ class CopyCheck(Observer):
         if event.space != "shared" or not (self.open or event.site.asynchronous):
             return
         g, site = self.geometry, event.site
-        lanes = g.full(as_mask(event.mask))
-        address = g.full(event.address)[lanes]
+        if site.operation == PHASE:
+            self._arrived(event)
+        if isinstance(event.address, Spread):
+            lanes, address = np.zeros((g.threads, g.columns), bool), event.address.address
+            lanes[event.address.thread, event.address.column] = True
+        else:
+            lanes = g.full(as_mask(event.mask))
+            address = g.full(event.address)[lanes]
         if not address.size:
             return
         low = int(address.min()) + site.offset
@@ -106,10 +127,7 @@ class CopyCheck(Observer):
             if copy.event.site.queue != "copy":
                 continue
             which = copy.lanes & on
-            if copy.barrier is None:
-                copy.barrier = np.full(which.shape, -1, np.int64)
-            which &= copy.barrier < 0
-            copy.barrier[which] = at[which]
+            copy.arrives(which, at)
             mask = self.geometry.from_rows(which)
             self.race.access(copy.event._replace(mask=mask, repeated=False))
 
@@ -118,12 +136,26 @@ class CopyCheck(Observer):
         on = self.geometry.full(as_mask(lanes))
         at = self.geometry.full(base) + offset
         for copy in self.open:
-            if copy.barrier is None:
+            if copy.barrier is None or copy.over is None:
                 continue
             for column in np.flatnonzero(on.any(axis=0)):
                 seen = np.unique(at[on[:, column], column])
-                copy.lanes[np.isin(copy.barrier[:, column], seen), column] = False
+                done = np.isin(copy.barrier[:, column], seen) & copy.over[:, column]
+                copy.lanes[done, column] = False
         self.open = [copy for copy in self.open if copy.lanes.any()]
+
+    def _arrived(self, event: Event) -> None:
+        """Somebody arrives at mbarriers; perhaps it is the bytes of a copy, or a phase ends."""
+        g, site = self.geometry, event.site
+        if site.queue == "transaction" and not isinstance(event.address, Spread):
+            on, at = g.full(as_mask(event.mask)), g.full(event.address) + site.offset
+            for copy in self.open:
+                if copy.event.site.instruction is site.instruction:
+                    copy.arrives(copy.lanes & on, at)
+        for (column, place), _, end in arrivals(event, g):
+            for copy in self.open:
+                if end is not None and copy.barrier is not None and copy.over is not None:
+                    copy.over[:, column] |= copy.barrier[:, column] == place
 
     def _places(self, event: Event) -> tuple[Accesses, Rows]:
         """The lanes of an access, and the locations of each, ``(lanes, parts)``."""

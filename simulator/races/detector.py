@@ -17,7 +17,7 @@ import numpy as np
 from ..analysis.steering import Steering
 from ..events import Observer
 from ..geometry import Addresses, Geometry, Lanes, Mask
-from ..memory.event import Event
+from ..memory.event import Event, Spread
 from ..memory.site import PHASE
 from ..memory.spaces import Allocation
 from .accesses import SHARED, Accesses, Closer, LookCloser, flatten
@@ -149,6 +149,8 @@ class RaceCheck(Observer):
             self._synchronise(event)
         if space == "shared":
             if self.shared_shadow is None:
+                if isinstance(event.address, Spread):
+                    raise LookCloser(SHARED)
                 self.intervals.add(site, event.address, event.mask)
             else:
                 self._shared(event)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..geometry import Addresses, Flat, Geometry, Mask, Rows, as_mask
 from ..isa import mbarrier
-from ..memory.event import Event
+from ..memory.event import Event, Spread
 
 Key = tuple[int, int]
 """A barrier: its block's column, and its address."""
@@ -33,6 +33,7 @@ def arrivals(event: Event, g: Geometry) -> Iterator[tuple[Key, Flat, int | None]
     """The barriers at which lanes arrive, the threads, and with which of them a phase ends."""
     assert event.old is not None
     assert event.values is not None
+    assert not isinstance(event.address, Spread)
     (old,) = event.old
     after = mbarrier.arrived(old, *event.values)
     ends = g.full((old ^ after) >> mbarrier.PARITY & 1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..geometry import Addresses, Flat, Geometry, Lanes, Mask
-from ..memory.event import Event
+from ..memory.event import Event, Spread
 from ..memory.site import Site
 from .accesses import LookCloser, flatten
 
@@ -32,8 +32,8 @@ class Owners:
 
     def seen(self, event: Event) -> bool:
         """Whether an instruction does what it did last time: nothing new to be learnt."""
-        if event.repeated:
-            return True
+        if event.repeated or isinstance(event.address, Spread):
+            return event.repeated
         last = self._last.get(event.site.number)
         self._last[event.site.number] = (event.address, event.mask)
         return last is not None and _same(last[0], event.address) and _same(last[1], event.mask)

@@ -4,8 +4,8 @@ import functools
 
 import numpy as np
 
-from ..geometry import Flat, Geometry, Lanes
-from ..memory.event import Event
+from ..geometry import Flat, Geometry, Lanes, as_mask
+from ..memory.event import Event, Spread
 from ..memory.site import Site
 from .accesses import Accesses
 from .shadow import Conflict, History
@@ -16,11 +16,14 @@ def written(event: Event, lanes: Accesses, g: Geometry, offset: int, granule: in
 
     The location is ``offset`` bytes from the start of what a lane accesses, and has ``granule``.
     """
-    site = event.site
+    site, spread = event.site, event.address
     if event.values is None or site.access == "load":
         return None
 
     def pick(value: Lanes) -> Flat:
+        if isinstance(spread, Spread):
+            mask = as_mask(event.mask)
+            return np.ascontiguousarray(value[g.full(mask)[spread.thread, spread.column]])
         full = np.broadcast_to(value, g.shape).reshape(g.threads, g.columns)
         return np.ascontiguousarray(full[lanes.thread, lanes.column])
 

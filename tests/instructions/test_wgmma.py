@@ -270,7 +270,7 @@ def test_shared_memory_is_checked() -> None:
     case = CASES[1]
     run = Operands(case).launch(simulator, program(case, barrier=""))[1]
     assert {hazard.kind for hazard in run.hazards} == {"raw-race"}
-    far = f"add.s64 %db, %db, {2 * ROOM >> 4}; bar.sync 0;"
+    far = f"add.s64 %db, %db, {2 * ROOM >> 4}; fence.proxy.async; bar.sync 0;"
     run = Operands(case).launch(simulator, program(case, barrier=far))[1]
     assert {hazard.kind for hazard in run.hazards} == {"out-of-bounds"}
 
