@@ -20,8 +20,8 @@ What stands under *from the manual* is of `sm_100` and later: it was written fro
 takes it, exact fractions agree with it, and it was **not seen on hardware**.
 
 Some have no effect on a result, and are taken as that: `prefetch`, `prefetchu`, `discard` (the
-bytes stay as they are), `applypriority`, `createpolicy` (its policy is zero), cache operators and hints,
-`setmaxnreg`, `griddepcontrol`, `pmevent`, `brkpt`. `nanosleep` returns at once. `%clock`,
+bytes stay as they are), `applypriority`, `createpolicy` (its policy is zero), cache operators and
+hints, `setmaxnreg`, `griddepcontrol`, `pmevent`, `brkpt`. `nanosleep` returns at once. `%clock`,
 `%clock64` and `%globaltimer` count nanoseconds of the simulating machine's clock, from any start:
 a later read is no smaller, lanes that read together read the same, and nothing of a GPU's time
 is in them. `alloca` has {STACK_BYTES} bytes in each function.
