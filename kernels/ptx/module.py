@@ -52,10 +52,11 @@ class Location:
 
 @dataclass(frozen=True)
 class Reg:
-    """A register; ``negated`` is ``!%p``."""
+    """A register; ``negated`` is ``!%p``, ``part`` what follows the dot of ``%r.b0``."""
 
     name: str
     negated: bool = False
+    part: str = ""
 
 
 @dataclass(frozen=True)

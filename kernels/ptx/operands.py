@@ -9,6 +9,7 @@ from ..errors import PtxError
 from .lexer import Cursor
 from .module import Address, Function, Imm, Operand, Pair, Reg, Special, Symbol, Vector
 
+_PART = re.compile("b[0-7]{1,4}|h[0-3]{1,2}")
 _SPECIAL = re.compile(
     r"%(?:(?:tid|ntid|ctaid|nctaid|clusterid|nclusterid|cluster_ctaid|cluster_nctaid)\.[xyzw]"
     r"|cluster_ctarank|cluster_nctarank|is_explicit_cluster|laneid|warpid|nwarpid|smid|nsmid|gridid"
@@ -82,6 +83,9 @@ class OperandParser(Cursor):
         if token.text in ("WARP_SZ",):
             return Imm("int", 32)
         name = self.resolve(token.text)
+        whole, _, part = token.text.rpartition(".")
+        if _PART.fullmatch(part) and self.is_register(self.resolve(whole)):
+            return Reg(self.resolve(whole), part=part)
         if token.text.startswith("%") or self.is_register(name):
             return Reg(name)
         offset = self.integer() if self.peek in ("+", "-") else 0

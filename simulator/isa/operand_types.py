@@ -8,7 +8,7 @@ What the right-hand half of a form (``grammar``) may hold:
   variable; ``*``: so may ``_``; ``!``: no constant; ``a|b``: two results, ``a|b?``: or one;
 - ``v:t``: as many as ``.v2``, ``.v4`` or ``.x4`` says, in braces; ``{t}``: two or four in braces
   that together have ``t``'s size; ``#a``: the registers of the matrix ``a`` (``fragments``);
-  ``#d+``: which are read too;
+  ``#d+``: which are read too; ``^``: a part of a register, ``%r.b0``, may stand there;
 - ``@``: an address, ``where``: a generic one; ``label``; ``members``: a mask of lanes;
   ``policy``: of a cache; ``predicate``: in a register; ``imm``: a constant, ``d8``: from 0 to 255
   (or a register), ``d16``, ``event``, ``128``, ``4|8|16``, ``bit``, ``quarter``, ``sign`` ...: in
@@ -98,7 +98,7 @@ class _Checker:
 
     def type_of(self, spec: str) -> str:
         """The type that a form's word stands for here."""
-        word = spec.rstrip("~%&*?!")
+        word = spec.rstrip("~%&*?!^")
         if word == "t":
             return self.types[-1]
         if word == "t0":
@@ -126,16 +126,18 @@ class _Checker:
         type = self.type_of(spec)
         if not isinstance(operand, Reg) or operand.negated:
             raise Wrong(f"a result needs a register, not {shown(operand)}")
-        self.fits(operand, type, "~" in spec)
+        self.fits(operand, type, spec)
 
-    def fits(self, reg: Reg, type: str, wider: bool) -> None:
-        """A register for a type."""
+    def fits(self, reg: Reg, type: str, spec: str) -> None:
+        """A register for a type; only video instructions take a part of one."""
+        if reg.part and "^" not in spec:
+            raise Wrong(f"a part of the register {reg.name!r} cannot stand there")
         found = self.declared(reg)
         if self.many and type in ("f32", "f64") and found in (f"s{type[1:]}", f"u{type[1:]}"):
             return  # as ptxas has it in vectors
         if found == "b128" != type:
             raise NotYet("the low bits of a 128-bit register")
-        if not holds(found, type, wider):
+        if not holds(found, type, "~" in spec):
             raise Wrong(f"the register {reg.name!r} is .{found}, not .{type.replace('i32', 'b32')}")
 
     def result(self, spec: str, operand: Operand | None) -> None:
@@ -247,14 +249,14 @@ class _Checker:
         type = self.type_of(spec)
         if type == "b128" and isinstance(operand, Imm | Symbol | Special):
             raise NotYet("a constant of 128 bits")
-        whole = type[0] in "bus" and not type.startswith("bf") and "x" not in type
+        integer = type[0] in "bus" and not type.startswith("bf") and "x" not in type
         if isinstance(operand, Reg):
             if operand.negated and type != "pred":
                 raise Wrong("only predicates can be negated")
-            self.fits(operand, type, "~" in spec)
+            self.fits(operand, type, spec)
         elif isinstance(operand, Imm) and "!" not in spec:
             if operand.kind == "int":
-                fitting = whole or type in ("pred", "i32")
+                fitting = integer or type in ("pred", "i32")
             else:
                 size = "32" if operand.kind == "f32" else "64"
                 fitting = type in ("f32", "f64", f"b{size}")
@@ -263,7 +265,7 @@ class _Checker:
         elif isinstance(operand, Special):
             self.special(spec, type, operand)
         elif isinstance(operand, Symbol):
-            if not (whole or type == "i32") or not ("&" in spec or operand.offset):
+            if "!" in spec or not ((integer or type == "i32") and ("&" in spec or operand.offset)):
                 raise Wrong(f"{shown(operand)} for a value of type .{type.replace('i32', 'b32')}")
         else:
             raise Wrong(f"{shown(operand)} cannot stand there")

@@ -1,0 +1,181 @@
+"""Video instructions (PTX ISA, "Video Instructions").
+
+Of one value each, an operand is a byte, a half or a whole register, extended by its type's sign;
+the result is clamped with ``.sat``, then added to or compared with a third operand, or put over a
+part of it. Of two or four at once, each lane picks its bytes or halves from both operands.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from kernels.ptx.module import Instruction, Operand, Reg
+
+from ..geometry import Lanes
+from .table import Op, row
+
+SECTION = "Video Instructions"
+_ORDER = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
+    "ge": np.greater_equal,
+}  # fmt: skip
+_COMPARED = "eq|ne|lt|le|gt|ge"
+_T = ".u32|s32"
+_FULL = np.int64(0xFFFFFFFF)
+
+
+def _average(a: Lanes, b: Lanes) -> Lanes:
+    total = a + b
+    return (total + (total >= 0)) >> np.int64(1)
+
+
+_MEANING: dict[str, Callable[..., Lanes]] = {
+    "add": np.add, "sub": np.subtract, "absdiff": lambda a, b: np.abs(a - b),
+    "min": np.minimum, "max": np.maximum, "avrg": _average,
+}  # fmt: skip
+
+
+def _part(operand: Operand | None) -> str:
+    return operand.part if isinstance(operand, Reg) else ""
+
+
+def _bits(part: str) -> int:
+    """The size of one of a part's pieces."""
+    return {"b": 8, "h": 16}.get(part[:1], 32)
+
+
+def _extended(value: Lanes, shift: int, bits: int, signed: bool) -> Lanes:
+    """Some bits of a value (of 64 bits), as an integer of its sign."""
+    piece = value.astype(np.int64) >> np.int64(shift) & np.int64((1 << bits) - 1)
+    top = np.int64(1 << (bits - 1))
+    return (piece ^ top) - top if signed else piece
+
+
+def _clamped(value: Lanes, bits: int, signed: bool) -> Lanes:
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    return np.clip(value, np.int64(low), np.int64(high))
+
+
+def _put(into: Lanes, value: Lanes, shift: int, bits: int) -> Lanes:
+    """A value over some bits of another."""
+    room = np.int64(((1 << bits) - 1) << shift)
+    return into & ~room | value << np.int64(shift) & room
+
+
+def _word(value: Lanes) -> Lanes:
+    return (value & _FULL).astype(np.uint32)
+
+
+def _primary(ins: Instruction) -> Callable[..., Lanes]:
+    """What is done with two integers of more than 32 bits."""
+    order = next((_ORDER[m] for m in ins.modifiers if m in _ORDER), None)
+    if order is not None:
+        return lambda a, b: order(a, b).astype(np.int64)
+    return _MEANING[ins.opcode[1:].rstrip("24")]
+
+
+_SHAPES = """
+    {0} : i32 = i32^ i32^
+    {0} : i32^ = i32^ i32^ i32
+    {0} add|min|max : i32 = i32^ i32^ i32
+"""
+
+
+def _scalar_forms(modifiers: str) -> str:
+    return _SHAPES.format(modifiers)
+
+
+@row(
+    "vadd", "vsub", "vabsdiff", "vmin", "vmax", section=SECTION,
+    forms=_scalar_forms(f"{_T} {_T} {_T} sat?"),
+)  # fmt: skip
+@row("vset", section=SECTION, forms=_scalar_forms(f"{_COMPARED} {_T} {_T}"))
+@row("vshl", "vshr", section=SECTION, forms=_scalar_forms(f"clamp|wrap {_T} {_T} .u32 sat?"))
+def one(ins: Instruction) -> Op:
+    """Of one value."""
+    kinds = [type == "s32" for type in ins.types]
+    signed = kinds[0] if len(kinds) == 3 else False
+    into = _part(ins.operands[0])
+    parts = [_part(operand) for operand in ins.operands[1:3]]
+    second = next((m for m in ins.modifiers if m in ("add", "min", "max")), None)
+    shifts = ins.has("clamp", "wrap")
+    if not shifts:
+        primary = _primary(ins)
+
+    def apply(a: Lanes, b: Lanes, *c: Lanes) -> Lanes:
+        x, y = (
+            _extended(value, int(part[1:] or 0) * _bits(part), _bits(part), sign)
+            for value, part, sign in zip((a, b), parts, kinds[-2:], strict=True)
+        )
+        if shifts:
+            found = _shifted(ins, x, y, _bits(into), signed)
+        else:
+            found = primary(x, y)
+            found = _clamped(found, _bits(into), signed) if ins.has("sat") else found
+        if second:
+            other = _extended(c[0], 0, 32, signed)
+            kept = _extended(found, 0, 32, signed)
+            found = _MEANING[second](kept, other)
+        elif into:
+            found = _put(c[0].astype(np.int64), found, int(into[1:]) * _bits(into), _bits(into))
+        return _word(found)
+
+    return Op(apply, ("u32",) * (len(ins.operands) - 1), ("u32",))
+
+
+def _shifted(ins: Instruction, x: Lanes, by: Lanes, bits: int, signed: bool) -> Lanes:
+    """A shift by at most 32, or by the lowest five bits."""
+    by = np.minimum(by, np.int64(32)) if ins.has("clamp") else by & np.int64(31)
+    if ins.opcode == "vshr":
+        found: Lanes = x >> by
+        return _clamped(found, bits, signed) if ins.has("sat") else found
+    if not ins.has("sat"):
+        return x << by
+    far = np.clip(np.ldexp(x.astype(np.float64), by), -(2.0**40), 2.0**40)  # exact
+    return _clamped(far.astype(np.int64), bits, signed)
+
+
+def _lanes_forms(modifiers: str, sat: str) -> str:
+    return f"""
+        {modifiers} {sat} : i32^ = i32^! i32^! i32!
+        {modifiers} add : i32^ = i32^! i32^! i32!
+    """
+
+
+@row(
+    *(f"v{name}{n}" for name in ("add", "sub", "avrg", "absdiff", "min", "max") for n in (2, 4)),
+    section=SECTION, forms=_lanes_forms(f"{_T} {_T} {_T}", "sat?"),
+)  # fmt: skip
+@row("vset2", "vset4", section=SECTION, forms=_lanes_forms(f"{_COMPARED} {_T} {_T}", ""))
+def several(ins: Instruction) -> Op:
+    """Of two halves or four bytes at once; those that are not asked for come from ``c``."""
+    count = int(ins.opcode[-1])
+    bits, letter = 32 // count, "b" if count == 4 else "h"
+    kinds = [type == "s32" for type in ins.types]
+    signed = kinds[0] if len(kinds) == 3 else False
+    usual = ("3210", "3210", "7654") if count == 4 else ("10", "10", "32")
+    chosen = [
+        (_part(operand) or letter + other)[1:]
+        for operand, other in zip(ins.operands, usual, strict=False)
+    ]
+    primary = _primary(ins)
+
+    def apply(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
+        both = a.astype(np.uint64) | b.astype(np.uint64) << np.uint64(32)
+        found = _extended(c, 0, 32, False)
+        for lane in range(count):
+            if str(lane) not in chosen[0]:
+                continue
+            x, y = (
+                _extended(both, int(picked[-1 - lane]) * bits, bits, sign)
+                for picked, sign in zip(chosen[1:], kinds[-2:], strict=True)
+            )
+            value = primary(x, y)
+            if ins.has("add"):
+                found = found + value
+                continue
+            value = _clamped(value, bits, signed) if ins.has("sat") else value
+            found = _put(found, value, lane * bits, bits)
+        return _word(found)
+
+    return Op(apply, ("u32",) * 3, ("u32",))
