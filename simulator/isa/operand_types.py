@@ -11,7 +11,7 @@ What the right-hand half of a form (``grammar``) may hold:
   ``#d+``: which are read too; ``^``: a part of a register, ``%r.b0``, may stand there;
 - ``@``: an address, ``where``: a generic one; ``label``; ``members``: a mask of lanes;
   ``policy``: of a cache; ``predicate``: in a register; ``imm``: a constant, ``d8``: from 0 to 255
-  (or a register), ``d16``, ``event``, ``128``, ``4|8|16``, ``bit``, ``quarter``, ``sign`` ...: in
+  (or a register), ``d16``, ``event``, ``128``, ``copied``, ``bit``, ``quarter``, ``sign`` ...: in
   their ranges, ``scale``: so, or a predicate; ``bar``: a barrier's number, ``threads``: its
   count; ``registers``: of a thread.
 """
@@ -198,7 +198,7 @@ class _Checker:
         if spec == "@":
             if not isinstance(operand, Address):
                 raise Wrong(f"an address in brackets is needed, not {shown(operand)}")
-        elif spec in _RANGES or spec in ("imm", "bar", "threads", "registers", "4|8|16"):
+        elif spec in _RANGES or spec in ("imm", "bar", "threads", "registers", "copied"):
             self.constant(spec, operand)
         elif spec == "where":
             if isinstance(operand, Reg) and self.declared(operand)[0] not in "bus":
@@ -229,7 +229,7 @@ class _Checker:
             low, high = _RANGES.get(spec, (number, number))
             if not low <= number <= high:
                 raise Wrong(f"{number} is not from {low} to {high}")
-            if spec == "4|8|16" and number not in (4, 8, 16):
+            if spec == "copied" and number not in (4, 8, 16):
                 raise Wrong(f"{number} bytes are copied, not 4, 8 or 16")
             if spec == "sign" and not number:
                 raise Wrong("0 is neither -1 nor 1")

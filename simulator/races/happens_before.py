@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..geometry import EVERY_LANE, WARP, Flat, Geometry, Lanes, Mask, Rows
+from ..geometry import EVERY_LANE, WARP, Flat, Geometry, Lanes, Mask, Rows, as_mask
 from .phases import Key, Phases
 from .shadow import Ordered
 
@@ -57,6 +57,7 @@ class HappensBefore:
         self._warp_time = np.zeros((g.warps, g.columns), np.int64)
         self._lanes: NDArray[np.int64] | None = None  # (threads, 32, blocks): [mine, other lane]
         self._arrived: dict[int, Rows] = {}
+        self._came: dict[int, Rows] = {}
         self._heard: dict[int, NDArray[np.int64]] = {}
         self.phases: Phases | None = None
 
@@ -75,12 +76,17 @@ class HappensBefore:
         return bool(whole.all())
 
     def arrive(self, lanes: Mask | None, number: int, now: int) -> None:
-        """``bar.arrive``: what these warps did is seen by those who wait there next."""
+        """``bar.arrive``: what these warps did is seen by those who wait there next.
+
+        A warp has arrived when the last of its lanes has; who comes again comes to the next one.
+        """
         g = self.geometry
-        bits = g.warp_bits(EVERY_LANE if lanes is None else lanes) != 0
-        here = np.broadcast_to(bits, (g.warps, g.columns))
+        full = g.full(as_mask(lanes))
+        came = self._came.setdefault(number, np.zeros(full.shape, bool))
+        new = g.warp_bits((full & ~came).reshape(g.shape)) != 0
+        came |= full
+        first = np.broadcast_to(new, (g.warps, g.columns))
         times = self._arrived.setdefault(number, np.zeros((g.warps, g.columns), np.int64))
-        first = here & (times == 0)
         times[first] = now
         if self._pairs is not None:  # what they had heard by then, not what they hear later
             heard = self._heard.setdefault(number, np.zeros_like(self._pairs))
@@ -103,6 +109,7 @@ class HappensBefore:
             told = np.where(bits[:, None, :], pairs, heard)
             given = np.maximum(given, np.where(met, times, 0))
             times[:, met] = 0
+            self._came[number][:, met] = False
             heard[:, :, met] = 0
         givers = given > 0
         own = np.where(np.eye(g.warps, dtype=bool)[:, :, None], given[:, None, :], told)

@@ -84,7 +84,7 @@ def choices(shape: Form) -> list[tuple[str, ...]]:
 def operand(spec: str, types: Sequence[str], modifiers: Sequence[str], n: int) -> str:
     """An operand that a form takes."""
     spec = spec.rstrip("?")
-    if spec in ("4|8|16", "16"):
+    if spec in ("copied", "16"):
         return "16"
     if "|" in spec:
         first, second = spec.split("|")
