@@ -66,6 +66,16 @@ def _plus_one_mirrored(values: Any, width: int) -> Any:
     return _mirrored(values, width) + 1
 
 
+def _two_blocks(values: Any, width: int) -> Any:
+    rows = values.reshape(-1, width)
+    return _mirrored(rows + np.roll(rows, -1, axis=0), width)
+
+
+def _both_halves(values: Any, width: int) -> Any:
+    halves = values.reshape(-1, 2, 32)
+    return np.stack([np.zeros_like(halves[:, 0]), halves.sum(axis=1)], axis=1).reshape(-1)
+
+
 def _sums(values: Any, width: int) -> Any:
     rows = np.zeros_like(values).reshape(-1, width)
     rows[:, 0] = values.reshape(-1, width).sum(axis=1)
@@ -174,6 +184,11 @@ _PAIRS = (
           width=128, racy=True),
     _pair("missing_in_stencil", "missing", "a stencil without its barrier",
           lambda v, width: np.convolve(v, np.ones(3, np.int64), "same"), racy=True),
+    _pair("missing_wait", "copies", "nobody waits for a copy", _mirrored, racy=True),
+    _pair("missing_commit", "copies", "waits for a copy that is in no group", _mirrored, racy=True),
+    _pair("stage_reuse", "copies", "copies into a stage that is still read", _two_blocks,
+          racy=True),
+    _pair("wrong_phase", "copies", "waits for the phase before", _both_halves, racy=True),
     _pair("no_guard", "memory", "writes behind the end of an array", _same, "n"),
     _pair("neighbour", "memory", "reads in front of an array",
           lambda v, width: np.diff(v, prepend=v[:1])),

@@ -108,6 +108,8 @@ def fill(data: st.DataObject, launch: Launch, content: str) -> None:
     for place, array in enumerate(launch.args):
         if not isinstance(array, np.ndarray) or not array.flags.writeable or place in outputs:
             continue
+        if not array.size:
+            continue
         if content == "equal":
             array[...] = array.flat[0]
         elif array.dtype.kind in "iu":
