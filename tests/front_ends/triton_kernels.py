@@ -2,7 +2,6 @@
 the PTX beside this file, which stands for Triton where it is not installed."""
 
 import os
-import re
 from pathlib import Path
 
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
@@ -10,6 +9,8 @@ import triton
 import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+
+from .text import short
 
 
 @triton.jit
@@ -101,7 +102,7 @@ KERNELS = {
 
 
 def compiled(name: str, arch: int) -> str:
-    """A kernel's PTX without debug sections (names apart), the size of shared memory on top."""
+    """The PTX of a kernel."""
     function, types, constants = KERNELS[name]
     names, kinds = function.arg_names, types.split()
     signature = dict(zip(names, kinds, strict=False)) | dict.fromkeys(constants, "constexpr")
@@ -115,14 +116,7 @@ def compiled(name: str, arch: int) -> str:
         target=GPUTarget("cuda", arch, 32),
         options={"num_warps": 4, "num_stages": 3},
     )
-    code, *sections = re.split(r"(?=\n\s*\.section)", made.asm["ptx"])
-    text = code + "".join(s for s in sections if s.split()[1] == ".debug_str")
-    text = text.replace(str(Path(triton.__file__).parent.parent) + "/", "")
-    text = text.replace(str(Path(__file__).parent) + "/", "")
-    text = re.sub(r"\.version .*", ".version 8.8", text)  # NVRTC's ptxas knows no newer one
-    lines = [re.sub(r"\s*//.*", "", line) for line in text.splitlines()]
-    body = "\n".join(line for line in lines if line.strip())
-    return f"// shared: {made.metadata.shared}\n{body}\n"
+    return short(made.asm["ptx"], made.metadata.shared)
 
 
 if __name__ == "__main__":
