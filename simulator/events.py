@@ -130,7 +130,7 @@ class Observer:
         """Threads of a block do not come to a barrier together."""
 
     def event(self, name: str, block: CompiledBlock, lanes: Mask | None, text: str = "") -> None:
-        """``trap``, ``assert``, ``astray``; in a member mask: ``absent``; out: ``left-out``."""
+        """``trap``, ``assert``, ``astray``, ``bad-free``, ``absent``, ``left-out``."""
 
     def printed(self, count: int, texts: Iterator[tuple[int, int, str]]) -> None:
         """So many lanes print; of each: its block, its thread, and its text, made when asked."""

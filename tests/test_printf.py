@@ -134,3 +134,78 @@ def test_an_assertion_says_its_condition(build: str) -> None:
     (note,) = hazard.notes
     assert note.startswith("the condition is (a[threadIdx.x]) < 3 && ")
     assert "\x1b" not in note
+
+
+HEAP = """
+struct Number { int v; __device__ Number(int i) : v(i) {} };
+__global__ void whole(int* x) {
+    int t = threadIdx.x, *p = (int*)malloc(4 * (t + 1));
+    for (int i = 0; i <= t; i++) p[i] = i;
+    Number* n = new Number(t);
+    x[t] = p[t] + n->v + (long long)p % 16;
+    delete n;
+    free(p);
+}
+__global__ void full(int* x) {
+    if (threadIdx.x) return;
+    void *p = malloc(5 << 20), *q = malloc(4 << 20);
+    x[threadIdx.x] = (p != 0) + 2 * (q != 0);
+    free(p);
+    free(q);
+    x[threadIdx.x] += 4 * (malloc(-1) != 0) + 8 * (malloc(8 << 20) != 0);
+}
+__global__ void unset(int* x) {
+    int* p = (int*)malloc(8);
+    p[0] = 1;
+    x[threadIdx.x] = p[0] + p[1];
+}
+__global__ void after(int* x) {
+    int* volatile p = (int*)malloc(8);
+    for (int i = 0; i < 2; i++) {
+        p[1] = i;
+        if (i == 0) free(p);
+    }
+}
+__global__ void over(int* x) { ((int*)malloc(12))[3] = 1; }
+__global__ void twice(int* x) {
+    int* p = (int*)malloc(8);
+    free(p);
+    if (threadIdx.x % 2) free(p);
+    x[threadIdx.x] = 1;
+}
+__global__ void inside(int* x) { free((int*)malloc(8) + 1); }
+__global__ void other(int* x) { free(x); }
+__device__ int* one;
+__global__ void shared(int* x) {
+    if (threadIdx.x == 0) one = (int*)malloc(4);
+    __syncthreads();
+    *one = threadIdx.x;
+}
+"""
+
+
+@pytest.mark.parametrize("schedule", ["lockstep", "reverse"])
+@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize(
+    ("entry", "left", "kind", "words"),
+    [
+        ("whole", [0, 2, 4, 6], "", ""),
+        ("full", [9, 0, 0, 0], "", ""),
+        ("unset", None, "uninitialised", "read of global heap"),
+        ("after", [0] * 4, "out-of-bounds", "freed memory[1] (freed memory has 0 elements)"),
+        ("over", [0] * 4, "out-of-bounds", "write out of bounds: heap[3] (heap has 3 elements)"),
+        ("twice", [1, 0, 1, 0], "trap", "of what is free already"),
+        ("inside", [0] * 4, "trap", "free() of what malloc() has not given"),
+        ("other", [0] * 4, "trap", "free() of what malloc() has not given"),
+        ("shared", [0] * 4, "waw-race", "global heap"),
+    ],
+)
+def test_what_a_kernel_allocates(
+    entry: str, left: list[int] | None, kind: str, words: str, build: str, schedule: str
+) -> None:
+    x = np.zeros(4, np.int32)
+    k = Kernel.from_cuda(HEAP, entry, build=build)
+    run = simulator.launch(k, 1, 4, [x], schedule=schedule)
+    assert {hazard.kind for hazard in run.hazards} == ({kind} if kind else set())
+    assert all(words in hazard.message for hazard in run.hazards)
+    assert left in (None, x.tolist())

@@ -98,7 +98,6 @@ def _called(call: Instruction | None) -> str:
 
 
 _SYSTEM = {
-    "malloc": "memory allocation in a kernel", "free": "memory allocation in a kernel",
     "cudaLaunchDeviceV2": "launches from a kernel", "cudaGetParameterBufferV2": "launches from a "
     "kernel", "cudaDeviceSynchronize": "launches from a kernel",
 }  # fmt: skip

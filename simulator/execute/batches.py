@@ -103,13 +103,19 @@ def run_batches(
     names |= {"copies": all_of(told.copies), "copies_arrive": all_of(told.copies_arrive)}
     names |= {"phase": all_of(told.phase), "proxy_fence": all_of(told.proxy_fence)}
     names |= {f"bulk_{s.number}": BulkCopy(s, memories) for s in program.sites if s.bulk}
+
+    def forget() -> None:
+        for access in accesses:
+            access.forget()
+
+    if memories.heap:
+        memories.heap.changed = forget
     machine = Machine(program, names, launch.order(), told, memories, launch.step_limit)
     with np.errstate(all="ignore"):
         for numbers in batches:
             blocks = np.arange(numbers.start, numbers.stop, dtype=np.int64)
             geometry = Geometry(launch.grid, launch.block, blocks)
-            for access in accesses:
-                access.forget()
+            forget()
             memories.start(geometry)
             if undefined:
                 undefined.start(geometry)

@@ -99,17 +99,28 @@ class Ends:
             self.tell_ways(block.number, gone, staying)
         if gone is False:
             return block.block.follow
-        if block.called == "vprintf":
-            self.system.print(block, given, gone)
-            return block.block.follow
+        if ends == "system" and block.called not in _STOPS:
+            failing = self.system.play(block, given, gone)
+            if failing is None:
+                return block.block.follow
+            self._stop("bad-free", block, failing)
+            going = ~failing if mask is None else mask & ~failing
+            if going.any():
+                self.machine.join(block.block.follow, going)
+            return None
         if ends in ("trap", "system"):
             text = self.system.failed(given, gone) if given else ""
-            for tell in self.machine.told.event:
-                tell(_STOPS[block.called], block, gone, text)
-        self.machine.exit(gone)
+            self._stop(_STOPS[block.called], block, gone, text)
+        else:
+            self.machine.exit(gone)
         if staying is not False:
             self.machine.join(block.block.follow, staying)
         return None
+
+    def _stop(self, event: str, block: CompiledBlock, lanes: Mask | None, text: str = "") -> None:
+        for tell in self.machine.told.event:
+            tell(event, block, lanes, text)
+        self.machine.exit(lanes)
 
     def _switch(self, block: CompiledBlock, index: Lanes, mask: Mask | None) -> int | None:
         targets = block.block.targets

@@ -26,7 +26,8 @@ from ..compile.compiler import compile_ptx, compile_traced
 from ..compile.program import Program
 from ..isa.architectures import architecture
 from ..memory.allocate import allocate
-from ..memory.layout import WORKSPACE
+from ..memory.heap import heap_array
+from ..memory.layout import HEAP, WORKSPACE
 from ..memory.spaces import Allocation
 from . import schedule as schedules
 from .schedule import Schedule
@@ -70,6 +71,8 @@ class Prepared:
         if self.cooperative:
             empty = np.zeros(_WORKSPACE_BYTES, np.uint8)
             made[WORKSPACE] = Allocation(WORKSPACE, empty, "the grid's barrier", True)
+        if {"malloc", "free"} & {block.called for block in self.program.blocks}:
+            made[HEAP] = heap_array()
         return made
 
     def order(self) -> Schedule:

@@ -1,4 +1,4 @@
-"""The functions of the system that PTX calls without a body: ``vprintf`` and ``__assertfail``.
+"""The functions of the system that PTX calls without a body: ``vprintf``, ``malloc`` and so on.
 
 What they are given stands in NVIDIA's "PTX Writer's Guide to Interoperability" (System Calls).
 """
@@ -19,12 +19,38 @@ from .formats import MOST_TEXT, formatted, takes
 if TYPE_CHECKING:
     from .machine import Machine
 
+_ALL_BITS = (1 << 64) - 1
+
 
 class System:
     """Plays the system's functions for the lanes of a batch."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
+
+    def play(
+        self, block: CompiledBlock, given: tuple[Lanes, ...], lanes: Mask | None
+    ) -> Mask | None:
+        """What lanes call; gives those that cannot go on, if any."""
+        if block.called == "vprintf":
+            self.print(block, given, lanes)
+            return None
+        machine, heap = self.machine, self.machine.memories.heap
+        shape = machine.geometry.shape
+        value = np.broadcast_to(given[0], shape)
+        result = np.zeros(shape, np.int64)
+        assert heap is not None
+        for found in np.argwhere(np.broadcast_to(as_mask(lanes), shape)):
+            at = tuple(found.tolist())
+            call = heap.allocate if block.called == "malloc" else heap.free
+            result[at] = call(int(value[at]) & _ALL_BITS)
+        if block.called == "free":
+            failing = (result == 0) & as_mask(lanes)
+            return failing if failing.any() else None
+        if block.result >= 0:
+            old = machine.registers[block.result]
+            machine.registers[block.result] = np.where(as_mask(lanes), result, old)
+        return None
 
     def print(self, block: CompiledBlock, given: tuple[Lanes, ...], lanes: Mask | None) -> None:
         """``vprintf``: tells what each lane prints; gives the number of its arguments."""

@@ -52,9 +52,12 @@ class _Group:
     notes: set[str] = field(default_factory=set)
 
 
-_EVENTS = {"trap": (TRAP, ""), "astray": (TRAP, "astray"), "assert": (ASSERT, "")} | {
-    case: (BAD_MASK, case) for case in BAD_MASK.cases
-}
+_EVENTS = {
+    "trap": (TRAP, ""),
+    "astray": (TRAP, "astray"),
+    "bad-free": (TRAP, "free"),
+    "assert": (ASSERT, ""),
+} | {case: (BAD_MASK, case) for case in BAD_MASK.cases}
 """What the machine's word for an event is here."""
 
 

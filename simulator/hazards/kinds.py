@@ -274,7 +274,8 @@ ASSERT = HazardKind(
 TRAP = HazardKind(
     "trap", "", "error", "The kernel executed a trap", "The kernel stopped itself.",
     "the kernel executed a trap",
-    {"astray": Case("a call through a pointer that holds no function of this program")},
+    {"astray": Case("a call through a pointer that holds no function of this program"),
+     "free": Case("free() of what malloc() has not given, or of what is free already")},
 )  # fmt: skip
 UNSET_CONSTANT = HazardKind(
     "unset-constant", "uninitialised", "warning", "A constant that nothing has filled",

@@ -11,7 +11,10 @@ MISCELLANEOUS = "Miscellaneous Instructions"
 PARALLEL = "Parallel Synchronization and Communication Instructions"
 ASTRAY = "%astray"
 """Called where a pointer holds no function: a name that PTX cannot have."""
-SYSTEM = {"__assertfail": Flow.ASSERT, ASTRAY: Flow.ASSERT, "vprintf": Flow.SYSTEM}
+SYSTEM = {
+    "__assertfail": Flow.ASSERT, ASTRAY: Flow.ASSERT, "vprintf": Flow.SYSTEM,
+    "malloc": Flow.SYSTEM, "free": Flow.SYSTEM,
+}  # fmt: skip
 """Functions of the system that PTX calls without a body; the machine plays them."""
 
 plain("bra", section=CONTROL, flow=Flow.BRANCH, forms="uni? : = label")

@@ -16,11 +16,12 @@ from ..isa.windows import ARRAY_BITS, MIDDLE
 
 MAX_GLOBAL = 1 << 30
 """Bytes of all ``.global`` and ``.const`` variables of a module."""
+HEAP = 9_997
 WORKSPACE = 9_998
 PARAMETERS = 9_999
 MODULE_VARIABLES = 10_000
 FUNCTIONS = 100_000
-"""Array numbers of the workspace of a grid's barrier, the parameter buffer, the first module
+"""Array numbers of the heap, a grid's barrier, the parameter buffer, the first module
 variable and the first function's address (where nothing can be read); arguments are below."""
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from ..geometry import WARP, Addresses, Geometry, Lanes, Mask, as_mask
 from ..isa.windows import MIDDLE, WINDOWS
 from .event import BadAccess, Event
-from .layout import Layout, array_number
+from .heap import Heap
+from .layout import HEAP, Layout, array_number
 from .site import Site
 from .spaces import (
     Allocation,
@@ -32,7 +33,7 @@ class Memories:
     """All memory of a launch, and the batch that is running on it.
 
     Attributes:
-        allocations: Global arrays by number.
+        allocations: Global arrays by number; ``heap``: hands out one of them.
         told: Called with each access; ``told_bad``: with each bad one.
         writes: Counts what may have changed global or shared memory; ``local_writes``: stores
             to local memory.
@@ -51,6 +52,7 @@ class Memories:
         self.layout, self.allocations, self.shared_bytes = layout, allocations, shared_bytes
         self.told, self.told_bad = told, told_bad
         self.looked: Callable[[int, int, tuple[int, ...]], None] | None = None
+        self.heap = Heap(allocations[HEAP]) if HEAP in allocations else None
         self.writes = self.local_writes = 0
         self.exact = self.watched = False
         self.geometry: Geometry
@@ -100,12 +102,12 @@ class Memories:
         """The index of an access, and its events."""
         mask = self.narrowed(site, mask)
         low, high, bits = _extent(base, None)
-        found = self._whole(site, base, low, high, bits)
+        found = self._whole(site, base, low, high, bits, None)
         if found is None and mask is not None:
             low, high, bits = _extent(base, mask)
             if low > high:  # no lane at all
                 return MixedIndex([], site.type, site.count), []
-            found = self._whole(site, base, low, high, bits)
+            found = self._whole(site, base, low, high, bits, mask)
         if found is None:
             return self._piecewise(site, base, mask)
         home, relative, address = found
@@ -113,7 +115,7 @@ class Memories:
         return index, [(index.space, address, mask, home)]
 
     def _whole(
-        self, site: Site, base: Addresses, low: int, high: int, bits: int
+        self, site: Site, base: Addresses, low: int, high: int, bits: int, mask: Mask | None
     ) -> tuple[Home, Addresses, Addresses] | None:
         """The usual case: every lane in one array or one space, aligned.
 
@@ -145,7 +147,10 @@ class Memories:
             return None
         if site.access != "load" and not allocation.writable:
             return None
-        return allocation, base - np.int64(allocation.base - offset), base
+        relative = base - np.int64(allocation.base - offset)
+        if allocation.valid is not None and not _valid(allocation, relative, nbytes, mask).all():
+            return None
+        return allocation, relative, base
 
     def _piecewise(
         self, site: Site, base: Addresses, mask: Mask | None
@@ -159,6 +164,8 @@ class Memories:
         aligned = (address & np.int64(site.nbytes - 1)) == 0
         for home, start in self._places(site, address, left):
             inside = left & (address >= start) & (address <= start + home.nbytes - site.nbytes)
+            if isinstance(home, Allocation) and home.valid is not None:
+                inside[inside] = _valid(home, address - start, site.nbytes, inside)
             good = inside & aligned
             if good.any():
                 index, told = _index(home, address - np.int64(start), site), address
@@ -243,7 +250,10 @@ class Memories:
         g, first = self.geometry, int(np.argmax(lanes))
         thread, column = divmod(first, g.columns)
         place, count = g.place(thread, int(g.blocks[column])), int(np.count_nonzero(lanes))
-        bad = BadAccess(kind, site, int(relative.flat[first]), home, *place, count)
+        at = int(relative.flat[first])
+        if self.heap and home is self.heap.array:
+            home, at = self.heap.nearest(at)
+        bad = BadAccess(kind, site, at, home, *place, count)
         for tell in self.told_bad:
             tell(bad)
 
@@ -253,6 +263,16 @@ def _index(home: Home, relative: Addresses, site: Site) -> PlaceIndex:
     if isinstance(home, Allocation):
         return GlobalIndex(home, relative, site.type, site.count)
     return ColumnIndex(home, relative, site.type, site.count)
+
+
+def _valid(home: Allocation, relative: Addresses, nbytes: int, mask: Mask | None) -> Mask:
+    """For each lane that is on: whether what it accesses is allocated."""
+    assert home.valid is not None
+    if mask is not None:
+        shape = np.broadcast_shapes(relative.shape, mask.shape)
+        relative = np.broadcast_to(relative, shape)[np.broadcast_to(mask, shape)]
+    valid: Mask = home.valid[relative] & home.valid[relative + (nbytes - 1)]
+    return valid
 
 
 def _extent(base: Addresses, mask: Mask | None) -> tuple[int, int, int]:

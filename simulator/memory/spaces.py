@@ -27,10 +27,12 @@ class Allocation:
         nbytes: Its size; ``space``: what the array is, whichever way an access spells it.
         buffer: Its bytes, padded to a multiple of 32.
         missing: Which bytes nothing has written; ``None``: all have been.
+        valid: Which bytes there are; ``None``: all.
         unfilled: Whether it is constant memory that neither the PTX nor the host fills.
     """
 
     missing: Flat | None = None
+    valid: Flat | None = None
     unfilled = False
 
     def __init__(

@@ -22,7 +22,7 @@ from ..events import Observer
 from ..geometry import Addresses, Flat, Geometry, Lanes, Mask
 from ..isa import DTYPES
 from ..isa.windows import WINDOWS
-from ..memory.layout import array_address, array_number
+from ..memory.layout import HEAP, array_address, array_number
 from ..memory.spaces import Allocation
 
 SHARED, LOCAL, NOWHERE = -1, -2, -3
@@ -136,6 +136,8 @@ class Trace(Observer):
         else:
             self.sampled = set(self.wanted)
         for number, allocation in allocations.items():
+            if number == HEAP:
+                continue
             given = arguments[number] if number < len(arguments) else None
             dtype = _declared(program, number) if given is None else given.dtype
             count = allocation.nbytes // max(1, dtype.itemsize)

@@ -12,7 +12,7 @@ from ..compile.program import Program
 from ..events import Observer
 from ..execute.prepare import Prepared
 from ..geometry import Flat, Lanes, Mask, as_mask
-from ..memory.layout import array_number
+from ..memory.layout import HEAP, array_number
 from ..memory.undefined import UndefinedMemory
 
 _ALIGNED = 8
@@ -52,6 +52,8 @@ class UseFinder(Observer):
         found = [self.program.uses[number] for number in sorted(self.steered)]
         found += [self.program.blocks[n].block.instructions[-1] for n in sorted(self.prints)]
         for number, stores in self.memory.stores.items():
+            if number == HEAP:  # nobody else sees it
+                continue
             content = self.memory.copied.allocations[number].content()
             if _any_result(launch, number, content):
                 found += [sites[n].instruction for n in sorted(stores)]
