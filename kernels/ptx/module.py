@@ -52,7 +52,7 @@ class Location:
 
 @dataclass(frozen=True)
 class Reg:
-    """A register; ``negated`` is ``!%p``, ``part`` what follows the dot of ``%r.b0``."""
+    """A register; ``negated`` is ``!%p``; ``part``: ``b0`` of ``%r.b0``, ``-b0`` of ``-%r.b0``."""
 
     name: str
     negated: bool = False

@@ -66,6 +66,12 @@ class OperandParser(Cursor):
             return self.address()
         if self.accept("!"):
             return Reg(self.resolve(self.name()), True)
+        if token.text == "-" and self.tokens[self.at + 1].kind == "word":
+            self.next()
+            found = self.single()
+            if isinstance(found, Reg):
+                return Reg(found.name, found.negated, f"-{found.part}")
+            self.fail("a sign in front of no register")
         if token.text in ("-", "+") or token.kind in ("int", "real"):
             return self.constant()
         if token.kind != "word":

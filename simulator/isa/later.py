@@ -7,7 +7,6 @@ ABOUT = {
     "tensor cores": "tcgen05",
     "asynchronous copies": "tensormap multimem",
     "clusters": "mapa getctarank clusterlaunchcontrol",
-    "video instructions": "vmad",
 }
 
 for about, opcodes in ABOUT.items():

@@ -8,7 +8,7 @@ What the right-hand half of a form (``grammar``) may hold:
   variable; ``*``: so may ``_``; ``!``: no constant; ``a|b``: two results, ``a|b?``: or one;
 - ``v:t``: as many as ``.v2``, ``.v4`` or ``.x4`` says, in braces; ``{t}``: two or four in braces
   that together have ``t``'s size; ``#a``: the registers of the matrix ``a`` (``fragments``);
-  ``#d+``: which are read too; ``^``: a part of a register, ``%r.b0``, may stand there;
+  ``#d+``: which are read too; ``^``: or a part of a register, ``%r.b0``; ``-``: or a sign;
 - ``@``: an address, ``where``: a generic one; ``label``; ``members``: a mask of lanes;
   ``policy``: of a cache; ``predicate``: in a register; ``imm``: a constant, ``d8``: from 0 to 255
   (or a register), ``d16``, ``event``, ``128``, ``copied``, ``bit``, ``quarter``, ``sign`` ...: in
@@ -98,7 +98,7 @@ class _Checker:
 
     def type_of(self, spec: str) -> str:
         """The type that a form's word stands for here."""
-        word = spec.rstrip("~%&*?!^")
+        word = spec.rstrip("~%&*?!^-")
         if word == "t":
             return self.types[-1]
         if word == "t0":
@@ -130,8 +130,8 @@ class _Checker:
 
     def fits(self, reg: Reg, type: str, spec: str) -> None:
         """A register for a type; only video instructions take a part of one."""
-        if reg.part and "^" not in spec:
-            raise Wrong(f"a part of the register {reg.name!r} cannot stand there")
+        if ("-" in reg.part and "-" not in spec) or (reg.part.strip("-") and "^" not in spec):
+            raise Wrong(f"a part or a sign of the register {reg.name!r} cannot stand there")
         found = self.declared(reg)
         if self.many and type in ("f32", "f64") and found in (f"s{type[1:]}", f"u{type[1:]}"):
             return  # as ptxas has it in vectors

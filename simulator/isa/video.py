@@ -12,7 +12,7 @@ import numpy as np
 from kernels.ptx.module import Instruction, Operand, Reg
 
 from ..geometry import Lanes
-from .table import Op, row
+from .table import Op, Unsupported, row
 
 SECTION = "Video Instructions"
 _ORDER = {
@@ -133,6 +133,41 @@ def _shifted(ins: Instruction, x: Lanes, by: Lanes, bits: int, signed: bool) -> 
         return x << by
     far = np.clip(np.ldexp(x.astype(np.float64), by), -(2.0**40), 2.0**40)  # exact
     return _clamped(far.astype(np.int64), bits, signed)
+
+
+@row(
+    "vmad", section=SECTION,
+    forms=f"""
+        {_T} {_T} {_T} sat? shr7|shr15? : i32 = i32^- i32^- i32-
+        {_T} {_T} {_T} po sat? shr7|shr15? : i32 = i32^ i32^ i32
+    """,
+)  # fmt: skip
+def multiply_add(ins: Instruction) -> Op:
+    """``d = (±a * b ± c) >> n``, exact up to the shift; ``.po`` adds one more."""
+    parts = [_part(operand) for operand in ins.operands[1:]]
+    minus = [part.startswith("-") for part in parts]
+    if minus[2] and minus[0] != minus[1]:
+        raise Unsupported("two signs")
+    kinds = [type == "s32" for type in ins.types[1:]]
+    signed = any(kinds) or minus[2] or minus[0] != minus[1]
+    down = 7 if ins.has("shr7") else 15 if ins.has("shr15") else 0
+
+    def apply(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
+        x, y = (
+            _extended(value, int(part[1:] or 0) * _bits(part), _bits(part), sign)
+            for value, part, sign in zip((a, b), (p.strip("-") for p in parts), kinds, strict=False)
+        )
+        x = -x if minus[0] != minus[1] else x
+        z = _extended(c, 0, 32, signed)
+        low = x * (y & np.int64(0xFFFF)) + (-z if minus[2] else z) + np.int64(ins.has("po"))
+        high = x * (y >> np.int64(16)) + (low >> np.int64(16))  # the sum has 66 bits
+        rest = (low & np.int64(0xFFFF)) >> np.int64(down)
+        if ins.has("sat"):
+            far = np.clip(high, np.int64(-(2**45)), np.int64(2**45))
+            return _word(_clamped((far << np.int64(16 - down)) + rest, 32, signed))
+        return _word((high << np.int64(16 - down)) + rest)
+
+    return Op(apply, ("u32",) * 3, ("u32",))
 
 
 def _lanes_forms(modifiers: str, sat: str) -> str:

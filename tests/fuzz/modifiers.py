@@ -111,7 +111,7 @@ def operand(spec: str, types: Sequence[str], modifiers: Sequence[str], n: int) -
     if spec.startswith("{"):
         part = f"%b{eval_bits(types[-1]) // 2}_"
         return f"{{{part}{n % 3}, {part}{(n + 1) % 3}}}"
-    word = spec.rstrip("~%&*!^")
+    word = spec.rstrip("~%&*!^-")
     if word == "2t":
         kind = f"b{2 * int(types[-1][1:])}"
     else:

@@ -11,7 +11,8 @@ from pathlib import Path
 _SAID = re.compile(r"^ptxas .*?, line (\d+); (?:error|fatal)\s*: (.*)$")
 _ADDRESS = re.compile(r"uses \d+-bit address on line '(\d+)'")
 QUIRKS: dict[str, str] = {
-    r"movmatrix\S* .*(%pred|0f|\+4)": "ptxas takes a predicate or a constant for a part of a matrix",
+    r"movmatrix\S* .*(%pred|0f|\+4)":
+        "ptxas takes a predicate or a constant for a part of a matrix",
     r"^ldmatrix(?!\S*shared).*\[%\w32_": "ptxas takes 32 bits for a generic address; PTX has 64",
     r"^cvt\.pack.*%\w64_": "ptxas takes 64 bits for 32; no manual says which",
     r"^(?!setp(?!\S*\.bf16 )|shfl|match).*\w\|_":

@@ -154,7 +154,39 @@ def several() -> list[Case]:
     return cases
 
 
-CASES = scalars() + several()
+def products() -> list[Case]:
+    """``vmad`` with all its signs and shifts."""
+    rng, cases = random.Random(3), []
+    signs = ("", "a", "b", "c", "ab", "abc")
+    for kinds in itertools.product(TYPES, repeat=3):
+        for minus, shift, sat in itertools.product(
+            (*signs, "po"), ("", "shr7", "shr15"), ("", "sat")
+        ):
+            first, other = (rng.choice(PARTS) if rng.random() < 0.5 else "" for _ in range(2))
+
+            def model(
+                a: int, b: int, c: int, kinds: tuple[str, ...] = kinds, minus: str = minus,
+                shift: str = shift, sat: str = sat, first: str = first, other: str = other,
+            ) -> int:  # fmt: skip
+                turned = minus in ("a", "b")
+                signed = "s32" in kinds[1:] or turned or "c" in minus
+                product = piece(a, first, kinds[1]) * piece(b, other, kinds[2])
+                third = extended(c, 0, 32, "s32" if signed else "u32")
+                found = (-product if turned else product) + (-third if "c" in minus else third)
+                found = (found + (minus == "po")) >> int(shift[3:] or 0)
+                return clamp(found, 32, "s32" if signed else "u32") if sat else found
+
+            words = ".".join(w for w in (*kinds, minus if minus == "po" else "", sat, shift) if w)
+            a, b, c = ("-" * (x in minus) for x in "abc") if minus != "po" else ("", "", "")
+            dots = [f".{part}" if part else "" for part in (first, other)]
+            code = f"vmad.{words} {{o0}}, {a}{{v0}}{dots[0]}, {b}{{v1}}{dots[1]}, {c}{{v2}};"
+            edges = tuple((i, EDGE) for i in range(3))
+            cases.append(Case(f"vmad.{words} {minus}", ("b32",), ("b32",) * 3, model, code=code,
+                              edges=edges, most=400, drawn=100))  # fmt: skip
+    return cases
+
+
+CASES = scalars() + several() + products()
 
 
 @pytest.mark.parametrize("batch", batches(CASES), ids=str)
