@@ -13,13 +13,13 @@ from .movement import MOVEMENT
 from .table import Op, plain
 
 _WAYS = ("= @ @ {}", "= @ @ {} i32", "= @ @ {} pred")
-_TO_SHARED = "async! {} shared|shared::cta! global! L2::64B|L2::128B|L2::256B?"
+_TO_SHARED = "async! {} .shared|shared::cta .global L2::64B|L2::128B|L2::256B?"
 
 
 def _copies() -> str:
     """Each way to say how much is copied, for each cache operator, with and without a hint."""
     lines = []
-    for cache, size in (("ca!", "copied"), ("cg!", "16")):
+    for cache, size in (("ca", "copied"), ("cg", "16")):
         modifiers = _TO_SHARED.format(cache)
         for way in (way.format(size) for way in _WAYS):
             lines += [f"{modifiers} : {way}", f"{modifiers} L2::cache_hint : {way} policy"]

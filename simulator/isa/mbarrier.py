@@ -45,22 +45,36 @@ def arrived(old: Lanes, count: Lanes, expected: Lanes, come: Lanes, dropped: Lan
 
 
 _AT = "shared|shared::cta?"
-_RELEASE, _ACQUIRE = "release|relaxed? cta|cluster?", "acquire|relaxed? cta|cluster?"
+_RELEASE, _ACQUIRE = "release|relaxed cta|cluster", "acquire|relaxed cta|cluster"
 _FAR = "the barrier of another block: clusters"
 
 
 def _arrivals(opcode_: str) -> str:
     """The forms of ``arrive`` and ``arrive_drop``."""
-    return f"""
-        {opcode_}! {_RELEASE} {_AT} .b64 : b64* = @
-        {opcode_}! {_RELEASE} {_AT} .b64 : b64* = @ i32
-        {opcode_}! noComplete! release? cta? {_AT} .b64 : b64* = @ i32
-        {opcode_}! expect_tx! {_RELEASE} {_AT} .b64 : b64* = @ i32
+    ways = "\n".join(
+        f"""
+        {opcode_}! {order} {_AT} .b64 : b64* = @
+        {opcode_}! {order} {_AT} .b64 : b64* = @ i32
+        {opcode_}! expect_tx! {order} {_AT} .b64 : b64* = @ i32
+        """
+        for order in ("", _RELEASE)
+    )
+    return f"""{ways}
+        {opcode_}! noComplete! {_AT} .b64 : b64* = @ i32
+        {opcode_}! noComplete! release cta {_AT} .b64 : b64* = @ i32
     """
 
 
+def _counted(opcode_: str) -> str:
+    return "\n".join(
+        f"{opcode_}! {order} {_AT} .b64 : = @ i32" for order in ("", "relaxed cta|cluster")
+    )
+
+
 def _far(opcode_: str) -> str:
-    return f"{opcode_}! expect_tx? {_RELEASE} shared::cluster .b64 : {_FAR}"
+    return "\n".join(
+        f"{opcode_}! expect_tx? {order} shared::cluster .b64 : {_FAR}" for order in ("", _RELEASE)
+    )
 
 
 @row(
@@ -86,12 +100,12 @@ plain(
 )  # fmt: skip
 plain(
     "mbarrier", section=PARALLEL, memory="atomic", phase="expect",
-    forms=f"expect_tx! relaxed? cta|cluster? {_AT} .b64 : = @ i32",
+    forms=_counted("expect_tx"),
     later=f"expect_tx|complete_tx! relaxed? cta|cluster? shared::cluster .b64 : {_FAR}",
 )  # fmt: skip
 plain(
     "mbarrier", section=PARALLEL, memory="atomic", phase="complete",
-    forms=f"complete_tx! relaxed? cta|cluster? {_AT} .b64 : = @ i32",
+    forms=_counted("complete_tx"),
 )  # fmt: skip
 
 
@@ -107,14 +121,17 @@ def count_pending(ins: Instruction) -> Op:
 
 @row(
     "mbarrier", section=PARALLEL, memory="load", phase="wait",
-    forms=f"""
-        test_wait! {_ACQUIRE} {_AT} .b64 : pred = @ b64
-        try_wait! {_ACQUIRE} {_AT} .b64 : pred = @ b64
-        try_wait! {_ACQUIRE} {_AT} .b64 : pred = @ b64 i32
-        test_wait! parity! {_ACQUIRE} {_AT} .b64 : pred = @ i32
-        try_wait! parity! {_ACQUIRE} {_AT} .b64 : pred = @ i32
-        try_wait! parity! {_ACQUIRE} {_AT} .b64 : pred = @ i32 i32
-    """,
+    forms="\n".join(
+        f"""
+        test_wait! {order} {_AT} .b64 : pred = @ b64
+        try_wait! {order} {_AT} .b64 : pred = @ b64
+        try_wait! {order} {_AT} .b64 : pred = @ b64 i32
+        test_wait! parity! {order} {_AT} .b64 : pred = @ i32
+        try_wait! parity! {order} {_AT} .b64 : pred = @ i32
+        try_wait! parity! {order} {_AT} .b64 : pred = @ i32 i32
+        """
+        for order in ("", _ACQUIRE)
+    ),
 )  # fmt: skip
 def wait(ins: Instruction) -> Op:
     """Whether a phase is over: the one in which the object was what it was, or one of a parity."""

@@ -14,7 +14,7 @@ from ..isa.roles import STACK, roles
 from ..isa.stack import STACK_BYTES
 from ..isa.windows import ARRAY_BITS, MIDDLE
 
-MAX_GLOBAL = 1 << 30
+MAX_GLOBAL = 1 << 29
 """Bytes of all ``.global`` and ``.const`` variables of a module."""
 HEAP = 9_997
 WORKSPACE = 9_998
