@@ -13,6 +13,7 @@ from kernels.ptx.parser import parse
 from kernels.signatures import parameter_names
 from kernels.symbols import add_symbols
 
+from . import tensor_maps
 from .driver import DeviceError, bindings, call
 
 
@@ -145,7 +146,9 @@ class Prepared:
             module = call("cuFuncGetModule", self.function)
             place, _ = call("cuModuleGetGlobal", module, name.encode(), doing=f"finding {name}")
             self.pointers.append(place)
-        pack = self._arguments.parameter_buffer(lambda number: int(self.pointers[number]))
+        pack = self._arguments.parameter_buffer(
+            lambda number: int(self.pointers[number]), tensor_maps.encode
+        )
         self._values = [
             np.frombuffer(pack, np.uint8, p.nbytes, p.offset).copy() for p in request.kernel.params
         ]

@@ -3,6 +3,7 @@
 from .errors import CompileError, KernelError
 from .kernel import Kernel
 from .ptx.header import Entry, Param
+from .tensor_map import TensorMap
 from .unset import unset
 
-__all__ = ["CompileError", "Entry", "Kernel", "KernelError", "Param", "unset"]
+__all__ = ["CompileError", "Entry", "Kernel", "KernelError", "Param", "TensorMap", "unset"]

@@ -13,6 +13,7 @@ from kernels.element_types import element_types, is_structure, misfit
 
 from .errors import ArgumentWarning, LaunchError
 from .ptx.types import DTYPES
+from .tensor_map import NBYTES, TensorMap
 
 MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
@@ -130,7 +131,7 @@ class Arguments:
     Attributes:
         arrays: The user's arrays, each once; a pointer is an index into them.
         labels: What to call each array in reports.
-        values: For each parameter the index of its array, or its bytes.
+        values: For each parameter the index of its array, or its bytes, or both for a tensor map.
         warnings: What is likely a mistake, and can be run all the same.
         symbols: The arrays that fill module variables, by these' names in the PTX.
         structures: Arrays that hold structures, by the kernel, and whose dtypes do not say which.
@@ -139,7 +140,7 @@ class Arguments:
     params: tuple[Param, ...]
     arrays: list[Any] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
-    values: list[int | bytes] = field(default_factory=list)
+    values: list[int | bytes | tuple[int, TensorMap]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     structures: set[int] = field(default_factory=set)
     symbols: dict[str, Any] = field(default_factory=dict)
@@ -149,12 +150,17 @@ class Arguments:
         for text in self.warnings:
             warnings.warn(text, ArgumentWarning, stacklevel=3)
 
-    def parameter_buffer(self, address: Callable[[int], int]) -> bytes:
-        """The parameter buffer's bytes, given where each array stands."""
+    def parameter_buffer(
+        self, address: Callable[[int], int], encode: Callable[[TensorMap, int], bytes]
+    ) -> bytes:
+        """The parameter buffer's bytes, given where each array stands, and what maps become."""
         buffer = bytearray()
         for param, value in zip(self.params, self.values, strict=True):
             buffer = buffer.ljust(param.offset, b"\0")
-            buffer += value if isinstance(value, bytes) else address(value).to_bytes(8, "little")
+            if isinstance(value, int):
+                buffer += address(value).to_bytes(8, "little")
+            else:
+                buffer += value if isinstance(value, bytes) else encode(value[1], address(value[0]))
         return bytes(buffer)
 
 
@@ -190,6 +196,11 @@ def convert(kernel: Kernel, args: Sequence[Any], names: Sequence[str] = ()) -> A
         pointer = isinstance(arg, np.ndarray)
         if pointer and (wrong := misfit(elements[i], arg.dtype)):
             made.warnings.append(f"{label}: {wrong}; its bytes are taken as they are")
+        if isinstance(arg, TensorMap):
+            if param.nbytes != NBYTES:
+                raise TypeError(f"{label} has {param.nbytes} bytes, a tensor map {NBYTES}")
+            made.values.append((_array(made, arg.array, label), arg))
+            continue
         if not pointer:
             made.values.append(scalar_bytes(param, arg, label))
             continue
@@ -202,6 +213,10 @@ def convert(kernel: Kernel, args: Sequence[Any], names: Sequence[str] = ()) -> A
 def _pointer(made: Arguments, param: Param, array: Any, label: str) -> int:
     if param.is_struct or param.type not in ("u64", "s64", "b64"):
         raise TypeError(f"{label} is {param.type} by value ({param.name}); it cannot be an array")
+    return _array(made, array, label)
+
+
+def _array(made: Arguments, array: Any, label: str) -> int:
     if array.dtype.hasobject:
         raise TypeError(f"{label}: an array of Python objects cannot be given to a kernel")
     for number, other in enumerate(made.arrays):

@@ -91,10 +91,11 @@ class Vector:
 
 @dataclass(frozen=True)
 class Address:
-    """``[base + offset]``."""
+    """``[base + offset]``; ``at``: the coordinates of ``[base, {x, y}]``."""
 
     base: Reg | Symbol | Imm
     offset: int = 0
+    at: tuple[Operand | None, ...] = ()
 
 
 @dataclass(frozen=True)

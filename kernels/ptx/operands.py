@@ -114,6 +114,11 @@ class OperandParser(Cursor):
             base = Imm("int", self.integer())
         offset = 0
         while not self.accept("]"):
+            if self.accept(","):
+                where = self.single()
+                if isinstance(where, Vector) and self.accept("]"):
+                    return Address(base, offset, where.items)
+                self.fail("cannot read the coordinates of an address")
             if self.peek not in ("+", "-"):
                 self.fail(f"cannot read the address at {self.peek!r}")
             if self.peek == "+" and self.tokens[self.at + 1].text == "-":

@@ -10,7 +10,7 @@ from ..isa.table import named_space
 from ..isa.windows import WINDOWS
 from ..memory.site import ATOMICS, PHASE, Site
 from .operands import Operands
-from .steps import Access, Bulk, Constant, Source, Step
+from .steps import Access, Bulk, Constant, Source, Step, Target, Temporary
 
 
 class BulkCopies(Operands):
@@ -65,13 +65,16 @@ class BulkCopies(Operands):
         into.bulk, into.operation = source, operation
         into.order = frozenset({"relaxed"} if operation else ())
         places = (self.base(role.addresses[0], into), self.base(role.addresses[1], source))
-        size = self.source(role.sources[0], "u32")
-        steps: list[Step] = [Bulk(ins, guard, (), (*places, size), into=into)]
+        tensor = any(address.at for address in role.addresses)
+        given = tuple(self.source(item, "s32" if tensor else "u32") for item in role.sources)
+        moved = Temporary(next(self.numbers), "s64")
+        told = (Target(moved, "s64"),) if tensor else ()
+        steps: list[Step] = [Bulk(ins, guard, told, (*places, *given), into=into)]
         if len(role.addresses) > 2:
             arrival = site("atomic", "shared", "b64")
             arrival.operation, arrival.order = PHASE, frozenset({"release"})
             zero = Source(Constant(np.int64(0)), "b64")
-            come = (zero, zero, self.wide(role.sources[0]), zero)
+            come = Source(moved, "b64") if tensor else self.wide(role.sources[0])
             base = self.base(role.addresses[2], arrival)
-            steps.append(Access(ins, guard, (), come, site=arrival, base=base))
+            steps.append(Access(ins, guard, (), (zero, zero, come, zero), site=arrival, base=base))
         return steps

@@ -97,7 +97,8 @@ class Emitter:
                 self.emit(f"{self.read(temporary)} = {self.source(kept)}")
             case Bulk(guard=guard, into=into):
                 operands = ", ".join(map(self.source, step.sources))
-                self.emit(f"bulk_{into.number}({self.mask(guard)}, {operands})")
+                moved = "".join(f"{self.read(t.register)} = " for t in step.targets if t)
+                self.emit(f"{moved}bulk_{into.number}({self.mask(guard)}, {operands})")
             case Fence(guard=guard, proxy=True):
                 self.emit(f"proxy_fence({self.mask(guard)})")
             case Fence(guard=guard, wide=wide):

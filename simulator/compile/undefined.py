@@ -23,6 +23,7 @@ from ..isa.table import Results
 from ..memory.undefined import bits_of, shadow_site
 from .steps import (
     Access,
+    Bulk,
     Compute,
     Constant,
     Lowered,
@@ -97,7 +98,7 @@ class Shadowing:
                 make = WarpCompute if op.warp else Compute
                 shadow = Op(_spread(op), op.inputs, tuple(map(bits_of, op.outputs)), warp=op.warp)
                 yield make(ins, guard, targets, step.sources + sources, op=shadow)
-            case Compute():
+            case Compute() | Bulk():
                 kinds = (target.type if target else "pred" for target in targets)
                 yield Move(ins, guard, targets, tuple(map(_zero, kinds)))
             case Move():

@@ -12,8 +12,8 @@ from ..compile.program import Program
 from ..events import Tell, Told, all_of
 from ..geometry import AbsentRead, Geometry, Instead, Lanes, WarpView
 from ..isa import DTYPES
+from ..memory import tensors
 from ..memory.access import Access
-from ..memory.bulk import BulkCopy
 from ..memory.layout import PARAMETERS, WORKSPACE, array_address
 from ..memory.memories import Memories
 from ..memory.spaces import Allocation
@@ -102,7 +102,7 @@ def run_batches(
     names |= {"tally": all_of(told.arithmetic), "fence": all_of(told.fence)}
     names |= {"copies": all_of(told.copies), "copies_arrive": all_of(told.copies_arrive)}
     names |= {"phase": all_of(told.phase), "proxy_fence": all_of(told.proxy_fence)}
-    names |= {f"bulk_{s.number}": BulkCopy(s, memories) for s in program.sites if s.bulk}
+    names |= {f"bulk_{s.number}": tensors.bind(s, memories) for s in program.sites if s.bulk}
 
     def forget() -> None:
         for access in accesses:

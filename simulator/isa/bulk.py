@@ -8,6 +8,10 @@ from .table import plain
 
 _IN = "async! bulk! shared::cta|shared::cluster! global! mbarrier::complete_tx::bytes!"
 _OUT = "async! bulk! global! shared::cta! bulk_group!"
+_BOX = (
+    "async! bulk! tensor! {}d! shared::cta|shared::cluster! global! "
+    "mbarrier::complete_tx::bytes tile?"
+)
 _REDUCTIONS = (
     "and|or|xor .b32|b64", "add .u32|s32|u64|f32|f64", "inc|dec .u32", "min|max .u32|s32|u64|s64",
 )  # fmt: skip
@@ -21,7 +25,16 @@ def _hinted(modifiers: str, operands: str) -> str:
     """
 
 
-plain("cp", section=MOVEMENT, forms=_hinted("async! bulk! prefetch! L2! global!", "@ i32"))
+def _tensors(modifiers: str, operands: str) -> str:
+    """Forms for tensors of one to five axes."""
+    return "".join(_hinted(modifiers.format(n), operands.format(n)) for n in range(1, 6))
+
+
+plain(
+    "cp", section=MOVEMENT,
+    forms=_hinted("async! bulk! prefetch! L2! global!", "@ i32")
+    + _tensors("async! bulk! prefetch! tensor! {}d! L2! global! tile?", "@{}"),
+)  # fmt: skip
 plain(
     "cp", section=MOVEMENT, asynchronous="commit", queue="bulk",
     forms="async! bulk! commit_group! @90 :",
@@ -32,7 +45,7 @@ plain(
 )  # fmt: skip
 plain(
     "cp", section=MOVEMENT, memory="copy", asynchronous="bulk", queue="transaction",
-    forms=_hinted(_IN, "@ @ i32 @"),
+    forms=_hinted(_IN, "@ @ i32 @") + _tensors(_BOX, "@ @{} @"),
     later=f"""
         {_IN} multicast::cluster L2::cache_hint? : clusters
         async! bulk! shared::cluster! shared::cta! mbarrier::complete_tx::bytes! : clusters
@@ -41,6 +54,7 @@ plain(
 plain(
     "cp", section=MOVEMENT, memory="copy", asynchronous="bulk", queue="bulk",
     forms=_hinted(_OUT, "@ @ i32")
+    + _tensors("async! bulk! tensor! {}d! global! shared::cta! bulk_group tile?", "@{} @")
     + "".join(_hinted(f"reduce! {_OUT} {how}", "@ @ i32") for how in _REDUCTIONS),
     later=f"""
         {_OUT} cp_mask L2::cache_hint? : single bytes of a copy in bulk
@@ -50,7 +64,7 @@ plain(
         async! bulk! prefetch? tensor! 1d|2d|3d|4d|5d! L2|shared::cta|shared::cluster|global? \
             shared::cta|global! tile|tile::gather4|tile::scatter4|im2col|im2col_no_offs? \
             mbarrier::complete_tx::bytes|bulk_group? multicast::cluster? L2::cache_hint? : \
-            copies of tensors in bulk
+            other copies of tensors in bulk
         reduce! async! bulk! tensor! 1d|2d|3d|4d|5d! global! shared::cta! \
             and|or|xor|add|inc|dec|min|max tile|im2col_no_offs? bulk_group L2::cache_hint? : \
             copies of tensors in bulk

@@ -147,8 +147,8 @@ plain(
     forms="""
         global|local? L1|L2 : = @
         global? L2::evict_last|L2::evict_normal : = @
+        param|const? tensormap @90 : = @
     """,
-    later="param|const? tensormap : tensor maps",
 )  # fmt: skip
 plain("prefetchu", section=MOVEMENT, forms="L1 : = @")
 plain("discard", section=MOVEMENT, forms="global? L2 : = @ 128")

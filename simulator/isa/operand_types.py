@@ -68,9 +68,9 @@ def check(ins: Instruction, match: Match, register: Register) -> None:
         Wrong: They do not fit.
     """
     results, sources = match.form.results, match.form.sources
-    operands = list(ins.operands)
-    if len(operands) != len(results) + len(sources):
-        raise Wrong(f"{len(operands)} operands, it takes {len(results) + len(sources)}")
+    operands, count = list(ins.operands), len(results) + len(sources)
+    if len(operands) != count:
+        raise Wrong(f"{len(operands)} operands, it takes {count}")
     checker = _Checker(ins, match.types, register)
     for spec, operand in zip(results, operands, strict=False):
         checker.result(spec, operand)
@@ -99,10 +99,8 @@ class _Checker:
     def type_of(self, spec: str) -> str:
         """The type that a form's word stands for here."""
         word = spec.rstrip("~%&*?!^-")
-        if word == "t":
-            return self.types[-1]
-        if word == "t0":
-            return self.types[0]
+        if word in ("t", "t0"):
+            return self.types[-1 if word == "t" else 0]
         if word == "members":
             return "i32"
         if word == "2t":
@@ -195,9 +193,11 @@ class _Checker:
 
     def source(self, spec: str, operand: Operand | None) -> None:
         """A source operand."""
-        if spec == "@":
-            if not isinstance(operand, Address):
+        if spec[0] == "@":
+            if not isinstance(operand, Address) or len(operand.at) != int(spec[1:] or 0):
                 raise Wrong(f"an address in brackets is needed, not {shown(operand)}")
+            for item in operand.at:
+                self.value("i32", item)
         elif spec in _RANGES or spec in ("imm", "bar", "threads", "registers", "copied"):
             self.constant(spec, operand)
         elif spec == "where":

@@ -155,6 +155,7 @@ def decode(ins: Instruction, number: int, match: Match) -> Roles:
         if isinstance(operand, Address):
             addresses.append(operand)
             _add(operand.base, [], reads)
+            _add(Vector(operand.at), sources, reads)
         else:
             split = wide and word[0] in "tv"
             _add(halves(operand) if split else operand, [] if word == "policy" else sources, reads)

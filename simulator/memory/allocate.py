@@ -6,6 +6,7 @@ import numpy as np
 
 from kernels.arguments import Arguments, content, write_back
 from kernels.ptx.names import variable_name
+from kernels.tensor_map import TensorMap
 from kernels.unset import missing_of, still_unset
 
 from .layout import (
@@ -33,7 +34,9 @@ def allocate(
         missing = missing_of(array)
         if missing is not None:
             made[number].missing = missing
-    parameters = np.frombuffer(arguments.parameter_buffer(array_address), np.uint8)
+    parameters = np.frombuffer(
+        arguments.parameter_buffer(array_address, TensorMap.packed), np.uint8
+    )
     made[PARAMETERS] = Allocation(PARAMETERS, parameters, "parameters", False, space="param")
     addresses = {name: p.address for (scope, name), p in layout.placed.items() if not scope}
     for name in functions:

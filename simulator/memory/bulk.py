@@ -18,7 +18,7 @@ UNIT = 16
 
 
 @dataclass
-class _Side:
+class Side:
     """Where one lane reads or writes.
 
     Attributes:
@@ -43,12 +43,12 @@ class BulkCopy:
         self.into, self.source, self.memories = into, into.bulk, memories
         self.dtype = DTYPES[into.type]
 
-    def __call__(self, mask: Mask | None, into: Lanes, source: Lanes, size: Lanes) -> None:
+    def __call__(self, mask: Mask | None, into: Lanes, source: Lanes, *size: Lanes) -> object:
         """Each lane copies ``size`` bytes, all of them now."""
         g = self.memories.geometry
         lanes = np.nonzero(g.full(as_mask(mask)))
-        given = (g.full(value)[lanes].tolist() for value in (into, source, size))
-        sides: list[tuple[_Side, _Side]] = []
+        given = (g.full(value)[lanes].tolist() for value in (into, source, *size))
+        sides: list[tuple[Side, Side]] = []
         for thread, column, to, start, count in zip(
             *(a.tolist() for a in lanes), *given, strict=True
         ):
@@ -64,8 +64,9 @@ class BulkCopy:
             if reads and writes:
                 sides.append((reads, writes))
         self._move(sides)
+        return None
 
-    def _side(self, site: Site, places: Flat, thread: int, column: int) -> _Side | None:
+    def _side(self, site: Site, places: Flat, thread: int, column: int) -> Side | None:
         """What there is of elements; what there is not is told."""
         memories = self.memories
         if not len(places):
@@ -84,9 +85,9 @@ class BulkCopy:
         if isinstance(home, Allocation) and site.access != "load" and not home.writable:
             memories.bad_lane(site, int(places[0]), thread, column)
             inside = np.zeros_like(inside)
-        return _Side(site, thread, column, home, places, inside, start)
+        return Side(site, thread, column, home, places, inside, start)
 
-    def _move(self, sides: list[tuple[_Side, _Side]]) -> None:
+    def _move(self, sides: list[tuple[Side, Side]]) -> None:
         """Read everything, and write it."""
         found = [self._read(reads) for reads, _ in sides]
         self._tell([reads for reads, _ in sides], None)
@@ -95,7 +96,7 @@ class BulkCopy:
             self._write(writes, values[writes.inside])
         self.memories.writes += bool(sides)
 
-    def _elements(self, side: _Side) -> tuple[Flat, Flat]:
+    def _elements(self, side: Side) -> tuple[Flat, Flat]:
         """The memory as elements (of shared memory, a copy of the block's), and which of them."""
         at = (side.places[side.inside] - side.start) // self.dtype.itemsize
         if isinstance(side.home, Allocation):
@@ -104,7 +105,7 @@ class BulkCopy:
         elements: Flat = words.view(self.dtype)
         return elements, at
 
-    def _read(self, side: _Side) -> Flat:
+    def _read(self, side: Side) -> Flat:
         elements, at = self._elements(side)
         values: Flat = np.full(len(side.places) * self.dtype.itemsize, POISON, np.uint8).view(
             self.dtype
@@ -112,7 +113,7 @@ class BulkCopy:
         values[side.inside] = elements[at]
         return values
 
-    def _write(self, side: _Side, values: Flat) -> None:
+    def _write(self, side: Side, values: Flat) -> None:
         elements, at = self._elements(side)
         if side.site.operation:
 
@@ -126,7 +127,7 @@ class BulkCopy:
         if not isinstance(side.home, Allocation):
             side.home.words[:, side.column] = elements.view(np.int32)
 
-    def _tell(self, sides: list[_Side], values: list[Flat] | None) -> None:
+    def _tell(self, sides: list[Side], values: list[Flat] | None) -> None:
         """Tell of all lanes' elements, memory by memory."""
         for home in {id(side.home): side.home for side in sides}.values():
             those = [i for i, side in enumerate(sides) if side.home is home]

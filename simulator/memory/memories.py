@@ -85,6 +85,10 @@ class Memories:
                 column = int(np.broadcast_to(memory.numbers, self.geometry.shape)[lane])
                 words = memory.words[at // 4 : (at + most) // 4 + 1, column]
                 return words.tobytes()[at % 4 :][: min(most, memory.nbytes - at)]
+        return self.param_bytes(address, most)
+
+    def param_bytes(self, address: int, most: int) -> bytes:
+        """What a global array or the parameters hold from an address on."""
         home = self.allocations.get(array_number(address))
         at = address - home.base if home else -1
         return home.content()[at : at + most].tobytes() if home and at >= 0 else b""

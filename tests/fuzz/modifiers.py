@@ -89,6 +89,8 @@ def operand(spec: str, types: Sequence[str], modifiers: Sequence[str], n: int) -
     if "|" in spec:
         first, second = spec.split("|")
         return f"{operand(first, types, modifiers, n)}|{operand(second, types, modifiers, n + 1)}"
+    if spec[0] == "@" and spec[1:]:
+        return f"[%b64_3, {{{', '.join(['%b32_1'] * int(spec[1:]))}}}]"
     if spec == "@":
         space = next((m.split("::")[0] for m in modifiers if m.startswith(("param", "const"))), "")
         return {"param": "[q]", "const": "[cv]"}.get(space, "[%b64_3]")

@@ -1,0 +1,211 @@
+"""Copies of tensors in bulk: boxes of arrays, swizzled, and beyond the arrays' edges."""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel, TensorMap
+from tests.launches import SCHEDULES
+
+OPCODES = {"cp", "prefetch"}
+PTX = """
+.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out, .param .align 64 .b8 from[128], .param .align 64 .b8 to[128],
+                  .param .u32 a, .param .u32 b, .param .u32 bytes)
+{
+    .reg .pred %p, %q;
+    .reg .b32 %t, %s, %m, %v, %w, %a, %b, %n;
+    .reg .b64 %o, %f, %g;
+    .shared .align 1024 .b8 buffer[8192];
+    .shared .align 8 .b64 full;
+    mov.u32 %t, %tid.x;
+    ld.param.u64 %o, [out];
+    mov.b64 %f, from;
+    cvta.param.u64 %f, %f;
+    mov.b64 %g, to;
+    cvta.param.u64 %g, %g;
+    ld.param.u32 %a, [a];
+    ld.param.u32 %b, [b];
+    ld.param.u32 %n, [bytes];
+    mov.u32 %s, buffer;
+    mov.u32 %m, full;
+    setp.eq.u32 %p, %t, 0;
+    @%p mbarrier.init.shared.b64 [%m], 1;
+    fence.mbarrier_init.release.cluster;
+    bar.sync 0;
+    @!%p bra wait;
+    prefetch.tensormap [%f];
+    mbarrier.arrive.expect_tx.shared.b64 _, [%m], %n;
+    cp.async.bulk.prefetch.tensor.RANKd.L2.global.tile [%f, {FROM}];
+    cp.async.bulk.tensor.RANKd.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+        [%s], [%f, {FROM}], [%m];
+wait:
+    mbarrier.try_wait.parity.shared.b64 %q, [%m], 0;
+    @!%q bra wait;
+    mov.u32 %v, %t;
+copy:
+    shl.b32 %w, %v, 4;
+    setp.ge.u32 %q, %w, %n;
+    @%q bra copied;
+    mad.lo.u32 %w, %v, 16, %s;
+    .reg .b32 %x<4>;
+    ld.shared.v4.u32 {%x0, %x1, %x2, %x3}, [%w];
+    WRITE
+    .reg .b64 %at;
+    mad.wide.u32 %at, %v, 16, %o;
+    st.global.v4.u32 [%at], {%x0, %x1, %x2, %x3};
+    add.u32 %v, %v, 32;
+    bra copy;
+copied:
+    bar.sync 0;
+    @!%p bra done;
+    cp.async.bulk.tensor.RANKd.global.shared::cta.tile.bulk_group [%g, {TO}], [%s];
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+done:
+    ret;
+}
+"""
+
+
+def program(rank: int, write: str = "") -> Kernel:
+    """Reads the box at ``(a, b, b ...)``, and writes it at ``(b, a, a ...)``."""
+    places = {"FROM": ["%a", *["%b"] * (rank - 1)], "TO": ["%b", *["%a"] * (rank - 1)]}
+    text = PTX.replace("RANK", str(rank)).replace("WRITE", write)
+    for name, registers in places.items():
+        text = text.replace(name, ", ".join(registers))
+    return Kernel.from_ptx(text, "k")
+
+
+def at(rank: int, first: int, other: int) -> list[int]:
+    """Coordinates in an array's order of axes."""
+    return [*[other] * (rank - 1), first]
+
+
+def box_of(map_: TensorMap, where: list[int]) -> np.ndarray:
+    """The box of an array, element by element; zeros outside of it."""
+    counts = [-(-n // step) for n, step in zip(map_.box, map_.steps, strict=True)]
+    found = np.zeros(counts, map_.array.dtype)
+    for index in itertools.product(*map(range, counts)):
+        place = tuple(w + i * s for w, i, s in zip(where, index, map_.steps, strict=True))
+        if all(0 <= p < n for p, n in zip(place, map_.array.shape, strict=True)):
+            found[index] = map_.array[place]
+    return found
+
+
+def swizzled(raw: np.ndarray, swizzle: int) -> np.ndarray:
+    """Units of 16 bytes as they lie in shared memory: of each eight rows of 128 bytes."""
+    bits = {0: 0, 32: 1, 64: 3, 128: 7}[swizzle]
+    units = np.zeros((-(-raw.nbytes // 128) * 8, 16), np.uint8)
+    units[: raw.nbytes // 16] = raw.reshape(-1).view(np.uint8).reshape(-1, 16)
+    order = [8 * row + (unit ^ (row & bits)) for row in range(len(units) // 8) for unit in range(8)]
+    return units[order][: raw.nbytes // 16]
+
+
+CASES: list[tuple[tuple[int, ...], type, dict[str, Any]]] = [
+    ((64,), np.uint8, {"box": (32,)}),
+    ((40, 48), np.float32, {"box": (8, 32), "swizzle": 128}),
+    ((40, 48), np.float32, {"box": (16, 8), "swizzle": 32}),
+    ((40, 48), np.float16, {"box": (16, 32), "swizzle": 64}),
+    ((40, 48), np.uint8, {"box": (8, 48)}),
+    ((40, 48), np.float64, {"box": (16, 16), "swizzle": 128}),
+    ((9, 10, 16), np.uint16, {"box": (4, 5, 8), "steps": (2, 1, 1)}),
+    ((5, 6, 7, 8), np.float32, {"box": (2, 3, 4, 8), "swizzle": 32}),
+    ((3, 4, 5, 6, 8), np.float16, {"box": (2, 2, 3, 4, 8), "steps": (1, 2, 1, 3, 1)}),
+]
+
+
+def arrays(shape: tuple[int, ...], dtype: type, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    data = np.random.default_rng(seed).integers(1, 99, (2, *shape)).astype(dtype)
+    return data[0].copy(), data[1].copy()
+
+
+@pytest.mark.parametrize("start", [(0, 0), (8, 1), (-3, 2), (5, -1), (99, 99)])
+@pytest.mark.parametrize(("shape", "dtype", "options"), CASES)
+def test_boxes(
+    shape: tuple[int, ...], dtype: type, options: dict[str, Any], start: tuple[int, int]
+) -> None:
+    source, target = arrays(shape, dtype)
+    one, two = TensorMap(source, **options), TensorMap(target, **options)
+    a, b = start
+    box = box_of(one, at(len(shape), a, b))
+    out = np.zeros(box.nbytes, np.uint8)
+    expected = target.copy()
+    for index in itertools.product(*map(range, box.shape)):
+        place = tuple(
+            w + i * s for w, i, s in zip(at(len(shape), b, a), index, two.steps, strict=True)
+        )
+        if all(0 <= p < n for p, n in zip(place, shape, strict=True)):
+            expected[place] = box[index]
+    run = simulator.launch(program(len(shape)), 1, 32, [out, one, two, a, b, out.nbytes])
+    assert run.hazards == []
+    lines = out.reshape(-1, 16)
+    wanted = swizzled(box, options.get("swizzle", 0))
+    np.testing.assert_array_equal(lines, wanted)
+    np.testing.assert_array_equal(target, expected)
+    assert math.prod(box.shape) * box.itemsize == out.nbytes
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(
+    ("write", "found"),
+    [
+        ("", set()),
+        ("st.shared.u32 [%w], %t; fence.proxy.async;", set()),
+        ("st.shared.u32 [%w], %t;", {"fence.proxy.async"}),
+    ],
+)
+def test_what_is_written_passes_a_fence(write: str, found: set[str], schedule: str | int) -> None:
+    source, target = arrays((40, 48), np.float32)
+    maps = [TensorMap(array, (16, 32)) for array in (source, target)]
+    arguments = [np.zeros(2048, np.uint8), *maps, 0, 0, 2048]
+    run = simulator.launch(program(2, write), 1, 32, arguments, schedule=schedule)
+    errors = [hazard.message for hazard in run.hazards if hazard.severity == "error"]
+    assert bool(errors) == bool(found)
+    assert all(word in message for word in found for message in errors)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_who_does_not_wait_races(schedule: str | int) -> None:
+    source, target = arrays((40, 48), np.float32)
+    maps = [TensorMap(array, (16, 32)) for array in (source, target)]
+    text = program(2).ptx.replace("mbarrier.try_wait.parity.shared.b64 %q, [%m], 0;", "")
+    kernel = Kernel.from_ptx(text.replace("@!%q bra wait;", ""), "k")
+    arguments = [np.zeros(2048, np.uint8), *maps, 0, 0, 2048]
+    run = simulator.launch(kernel, 1, 32, arguments, schedule=schedule)
+    assert [h for h in run.hazards if "a copy in bulk that is under way" in h.message]
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "options", "why"),
+    [
+        ((4, 5), np.float32, {"box": (2, 4)}, "rows are no multiple of 16"),
+        ((4, 8), np.float32, {"box": (2, 3)}, "no multiple of 16"),
+        ((4, 64), np.float32, {"box": (2, 64), "swizzle": 128}, "128 at most"),
+        ((4, 8), np.float32, {"box": (2, 8), "swizzle": 16}, "swizzle is one of"),
+        ((4, 8), np.float32, {"box": (8,)}, "2 axes"),
+        ((512, 8), np.float32, {"box": (257, 8)}, "1 to 256"),
+        ((4, 8), np.float32, {"box": (2, 8), "steps": (9, 1)}, "1 to 8"),
+        ((2,) * 6, np.float64, {"box": (2,) * 6}, "1 to 5"),
+    ],
+)
+def test_maps_that_no_driver_makes(
+    shape: tuple[int, ...], dtype: type, options: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(ValueError, match=why):
+        TensorMap(np.zeros(shape, dtype), **options)
+
+
+def test_what_is_no_map_is_told() -> None:
+    source, target = arrays((40, 48), np.float32)
+    arguments = [np.zeros(2048, np.uint8), bytes(128), TensorMap(target, (16, 32)), 0, 0, 2048]
+    run = simulator.launch(program(2), 1, 32, arguments, step_limit=2_000)
+    assert "error" in {hazard.severity for hazard in run.hazards}
+    with pytest.raises(TypeError, match="a tensor map"):
+        simulator.launch(program(2), 1, 32, [TensorMap(source, (16, 32)), *arguments[1:]])
