@@ -1,10 +1,13 @@
 """Calls through pointers and under guards: each lane calls what its own pointer holds."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import simulator
 from kernels import Kernel
+from kernels.errors import PtxError
 
 SCHEDULES = ("lockstep", "warps", "reverse", 5)
 POINTERS = """
@@ -108,3 +111,100 @@ def test_a_guarded_call_is_made_by_the_lanes_that_it_lets() -> None:
     out = np.full(8, -1, np.int32)
     simulator.launch(Kernel.from_ptx(text, "k"), 1, 8, [out])
     assert out.tolist() == [0, 2, 4, 6, 8, 10, -1, -1]
+
+
+RECURSION = """
+__device__ int odd(int n);
+__device__ __noinline__ int even(int n) { return n == 0 ? 1 : odd(n - 1); }
+__device__ __noinline__ int odd(int n) { return n == 0 ? 0 : even(n - 1); }
+__global__ void mutual(int* x) { x[threadIdx.x] = even(threadIdx.x) + 2 * odd(threadIdx.x); }
+__device__ __noinline__ int ack(int m, int n) {
+    return m == 0 ? n + 1 : n == 0 ? ack(m - 1, 1) : ack(m - 1, ack(m, n - 1));
+}
+__global__ void twice(int* x) { x[threadIdx.x] = ack(threadIdx.x % 3, threadIdx.x % 2); }
+__device__ __noinline__ int down(int n, int* up) {
+    int own[3];
+    own[0] = own[n % 3] = n * n;
+    int below = n ? down(n - 1, own) + own[n % 3] : own[0];
+    *up += own[0] + 1;
+    return below;
+}
+__global__ void local(int* x) {
+    int sum = 5, found = down(threadIdx.x % 5, &sum);
+    x[threadIdx.x] = 1000 * found + sum;
+}
+__device__ __noinline__ int ever(int n) { return n == 12345 ? 0 : 2 * ever(n + 1) + n % 3; }
+__global__ void endless(int* x) { x[threadIdx.x] = threadIdx.x % 2 ? 7 : ever(threadIdx.x); }
+__device__ __noinline__ int meet(int n) { __syncthreads(); return n ? meet(n - 1) + n * n : 0; }
+__device__ __noinline__ void wait() { __syncthreads(); }
+__device__ __noinline__ int rest(int n) { wait(); return n ? rest(n - 1) + n * n : 0; }
+__global__ void helper(int* x) { x[threadIdx.x] = rest(3) * rest(4); }
+__global__ void barrier(int* x) { x[threadIdx.x] = meet(3) * meet(4); }
+struct Two { int a, b; };
+__device__ __noinline__ Two both(Two t) { return t.a ? both({t.a - 1, t.b + t.a * t.a}) : t; }
+__global__ void structure(int* x) { x[threadIdx.x] = both({x[0], 0}).b; }
+"""
+
+
+def _ack(m: int, n: int) -> int:
+    return n + 1 if m == 0 else _ack(m - 1, 1) if n == 0 else _ack(m - 1, _ack(m, n - 1))
+
+
+def _down(n: int, up: list[int]) -> int:
+    own = [0, 0, 0]
+    own[0] = own[n % 3] = n * n
+    below = own[0] if n == 0 else _down(n - 1, own)
+    found = below if n == 0 else below + own[n % 3]
+    up[0] += own[0] + 1
+    return found
+
+
+def _local(n: int) -> int:
+    total = [5]
+    return 1000 * _down(n % 5, total) + total[0]
+
+
+@pytest.mark.parametrize("schedule", ["lockstep", "reverse", 5])
+@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize(
+    ("entry", "model"),
+    [
+        ("mutual", lambda i: 1 if i % 2 == 0 else 2),
+        ("twice", lambda i: _ack(i % 3, i % 2)),
+        ("local", _local),
+    ],
+)
+def test_functions_that_call_themselves(
+    entry: str, model: Callable[[int], int], build: str, schedule: str | int
+) -> None:
+    """Each open call has registers and local variables of its own, whatever others do."""
+    x = np.zeros(12, np.int32)
+    run = simulator.launch(
+        Kernel.from_cuda(RECURSION, entry, build=build), 1, 12, [x], schedule=schedule
+    )
+    assert run.hazards == []
+    assert x.tolist() == [model(i) for i in range(12)]
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+def test_calls_that_fill_the_stack(build: str) -> None:
+    x = np.zeros(4, np.int32)
+    run = simulator.launch(Kernel.from_cuda(RECURSION, "endless", build=build), 1, 4, [x])
+    [hazard] = run.hazards
+    assert (hazard.kind, hazard.severity) == ("trap", "error")
+    assert "a thread's stack of 1,024 bytes is full" in hazard.message
+    assert x.tolist() == [0, 7, 0, 7]
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ("barrier", "a block barrier in what a function calls that calls itself"),
+        ("helper", "a block barrier in what a function calls that calls itself"),
+        ("structure", "a structure passed to or by a function that calls itself"),
+    ],
+)
+def test_what_a_function_that_calls_itself_may_not(entry: str, words: str) -> None:
+    k = Kernel.from_cuda(RECURSION, entry, build="source")
+    with pytest.raises(PtxError, match=words):
+        simulator.launch(k, 1, 4, [np.zeros(4, np.int32)])

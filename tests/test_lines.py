@@ -115,7 +115,7 @@ def test_line_tables_name_no_header(build: str) -> None:
 @pytest.mark.parametrize(
     ("file", "words"),
     [
-        ("compile/recursion.cu", ("'fib' calls itself", "recursion.cu:")),
+        ("compile/tex.cu", ("textures and surfaces", "tex.cu:")),
     ],
 )
 @pytest.mark.parametrize("build", BUILDS)
@@ -123,7 +123,7 @@ def test_what_is_left_to_part_3_is_refused_in_one_line(
     file: str, words: tuple[str, ...], build: str
 ) -> None:
     with pytest.raises(simulator.SimulatorError) as caught:
-        launch(DEFECTS / file, "k", build, [np.zeros(32, np.int32)])
+        launch(DEFECTS / file, "k", build, [np.zeros(32, np.float32), 0])
     assert [word for word in words if word not in str(caught.value)] == []
     assert "\n" not in str(caught.value)
 

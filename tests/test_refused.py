@@ -225,7 +225,6 @@ def test_what_a_text_begins_with(missing: str, instead: str) -> None:
     ("file", "argument", "words", "line"),
     [
         ("compile/tex.cu", np.zeros(4, np.float32), "textures and surfaces", 1),
-        ("compile/recursion.cu", np.zeros(4, np.int32), "recursion", 1),
         ("check/grid_sync.cu", np.zeros(64, np.int32), "needs a cooperative launch", 4),
         ("compile/gridsync.cu", np.zeros(64, np.int32), "needs a cooperative launch", 2),
     ],

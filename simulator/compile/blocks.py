@@ -11,6 +11,7 @@ from ..isa.roles import callee, roles
 from ..isa.validity import check, place
 from .calls import give_callers
 from .dispatch import spell_out
+from .recursion import groups
 
 _CALL_DEPTH = 100
 EXIT = -1
@@ -54,19 +55,14 @@ def reachable(module: Module, entry: str) -> list[Function]:
     """The entry and every function it calls, callees first.
 
     Raises:
-        PtxError: A call to a function without a body, or recursion.
+        PtxError: A call to a function without a body.
     """
     order: list[Function] = []
-    state: dict[str, int] = {}
+    state: set[str] = set()
 
     def visit(name: str, caller: Instruction | None, depth: int = 0) -> None:
-        if state.get(name) == 2:
+        if name in state:
             return
-        if state.get(name) == 1:
-            raise PtxError(
-                f"the simulator does not execute recursion yet "
-                f"({variable_name(name)!r} calls itself): {_called(caller)}"
-            )
         function = module.functions.get(name)
         if function is None:
             what = _SYSTEM.get(name, "it has no body in this PTX")
@@ -74,7 +70,7 @@ def reachable(module: Module, entry: str) -> list[Function]:
                 f"the simulator does not execute a call of {variable_name(name)!r} yet "
                 f"({what}): {_called(caller)}"
             )
-        state[name] = 1
+        state.add(name)
         function.load()
         spell_out(module, function)
         for ins in function.body:
@@ -82,11 +78,10 @@ def reachable(module: Module, entry: str) -> list[Function]:
                 if depth == _CALL_DEPTH:
                     raise PtxError(f"calls nest deeper than {depth}: {_called(ins)}")
                 visit(called, ins, depth + 1)
-        state[name] = 2
         order.append(function)
 
     visit(entry, None)
-    order = give_callers(module, order)
+    order = give_callers(module, order, groups(order))
     for function in order:  # now that its places tell the user's lines
         if not function.copy_of:
             check(function, module)

@@ -31,6 +31,8 @@ class BulkCopies(Operands):
             return Source(register, "s64")  # with its sign: ``s[-1]`` stays in front of ``s``
         if isinstance(address.base, Imm):
             return Source(Constant(np.int64(address.base.value), address.base), "s64")
+        if site.space == "local" and (held := self.owner.local(self.function, address.base.name)):
+            return Source(held, "s64")
         start = self.symbol(address.base.name)
         if site.space == "generic":  # ptxas makes a generic address of the variable's
             home = (self.function.variables | self.owner.module.variables).get(address.base.name)

@@ -7,6 +7,7 @@ of both builds are told in the same words, with the user's own line.
 """
 
 import dataclasses
+from collections.abc import Collection
 
 from kernels.ptx.module import Function, Instruction, Location, Module
 
@@ -17,10 +18,12 @@ MOST_INSTRUCTIONS = 4_000
 """Of one function's copies, all together; beyond it the calls share one, which knows no caller."""
 
 
-def give_callers(module: Module, order: list[Function]) -> list[Function]:
+def give_callers(
+    module: Module, order: list[Function], recursive: Collection[str]
+) -> list[Function]:
     """Copy functions for their calls, and complete locations; functions and copies, callees first.
 
-    The module gets the copies; the functions come callees first.
+    ``recursive`` functions call themselves, and are not copied. The module gets the copies.
     """
     callers: dict[str, list[tuple[Function, Instruction]]] = {f.name: [] for f in order}
     result: list[Function] = []
@@ -30,7 +33,7 @@ def give_callers(module: Module, order: list[Function]) -> list[Function]:
         places = {_place(call.location) for _, call in sites}
         fits = len(sites) <= MOST_COPIES and len(sites) * len(function.body) <= MOST_INSTRUCTIONS
         own = any(v.space not in ("local", "param") for v in function.variables.values())
-        if len(places) > 1 and fits and not own:
+        if len(places) > 1 and fits and not own and function.name not in recursive:
             copies += [_copy(function, n) for n in range(2, len(sites) + 1)]
             for copy, (_, call) in zip(copies, sites, strict=True):
                 call.targets = (copy.name, *call.targets[1:])

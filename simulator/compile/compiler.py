@@ -20,12 +20,14 @@ from kernels.ptx.module import Function, Module, Symbol
 from ..isa import DTYPES, Flow, parse
 from ..isa.architectures import number
 from ..isa.roles import CARRY, HALVES, STACK_POINTER, roles
+from ..isa.stack import STACK_BYTES
 from ..memory.layout import lay_out
 from .blocks import Block, find_live, reachable, split
 from .counting import counted
 from .flow import in_run_order
 from .lower import RETURN, Lowering
 from .program import CompiledBlock, Program
+from .recursion import Recursion, check_groups, groups
 from .steps import Compute, Lowered, Register, Source, Step
 from .tracing import Tracing, loaded_data
 from .undefined import Shadowing
@@ -101,6 +103,7 @@ class Compiler:
         self.known: dict[str, Known] = {f.name: ({}, {}) for f in self.functions}
         self.constants: dict[tuple[str, int, str], Source] = {}
         self.entries: dict[str, int] = {}
+        self.groups = self.recursion()
         self.aliases = {f.name: self.call_aliases(f) for f in self.functions}
         if traced:
             self.result.watched = []
@@ -120,7 +123,40 @@ class Compiler:
             self.result.blocks.append(self.compiled(Lowering(self, block).lower()))
         self.result.start = self.entries[self.result.entry.name]
         self.result.registers = [DTYPES[r.carrier].type(0) for r in self.registers.values()]
+        stride = -(-self.layout.local_bytes // 16) * 16
+        for group in self.groups.values():
+            group.settle(stride, STACK_BYTES)
+            self.layout.local_bytes = max(self.layout.local_bytes, stride * (group.most + 1))
+            for register, address in group.addresses.items():
+                self.result.registers[register.number] = DTYPES["s64"].type(address)
         return self.result
+
+    def recursion(self) -> dict[str, Recursion]:
+        """The groups of functions that can call each other, by each function's name."""
+        found = groups(self.functions)
+        check_groups(self.functions, found)
+        made: dict[frozenset[str], Recursion] = {}
+        for names in found.values():
+            depth = self.registers.setdefault(
+                ("", f"depth of {min(names)}"), Register(len(self.registers), "s64")
+            )
+            own = max(
+                sum(v.nbytes for v in f.variables.values() if v.space == "local")
+                for f in map(self.module.functions.__getitem__, names)
+            )
+            made[names] = Recursion(names, depth, own)
+        return {name: made[names] for name, names in found.items()}
+
+    def local(self, function: Function, name: str) -> Register | None:
+        """The register with a local variable's address, where it is not always the same."""
+        placed = self.layout.placed.get((function.name, name))
+        group = self.groups.get(function.name)
+        if group is None or placed is None or placed.variable.space != "local":
+            return None
+        key = function.name, f"address of {name}"
+        made = self.registers.setdefault(key, Register(len(self.registers), "s64"))
+        group.addresses[made] = placed.address
+        return made
 
     def compiled(self, lowered: Lowered) -> CompiledBlock:
         """A block after the passes that number what they add."""

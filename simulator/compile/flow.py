@@ -230,6 +230,6 @@ class Paths:
     def _passable(self, function: str) -> bool:
         """Whether a call may come back on open ways alone."""
         if function not in self._through:
-            self._through[function] = True  # PTX that calls itself does not get here
+            self._through[function] = True  # also where it calls itself
             self._through[function] = self._walk(self.entries[function], up=False)[1]
         return self._through[function]

@@ -18,6 +18,7 @@ from .steps import (
     Gate,
     Lowered,
     Move,
+    Register,
     Source,
     Step,
     System,
@@ -137,7 +138,18 @@ class Lowering(Matrices):
             callee = ins.targets[0]
             register = self.owner.register(self.owner.module.functions[callee], RETURN)
             entry, back = self.owner.entries[callee], register.number
-            return End(ins, None, how="call", call_entry=entry, return_register=back)
+            group = self.owner.groups.get(self.function.name)
+            saves: tuple[Register, ...] = ()
+            if group and callee in group.names:
+                names = (*sorted(self.block.live_out - {*ins.results}), RETURN)
+                saves = tuple(map(self.register, names))
+                group.keep(saves)
+            else:
+                group = None
+            return End(
+                ins, None, how="call", call_entry=entry, return_register=back,
+                group=group, saves=saves,
+            )  # fmt: skip
         if flow is Flow.BARRIER:
             return self.barrier(ins, role, guard)
         if flow is Flow.RETURN and not self.function.is_entry:

@@ -77,6 +77,11 @@ class Operands:
             want = DTYPES[type]
             if want.itemsize < 4:
                 raise Unsupported("an address in a narrow register")
+            held = self.owner.local(self.function, operand.name)
+            if held:
+                if operand.offset:
+                    raise Unsupported("part of a variable of a function that calls itself")
+                return Source(held, type)
             address = np.int64(self.symbol(operand.name) + operand.offset)
             value = address.astype(f"i{want.itemsize}").view(want)
             return Source(Constant(value, operand), type)

@@ -37,6 +37,7 @@ class CompiledBlock:
         gate: What its lanes wait for in front of it.
         holds: Whether it ends at a barrier that holds lanes, and does not just count them.
         called: The function of the system that its end calls, ``result``: the register it gives.
+        group: Of a call within a group of functions: that; ``saves``: registers put aside.
         numbers: Numbers for more temporaries.
         checked: Whether values are held to their registers' dtypes.
     """
@@ -52,6 +53,8 @@ class CompiledBlock:
         self.ends = end.how if end else "goto"
         self.call_entry = end.call_entry if end else EXIT
         self.return_register = end.return_register if end else -1
+        self.group, saves = (end.group, end.saves) if end else (None, ())
+        self.saves = tuple(register.number for register in saves)
         self.holds = isinstance(end, Barrier) and end.waits
         self.reduction = end.reduction if isinstance(end, Barrier) else None
         self.called, self.result = (end.name, end.result) if isinstance(end, System) else ("", -1)

@@ -7,7 +7,7 @@ it reads and writes, as which types, so that who makes code of it needs neither 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from kernels.ptx.module import Imm, Instruction, Symbol
 from ..isa import Op
 from ..memory.site import Site
 from .blocks import EXIT, Block
+
+if TYPE_CHECKING:
+    from .recursion import Recursion
 
 
 class Register(NamedTuple):
@@ -214,11 +217,14 @@ class End(Step):
             ``call``, ``barrier``, ``trap`` or ``system``.
         call_entry: Of a call: the number of the first block of what is called.
         return_register: Of a call or return: the register with the block to return to.
+        group: Of a call within a group of functions: that, and what is put aside (``saves``).
     """
 
     how: str
     call_entry: int = EXIT
     return_register: int = -1
+    group: "Recursion | None" = None
+    saves: tuple[Register, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,8 +69,15 @@ class Shadowing:
         if block.gate and block.gate.members:
             probe = dataclasses.replace(block.block.instructions[0])
             steps = [*self.uses(probe, None, block.gate.members), *steps]
+        end = block.end
+        if end and end.saves:
+            end = dataclasses.replace(
+                end, saves=end.saves + tuple(map(self.compiler.shadow, end.saves))
+            )
         shadows = tuple(self.compiler.shadow(register) for register in block.outlives)
-        return dataclasses.replace(block, steps=tuple(steps), outlives=block.outlives + shadows)
+        return dataclasses.replace(
+            block, steps=tuple(steps), end=end, outlives=block.outlives + shadows
+        )
 
     def uses(self, ins: Instruction, guard: Source | None, *sources: Source | None) -> list[Step]:
         """Tell if one of the values is undefined."""

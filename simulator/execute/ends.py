@@ -9,6 +9,7 @@ import numpy as np
 from ..compile.program import CompiledBlock
 from ..geometry import Lanes, Mask, as_mask
 from ..isa.control import ASTRAY
+from .frames import Frames
 from .schedule import Part
 from .system import System
 
@@ -25,7 +26,7 @@ class Ends:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.system = System(machine)
+        self.system, self.frames = System(machine), Frames(machine)
 
     def leave(self, block: CompiledBlock, out: Any, mask: Mask | None, alone: bool) -> int | None:
         """Where all the lanes go, or ``None`` if they were sent to several places."""
@@ -49,14 +50,29 @@ class Ends:
             machine.meets += 1
             return machine.barriers.come(block, out, mask, alone)
         if ends == "call":
-            follow = cast(Lanes, np.int32(block.block.follow))
-            index = block.return_register
-            old = machine.registers[index]
-            machine.registers[index] = follow if alone else np.where(as_mask(mask), follow, old)
-            if block.call_entry in machine.map.entries:
-                machine.paths.call(block.call_entry, None if alone else mask)
-            return block.call_entry
+            if block.group and (full := self.frames.full(block, mask)) is not None:
+                self._stop("stack", block, full)
+                mask = as_mask(mask) & ~full
+                if not mask.any():
+                    return None
+                self.call(block, mask, False)
+                machine.join(block.call_entry, mask)
+                return None
+            return self.call(block, mask, alone)
         return self._rare(block, out, mask)
+
+    def call(self, block: CompiledBlock, mask: Mask | None, alone: bool) -> int:
+        """All the lanes go into a function; gives its first block."""
+        machine = self.machine
+        if block.group:
+            self.frames.push(block, None if alone else mask)
+        follow = cast(Lanes, np.int32(block.block.follow))
+        index = block.return_register
+        old = machine.registers[index]
+        machine.registers[index] = follow if alone else np.where(as_mask(mask), follow, old)
+        if block.call_entry in machine.map.entries:
+            machine.paths.call(block.call_entry, None if alone else mask)
+        return block.call_entry
 
     def split(self, predicate: Mask, mask: Mask | None) -> tuple[Part, Part]:
         """The lanes for which a predicate holds, and the others; ``False``: nobody."""
@@ -148,11 +164,13 @@ class Ends:
             return block.block.follow
         to = self.machine.registers[block.return_register]
         if staying is False and to.ndim == 0:
+            self.frames.pop(int(to), leaving)
             return int(to)
         for number in np.unique(to).tolist():
             lanes = to == number
             lanes = lanes if leaving is None else leaving & lanes
             if np.any(lanes):
+                self.frames.pop(number, lanes)
                 self.machine.join(number, lanes)
         if staying is not False:
             self.machine.join(block.block.follow, staying)

@@ -56,6 +56,7 @@ _EVENTS = {
     "trap": (TRAP, ""),
     "astray": (TRAP, "astray"),
     "bad-free": (TRAP, "free"),
+    "stack": (TRAP, "stack"),
     "assert": (ASSERT, ""),
 } | {case: (BAD_MASK, case) for case in BAD_MASK.cases}
 """What the machine's word for an event is here."""

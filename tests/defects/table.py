@@ -95,7 +95,7 @@ DEFECTS = (
     Defect("compile/gridsync.cu", "k", "2 1 i32[2] --cooperative"),
     Defect("compile/host_decl.cu", "k", "1 32 f32[32]"),
     Defect("compile/malloc.cu", "k", "1 32 u64[32]"),
-    Defect("compile/recursion.cu", "k", "1 32 i32[32]", refused="recursion", later=LATER),
+    Defect("compile/recursion.cu", "k", "1 32 i32[32]"),
     Defect("compile/tex.cu", "k", "1 32 f32[32] 0", refused="texture", later=LATER),
     Defect("compile/tex_file.cu", "plain", "1 32 f32[32]"),
     Defect("compile/tex_file.cu", "k", "1 32 f32[32] 0", refused="texture", later=LATER),
