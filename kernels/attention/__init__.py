@@ -29,8 +29,8 @@ def attended(args: Sequence[Any]) -> Mapping[str, Expected]:
         weights = np.exp(d)
         total = weights.sum(axis=1, keepdims=True)
         size = np.abs(q) @ np.abs(k).T * np.float64(_SCALE) * (_D // 8 * 11 + 2)
-        off = size + size.max(axis=1, keepdims=True) + np.where(weights > 0, -d, 0.0)
-        off = _UNIT * (off + steps)
+        size, d = (np.where(weights > 0, x, 0.0) for x in (size, d))
+        off = _UNIT * (size + size.max(axis=1, keepdims=True) - d + steps)
         value = weights @ v / total
         wrong = weights * off
         bound = (wrong + weights * _HALF_UNIT) @ np.abs(v) + 2.0**-25 * np.abs(v).sum(axis=0)

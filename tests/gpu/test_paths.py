@@ -90,9 +90,10 @@ PATHS = [
 def drawn_launch(data: st.DataObject, entry: LibraryKernel, tile: int | None, path: Path) -> Launch:
     """A small launch: any size that the kernel takes."""
     family = entry.name.partition("_")[0]
-    most = {"matmul": 100 if path is on_both else 40, "faulty": 6}.get(family, 0)
-    most = most or (3000 if len(entry.axes) == 1 else 120)
-    sizes = ragged_sizes(tile or 32, most, min_size=1)
+    small = 100 if path is on_both else 40
+    most = {"matmul": small, "attention": small, "convolution": small, "sort": 600, "faulty": 6}
+    limit = most.get(family, 3000 if len(entry.axes) == 1 else 120)
+    sizes = ragged_sizes(tile or 32, limit, min_size=1)
     size = tuple(data.draw(sizes, label=axis) for axis in entry.axes)
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1), label="seed"))
     try:
