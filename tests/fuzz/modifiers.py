@@ -290,7 +290,7 @@ def run(seconds: float, seed: int, count: int | None = None) -> Report:
             if not batch:
                 break
             report.programs += len(batch)
-            compare(batch, "sm_100", report, seed)
+            compare(batch, "sm_100a", report, seed)
     for number in seeds(end - time.monotonic(), seed, count):
         rng = random.Random(number)
         batch = [draw(rng) for _ in range(BATCH)]
