@@ -34,11 +34,13 @@ class Sums(NamedTuple):
         step: How many products at once, the accumulator with them.
         fraction: Bits that count below the largest exponent.
         kept: Fraction bits of an f32 result.
+        own: Whether 8-bit floats have exponents of their own, and not those of f16.
     """
 
     step: int
     fraction: int
     kept: int = 23
+    own: bool = False
 
 
 def sums(arch: int, kind: str, warpgroup: bool = False) -> Sums:
@@ -47,9 +49,9 @@ def sums(arch: int, kind: str, warpgroup: bool = False) -> Sums:
     if arch < 75:
         return Sums(4, 23)
     if small and (warpgroup or arch == 89):
-        return Sums(32, 13, 13)
+        return Sums(32, 13, 13, own=True)
     if arch < 90:
         return Sums(4 if kind == "tf32" else 8, 24)
     if small and arch > 90:
-        return Sums(32, 25)
+        return Sums(32, 25, own=True)
     return Sums(8 if kind == "tf32" else 16, 25)

@@ -20,6 +20,7 @@ from ..geometry import Lanes
 from . import arithmetic as ieee
 from .architectures import Sums
 
+_LEAST = np.int16(-6)
 NONE = np.int16(-9999)
 """The exponent of a zero: less than that of any product."""
 NAN16, NAN32 = np.uint16(0x7FFF), np.uint32(0x7FFFFFFF)
@@ -77,8 +78,12 @@ def _small_floats() -> Lanes:
 _E4M3 = _small_floats()
 
 
-def decode(words: Lanes, kind: str) -> Numbers:
-    """Numbers from their bits."""
+def decode(words: Lanes, kind: str, own: bool = False) -> Numbers:
+    """Numbers from their bits; ``own``: e4m3 with its own least exponent, not as f16."""
+    if own and kind == "e4m3":
+        found = decode(words, kind)
+        np.maximum(found.exponent, _LEAST, out=found.exponent, where=found.exponent != NONE)
+        return found
     if kind == "e4m3":
         words, kind = _E4M3.take(words), "f16"
     elif kind == "e5m2":
@@ -114,7 +119,7 @@ def floats(
     ``there``: which elements of A are, if it is sparse; the others are zero.
     """
     out, kind, other, _ = types
-    x, y = decode(a, kind), decode(b, other)
+    x, y = decode(a, kind, rule.own), decode(b, other, rule.own)
     steps = [slice(k, k + rule.step) for k in range(0, len(a), rule.step)]
     found = np.empty(c.shape, WORDS[out])
     for rows, columns, warps in pieces(c.shape):

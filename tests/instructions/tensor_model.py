@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from .floats import FORMATS, Format
 
 F8 = {"e4m3": Format(8, 4, 0x7F), "e5m2": Format(8, 3, 0x7F)}
+LEAST = {"e4m3": -6, "e5m2": -14}
 Pair = tuple[int, int]
 
 
@@ -49,9 +50,18 @@ def special(kind: str, pairs: Sequence[Pair], out: str, c: int) -> int | None:
 
 
 def summed(
-    kind: str, pairs: Sequence[Pair], out: str, c: int, fraction: int, kept: int = 23
+    kind: str,
+    pairs: Sequence[Pair],
+    out: str,
+    c: int,
+    fraction: int,
+    kept: int = 23,
+    least: Pair = (-999, -999),
 ) -> int:
-    """One step: all products and ``c`` cut off at ``fraction`` bits, summed and cut off again."""
+    """One step: all products and ``c`` cut off at ``fraction`` bits, summed and cut off again.
+
+    ``least``: the least exponents of A's and B's numbers, where f16 has less.
+    """
     if kind == "tf32":
         pairs = [(a & ~0x1FFF, b & ~0x1FFF) for a, b in pairs]
     found = special(kind, pairs, out, c)
@@ -62,7 +72,8 @@ def summed(
     for a, b in pairs:
         (x, p), (y, q) = number(kind, a), number(kind, b)
         if x and y:
-            terms.append((x * y, p + q, p + q + 2 * (digits - 1)))
+            top = max(p + digits - 1, least[0]) + max(q + digits - 1, least[1])
+            terms.append((x * y, p + q, top))
     x, p = number(out, c)
     if x:
         terms.append((x, p, p + to.digits - 1))
@@ -83,11 +94,18 @@ def summed(
 
 
 def steps(
-    kind: str, pairs: Sequence[Pair], out: str, c: int, step: int, fraction: int, kept: int = 23
+    kind: str,
+    pairs: Sequence[Pair],
+    out: str,
+    c: int,
+    step: int,
+    fraction: int,
+    kept: int = 23,
+    least: Pair = (-999, -999),
 ) -> int:
     """One step after the other, the result in place of ``c``."""
     for k in range(0, len(pairs), step):
-        c = summed(kind, pairs[k : k + step], out, c, fraction, kept)
+        c = summed(kind, pairs[k : k + step], out, c, fraction, kept, least)
     return c
 
 

@@ -83,7 +83,8 @@ def test_other_architectures(arch: str | int, name: str, rule: tuple[int, ...]) 
         if kind not in model.F8:
             return model.steps(kind, pairs, out, c, *rule)
         wide = [(model.widened(kind, a), model.widened(other, b)) for a, b in pairs]
-        return model.steps("f16", wide, out, c, *rule)
+        least = model.LEAST[kind], model.LEAST[other]
+        return model.steps("f16", wide, out, c, *(*rule, 23)[:3], least)
 
     found, run = operands.launch(simulator, program(case, operands.threads), arch=arch)
     assert not wrong(found, operands.expected(element))[:5]

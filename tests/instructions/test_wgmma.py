@@ -122,7 +122,7 @@ class Case:
         if kind not in model.F8:
             return model.summed(kind, pairs, out, c, 25)
         wide = [(model.widened(kind, a), model.widened(other, b)) for a, b in pairs]
-        return model.summed("f16", wide, out, c, 13, 13)
+        return model.summed("f16", wide, out, c, 13, 13, (model.LEAST[kind], model.LEAST[other]))
 
 
 def _k_major(mode: int, lead: int = 128, stride: int = 0, shift: int = 0) -> Matrix:
