@@ -49,7 +49,13 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     changes: list[Any] = []
 
     def launch(
-        kernel: Any, grid: Any, block: Any, args: Sequence[Any], shared: int, *rest: Any
+        kernel: Any,
+        grid: Any,
+        block: Any,
+        args: Sequence[Any],
+        shared: int,
+        *rest: Any,
+        **more: Any,
     ) -> device.Output:
         simulator.launch(kernel, grid, block, args, shared)
         for change in changes:
@@ -128,7 +134,7 @@ def test_approximations_are_told(
 
 
 def test_time_takes_several_library_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    def measure(kernel: Any, *rest: Any) -> device.Timing:
+    def measure(kernel: Any, *rest: Any, **more: Any) -> device.Timing:
         times = (0.5, 0.25, 0.75) if kernel.name == "naive" else (0.125,) * 3
         out = device.Output(0.5, times, kernel.sha256, "Stand-in", "13.0", 24, 0, 0)
         return device.Timing(times, kernel.name == "naive", out)
