@@ -91,7 +91,7 @@ def _keep_used_reads(launch: Prepared, observers: Observers, together: bool) -> 
     if not reads:
         return
     kernel, arch = launch.kernel, launch.program.arch
-    shadowed = compile_shadowed(kernel.ptx, kernel.entry, arch)
+    shadowed = compile_shadowed(kernel.ptx, kernel.entry, arch, launch.program.stack)
     launch = dataclasses.replace(launch, program=shadowed)
     left = _FOLLOWED
 

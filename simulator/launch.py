@@ -14,6 +14,7 @@ from kernels import Kernel
 from .attempts import run_until_seen
 from .execute.batches import Progress
 from .execute.prepare import prepare
+from .isa.stack import STACK_BYTES
 from .memory.allocate import give_back
 from .observe.observers import chosen
 from .observe.trace import Trace
@@ -34,6 +35,7 @@ def launch(
     arch: str | int | None = None,
     symbols: Mapping[str, Any] | None = None,
     cooperative: bool = False,
+    stack_bytes: int = STACK_BYTES,
 ) -> Run:
     """Run a kernel and count what it does.
 
@@ -57,6 +59,7 @@ def launch(
         symbols: Arrays that fill ``__constant__`` and ``__device__`` variables, by their names
             in C++ or in the PTX, and get what the launch leaves there.
         cooperative: Whether blocks may wait for each other at grid-wide barriers.
+        stack_bytes: Of each thread, for functions that call themselves (``cudaLimitStackSize``).
 
     Raises:
         PtxError: The PTX cannot be parsed, or has an instruction without a row.
@@ -69,7 +72,7 @@ def launch(
     recorder = Trace() if trace is True else trace or None
     prepared = prepare(
         kernel, grid, block, args, shared_bytes, schedule, step_limit, recorder is not None, arch,
-        symbols, cooperative,
+        symbols, cooperative, stack_bytes,
     )  # fmt: skip
     prepared.arguments.warn()
     seen = run_until_seen(prepared, asked, recorder, progress)

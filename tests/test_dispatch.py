@@ -192,8 +192,16 @@ def test_calls_that_fill_the_stack(build: str) -> None:
     run = simulator.launch(Kernel.from_cuda(RECURSION, "endless", build=build), 1, 4, [x])
     [hazard] = run.hazards
     assert (hazard.kind, hazard.severity) == ("trap", "error")
-    assert "a thread's stack of 1,024 bytes is full" in hazard.message
+    assert "calls nest too deeply" in hazard.message
     assert x.tolist() == [0, 7, 0, 7]
+
+
+def test_a_larger_stack_holds_more_calls() -> None:
+    k = Kernel.from_cuda(RECURSION, "mutual", build="source")
+    x = np.zeros(64, np.int32)
+    assert [h.kind for h in simulator.launch(k, 1, 64, [x], stack_bytes=256).hazards] == ["trap"]
+    assert simulator.launch(k, 1, 64, [x], stack_bytes=8192).hazards == []
+    assert x.tolist() == [1, 2] * 32
 
 
 @pytest.mark.parametrize(

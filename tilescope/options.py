@@ -30,6 +30,13 @@ _TARGET = (
     click.option(
         "--cooperative", is_flag=True, help="A cooperative launch: blocks may wait for each other."
     ),
+    click.option(
+        "--stack",
+        type=click.IntRange(1),
+        default=1024,
+        metavar="BYTES",
+        help="A thread's stack, for functions that call themselves.",
+    ),
     click.option("--seed", type=int, default=0, show_default=True, help="For random inputs."),
     click.option("--arch", default="compute_90", show_default=True, help="Virtual architecture."),
     click.option(
@@ -74,7 +81,7 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def command(
         target: str, words: tuple[str, ...], defines: tuple[str, ...], nvrtc: tuple[str, ...],
         size: str | None, tile: int | None, grid: str | None, block: str | None,
-        shared: int, symbols: tuple[str, ...], cooperative: bool, seed: int, arch: str,
+        shared: int, symbols: tuple[str, ...], cooperative: bool, stack: int, seed: int, arch: str,
         build: str | None, **rest: Any,
     ) -> Any:  # fmt: skip
         _refuse_options(words)
@@ -83,7 +90,7 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
         options = (*(f"-D{define}" for define in defines), *nvrtc)
         request = Request(
             target, words, size, tile, grid, block, shared, seed, arch, build, options, symbols,
-            cooperative,
+            cooperative, stack,
         )  # fmt: skip
         return function(request=request, **rest)
 

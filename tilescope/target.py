@@ -39,6 +39,7 @@ class Request:
     options: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
     cooperative: bool = False
+    stack: int = 1024
 
 
 @dataclass
@@ -53,7 +54,7 @@ class Target:
         expected: What the outputs should become; ``None`` where there is no reference.
         launch: Of a library kernel; holds the outputs.
         file: The file that was named, if one was.
-        symbols, cooperative: As ``simulator.launch`` takes them.
+        symbols, cooperative, stack: As ``simulator.launch`` takes them.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Target:
     file: str = ""
     symbols: dict[str, Any] = field(default_factory=dict)
     cooperative: bool = False
+    stack: int = 1024
 
 
 def resolve(request: Request, reference: bool = True) -> Target:
@@ -154,7 +156,7 @@ def _from_file(request: Request) -> Target:
     grid, block = _shape("grid", request.grid), _shape("block", request.block)
     return Target(
         kernel.name, kernel, grid, block, args, request.shared, file=request.target,
-        symbols=_symbols(request), cooperative=request.cooperative,
+        symbols=_symbols(request), cooperative=request.cooperative, stack=request.stack,
     )  # fmt: skip
 
 

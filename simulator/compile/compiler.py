@@ -48,30 +48,32 @@ CHECKED = "TILESCOPE_CHECK_WRITES"
 """Set in the environment to have generated code check the dtype of every register it writes."""
 
 
-def compile_ptx(text: str, entry: str, arch: int = 0) -> Program:
+def compile_ptx(text: str, entry: str, arch: int = 0, stack: int = STACK_BYTES) -> Program:
     """Parse and compile one entry of a PTX text, for an architecture or the text's own target.
+
+    ``stack``: bytes of a thread's stack, for functions that call themselves.
 
     Raises:
         PtxError: The text cannot be parsed, or has an instruction without a row.
     """
-    return _compiled(text, entry, arch, bool(os.environ.get(CHECKED)))
+    return _compiled(text, entry, arch, stack, bool(os.environ.get(CHECKED)))
 
 
 @functools.lru_cache(maxsize=32)
-def _compiled(text: str, entry: str, arch: int, checked: bool) -> Program:
-    return Compiler(parse(text), entry, checked, arch=arch).program()
+def _compiled(text: str, entry: str, arch: int, stack: int, checked: bool) -> Program:
+    return Compiler(parse(text), entry, checked, arch=arch, stack=stack).program()
 
 
 @functools.lru_cache(maxsize=8)
-def compile_traced(text: str, entry: str, arch: int = 0) -> Program:
+def compile_traced(text: str, entry: str, arch: int = 0, stack: int = STACK_BYTES) -> Program:
     """As ``compile_ptx``, with blocks that tell a trace what they do."""
-    return Compiler(parse(text), entry, traced=True, arch=arch).program()
+    return Compiler(parse(text), entry, traced=True, arch=arch, stack=stack).program()
 
 
 @functools.lru_cache(maxsize=8)
-def compile_shadowed(text: str, entry: str, arch: int = 0) -> Program:
+def compile_shadowed(text: str, entry: str, arch: int = 0, stack: int = STACK_BYTES) -> Program:
     """As ``compile_ptx``, with blocks that know which bits are undefined."""
-    return Compiler(parse(text), entry, shadowed=True, arch=arch).program()
+    return Compiler(parse(text), entry, shadowed=True, arch=arch, stack=stack).program()
 
 
 class Compiler:
@@ -90,6 +92,7 @@ class Compiler:
         traced: bool = False,
         arch: int = 0,
         shadowed: bool = False,
+        stack: int = STACK_BYTES,
     ) -> None:
         if entry not in module.functions:
             raise PtxError(f"no body for the entry {entry!r} in this PTX")
@@ -98,7 +101,7 @@ class Compiler:
         self.functions = reachable(module, entry)
         self.layout = lay_out(module, self.functions)
         self.result = Program(module.functions[entry], module, self.layout)
-        self.result.arch = arch or number(module.target)
+        self.result.arch, self.result.stack = arch or number(module.target), stack
         self.registers: dict[tuple[str, str], Register] = {}
         self.known: dict[str, Known] = {f.name: ({}, {}) for f in self.functions}
         self.constants: dict[tuple[str, int, str], Source] = {}
@@ -125,7 +128,7 @@ class Compiler:
         self.result.registers = [DTYPES[r.carrier].type(0) for r in self.registers.values()]
         stride = -(-self.layout.local_bytes // 16) * 16
         for group in self.groups.values():
-            group.settle(stride, STACK_BYTES)
+            group.settle(stride, self.result.stack)
             self.layout.local_bytes = max(self.layout.local_bytes, stride * (group.most + 1))
             for register, address in group.addresses.items():
                 self.result.registers[register.number] = DTYPES["s64"].type(address)

@@ -125,6 +125,7 @@ class Program:
         blocks: By number; the callees' blocks come before the entry's.
         start: Number of the entry's first block.
         arch: The architecture's number; ``by_arch``: whether any result depends on it.
+        stack: Bytes of a thread's stack, for functions that call themselves.
         registers: Initial value of every register.
         sites: Every memory access, in the order of their numbers.
         params: Offset and type of the pieces of the kernel's parameters that are read.
@@ -146,6 +147,7 @@ class Program:
     arithmetic: list[Arithmetic] = field(default_factory=list)
     approximate: bool = False
     arch: int = 0
+    stack: int = 0
     by_arch: bool = False
     watched: list[Watched] | None = None
     uses: list[Instruction] = field(default_factory=list)

@@ -25,6 +25,7 @@ from kernels.symbols import add_symbols
 from ..compile.compiler import compile_ptx, compile_traced
 from ..compile.program import Program
 from ..isa.architectures import architecture
+from ..isa.stack import STACK_BYTES
 from ..memory.allocate import allocate
 from ..memory.heap import heap_array
 from ..memory.layout import HEAP, WORKSPACE
@@ -92,13 +93,16 @@ def prepare(
     arch: str | int | None = None,
     symbols: Mapping[str, Any] | None = None,
     cooperative: bool = False,
+    stack_bytes: int = STACK_BYTES,
 ) -> Prepared:
     """Make a launch ready; takes what ``launch`` takes, and raises what that does."""
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     check_shape(grid3, block3)
     schedules.make(schedule)
     number = 0 if arch is None else architecture(arch)
-    program = (compile_traced if traced else compile_ptx)(kernel.ptx, kernel.entry, number)
+    program = (compile_traced if traced else compile_ptx)(
+        kernel.ptx, kernel.entry, number, stack_bytes
+    )
     entry, layout = program.entry, program.layout
     if entry.params != kernel.params:
         raise PtxError(f"the parameters of {kernel.entry} are declared in two ways")

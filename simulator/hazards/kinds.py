@@ -275,7 +275,7 @@ TRAP = HazardKind(
     "trap", "", "error", "The kernel executed a trap", "The kernel stopped itself.",
     "the kernel executed a trap",
     {"astray": Case("a call through a pointer that holds no function of this program"),
-     "stack": Case("calls nest too deeply: a thread's stack of 1,024 bytes is full"),
+     "stack": Case("calls nest too deeply for a thread's stack (stack_bytes, --stack)"),
      "free": Case("free() of what malloc() has not given, or of what is free already")},
 )  # fmt: skip
 UNSET_CONSTANT = HazardKind(
