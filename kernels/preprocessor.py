@@ -68,7 +68,7 @@ class Macros(dict[str, Macro]):
                 if not self.marks.isdisjoint(words):
                     self.marks.add(name)
                 known = all(w in _QUALIFIERS or w in self.qualifiers for w in words)
-                only = re.fullmatch(r"(?:[A-Za-z_]\w*\s*)*", macro.body)
+                only = re.fullmatch(r"(?:\b[A-Za-z_]\w*\s*)*", macro.body)
                 if known and only and not macro.call:
                     self.qualifiers.add(name)
 

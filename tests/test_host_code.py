@@ -1,5 +1,8 @@
 """Whole ``.cu`` files: what belongs to the host is left out, the kernels stay as they are."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -120,3 +123,9 @@ def test_a_plain_mistake_is_told_as_before() -> None:
     with pytest.raises(CompileError, match='identifier "y" is undefined') as caught:
         Kernel.from_cuda("__global__ void k(int* x) { *x = y; }", "k")
     assert "left out" not in str(caught.value)
+
+
+def test_a_macro_that_begins_with_a_long_name_is_read_once() -> None:
+    text = f"#define RUN {'A_LONG_NAME_' * 9}(32)\n"  # trying each way to split it never ends
+    code = f"from kernels.preprocessor import Macros; Macros([{text!r}], (), frozenset())"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
