@@ -12,6 +12,7 @@ from kernels.library import Agreement, Expected, Launch
 from kernels.signatures import parameter_names
 from simulator.isa.architectures import KNOWN, MEASURED
 
+from .copies import array_of, copies
 from .launch import Output, available, capability, launch
 from .promises import unpromised
 
@@ -177,14 +178,15 @@ def validate(
     )  # fmt: skip
     expected, bounded = _expected(reference, args)
     names = parameter_names(kernel.sources, kernel.name)
+    asked, one, other = (list(map(array_of, some)) for some in (args, simulated, launched))
     comparisons = tuple(
         _compare(
             names[i] if i < len(names) else f"argument {i}",
-            i, simulated[i], launched[i], expected.get(i), bounded,
+            i, one[i], other[i], expected.get(i), bounded,
         )
-        for i, arg in enumerate(args)
+        for i, arg in enumerate(asked)
         if isinstance(arg, np.ndarray) and arg.flags.writeable
-        and not any(arg is other for other in args[:i])
+        and not any(arg is before for before in asked[:i])
     )  # fmt: skip
     comparisons += tuple(
         _compare(name, len(args) + i, ours[name], theirs[name], None, bounded)
@@ -235,16 +237,6 @@ def _expected(
         for i, arg in enumerate(given)
         if isinstance(arg, np.ndarray) and arg.flags.writeable and arg.dtype.kind in "iuf"
     }, False
-
-
-def copies(args: Sequence[Any]) -> list[Any]:
-    """Copies of the arrays; one array given twice stays one."""
-    made: dict[int, Any] = {}
-    for arg in args:
-        if isinstance(arg, np.ndarray) and id(arg) not in made:
-            made[id(arg)] = arg.copy()
-            made[id(arg)].flags.writeable = arg.flags.writeable
-    return [made.get(id(arg), arg) for arg in args]
 
 
 def _compare(

@@ -158,15 +158,14 @@ def send(copy: str, out: np.ndarray, data: np.ndarray, size: int = 256) -> simul
 RNG = np.random.default_rng(2)
 
 
-@pytest.mark.parametrize(
-    ("operation", "meaning"),
-    [
-        ("add.u32", np.add), ("add.s32", np.add), ("add.u64", np.add), ("add.f32", np.add),
-        ("add.f64", np.add), ("and.b32", np.bitwise_and), ("or.b64", np.bitwise_or),
-        ("xor.b32", np.bitwise_xor), ("min.s32", np.minimum), ("max.u32", np.maximum),
-        ("min.u64", np.minimum), ("max.s64", np.maximum),
-    ],
-)  # fmt: skip
+OPERATIONS: dict[str, np.ufunc] = {
+    "add.u32": np.add, "add.s32": np.add, "add.u64": np.add, "add.f32": np.add, "add.f64": np.add,
+    "and.b32": np.bitwise_and, "or.b64": np.bitwise_or, "xor.b32": np.bitwise_xor,
+    "min.s32": np.minimum, "max.u32": np.maximum, "min.u64": np.minimum, "max.s64": np.maximum,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("operation", "meaning"), OPERATIONS.items())
 def test_reductions_in_bulk(operation: str, meaning: np.ufunc) -> None:
     kind = operation[-3:].replace("b", "u")
     dtype = np.dtype({"u": "u", "s": "i", "f": "f"}[kind[0]] + str(int(kind[1:]) // 8))

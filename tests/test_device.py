@@ -78,7 +78,13 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, change: Any = None) -> None:
     """The simulator plays the GPU, and may be told to get something wrong."""
 
     def launch(
-        kernel: Kernel, grid: Any, block: Any, args: Sequence[Any], shared: int, *rest: Any
+        kernel: Kernel,
+        grid: Any,
+        block: Any,
+        args: Sequence[Any],
+        shared: int,
+        *rest: Any,
+        **more: Any,
     ) -> device.Output:
         simulator.launch(kernel, grid, block, args, shared)
         if change is not None:

@@ -12,7 +12,8 @@ import pytest
 import device
 import simulator
 from device.session import Prepared, check
-from kernels import Kernel, library
+from kernels import Kernel, TensorMap, library
+from tests import test_bulk, test_tensor_maps
 
 Launcher = Callable[..., Any]
 MACHINES = [
@@ -237,3 +238,36 @@ def test_a_kernel_with_a_race_is_not_launched(gpu: None) -> None:
     assert not result.validated
     assert result.output is None
     assert "race" in result.reason
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("start", [(0, 0), (8, 1), (-3, 2), (99, 99)])
+@pytest.mark.parametrize(("shape", "dtype", "options"), test_tensor_maps.CASES)
+def test_copies_of_tensors(
+    shape: tuple[int, ...], dtype: type, options: dict[str, Any], start: tuple[int, int], gpu: None
+) -> None:
+    maps = [TensorMap(array, **options) for array in test_tensor_maps.arrays(shape, dtype)]
+    out = np.zeros(test_tensor_maps.box_of(maps[0], [0] * len(shape)).nbytes, np.uint8)
+    kernel = test_tensor_maps.program(len(shape))
+    result = device.validate(kernel, 1, 32, [out, *maps, *start, out.nbytes])
+    assert result.validated, result.reason
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "copy",
+    ["cp.async.bulk.global.shared::cta.bulk_group [%o+16], [%s+32], 64;"]
+    + [
+        f"cp.reduce.async.bulk.global.shared::cta.bulk_group.{operation} [%o], [%s], %n;"
+        for operation in test_bulk.OPERATIONS
+    ],
+)
+def test_copies_in_bulk(copy: str, gpu: None) -> None:
+    kernel = Kernel.from_ptx(test_bulk.PTX.replace("COPY", copy), "k")
+    out, data = np.random.default_rng(3).integers(0, 256, (2, 256), dtype=np.uint8)
+    dtype = next((d for d in (np.float32, np.float64) if f".f{8 * d().nbytes} " in copy), np.uint8)
+    if dtype is not np.uint8:  # of all magnitudes, and subnormal ones
+        out, data = np.ldexp(np.random.default_rng(4).normal(size=(2, 256)), -130).astype(dtype)
+        out, data = out[: 256 // out.itemsize].copy(), data[: 256 // data.itemsize].copy()
+    result = device.validate(kernel, 1, 32, [out, data, 256])
+    assert result.validated, result.reason

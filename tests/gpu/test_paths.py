@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import device
 import simulator
+from device.copies import copies
 from device.promises import ATOMICS, unpromised
-from device.validate import copies
 from kernels import Kernel, library
 from kernels.library import Launch, LibraryKernel
 from tilescope.strategies import ragged_sizes, schedules, special_values
