@@ -213,3 +213,24 @@ def test_a_prefetch_has_no_effect() -> None:
     out, data = np.zeros(256, np.uint8), np.ones(256, np.uint8)
     assert send("cp.async.bulk.prefetch.L2.global [%i], %n;", out, data).hazards == []
     assert not out.any()
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(
+    ("fence", "races"),
+    [
+        ("fence.proxy.async; bar.sync 0;", False),
+        ("bar.sync 0; fence.proxy.async;", False),
+        ("bar.sync 0; setp.eq.u32 %p, %t, 3; @%p fence.proxy.async;", False),
+        ("bar.sync 0; setp.eq.u32 %p, %t, 2; @%p fence.proxy.async;", True),
+        ("fence.proxy.async.global; bar.sync 0;", True),
+        ("bar.sync 0;", True),
+    ],
+)
+def test_who_may_execute_the_fence(fence: str, races: bool, schedule: str | int) -> None:
+    text = PTX.replace("fence.proxy.async;\n    bar.sync 0;", fence)
+    text = text.replace("COPY", "cp.async.bulk.global.shared::cta.bulk_group [%o], [%s], %n;")
+    out, data = np.zeros(256, np.uint8), np.ones(256, np.uint8)
+    kernel = Kernel.from_ptx(text, "k")
+    run = simulator.launch(kernel, 1, 32, [out, data, 256], schedule=schedule)
+    assert ["fence.proxy.async" in hazard.message for hazard in run.hazards] == [True] * races

@@ -40,6 +40,7 @@ class ProxyCheck(Observer):
         self.writer, self.fencer = (np.full(shape, _NOBODY, np.int64) for _ in range(2))
         self.time, self.fenced = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         self.site = np.zeros(shape, np.int32)
+        self.own = np.zeros((geometry.threads, geometry.columns), np.int64)
 
     def access(self, event: Event) -> None:
         """See ``Observer``."""
@@ -61,6 +62,7 @@ class ProxyCheck(Observer):
         """See ``Observer``; one lane of each warp speaks for all that it has seen."""
         self.race.now += 1
         on = self.geometry.full(as_mask(lanes))
+        self.own[on] = self.race.now
         for first in range(0, len(on), WARP):
             for column in np.flatnonzero(on[first : first + WARP].any(axis=0)).tolist():
                 self._fence(
@@ -90,7 +92,9 @@ class ProxyCheck(Observer):
         writer, fencer = self.writer[at], self.fencer[at]
         own = (writer == thread) | (self._seen(writer, thread, column) >= self.time[at])
         through = (fencer == thread) | (self._seen(fencer, thread, column) >= self.fenced[at])
-        bad = np.flatnonzero((writer != _NOBODY) & own & ~((fencer != _NOBODY) & through))
+        # A fence of the reader's own, after the write: taken as if it had seen that by then.
+        mine = self.own[thread, column] >= self.time[at]
+        bad = np.flatnonzero((writer != _NOBODY) & own & ~mine & ~((fencer != _NOBODY) & through))
         for number in np.unique(self.site[at][bad]).tolist():
             lane = bad[self.site[at][bad] == number]
             race = Race(
