@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import simulator
-from kernels import Kernel
+from kernels import Kernel, TensorMap
 
 FOLDER = Path(__file__).parent / "front_ends"
 EPS16 = 2.0**-11
@@ -45,6 +45,13 @@ def matmul(rng: np.random.Generator, dtype: Any) -> Launch:
 def tilelang_matmul(rng: np.random.Generator) -> Launch:
     a, b = whole(rng, (128, 160), np.float16), whole(rng, (160, 64), np.float16)
     return Launch((1, 2), [a, b, np.zeros((128, 64), np.float16)], 2, a.astype(np.float64) @ b)
+
+
+def tilelang_tma(rng: np.random.Generator) -> Launch:
+    launch = tilelang_matmul(rng)
+    a, b, _ = launch.args
+    launch.args[:2] = TensorMap(a, (64, 32), swizzle=64), TensorMap(b, (32, 64), swizzle=128)
+    return launch
 
 
 def softmax(rng: np.random.Generator) -> Launch:
@@ -82,9 +89,13 @@ LAUNCHES: dict[str, Callable[[np.random.Generator], Launch]] = {
     "layer_norm": layer_norm,
     "attention": attention,
     "tilelang_matmul": tilelang_matmul,
+    "tilelang_tma": tilelang_tma,
 }
 KERNELS = [(name, arch) for name in LAUNCHES for arch in (80, 90)]
-COPYING = [kernel for kernel in KERNELS if kernel[0] not in ("softmax", "layer_norm")]
+KERNELS.remove(("tilelang_tma", 80))
+COPYING = [
+    kernel for kernel in KERNELS if kernel[0] not in ("softmax", "layer_norm", "tilelang_tma")
+]
 
 
 def stand_in(name: str, arch: int) -> str:
@@ -103,8 +114,9 @@ def ran(text: str, name: str, schedule: str = "lockstep") -> tuple[simulator.Run
     """A run of a kernel; Triton's have two pointers more, for scratch memory."""
     kernel, launch = Kernel.from_ptx(text), LAUNCHES[name](np.random.default_rng(1))
     shared = int(re.findall("shared: (.*)", text)[0])
+    block = int(re.findall(r"ntid (\d+)", text)[0])
     args = launch.args + [0] * (len(kernel.params) - len(launch.args))
-    run = simulator.launch(kernel, launch.grid, 128, args, shared_bytes=shared, schedule=schedule)
+    run = simulator.launch(kernel, launch.grid, block, args, shared_bytes=shared, schedule=schedule)
     return run, launch
 
 
