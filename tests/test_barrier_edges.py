@@ -59,13 +59,13 @@ E: bar.sync 2;
 def test_a_warp_has_arrived_when_the_last_of_its_lanes_has(schedule: str | int) -> None:
     """Odd lanes leave a loop early, write and arrive; even ones write much later."""
     body = """
-.reg .b32 %round, %turn; .reg .pred %q;
+.reg .b32 %round, %turn; .reg .pred %left;
 mov.u64 %d3, s; add.u64 %d4, %d3, %d1; and.b32 %r3, %r0, 1; setp.eq.u32 %p, %r3, 1;
 mov.u32 %round, 0;
 B0: mov.u32 %turn, 0;
-B1: setp.ge.u32 %q, %turn, 40; @%q bra E1; @%p bra E1;
+B1: setp.ge.u32 %left, %turn, 40; @%left bra E1; @%p bra E1;
 red.global.add.u32 [%d0], 0; add.u32 %turn, %turn, 1; bra B1;
-E1: add.u32 %round, %round, 1; setp.lt.u32 %q, %round, 3; @%q bra B0;
+E1: add.u32 %round, %round, 1; setp.lt.u32 %left, %round, 3; @%left bra B0;
 @%w0 st.shared.u32 [%d4], %r0; @%w0 bra A;
 bar.sync 1, 64; ld.shared.u32 %r4, [%d4+-128]; st.global.u32 [%d2], %r4; bra E;
 A: bar.arrive 1, 64;

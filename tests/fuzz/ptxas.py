@@ -11,6 +11,7 @@ from pathlib import Path
 _SAID = re.compile(r"^ptxas .*?, line (\d+); (?:error|fatal)\s*: (.*)$")
 _ADDRESS = re.compile(r"uses \d+-bit address on line '(\d+)'")
 QUIRKS: dict[str, str] = {
+    r"^prefetch\.param": "the net's parameter is one of a call: ptxas wants a kernel's",
     r"movmatrix\S* .*(%pred|0f|\+4)":
         "ptxas takes a predicate or a constant for a part of a matrix",
     r"^ldmatrix(?!\S*shared).*\[%\w32_": "ptxas takes 32 bits for a generic address; PTX has 64",
