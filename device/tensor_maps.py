@@ -20,7 +20,7 @@ def encode(map_: TensorMap, address: int) -> bytes:
     made = call(
         "cuTensorMapEncodeTiled",
         getattr(cuda.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_UINT{8 * size}"),
-        len(shape), address, [cuda.cuuint64_t(n) for n in shape], rows,
+        len(shape), address, [cuda.cuuint64_t(n) for n in shape], rows or [cuda.cuuint64_t(0)],
         [cuda.cuuint32_t(n) for n in reversed(map_.box)],
         [cuda.cuuint32_t(n) for n in reversed(map_.steps)],
         cuda.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,

@@ -126,14 +126,29 @@ def arrays(shape: tuple[int, ...], dtype: type, seed: int = 1) -> tuple[np.ndarr
     return data[0].copy(), data[1].copy()
 
 
-@pytest.mark.parametrize("start", [(0, 0), (8, 1), (-3, 2), (5, -1), (99, 99)])
+STARTS = ((0, 0), (1, 2), (-1, 1), (2, -1), (99, 99))
+"""Coordinates, in units of 16 bytes."""
+
+
+@pytest.mark.parametrize("start", [(1, 0), (0, 1), (-3, 4), (2, 2)])
+def test_a_box_begins_at_a_multiple_of_16_bytes(start: tuple[int, int]) -> None:
+    """An H200 stops at an illegal instruction otherwise."""
+    shape, dtype, options = CASES[1]
+    maps = [TensorMap(array, **options) for array in arrays(shape, dtype)]
+    out = np.zeros(box_of(maps[0], [0, 0]).nbytes, np.uint8)
+    arguments = [out, *maps, *start, out.nbytes]
+    run = simulator.launch(program(2), 1, 32, arguments, step_limit=10_000)
+    assert "misaligned" in [hazard.kind for hazard in run.hazards]
+
+
+@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize(("shape", "dtype", "options"), CASES)
 def test_boxes(
     shape: tuple[int, ...], dtype: type, options: dict[str, Any], start: tuple[int, int]
 ) -> None:
     source, target = arrays(shape, dtype)
     one, two = TensorMap(source, **options), TensorMap(target, **options)
-    a, b = start
+    a, b = (units * 16 // source.itemsize for units in start)
     box = box_of(one, at(len(shape), a, b))
     out = np.zeros(box.nbytes, np.uint8)
     expected = target.copy()

@@ -19,7 +19,7 @@ from .memories import Memories
 from .site import Site
 from .spaces import Home
 
-_ALIGNED, _WORD = 128, 4
+_ALIGNED, _UNIT, _WORD = 128, 16, 4
 _ROWS = {32: 1, 64: 3, 128: 7}
 """Which bits of a 128-byte row's number exchange its 16-byte units."""
 
@@ -58,6 +58,10 @@ class TensorCopy(BulkCopy):
         home = tiling and memories.allocations.get(array_number(tiling.address))
         if not tiling or not home or len(tiling.shape) != len(where):
             memories.bad_lane(far_site, map_, thread, column)
+            return (0,)
+        column_bytes = where[0] * tiling.size
+        if column_bytes % _UNIT:  # an H200 stops at an illegal instruction
+            memories.bad_lane(far_site, home.base + column_bytes, thread, column, aligned=False)
             return (0,)
         if place % _ALIGNED:
             memories.bad_lane(near_site, place, thread, column, aligned=False)

@@ -241,7 +241,7 @@ def test_a_kernel_with_a_race_is_not_launched(gpu: None) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("start", [(0, 0), (8, 1), (-3, 2), (99, 99)])
+@pytest.mark.parametrize("start", test_tensor_maps.STARTS)
 @pytest.mark.parametrize(("shape", "dtype", "options"), test_tensor_maps.CASES)
 def test_copies_of_tensors(
     shape: tuple[int, ...], dtype: type, options: dict[str, Any], start: tuple[int, int], gpu: None
@@ -249,7 +249,8 @@ def test_copies_of_tensors(
     maps = [TensorMap(array, **options) for array in test_tensor_maps.arrays(shape, dtype)]
     out = np.zeros(test_tensor_maps.box_of(maps[0], [0] * len(shape)).nbytes, np.uint8)
     kernel = test_tensor_maps.program(len(shape))
-    result = device.validate(kernel, 1, 32, [out, *maps, *start, out.nbytes])
+    at = [units * 16 // maps[0].array.itemsize for units in start]
+    result = device.validate(kernel, 1, 32, [out, *maps, *at, out.nbytes])
     assert result.validated, result.reason
 
 
