@@ -20,7 +20,7 @@ PTX = """
                   .param .u32 a, .param .u32 b, .param .u32 bytes)
 {
     .reg .pred %p, %q;
-    .reg .b32 %t, %s, %m, %v, %w, %a, %b, %n;
+    .reg .b32 %t, %s, %m, %v, %w, %a, %b, %c, %d, %n;
     .reg .b64 %o, %f, %g;
     .shared .align 1024 .b8 buffer[8192];
     .shared .align 8 .b64 full;
@@ -32,6 +32,8 @@ PTX = """
     cvta.param.u64 %g, %g;
     ld.param.u32 %a, [a];
     ld.param.u32 %b, [b];
+    abs.s32 %c, %a;
+    abs.s32 %d, %b;
     ld.param.u32 %n, [bytes];
     mov.u32 %s, buffer;
     mov.u32 %m, full;
@@ -75,8 +77,8 @@ done:
 
 
 def program(rank: int, write: str = "") -> Kernel:
-    """Reads the box at ``(a, b, b ...)``, and writes it at ``(b, a, a ...)``."""
-    places = {"FROM": ["%a", *["%b"] * (rank - 1)], "TO": ["%b", *["%a"] * (rank - 1)]}
+    """Reads the box at ``(a, b, b ...)``, and writes it at ``(|b|, |a|, |a| ...)``."""
+    places = {"FROM": ["%a", *["%b"] * (rank - 1)], "TO": ["%d", *["%c"] * (rank - 1)]}
     text = PTX.replace("RANK", str(rank)).replace("WRITE", write)
     for name, registers in places.items():
         text = text.replace(name, ", ".join(registers))
@@ -141,6 +143,17 @@ def test_a_box_begins_at_a_multiple_of_16_bytes(start: tuple[int, int]) -> None:
     assert "misaligned" in [hazard.kind for hazard in run.hazards]
 
 
+@pytest.mark.parametrize("start", [(-4, 4), (4, -4)])
+def test_a_box_is_not_stored_in_front_of_an_array(start: tuple[int, int]) -> None:
+    """A load fills it with zeros; an H200 stops at a store as at an illegal instruction."""
+    shape, dtype, options = CASES[1]
+    maps = [TensorMap(array, **options) for array in arrays(shape, dtype)]
+    out = np.zeros(box_of(maps[0], [0, 0]).nbytes, np.uint8)
+    text = program(2).ptx.replace("abs.s32", "mov.b32")
+    run = simulator.launch(Kernel.from_ptx(text, "k"), 1, 32, [out, *maps, *start, out.nbytes])
+    assert [hazard.kind for hazard in run.hazards] == ["out-of-bounds"]
+
+
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize(("shape", "dtype", "options"), CASES)
 def test_boxes(
@@ -154,7 +167,8 @@ def test_boxes(
     expected = target.copy()
     for index in itertools.product(*map(range, box.shape)):
         place = tuple(
-            w + i * s for w, i, s in zip(at(len(shape), b, a), index, two.steps, strict=True)
+            w + i * s
+            for w, i, s in zip(at(len(shape), abs(b), abs(a)), index, two.steps, strict=True)
         )
         if all(0 <= p < n for p, n in zip(place, shape, strict=True)):
             expected[place] = box[index]

@@ -63,6 +63,9 @@ class TensorCopy(BulkCopy):
         if column_bytes % _UNIT:  # an H200 stops at an illegal instruction
             memories.bad_lane(far_site, home.base + column_bytes, thread, column, aligned=False)
             return (0,)
+        if not fills and min(where) < 0:  # nor does it store there, though it loads
+            memories.bad_lane(far_site, home.base + min(where) * tiling.size, thread, column)
+            return (0,)
         if place % _ALIGNED:
             memories.bad_lane(near_site, place, thread, column, aligned=False)
             return (0,)
