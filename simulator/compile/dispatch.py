@@ -7,6 +7,7 @@ simulator sees are ordinary instructions, at the call's lines.
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Iterable, Iterator
 
 from kernels.errors import PtxError
@@ -101,10 +102,15 @@ class Dispatch:
         results = [home[name] for name in ins.results if name in home]
         if len(given) != len(ins.operands) or len(results) != len(ins.results):
             raise not_yet(ins, "an indirect call with parameters of another kind")
-        for name in sorted(addressed(self.module)):
+        for name in self.addressed:
             function = self.module.functions[name]
             if _alike(given, function.params) and _alike(results, function.results):
                 yield function
+
+    @functools.cached_property
+    def addressed(self) -> list[str]:
+        """The functions whose address something in the PTX takes."""
+        return sorted(addressed(self.module))
 
     def passed(self, ins: Instruction, operand: Operand | None) -> str:
         """A parameter's copy, which stands for that of one callee."""
@@ -162,11 +168,8 @@ def addressed(module: Module) -> set[str]:
         for ins in function.body:
             if not calls(ins):
                 found |= {name for operand in ins.operands for name in _symbols(operand)}
-    return {name for name in found if name in module.functions and not _is_entry(module, name)}
-
-
-def _is_entry(module: Module, name: str) -> bool:
-    return module.functions[name].is_entry
+    functions = (module.functions[name] for name in found if name in module.functions)
+    return {function.name for function in functions if not function.is_entry}
 
 
 def _symbols(operand: Operand | None) -> Iterator[str]:

@@ -11,7 +11,7 @@ from kernels.ptx import module
 from kernels.ptx.module import Imm, Operand, Reg, Symbol
 
 from ..isa import DTYPES, Unsupported
-from ..memory.layout import function_address
+from ..memory.layout import function_addresses
 from .blocks import Block
 from .steps import Constant, Register, Source, Special, Target
 from .values import immediate
@@ -115,7 +115,7 @@ class Operands:
         owner, name = self.owner.aliases[self.function.name].get(name, (self.function.name, name))
         functions = self.owner.module.functions
         if name in functions and name not in self.function.variables:
-            return function_address(functions, name)
+            return function_addresses(functions)[name]
         return self.owner.layout.address(self.owner.module.functions[owner], name)
 
 

@@ -14,7 +14,7 @@ from .layout import (
     Layout,
     array_address,
     array_number,
-    function_address,
+    function_addresses,
     variable_bytes,
 )
 from .spaces import Allocation
@@ -38,9 +38,8 @@ def allocate(
         arguments.parameter_buffer(array_address, TensorMap.packed), np.uint8
     )
     made[PARAMETERS] = Allocation(PARAMETERS, parameters, "parameters", False, space="param")
-    addresses = {name: p.address for (scope, name), p in layout.placed.items() if not scope}
-    for name in functions:
-        addresses.setdefault(name, function_address(functions, name))
+    addresses = function_addresses(functions)
+    addresses |= {name: p.address for (scope, name), p in layout.placed.items() if not scope}
     for (scope, name), p in layout.placed.items():
         variable = p.variable
         if variable.space in ("global", "const"):

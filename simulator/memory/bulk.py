@@ -121,8 +121,9 @@ class BulkCopy:
                 elements[places] = changed
 
             how = side.site.operation, side.site.type
-            # Unlike red.global.add.f32 this keeps subnormals: seen on an H200.
-            atomics.apply(*how, at, (values,), elements.__getitem__, write, is_global=False)
+            # As in global memory, but that sums of f32 keep subnormals: seen on an H200.
+            flushes = side.site.type != "f32"
+            atomics.apply(*how, at, (values,), elements.__getitem__, write, is_global=flushes)
         else:
             elements[at] = values
         if not isinstance(side.home, Allocation):

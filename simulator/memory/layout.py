@@ -1,7 +1,7 @@
 """Where variables stand: addresses of everything that a PTX text declares."""
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -30,9 +30,9 @@ def array_address(number: int) -> int:
     return (number + 1 << ARRAY_BITS) + MIDDLE
 
 
-def function_address(functions: Collection[str], name: str) -> int:
-    """The generic address that stands for a function of a module."""
-    return array_address(FUNCTIONS + list(functions).index(name))
+def function_addresses(functions: Iterable[str]) -> dict[str, int]:
+    """The generic addresses that stand for the functions of a module, by name."""
+    return {name: array_address(FUNCTIONS + number) for number, name in enumerate(functions)}
 
 
 _Address = TypeVar("_Address", int, Addresses)

@@ -13,13 +13,13 @@ from kernels.ptx.module import Address
 from kernels.tensor_map import NBYTES, Tiling, unpacked
 
 from ..geometry import Flat, Lanes, Mask, as_mask
-from .bulk import BulkCopy, Side
+from .bulk import UNIT, BulkCopy, Side
 from .layout import array_number
 from .memories import Memories
 from .site import Site
 from .spaces import Home
 
-_ALIGNED, _UNIT, _WORD = 128, 16, 4
+_ALIGNED, _WORD = 128, 4
 _ROWS = {32: 1, 64: 3, 128: 7}
 """Which bits of a 128-byte row's number exchange its 16-byte units."""
 
@@ -60,7 +60,7 @@ class TensorCopy(BulkCopy):
             memories.bad_lane(far_site, map_, thread, column)
             return (0,)
         column_bytes = where[0] * tiling.size
-        if column_bytes % _UNIT:  # an H200 stops at an illegal instruction
+        if column_bytes % UNIT:  # an H200 stops at an illegal instruction
             memories.bad_lane(far_site, home.base + column_bytes, thread, column, aligned=False)
             return (0,)
         if not fills and min(where) < 0:  # nor does it store there, though it loads

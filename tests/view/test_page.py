@@ -150,36 +150,24 @@ def test_64_cubed(open_page):
     for view in "1234":
         shown.press(view, "Home")
         shown.page.wait_for_timeout(50)
-        assert shown.page.evaluate(STEPS)  # every step is drawn, and none is an error
-    shown.press("2", "Home")
-    assert shown.page.evaluate(FRAMES)
+        steps = shown.page.evaluate(STEPS)
+        assert len(steps) == 60
+        assert steps == sorted(set(steps)) or view == "1", view  # the arrays have no steps
     shown.press("2", "End")
     expected = np.cumsum(terms(story, 37, 21, 16)).tolist()
     assert shown.growth() == expected
     assert len(expected) == 64
 
 
-FRAMES = """async () => {
-  const costs = [];
-  for (let i = 0; i < 30; i++) {
-    const before = performance.now();
-    document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}));
-    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-    costs.push(performance.now() - before);
-  }
-  return costs;
-}"""
-
-STEPS = """() => {
-  const costs = [];
+STEPS = """async () => {
+  const steps = [];
   for (let i = 0; i < 60; i++) {
     const key = i % 20 === 19 ? {key: 'ArrowRight', shiftKey: true} : {key: 'ArrowRight'};
-    const before = performance.now();
     document.body.dispatchEvent(new KeyboardEvent('keydown', {...key, bubbles: true}));
-    document.body.offsetHeight;
-    costs.push(performance.now() - before);
+    if (i % 2) await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    steps.push(tilescopePage.state.step);
   }
-  return costs;
+  return steps;
 }"""
 
 
