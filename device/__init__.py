@@ -4,14 +4,15 @@
 ``roofline`` and ``roofline_svg`` are arithmetic and need none.
 """
 
+from simulator.gpus.occupancy import Occupancy, occupancy
+from simulator.gpus.table import GPUS, Gpu, UnknownGpu
+from simulator.gpus.table import find as find_gpu
+from simulator.prediction.plot import roofline_svg
+from simulator.prediction.roofline import Roofline, roofline
+
 from .driver import DeviceError
 from .driver import release as driver_release
-from .gpus import GPUS, Gpu, UnknownGpu
-from .gpus import find as find_gpu
 from .launch import Output, available, capability, device_name, driver_version, launch, registers
-from .occupancy import Occupancy, occupancy
-from .plot import roofline_svg
-from .roofline import Roofline, roofline
 from .session import context
 from .timing import Timing, time_launches
 from .validate import Comparison, Validation, validate

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from device.gpus import ARCHITECTURES, GPUS, UnknownGpu, find
-from device.occupancy import occupancy
+from simulator.gpus.occupancy import occupancy
+from simulator.gpus.table import ARCHITECTURES, GPUS, UnknownGpu, find
 
 FOLDER = Path(__file__).parent.parent / "ground_truth"
 READINGS: list[tuple[str, int, dict[str, int]]] = [

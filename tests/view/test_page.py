@@ -214,9 +214,9 @@ def test_the_table_of_lines_sorts(open_page):
 
 
 def test_roofline_and_occupancy_are_those_of_the_device_package(open_page):
-    from device.gpus import GPUS
-    from device.occupancy import occupancy
-    from device.roofline import roofline
+    from simulator.gpus.occupancy import occupancy
+    from simulator.gpus.table import GPUS
+    from simulator.prediction.roofline import roofline
 
     story = matmul(64, 16)
     shown = open_page(story)

@@ -1,7 +1,7 @@
 """Occupancy and roofline of a run on a named GPU."""
 
 from device import Occupancy
-from device.roofline import Bound
+from simulator.prediction.roofline import Bound
 
 from ..placement import Placement
 from .findings import count, wrapped

@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from device.gpus import GPUS
-from device.occupancy import occupancy
-from device.roofline import roofline
 from kernels.ptx.module import Function, Imm, Instruction, Reg
 from kernels.ptx.names import variable_name
 from kernels.toolkit import short_path
@@ -19,10 +16,13 @@ from simulator import Run
 from simulator.compile.blocks import reachable
 from simulator.compile.listing import operand_text
 from simulator.compile.program import Watched
+from simulator.gpus.occupancy import occupancy
+from simulator.gpus.table import GPUS
 from simulator.hazards.hazard import Hazard
 from simulator.isa import Flow
 from simulator.isa.roles import Roles, roles
 from simulator.observe.trace import ArrayMap, Trace
+from simulator.prediction.roofline import roofline
 
 from .extents import extents, kind
 from .pool import Pool

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from simulator import Counters
-
-from .gpus import Gpu
+from ..gpus.table import Gpu
+from ..observe.totals import Counters
 
 
 @dataclass(frozen=True)

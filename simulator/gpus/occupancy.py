@@ -8,7 +8,7 @@ of 100 launches on an H200.
 from dataclasses import dataclass
 from typing import Any
 
-from .gpus import KIB, Architecture, Gpu
+from .table import KIB, Architecture, Gpu
 
 WARP = 32
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from html import escape
 
-from .gpus import Gpu
+from ..gpus.table import Gpu
 from .roofline import Roofline
 
 _WIDTH, _HEIGHT = 720, 420
