@@ -1,6 +1,7 @@
 """The command line: reports, arguments, exit codes, and errors in one line."""
 
 import json
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -273,3 +274,10 @@ def test_a_compile_error_points_at_the_users_line(tmp_path: Path) -> None:
 
 def test_unknown_command() -> None:
     assert "no such command 'frobnicate'" in error_of("frobnicate")
+
+
+def test_version_says_what_a_report_of_a_defect_needs() -> None:
+    result = tilescope("--version")
+    assert result.exit_code == 0
+    assert metadata.version("numpy") in result.stdout
+    assert re.search(r"fused multiply-add: f32 (in steps|by complex product), f64", result.stdout)

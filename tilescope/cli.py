@@ -1,5 +1,8 @@
 """The command ``tilescope``; each subcommand is a module in ``tilescope.commands``."""
 
+import platform
+from importlib import metadata
+
 import click
 
 from .commands.barriers import barriers_command
@@ -15,9 +18,30 @@ from .commands.view import view_command
 from .failure import CommandGroup
 
 
+def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """What a report of a defect must say: this, what it stands on, and how it multiplies."""
+    if not wanted or context.resilient_parsing:
+        return
+    from simulator.isa.arithmetic import fused_products
+
+    used = [f"{name} {_installed(name)}" for name in ("numpy", "nvidia-cuda-nvrtc", "cuda-python")]
+    click.echo(f"tilescope {_installed('tilescope')} (Python {platform.python_version()})")
+    click.echo(", ".join(used))
+    click.echo(f"fused multiply-add: {fused_products()}")
+    context.exit()
+
+
+def _installed(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
 @click.group(
     "tilescope", cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]}
 )
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version)
 def main() -> None:
     """Run CUDA kernels without a GPU: count their memory traffic, find their hazards.
 

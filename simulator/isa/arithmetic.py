@@ -4,19 +4,21 @@ All functions take arrays (or NumPy scalars) that broadcast, never raise, and gi
 the GPU's canonical NaN. They run inside ``np.errstate(all="ignore")``.
 """
 
+import math
 from collections.abc import Callable
 from typing import cast
 
 import numpy as np
 
 from ..geometry import EVERY_LANE, NO_LANE, Lanes
-from . import rational
+from . import fused, rational
 
 NAN32 = np.uint32(0x7FFFFFFF).view(np.float32)
 NAN64 = np.uint64(0xFFF8000000000000).view(np.float64)
 _ZERO = cast(Lanes, np.float64(0))
 _HALF_WAY = np.int64(-(2**63))  # bit 28 alone, after a shift by 35
 _LOW = np.int64(35)
+_FEW = 8192
 
 
 def has_nan(x: Lanes) -> bool:
@@ -63,8 +65,33 @@ def propagate(result: Lanes, *operands: Lanes, quieted: bool = True) -> Lanes:
 def fma_f32(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     """``a * b + c`` in single precision, rounded once, to nearest even.
 
-    The product of two float32 is exact in float64; the float64 sum is rounded, and
-    rounding it again to float32 errs only where that sum is exactly half way between
+    Of a few lanes the fused product is the faster one: 15 ns a lane where the other takes 29 at
+    256 lanes, 2.2 and 2.7 at 4k, 1.5 and 1.4 at 16k (AMD EPYC with AVX-512, NumPy 2.4.6).
+    """
+    shape = _shape(a, b, c)
+    if 1 < math.prod(shape) <= _FEW and fused.rounds_once(_fma_f32, np.float32):
+        return canonical(fused.fma(a, b, c, shape))
+    return _fma_f32(a, b, c)
+
+
+def fused_products() -> str:
+    """Which way of multiplying and adding is in use, in words."""
+    exact = {"f32": fused.rounds_once(_fma_f32, np.float32),
+             "f64": fused.rounds_once(_fma_f64, np.float64)}  # fmt: skip
+    ways = [f"{kind} {'by complex product' if ok else 'in steps'}" for kind, ok in exact.items()]
+    return ", ".join(ways)
+
+
+def _shape(a: Lanes, b: Lanes, c: Lanes) -> tuple[int, ...]:
+    return (
+        a.shape if a.shape == b.shape == c.shape else np.broadcast_shapes(a.shape, b.shape, c.shape)
+    )
+
+
+def _fma_f32(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
+    """The product of two float32 is exact in float64; the float64 sum is rounded.
+
+    Rounding it again to float32 errs only where that sum is exactly half way between
     two float32 numbers, or where the result is subnormal (its half-way bit is elsewhere,
     and the cast signals underflow if it was not exact).
 
@@ -185,6 +212,17 @@ def _product_error(a: Lanes, b: Lanes, product: Lanes) -> Lanes:
 
 def fma_f64(a: Lanes, b: Lanes, c: Lanes, mode: str = "rn") -> Lanes:
     """``a * b + c`` in double precision, rounded once.
+
+    The fused product takes 2 ns a lane where the way without it takes 17 to 50 (as above).
+    """
+    shape = _shape(a, b, c)
+    if mode == "rn" and math.prod(shape) > 1 and fused.rounds_once(_fma_f64, np.float64):
+        return canonical(fused.fma(a, b, c, shape))
+    return _fma_f64(a, b, c, mode)
+
+
+def _fma_f64(a: Lanes, b: Lanes, c: Lanes, mode: str = "rn") -> Lanes:
+    """The same in steps that NumPy promises.
 
     Error-free product, then the sum of three through round-to-odd (Boldo and
     Melquiond, "Emulation of FMA and correctly rounded sums"). Lanes whose exponents
