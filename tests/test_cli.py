@@ -1,6 +1,7 @@
 """The command line: reports, arguments, exit codes, and errors in one line."""
 
 import json
+import re
 from importlib import metadata
 from pathlib import Path
 from typing import Any
