@@ -78,11 +78,8 @@ class Kernel:
         if build not in BUILD_OPTIONS:
             raise KernelError(f"unknown build {build!r}; there are: {', '.join(BUILD_OPTIONS)}")
         origin = Origin(str(source), entry, arch, tuple(options))
-        text, path = _read(origin.source, (".cu", ".cuh", ".cpp"))
-        name = str(path) if path else "kernel.cu"
-        directory = path.parent.resolve() if path else Path.cwd()
-        flags = [f"-arch={arch}", *BUILD_OPTIONS[build], *options]
-        ptx, lowered = compile_cuda(text, name, entry, flags, directory, cache)
+        text, name, directory = origin.read()
+        ptx, lowered = compile_cuda(text, name, entry, origin.flags(build), directory, cache)
         return dataclasses.replace(
             cls.from_ptx(ptx, lowered),
             name=entry,
@@ -140,6 +137,15 @@ class Origin:
     entry: str
     arch: str
     options: tuple[str, ...]
+
+    def read(self) -> tuple[str, str, Path]:
+        """The source's text, what the compiler calls it, and where its own headers are."""
+        text, path = _read(self.source, (".cu", ".cuh", ".cpp"))
+        return text, str(path or "kernel.cu"), path.parent.resolve() if path else Path.cwd()
+
+    def flags(self, build: str, arch: str = "") -> list[str]:
+        """NVRTC's options for a build; ``arch``: another architecture."""
+        return [f"-arch={arch or self.arch}", *BUILD_OPTIONS[build], *self.options]
 
 
 def is_text(source: str) -> bool:

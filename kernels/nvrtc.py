@@ -48,13 +48,48 @@ def compile_cuda(
             names nothing; the message is NVRTC's log.
     """
     nvrtc = _nvrtc()
-    includes = [f"-I{path}" for path in include_folders(directory)]
-    arguments = [*options, *includes]
     cached = _cache_path(source, name, entry, options, directory) if cache else None
     stored = _stored(cached) if cached else None
     if stored:
         return stored
-    compile_text = functools.partial(_compile, nvrtc, name, arguments)
+    compiler = functools.partial(_compile, nvrtc, [])
+    ptx, lowered = _translate(compiler, source, name, entry, options, directory)
+    if cached:
+        _store(cached, {"ptx": ptx, "entry": lowered})
+    return ptx, lowered
+
+
+def cuda_machine_code(
+    source: str, name: str, entry: str, options: Sequence[str], directory: Path
+) -> bytes | None:
+    """Compile CUDA C++ to machine code; ``None`` if NVRTC no longer makes it for that GPU.
+
+    Args:
+        source: The CUDA C++ text.
+        name: What NVRTC calls the file.
+        entry: The kernel, as in ``compile_cuda``.
+        options: NVRTC options with a real architecture: ``-arch=sm_90``.
+        directory: Where ``#include "..."`` looks first.
+
+    Raises:
+        CompileError: As ``compile_cuda``.
+    """
+    nvrtc = _nvrtc()
+    _, known = nvrtc.nvrtcGetSupportedArchs()
+    arch = next(option for option in options if option.startswith("-arch=sm_"))
+    if int(arch.removeprefix("-arch=sm_").rstrip("af")) not in known:
+        return None
+    made: list[bytes] = []
+    _translate(functools.partial(_compile, nvrtc, made), source, name, entry, options, directory)
+    return made[-1]
+
+
+def _translate(
+    compiler: Any, source: str, name: str, entry: str, options: Sequence[str], directory: Path
+) -> Compiled:
+    """A file as it stands, or else the device's part of it."""
+    arguments = [*options, *(f"-I{path}" for path in include_folders(directory))]
+    compile_text = functools.partial(compiler, name, arguments)
     program = looks_like_a_program(source)
     found = [] if program else compile_text(source, entry)
     if isinstance(found, list):
@@ -64,10 +99,7 @@ def compile_cuda(
             found = compile_text(source, entry) if program else found
             if isinstance(found, list):
                 raise
-    ptx, lowered = found
-    if cached:
-        _store(cached, {"ptx": ptx, "entry": lowered})
-    return ptx, lowered
+    return found
 
 
 def _nvrtc() -> Any:
@@ -86,6 +118,7 @@ def _nvrtc() -> Any:
 
 def _compile(
     nvrtc: Any,
+    made: list[bytes],
     name: str,
     arguments: Sequence[str],
     text: str,
@@ -95,17 +128,17 @@ def _compile(
 ) -> Compiled | list[Message]:
     """Compile a text; gives the errors if it has any.
 
-    ``entry`` is the kernel whose name in the PTX is asked for, if any; ``headers``: texts by name,
-    which go before those in folders.
+    ``made`` takes the machine code, where options ask for some. ``entry`` is the kernel whose name
+    in the PTX is asked for, if any; ``headers``: texts by name, which go before those in folders.
     """
     arguments = [*arguments, *further]
-    found = _run(nvrtc, text, name, entry, arguments, headers)
+    found = _run(nvrtc, made, text, name, entry, arguments, headers)
     if isinstance(found, list) and any(INT128 in error.text for error in found):
         arguments.append(INT128)
-        found = _run(nvrtc, text, name, entry, arguments, headers)
+        found = _run(nvrtc, made, text, name, entry, arguments, headers)
     if isinstance(found, list) and entry and all(error.of_a_name for error in found):
         # C++ knows several functions of that name, or it is the name that the PTX has.
-        plainly = _run(nvrtc, text, name, None, arguments, headers)
+        plainly = _run(nvrtc, made, text, name, None, arguments, headers)
         if not isinstance(plainly, list) and (lowered := _entry_named(plainly[0], entry)):
             return plainly[0], lowered
     return found
@@ -113,6 +146,7 @@ def _compile(
 
 def _run(
     nvrtc: Any,
+    made: list[bytes],
     source: str,
     name: str,
     entry: str | None,
@@ -125,10 +159,13 @@ def _run(
             raise CompileError(f"{function.__name__} failed: {status.name}")
         return values[0] if values else None
 
-    def text(size: Any, read: Any) -> str:
+    def content(size: Any, read: Any) -> bytes:
         buffer = bytes(call(size, program))
         call(read, program, buffer)  # the binding writes into the object's memory
-        return buffer.rstrip(b"\0").decode(errors="replace")
+        return buffer
+
+    def text(size: Any, read: Any) -> str:
+        return content(size, read).rstrip(b"\0").decode(errors="replace")
 
     def encoded(texts: Iterable[str]) -> list[bytes]:
         return [text.encode("utf-8", "replace") for text in texts]
@@ -145,6 +182,8 @@ def _run(
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             log = text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).strip()
             return errors(log) or [Message("", 0, None, log or status.name)]
+        if any(option.startswith("-arch=sm_") for option in options):
+            made.append(content(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN))
         lowered = ""
         if expression:
             lowered = call(nvrtc.nvrtcGetLoweredName, program, expression).decode()

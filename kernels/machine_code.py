@@ -1,0 +1,169 @@
+"""Machine code without a GPU: what NVIDIA's compilers make of a kernel for a real architecture.
+
+NVRTC makes it of CUDA C++; of PTX nvJitLink does or ``ptxas``, from NVIDIA's wheels where they are
+installed. Nothing is run: the ELF file says what a launch needs to know (CUDA Binary Utilities;
+the attributes' numbers are those that ``cuobjdump --dump-elf`` names).
+"""
+
+import functools
+import shutil
+import struct
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from .elf import Section, line_rows, sections, symbols
+from .kernel import Kernel
+from .nvrtc import cuda_machine_code
+
+_REGISTERS, _FRAME = 0x2F, 0x11
+"""EIATTR_REGCOUNT, EIATTR_FRAME_SIZE: a symbol's number and a value, 32 bits each."""
+_WORD_FORM = 4
+"""The form of an attribute that has a size and a payload."""
+_RESERVED_FROM, _RESERVED = 80, 1024
+"""From sm_80 on the system takes this much of a block's shared memory, and counts it in."""
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """A kernel as compiled for one architecture.
+
+    Attributes:
+        arch: Such as ``sm_90``.
+        registers: 32-bit registers of a thread, as a launch allots them.
+        shared_bytes: Static shared memory of a block, without what the system reserves.
+        stack_bytes: Local memory of a thread.
+        words: The instructions, 128 bits each, as pairs of 64-bit words, low one first.
+        lines: For each, the line from 1 of the PTX text that it comes from; 0 if none is known.
+    """
+
+    arch: str
+    registers: int
+    shared_bytes: int
+    stack_bytes: int
+    words: tuple[tuple[int, int], ...]
+    lines: tuple[int, ...]
+
+
+def machine_code(kernel: Kernel, capability: str = "9.0") -> MachineCode | None:
+    """What a kernel becomes on a compute capability; ``None`` if nothing here can tell.
+
+    Raises:
+        KernelError: The compiler for that architecture refuses the kernel.
+    """
+    key = kernel.sha256, kernel.entry, capability
+    if key not in _MADE:
+        _MADE[key] = _make(kernel, capability.replace(".", ""))
+    return _MADE[key]
+
+
+_MADE: dict[tuple[str, str, str], MachineCode | None] = {}
+"""What was compiled in this process."""
+
+
+def _make(kernel: Kernel, number: str) -> MachineCode | None:
+    origin, arch = kernel.origin, f"sm_{number}"
+    if f".target sm_{number}a" in kernel.ptx:  # which has instructions of this very architecture
+        arch += "a"
+    binary: bytes | None
+    if origin is not None:
+        text, name, folder = origin.read()
+        flags = origin.flags(kernel.build, arch)
+        binary = cuda_machine_code(text, name, origin.entry, flags, folder)
+    else:
+        binary = _from_ptx(kernel.ptx, arch)
+    return None if binary is None else _read(binary, kernel.entry, arch)
+
+
+def _from_ptx(ptx: str, arch: str) -> bytes | None:
+    """The ELF of a PTX text, by whichever of NVIDIA's assemblers is installed."""
+    program = _ptxas()
+    if program is None:
+        return _linked(ptx, arch)
+    with tempfile.TemporaryDirectory() as folder:
+        source, made = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        source.write_text(ptx)
+        done = subprocess.run(
+            [program, f"-arch={arch}", "--generate-line-info", "-o", str(made), str(source)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode == 0:
+            return made.read_bytes()
+    return None
+
+
+def _linked(ptx: str, arch: str) -> bytes | None:
+    try:
+        from cuda.bindings import nvjitlink
+
+        handle = nvjitlink.create(2, [f"-arch={arch}", "-lineinfo"])
+    except (ImportError, RuntimeError):
+        return None
+    try:
+        text = ptx.encode()
+        nvjitlink.add_data(handle, nvjitlink.InputType.PTX, text, len(text), "kernel")
+        nvjitlink.complete(handle)
+        binary = bytearray(nvjitlink.get_linked_cubin_size(handle))
+        nvjitlink.get_linked_cubin(handle, binary)
+        return bytes(binary)
+    except nvjitlink.nvJitLinkError:
+        return None
+    finally:
+        nvjitlink.destroy(handle)
+
+
+@functools.cache
+def _ptxas() -> str | None:
+    """``ptxas`` of the wheel, or on the path."""
+    try:
+        files = metadata.files("nvidia-cuda-nvcc") or []
+    except metadata.PackageNotFoundError:
+        files = []
+    for file in files:
+        if file.name in ("ptxas", "ptxas.exe"):
+            return str(metadata.distribution("nvidia-cuda-nvcc").locate_file(file))
+    return shutil.which("ptxas")
+
+
+def _read(binary: bytes, entry: str, arch: str) -> MachineCode | None:
+    """An entry of an ELF file."""
+    found = {section.name: section for section in sections(binary)}
+    code = found.get(f".text.{entry}")
+    if code is None:
+        return None
+    number = symbols(found[".symtab"], found[".strtab"]).get(entry, -1)
+    values = {kind: value for kind, symbol, value in _attributes(found) if symbol == number}
+    if _REGISTERS not in values:
+        return None
+    shared = found.get(f".nv.shared.{entry}")
+    size = shared.size if shared else 0
+    if size and int(arch.removeprefix("sm_").rstrip("a")) >= _RESERVED_FROM:
+        size = max(0, size - _RESERVED)
+    halves = struct.unpack(f"<{len(code.content) // 8}Q", code.content)
+    words = tuple(zip(halves[::2], halves[1::2], strict=True))
+    lines = [0] * len(words)
+    starts = line_rows(
+        found.get(".nv_debug_line_sass"), found.get(".rela.nv_debug_line_sass"), number
+    )
+    for (at, line), (end, _) in zip(starts, [*starts[1:], (len(code.content), 0)], strict=True):
+        for place in range(at // 16, min(end // 16, len(words))):
+            lines[place] = line
+    return MachineCode(
+        arch, values[_REGISTERS], size, values.get(_FRAME, 0), words, tuple(lines)
+    )  # fmt: skip
+
+
+def _attributes(found: dict[str, Section]) -> Iterator[tuple[int, int, int]]:
+    """Kind, symbol and value of what ``.nv.info`` says of a function."""
+    content = found[".nv.info"].content if ".nv.info" in found else b""
+    at = 0
+    while at + 4 <= len(content):
+        form, kind, size = struct.unpack_from("<BBH", content, at)
+        at += 4
+        if form == _WORD_FORM:
+            if size == 8:
+                yield kind, *struct.unpack_from("<II", content, at)
+            at += size

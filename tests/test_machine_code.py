@@ -1,0 +1,52 @@
+"""Registers, shared memory and lines of machine code, compiled here, against an H200's driver."""
+
+import functools
+import json
+from pathlib import Path
+
+import pytest
+
+from kernels import Kernel, library
+from kernels.machine_code import MachineCode, machine_code
+
+ROOT = Path(__file__).parent
+READINGS = json.loads((ROOT / "ground_truth" / "time_h200.json").read_text())
+
+
+@functools.cache
+def compiled(name: str, tile: int | None) -> MachineCode:
+    code = machine_code(library.get(name).kernel(tile))
+    assert code
+    return code
+
+
+@pytest.mark.parametrize("reading", READINGS, ids=lambda reading: reading["case"])
+def test_registers_and_shared_memory_are_the_drivers(reading: dict[str, object]) -> None:
+    name, _, *tile = str(reading["case"]).split(":")
+    code = compiled(name, int(tile[0][1:]) if tile else None)
+    assert (code.registers, code.shared_bytes) == (reading["regs"], reading["shared"])
+
+
+def test_instructions_know_their_lines_of_ptx() -> None:
+    """Every barrier, and a load of 128 bits for four of 32 that ptxas merged."""
+    kernel = library.get("matmul_tiled").kernel()
+    code = compiled("matmul_tiled", None)
+    text = kernel.ptx.splitlines()
+    opcodes = {}
+    for (low, _), line in zip(code.words, code.lines, strict=True):
+        if line:
+            opcodes.setdefault(text[line - 1].split()[0], []).append(low & 0xFFF)
+    assert opcodes["bar.sync"] == [0xB1D, 0xB1D]
+    assert len(opcodes["ld.shared.f32"]) < kernel.ptx.count("ld.shared.f32") / 2
+
+
+def test_ptx_gives_the_same_code_where_an_assembler_is() -> None:
+    kernel = library.get("matmul_tiled").kernel()
+    from_ptx = machine_code(Kernel.from_ptx(kernel.ptx, kernel.entry))
+    if from_ptx is None:
+        pytest.skip("neither ptxas nor nvJitLink is here")
+    assert from_ptx == compiled("matmul_tiled", None)
+
+
+def test_a_gpu_that_the_compiler_no_longer_knows_is_no_guess() -> None:
+    assert machine_code(library.get("matmul_naive").kernel(), "7.0") is None
