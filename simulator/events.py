@@ -123,6 +123,9 @@ class Observer:
     def copies_arrive(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
         """Lanes' asynchronous copies so far are to arrive at an mbarrier, each at its address."""
 
+    def registers(self, number: int, lanes: Mask | None) -> None:
+        """Lanes execute what has to do with registers of a ``wgmma``, by ``Program.flights``."""
+
     def phase(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
         """Lanes have seen that a phase of an mbarrier is over."""
 
@@ -174,6 +177,7 @@ class Told:
         self.warp_sync, self.fence = those("warp_sync"), those("fence")
         self.printed, self.copies = those("printed"), those("copies")
         self.absent_read, self.proxy_fence = those("absent_read"), those("proxy_fence")
+        self.registers = those("registers")
         self.copies_arrive, self.phase = those("copies_arrive"), those("phase")
         self.apart, self.event, self.stuck = those("apart"), those("event"), those("stuck")
 

@@ -154,8 +154,9 @@ def _notes(program: Program, seen: Observers) -> tuple[str, ...]:
     notes = seen.output.notes()
     if program.by_arch and program.arch not in MEASURED:
         notes += (f"tensor cores as those of sm_{program.arch}: a model, not measured",)
-    if any(not (site.traffic or site.order) for site in program.sites):
-        notes += ("wgmma: its registers before its wait, and proxy fences, are not checked",)
+    if program.flights and program.module.unoptimised:
+        notes += ("wgmma: this build keeps its registers in memory: who touches them too soon, or "
+                  "with no fence, is told by the device build alone",)  # fmt: skip
     return notes
 
 

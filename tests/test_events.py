@@ -24,7 +24,7 @@ extern "C" __global__ void k(float* out, const float* in, int n)
     if (i == n) out[64 * gridDim.x] = 0;
     if (i == 7) out[i] = __shfl_sync(1 << 7, f, 8);
     if (i == 5) asm volatile("bar.arrive 1, 64;");
-    asm volatile("cp.async.commit_group; fence.proxy.async;");
+    asm volatile("cp.async.commit_group; fence.proxy.async; wgmma.fence.sync.aligned;");
     __shared__ long long b;
     unsigned at = __cvta_generic_to_shared(&b);
     asm volatile("{ .reg .pred p; cp.async.mbarrier.arrive.noinc.shared.b64 [%0];"
@@ -63,7 +63,7 @@ class Accesses(Observer):
 
 
 def watched(*observers: Observer, traced: bool = False) -> Told:
-    kernel = Kernel.from_cuda(SOURCE, "k")
+    kernel = Kernel.from_cuda(SOURCE, "k", "compute_90a")
     args = [np.zeros(128, np.float32), np.ones(128, np.float32), 3]
     launch = prepare(kernel, 2, 64, args, 0, "lockstep", 10_000, traced)
     told = Told(observers)

@@ -223,10 +223,14 @@ class Function:
 
 @dataclass
 class Module:
-    """A parsed PTX text; ``digest`` tells it from others."""
+    """A parsed PTX text; ``digest`` tells it from others.
+
+    ``unoptimised``: its target is for debugging: variables live in memory, not in registers.
+    """
 
     digest: str = ""
     version: str = ""
     target: str = ""
+    unoptimised: bool = False
     functions: dict[str, Function] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)

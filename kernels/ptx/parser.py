@@ -75,7 +75,7 @@ class _Parser(DeclarationParser):
         while not self.result.target or self.peek == ".target":
             self.result.target = self.headline(".target", r"(sm|compute)_\w+")
             while self.accept(","):
-                self.next()
+                self.result.unoptimised |= self.next().text == "debug"
         if self.accept(".address_size") and (size := self.integer()) != 64:
             self.at -= 1
             self.fail(f".address_size {size}: a 64-bit GPU's addresses have 64 bits")

@@ -24,6 +24,7 @@ from ..isa.stack import STACK_BYTES
 from ..memory.layout import lay_out
 from .blocks import Block, find_live, reachable, split
 from .counting import counted
+from .flights import Flights
 from .flow import in_run_order
 from .lower import RETURN, Lowering
 from .program import CompiledBlock, Program
@@ -106,6 +107,7 @@ class Compiler:
         self.known: dict[str, Known] = {f.name: ({}, {}) for f in self.functions}
         self.constants: dict[tuple[str, int, str], Source] = {}
         self.entries: dict[str, int] = {}
+        self.flights: dict[int, int] = {}
         self.groups = self.recursion()
         self.aliases = {f.name: self.call_aliases(f) for f in self.functions}
         if traced:
@@ -119,6 +121,7 @@ class Compiler:
         for function in self.functions:
             own = in_run_order(split(function, first))
             find_live(own)
+            self.flights |= Flights(own, self.result.flights, not self.module.unoptimised).numbers
             self.entries[function.name] = first
             first += len(own)
             blocks += own

@@ -34,6 +34,7 @@ from .steps import (
     Tally,
     Target,
     Temporary,
+    Touch,
     WarpCompute,
     Watch,
 )
@@ -112,6 +113,8 @@ class Emitter:
                 self.emit(f"phase({self.mask(seen)}, {self.source(at)}, {offset})")
             case Tally(guard=guard, number=number):
                 self.emit(f"tally({number}, {self.mask(guard)})")
+            case Touch(guard=guard, number=number):
+                self.emit(f"registers({number}, {self.mask(guard)})")
             case Watch(guard=guard, number=number, base=base):
                 values = [self.source(base) if base else "None", *map(self.source, step.sources)]
                 self.emit(f"trace({number}, {self.mask(guard)}, {', '.join(values)})")

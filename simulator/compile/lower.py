@@ -22,6 +22,7 @@ from .steps import (
     Source,
     Step,
     System,
+    Touch,
     WarpCompute,
 )
 
@@ -62,6 +63,8 @@ class Lowering(Matrices):
                 if ins is block.end:
                     end = self.end(ins, role)
                 else:
+                    if (number := self.owner.flights.get(id(ins))) is not None:
+                        steps.append(Touch(ins, self.guard(ins.guard), number=number))
                     steps += self.instruction(ins, role)
             except Unsupported as error:
                 raise not_yet(ins, str(error)) from None

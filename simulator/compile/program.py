@@ -19,6 +19,7 @@ from ..memory.layout import Layout
 from ..memory.site import Site
 from .blocks import EXIT
 from .emit import Body, Emitter
+from .flights import Flight
 from .guards import predicated
 from .steps import Barrier, Lowered, Step, System
 
@@ -131,6 +132,7 @@ class Program:
         params: Offset and type of the pieces of the kernel's parameters that are read.
         layout: Where module and function variables stand.
         watched: What a trace records; ``None`` if compiled without (``compiler.compile_traced``).
+        flights: What has to do with registers of a ``wgmma``.
         uses: Instructions that an undefined value would steer (``compiler.compile_shadowed``).
         facts: What was worked out about it, by the class that did.
         data: Registers that hold what was loaded, or was computed from it; for a trace.
@@ -145,6 +147,7 @@ class Program:
     sites: list[Site] = field(default_factory=list)
     params: dict[tuple[int, str], None] = field(default_factory=dict)
     arithmetic: list[Arithmetic] = field(default_factory=list)
+    flights: list[Flight] = field(default_factory=list)
     approximate: bool = False
     arch: int = 0
     stack: int = 0

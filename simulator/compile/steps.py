@@ -196,6 +196,13 @@ class Tally(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Touch(Step):
+    """Tells of what has to do with registers of a ``wgmma``: its place in ``Program.flights``."""
+
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Watch(Step):
     """Tells a trace what an instruction did: its sources are told (``tracing``).
 

@@ -99,6 +99,7 @@ def run_batches(
         names |= undefined.accesses(program.sites)
         memories.looked = undefined.looked
     names |= {"S": specials, "trace": all_of(told.traced)}
+    names |= {"registers": all_of(told.registers)}
     names |= {"tally": all_of(told.arithmetic), "fence": all_of(told.fence)}
     names |= {"copies": all_of(told.copies), "copies_arrive": all_of(told.copies_arrive)}
     names |= {"phase": all_of(told.phase), "proxy_fence": all_of(told.proxy_fence)}

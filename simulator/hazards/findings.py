@@ -96,7 +96,7 @@ class Findings(Observer):
                 mine.involved = (called, *mine.involved[1:], *more)
         found = list(lines.values())
         found += self.control.hazards()
-        if self.races.book.groups:
+        if self.races.book.groups or self.races.of_registers.found:
             found += self.races.hazards(self.geometry)
         return sorted(found, key=lambda h: h.severity != "error")
 

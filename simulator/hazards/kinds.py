@@ -2,6 +2,8 @@
 
 Who lists kinds reads the rows: SARIF's rules, the severities, the names of the checks, what a
 policy may decide. Besides its row a kind is named in the one file that finds it.
+
+Longer: a table of texts, which is read as one.
 """
 
 from __future__ import annotations
@@ -93,6 +95,9 @@ REACHES = {
     "bulk": "a copy in bulk that is under way",
     "transaction": "a copy in bulk that is under way",
     "proxy": "a thread, with no fence.proxy.async since,",
+    "registers": "a wgmma that is under way",
+    "ungrouped": "a wgmma that is in no group",
+    "unfenced": "the thread, with no wgmma.fence since,",
     "lane": "another lane of the warp",
     "warp": "another warp",
     "block": "another block",
@@ -129,6 +134,17 @@ _ANY_RACE = {
     "proxy": Case(
         note="copies in bulk and wgmma read another way than threads write: put a "
         "fence.proxy.async (fence_proxy_async()) behind the write, before the barrier"
+    ),
+    "registers": Case(
+        note="wait for it first: wgmma.wait_group, for so few groups that its own is done"
+    ),
+    "ungrouped": Case(
+        note="a wait is for groups: put a wgmma.commit_group behind the wgmma, and a "
+        "wgmma.wait_group 0 in front of what touches its registers"
+    ),
+    "unfenced": Case(
+        note="a wgmma.fence has to come before the first wgmma, and after its accumulators, or "
+        "registers with A, were touched"
     ),
     "quiet": Case(
         "", "warning", "the atomic changes nothing (it adds zero, say): it serves as a read"
@@ -264,6 +280,11 @@ BAD_MASK = HazardKind(
         "absent": Case("a member mask names lanes that never come to this instruction"),
         "left-out": Case(
             "threads execute this, and their own member mask leaves them out", role="left out"
+        ),
+        "warpgroup": Case(
+            "not all four warps of a warpgroup execute this wgmma",
+            note="the four warps of each 128 threads execute a wgmma together: put it where no "
+            "branch or return keeps one of them from it, in blocks of whole warpgroups",
         ),
     },
 )  # fmt: skip

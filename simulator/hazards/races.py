@@ -1,13 +1,19 @@
 """Hazards out of the races that were found: of which kind, how severe, who for example."""
 
+from __future__ import annotations
+
+import dataclasses
+
+from kernels.ptx.module import Instruction
+
 from ..analysis.steering import Steering
-from ..geometry import Geometry
+from ..geometry import Geometry, Mask
 from ..races.book import RaceBook, RaceGroup
 from ..races.copies import UNDER_WAY
 from .hazard import Hazard
 from .kinds import EQUAL, RAW_RACE, REACHES, WAR_RACE, WAW_RACE, HazardKind
 from .parts import ROLES
-from .sources import Sources
+from .sources import Sources, Who
 
 
 class RaceHazards:
@@ -16,6 +22,7 @@ class RaceHazards:
     def __init__(self, book: RaceBook, sources: Sources, steering: Steering) -> None:
         self.book, self.sources, self.steering = book, sources, steering
         self.sites = book.sites
+        self.of_registers = RegisterRaces(sources)
 
     def hazards(self, g: Geometry) -> list[Hazard]:
         """One for each group; races of the same lines on several variables are joined."""
@@ -38,7 +45,8 @@ class RaceHazards:
             into.involved += tuple(i for i in hazard.involved if i.source not in into.sources)
             if hazard.variable != into.variable and hazard.variable not in into.also:
                 into.also = (*into.also, hazard.variable)
-        return [_counted(group, hazard) for _, group, hazard in joined]
+        counted = [_counted(group, hazard) for _, group, hazard in joined]
+        return counted + self.of_registers.hazards()
 
     def _hazard(self, group: RaceGroup, g: Geometry) -> Hazard:
         kind, case = _kind(group), self._case(group)
@@ -122,3 +130,69 @@ def _counted(group: RaceGroup, hazard: Hazard) -> Hazard:
         text += f"; also on {', '.join(hazard.also)}"
     hazard.notes = (text, *hazard.notes)
     return hazard
+
+
+@dataclasses.dataclass
+class _Registers:
+    """Threads whose registers a ``wgmma`` and another instruction touch, in no order.
+
+    Attributes:
+        how: What the other one does: ``read``, ``write``, or ``write of A``.
+        other: That; ``None``: whatever there was before, as no fence ever came.
+    """
+
+    case: str
+    how: str
+    product: Instruction
+    other: Instruction | None
+    who: Who
+
+
+_REGISTERS = {"read": (RAW_RACE, WAR_RACE), "write": (WAW_RACE, RAW_RACE),
+              "write of A": (WAR_RACE, WAR_RACE)}  # fmt: skip
+"""Which race it is, if the other touches what is under way, and if it came first."""
+
+
+class RegisterRaces:
+    """Collects races on registers, one for each case and pair of source lines."""
+
+    def __init__(self, sources: Sources) -> None:
+        self.sources = sources
+        self.found: dict[tuple[object, ...], _Registers] = {}
+
+    def add(
+        self, case: str, how: str, product: Instruction, other: Instruction | None,
+        g: Geometry, lanes: Mask,
+    ) -> None:  # fmt: skip
+        """Lanes that a product and another instruction race in."""
+        key = case, how, product.user_line, other and other.user_line
+        known = self.found.setdefault(key, _Registers(case, how, product, other, Who()))
+        known.who.add(g, lanes)
+
+    def merge(self, other: RegisterRaces) -> None:
+        """Take over races in other blocks."""
+        for key, theirs in other.found.items():
+            mine = self.found.setdefault(key, theirs)
+            if mine is not theirs:
+                mine.who.merge(theirs.who)
+
+    def hazards(self) -> list[Hazard]:
+        """As they were found."""
+        return [self._hazard(found) for found in self.found.values()]
+
+    def _hazard(self, found: _Registers) -> Hazard:
+        first = found.case == "unfenced"
+        kind = _REGISTERS[found.how][first]
+        said = kind.case(found.case)
+        parts = [self.sources.part("wgmma", [found.product], *found.who.example)]
+        if found.other:
+            role = found.how.partition(" ")[0]
+            part = self.sources.part(role, [found.other], *found.who.example)
+            parts.insert(0 if first else 1, part)
+        count = found.who.count
+        return Hazard(
+            kind.name, said.message.format(place="registers", who=REACHES[found.case]),
+            said.severity, involved=tuple(parts), count=count,
+            notes=(f"{count:,} thread{'s' * (count != 1)}", said.note), case=found.case,
+            reach=found.case,
+        )  # fmt: skip

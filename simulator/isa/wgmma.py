@@ -52,7 +52,7 @@ def _forms() -> str:
     return "\n".join(found)
 
 
-plain("wgmma", section=SECTION, forms="fence! sync aligned? @-90 @a :")
+plain("wgmma", section=SECTION, queue="product", forms="fence! sync aligned? @-90 @a :")
 plain(
     "wgmma", section=SECTION, asynchronous="commit", queue="product",
     forms="commit_group! sync aligned? @-90 @a :",

@@ -28,6 +28,7 @@ from ..races.program_order import ProgramOrder
 from ..races.proxies import ProxyCheck
 from .counters import TrafficCounter
 from .output import Output
+from .products import ProductCheck
 from .totals import InstructionCounter
 from .trace import Trace
 from .uninitialised import ConstantCheck, GlobalCheck, LocalCheck, ShuffleCheck
@@ -99,6 +100,8 @@ class Observers:
             ):
                 shared = launch.shared_bytes
                 all_of_them.append(ProxyCheck(book, launch.granule, shared, race_check))
+        if "races" in checks and program.flights:
+            all_of_them.append(ProductCheck(program.flights, program.blocks, findings))
         self.shuffles = ShuffleCheck(findings)
         if "uninitialised" in checks:
             all_of_them.append(self.shuffles)

@@ -257,7 +257,6 @@ def test_equals_the_model(case: Case) -> None:
                 assert got == wanted, (machine.__name__, KINDS[block], i, j, hex(got), hex(wanted))
     run = found[0][2]
     assert (run.hazards, run.arch) == ([], "sm_90")
-    assert any("wgmma" in note for note in run.notes)
     counts = run.counters  # what is read of shared memory passes no load and store unit
     assert counts.flops + counts.tensor_int == 2 * ROWS * case.n * case.k * len(KINDS)
     assert not counts.shared_load.requests
@@ -288,7 +287,7 @@ def test_what_is_still_read_is_not_written() -> None:
         (f"{commit}; {commit}; wgmma.wait_group.sync.aligned 1;", f"bar.sync 0; {write} [%y], %x;",
          set()),
         (f"{commit}; wgmma.wait_group.sync.aligned 1;", f"bar.sync 0; {write} [%y], %x;",
-         {"war-race"}),
+         {"war-race", "raw-race"}),  # and the sums are stored
     ):  # fmt: skip
         made = Kernel.from_ptx(text.replace(_WAIT, f"{first} {second}"), "k")
         run = Operands(case).launch(simulator, made)[1]
