@@ -1,29 +1,80 @@
 """Arguments for another launch: arrays are copied."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from kernels import TensorMap
+from kernels import Pointer, TensorMap
+from kernels.unset import Unset
 
 
 def copies(args: Sequence[Any]) -> list[Any]:
-    """Copies of the arrays, those of tensor maps too; one array given twice stays one."""
+    """Copies of all arrays; one given twice stays one, and views of one array stay views of one."""
+    users: dict[int, set[int]] = {}
+    for array in arrays_of(args):
+        users.setdefault(id(_owner(array)), set()).add(id(array))
     made: dict[int, Any] = {}
-    for arg in map(array_of, args):
-        if isinstance(arg, np.ndarray) and id(arg) not in made:
-            made[id(arg)] = arg.copy()
-            made[id(arg)].flags.writeable = arg.flags.writeable
-    return [
-        replace(arg, array=made[id(arg.array)])
-        if isinstance(arg, TensorMap)
-        else made.get(id(arg), arg)
-        for arg in args
-    ]
+
+    def copied(array: Any) -> Any:
+        owner = _owner(array)
+        if isinstance(array, Unset) or len(users[id(owner)]) == 1:
+            return _once(made, array, lambda: array.copy())
+        base = _once(made, owner, lambda: np.array(owner, copy=True))
+        if owner is array:
+            return base
+        return _once(made, array, lambda: _view(base, owner, array))
+
+    return [_mapped(arg, copied) for arg in args]
 
 
-def array_of(arg: Any) -> Any:
-    """An argument, or the array of which it is a tensor map."""
-    return arg.array if isinstance(arg, TensorMap) else arg
+def arrays_of(args: Sequence[Any]) -> Iterator[Any]:
+    """The arrays that some arguments point to, those of tensor maps and in structures too."""
+    for arg in args:
+        if isinstance(arg, np.ndarray):
+            yield arg
+        elif isinstance(arg, (TensorMap, Pointer)):
+            yield arg.array
+        elif isinstance(arg, (Mapping, list, tuple)):
+            yield from arrays_of([*arg.values()] if isinstance(arg, Mapping) else arg)
+        elif isinstance(arg, np.void) and arg.dtype.hasobject and arg.dtype.names:
+            yield from arrays_of([arg[name] for name in arg.dtype.names])
+
+
+def _mapped(arg: Any, of: Callable[[Any], Any]) -> Any:
+    """An argument with each array in it replaced."""
+    if isinstance(arg, np.ndarray):
+        return of(arg)
+    if isinstance(arg, (TensorMap, Pointer)):
+        return replace(arg, array=of(arg.array))
+    if isinstance(arg, Mapping):
+        return {name: _mapped(one, of) for name, one in arg.items()}
+    if isinstance(arg, (list, tuple)):
+        return type(arg)(_mapped(one, of) for one in arg)
+    if isinstance(arg, np.void) and arg.dtype.hasobject and arg.dtype.names:
+        made = np.array(arg)
+        for name in arg.dtype.names:
+            made[name] = _mapped(arg[name], of)
+        return made[()]
+    return arg
+
+
+def _owner(array: Any) -> Any:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _once(made: dict[int, Any], array: Any, make: Callable[[], Any]) -> Any:
+    if id(array) not in made:
+        made[id(array)] = make()
+        made[id(array)].flags.writeable = array.flags.writeable
+    return made[id(array)]
+
+
+def _view(base: Any, owner: Any, array: Any) -> Any:
+    at = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    if not owner.flags.c_contiguous:
+        return array.copy()
+    return np.ndarray(array.shape, array.dtype, base, at, array.strides)

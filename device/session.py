@@ -146,9 +146,10 @@ class Prepared:
             module = call("cuFuncGetModule", self.function)
             place, _ = call("cuModuleGetGlobal", module, name.encode(), doing=f"finding {name}")
             self.pointers.append(place)
-        pack = self._arguments.parameter_buffer(
-            lambda number: int(self.pointers[number]), tensor_maps.encode
-        )
+        place_of = lambda number: int(self.pointers[number])  # noqa: E731
+        for number in arguments.tables:
+            self._inputs[number] = arguments.initial(number, place_of)
+        pack = arguments.parameter_buffer(place_of, tensor_maps.encode)
         self._values = [
             np.frombuffer(pack, np.uint8, p.nbytes, p.offset).copy() for p in request.kernel.params
         ]

@@ -12,7 +12,7 @@ from kernels.library import Agreement, Expected, Launch
 from kernels.signatures import parameter_names
 from simulator.isa.architectures import KNOWN, MEASURED
 
-from .copies import array_of, copies
+from .copies import arrays_of, copies
 from .launch import Output, available, capability, launch
 from .promises import unpromised
 
@@ -178,16 +178,17 @@ def validate(
     )  # fmt: skip
     expected, bounded = _expected(reference, args)
     names = parameter_names(kernel.sources, kernel.name)
-    asked, one, other = (list(map(array_of, some)) for some in (args, simulated, launched))
-    comparisons = tuple(
-        _compare(
-            names[i] if i < len(names) else f"argument {i}",
-            i, one[i], other[i], expected.get(i), bounded,
-        )
-        for i, arg in enumerate(asked)
-        if isinstance(arg, np.ndarray) and arg.flags.writeable
-        and not any(arg is before for before in asked[:i])
-    )  # fmt: skip
+    comparisons: tuple[Comparison, ...] = ()
+    seen: list[Any] = []
+    for i, some in enumerate(zip(args, simulated, launched, strict=True)):
+        name = names[i] if i < len(names) else f"argument {i}"
+        rows = list(zip(*(arrays_of([arg]) for arg in some), strict=True))
+        for j, (asked, one, other) in enumerate(rows):
+            if asked.flags.writeable and not any(asked is before for before in seen):
+                known = expected.get(i) if len(rows) == 1 else None
+                called = name if len(rows) == 1 else f"{name}[{j}]"
+                comparisons += (_compare(called, i, one, other, known, bounded),)
+            seen.append(asked)
     comparisons += tuple(
         _compare(name, len(args) + i, ours[name], theirs[name], None, bounded)
         for i, name in enumerate(given)

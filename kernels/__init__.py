@@ -2,8 +2,18 @@
 
 from .errors import CompileError, KernelError
 from .kernel import Kernel
+from .pointers import Pointer
 from .ptx.header import Entry, Param
 from .tensor_map import TensorMap
 from .unset import unset
 
-__all__ = ["CompileError", "Entry", "Kernel", "KernelError", "Param", "TensorMap", "unset"]
+__all__ = [
+    "CompileError",
+    "Entry",
+    "Kernel",
+    "KernelError",
+    "Param",
+    "Pointer",
+    "TensorMap",
+    "unset",
+]

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel, Param
-from kernels.element_types import element_types, is_structure, misfit
+from kernels.element_types import element_types, is_structure, misfit, parameter_types
 
 from .errors import ArgumentWarning, LaunchError
-from .ptx.types import DTYPES
+from .pointers import Gathered, Pointer
+from .structures import layout_of
 from .tensor_map import NBYTES, TensorMap
+from .values import Packer, Value
 
 MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
@@ -131,7 +133,8 @@ class Arguments:
     Attributes:
         arrays: The user's arrays, each once; a pointer is an index into them.
         labels: What to call each array in reports.
-        values: For each parameter the index of its array, or its bytes, or both for a tensor map.
+        values: For each parameter its bytes, the addresses among them, or a tensor map.
+        tables: Arrays of addresses among the arrays: by number, what stands in each.
         warnings: What is likely a mistake, and can be run all the same.
         symbols: The arrays that fill module variables, by these' names in the PTX.
         structures: Arrays that hold structures, by the kernel, and whose dtypes do not say which.
@@ -140,7 +143,8 @@ class Arguments:
     params: tuple[Param, ...]
     arrays: list[Any] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
-    values: list[int | bytes | tuple[int, TensorMap]] = field(default_factory=list)
+    values: list[Value | tuple[int, TensorMap]] = field(default_factory=list)
+    tables: dict[int, Value] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     structures: set[int] = field(default_factory=set)
     symbols: dict[str, Any] = field(default_factory=dict)
@@ -157,11 +161,18 @@ class Arguments:
         buffer = bytearray()
         for param, value in zip(self.params, self.values, strict=True):
             buffer = buffer.ljust(param.offset, b"\0")
-            if isinstance(value, int):
-                buffer += address(value).to_bytes(8, "little")
+            if isinstance(value, Value):
+                buffer += value.filled(address)
             else:
-                buffer += value if isinstance(value, bytes) else encode(value[1], address(value[0]))
+                buffer += encode(value[1], address(value[0]))
         return bytes(buffer)
+
+    def initial(self, number: int, address: Callable[[int], int]) -> Any:
+        """What an array holds as the launch begins, flat uint8; tables get their addresses."""
+        table = self.tables.get(number)
+        if table is None:
+            return content(self.arrays[number])
+        return np.frombuffer(table.filled(address), np.uint8)
 
 
 def content(array: Any) -> Any:
@@ -189,107 +200,42 @@ def convert(kernel: Kernel, args: Sequence[Any], names: Sequence[str] = ()) -> A
     if len(args) != len(params):
         listed = ", ".join(str(p) for p in params) or "none"
         raise TypeError(f"{kernel.name} takes {len(params)} arguments, not {len(args)}: {listed}")
-    made = Arguments(params)
+    made, gathered = Arguments(params), Gathered()
+    kinds = parameter_types(kernel.entry, kernel.sources, kernel.name, len(params))
     elements = element_types(kernel.entry, kernel.sources, kernel.name, len(params))
+    structures: set[int] = set()
     for i, (param, arg) in enumerate(zip(params, args, strict=True)):
         label = names[i] if i < len(names) else f"argument {i}"
-        pointer = isinstance(arg, np.ndarray)
-        if pointer and (wrong := misfit(elements[i], arg.dtype)):
-            made.warnings.append(f"{label}: {wrong}; its bytes are taken as they are")
         if isinstance(arg, TensorMap):
             if param.nbytes != NBYTES:
                 raise TypeError(f"{label} has {param.nbytes} bytes, a tensor map {NBYTES}")
-            made.values.append((_array(made, arg.array, label), arg))
+            made.values.append((gathered.add(arg.array, label), arg))
             continue
-        if not pointer:
-            made.values.append(scalar_bytes(param, arg, label))
-            continue
-        made.values.append(number := _pointer(made, param, arg, label))
-        if is_structure(elements[i]) and arg.dtype.names is None:
-            made.structures.add(number)
+        array = arg.array if isinstance(arg, Pointer) else arg
+        if isinstance(array, np.ndarray):
+            if wrong := misfit(elements[i], array.dtype):
+                made.warnings.append(f"{label}: {wrong}; its bytes are taken as they are")
+            if is_structure(elements[i]) and array.dtype.names is None:
+                structures.add(gathered.add(array, label))
+        layout = layout_of(kinds[i], kernel.sources) if param.is_struct else None
+        made.values.append(Packer(gathered).value(param, arg, layout, label))
+    _allocate(made, gathered, structures)
     return made
 
 
-def _pointer(made: Arguments, param: Param, array: Any, label: str) -> int:
-    if param.is_struct or param.type not in ("u64", "s64", "b64"):
-        raise TypeError(f"{label} is {param.type} by value ({param.name}); it cannot be an array")
-    return _array(made, array, label)
+def _allocate(made: Arguments, gathered: Gathered, structures: set[int]) -> None:
+    """Give every array its number among those of the launch, and every address its place."""
+    made.arrays, made.labels, places = gathered.allocations()
+    made.structures = {places[number][0] for number in structures}
+    made.values = [
+        value.moved(places) if isinstance(value, Value) else (_whole(places, *value), value[1])
+        for value in made.values
+    ]
+    made.tables = {places[n][0]: value.moved(places) for n, value in gathered.tables.items()}
 
 
-def _array(made: Arguments, array: Any, label: str) -> int:
-    if array.dtype.hasobject:
-        raise TypeError(f"{label}: an array of Python objects cannot be given to a kernel")
-    for number, other in enumerate(made.arrays):
-        if other is array or _same(other, array):
-            return number
-        if np.may_share_memory(other, array) and np.shares_memory(other, array):
-            raise ValueError(
-                f"{label} overlaps another array; give the kernel one array and an offset"
-            )
-    made.arrays.append(array)
-    made.labels.append(label)
-    return len(made.arrays) - 1
-
-
-def _same(a: Any, b: Any) -> bool:
-    return bool(
-        a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
-        and a.shape == b.shape
-        and a.strides == b.strides
-        and a.dtype == b.dtype
-        and a.size > 0
-    )
-
-
-def scalar_bytes(param: Param, arg: Any, label: str) -> bytes:
-    """A by-value argument as the parameter's bytes, little-endian.
-
-    Raises:
-        TypeError: It is of another kind; ``ValueError``: it does not fit.
-    """
-    if param.is_struct:
-        if not isinstance(arg, (np.generic, bytes)):  # cuda_fp16.h's __half is a struct, too
-            raise TypeError(
-                f"{label} is a struct of {param.nbytes} bytes ({param.name}); "
-                f"give a NumPy structured scalar, not {type(arg).__name__}"
-            )
-        raw = bytes(arg) if isinstance(arg, bytes) else arg.tobytes()
-        if len(raw) != param.nbytes:
-            raise ValueError(f"{label} is a struct of {param.nbytes} bytes, not {len(raw)}")
-        return bytes(raw)
-    dtype = DTYPES[param.type]
-    if isinstance(arg, np.void):
-        raw = arg.tobytes()
-        if len(raw) != param.nbytes:
-            raise ValueError(f"{label} ({param.type}) takes {param.nbytes} bytes, not {len(raw)}")
-        return bytes(raw)
-    if isinstance(arg, (bool, np.bool_)):
-        arg = int(arg)
-    if arg is None and dtype.itemsize == 8:
-        arg = 0
-    if dtype.kind == "f":
-        return _float_bytes(dtype, arg, label, param)
-    if (
-        isinstance(arg, np.floating)
-        and arg.dtype.itemsize == dtype.itemsize
-        and param.type[0] == "b"
-    ):
-        return bytes(arg.tobytes())
-    if not isinstance(arg, (int, np.integer)):
-        raise TypeError(f"{label} is {param.type}; cannot convert {type(arg).__name__} {arg!r}")
-    bits = param.nbytes * 8
-    value = int(arg)
-    # NVRTC writes .u32 for int and unsigned alike: both ranges are taken.
-    if not -(1 << (bits - 1)) <= value < (1 << bits):
-        raise ValueError(f"{label} is {param.type}; {value} does not fit in {bits} bits")
-    return (value & ((1 << bits) - 1)).to_bytes(param.nbytes, "little")
-
-
-def _float_bytes(dtype: Any, arg: Any, label: str, param: Param) -> bytes:
-    if isinstance(arg, np.complexfloating) or not isinstance(arg, (int, float, np.number)):
-        raise TypeError(f"{label} is {param.type}; cannot convert {type(arg).__name__} {arg!r}")
-    with np.errstate(over="ignore"):
-        value = dtype.type(arg)
-    if np.isinf(value) and not np.isinf(float(arg)):
-        raise ValueError(f"{label} is {param.type}; {arg!r} is out of its range")
-    return bytes(value.tobytes())
+def _whole(places: list[tuple[int, int]], number: int, of: TensorMap) -> int:
+    found, offset = places[number]
+    if offset:
+        raise ValueError("a TensorMap's array overlaps another one that begins before it")
+    return found

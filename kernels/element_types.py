@@ -39,6 +39,12 @@ def element_types(entry: str, sources: Mapping[str, str], name: str, count: int)
     The entry's name in the PTX, if it is mangled, says all there is to know; the sources are asked
     for a kernel that is ``extern "C"``.
     """
+    kinds = parameter_types(entry, sources, name, count)
+    return [kind[:-1] if kind.endswith("*") and kind[-2:] != "**" else "" for kind in kinds]
+
+
+def parameter_types(entry: str, sources: Mapping[str, str], name: str, count: int) -> list[str]:
+    """The type of each parameter in C++, ``""`` where it is not known."""
     symbol = demangle(entry)
     if symbol:
         params = symbol.params
@@ -46,9 +52,7 @@ def element_types(entry: str, sources: Mapping[str, str], name: str, count: int)
         found = signatures.find(sources, name)
         named = _typedefs(sources) if found else {}
         params = tuple(_plain(kind, named) for kind, _ in found.params) if found else ()
-    if len(params) != count:
-        return [""] * count
-    return [kind[:-1] if kind.endswith("*") and kind[-2:] != "**" else "" for kind in params]
+    return list(params) if len(params) == count else [""] * count
 
 
 def _typedefs(sources: Mapping[str, str]) -> dict[str, str]:

@@ -44,8 +44,11 @@ def launch(
         grid: Blocks, one to three numbers, x first.
         block: Threads of a block, likewise.
         args: NumPy arrays are pointers, copied in and written back in place (a
-            non-writeable one is read-only memory to the kernel); Python numbers and
-            NumPy scalars are passed by value; a NumPy structured scalar is a struct.
+            non-writeable one is read-only memory to the kernel), views of one array that
+            overlap are one allocation, a ``kernels.Pointer`` is an address inside one, a list
+            of these a table of addresses (``float**``); Python numbers and NumPy scalars are
+            passed by value; a struct is a tuple that fits its fields (which may be arrays), a
+            NumPy structured scalar or a ``ctypes.Structure``.
         shared_bytes: Dynamic shared memory of a block.
         schedule: ``lockstep``, ``warps``, ``reverse``, or a seed for a random one.
         checks: ``all``, ``none``, or names out of ``simulator.CHECKS``.

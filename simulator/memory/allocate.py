@@ -25,7 +25,9 @@ def allocate(
 ) -> dict[int, Allocation]:
     """Global memory: the argument arrays, the parameters, the module's variables."""
     made = {
-        number: Allocation(number, content(array), label, bool(array.flags.writeable))
+        number: Allocation(
+            number, arguments.initial(number, array_address), label, bool(array.flags.writeable)
+        )
         for number, (array, label) in enumerate(
             zip(arguments.arrays, arguments.labels, strict=True)
         )

@@ -1,0 +1,224 @@
+"""How C++ lays out the structures that a source defines: what a tuple of values becomes.
+
+Sizes and alignments are those of the CUDA C++ Programming Guide ("Built-in Vector Types") and of
+the Itanium C++ ABI for plain structures. What is not plain (bit-fields, bases, virtual functions,
+packed structures) has no layout here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from .element_types import spelled
+from .ptx.types import TYPE_SIZES
+from .syntax import parse
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+SCALARS = {
+    "bool": "u8", "char": "s8", "signed char": "s8", "unsigned char": "u8",
+    "short": "s16", "unsigned short": "u16", "int": "s32", "unsigned int": "u32",
+    "long": "s64", "unsigned long": "u64", "long long": "s64", "unsigned long long": "u64",
+    "float": "f32", "double": "f64", "__half": "f16", "__nv_bfloat16": "bf16",
+}  # fmt: skip
+"""The PTX type of each of C++'s own types."""
+
+_VECTOR = re.compile(r"(u?)(char|short|int|longlong|long|float|double)([1-4])(_16a|_32a)?$")
+_HALVES = {"__half2": ("__half", 2), "__nv_bfloat162": ("__nv_bfloat16", 2)}
+_DEPTH = 16
+_ALIGNED = re.compile(r"\balignas\s*\(\s*(\d+)\s*\)")
+_CONSTANT = r"#\s*define\s+{0}\s+(\d+)\s*$|\bconst(?:expr)?\s+[\w\s]*\b{0}\s*=\s*(\d+)\s*;"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A type as it stands in memory.
+
+    Attributes:
+        nbytes: Its size; ``align``: its alignment.
+        scalar: Its PTX type, ``pointer``, or ``""`` for what has fields.
+        fields: (name, first byte, layout) of each field, or of each element of an array.
+    """
+
+    nbytes: int
+    align: int
+    scalar: str = ""
+    fields: tuple[tuple[str, int, Layout], ...] = ()
+
+
+POINTER = Layout(8, 8, "pointer")
+
+
+def layout_of(kind: str, sources: Mapping[str, str], depth: int = 0) -> Layout | None:
+    """The layout of a type named as C++ names it; ``None`` if it is not known for sure."""
+    kind = spelled(kind, sources)
+    if kind.endswith(("*", "&")):
+        return POINTER
+    if kind in SCALARS:
+        scalar = SCALARS[kind]
+        return Layout(TYPE_SIZES[scalar], TYPE_SIZES[scalar], scalar)
+    vector = _VECTOR.match(kind)
+    if vector or kind in _HALVES:
+        return _vector(kind, sources)
+    if depth > _DEPTH:
+        return None
+    qualified, _, given = kind.partition("<")
+    name = qualified.split("::")[-1].strip()
+    found = [
+        layout
+        for source in sources.values()
+        for layout in _defined(source, name, given[:-1], sources, depth)
+    ]
+    return found[0] if found and all(layout == found[0] for layout in found) else None
+
+
+def _vector(kind: str, sources: Mapping[str, str]) -> Layout:
+    m = _VECTOR.match(kind)
+    if m:
+        wide = {"longlong": "long long"}.get(m[2], m[2])
+        base, count = f"unsigned {wide}" if m[1] else wide, int(m[3])
+    else:
+        base, count = _HALVES[kind]
+    element = layout_of(base, sources)
+    assert element
+    whole = element.nbytes * count
+    align = element.align if count in (1, 3) else min(whole, 32 if m and m[4] == "_32a" else 16)
+    return Layout(whole, align, "", _repeated(element, count))
+
+
+def _repeated(element: Layout, count: int) -> tuple[tuple[str, int, Layout], ...]:
+    return tuple(("xyzw"[i] if count <= 4 else str(i), i * element.nbytes, element)
+                 for i in range(count))  # fmt: skip
+
+
+def _defined(
+    source: str, name: str, given: str, sources: Mapping[str, str], depth: int
+) -> Iterator[Layout | None]:
+    """The layout of each structure of that name that a source defines."""
+    if not re.search(rf"\b{re.escape(name)}\b", source):
+        return
+    # The grammar knows C++'s own word alone.
+    text = source.replace("__align__", "alignas  ").encode("ascii", "replace")
+    for node in _structures(parse(text).root_node):
+        if name not in _names(node, text):
+            continue
+        arguments = _arguments(node, text, given)
+        yield None if arguments is None else _structure(node, text, arguments, sources, depth)
+
+
+def _structures(node: Node) -> Iterator[Node]:
+    for child in node.children:
+        if child.type in ("struct_specifier", "class_specifier") and child.child_by_field_name(
+            "body"
+        ):
+            yield child
+        if child.type not in ("function_definition", "compound_statement"):
+            yield from _structures(child)
+
+
+def _names(node: Node, text: bytes) -> list[str]:
+    """What a structure is called: by itself, or by ``typedef struct {...} Name``."""
+    named = node.child_by_field_name("name")
+    names = [_text(named, text).split("<")[0]] if named else []
+    if node.parent is not None and node.parent.type == "type_definition":
+        names += [_text(d, text) for d in node.parent.children_by_field_name("declarator")]
+    return names
+
+
+def _text(node: Node, text: bytes) -> str:
+    return text[node.start_byte : node.end_byte].decode("ascii")
+
+
+def _arguments(node: Node, text: bytes, given: str) -> dict[str, str] | None:
+    """What a template's parameters stand for; ``None`` if that is not plain."""
+    above = node.parent
+    if above is None or above.type != "template_declaration":
+        return {} if not given else None
+    listed = above.child_by_field_name("parameters")
+    names = [_text(p, text).split()[-1] for p in listed.named_children] if listed else []
+    values = [v.strip() for v in given.split(",")]
+    return dict(zip(names, values, strict=True)) if len(names) == len(values) else None
+
+
+def _structure(
+    node: Node, text: bytes, arguments: Mapping[str, str], sources: Mapping[str, str], depth: int
+) -> Layout | None:
+    body = node.child_by_field_name("body")
+    assert body
+    head = text[node.start_byte : body.start_byte].decode("ascii")
+    aligned = [int(n) for n in _ALIGNED.findall(head)]
+    if (
+        node.has_error
+        or "packed" in head
+        or any(c.type == "base_class_clause" for c in node.children)
+    ):
+        return None
+    fields: list[tuple[str, int, Layout]] = []
+    at, align = 0, max([1, *aligned])
+    for field in body.named_children:
+        if re.search(r"\bvirtual\b", _text(field, text)):
+            return None
+        if field.type != "field_declaration" or re.match(r"\s*static\b", _text(field, text)):
+            continue
+        made = list(_fields(field, text, arguments, sources, depth))
+        for name, layout in made:
+            if layout is None:
+                return None
+            at += -at % layout.align
+            fields.append((name, at, layout))
+            at, align = at + layout.nbytes, max(align, layout.align)
+    return Layout(max(1, at + -at % align), align, "", tuple(fields))
+
+
+def _fields(
+    field: Node, text: bytes, arguments: Mapping[str, str], sources: Mapping[str, str], depth: int
+) -> Iterator[tuple[str, Layout | None]]:
+    """(name, layout) of what one declaration of a structure declares; none for functions."""
+    typed = field.child_by_field_name("type")
+    if typed is None or any(c.type == "bitfield_clause" for c in field.children):
+        yield "", None
+        return
+    kind = re.sub(r"\w+", lambda m: arguments.get(m[0], m[0]), _text(typed, text))
+    for declarator in field.children_by_field_name("declarator"):
+        name, stars, counts = _declared(declarator, text)
+        if not name:
+            continue  # a function
+        layout = layout_of(kind + "*" * stars, sources, depth + 1)
+        for count in counts:
+            number = _number(arguments.get(count, count), sources)
+            if layout is None or number is None:
+                layout = None
+                break
+            layout = Layout(layout.nbytes * number, layout.align, "", _repeated(layout, number))
+        if layout is not None and (wide := _ALIGNED.search(_text(field, text))):
+            layout = replace(layout, align=max(layout.align, int(wide[1])))
+        yield name, layout
+
+
+def _declared(declarator: Node, text: bytes) -> tuple[str, int, list[str]]:
+    """A field's name (``""`` for a function), its stars, and its sizes, the last one first."""
+    stars, counts = 0, []
+    inner: Node | None = declarator
+    while inner is not None and inner.type != "field_identifier":
+        if inner.type == "function_declarator":
+            return "", 0, []
+        stars += inner.type == "pointer_declarator"
+        if inner.type == "array_declarator":
+            size = inner.child_by_field_name("size")
+            counts.append(_text(size, text) if size else "")
+        inside = [c for c in inner.named_children if c.type.endswith(("declarator", "identifier"))]
+        inner = inner.child_by_field_name("declarator") or (inside[0] if inside else None)
+    return (_text(inner, text) if inner else ""), stars, counts
+
+
+def _number(word: str, sources: Mapping[str, str]) -> int | None:
+    """An array's size: a number, or the name of a constant that some source defines once."""
+    if word.isdecimal():
+        return int(word)
+    pattern = re.compile(_CONSTANT.format(re.escape(word)), re.M)
+    found = {m[1] or m[2] for source in sources.values() for m in pattern.finditer(source)}
+    return int(found.pop()) if len(found) == 1 else None

@@ -1,0 +1,252 @@
+"""An argument as the bytes of its parameter: numbers, structures, and addresses in them."""
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .pointers import Address, Gathered, Pointer
+from .ptx.header import Param
+from .ptx.types import DTYPES
+from .structures import Layout
+
+_ADDRESS = ("u64", "s64", "b64")
+
+
+@dataclass(frozen=True)
+class Value:
+    """Bytes, and where addresses stand in them that are known when the arrays have theirs."""
+
+    raw: bytes
+    addresses: tuple[Address, ...] = ()
+
+    def moved(self, places: Sequence[tuple[int, int]]) -> "Value":
+        """The same with arrays that stand elsewhere: (array, bytes) for each by number."""
+        moved = [
+            Address(a.at, places[a.array][0], a.offset + places[a.array][1]) for a in self.addresses
+        ]
+        return Value(self.raw, tuple(moved))
+
+    def filled(self, address: Callable[[int], int]) -> bytes:
+        """The bytes, given where each array stands."""
+        raw = bytearray(self.raw)
+        for a in self.addresses:
+            raw[a.at : a.at + 8] = (address(a.array) + a.offset).to_bytes(8, "little")
+        return bytes(raw)
+
+
+@dataclass(frozen=True)
+class Packer:
+    """Makes values of arguments; arrays that these point to are gathered."""
+
+    gathered: Gathered
+
+    def value(self, param: Param, arg: Any, layout: Layout | None, label: str) -> Value:
+        """An argument of a kernel; ``layout``: of a structure by value, where it is known.
+
+        Raises:
+            TypeError: It is of another kind; ``ValueError``: it does not fit.
+        """
+        if param.is_struct:
+            return self._structure(param, arg, layout, label)
+        if isinstance(arg, (np.ndarray, Pointer, list, tuple)):
+            if param.type not in _ADDRESS:
+                raise TypeError(
+                    f"{label} is {param.type} by value ({param.name}); it cannot be an array"
+                )
+            return self._pointer(arg, label)
+        if isinstance(arg, ctypes._SimpleCData):
+            arg = arg.value
+        return Value(scalar_bytes(param, arg, label))
+
+    def _pointer(self, arg: Any, label: str) -> Value:
+        """An address: of an array, inside of one, or of a table of addresses."""
+        if isinstance(arg, (list, tuple)):
+            return Value(bytes(8), (Address(0, self._table(arg, label)),))
+        if isinstance(arg, Pointer):
+            number = self.gathered.add(arg.array, label)
+            return Value(bytes(8), (Address(0, number, arg.nbytes),))
+        return Value(bytes(8), (Address(0, self.gathered.add(arg, label)),))
+
+    def _table(self, rows: Sequence[Any], label: str) -> int:
+        """A table of addresses, as ``float**`` takes it: its number among the arrays."""
+        for i, row in enumerate(rows):
+            if row is not None and not isinstance(row, (np.ndarray, Pointer, list, tuple)):
+                raise TypeError(
+                    f"{label} is a pointer: it takes an array, a Pointer, or a sequence of these "
+                    f"as a table of addresses; element {i} is {type(row).__name__}"
+                )
+        values = [
+            Value(bytes(8)) if row is None else self._pointer(row, f"{label}[{i}]")
+            for i, row in enumerate(rows)
+        ]
+        table = np.zeros(len(rows), np.uint64)
+        table.flags.writeable = False  # it is the launch's own: nothing of it comes back
+        number = self.gathered.add(table, label)
+        self.gathered.tables[number] = _joined(
+            8 * len(rows), [(8 * i, v) for i, v in enumerate(values)]
+        )
+        return number
+
+    def _structure(self, param: Param, arg: Any, layout: Layout | None, label: str) -> Value:
+        if layout is not None and layout.nbytes != param.nbytes:
+            layout = None
+        dtype = arg.dtype if isinstance(arg, np.void) else None
+        if dtype is not None and dtype.hasobject and dtype.names:
+            value = self._objects(arg, label)
+        elif isinstance(arg, (np.void, bytes, bytearray)) or (
+            isinstance(arg, np.generic) and arg.dtype.itemsize == param.nbytes
+        ):
+            value = Value(bytes(arg) if isinstance(arg, (bytes, bytearray)) else arg.tobytes())
+        elif isinstance(arg, ctypes.Structure):
+            value = Value(bytes(arg))
+        elif layout is not None and (layout.scalar or isinstance(arg, (tuple, list, Mapping))):
+            value = self._fitted(arg, layout, label)
+        elif isinstance(arg, (tuple, list)):
+            value = self._natural(arg, param.nbytes, label)
+        else:
+            raise TypeError(
+                f"{label} is a struct of {param.nbytes} bytes ({param.name}); give a NumPy "
+                f"structured scalar, a ctypes.Structure or a tuple, not {type(arg).__name__}"
+            )
+        if len(value.raw) != param.nbytes:
+            raise ValueError(f"{label} is a struct of {param.nbytes} bytes, not {len(value.raw)}")
+        return value
+
+    def _objects(self, arg: Any, label: str) -> Value:
+        """A structured scalar of which some fields are Python's objects: these are addresses."""
+        parts = []
+        for name in arg.dtype.names:
+            kind, at = arg.dtype.fields[name][:2]
+            field = f"{label}.{name}"
+            if kind == np.dtype(object):
+                parts.append((at, self._address(arg[name], field)))
+            elif kind.hasobject and kind.names:
+                parts.append((at, self._objects(arg[name], field)))
+            elif kind.hasobject:
+                raise TypeError(f"{field}: an array of Python objects; name each field")
+            else:
+                parts.append((at, Value(np.asarray(arg[name], kind.base).tobytes())))
+        return _joined(arg.dtype.itemsize, parts)
+
+    def _fitted(self, arg: Any, layout: Layout, label: str) -> Value:
+        """A value for a type whose layout is known: a number, an address, or one for each field."""
+        if layout.scalar == "pointer":
+            return self._address(arg, label)
+        if layout.scalar:
+            if isinstance(arg, ctypes._SimpleCData):
+                arg = arg.value
+            return Value(scalar_bytes(Param(label, layout.scalar, 1, layout.align, 0), arg, label))
+        names = [name for name, _, _ in layout.fields]
+        if isinstance(arg, Mapping):
+            if set(arg) != set(names):
+                raise ValueError(f"{label} has the fields {', '.join(names)}, not {', '.join(arg)}")
+            arg = [arg[name] for name in names]
+        if isinstance(arg, np.void) or (isinstance(arg, np.generic) and len(names) != 1):
+            if arg.dtype.itemsize != layout.nbytes:
+                raise ValueError(f"{label} has {layout.nbytes} bytes, not {arg.dtype.itemsize}")
+            return Value(arg.tobytes())
+        if not isinstance(arg, (tuple, list, np.ndarray)):
+            raise TypeError(f"{label} takes a value for each of {', '.join(names)}, not {arg!r}")
+        if len(arg) != len(names):
+            raise ValueError(
+                f"{label} takes {len(names)} values ({', '.join(names)}), not {len(arg)}"
+            )
+        parts = [(at, self._fitted(one, kind, f"{label}.{name}"))
+                 for one, (name, at, kind) in zip(arg, layout.fields, strict=True)]  # fmt: skip
+        return _joined(layout.nbytes, parts)
+
+    def _natural(self, arg: Sequence[Any], nbytes: int, label: str) -> Value:
+        """A tuple for a structure of which no source says the fields: what it holds has to."""
+        parts, at, align = [], 0, 1
+        for i, one in enumerate(arg):
+            if isinstance(one, (np.ndarray, Pointer)) or one is None:
+                value, wide = self._address(one, f"{label}[{i}]"), 8
+            elif isinstance(one, np.generic):
+                value, wide = Value(one.tobytes()), one.dtype.alignment
+            else:
+                raise TypeError(
+                    f"{label}: no source says what fields this struct of {nbytes} bytes has; give "
+                    f"arrays and NumPy scalars, not {type(one).__name__}"
+                )
+            at += -at % wide
+            parts.append((at, value))
+            at, align = at + len(value.raw), max(align, wide)
+        return _joined(at + -at % align, parts)
+
+    def _address(self, arg: Any, label: str) -> Value:
+        if isinstance(arg, (np.ndarray, Pointer, list, tuple)):
+            return self._pointer(arg, label)
+        if arg is None or isinstance(arg, (int, np.integer)):
+            return Value(scalar_bytes(Param(label, "u64", 1, 8, 0), arg, label))
+        raise TypeError(f"{label} is a pointer; it takes an array or a Pointer, not {arg!r}")
+
+
+def _joined(nbytes: int, parts: Sequence[tuple[int, Value]]) -> Value:
+    """Values side by side; what lies between is zero."""
+    raw, addresses = bytearray(nbytes), []
+    for at, value in parts:
+        raw[at : at + len(value.raw)] = value.raw
+        addresses += [Address(at + a.at, a.array, a.offset) for a in value.addresses]
+    return Value(bytes(raw), tuple(addresses))
+
+
+def scalar_bytes(param: Param, arg: Any, label: str) -> bytes:
+    """A by-value argument as the parameter's bytes, little-endian.
+
+    Raises:
+        TypeError: It is of another kind; ``ValueError``: it does not fit.
+    """
+    dtype = DTYPES[param.type]
+    if isinstance(arg, np.void):
+        raw = arg.tobytes()
+        if len(raw) != param.nbytes:
+            raise ValueError(f"{label} ({param.type}) takes {param.nbytes} bytes, not {len(raw)}")
+        return bytes(raw)
+    if isinstance(arg, (bool, np.bool_)):
+        arg = int(arg)
+    if arg is None and dtype.itemsize == 8:
+        arg = 0
+    if param.type == "bf16" and isinstance(arg, (float, np.floating)):
+        return _bfloat16_bytes(float(arg), label)
+    if dtype.kind == "f":
+        return _float_bytes(dtype, arg, label, param)
+    if (
+        isinstance(arg, np.floating)
+        and arg.dtype.itemsize == dtype.itemsize
+        and param.type[0] == "b"
+    ):
+        return bytes(arg.tobytes())
+    if not isinstance(arg, (int, np.integer)):
+        raise TypeError(f"{label} is {param.type}; cannot convert {type(arg).__name__} {arg!r}")
+    bits = param.nbytes * 8
+    value = int(arg)
+    # NVRTC writes .u32 for int and unsigned alike: both ranges are taken.
+    if not -(1 << (bits - 1)) <= value < (1 << bits):
+        raise ValueError(f"{label} is {param.type}; {value} does not fit in {bits} bits")
+    return (value & ((1 << bits) - 1)).to_bytes(param.nbytes, "little")
+
+
+def _float_bytes(dtype: Any, arg: Any, label: str, param: Param) -> bytes:
+    if isinstance(arg, np.complexfloating) or not isinstance(arg, (int, float, np.number)):
+        raise TypeError(f"{label} is {param.type}; cannot convert {type(arg).__name__} {arg!r}")
+    with np.errstate(over="ignore"):
+        value = dtype.type(arg)
+    if np.isinf(value) and not np.isinf(float(arg)):
+        raise ValueError(f"{label} is {param.type}; {arg!r} is out of its range")
+    return bytes(value.tobytes())
+
+
+def _bfloat16_bytes(arg: float, label: str) -> bytes:
+    """Rounded to nearest even: half of what is cut off is added, less one if the rest is even."""
+    with np.errstate(over="ignore"):
+        wide = np.float32(arg)
+    bits = int(wide.view(np.uint32))
+    if wide != wide:
+        return (0x7FFF).to_bytes(2, "little")
+    bits += 0x7FFF + (bits >> 16 & 1)
+    if bits >> 16 & 0x7FFF == 0x7F80 and abs(arg) != float("inf"):
+        raise ValueError(f"{label} is bf16; {arg!r} is out of its range")
+    return (bits >> 16 & 0xFFFF).to_bytes(2, "little")
