@@ -95,7 +95,10 @@ def measure(options: argparse.Namespace) -> None:
         gc.collect()
     head = ["kernel", "size", "median ms", "middle half ms", "GFLOP/s", "of cuBLAS", "registers"]
     print("\n".join(table(head, lines, right=2)))
-    print("\nGFLOP/s: 2 M N K operations over the median. cuBLAS: FP32 without TF32.")
+    print(
+        "\nGFLOP/s: 2 M N K operations over the median. cuBLAS: of FP32 without TF32; of FP16 with "
+        "FP32 sums and an FP16 result."
+    )
     for note in notes:
         print(note)
 

@@ -116,6 +116,7 @@ class LibraryKernel:
         build_launch: Makes a launch from a size, a tile and a random generator; refuses
             what the kernel cannot do by a ``ValueError`` that names the restriction.
         tiles: The tiles it is made for; empty if it has none to choose.
+        arch: The virtual architecture that it is written for.
         racy: Whether it has a data race: its output depends on the schedule.
         twin: For a faulty kernel, the correct one to hold it against.
     """
@@ -131,6 +132,7 @@ class LibraryKernel:
     default_tile: int = 0
     racy: bool = False
     twin: str = ""
+    arch: str = "compute_90"
 
     @property
     def path(self) -> Path:
@@ -175,17 +177,17 @@ class LibraryKernel:
     def kernel(
         self,
         tile: int | None = None,
-        arch: str = "compute_90",
+        arch: str | None = None,
         options: Sequence[str] = (),
         build: str = "device",
     ) -> Kernel:
-        """Compile it.
+        """Compile it, for the architecture that it is written for or another one.
 
         Raises:
             ValueError: A tile it is not made for; otherwise as ``Kernel.from_cuda``.
         """
         entry = self.entry.format(tile=self.check_tile(tile))
-        return Kernel.from_cuda(self.path, entry, arch, options, build)
+        return Kernel.from_cuda(self.path, entry, arch or self.arch, options, build)
 
     def check_tile(self, tile: int | None) -> int:
         """The tile to take.

@@ -66,6 +66,11 @@ class TensorMap:
         return raw.ljust(NBYTES, b"\0")
 
 
+def array_of(arg: Any) -> Any:
+    """An argument, or the array of which it is a tensor map."""
+    return arg.array if isinstance(arg, TensorMap) else arg
+
+
 @dataclass(frozen=True)
 class Tiling:
     """A tensor map as an instruction finds it; the axis that PTX counts first is the first."""

@@ -46,5 +46,6 @@ def run_library(
     launch = found.launch(size, tile)
     expected = launch.expected()
     kernel = found.kernel(tile, build=build)
+    options = {"shared_bytes": launch.shared_bytes} | options
     result = simulator.launch(kernel, launch.grid, launch.block, launch.args, **options)
     return result, all(output.within for output in launch.compare(expected))

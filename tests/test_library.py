@@ -21,6 +21,7 @@ SIZES = {
     "matmul_register_tiled": [(70, 50, 90), (1, 1, 1), (5, 33, 17)],
     "matmul_warp_tiled": [(70, 50, 90), (1, 1, 1)],
     "matmul_tensor": [(70, 56, 72), (1, 8, 8)],
+    "matmul_wgmma": [(70, 136, 200), (1, 8, 8)],
     "matmul_missing_first_barrier": [(5, 33, 17)],
     "matmul_missing_second_barrier": [(5, 33, 17)],
 }
@@ -101,6 +102,7 @@ def test_sizes() -> None:
         ("matmul_vectorised", (8, 6, 8), "N must be a multiple of 4, not 6"),
         ("matmul_vectorised", (8, 8, 6), "K must be a multiple of 4, not 6"),
         ("matmul_tensor", (8, 8, 12), "K must be a multiple of 8, not 12"),
+        ("matmul_wgmma", (8, 12, 8), "N must be a multiple of 8, not 12"),
     ],
 )
 def test_restrictions_are_named(name: str, size: tuple[int, ...], message: str) -> None:

@@ -18,7 +18,8 @@ from simulator.isa import parse
 BUILDS = ("device", "source")
 SCHEDULES = range(20)
 SIZES = {"matmul_naive_square": 40, "matmul_tiled_exact": 32, "matmul_vectorised": (40, 36, 48),
-         "matmul_tensor": (8, 16, 40), "matmul_async_copy": (17, 9, 33)}  # fmt: skip
+         "matmul_tensor": (8, 16, 40), "matmul_wgmma": (8, 16, 200),
+         "matmul_async_copy": (17, 9, 33)}  # fmt: skip
 BY_AXES = {
     ("M", "N", "K"): (40, 33, 50),
     ("M", "N"): (40, 70),
@@ -52,7 +53,7 @@ def run(
     size = SIZES.get(entry.name, BY_AXES[entry.axes])
     launch = entry.launch((size,) * len(entry.axes) if isinstance(size, int) else size)
     result = simulator.launch(
-        kernel, launch.grid, launch.block, launch.args, schedule=schedule, checks=checks
+        kernel, launch.grid, launch.block, launch.args, launch.shared_bytes, schedule, checks
     )
     return result, [launch.args[place].tobytes() for place in launch.outputs.values()]
 

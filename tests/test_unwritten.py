@@ -8,9 +8,9 @@ from click.testing import CliRunner
 from launches import BUILDS, SCHEDULES, compiled, ints
 
 import simulator
+from device.copies import copies
 from kernels import unset
 from tilescope.cli import main
-from tilescope.target import fresh
 
 WARP = 'asm volatile("bar.sync 1, 32;" ::: "memory");'
 KERNELS = {
@@ -124,8 +124,8 @@ def test_an_atomic_reads() -> None:
 
 def test_it_can_be_turned_off_and_copies_are_unset_too() -> None:
     y, x = unset(64), np.ones(64, np.float32)
-    assert found("add", [fresh([y])[0], x, 64], checks={"races"}) == []
-    assert found("add", [fresh([y])[0], x, 64]) != []
+    assert found("add", [copies([y])[0], x, 64], checks={"races"}) == []
+    assert found("add", [copies([y])[0], x, 64]) != []
     assert found("add", [y + 1, x, 64]) == []
 
 

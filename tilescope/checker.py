@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from device.copies import copies
 from kernels import Kernel, KernelError
 from simulator import CHECKS, Hazard, Run, SimulatorError
 from simulator.cures import cure_source, find_cures
@@ -14,7 +15,7 @@ from .builds import merge
 from .outcome import simulate
 from .policy import Policy, apply
 from .progress import STEP_LIMIT
-from .target import Target, fresh
+from .target import Target
 from .trials import trials
 
 SCHEMA = 1
@@ -177,7 +178,7 @@ class Checker:
     ) -> tuple[Run, list[Any]]:
         """One run (of another target, if given), and what it made of the arguments."""
         target = target or self.target
-        args = fresh(target.args)
+        args = copies(target.args)
         run = simulate(
             target, kernel, args, self.quiet, self.began,
             schedule=schedule, checks=checks, step_limit=self.step_limit,

@@ -38,7 +38,7 @@ _TARGET = (
         help="A thread's stack, for functions that call themselves.",
     ),
     click.option("--seed", type=int, default=0, show_default=True, help="For random inputs."),
-    click.option("--arch", default="compute_90", show_default=True, help="Virtual architecture."),
+    click.option("--arch", show_default="compute_90", help="Virtual architecture."),
     click.option(
         "--build",
         type=click.Choice(["device", "source"]),
@@ -81,8 +81,8 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def command(
         target: str, words: tuple[str, ...], defines: tuple[str, ...], nvrtc: tuple[str, ...],
         size: str | None, tile: int | None, grid: str | None, block: str | None,
-        shared: int, symbols: tuple[str, ...], cooperative: bool, stack: int, seed: int, arch: str,
-        build: str | None, **rest: Any,
+        shared: int, symbols: tuple[str, ...], cooperative: bool, stack: int, seed: int,
+        arch: str | None, build: str | None, **rest: Any,
     ) -> Any:  # fmt: skip
         _refuse_options(words)
         if seed < 0:

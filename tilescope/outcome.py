@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import simulator
+from device.copies import copies
 from kernels import Kernel
 from kernels.library import Agreement
 from simulator import Run
 
 from .progress import STEP_LIMIT, ProgressBar
-from .target import Target, fresh
+from .target import Target
 
 
 @dataclass
@@ -54,7 +55,7 @@ def simulate(
     Raises:
         SimulatorError: It cannot be launched.
     """
-    symbols = dict(zip(target.symbols, fresh([*target.symbols.values()]), strict=True))
+    symbols = dict(zip(target.symbols, copies([*target.symbols.values()]), strict=True))
     with ProgressBar(target.name, quiet, began) as progress:
         return simulator.launch(
             kernel, target.grid, target.block, args, target.shared_bytes, progress=progress,

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ class Request:
     block: str | None = None
     shared: int = 0
     seed: int = 0
-    arch: str = "compute_90"
+    arch: str | None = None
     build: str | None = None
     options: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
@@ -180,7 +180,11 @@ def _kernel_of_file(request: Request) -> tuple[Kernel, list[str]]:
         return Kernel.from_ptx(Path(request.target), named), words
     entry = named or only_kernel(request.target)
     kernel = Kernel.from_cuda(
-        Path(request.target), entry, request.arch, request.options, request.build or "device"
+        Path(request.target),
+        entry,
+        request.arch or "compute_90",
+        request.options,
+        request.build or "device",
     )
     return kernel, words
 
@@ -213,18 +217,6 @@ def _shape(name: str, text: str) -> tuple[int, ...]:
     if not re.fullmatch(r"\d+([,x]\d+){0,2}", text):
         raise UserError(f"--{name} {text!r}: one to three whole numbers, x first, as in 4,4")
     return tuple(int(number) for number in re.split("[,x]", text))
-
-
-def fresh(args: Sequence[Any]) -> list[Any]:
-    """Arguments for one more launch, which writes into its arrays: each array is a copy."""
-    copies = []
-    for value in args:
-        if isinstance(value, np.ndarray):
-            writeable = value.flags.writeable
-            value = value.copy()
-            value.flags.writeable = writeable
-        copies.append(value)
-    return copies
 
 
 def settled(target: Target) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..library import Expected, Launch, LibraryKernel, Size
+from ..tensor_map import TensorMap, array_of
 
 _HALF_ULP = 2.0**-24
 _TINY = 2.0**-149
@@ -29,11 +30,11 @@ def tensor_product(args: Sequence[Any]) -> Mapping[str, Expected]:
     They add eight or sixteen products and the sum so far at once, cut off toward zero 24 bits
     or more below the largest, and cut the sum off to 24 bits: eleven roundings for eight products.
     """
-    return _within(args, -(-args[0].shape[1] // 8) * 11)
+    return _within(args, -(-array_of(args[0]).shape[1] // 8) * 11)
 
 
 def _within(args: Sequence[Any], roundings: int) -> Mapping[str, Expected]:
-    a, b = (np.asarray(matrix, np.float64) for matrix in args[:2])
+    a, b = (array_of(matrix).astype(np.float64) for matrix in args[:2])
     gamma = roundings * _HALF_ULP / (1 - roundings * _HALF_ULP)
     with np.errstate(invalid="ignore", over="ignore"):
         return {"C": Expected(a @ b, gamma * (np.abs(a) @ np.abs(b)) + roundings * _TINY)}
@@ -87,25 +88,40 @@ def _warp_tiled(size: Size, tile: int, rng: np.random.Generator) -> Launch:
 
 
 def _tensor(size: Size, tile: int, rng: np.random.Generator) -> Launch:
-    for axis, number in zip("NK", size[1:], strict=True):
-        if number % 8:
-            raise ValueError(
-                f"matmul_tensor copies eight f16: {axis} must be a multiple of 8, not {number}"
-            )
+    _in_multiples(size, 8, "matmul_tensor copies eight f16")
     launch = _launch(size, rng, (128,), (tile, tile))
     inputs = [matrix.astype(np.float16) for matrix in launch.args[:2]]
     return replace(launch, args=[*inputs, *launch.args[2:]], reference=tensor_product)
 
 
+def _wgmma(size: Size, tile: int, rng: np.random.Generator) -> Launch:
+    _in_multiples(size, 8, "matmul_wgmma has rows of 16 bytes copied")
+    launch = _launch(size, rng, (_WGMMA_THREADS,), (tile, _WGMMA_ROWS))
+    a, b = (matrix.astype(np.float16) for matrix in launch.args[:2])
+    maps = [
+        TensorMap(a, (_WGMMA_ROWS, _WGMMA_DEPTH), swizzle=128),
+        TensorMap(b, (_WGMMA_DEPTH, 64), swizzle=128),
+    ]
+    stage = 2 * _WGMMA_DEPTH * (_WGMMA_ROWS + tile)
+    return replace(
+        launch, args=[*maps, *launch.args[2:]], reference=tensor_product,
+        shared_bytes=_WGMMA_STAGES * stage,
+    )  # fmt: skip
+
+
 def _vectorised(size: Size, tile: int, rng: np.random.Generator) -> Launch:
-    for axis, number in zip("NK", size[1:], strict=True):
-        if number % 4:
-            raise ValueError(
-                f"matmul_vectorised loads 128 bits: {axis} must be a multiple of 4, not {number}"
-            )
+    _in_multiples(size, 4, "matmul_vectorised loads 128 bits")
     return _launch(size, rng, (tile // 4, tile), (tile, tile))
 
 
+def _in_multiples(size: Size, unit: int, why: str) -> None:
+    for axis, number in zip("NK", size[1:], strict=True):
+        if number % unit:
+            raise ValueError(f"{why}: {axis} must be a multiple of {unit}, not {number}")
+
+
+_WGMMA_ROWS, _WGMMA_DEPTH, _WGMMA_STAGES, _WGMMA_THREADS = 128, 64, 3, 288
+"""As in ``wgmma.cu``."""
 _TILES = (8, 16, 32)
 _DRAWN = (2, 4, *_TILES)
 """Tiles of less than a warp are for drawing: a 4x4 product is small enough to follow."""
@@ -121,10 +137,11 @@ def _kernel(
     default_tile: int = 16,
     racy: bool = False,
     twin: str = "",
+    arch: str = "compute_90",
 ) -> LibraryKernel:
     return LibraryKernel(
         f"matmul_{name}", summary, f"matmul/{source}", entry, ("M", "N", "K"), (256, 256, 256),
-        build, tiles, default_tile, racy, twin and f"matmul_{twin}",
+        build, tiles, default_tile, racy, twin and f"matmul_{twin}", arch,
     )  # fmt: skip
 
 
@@ -153,6 +170,8 @@ KERNELS = (
     _kernel("async_copy", "double-buffered by cp.async", "async_copy.cu", "async_copy<{tile}>"),
     _kernel("tensor", "tensor cores: f16 by mma.sync, cp.async in stages", "tensor.cu",
             "tensor<{tile}>", _tensor, (32, 64, 128), 64),
+    _kernel("wgmma", "tensor cores: f16 by wgmma (sm_90a), fed by TMA", "wgmma.cu",
+            "wgmma<{tile}>", _wgmma, (64, 128), 128, arch="compute_90a"),
     _kernel("missing_first_barrier", "faulty: uses tiles before they are loaded", "faulty.cu",
             "missing_first_barrier<{tile}>", racy=True, twin="tiled"),
     _kernel("missing_second_barrier", "faulty: reloads tiles still in use", "faulty.cu",

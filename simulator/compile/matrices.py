@@ -83,11 +83,12 @@ class Matrices(Accesses):
             targets = tuple(Target(place, "s64") for place in places)
             where = (self.source(descriptor, "s64"),)
             steps.append(WarpCompute(ins, guard, targets, where, op=fetch.addresses))
+            first = len(sites)
             for place, lanes in zip(places, fetch.lanes, strict=True):
                 site = Site(
                     len(sites), ins, self.function.name, "load", "shared", "b32", 4,
                     self.block.number, lanes=lanes, traffic=False, asynchronous=True,
-                    queue=role.row.queue,
+                    queue=role.row.queue, part_of=first,
                 )  # fmt: skip
                 sites.append(site)
                 words = [Temporary(next(self.numbers), "s32") for _ in range(4)]

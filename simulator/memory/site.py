@@ -39,6 +39,7 @@ class Site:
         traffic: Whether it passes the load and store unit, as what a warpgroup reads does not.
         bulk: What a copy in bulk reads, if this is what it writes.
         lanes: How many of a warp's lanes access: the first eight for each matrix of a load of them.
+        part_of: The number of the access of which this is a part, if it is one of several.
     """
 
     number: int
@@ -61,6 +62,12 @@ class Site:
     queue: str = "copy"
     traffic: bool = True
     bulk: "Site | None" = None
+    part_of: int | None = None
+
+    @property
+    def whole(self) -> int:
+        """The number under which its instruction's accesses are remembered."""
+        return self.number if self.part_of is None else self.part_of
 
     @property
     def volatile(self) -> bool:

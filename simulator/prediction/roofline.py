@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from kernels.tensor_map import array_of
+
 from ..gpus.table import Gpu
 from ..observe.totals import Counters
 
@@ -133,7 +135,8 @@ def roofline(
     """
     sms = gpu.sms if blocks is None else min(gpu.sms, blocks)
     part = sms / gpu.sms
-    arrays = {id(arg): arg.nbytes for arg in args if isinstance(arg, np.ndarray)}
+    given = map(array_of, args)
+    arrays = {id(arg): arg.nbytes for arg in given if isinstance(arg, np.ndarray)}
     once = sum(arrays.values())
     single = counters.fma_f32 + counters.add_f32 + counters.mul_f32
     double = counters.fma_f64 + counters.add_f64 + counters.mul_f64

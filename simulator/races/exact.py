@@ -66,9 +66,17 @@ class ExactLook:
             if how == "volatile" and self.polled(site, history.site):
                 continue
 
-            def races(distance: str, history: History = history) -> Iterator[Conflict]:
-                return shadow.races(history, place, thread, ordered, distance)
+            before = self._by_group(lanes, ordered) if history.site.queue == "product" else ordered
 
+            def races(
+                distance: str, history: History = history, before: Ordered = before
+            ) -> Iterator[Conflict]:
+                return shadow.races(history, place, thread, before, distance)
+
+            if event.space == "shared":  # one look is enough where nothing is wrong
+                if not any(True for _ in races("near")) and not locked:
+                    continue
+                locked.clear()
             self._write_down(event, history.site, how, races, history, values)
             for lane, earlier, lock in locked:
                 conflict = self._conflict(shadow, history, place, thread, lane, earlier)
@@ -158,6 +166,23 @@ class ExactLook:
             return out
 
         return ordered
+
+    def _by_group(self, lanes: Accesses, ordered: Ordered) -> Ordered:
+        """As ``ordered``, for what a ``wgmma`` read: it is one operation of its whole warpgroup.
+
+        So whoever of them has waited for it tells for all ("wgmma.wait_group": the groups that
+        are waited for are the warpgroup's), as one thread does for CUTLASS.
+        """
+
+        def together(time: Flat, earlier: Flat, which: Flat) -> Mask:
+            out = ordered(time, earlier, which)
+            rest = np.flatnonzero(~out)
+            other, lane = earlier[rest] % self.geometry.threads, which[rest]
+            seen = self.happens_before.group_horizon(other, lanes.thread[lane], lanes.column[lane])
+            out[rest] = time[rest] <= seen
+            return out
+
+        return together
 
     def settle(self) -> None:
         """The launch is done: write down the doubts that were right."""

@@ -15,6 +15,9 @@ from ..geometry import EVERY_LANE, WARP, Flat, Geometry, Lanes, Mask, Rows, as_m
 from .phases import Key, Phases
 from .shadow import Ordered
 
+GROUP = 128
+"""Threads of a warpgroup."""
+
 
 @dataclass(slots=True)
 class Seen:
@@ -208,6 +211,19 @@ class HappensBefore:
         if self.phases is not None:
             seen = np.maximum(seen, self.phases.seen[mine, other, column])
         return seen
+
+    def group_horizon(self, other: Flat, mine: Flat, column: Flat) -> Flat:
+        """As ``horizon``, of whichever of each ``other``'s warpgroup has been seen the latest."""
+        g = self.geometry
+        keys, back = np.unique(
+            (column * g.threads + mine) * g.threads + other // GROUP, return_inverse=True
+        )
+        asked, group = np.divmod(np.repeat(keys, GROUP), g.threads)
+        where, who = np.divmod(asked, g.threads)
+        members = group * GROUP + np.tile(np.arange(GROUP), len(keys))
+        times = self.horizon(np.minimum(members, g.threads - 1), who, where)
+        latest: Flat = times.reshape(-1, GROUP).max(axis=1, initial=0)[back]
+        return latest
 
     def arrive_at(self, place: Key, threads: Flat, now: int, end: int | None) -> None:
         """Threads of a block arrive at an mbarrier; see ``Phases.arrive``."""

@@ -151,7 +151,7 @@ class Shadow:
         self, site: Site, place: Flat, thread: Flat, now: int, values: Flat | None, since: Flat
     ) -> None:
         """Add an access, one location a lane; ``since``: when each lane's block last met."""
-        history = self.histories.setdefault(site.number, History(site))
+        history = self.histories.setdefault(site.whole, History(site))
         history.add(place * self.threads + thread, now, values, since)
 
     def races(
@@ -164,6 +164,11 @@ class Shadow:
         ``block``.
         """
         start = place * self.threads
+        keys = history.keys
+        if not (len(start) and len(keys)) or start.min() > keys[-1]:
+            return
+        if start.max() + self.threads <= keys[0]:  # a barrier, say, and a tile
+            return
         block, number = np.divmod(thread, self.block)
         first = start + block * self.block
         warp = first + number // WARP * WARP

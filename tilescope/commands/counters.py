@@ -57,12 +57,11 @@ def counters_command(
 def command_words(request: Request) -> list[str]:
     """The command line that makes the same request again."""
     words = [request.target, *request.words]
-    for name in ("size", "tile", "grid", "block", "build"):
+    for name in ("size", "tile", "grid", "block", "build", "arch"):
         value = getattr(request, name)
         if value is not None:
             words += [f"--{name}", str(value)]
     words += ["--shared", str(request.shared), "--seed", str(request.seed)]
-    words += ["--arch", request.arch]
     for option in request.options:
         words += ["--option", option]
     return words

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from device.copies import copies
 from kernels import Kernel
 from kernels.library import Agreement
 from simulator import Run
@@ -15,7 +16,7 @@ from simulator.cures import find_cures
 
 from ..options import launch_options, target_options
 from ..outcome import simulate
-from ..target import Request, Target, fresh, resolve, settled
+from ..target import Request, Target, resolve, settled
 from ..view import Story, page
 from .run import beside
 
@@ -87,10 +88,10 @@ def _story(
     target: Target, schedule: str | int, checks: str | Collection[str], step_limit: int, quiet: bool
 ) -> Story:
     """Launch a target with everything recorded, and prove a cure of each race."""
-    before = fresh(target.args)
+    before = copies(target.args)
 
     def launch(kernel: Kernel, trace: bool = False) -> Run:
-        args = target.args if trace else fresh(before)
+        args = target.args if trace else copies(before)
         return simulate(
             target, kernel, args, quiet,
             schedule=schedule, checks=checks, step_limit=step_limit, trace=trace,
