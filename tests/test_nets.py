@@ -7,7 +7,7 @@ import pytest
 from kernels.ptx.module import Instruction
 from simulator.isa import TABLE, Op
 from tests import interpreter
-from tests.fuzz import compare, cuda, ptx
+from tests.fuzz import compare, cuda, ptx, unset
 from tests.fuzz.__main__ import told
 from tests.fuzz.bites import __main__ as bites
 from tests.fuzz.bites import defects
@@ -33,6 +33,12 @@ def test_random_cuda(first: int) -> None:
         for build in cuda.BUILDS:
             launch = program.launch(build)
             assert compare.difference(launch, (compare.SCHEDULES[seed % 4],)) is None, (seed, build)
+
+
+@pytest.mark.parametrize("first", range(1, 61, 20))
+def test_random_copies_of_what_nothing_wrote(first: int) -> None:
+    for seed in range(first, first + 20):
+        assert unset.wrong(unset.draw(seed)) is None, seed
 
 
 def test_a_difference_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:

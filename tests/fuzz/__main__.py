@@ -17,7 +17,7 @@ from simulator.compile.compiler import CHECKED
 from . import tree
 from .report import Report
 
-NETS = ("ptx", "cuda", "mutate", "modifiers", "races")
+NETS = ("ptx", "cuda", "unset", "mutate", "modifiers", "races")
 
 
 def available() -> list[str]:

@@ -19,7 +19,7 @@ from kernels.ptx.module import (
     Vector,
 )  # fmt: skip
 
-from . import access, warp
+from . import access, undefined_steps, warp
 from .memory import PARAMETERS
 from .values import WIDTH, Meaning, NotModelled, mask, meaning, number, with_nan
 
@@ -145,10 +145,20 @@ class Code:
             bare = self.bare(ins)
         except (IndexError, KeyError, AttributeError) as error:
             raise NotModelled(f"{ins.name}: {error!r}") from error
+        if self.launch.follow:
+            bare = undefined_steps.beside(self, ins, bare)
         if ins.guard is None:
             return bare
         index, _ = self.register(ins.guard.name)
         wanted = 0 if ins.guard.negated else 1
+        if self.launch.follow:
+            look = undefined_steps.guard(self, ins)
+
+            def looked(t: Thread, f: Frame) -> Any:
+                look(f)
+                return bare(t, f) if f.regs[index] == wanted else None
+
+            return looked
         return lambda t, f: bare(t, f) if f.regs[index] == wanted else None
 
     def bare(self, ins: Instruction) -> Step:

@@ -9,7 +9,8 @@ from typing import Any
 from kernels.ptx.module import Function, Instruction, Module
 from kernels.ptx.parser import parse
 
-from . import decode
+from . import decode, undefined_steps
+from .definedness import Follow, Shadow
 from .memory import Memory
 
 LANES = 32
@@ -35,11 +36,17 @@ class Wait:
 class Frame:
     """One call: registers by number, and the bytes of its parameters."""
 
-    __slots__ = ("carry", "code", "function", "params", "pc", "regs", "results")
+    __slots__ = (
+        "carry", "code", "function", "home", "params", "pc", "regs", "results", "unset",
+        "unset_carry", "unset_params",
+    )  # fmt: skip
 
     def __init__(self, function: Function, code: decode.Code) -> None:
-        self.function, self.code = function, code.steps
+        self.function, self.code, self.home = function, code.steps, code
         self.regs = [0] * code.registers
+        self.unset = [0] * code.registers
+        self.unset_params: dict[str, Shadow] = {}
+        self.unset_carry = 0
         self.params: dict[str, bytearray] = {}
         self.results: tuple[str, ...] = ()
         self.pc = 0
@@ -57,6 +64,7 @@ class Thread:
         self.lane, self.warp = linear % LANES, linear // LANES
         self.done = False
         self.wait: Wait | None = None
+        self.undefined: tuple[int, ...] = ()
         launch = block.launch
         frame = Frame(launch.entry, launch.code[launch.entry.name])
         frame.params = dict(launch.params)
@@ -94,11 +102,17 @@ class Thread:
                 caller = self.stack[-1]
                 for ours, result in zip(frame.results, frame.function.results, strict=True):
                     caller.params[ours] = frame.params[result.name]
+                    caller.unset_params.pop(ours, None)
+                    if result.name in frame.unset_params:
+                        caller.unset_params[ours] = frame.unset_params[result.name]
             elif isinstance(after, decode.Call):
                 callee = self.block.launch.module.functions[after.name]
                 made = Frame(callee, self.block.launch.code[after.name])
                 for theirs, param in zip(after.arguments, callee.params, strict=True):
-                    made.params[param.name] = bytearray(frame.params[theirs])
+                    given = frame.params.get(theirs, bytes(param.nbytes))  # nothing set any of it
+                    made.params[param.name] = bytearray(given)
+                    if theirs in frame.unset_params:
+                        made.unset_params[param.name] = frame.unset_params.pop(theirs)
                 for result in callee.results:
                     made.params[result.name] = bytearray(result.nbytes)
                 made.results = after.results
@@ -157,6 +171,8 @@ class Block:
                 living = sum(1 << t.lane for t in warp)
                 if here != members & living:
                     continue
+                if self.launch.follow:
+                    undefined_steps.together(group, members & living)
                 decode.together(group, members & living)
                 for t in group:
                     t.wait = None
@@ -194,9 +210,9 @@ class Launch:
     def __init__(
         self, module: Module, entry: str, grid: Sequence[int], block: Sequence[int],
         arrays: list[bytearray], params: bytes, dynamic: int, steps: int,
-        nan: Callable[[int, str], int] | None,
+        nan: Callable[[int, str], int] | None, follow: Follow | None,
     ) -> None:  # fmt: skip
-        self.module, self.steps, self.nan = module, steps, nan
+        self.module, self.steps, self.nan, self.follow = module, steps, nan, follow
         self.grid = (*grid, 1, 1)[:3]
         self.block = (*block, 1, 1)[:3]
         self.dynamic = dynamic
@@ -212,12 +228,16 @@ class Launch:
 
     def run(self, order: random.Random | None = None) -> None:
         """All blocks, one after another."""
+        if self.follow:
+            self.follow.arrays(self.memory.arrays)
         x, y, z = self.grid
         places = [(i % x, i // x % y, i // (x * y)) for i in range(x * y * z)]
         if order:
             order.shuffle(places)
         for place in places:
             Block(self, place).run(order)
+        if self.follow:
+            self.follow.end()
 
 
 def run(
@@ -230,6 +250,7 @@ def run(
     steps: int = 2_000_000,
     order: int | None = None,
     nan: Callable[[int, str], int] | None = None,
+    follow: Follow | None = None,
 ) -> list[bytes]:
     """Run a kernel; the arrays' bytes afterwards.
 
@@ -242,6 +263,7 @@ def run(
         steps: Instructions a block may run.
         order: A seed that mixes threads and blocks; a kernel without races does not see it.
         nan: What a NaN that an instruction makes is to be instead, from its bits and its type.
+        follow: Notes what is done with what nothing wrote.
 
     Raises:
         Deadlock, Livelock, NotModelled: It cannot be run to the end.
@@ -256,7 +278,7 @@ def run(
             arg = (number << 32).to_bytes(8, "little")
         buffer += arg
     launch = Launch(
-        module, entry, grid, block, arrays, bytes(buffer), shared_bytes, steps, nan
+        module, entry, grid, block, arrays, bytes(buffer), shared_bytes, steps, nan, follow
     )  # fmt: skip
     launch.run(random.Random(order) if order is not None else None)
     return [bytes(launch.memory.arrays[i + 1]) for i in range(len(arrays))]

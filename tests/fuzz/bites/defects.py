@@ -88,6 +88,25 @@ BITES = (
         "return False",
     ),
     Bite(
+        "undefined bits: only the last of the contents that are tried counts", "unset",
+        "simulator/compile/undefined.py", "found = [bits | (new ^ old) for",
+        "found = [new ^ old for",
+    ),
+    Bite(
+        "undefined bits: a comparison is never tried with equal operands", "unset",
+        "simulator/compile/undefined.py", "    yield tuple(equal)\n", "",
+    ),
+    Bite(
+        "undefined bits: a store over what nothing wrote leaves it unset", "unset",
+        "simulator/memory/undefined.py",
+        "        self.unset.store(base, mask, *(value.dtype.type(0) for value in values))\n", "",
+    ),
+    Bite(
+        "undefined bits: a guard is no use", "unset",
+        "simulator/compile/undefined.py",
+        "            steps += self.uses(probe, None, step.guard)\n", "",
+    ),
+    Bite(
         "quotients of negative numbers are rounded down", "cuda",
         "simulator/isa/products.py", "np.where((a < 0) != (b < 0), -quotient, quotient)",
         "np.where((a < 0) != (b < 0), -quotient - 1, quotient)",

@@ -1,0 +1,147 @@
+"""Random programs that copy what nothing wrote: is it told exactly where it is used?
+
+The simulator's verdict is held to the interpreter's account (``tests/interpreter/definedness.py``):
+whether there is a hazard at all and, where few instructions read what nothing wrote, at which of
+them. Where nothing is used the results have to be equal as well.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tests import interpreter
+from tests.interpreter import Follow
+
+from . import compare, cuda_unset, ptx_unset, ptx_unset_program
+from .compare import SCHEDULES, Launch
+from .cuda import BUILDS
+from .report import Report, seeds
+
+Program = ptx_unset_program.Program | cuda_unset.Program
+CUDA = 6
+"""Every so many programs one is of CUDA C++: they have to be compiled."""
+FEW = 4
+"""Reading instructions that the simulator can tell apart in the runs it allows itself."""
+
+
+def account(launch: Launch, wanted: set[int] | None = None) -> tuple[Follow, list[bytes]]:
+    """What the interpreter says of a launch: with undefined bits from some lines alone, or all."""
+    missing, members, given = [], [], list[Any]()
+    for arg in launch.args:
+        if isinstance(arg, np.ndarray):
+            bits = getattr(arg, "missing", None)
+            missing.append(None if bits is None else np.asarray(bits).tobytes())
+            members.append(fields(arg.dtype) if arg.dtype.fields else None)
+            given.append(bytearray(np.asarray(arg).tobytes()))
+        else:
+            given.append(arg.tobytes())
+    follow = Follow(wanted, missing, members)
+    found = interpreter.run(
+        launch.ptx, launch.entry, launch.grid, launch.block, given, launch.shared_bytes,
+        follow=follow,
+    )  # fmt: skip
+    return follow, found
+
+
+def fields(dtype: np.dtype[Any]) -> bytes:
+    """A byte for each of an element's: not 0 where it belongs to a field."""
+    found = bytearray(dtype.itemsize)
+    for kind, offset, *_ in (dtype.fields or {}).values():
+        found[offset : offset + kind.itemsize] = b"\1" * kind.itemsize
+    return bytes(found)
+
+
+def seen(raw: bytes, dtype: np.dtype[Any]) -> bytes:
+    """An array's bytes, with zeros for padding."""
+    if not dtype.fields:
+        return raw
+    members = fields(dtype)
+    return bytes(b * members[i % len(members)] for i, b in enumerate(raw))
+
+
+def judged(launch: Launch, schedule: str | int, report: Report | None = None) -> str | None:
+    """What the simulator says otherwise than the interpreter, if anything."""
+    follow, wanted = account(launch)
+    if report:
+        report.reach(
+            "verdicts", "used" if follow.used else "copied" if follow.reads else "not read"
+        )
+        for what in {what for _, what in follow.uses} | ({"result"} if follow.left else set()):
+            report.reach("uses", what)
+    try:
+        found, run = compare.simulated(launch, schedule)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    if other := [h for h in run.hazards if h.kind != "uninitialised"]:
+        return f"invented hazard: {compare.first_line(other[0])}"
+    places = source_lines(launch.ptx)
+    told = {places[item.ptx_line] for hazard in run.hazards for item in hazard.involved[:1]}
+    reads = {places[line] for line in follow.reads}
+    if told and not follow.used:
+        return f"invented: lines {sorted(told)} read what nothing wrote, and nothing uses it"
+    if follow.used and not told:
+        return f"missed: a use of what nothing wrote: {sorted(follow.uses) or 'a result'}"
+    if not follow.used:
+        arrays = (arg for arg in launch.args if isinstance(arg, np.ndarray))
+        for number, (a, b, array) in enumerate(zip(found, wanted, arrays, strict=True)):
+            one, two = (seen(raw, array.dtype) for raw in (a, b))
+            if one != two:
+                return compare.place(number, one, two)
+        return None
+    if not told <= reads:
+        return f"lines {sorted(told - reads)} read nothing that is unset"
+    if 1 < len(follow.reads) <= FEW:
+        used = {line for line in follow.reads if account(launch, {line})[0].used}
+        alone = {places[line] for line in used}
+        if not alone <= told:
+            return f"missed: lines {sorted(alone - told)}, whose reads are used"
+        if told - alone and not account(launch, follow.reads - used)[0].used:
+            return f"invented: lines {sorted(told - alone)}, whose reads are not used"
+    return None
+
+
+def source_lines(ptx: str) -> dict[int, str]:
+    """To each line of PTX the source line it comes from, or itself: hazards are told by those."""
+    found, source = {}, ""
+    for number, line in enumerate(ptx.splitlines(), 1):
+        words = line.split()
+        if words[:1] == [".loc"]:
+            source = f"{words[1]}:{words[2]}"
+        found[number] = source or str(number)
+    return found
+
+
+def draw(seed: int) -> Program:
+    """The program of a seed."""
+    return (cuda_unset if seed % CUDA == 0 else ptx_unset).draw(seed)
+
+
+def wrong(program: Program, report: Report | None = None) -> str | None:
+    """What is wrong with a program's run, if anything."""
+    schedule = SCHEDULES[program.seed // CUDA % len(SCHEDULES)]
+    if isinstance(program, ptx_unset_program.Program):
+        launches = {"": program.launch()}
+    else:
+        launches = {f"{build}: ": program.launch(build) for build in BUILDS}
+    for build, launch in launches.items():
+        if report:
+            report.launches += 1
+        if said := judged(launch, schedule, report):
+            return f"{build}{schedule}: {said}"
+    return None
+
+
+def shrunk(program: Program, what: str) -> str:
+    """The smallest program found that still goes wrong in the same way."""
+    kind = next((word for word in ("invented", "missed", "Error") if word in what), what[-20:])
+    text = compare.shrunk(program, wrong, kind, 200)
+    return text + (
+        program.ptx() if isinstance(program, ptx_unset_program.Program) else program.source()
+    )
+
+
+def run(seconds: float, seed: int, count: int | None = None) -> Report:
+    """Draw programs for some seconds, or ``count`` of them."""
+    verdicts = {"used", "copied", "not read"}
+    report = Report(known={"verdicts": verdicts, "uses": {"guard", "address", "result"}})
+    return compare.drawn(report, seeds(seconds, seed, count), draw, wrong, shrunk)
