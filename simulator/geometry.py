@@ -203,13 +203,18 @@ Instead = Callable[[Geometry, AbsentRead], Lanes]
 
 
 class WarpView:
-    """What a warp-synchronous instruction sees: lanes of a warp, and which are active."""
+    """What a warp-synchronous instruction sees: lanes of a warp, and which are active.
+
+    Attributes:
+        asking: Lanes among the active ones that want the result.
+    """
 
     def __init__(
         self, geometry: Geometry, mask: Mask | None, instead: Instead = lambda g, u: u.found
     ) -> None:
         self.geometry, self.instead = geometry, instead
         self.mask = EVERY_LANE if mask is None else mask
+        self.asking = EVERY_LANE
         self.lane = geometry.lane_ids
 
     def active(self) -> Lanes:
@@ -254,7 +259,7 @@ class WarpView:
         there = self.gather(mask, source)
         if not everybody:
             there = there & ((members >> source.astype(np.uint32)) & np.uint32(1) == 1)
-        missing = self.mask & wanted & ~there
+        missing = self.mask & self.asking & wanted & ~there
         if not missing.any():
             return found
         read = AbsentRead(ins, missing, value, found, source, members)

@@ -47,7 +47,8 @@ class Emitter:
         block, gate, end = self.lowered.block, self.lowered.gate, self.lowered.end
         if gate and gate.members:
             where = None if gate.barrier else block.number
-            self.emit(f"yield 'gate', {where}, int({self.source(gate.members)})")
+            indent = self.under(gate.guard)
+            self.emit(f"yield 'gate', {where}, int({self.source(gate.members)})", indent)
         for step in self.lowered.steps:
             indent = self.under(step.guard)
             self.step(step, indent)

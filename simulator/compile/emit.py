@@ -7,8 +7,11 @@ constant, ``s7_3`` the name of a special register, and ``f7_3_fma`` the function
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
+
+from kernels.ptx.module import Instruction
 
 from ..isa import DTYPES
 from ..isa.compare import choose
@@ -47,16 +50,32 @@ VOCABULARY: dict[str, object] = {
 """What every block's code may refer to, besides what a launch brings and ``Body.names``."""
 
 
+class Exchange(NamedTuple):
+    """A value that lanes get from one another, who may stand at copies of the instruction.
+
+    Attributes:
+        line: The statement; ``name``: what it assigns.
+        call: The function and its arguments but for the warp; ``reads``: registers among them.
+    """
+
+    line: int
+    name: str
+    call: str
+    reads: tuple[int, ...]
+
+
 @dataclass
 class Body:
     """The statements of a block's function.
 
     Attributes:
+        exchanges: Of the instruction that the block's gate is in front of.
         returns: The expression it returns: a branch's predicate, a barrier's operands.
         names: What it refers to: each name is made of numbers and known opcodes.
     """
 
     lines: list[str] = field(default_factory=list)
+    exchanges: list[Exchange] = field(default_factory=list)
     returns: str = "None"
     names: dict[str, object] = field(default_factory=dict)
 
@@ -65,11 +84,13 @@ class Emitter:
     """Makes a block's statements.
 
     ``numbers`` are for names of values in between; ``checked``: each write is held to its
-    register's dtype (``compiler.CHECKED``).
+    register's dtype (``compiler.CHECKED``); ``met``: the instruction at which lanes wait first.
     """
 
-    def __init__(self, number: int, numbers: Iterator[int], checked: bool) -> None:
-        self.number, self.numbers, self.checked = number, numbers, checked
+    def __init__(
+        self, number: int, numbers: Iterator[int], checked: bool, met: Instruction | None = None
+    ) -> None:
+        self.number, self.numbers, self.checked, self.met = number, numbers, checked, met
         self.body = Body()
         self.constants: dict[int, str] = {}
         self.known: set[int] = set()
@@ -229,6 +250,12 @@ class Emitter:
             arguments.insert(0, f"W({self.mask(step.guard)})")
         function = self.name("f", step.op.fn, f"_{roles(step.instruction).row.opcode}")
         call = f"{function}({', '.join(arguments)})"
+        if step.instruction is self.met and isinstance(step, WarpCompute):
+            reads = tuple(s.value.number for s in step.sources if isinstance(s.value, Register))
+            name, asked = self.fresh(), ", ".join([function, *arguments[1:]])
+            self.body.exchanges.append(Exchange(len(self.body.lines), name, asked, reads))
+            self.emit(f"{name} = {call}")
+            call = name
         if len(step.targets) > 1:
             names, rest = self.receive(step.targets)
             self.emit(f"{names} = {call}")

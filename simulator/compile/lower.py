@@ -121,12 +121,12 @@ class Lowering(Matrices):
         barrier = role.row.warp_barrier
         if "members" not in role.form.sources:
             return Gate(None, barrier)
-        members = role.operand("members")
+        members, guard = role.operand("members"), self.guard(self.block.instructions[0].guard)
         if isinstance(members, Reg):
-            return Gate(Source(self.register(members.name), "u32"), barrier)
+            return Gate(Source(self.register(members.name), "u32"), barrier, guard)
         if not isinstance(members, Imm):
             raise Unsupported("a member mask of an unexpected form")
-        return Gate(self.source(members, "u32"), barrier)
+        return Gate(self.source(members, "u32"), barrier, guard)
 
     def end(self, ins: Instruction, role: Roles) -> End:
         """Where the block's lanes go."""

@@ -8,13 +8,14 @@ import os
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from enum import IntEnum
 from pathlib import Path
 from types import CodeType
 from typing import Any, TypeVar, cast
 
 from kernels.ptx.module import Function, Instruction, Module
 
-from ..geometry import Lanes, Mask
+from ..geometry import Lanes
 from ..memory.layout import Layout
 from ..memory.site import Site
 from .blocks import EXIT
@@ -24,8 +25,19 @@ from .guards import predicated
 from .steps import Barrier, Lowered, Step, System
 
 Fact = TypeVar("Fact")
-Code = Callable[[list[Lanes], Mask | None], Any]
+Code = Callable[..., Any]
 """A block's function: of the registers, which it changes, and the mask; what its end decides."""
+
+
+class Form(IntEnum):
+    """What a block's function is for.
+
+    ``CONVERGED``: all lanes that live; ``DIVERGED``: some; ``JOINED``: some, that have met others
+    at copies of the block's first instruction: it gets what they exchanged as well. ``ASKED``
+    gives what they bring to that: a function and its operands for each value.
+    """
+
+    CONVERGED, DIVERGED, JOINED, ASKED = range(4)
 
 
 class CompiledBlock:
@@ -62,15 +74,26 @@ class CompiledBlock:
 
     @functools.cached_property
     def body(self) -> Body:
-        """Generated statements, shared by both forms; made when the block first runs."""
+        """Generated statements, shared by all forms; made when the block first runs."""
         steps = predicated(self.steps, self.numbers)
-        return Emitter(self.number, self.numbers, self.checked).statements(steps, self.lowered.end)
+        met = self.block.instructions[0] if self.gate and self.gate.members else None
+        emitter = Emitter(self.number, self.numbers, self.checked, met)
+        return emitter.statements(steps, self.lowered.end)
 
-    def source(self, merge: bool) -> str:
-        """Python source of one of the two forms."""
+    def source(self, form: int) -> str:
+        """Python source of one of the forms."""
         # Nothing of the PTX's text stands in here, names least of all: they may be anything.
-        lines = [f"def block_{self.number}(R, M):"]
-        lines += [f"    {line}" for line in self.body.lines]
+        merge, exchanges = form != Form.CONVERGED, self.body.exchanges
+        if form == Form.ASKED:
+            calls = "".join(f"({exchange.call}), " for exchange in exchanges)
+            reads = sorted({number for exchange in exchanges for number in exchange.reads})
+            lines = [f"    r{number} = R[{number}]" for number in reads]
+            return "\n".join([f"def block_{self.number}(R):", *lines, f"    return ({calls})\n"])
+        lines = [f"    {line}" for line in self.body.lines]
+        if form == Form.JOINED:
+            for i, exchange in enumerate(exchanges):
+                lines[exchange.line] = f"    {exchange.name} = X[{i}]"
+        lines.insert(0, f"def block_{self.number}(R, M, X=()):")
         for register in self.lowered.outlives:
             index = register.number
             value = f"merge(M, r{index}, R[{index}])" if merge else f"r{index}"
@@ -174,24 +197,24 @@ class Program:
         return cast(Fact, self.facts[make])
 
     @functools.cached_property
-    def _code(self) -> dict[tuple[int, bool], CodeType]:
+    def _code(self) -> dict[tuple[int, int], CodeType]:
         return {}
 
-    def function(self, number: int, merge: bool, names: dict[str, Any]) -> Code:
-        """The block's Python function, its free names taken from ``names``."""
-        key = (number, merge)
+    def function(self, number: int, form: int, names: dict[str, Any]) -> Code:
+        """The block's Python function of a ``Form``, its free names taken from ``names``."""
+        key = (number, form)
         if key not in self._code:
-            self._code[key] = self._compiled(number, merge)
+            self._code[key] = self._compiled(number, form)
         names |= self.blocks[number].body.names
         space: dict[str, Code] = {}
         exec(self._code[key], names, space)
         return space[f"block_{number}"]
 
-    def _compiled(self, number: int, merge: bool) -> CodeType:
+    def _compiled(self, number: int, form: int) -> CodeType:
         """The block's code, which tracebacks and profilers know, and ``TILESCOPE_DUMP``."""
-        source = self.blocks[number].source(merge)
+        source = self.blocks[number].source(form)
         entry = list(self.module.functions).index(self.entry.name)
-        where = f"{self.module.digest}.{entry}.{number}{'d' if merge else ''}"
+        where = f"{self.module.digest}.{entry}.{number}{('', 'd', 'j', 'a')[form]}"
         folder = os.environ.get("TILESCOPE_DUMP")
         if folder:
             path = Path(folder) / f"{where}.py"

@@ -268,10 +268,12 @@ class Gate:
 
     Attributes:
         barrier: It is all that the instruction does.
+        guard: The lanes that wait; the others go on.
     """
 
     members: Source | None
     barrier: bool
+    guard: Source | None = None
 
 
 @dataclass(frozen=True)

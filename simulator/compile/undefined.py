@@ -101,7 +101,7 @@ class Shadowing:
                 else:
                     yield from self.uses(ins, guard, base)
                 yield Access(ins, guard, targets, given, site=shadow_site(site), base=base)
-            case Compute(op=op) if any(map(_varies, step.sources)):
+            case Compute(op=op) if op.warp or any(map(_varies, step.sources)):
                 make = WarpCompute if op.warp else Compute
                 shadow = Op(_spread(op), op.inputs, tuple(map(bits_of, op.outputs)), warp=op.warp)
                 yield make(ins, guard, targets, step.sources + sources, op=shadow)

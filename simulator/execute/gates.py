@@ -1,7 +1,9 @@
 """Warp-synchronous instructions: lanes are held until all that the member mask names have come.
 
 ``shfl.sync``, ``vote.sync``, ``match.sync``, ``redux.sync``, ``elect.sync`` and
-``bar.warp.sync`` (PTX ISA): they wait for the lanes of the mask that have not exited.
+``bar.warp.sync`` (PTX ISA): they wait for the lanes of the mask that have not exited, which
+execute an instruction with the same qualifiers and mask, wherever in the code: compilers make
+copies of one. Where it is a copy each (as an H200 does it, too), they exchange values all the same.
 """
 
 from __future__ import annotations
@@ -11,9 +13,10 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from ..compile.program import CompiledBlock
-from ..compile.steps import Constant, Register
+from ..compile.program import CompiledBlock, Form, Program
+from ..compile.steps import Constant, Register, Source
 from ..geometry import NO_LANE, WARP, WHOLE_WARP, Lanes, Mask, Rows, as_mask
+from ..isa.table import Results
 from .schedule import Part
 
 if TYPE_CHECKING:
@@ -25,11 +28,13 @@ class Gates:
 
     Attributes:
         parked: Lanes that are held, by block number.
+        met: Lanes at copies of an instruction that can go through as one, by block number.
     """
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.parked: dict[int, Mask] = {}
+        self.met: list[dict[int, Mask]] = []
         self.opened: dict[int, Mask] = {}
         self._known: dict[int, tuple[Lanes, Mask | None]] = {}
 
@@ -40,7 +45,7 @@ class Gates:
         """
         number, gate = block.number, block.gate
         assert gate
-        if everyone and (gate.members is None or self._right(block, mask)):
+        if everyone and not gate.guard and (gate.members is None or self._right(block, mask)):
             return mask
         here = self.parked.pop(number, None)
         if here is not None:
@@ -48,6 +53,8 @@ class Gates:
         on = as_mask(mask)
         if gate.members is None:
             return self._whole(on)
+        passing = on & ~self.heeded(gate.guard, on)
+        on = on & ~passing
         named = self.members(block)
         left_out = on & ((named >> self._lane) & np.uint32(1) == 0)
         if left_out.any():
@@ -67,14 +74,25 @@ class Gates:
         late = on & ~ready
         if late.any():
             self.parked[number] = late
-            if block.warp_barrier and len(self._warp_barriers()) > 1:
-                self.meet()
-        elif everyone and not left_out.any():
+            self._meet(number)
+        elif everyone and not left_out.any() and not passing.any():
             self._known[number] = named, mask
             return mask
-        else:
-            return self._whole(on)
-        return self._whole(ready) if ready.any() else False
+        going = ready | passing
+        return self._whole(going) if going.any() else False
+
+    def heeded(self, guard: Source | None, lanes: Mask) -> Mask:
+        """The lanes whose guard lets them execute a block's first instruction."""
+        if guard is None:
+            return lanes
+        assert isinstance(guard.value, Register)
+        holds: Mask = self.machine.registers[guard.value.number]
+        return lanes & (~holds if guard.negated else holds)
+
+    @functools.cached_property
+    def copies(self) -> Copies:
+        """Which blocks begin with copies of one instruction."""
+        return self.machine.program.fact(Copies)
 
     def _right(self, block: CompiledBlock, mask: Mask | None) -> bool:
         """Whether lanes that are all that live are known to name one another."""
@@ -130,8 +148,8 @@ class Gates:
             named = np.where(self.parked[number], self.members(block), np.uint32(0))
             if self._agreed(named).any():
                 self.machine.join(number, self.parked.pop(number))
-        if len(self._warp_barriers()) > 1:
-            self.meet()
+        for copies in {self.copies.of[number] for number in self.parked}:
+            self._meet(copies[0])
 
     def force(self) -> None:
         """Nothing else can run: the lanes that a mask names never come."""
@@ -146,26 +164,63 @@ class Gates:
         self.machine.join(number, lanes)
         self.opened[number] = lanes | self.opened.get(number, NO_LANE)
 
-    def _warp_barriers(self) -> list[int]:
-        return [n for n in self.parked if self.machine.program.blocks[n].warp_barrier]
-
-    def meet(self) -> None:
-        """Lanes at different ``bar.warp.sync`` with the same member mask meet as well."""
-        g = self.machine.geometry
-        numbers = self._warp_barriers()
-        masks: Lanes = np.zeros(g.shape, np.uint32)
-        for number in numbers:
-            named = self.members(self.machine.program.blocks[number])
-            masks = np.where(self.parked[number], named, masks)
-        together = self._agreed(masks)
-        if not together.any():
+    def _meet(self, number: int) -> None:
+        """Lanes at different copies of an instruction, with the same member mask, meet as well."""
+        numbers = [copy for copy in self.copies.of[number] if copy in self.parked]
+        if len(numbers) < 2:
             return
-        for number in numbers:
-            go = self.parked[number] & together
-            if go.any():
-                late = self.parked.pop(number) & ~together
-                if late.any():
-                    self.parked[number] = late
-                self._open(number, go)
+        masks: Lanes = np.zeros(self.machine.geometry.shape, np.uint32)
+        for copy in numbers:
+            named = self.members(self.machine.program.blocks[copy])
+            masks = np.where(self.parked[copy], named, masks)
+        together = self._agreed(masks)
+        met = {copy: go for copy in numbers if (go := self.parked[copy] & together).any()}
+        for copy, go in met.items():
+            late = self.parked.pop(copy) & ~go
+            if late.any():
+                self.parked[copy] = late
+        if not met:
+            return
+        if not self.machine.program.blocks[number].warp_barrier:
+            self.met.append(met)
+            return
+        for copy, go in met.items():
+            self._open(copy, go)
         for tell in self.machine.told.warp_sync:
             tell(together, masks)
+
+    def exchange(self, met: dict[int, Mask]) -> dict[int, list[Results]]:
+        """What lanes at copies of an instruction get from each other, by block number."""
+        machine = self.machine
+        registers, names = machine.registers, machine.names
+        asked = [machine.program.function(n, Form.ASKED, names)(registers) for n in met]
+        lanes = list(met.values())
+        view = names["W"](functools.reduce(np.logical_or, lanes))
+        got: dict[int, list[Results]] = {number: [] for number in met}
+        for calls in zip(*asked, strict=True):  # each copy's
+            operands = []
+            for values in zip(*(operands for _, *operands in calls), strict=True):
+                value = values[0]
+                for here, other in zip(lanes[1:], values[1:], strict=True):
+                    value = np.where(here, other, value)
+                operands.append(value)
+            for (number, here), (function, *_) in zip(met.items(), calls, strict=True):
+                view.asking = here
+                got[number].append(function(view, *operands))
+        return got
+
+
+class Copies:
+    """Which blocks begin with the same warp-synchronous instruction but for its registers.
+
+    Attributes:
+        of: The numbers of such blocks, by the number of each.
+    """
+
+    def __init__(self, program: Program) -> None:
+        alike: dict[str, list[int]] = {}
+        for block in program.blocks:
+            if block.gate and block.gate.members:
+                first = block.block.instructions[0]
+                alike.setdefault(first.name, []).append(block.number)
+        self.of = {number: tuple(numbers) for numbers in alike.values() for number in numbers}

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..compile.blocks import EXIT
-from ..compile.program import Code, Program
+from ..compile.program import Code, CompiledBlock, Form, Program
 from ..events import Stall, Told
 from ..geometry import Geometry, Mask, as_mask
+from ..isa.table import Results
 from ..memory.memories import Memories
 from .barriers import Barriers
 from .ends import Ends
@@ -49,7 +50,7 @@ class Machine:
         self.told = told
         self.memories, self.step_limit = memories, step_limit
         self.map: Map = program.fact(Map)
-        self._functions: dict[tuple[int, bool], Code] = {}
+        self._functions: dict[tuple[int, int], Code] = {}
         self._active: dict[int, tuple[Mask | None, tuple[int, int]]] = {}
 
     def stall(self, stuck: Stuck) -> Stall:
@@ -83,6 +84,9 @@ class Machine:
         self.livelock, self.idle = LivelockWatch(self), Idle(self)
         self.schedule.start(geometry)
         while not self.finished:
+            if self.gates.met:
+                self._exchange()
+                continue
             if not self.groups and not self.barriers.release() and not self.barriers.release(True):
                 if not self.gates.parked:
                     raise Stuck("waits", self.barriers.never(), {})
@@ -120,30 +124,51 @@ class Machine:
                 alone = alone and through is mask
                 mask = through
                 if block.warp_barrier:
+                    come = self.gates.heeded(block.gate.guard, as_mask(mask))
                     for tell in self.told.warp_sync:
-                        tell(mask, self.gates.members(block))
-            if not alone:
-                self.idle.visited.add(number)
-                if number in self.map.pollers and not self.livelock.turns:
-                    self.idle.look(number, mask)
-            if number in self.map.heads:
-                self.paths.enter(number, None if alone else mask)
-            threads, warps = self.count(mask)
-            for tell in self.told.ran:
-                tell(number, threads, warps)
-            key = (number, not alone)
-            function = self._functions.get(key)
-            if function is None:
-                function = self.program.function(number, not alone, self.names)
-                self._functions[key] = function
-            out = function(self.registers, mask)
-            following = self.ends.leave(block, out, mask, alone)
+                        tell(come, self.gates.members(block))
+            following = self._execute(block, mask, not alone)
             if following is None:
                 return
             if not alone:
                 self.join(following, mask)
                 return
             number = following
+
+    def _execute(
+        self, block: CompiledBlock, mask: Mask | None, form: int, *got: list[Results]
+    ) -> int | None:
+        """Lanes run a block; where they go on, if that is one place.
+
+        ``got``: of lanes that have met others at copies of its first instruction.
+        """
+        number = block.number
+        if form != Form.CONVERGED:
+            self.idle.visited.add(number)
+            if number in self.map.pollers and not self.livelock.turns:
+                self.idle.look(number, mask)
+        if number in self.map.heads:
+            self.paths.enter(number, mask if form else None)
+        threads, warps = self.count(mask)
+        for tell in self.told.ran:
+            tell(number, threads, warps)
+        key = (number, form)
+        function = self._functions.get(key)
+        if function is None:
+            function = self._functions[key] = self.program.function(number, form, self.names)
+        out = function(self.registers, mask, *got)
+        return self.ends.leave(block, out, mask, not form)
+
+    def _exchange(self) -> None:
+        """Lanes at copies of a warp instruction execute it as one, and the rest of their blocks."""
+        met = self.gates.met.pop()
+        self.memories.exact = True
+        for number, got in self.gates.exchange(met).items():
+            self.step += 1
+            block, mask = self.program.blocks[number], met[number]
+            following = self._execute(block, mask, Form.JOINED, got)
+            if following is not None:
+                self.join(following, mask)
 
     def _pick(self) -> Pick:
         """Choose lanes: the schedule does, but nobody waits for ever."""
@@ -174,6 +199,9 @@ class Machine:
 
     def _let_in(self) -> None:
         """All that could run are idle: nobody is going to write what they wait for."""
+        if self.gates.met:
+            self._exchange()
+            return
         if self.barriers.release() or self.barriers.release(loose=True):
             return
         if self.gates.parked:

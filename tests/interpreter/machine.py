@@ -154,16 +154,16 @@ class Block:
                 raise Deadlock(f"block {self.ctaid}: threads wait for ever")
 
     def warps(self) -> bool:
-        """Let groups of lanes go that stand at the same warp instruction."""
+        """Let groups of lanes go that stand at the same warp instruction, or at copies of it."""
         moved = False
         for first in range(0, len(self.threads), LANES):
             warp = [t for t in self.threads[first : first + LANES] if not t.done]
             groups: dict[Any, list[Thread]] = {}
             for t in warp:
                 if t.wait and decode.of_warp(t.wait.ins):
-                    members = t.wait.values[-1]
-                    sync = t.wait.ins.opcode in ("bar", "barrier")
-                    groups.setdefault(("sync" if sync else t.wait.ins, members), []).append(t)
+                    ins, members = t.wait.ins, t.wait.values[-1]
+                    copies = ins if ins.opcode == "activemask" else (ins.opcode, ins.modifiers)
+                    groups.setdefault((copies, members), []).append(t)
             for (_, members), group in groups.items():
                 here = sum(1 << t.lane for t in group)
                 if any(not members >> t.lane & 1 for t in group):

@@ -77,7 +77,7 @@ BITES = (
     ),
     Bite(
         "a function's name stands in generated text", "mutate",
-        "simulator/compile/program.py", '(R, M):"]', '(R, M):  # {self.block.function.name}"]',
+        "simulator/compile/program.py", 'X=()):")', 'X=()):  # {self.block.function.name}")',
         "kernels/ptx/lexer.py", 'if token.kind != "word" or token.text[0] in ".@":',
         'if token.kind not in ("word", "string"):',
     ),
