@@ -10,7 +10,6 @@ import numpy as np
 from kernels import Kernel
 from kernels.arguments import Arguments, Dim3, check_shape, content, convert, dim3, write_back
 from kernels.ptx.parser import parse
-from kernels.signatures import parameter_names
 from kernels.symbols import add_symbols
 
 from . import tensor_maps
@@ -111,10 +110,10 @@ def check(
     """
     shapes = dim3(grid, "grid"), dim3(block, "block")
     check_shape(*shapes)
-    arguments = convert(kernel, args, parameter_names(kernel.sources, kernel.name))
+    arguments = convert(kernel, args, kernel.labels())
     if symbols:
         add_symbols(arguments, kernel, parse(kernel.ptx), symbols)
-    return Request(kernel, *shapes, arguments, shared_bytes, cooperative)
+    return Request(kernel, *shapes, arguments, max(shared_bytes, kernel.dynamic_bytes), cooperative)
 
 
 class Prepared:

@@ -9,7 +9,6 @@ import numpy as np
 import simulator
 from kernels import Kernel
 from kernels.library import Agreement, Expected, Launch
-from kernels.signatures import parameter_names
 from simulator.isa.architectures import KNOWN, MEASURED
 
 from .copies import arrays_of, copies
@@ -177,7 +176,7 @@ def validate(
         cooperative=cooperative,
     )  # fmt: skip
     expected, bounded = _expected(reference, args)
-    names = parameter_names(kernel.sources, kernel.name)
+    names = list(kernel.adapter.given) if kernel.adapter else kernel.labels()
     comparisons: tuple[Comparison, ...] = ()
     seen: list[Any] = []
     for i, some in enumerate(zip(args, simulated, launched, strict=True)):

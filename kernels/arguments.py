@@ -197,6 +197,8 @@ def convert(kernel: Kernel, args: Sequence[Any], names: Sequence[str] = ()) -> A
         ValueError: A value that does not fit; names the parameter.
     """
     params = kernel.params
+    if kernel.adapter:
+        args = kernel.adapter(kernel.name, args)
     if len(args) != len(params):
         listed = ", ".join(str(p) for p in params) or "none"
         raise TypeError(f"{kernel.name} takes {len(params)} arguments, not {len(args)}: {listed}")

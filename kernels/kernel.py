@@ -6,14 +6,17 @@ import dataclasses
 import functools
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from .adapter import Adapter
 from .errors import KernelError
 from .nvrtc import BUILD_OPTIONS, compile_cuda, include_folders
 from .ptx import header as ptx_header
 from .reading import read_below
+from .signatures import parameter_names
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class Kernel:
         sources: CUDA sources by the path that the PTX's ``.file`` lines give.
         folders: Files that the PTX names are read from below these, and from nowhere else.
         origin: How to compile it again in another build, if it came from CUDA C++.
+        adapter: What a front end's arguments are to the parameters.
+        dynamic_bytes: Dynamic shared memory that it needs, where its compiler says so.
     """
 
     ptx: str = field(repr=False)
@@ -39,6 +44,8 @@ class Kernel:
     sources: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
     folders: tuple[Path, ...] = field(default=(), repr=False, compare=False)
     origin: Origin | None = field(default=None, repr=False, compare=False)
+    adapter: Adapter | None = field(default=None, repr=False, compare=False)
+    dynamic_bytes: int = 0
 
     @functools.cached_property
     def sha256(self) -> str:
@@ -116,6 +123,89 @@ class Kernel:
             raise KernelError(f"{wanted} there are: {', '.join(found)}")
         folders = (path.parent.resolve(),) if path else ()
         return cls(text, entry, found[entry].params, entry, folders=folders)
+
+    @classmethod
+    def from_numba(
+        cls, function: Any, signature: Any, arch: str = "compute_90", **options: Any
+    ) -> Kernel:
+        """Compile a Python function with Numba (the extra ``numba``), without a GPU.
+
+        Args:
+            function: A function, or what ``@cuda.jit`` made of it.
+            signature: Types of its arguments, as ``cuda.jit`` takes them: ``"void(f4[:], i4)"``.
+            arch: A virtual architecture.
+            options: Further options of ``cuda.compile_ptx``, such as ``fastmath=True``.
+
+        Raises:
+            KernelError: Numba is not installed, or refuses the function.
+        """
+        from .front_ends.numba_cuda import compiled
+
+        return compiled(function, signature, arch, options)
+
+    @classmethod
+    def from_triton(
+        cls,
+        function: Any,
+        signature: Mapping[str, str],
+        constants: Mapping[str, Any] | None = None,
+        num_warps: int = 4,
+        num_stages: int = 3,
+        arch: str = "compute_90",
+        divisible: Collection[str] | None = None,
+        **options: Any,
+    ) -> Kernel:
+        """Compile a Triton function (the extra ``triton``), without a GPU.
+
+        Launch it with ``32 * num_warps`` threads a block, and with the arguments that are no
+        constants, in order.
+
+        Args:
+            function: What ``@triton.jit`` made.
+            signature: The type of each argument that is no constant: ``{"x": "*fp32"}``.
+            constants: Values of its ``tl.constexpr`` arguments.
+            num_warps: Warps of a block.
+            num_stages: Stages of the pipelines of its loops.
+            arch: A virtual architecture.
+            divisible: Arguments that are multiples of 16 (of 16 bytes); by default all pointers,
+                as Triton finds them where whole arrays are passed.
+            options: Further options of Triton's compiler.
+
+        Raises:
+            KernelError: Triton is not installed, or refuses the function.
+        """
+        from .front_ends.triton_jit import compiled
+
+        options |= {"num_warps": num_warps, "num_stages": num_stages}
+        return compiled(function, signature, constants or {}, arch, divisible, options)
+
+    @classmethod
+    def from_front_end(
+        cls, text: str, name: str, adapter: Adapter, path: Path | None, dynamic_bytes: int = 0
+    ) -> Kernel:
+        """Take a front end's PTX.
+
+        Args:
+            text: PTX with one entry.
+            name: What the user calls the kernel.
+            adapter: From the user's arguments to the parameters.
+            path: The Python file it was written in, for reports.
+            dynamic_bytes: Dynamic shared memory that it needs.
+
+        Raises:
+            KernelError: Not PTX.
+        """
+        sources = {str(path): path.read_text(errors="replace")} if path and path.is_file() else {}
+        return dataclasses.replace(
+            cls.from_ptx(text), name=name, sources=sources, adapter=adapter,
+            folders=(path.parent,) if path else (), dynamic_bytes=dynamic_bytes,
+        )  # fmt: skip
+
+    def labels(self) -> list[str]:
+        """What to call each parameter in reports; empty where nothing says."""
+        return (
+            list(self.adapter.names) if self.adapter else parameter_names(self.sources, self.name)
+        )
 
     def rebuild(self, build: str) -> Kernel:
         """The same kernel in another build; needs CUDA C++ to start from.

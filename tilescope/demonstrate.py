@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel
-from kernels.signatures import parameter_names
 from simulator import Run
 
 from .checker import Checker
@@ -105,7 +104,7 @@ def _difference(
     one: Any, other: Any,
 ) -> Difference:  # fmt: skip
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
-    labels = parameter_names(kernel.sources, kernel.name)
+    labels = kernel.labels()
     label = labels[place] if place < len(labels) else f"argument {place}"
     return Difference(
         label, index, *names, (str(one[index]), str(other[index])),

@@ -12,7 +12,7 @@ import numpy as np
 from kernels import Kernel, KernelError, library
 from kernels.arguments import convert
 from kernels.ptx.parser import parse
-from kernels.signatures import kernel_names, parameter_names
+from kernels.signatures import kernel_names
 from kernels.symbols import add_symbols
 
 from .failure import UserError, warn
@@ -87,7 +87,7 @@ def resolve(request: Request, reference: bool = True) -> Target:
     """
     from_file = is_file(request.target)
     target = _from_file(request) if from_file else _from_library(request, reference)
-    names = parameter_names(target.kernel.sources, target.kernel.name)
+    names = target.kernel.labels()
     try:
         arguments = convert(target.kernel, target.args, names)
         if target.symbols:

@@ -19,7 +19,6 @@ from kernels.arguments import (
     dim3,
 )
 from kernels.errors import PtxError
-from kernels.signatures import parameter_names
 from kernels.symbols import add_symbols
 
 from ..compile.compiler import compile_ptx, compile_traced
@@ -104,12 +103,13 @@ def prepare(
         kernel.ptx, kernel.entry, number, stack_bytes
     )
     entry, layout = program.entry, program.layout
+    shared_bytes = max(shared_bytes, kernel.dynamic_bytes)
     if entry.params != kernel.params:
         raise PtxError(f"the parameters of {kernel.entry} are declared in two ways")
     total = layout.dynamic_offset + shared_bytes if shared_bytes else layout.shared_bytes
     check_memory(layout.shared_bytes, shared_bytes, total, layout.local_bytes)
     check_threads(block3, entry.max_threads, entry.required_threads)
-    arguments = convert(kernel, args, parameter_names(kernel.sources, kernel.name))
+    arguments = convert(kernel, args, kernel.labels())
     add_symbols(arguments, kernel, program.module, symbols)
     if cooperative:
         check_resident(grid3, block3)

@@ -1,0 +1,52 @@
+"""How the arguments that a front end's user passes become the parameters of its kernel."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """Between a front end's arguments and PTX' parameters.
+
+    Attributes:
+        given: Names of the arguments that the user passes.
+        names: What to call each parameter of the PTX in reports.
+        flatten: The parameters' values for the user's arguments; raises ``TypeError`` or
+            ``ValueError`` for what the kernel was not compiled for.
+    """
+
+    given: tuple[str, ...]
+    names: tuple[str, ...]
+    flatten: Callable[[Sequence[Any]], list[Any]]
+
+    def __call__(self, kernel: str, args: Sequence[Any]) -> list[Any]:
+        """The parameters' values.
+
+        Raises:
+            TypeError: A wrong count or kind; ``ValueError``: a value that does not fit.
+        """
+        if len(args) != len(self.given):
+            listed = ", ".join(self.given) or "none"
+            raise TypeError(
+                f"{kernel} takes {len(self.given)} arguments, not {len(args)}: {listed}"
+            )
+        return self.flatten(args)
+
+
+def as_array(value: Any) -> Any:
+    """The NumPy array that shares memory with an array of another library's; others as they are.
+
+    PyTorch's 8-bit floats and bfloat16, which NumPy lacks, come as whole numbers of their size.
+    """
+    if isinstance(value, np.ndarray) or not hasattr(value, "data_ptr"):
+        return value
+    try:
+        return value.detach().numpy()
+    except TypeError:
+        import torch  # it made the value
+
+        plain = {1: torch.uint8, 2: torch.int16}[value.element_size()]
+        return value.detach().view(plain).numpy()

@@ -1,0 +1,163 @@
+"""Numba's kernels: compiled without a GPU, called with arrays as Numba's user passes them.
+
+Numba flattens its arguments (numba-cuda 0.30, ``dispatcher._Kernel._prepare_args``): an array is
+two unused words, its elements, their size, its address, its shape and its strides in bytes.
+"""
+
+import inspect
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..adapter import Adapter, as_array
+from ..errors import KernelError
+from ..kernel import Kernel
+from ..pointers import Pointer
+
+TESTED = "0.30"
+
+
+def compiled(function: Any, signature: Any, arch: str, options: dict[str, Any]) -> Kernel:
+    """A kernel of a Python function, for the types of a signature.
+
+    Raises:
+        KernelError: Numba is not installed, or refuses the function.
+    """
+    try:
+        import numba_cuda
+        from numba import cuda
+        from numba.core import sigutils
+        from numba.cuda import types
+    except ImportError as error:
+        raise KernelError(f"Kernel.from_numba needs the extra 'numba': {error}") from None
+    if not numba_cuda.__version__.startswith(TESTED + "."):
+        warnings.warn(
+            f"numba-cuda {numba_cuda.__version__}; what was tested is {TESTED}", stacklevel=3
+        )
+    python = getattr(function, "py_func", function)
+    if isinstance(signature, str):
+        signature, result = sigutils.normalize_signature(signature)
+    elif hasattr(signature, "args"):
+        signature, result = signature.args, signature.return_type
+    else:
+        result = types.void
+    if result not in (None, types.void):
+        raise KernelError(f"{python.__name__} returns {result}; a kernel returns nothing")
+    kinds = tuple(signature)
+    given = tuple(inspect.signature(python).parameters)
+    if len(given) != len(kinds):
+        raise KernelError(
+            f"{python.__name__} has {len(given)} parameters ({', '.join(given)}), "
+            f"the signature {len(kinds)}"
+        )
+    number = int("".join(c for c in arch if c.isdigit()))
+    capability = divmod(number, 10)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            text, _ = cuda.compile_ptx(
+                python, types.void(*kinds), cc=capability, device=False, abi="numba",
+                **({"lineinfo": True} | options),
+            )  # fmt: skip
+    except Exception as error:  # Numba's errors have many bases
+        raise KernelError(f"Numba refuses {python.__name__}: {error}") from error
+    return from_text(text, python, given, kinds)
+
+
+def from_text(text: str, python: Any, given: Sequence[str], kinds: Sequence[Any]) -> Kernel:
+    """A kernel of PTX that Numba made of a Python function for some types."""
+    names = tuple(
+        name for one, kind in zip(given, kinds, strict=True) for name in _names(one, kind)
+    )
+
+    def flatten(args: Sequence[Any]) -> list[Any]:
+        return [
+            value
+            for name, kind, arg in zip(given, kinds, args, strict=True)
+            for value in _values(name, kind, arg)
+        ]
+
+    file = inspect.getsourcefile(python)
+    path = Path(file).resolve() if file and not file.startswith("<") else None
+    return Kernel.from_front_end(
+        text.rstrip("\0"), python.__name__, Adapter(tuple(given), names, flatten), path
+    )
+
+
+def _names(name: str, kind: Any) -> Iterator[str]:
+    """What the parameters of one argument are called."""
+    from numba.cuda import types
+
+    if isinstance(kind, types.Array):
+        axes = range(kind.ndim)
+        yield from (f"{name}.{part}" for part in ("meminfo", "parent", "size", "itemsize"))
+        yield name
+        yield from (f"{name}.{part}[{i}]" for part in ("shape", "strides") for i in axes)
+    elif isinstance(kind, types.Complex):
+        yield from (f"{name}.real", f"{name}.imag")
+    elif isinstance(kind, types.BaseTuple):
+        for i, one in enumerate(kind):
+            yield from _names(f"{name}[{i}]", one)
+    else:
+        yield name
+
+
+def _values(name: str, kind: Any, arg: Any) -> Iterator[Any]:
+    """An argument's values as parameters."""
+    from numba.cuda import types
+
+    if isinstance(kind, types.Array):
+        yield from _array(name, kind, as_array(arg))
+    elif isinstance(kind, types.Complex):
+        yield from (complex(arg).real, complex(arg).imag)
+    elif isinstance(kind, types.BaseTuple):
+        if len(arg) != len(kind):
+            raise ValueError(f"{name} takes {len(kind)} values, not {len(arg)}")
+        for i, (one, value) in enumerate(zip(kind, arg, strict=True)):
+            yield from _values(f"{name}[{i}]", one, value)
+    elif isinstance(kind, types.Record):
+        if not isinstance(arg, (np.ndarray, np.void)):
+            raise TypeError(f"{name} is a record; it takes a NumPy structured array or scalar")
+        yield np.asarray(arg)
+    elif isinstance(kind, (types.NPDatetime, types.NPTimedelta)):
+        yield np.asarray(arg).view(np.int64)[()]
+    elif kind == types.float16:
+        yield int(np.float16(arg).view(np.uint16))
+    elif isinstance(kind, types.EnumMember):
+        yield arg.value
+    elif isinstance(kind, (types.Number, types.Boolean, types.RawPointer, types.CPointer)):
+        yield arg
+    else:
+        raise TypeError(f"{name} is {kind}: of this type nothing is known of its parameters")
+
+
+def _array(name: str, kind: Any, arg: Any) -> Iterator[Any]:
+    if not isinstance(arg, np.ndarray):
+        raise TypeError(f"{name} is {kind}; cannot convert {type(arg).__name__}")
+    if arg.ndim != kind.ndim:
+        raise ValueError(f"{name} has {kind.ndim} axes, the array {arg.ndim}")
+    ordered = {"C": arg.flags.c_contiguous, "F": arg.flags.f_contiguous}
+    if not ordered.get(kind.layout, True):
+        raise ValueError(f"{name} is compiled for arrays in {kind.layout} order; this one is not")
+    yield from (0, 0, arg.size, arg.itemsize)
+    yield _address(name, arg)
+    yield from (*arg.shape, *arg.strides)
+
+
+def _address(name: str, array: Any) -> Any:
+    """Where an array begins; its memory is laid out as here, whatever the order of its axes."""
+    if array.flags.c_contiguous:
+        return array
+    if array.flags.f_contiguous:
+        return array.T
+    base = array
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    flat = base if base.flags.c_contiguous else base.T if base.flags.f_contiguous else None
+    if flat is None:
+        raise ValueError(f"{name}: neither the array nor what it is a view of is contiguous")
+    at = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    return Pointer(flat.reshape(-1).view(np.uint8), at)
