@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,32 @@ class Adapter:
                 f"{kernel} takes {len(self.given)} arguments, not {len(args)}: {listed}"
             )
         return self.flatten(args)
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a front end's compiler made of a function.
+
+    Attributes:
+        text: PTX with one entry.
+        name: What the user calls the kernel.
+        adapter: From the user's arguments to the parameters.
+        path: The Python file it was written in, for reports; ``None`` if there is none.
+        dynamic_bytes: Dynamic shared memory that it needs.
+    """
+
+    text: str
+    name: str
+    adapter: Adapter
+    path: Path | None
+    dynamic_bytes: int = 0
+
+
+def python_file(function: Any) -> Path | None:
+    """The file in which a function was written."""
+    code = getattr(getattr(function, "fn", function), "__code__", None)
+    path = Path(code.co_filename) if code else None
+    return path.resolve() if path and path.is_file() else None
 
 
 def as_array(value: Any) -> Any:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .adapter import Adapter
+from .adapter import Adapter, Made
 from .errors import KernelError
 from .nvrtc import BUILD_OPTIONS, compile_cuda, include_folders
 from .ptx import header as ptx_header
@@ -141,7 +141,7 @@ class Kernel:
         """
         from .front_ends.numba_cuda import compiled
 
-        return compiled(function, signature, arch, options)
+        return cls.from_front_end(compiled(function, signature, arch, options))
 
     @classmethod
     def from_triton(
@@ -177,28 +177,22 @@ class Kernel:
         from .front_ends.triton_jit import compiled
 
         options |= {"num_warps": num_warps, "num_stages": num_stages}
-        return compiled(function, signature, constants or {}, arch, divisible, options)
+        return cls.from_front_end(
+            compiled(function, signature, constants or {}, arch, divisible, options)
+        )
 
     @classmethod
-    def from_front_end(
-        cls, text: str, name: str, adapter: Adapter, path: Path | None, dynamic_bytes: int = 0
-    ) -> Kernel:
-        """Take a front end's PTX.
-
-        Args:
-            text: PTX with one entry.
-            name: What the user calls the kernel.
-            adapter: From the user's arguments to the parameters.
-            path: The Python file it was written in, for reports.
-            dynamic_bytes: Dynamic shared memory that it needs.
+    def from_front_end(cls, made: Made) -> Kernel:
+        """Take what a front end's compiler made.
 
         Raises:
             KernelError: Not PTX.
         """
-        sources = {str(path): path.read_text(errors="replace")} if path and path.is_file() else {}
+        path = made.path
         return dataclasses.replace(
-            cls.from_ptx(text), name=name, sources=sources, adapter=adapter,
-            folders=(path.parent,) if path else (), dynamic_bytes=dynamic_bytes,
+            cls.from_ptx(made.text), name=made.name, adapter=made.adapter,
+            sources={str(path): path.read_text(errors="replace")} if path else {},
+            folders=(path.parent,) if path else (), dynamic_bytes=made.dynamic_bytes,
         )  # fmt: skip
 
     def labels(self) -> list[str]:

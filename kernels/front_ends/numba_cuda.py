@@ -7,20 +7,18 @@ two unused words, its elements, their size, its address, its shape and its strid
 import inspect
 import warnings
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..adapter import Adapter, as_array
+from ..adapter import Adapter, Made, as_array, python_file
 from ..errors import KernelError
-from ..kernel import Kernel
 from ..pointers import Pointer
 
 TESTED = "0.30"
 
 
-def compiled(function: Any, signature: Any, arch: str, options: dict[str, Any]) -> Kernel:
+def compiled(function: Any, signature: Any, arch: str, options: dict[str, Any]) -> Made:
     """A kernel of a Python function, for the types of a signature.
 
     Raises:
@@ -67,7 +65,7 @@ def compiled(function: Any, signature: Any, arch: str, options: dict[str, Any]) 
     return from_text(text, python, given, kinds)
 
 
-def from_text(text: str, python: Any, given: Sequence[str], kinds: Sequence[Any]) -> Kernel:
+def from_text(text: str, python: Any, given: Sequence[str], kinds: Sequence[Any]) -> Made:
     """A kernel of PTX that Numba made of a Python function for some types."""
     names = tuple(
         name for one, kind in zip(given, kinds, strict=True) for name in _names(one, kind)
@@ -80,11 +78,8 @@ def from_text(text: str, python: Any, given: Sequence[str], kinds: Sequence[Any]
             for value in _values(name, kind, arg)
         ]
 
-    file = inspect.getsourcefile(python)
-    path = Path(file).resolve() if file and not file.startswith("<") else None
-    return Kernel.from_front_end(
-        text.rstrip("\0"), python.__name__, Adapter(tuple(given), names, flatten), path
-    )
+    adapter = Adapter(tuple(given), names, flatten)
+    return Made(text.rstrip("\0"), python.__name__, adapter, python_file(python))
 
 
 def _names(name: str, kind: Any) -> Iterator[str]:

@@ -7,14 +7,12 @@ Triton leaves constants out of the parameters and puts two pointers to scratch m
 import re
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..adapter import Adapter, as_array
+from ..adapter import Adapter, Made, as_array, python_file
 from ..errors import KernelError
-from ..kernel import Kernel
 from ..pointers import Pointer
 
 TESTED = "3.9"
@@ -28,7 +26,7 @@ def compiled(
     arch: str,
     divisible: Collection[str] | None,
     options: dict[str, Any],
-) -> Kernel:
+) -> Made:
     """A kernel of a function that ``triton.jit`` made.
 
     Raises:
@@ -70,7 +68,7 @@ def compiled(
 
 def from_compiled(
     made: Any, function: Any, given: Sequence[str], kinds: Sequence[str], divisible: Collection[str]
-) -> Kernel:
+) -> Made:
     """A kernel that Triton compiled, for arguments that are no constants.
 
     Raises:
@@ -93,10 +91,8 @@ def from_compiled(
         return values + [0] * hidden
 
     names = (*given, *("global scratch", "profile scratch")[:hidden])
-    code = getattr(getattr(function, "fn", function), "__code__", None)
-    path = Path(code.co_filename).resolve() if code else None
     adapter = Adapter(tuple(given), names, flatten)
-    return Kernel.from_front_end(text, name, adapter, path, made.metadata.shared)
+    return Made(text, name, adapter, python_file(function), made.metadata.shared)
 
 
 def _value(name: str, kind: str, arg: Any, divisible: bool) -> Any:
