@@ -100,6 +100,7 @@ def launch(
     repeat: int = 1,
     symbols: Mapping[str, Any] | None = None,
     cooperative: bool = False,
+    cluster: int | Sequence[int] | None = None,
 ) -> Output:
     """Run a kernel on the GPU; arguments are as for ``simulator.launch``.
 
@@ -118,6 +119,7 @@ def launch(
         repeat: Launches to time; the arrays are restored before each but the first.
         symbols: As for ``simulator.launch``.
         cooperative: Likewise.
+        cluster: Likewise.
 
     Raises:
         DeviceError: There is no GPU, or a driver call failed.
@@ -125,7 +127,7 @@ def launch(
     """
     if repeat < 1:
         raise ValueError(f"repeat must be 1 or more, not {repeat}")
-    request = check(kernel, grid, block, args, shared_bytes, symbols, cooperative)
+    request = check(kernel, grid, block, args, shared_bytes, symbols, cooperative, cluster)
     request.arguments.warn()
     with context(device), contextlib.ExitStack() as stack:
         prepared = Prepared(stack, request, jit_level)

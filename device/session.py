@@ -9,6 +9,7 @@ import numpy as np
 
 from kernels import Kernel
 from kernels.arguments import Arguments, Dim3, check_shape, content, convert, dim3, write_back
+from kernels.clusters import check_cluster
 from kernels.ptx.parser import parse
 from kernels.symbols import add_symbols
 
@@ -92,6 +93,7 @@ class Request:
     arguments: Arguments
     shared_bytes: int
     cooperative: bool = False
+    cluster: Dim3 | None = None
 
 
 def check(
@@ -102,6 +104,7 @@ def check(
     shared_bytes: int,
     symbols: Mapping[str, Any] | None = None,
     cooperative: bool = False,
+    cluster: int | Sequence[int] | None = None,
 ) -> Request:
     """Check what ``simulator.launch`` checks, with the same words.
 
@@ -113,7 +116,11 @@ def check(
     arguments = convert(kernel, args, kernel.labels())
     if symbols:
         add_symbols(arguments, kernel, parse(kernel.ptx), symbols)
-    return Request(kernel, *shapes, arguments, max(shared_bytes, kernel.dynamic_bytes), cooperative)
+    blocks = None if cluster is None else dim3(cluster, "cluster")
+    if blocks:
+        check_cluster(blocks, shapes[0])
+    dynamic = max(shared_bytes, kernel.dynamic_bytes)
+    return Request(kernel, *shapes, arguments, dynamic, cooperative, blocks)
 
 
 class Prepared:
@@ -185,14 +192,30 @@ class Prepared:
     def start(self, first: Any, last: Any) -> None:
         """Launch between two events, without waiting for the end."""
         call("cuEventRecord", first, self.stream)
-        cooperative = self.request.cooperative
-        call(
-            "cuLaunchCooperativeKernel" if cooperative else "cuLaunchKernel",
-            self.function, *self.request.grid, *self.request.block,
-            self._shared, self.stream, self._table.ctypes.data, *(() if cooperative else (0,)),
-            doing=f"launching {self.request.kernel.name}",
-        )  # fmt: skip
+        doing = f"launching {self.request.kernel.name}"
+        how = self._how()
+        call("cuLaunchKernelEx", how, self.function, self._table.ctypes.data, 0, doing=doing)
         call("cuEventRecord", last, self.stream)
+
+    def _how(self) -> Any:
+        """The launch's shape and attributes, as the driver takes them."""
+        driver, request = bindings(), self.request
+        made = driver.CUlaunchConfig()
+        made.gridDimX, made.gridDimY, made.gridDimZ = request.grid
+        made.blockDimX, made.blockDimY, made.blockDimZ = request.block
+        made.sharedMemBytes, made.hStream = self._shared, self.stream
+        kinds, attributes = driver.CUlaunchAttributeID, []
+        if request.cooperative:
+            attributes.append(driver.CUlaunchAttribute())
+            attributes[-1].id = kinds.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+            attributes[-1].value.cooperative = 1
+        if request.cluster:
+            attributes.append(driver.CUlaunchAttribute())
+            attributes[-1].id = kinds.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            shape = attributes[-1].value.clusterDim
+            shape.x, shape.y, shape.z = request.cluster
+        made.attrs, made.numAttrs = attributes, len(attributes)
+        return made
 
     def wait(self) -> None:
         """Until all that was started is done; errors of the kernel show here."""

@@ -56,6 +56,7 @@ def time_launches(
     warmup: int = 5,
     symbols: Mapping[str, Any] | None = None,
     cooperative: bool = False,
+    cluster: int | Sequence[int] | None = None,
 ) -> Timing:
     """Launch often, and take the time of each launch alone.
 
@@ -72,7 +73,8 @@ def time_launches(
     """
     if launches < 1 or warmup < 0:
         raise ValueError(f"{launches} launches after {warmup} cannot be timed")
-    request = check(kernel, grid, block, args, shared_bytes, symbols, cooperative)
+    shape = kernel, grid, block, args, shared_bytes
+    request = check(*shape, symbols, cooperative, cluster)
     with context(device), contextlib.ExitStack() as stack:
         prepared = Prepared(stack, request, jit_level)
         first, last = prepared.event(), prepared.event()

@@ -144,6 +144,7 @@ def validate(
     jit_level: int | None = None,
     symbols: Mapping[str, Any] | None = None,
     cooperative: bool = False,
+    cluster: int | Sequence[int] | None = None,
 ) -> Validation:
     """Hold simulator, device and (if given) a NumPy reference against each other.
 
@@ -163,7 +164,7 @@ def validate(
     arch = number if number in KNOWN else None
     run = simulator.launch(
         kernel, grid, block, simulated, shared_bytes, arch=arch, symbols=ours,
-        cooperative=cooperative,
+        cooperative=cooperative, cluster=cluster,
     )  # fmt: skip
     open_bits = unpromised(kernel.ptx, run.approximate and number not in MEASURED)
     errors = [h for h in run.hazards if h.severity == "error"]
@@ -173,7 +174,7 @@ def validate(
         return Validation(False, reason, open_bits, (), run, None, tuple(simulated))
     output = launch(
         kernel, grid, block, launched, shared_bytes, device, jit_level, symbols=theirs,
-        cooperative=cooperative,
+        cooperative=cooperative, cluster=cluster,
     )  # fmt: skip
     expected, bounded = _expected(reference, args)
     names = list(kernel.adapter.given) if kernel.adapter else kernel.labels()

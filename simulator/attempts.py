@@ -17,7 +17,7 @@ from .compile.program import CompiledBlock
 from .events import Observer, Stall, Told
 from .execute.batches import BlocksWait, Progress, batches, run_batches
 from .execute.prepare import Prepared
-from .geometry import Instead, Mask
+from .geometry import Flat, Instead, Mask
 from .memory.event import BadAccess
 from .memory.spaces import Allocation
 from .memory.undefined import UndefinedMemory
@@ -73,7 +73,7 @@ def run_until_seen(
             return Seen(first, allocations)
 
 
-def _shares(todo: list[range], parts: int) -> Iterator[list[range]]:
+def _shares(todo: list[Flat], parts: int) -> Iterator[list[Flat]]:
     """Batches cut into so many pieces, as long as there are enough."""
     each = -(-len(todo) // parts)
     for at in range(0, len(todo), each):

@@ -37,7 +37,9 @@ class Apart:
         how: ``gone`` (they have left the kernel without it), ``rounds`` (by another round of
             a loop, or another call), ``places`` (at several barriers of the source), ``warp``
             (lanes of one warp, which have to come as one), ``never`` (those that wait are
-            never let go), ``count`` or ``number`` (an operand that no barrier has).
+            never let go), ``cluster`` (likewise, at their cluster's), ``count`` or ``number`` (an
+            operand that no barrier has), ``again``, ``unarrived`` (they arrive at a cluster's
+            barrier twice without a wait, wait there without an arrival).
         block: The barrier's basic block; ``lanes``: who is there.
         others: The lanes that are not; ``elsewhere``: at which other barriers they stand.
         branches: What sent these another way, as far as it is known.
@@ -105,14 +107,20 @@ class Observer:
     def arrive(self, lanes: Mask | None, number: int) -> None:
         """Lanes pass ``bar.arrive``."""
 
+    def cluster_arrive(self, lanes: Mask | None, releases: bool) -> None:
+        """Lanes arrive at their cluster's barrier; ``releases``: with what they have done."""
+
+    def cluster_wait(self, lanes: Mask | None) -> None:
+        """Lanes pass their cluster's barrier: all of the cluster have arrived."""
+
     def warp_sync(self, lanes: Mask | None, members: Lanes) -> None:
         """Lanes pass ``bar.warp.sync``, each with its member mask (uint32)."""
 
     def absent_read(self, read: AbsentRead) -> None:
         """Lanes read registers of lanes that take no part."""
 
-    def fence(self, lanes: Mask | None, wide: bool) -> None:
-        """Lanes execute a memory fence; ``wide``: of device scope or more."""
+    def fence(self, lanes: Mask | None, reach: int) -> None:
+        """Lanes execute a memory fence; ``reach``: of its scope (``isa.table``)."""
 
     def proxy_fence(self, lanes: Mask | None) -> None:
         """Lanes execute a fence between a thread's own accesses and the asynchronous proxy's."""
@@ -174,6 +182,7 @@ class Told:
         self.access, self.bad_access = those("access"), those("bad_access")
         self.arithmetic, self.traced = those("arithmetic"), those("traced")
         self.barrier, self.arrive = those("barrier"), those("arrive")
+        self.cluster_arrive, self.cluster_wait = those("cluster_arrive"), those("cluster_wait")
         self.warp_sync, self.fence = those("warp_sync"), those("fence")
         self.printed, self.copies = those("printed"), those("copies")
         self.absent_read, self.proxy_fence = those("absent_read"), those("proxy_fence")

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from kernels.ptx.module import Instruction
 
+from .clusters import Clusters, coordinates
+
 Shape = tuple[int, int, int, int]
 WARP = 32
 
@@ -53,12 +55,14 @@ class Geometry:
         grid: Blocks in the launch, x first.
         block: Threads of a block, x first.
         blocks: Linear numbers of the blocks in this batch, ascending, int64.
+        cluster: Blocks of a cluster, x first; the batch has whole ones.
     """
 
     def __init__(
-        self, grid: tuple[int, int, int], block: tuple[int, int, int], blocks: Flat
-    ) -> None:
-        self.grid, self.block, self.blocks = grid, block, blocks
+        self, grid: tuple[int, int, int], block: tuple[int, int, int], blocks: Flat,
+        cluster: tuple[int, int, int] = (1, 1, 1),
+    ) -> None:  # fmt: skip
+        self.grid, self.block, self.blocks, self.cluster = grid, block, blocks, cluster
         self.columns = len(blocks)
         self.threads = block[0] * block[1] * block[2]
         self.shape: Shape = (block[2], block[1], block[0], self.columns)
@@ -66,6 +70,11 @@ class Geometry:
         self.everyone = self.threads * grid[0] * grid[1] * grid[2]
         self.warps = -(-self.threads // WARP)
         self._active: tuple[Mask | None, Rows] = None, np.zeros((0, 0))
+
+    @functools.cached_property
+    def clusters(self) -> Clusters:
+        """Which blocks make a cluster."""
+        return Clusters(self.grid, self.cluster, self.blocks)
 
     def full(self, value: Lanes) -> Rows:
         """A value broadcast to ``(threads, blocks)``."""
@@ -167,11 +176,7 @@ class Geometry:
 
     def place(self, thread: int, block: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
         """Coordinates, x first, of a thread of a block by their linear numbers."""
-        (bx, by, _), (gx, gy, _) = self.block, self.grid
-        return (
-            (thread % bx, thread // bx % by, thread // (bx * by)),
-            (block % gx, block // gx % gy, block // (gx * gy)),
-        )
+        return coordinates(thread, self.block), coordinates(block, self.grid)
 
 
 @dataclass(frozen=True)

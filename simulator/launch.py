@@ -36,6 +36,7 @@ def launch(
     symbols: Mapping[str, Any] | None = None,
     cooperative: bool = False,
     stack_bytes: int = STACK_BYTES,
+    cluster: int | Sequence[int] | None = None,
 ) -> Run:
     """Run a kernel and count what it does.
 
@@ -63,6 +64,7 @@ def launch(
             in C++ or in the PTX, and get what the launch leaves there.
         cooperative: Whether blocks may wait for each other at grid-wide barriers.
         stack_bytes: Of each thread, for functions that call themselves (``cudaLimitStackSize``).
+        cluster: Blocks of a cluster, as the grid's; by default what the kernel is compiled for.
 
     Raises:
         PtxError: The PTX cannot be parsed, or has an instruction without a row.
@@ -75,7 +77,7 @@ def launch(
     recorder = Trace() if trace is True else trace or None
     prepared = prepare(
         kernel, grid, block, args, shared_bytes, schedule, step_limit, recorder is not None, arch,
-        symbols, cooperative, stack_bytes,
+        symbols, cooperative, stack_bytes, cluster,
     )  # fmt: skip
     prepared.arguments.warn()
     seen = run_until_seen(prepared, asked, recorder, progress)

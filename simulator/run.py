@@ -43,6 +43,7 @@ class Run:
         output: What ``printf`` printed: block after block, thread after thread, under any
             schedule.
         arch: The architecture whose arithmetic tensor cores had, such as ``sm_90``; or nothing.
+        cluster: Blocks of a cluster, x first; ones where there are none.
     """
 
     kernel: str
@@ -65,6 +66,7 @@ class Run:
     warnings: tuple[str, ...] = ()
     output: str = ""
     arch: str = ""
+    cluster: tuple[int, int, int] = (1, 1, 1)
 
     @functools.cached_property
     def data_dependence(self) -> Source | None:
@@ -102,6 +104,7 @@ class Run:
             "sha256": self.sha256,
             "grid": list(self.grid),
             "block": list(self.block),
+            "cluster": list(self.cluster),
             "shared_bytes": self.shared_bytes,
             "schedule": self.schedule,
             "checks": list(self.checked),
@@ -133,7 +136,7 @@ def report(launch: Prepared, seen: Observers, checks: Collection[str], began: fl
         time.perf_counter() - began, program.approximate,
         functools.partial(_dependence, program, seen.traffic, sources), seen.trace,
         _notes(program, seen) + own, tuple(launch.arguments.warnings), seen.output.text(),
-        f"sm_{program.arch}" if program.by_arch else "",
+        f"sm_{program.arch}" if program.by_arch else "", launch.cluster,
     )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ extern "C" __global__ void k(float* out, const float* in, int n)
     unsigned at = __cvta_generic_to_shared(&b);
     asm volatile("{ .reg .pred p; cp.async.mbarrier.arrive.noinc.shared.b64 [%0];"
                  " mbarrier.test_wait.parity.shared.b64 p, [%0], 1; }" :: "r"(at));
+    asm volatile("barrier.cluster.arrive; barrier.cluster.wait;");
     if (i == 99) printf("");
     if (i == 100) __trap();
 }

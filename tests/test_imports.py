@@ -13,8 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 ROOMS = ("kernels", "simulator", "device", "tilescope")
 INSIDE = (
-    "geometry", "gpus", "isa", "memory", "compile", "events", "execute", "analysis", "races",
-    "hazards", "observe", "attempts", "run", "launch", "cures", "prediction",
+    "clusters", "geometry", "gpus", "isa", "memory", "compile", "events", "execute", "analysis",
+    "races", "hazards", "observe", "attempts", "run", "launch", "cures", "prediction",
 )  # fmt: skip
 SHOW = ("simulator.run", "tilescope.view")
 """``Run.show()`` reaches for the page when it is called."""

@@ -118,9 +118,8 @@ LATER = [
     ("fma.rn.oob.f16x2 %r3, %r1, %r1, %r1;", "out-of-bounds NaN"),
     ("tex.2d.v4.f32.f32 {%f1, %f1, %f1, %f1}, [picture, {%f1, %f2}];", "textures and surfaces"),
     ("mov.u64 %rd3, picture;", "textures and surfaces"),
-    ("barrier.cluster.arrive.release.aligned;", "clusters"),
-    ("mapa.shared::cluster.u32 %r3, %r1, 1;", "clusters"),
-    ("ld.shared::cluster.u32 %r3, [%r1];", "shared memory of another block: clusters"),
+    ("mapa.u32 %r3, %r1, 1;", "generic addresses of 32 bits"),
+    ("clusterlaunchcontrol.try_cancel.async.shared::cta.b128 [%r1], [%r1];", "sm_100"),
     (
         "mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 "
         "{%r1, %r2, %r1, %r2}, {%r1, %r2}, {%r1, %r2}, {%r1, %r2, %r1, %r2}, %r3, 0;",
@@ -171,26 +170,6 @@ def test_a_variable_may_be_named_in_a_generic_access() -> None:
 
 def test_scopes_may_repeat_a_name() -> None:
     assert launch("{ .reg .b32 %r3; mov.u32 %r3, 9; }\n{ .reg .b64 %r3; L: }\nL:") == [1] * 32
-
-
-@pytest.mark.parametrize(
-    ("directive", "runs"),
-    [
-        (".reqnctapercluster 2, 1, 1", False),
-        (".explicitcluster", False),
-        (".reqnctapercluster 1, 1, 1", True),
-        (".maxclusterrank 8", True),
-        (".minnctapersm 2 .maxntid 128, 1, 1 .noreturn", True),
-    ],
-)
-def test_clusters_are_refused(directive: str, runs: bool) -> None:
-    text = f".version 9.0\n.target sm_90\n.visible .entry k()\n{directive}\n{{\nret;\n}}\n"
-    k = Kernel.from_ptx(text, "k")
-    if runs:
-        assert simulator.launch(k, 2, 32, []).hazards == []
-        return
-    with pytest.raises(PtxError, match=r"does not execute clusters of blocks yet: PTX line 6$"):
-        simulator.launch(k, 2, 32, [])
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ _TARGET = (
     click.option(
         "--cooperative", is_flag=True, help="A cooperative launch: blocks may wait for each other."
     ),
+    click.option("--cluster", metavar="X[,Y[,Z]]", help="Blocks of a cluster, likewise."),
     click.option(
         "--stack",
         type=click.IntRange(1),
@@ -81,8 +82,8 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def command(
         target: str, words: tuple[str, ...], defines: tuple[str, ...], nvrtc: tuple[str, ...],
         size: str | None, tile: int | None, grid: str | None, block: str | None,
-        shared: int, symbols: tuple[str, ...], cooperative: bool, stack: int, seed: int,
-        arch: str | None, build: str | None, **rest: Any,
+        shared: int, symbols: tuple[str, ...], cooperative: bool, cluster: str | None,
+        stack: int, seed: int, arch: str | None, build: str | None, **rest: Any,
     ) -> Any:  # fmt: skip
         _refuse_options(words)
         if seed < 0:
@@ -90,7 +91,7 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
         options = (*(f"-D{define}" for define in defines), *nvrtc)
         request = Request(
             target, words, size, tile, grid, block, shared, seed, arch, build, options, symbols,
-            cooperative, stack,
+            cooperative, stack, cluster,
         )  # fmt: skip
         return function(request=request, **rest)
 

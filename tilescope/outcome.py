@@ -59,7 +59,8 @@ def simulate(
     with ProgressBar(target.name, quiet, began) as progress:
         return simulator.launch(
             kernel, target.grid, target.block, args, target.shared_bytes, progress=progress,
-            symbols=symbols, cooperative=target.cooperative, stack_bytes=target.stack, **how,
+            symbols=symbols, cooperative=target.cooperative, stack_bytes=target.stack,
+            cluster=target.cluster, **how,
         )  # fmt: skip
 
 

@@ -74,6 +74,7 @@ class Simulate:
         shared_bytes: int = 0,
         schedule: str | int = "lockstep",
         checks: str | Collection[str] = "all",
+        cluster: int | Sequence[int] | None = None,
     ) -> Run:
         """Launch a kernel; outputs are written into the arrays among ``args``.
 
@@ -91,6 +92,7 @@ class Simulate:
             shared_bytes: Dynamic shared memory of a block.
             schedule: ``lockstep``, ``warps``, ``reverse``, or a seed.
             checks: ``all``, ``none``, or names of checks.
+            cluster: Blocks of a cluster, x first.
         """
         import simulator
         from kernels import Kernel
@@ -99,8 +101,9 @@ class Simulate:
             kernel = _beside(kernel, self.folder)
         made = _kernel(kernel, entry, arch, options, build)
         run = simulator.launch(
-            made, grid, block, args, shared_bytes=shared_bytes, schedule=schedule, checks=checks
-        )
+            made, grid, block, args, shared_bytes=shared_bytes, schedule=schedule, checks=checks,
+            cluster=cluster,
+        )  # fmt: skip
         self.runs.append(run)
         if self._record is not None:
             self._record.append({"test": self.test} | run.to_dict())

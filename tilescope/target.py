@@ -40,6 +40,7 @@ class Request:
     symbols: tuple[str, ...] = ()
     cooperative: bool = False
     stack: int = 1024
+    cluster: str | None = None
 
 
 @dataclass
@@ -54,7 +55,7 @@ class Target:
         expected: What the outputs should become; ``None`` where there is no reference.
         launch: Of a library kernel; holds the outputs.
         file: The file that was named, if one was.
-        symbols, cooperative, stack: As ``simulator.launch`` takes them.
+        symbols, cooperative, stack, cluster: As ``simulator.launch`` takes them.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Target:
     symbols: dict[str, Any] = field(default_factory=dict)
     cooperative: bool = False
     stack: int = 1024
+    cluster: tuple[int, ...] | None = None
 
 
 def resolve(request: Request, reference: bool = True) -> Target:
@@ -126,7 +128,8 @@ def _from_library(request: Request, reference: bool) -> Target:
             f"{entry.name} makes its own arguments; {request.words[0]!r} is one too many "
             "(choose --size and --tile)"
         )
-    if request.grid or request.block or request.shared or request.symbols or request.cooperative:
+    shape = request.grid, request.block, request.shared, request.cluster
+    if any(shape) or request.symbols or request.cooperative:
         raise UserError(f"{entry.name} sets its own launch shape; choose --size and --tile")
     try:
         size = entry.default_size if request.size is None else entry.parse_size(request.size)
@@ -157,6 +160,7 @@ def _from_file(request: Request) -> Target:
     return Target(
         kernel.name, kernel, grid, block, args, request.shared, file=request.target,
         symbols=_symbols(request), cooperative=request.cooperative, stack=request.stack,
+        cluster=None if request.cluster is None else _shape("cluster", request.cluster),
     )  # fmt: skip
 
 

@@ -191,6 +191,7 @@ class Function:
 
     Attributes:
         copy_of: Of a copy for one of several calls: the function's own name.
+        explicit_cluster: Whether a launch has to have clusters; ``in_clusters``: counts them.
         located: Whether its instructions' locations say where it is called.
     """
 
@@ -204,7 +205,10 @@ class Function:
     labels: dict[str, int] = field(default_factory=dict)
     max_threads: tuple[int, ...] = ()
     required_threads: tuple[int, ...] = ()
-    cluster: str = ""
+    required_cluster: tuple[int, ...] = ()
+    max_cluster: int = 0
+    explicit_cluster: bool = False
+    in_clusters: bool = False
     location: Location | None = None
     read_body: Callable[[], None] | None = None
     copy_of: str = ""

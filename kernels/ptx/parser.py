@@ -21,7 +21,7 @@ _LINES = 10**9
 """Numbers of files, lines and columns are below this."""
 _INLINED = 100
 """Calls inlined into each other that are told apart."""
-_DIRECTIVES = {".maxnreg", ".minnctapersm", ".maxnctapersm", ".maxclusterrank", ".noreturn"}
+_DIRECTIVES = {".maxnreg", ".minnctapersm", ".maxnctapersm", ".noreturn"}
 """Of a function, besides those that mean something here."""
 _LINKAGE = {".visible", ".extern", ".weak", ".common", ".noreturn"}
 
@@ -119,9 +119,14 @@ class _Parser(DeclarationParser):
                 function.max_threads = extents
             elif token.text == ".reqntid":
                 function.required_threads = extents
-            elif token.text in (".reqnctapercluster", ".explicitcluster", ".blocksareclusters"):
-                if any(extent != 1 for extent in extents or (0,)):
-                    function.cluster = token.text
+            elif token.text == ".reqnctapercluster":
+                function.required_cluster = extents
+            elif token.text == ".maxclusterrank":
+                function.max_cluster = extents[0] if extents else 0
+            elif token.text == ".explicitcluster":
+                function.explicit_cluster = True
+            elif token.text == ".blocksareclusters":
+                function.in_clusters = True
             elif token.text not in _DIRECTIVES:
                 raise PtxError(f"PTX line {token.line}: cannot read {token.text!r} here")
         if self.accept(";"):

@@ -123,8 +123,8 @@ class Emitter:
                 self.emit(f"{moved}bulk_{into.number}({self.mask(guard)}, {operands})")
             case Fence(guard=guard, proxy=True):
                 self.emit(f"proxy_fence({self.mask(guard)})")
-            case Fence(guard=guard, wide=wide):
-                self.emit(f"fence({self.mask(guard)}, {wide})")
+            case Fence(guard=guard, reach=reach):
+                self.emit(f"fence({self.mask(guard)}, {reach})")
             case Group(guard=guard, left=left):
                 queue = roles(step.instruction).row.queue
                 self.emit(f"copies({self.mask(guard)}, {left}, {queue!r})")

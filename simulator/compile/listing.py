@@ -70,8 +70,8 @@ def _told(step: Step) -> str:
             text = f"{told}, {sources}" if sources else told
         case Compute():
             text = f"{step.instruction.name} {sources}"
-        case Fence(wide=wide):
-            text = "of the device" if wide else "of the block"
+        case Fence(reach=reach):
+            text = f"of the {('block', 'cluster', 'device')[reach]}"
         case Barrier(reduction=(how, number)):
             text = f"{sources}: {how} in r{number}"
         case End(how="call", call_entry=entry):

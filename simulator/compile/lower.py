@@ -6,7 +6,7 @@ from kernels.ptx.module import Imm, Instruction, Reg, Symbol
 
 from ..isa import Flow, Unsupported
 from ..isa.roles import STACK, STACK_POINTER, Roles, roles
-from ..isa.table import same, scope
+from ..isa.table import reach, same
 from ..isa.validity import not_yet
 from .matrices import Matrices
 from .steps import (
@@ -97,8 +97,8 @@ class Lowering(Matrices):
             moves = self.parameter(ins, role) if role.parameter else None
             return [self.access(ins, role)] if moves is None else moves
         if row.fence:
-            wide, proxy = scope(ins) not in ("cta", "cluster"), ins.has("proxy")
-            return [Fence(ins, self.guard(ins.guard), wide=wide, proxy=proxy)]
+            proxy = ins.has("proxy")
+            return [Fence(ins, self.guard(ins.guard), reach=reach(ins), proxy=proxy)]
         return []
 
     def value(self, ins: Instruction, role: Roles) -> Step:
@@ -168,7 +168,7 @@ class Lowering(Matrices):
         return System(ins, guard, (), sources, name=ins.targets[0], result=result)
 
     def barrier(self, ins: Instruction, role: Roles, guard: Source | None) -> End:
-        """A block barrier."""
+        """A block barrier, or a cluster's."""
         reduction = None
         predicate: tuple[Source, ...] = ()
         if role.results:
@@ -185,4 +185,7 @@ class Lowering(Matrices):
         given = (role.operand("bar"), role.operand("threads"))
         numbers = (zero if operand is None else self.source(operand, "b32") for operand in given)
         sources = (*numbers, *predicate)
-        return Barrier(ins, guard, (), sources, reduction=reduction, waits=role.holds)
+        return Barrier(
+            ins, guard, (), sources, reduction=reduction, waits=role.holds,
+            cluster=ins.has("cluster"),
+        )  # fmt: skip

@@ -71,6 +71,7 @@ class Operands:
             return self.constant(operand, type)
         if isinstance(operand, module.Special):
             carrier = "s64" if operand.name in _WIDE_SPECIALS else "s32"
+            carrier = "pred" if operand.name == "%is_explicit_cluster" else carrier
             _must_fit(carrier, type)
             return Source(Special(operand.name, carrier), type)
         if isinstance(operand, Symbol):

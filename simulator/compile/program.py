@@ -49,6 +49,7 @@ class CompiledBlock:
         ends: How its end does (``steps.End.how``).
         gate: What its lanes wait for in front of it.
         holds: Whether it ends at a barrier that holds lanes, and does not just count them.
+        cluster: Whether that is a cluster's barrier.
         called: The function of the system that its end calls, ``result``: the register it gives.
         group: Of a call within a group of functions: that; ``saves``: registers put aside.
         numbers: Numbers for more temporaries.
@@ -69,6 +70,7 @@ class CompiledBlock:
         self.group, saves = (end.group, end.saves) if end else (None, ())
         self.saves = tuple(register.number for register in saves)
         self.holds = isinstance(end, Barrier) and end.waits
+        self.cluster = isinstance(end, Barrier) and end.cluster
         self.reduction = end.reduction if isinstance(end, Barrier) else None
         self.called, self.result = (end.name, end.result) if isinstance(end, System) else ("", -1)
 

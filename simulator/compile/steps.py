@@ -156,9 +156,9 @@ class Bulk(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Fence(Step):
-    """A memory fence; ``wide``: for more than the block; ``proxy``: between the proxies."""
+    """A memory fence; ``reach``: of its scope (``table``); ``proxy``: between the proxies."""
 
-    wide: bool
+    reach: int
     proxy: bool = False
 
 
@@ -239,6 +239,7 @@ class Barrier(End):
     """A block barrier; its sources: which one, for how many threads (0: all), what is reduced.
 
     Attributes:
+        cluster: It is the cluster's, which has no sources.
         reduction: How the third source is reduced, and the register of the result.
         waits: Whether lanes are held there, and not just counted.
     """
@@ -246,6 +247,7 @@ class Barrier(End):
     how: str = "barrier"
     reduction: tuple[str, int] | None = None
     waits: bool = True
+    cluster: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

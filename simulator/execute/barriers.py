@@ -51,16 +51,7 @@ class Barriers:
             Where they go on, or ``None`` if they were sent there or are held.
         """
         machine = self.machine
-        guard, number, count, predicate = out
-        if guard is not None:
-            coming, passing = machine.ends.split(guard, mask)
-            machine.ends.tell_ways(block.number, coming, passing)
-            if passing is not False:
-                machine.join(block.block.follow, passing)
-            if coming is False:
-                return None
-            if passing is not False:
-                mask, alone = coming, False
+        number, count, predicate = out
         wait = Waiting(block, mask, number, count.view(np.uint32), predicate, machine.step)
         self._check_operands(wait)
         if not block.holds:

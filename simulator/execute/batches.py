@@ -7,10 +7,11 @@ import numpy as np
 
 from kernels.arguments import MAX_RESIDENT, MAX_RESIDENT_BLOCKS, Dim3
 
+from ..clusters import blocks_of
 from ..compile.emit import VOCABULARY, parameter_name
 from ..compile.program import Program
 from ..events import Tell, Told, all_of
-from ..geometry import AbsentRead, Geometry, Instead, Lanes, WarpView
+from ..geometry import AbsentRead, Flat, Geometry, Instead, Lanes, WarpView
 from ..isa import DTYPES
 from ..memory import tensors
 from ..memory.access import Access
@@ -44,8 +45,8 @@ class BlocksWait(Exception):
     """Blocks spin for others that are not in their batch: all have to run together."""
 
 
-def batches(launch: Prepared, together: bool = False) -> Iterator[range]:
-    """The numbers of the grid's blocks, batch after batch.
+def batches(launch: Prepared, together: bool = False) -> Iterator[Flat]:
+    """The numbers of the grid's blocks, batch after batch: whole clusters, ascending in each.
 
     ``together``: all at once, as far as memory goes: blocks wait for each other.
     """
@@ -62,15 +63,18 @@ def batches(launch: Prepared, together: bool = False) -> Iterator[range]:
         size = min(size, max(1, _PAIRS // threads**2))
     if local and not together:
         size = min(size, max(1, _LOCAL_BYTES // (local * threads)))
-    for first in range(0, total, size):
-        yield range(first, min(first + size, total))
+    clusters = _count(launch.cluster)
+    size = max(size // clusters, 1)
+    for first in range(0, total // clusters, size):
+        last = min(first + size, total // clusters)
+        yield blocks_of(first, last, launch.grid, launch.cluster)
 
 
 def run_batches(
     launch: Prepared,
     allocations: dict[int, Allocation],
     told: Told,
-    batches: Iterable[range],
+    batches: Iterable[Flat],
     together: bool = False,
     progress: Progress | None = None,
     undefined: UndefinedMemory | None = None,
@@ -114,14 +118,14 @@ def run_batches(
     machine = Machine(program, names, launch.order(), told, memories, launch.step_limit)
     with np.errstate(all="ignore"):
         for numbers in batches:
-            blocks = np.arange(numbers.start, numbers.stop, dtype=np.int64)
-            geometry = Geometry(launch.grid, launch.block, blocks)
+            geometry = Geometry(launch.grid, launch.block, numbers, launch.cluster)
             forget()
             memories.start(geometry)
             if undefined:
                 undefined.start(geometry)
             specials.clear()
-            specials.update(special_registers(geometry, launch.shared_bytes, launch.dynamic_bytes))
+            sizes = launch.shared_bytes, launch.dynamic_bytes
+            specials.update(special_registers(geometry, *sizes, launch.clustered))
             if launch.cooperative:
                 at = array_address(WORKSPACE)
                 specials |= {"%envreg1": np.int32(at >> 32), "%envreg2": np.int32(at & 0xFFFFFFFF)}
@@ -141,7 +145,7 @@ def run_batches(
             for tell in told.finish:
                 tell()
             if progress:
-                progress(numbers.stop, total)
+                progress(int(numbers[-1]) + 1, total)
 
 
 def _tell(told: Tell, _: Geometry, read: AbsentRead) -> Lanes:

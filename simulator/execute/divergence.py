@@ -99,7 +99,7 @@ class Divergence:
                 told = told | both
                 here, there = here & both, there & both
                 warps = g.any_of_warp(here) & g.any_of_warp(there)
-                divided = bool(warps.any()) and (_aligned(first.block) or _aligned(wait.block))
+                divided = bool(warps.any()) and (is_aligned(first.block) or is_aligned(wait.block))
                 named = bool((first.number != 0).any())
                 if named and not divided:
                     continue
@@ -130,7 +130,7 @@ class Divergence:
             places[wait.block.number] = (wait, lanes if known is None else known[1] | lanes)
         for wait, lanes in (places[number] for number in sorted(places)):
             warps = g.any_of_warp(lanes & go)
-            if _aligned(wait.block):
+            if is_aligned(wait.block):
                 apart = warps & (g.any_of_warp(absent) | before)
                 if apart.any():
                     here = lanes & go & g.spread(apart)
@@ -146,7 +146,7 @@ def _line(block: CompiledBlock) -> tuple[str, int] | None:
     return (location.user.file, location.user.line) if location else None
 
 
-def _aligned(block: CompiledBlock) -> bool:
+def is_aligned(block: CompiledBlock) -> bool:
     """Whether all lanes of a warp have to execute a barrier as one."""
     end = block.block.end
     return end is not None and (roles(end).row.aligned or end.has("aligned"))

@@ -48,7 +48,7 @@ class Ends:
             return None
         if ends == "barrier":
             machine.meets += 1
-            return machine.barriers.come(block, out, mask, alone)
+            return self._barrier(block, out, mask, alone)
         if ends == "call":
             if block.group and (full := self.frames.full(block, mask)) is not None:
                 self._stop("stack", block, full)
@@ -60,6 +60,26 @@ class Ends:
                 return None
             return self.call(block, mask, alone)
         return self._rare(block, out, mask)
+
+    def _barrier(
+        self, block: CompiledBlock, out: Any, mask: Mask | None, alone: bool
+    ) -> int | None:
+        """Those whose guard lets them come to a barrier; the others pass."""
+        machine = self.machine
+        guard, *operands = out
+        if guard is not None:
+            coming, passing = self.split(guard, mask)
+            self.tell_ways(block.number, coming, passing)
+            if passing is not False:
+                machine.join(block.block.follow, passing)
+            if coming is False:
+                return None
+            if passing is not False:
+                mask, alone = coming, False
+        if block.cluster:
+            return machine.clusters.come(block, mask, alone)
+        number, count, predicate = operands
+        return machine.barriers.come(block, (number, count, predicate), mask, alone)
 
     def call(self, block: CompiledBlock, mask: Mask | None, alone: bool) -> int:
         """All the lanes go into a function; gives its first block."""

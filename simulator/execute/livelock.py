@@ -85,7 +85,7 @@ class _Round:
     def _held(self) -> dict[int, Mask]:
         """The lanes that are held at barriers and warp instructions, by block."""
         machine, shape = self.machine, self.moved.shape
-        waiting = [(wait.block.number, wait.mask) for wait in machine.barriers.waiting]
+        waiting = [(wait.block.number, wait.mask) for wait in machine.held()]
         held: dict[int, Mask] = {}
         for number, mask in [*machine.gates.parked.items(), *waiting]:
             held[number] = held.get(number, np.zeros(shape, bool)) | as_mask(mask)
@@ -262,7 +262,7 @@ class LivelockWatch:
         machine = self.machine
         machine.memories.watched = False
         machine.visited = self.round.visited if self.round else None
-        return Stuck(why, machine.barriers.never(), {**machine.groups, number: mask}, machine.step)
+        return Stuck(why, machine.never(), {**machine.groups, number: mask}, machine.step)
 
 
 def cycle(machine: Machine, number: int) -> list[Instruction]:

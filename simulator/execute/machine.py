@@ -11,17 +11,18 @@ import numpy as np
 
 from ..compile.blocks import EXIT
 from ..compile.program import Code, CompiledBlock, Form, Program
-from ..events import Stall, Told
+from ..events import Apart, Stall, Told
 from ..geometry import Geometry, Mask, as_mask
 from ..isa.table import Results
 from ..memory.memories import Memories
 from .barriers import Barriers
+from .clusters import ClusterBarriers
 from .ends import Ends
 from .gates import Gates
 from .livelock import Idle, LivelockWatch, cycle
 from .paths import Map, Paths
 from .schedule import Groups, Pick, Schedule
-from .waiting import Stuck
+from .waiting import Stuck, Waiting
 
 _FAIR = 64
 """After so many steps that did not bring all lanes together, the group that has waited
@@ -74,6 +75,7 @@ class Machine:
         self.groups: Groups = {self.program.start: None}
         self.paths = Paths(self.map, geometry.shape)
         self.barriers, self.ends = Barriers(self), Ends(self)
+        self.clusters = ClusterBarriers(self)
         self.gates = Gates(self)
         self.ages: dict[int, int] = {}
         self.step = 0
@@ -89,7 +91,7 @@ class Machine:
                 continue
             if not self.groups and not self.barriers.release() and not self.barriers.release(True):
                 if not self.gates.parked:
-                    raise Stuck("waits", self.barriers.never(), {})
+                    raise Stuck("waits", self.never(), {})
                 self.gates.force()
             self._advance()
 
@@ -97,7 +99,7 @@ class Machine:
 
     def _advance(self) -> None:
         """Take a group of lanes and run it until it splits, waits or ends."""
-        alone = len(self.groups) == 1 and not self.barriers.waiting and not self.gates.parked
+        alone = len(self.groups) == 1 and not self.held() and not self.gates.parked
         if alone:
             self.together = self.step
         number, mask, whole = self._pick()
@@ -208,7 +210,15 @@ class Machine:
             self.gates.force()
             return
         self.visited = self.idle.visited
-        raise Stuck("repeats", self.barriers.never(), dict(self.groups), self.step)
+        raise Stuck("repeats", self.never(), dict(self.groups), self.step)
+
+    def held(self) -> list[Waiting]:
+        """The lanes that are held at barriers."""
+        return self.barriers.waiting + self.clusters.waiting
+
+    def never(self) -> list[Apart]:
+        """Nothing can run any more: those that are held, and who does not come to them."""
+        return self.barriers.never() + self.clusters.never()
 
     def count(self, mask: Mask | None) -> tuple[int, int]:
         """Threads of a mask, and warps that have one of them."""
@@ -238,6 +248,7 @@ class Machine:
         self.finished = not self.alive.any()
         if self.gates.parked:
             self.gates.look_again()
+        self.clusters.look_again()
 
     def _without(self, mask: Mask) -> Mask:
         return ~mask if self.alive is None else self.alive & ~mask

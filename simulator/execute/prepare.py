@@ -18,6 +18,7 @@ from kernels.arguments import (
     convert,
     dim3,
 )
+from kernels.clusters import ONE, cluster_shape
 from kernels.errors import PtxError
 from kernels.symbols import add_symbols
 
@@ -46,6 +47,7 @@ class Prepared:
         shared_bytes: Shared memory of a block; ``dynamic_bytes``: what of it the launch added.
         step_limit: Basic blocks that a batch may run.
         cooperative: Whether blocks may wait for each other.
+        cluster: Blocks of a cluster; ``clustered``: whether anybody says so.
     """
 
     kernel: Kernel
@@ -58,6 +60,8 @@ class Prepared:
     schedule: str | int
     step_limit: int
     cooperative: bool = False
+    cluster: Dim3 = ONE
+    clustered: bool = False
 
     @functools.cached_property
     def granule(self) -> int:
@@ -93,6 +97,7 @@ def prepare(
     symbols: Mapping[str, Any] | None = None,
     cooperative: bool = False,
     stack_bytes: int = STACK_BYTES,
+    cluster: int | Sequence[int] | None = None,
 ) -> Prepared:
     """Make a launch ready; takes what ``launch`` takes, and raises what that does."""
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
@@ -113,7 +118,8 @@ def prepare(
     add_symbols(arguments, kernel, program.module, symbols)
     if cooperative:
         check_resident(grid3, block3)
+    clusters = cluster_shape(cluster, grid3, entry)
     return Prepared(
         kernel, program, arguments, grid3, block3, total, shared_bytes, schedule, step_limit,
-        cooperative,
+        cooperative, *clusters,
     )  # fmt: skip

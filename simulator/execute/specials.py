@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 
+from ..clusters import coordinates
 from ..geometry import WARP, Geometry, Lanes
 
 
@@ -30,10 +31,17 @@ class SpecialRegisters(dict[str, Lanes | np.generic]):
         return np.int32(0)
 
 
-def special_registers(g: Geometry, shared: int, dynamic: int) -> SpecialRegisters:
-    """The registers of a batch: scalars where all lanes agree, else broadcastable arrays."""
+def special_registers(
+    g: Geometry, shared: int, dynamic: int, clustered: bool = False
+) -> SpecialRegisters:
+    """The registers of a batch: scalars where all lanes agree, else broadcastable arrays.
+
+    ``shared``, ``dynamic``: bytes of shared memory, in all and of the launch; ``clustered``:
+    whether launch or kernel say a shape of clusters.
+    """
     made = SpecialRegisters()
     one = np.int32(1)
+    ranks = coordinates(g.clusters.rank, g.cluster)
     for axis, (name, extent, blocks) in enumerate(zip("xyz", g.block, g.grid, strict=True)):
         shape = [1, 1, 1, 1]
         shape[2 - axis] = extent
@@ -45,10 +53,14 @@ def special_registers(g: Geometry, shared: int, dynamic: int) -> SpecialRegister
         numbers = (g.blocks // before % blocks).astype(np.int32)
         same = bool((numbers == numbers[0]).all())
         made[f"%ctaid.{name}"] = numbers[0] if same else numbers.reshape(1, 1, 1, -1)
-        # No clusters: each block is one of its own.
-        made[f"%clusterid.{name}"] = made[f"%ctaid.{name}"]
-        made[f"%nclusterid.{name}"] = made[f"%nctaid.{name}"]
-        made[f"%cluster_nctaid.{name}"] = one
+        of = g.cluster[axis]
+        numbers = numbers // np.int32(of)
+        same = bool((numbers == numbers[0]).all())
+        made[f"%clusterid.{name}"] = numbers[0] if same else numbers.reshape(1, 1, 1, -1)
+        made[f"%nclusterid.{name}"] = np.int32(blocks // of)
+        made[f"%cluster_nctaid.{name}"] = np.int32(of)
+        if of > 1:
+            made[f"%cluster_ctaid.{name}"] = ranks[axis].astype(np.int32).reshape(1, 1, 1, -1)
     lane = g.lane_ids.astype(np.uint64)
     bit = np.uint64(1) << lane
     masks = {
@@ -61,7 +73,10 @@ def special_registers(g: Geometry, shared: int, dynamic: int) -> SpecialRegister
     made["%warpid"] = g.warp_ids
     made["%nwarpid"] = np.int32(-(-g.threads // WARP))
     made["%nsmid"] = one
-    made["%cluster_nctarank"] = one
+    made["%cluster_nctarank"] = np.int32(g.clusters.size)
+    if g.clusters.size > 1:
+        made["%cluster_ctarank"] = g.clusters.rank.astype(np.int32).reshape(1, 1, 1, -1)
+    made["%is_explicit_cluster"] = np.bool_(clustered)
     made["%total_smem_size"] = np.int32(shared)
     made["%dynamic_smem_size"] = np.int32(dynamic)
     return made

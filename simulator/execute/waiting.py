@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from .machine import Machine
 
 
-Operands = tuple[Mask | None, Lanes, Lanes, Mask | None]
-"""Of a barrier instruction: guard, number, count, and what a reduction takes in."""
+Operands = tuple[Lanes, Lanes, Mask | None]
+"""Of a barrier instruction: number, count, and what a reduction takes in."""
 
 
 @dataclass

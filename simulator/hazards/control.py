@@ -149,7 +149,8 @@ class Control:
             assert end is not None
             ends = [block.block.end for block, _ in apart.elsewhere]
             lines = sorted({str(e.user_line) for e in (end, *ends) if e})
-            group = self._group(DEADLOCK, "crossed" if len(lines) > 1 else "never", *lines)
+            case = "crossed" if len(lines) > 1 else apart.how
+            group = self._group(DEADLOCK, case, *lines)
             group.value = apart.value
             self._part(group, "waits", end, apart.lanes)
             self._branches(group, apart.branches)

@@ -19,7 +19,7 @@ from ..memory.site import Site
 from ..memory.spaces import Home
 from .control import Control
 from .hazard import Hazard, Triple
-from .kinds import KINDS, UNINITIALISED, UNSET_CONSTANT, HazardKind
+from .kinds import EXITED_BLOCK, KINDS, UNINITIALISED, UNSET_CONSTANT, HazardKind
 from .naming import spot, variable_at
 from .parts import ROLES, VERBS
 from .races import RaceHazards
@@ -150,12 +150,15 @@ class Findings(Observer):
         )  # fmt: skip
 
     def uninitialised(
-        self, space: str, site: Site, address: Flat, thread: Flat, column: Flat
+        self, space: str, site: Site, address: Flat, thread: Flat, column: Flat, home: Flat
     ) -> None:
-        """Reads of shared or local memory that nothing wrote; one element each."""
+        """Reads of shared or local memory that nothing wrote; one element each.
+
+        ``home``: the column of the block whose memory it is.
+        """
         name, element = variable_at(self.layout, space, int(address[0]), site)
         if space == "shared":
-            places = (self.geometry.blocks[column] << 32) + address // site.size
+            places = (self.geometry.blocks[home] << 32) + address // site.size
             self._unwritten(site, name).update(np.unique(places).tolist())
         place = f"{space} {name}[{element}]"
         if name == LOCAL_MEMORY:
@@ -195,6 +198,15 @@ class Findings(Observer):
         self._add(
             UNINITIALISED, "read", ins, count, *g.place(thread, block), "", "", None,
             {"who": f"lane {lane}", "value": source}, case,
+        )  # fmt: skip
+
+    def exited(self, site: Site, thread: Flat, column: Flat) -> None:
+        """Accesses to shared memory of blocks that may have left; a thread that does, each."""
+        g = self.geometry
+        self._add(
+            EXITED_BLOCK, ROLES[site.access], site.instruction, len(thread),
+            *g.place(int(thread[0]), int(g.blocks[column[0]])), "shared", "", None,
+            {"verb": VERBS[site.access]},
         )  # fmt: skip
 
     def unset_constant(self, site: Site, name: str, who: Who) -> None:

@@ -79,11 +79,11 @@ class HazardKind:
     @property
     def is_race(self) -> bool:
         """Whether two threads race."""
-        return self.check == "races"
+        return self.check == "races" and self.name.endswith("-race")
 
     def case(self, name: str = "") -> Case:
         """One of the cases, with what the row says for all of them."""
-        case = self.cases[name] if name else Case()
+        case = self.cases.get("", Case()) if not name else self.cases[name]
         return dataclasses.replace(
             case, message=case.message or self.message, severity=case.severity or self.severity
         )
@@ -113,6 +113,10 @@ EQUAL = "equal"
 """The case in which every write of a race leaves the same value."""
 _ANY_RACE = {
     "blocks": Case(note="no barrier orders two blocks of one launch: use atomics or two launches"),
+    "cluster": Case(
+        note="only what the blocks of a cluster share orders them: put a cluster.sync() "
+        "(barrier.cluster.arrive, barrier.cluster.wait) between the two"
+    ),
     "scope": Case(note="an atomic of block scope (_block, .cta) is not atomic to other blocks"),
     "size": Case(note="strong accesses of different sizes are not atomic to each other"),
     "volatile": Case(note=_VOLATILE),
@@ -175,6 +179,16 @@ WAW_RACE = HazardKind(
         "one instruction": Case(note="lanes of one instruction: which of them wins is not defined"),
     },
 )  # fmt: skip
+EXITED_BLOCK = HazardKind(
+    "exited-block", "races", "error", "An access of a block's shared memory that may have left",
+    "Shared memory is there as long as its block runs. After the last access to that of another "
+    "block of the cluster, all have to meet once more: cluster.sync().",
+    "{verb} in another block's shared memory, with nothing that keeps that block from leaving",
+    {"": Case(
+        note="let the blocks meet behind the last access: cluster.sync(), which is "
+        "barrier.cluster.arrive and barrier.cluster.wait"
+    )},
+)  # fmt: skip
 _KEEPS = "{line} keeps {who} from it"
 _MOVE = "move the barrier out of the {word}, {line}"
 BARRIER_DIVERGENCE = HazardKind(
@@ -203,6 +217,14 @@ BARRIER_DIVERGENCE = HazardKind(
             "lanes of one warp come to a barrier apart from each other",
             note="all lanes of a warp have to come to bar.sync at once",
         ),
+        "again": Case(
+            "threads arrive at their cluster's barrier twice, with no wait in between",
+            note="every barrier.cluster.arrive needs a barrier.cluster.wait before the next one",
+        ),
+        "unarrived": Case(
+            "threads wait at their cluster's barrier without having arrived",
+            note="every barrier.cluster.wait needs a barrier.cluster.arrive before it",
+        ),
         "count": Case("a barrier for {value:,} threads: the count has to be a multiple of 32"),
         "number": Case("barrier number {value:,}: a block has 16 barriers, 0 to 15"),
     },
@@ -218,6 +240,10 @@ DEADLOCK = HazardKind(
         "never": Case(
             "threads wait at a barrier that others never reach", branch=_KEEPS, advice=_MOVE,
             waits="it waits for {value} threads; there are {who}",
+        ),
+        "cluster": Case(
+            "threads wait at their cluster's barrier, at which others of the cluster never arrive",
+            branch=_KEEPS, advice=_MOVE,
         ),
         "crossed": Case("threads wait at different barriers, each for the others"),
         "repeats": _FOR_EVER,

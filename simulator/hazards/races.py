@@ -92,7 +92,9 @@ class RaceHazards:
                 return "one instruction" if group.one_line else "in step"
         if group.how in _kind(group).cases:
             return group.how
-        return "blocks" if group.distance == "block" else ""
+        if group.distance == "block":
+            return "blocks" if in_global else "cluster"
+        return ""
 
     def _loses_update(self, group: RaceGroup) -> bool:
         """Whether what is written was made of a value that the others' writes race with."""

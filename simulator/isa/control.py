@@ -75,8 +75,9 @@ for _opcode, _aligned in (("bar", ""), ("barrier", "aligned?")):
 plain("bar", section=PARALLEL, waits="lanes", forms="warp! sync! : = members")
 plain(
     "barrier", section=PARALLEL, flow=Flow.BARRIER,
-    later="""
-        cluster! arrive! release|relaxed? aligned? : clusters
-        cluster! wait! acquire? aligned? : clusters
-    """,
+    forms="cluster! arrive! release|relaxed? aligned? @90 :",
+)  # fmt: skip
+plain(
+    "barrier", section=PARALLEL, flow=Flow.BARRIER, waits="cluster",
+    forms="cluster! wait! acquire? aligned? @90 :",
 )  # fmt: skip

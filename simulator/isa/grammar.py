@@ -10,8 +10,8 @@ A row lists its *forms*, each a line such as ``"rn|rz? ftz? .f32 : t = t t"``:
 - left of ``=`` the types of the results, right of it those of the sources (``operands``): ``t``
   the form's last type, ``t0`` its first, ``2t`` one of twice the size, or a type's name; ``@``
   an address, ``members`` a member mask, ``label``; ``CC`` the condition code, ``SP`` the stack
-  pointer and ``stack`` the stack, which stand in no text: results are written, all others are
-  read (``roles``).
+  pointer, ``stack`` the stack and ``rank`` the block's number in its cluster, which stand in no
+  text: results are written, all others are read (``roles``).
 """
 
 import functools
@@ -68,7 +68,9 @@ class Misfit:
     placed: int
 
 
-_UNSAID = ("CC", "SP", "stack")
+_CLUSTERS = 90
+"""The first target that has clusters."""
+_UNSAID = ("CC", "SP", "stack", "rank")
 
 
 @functools.cache
@@ -158,6 +160,7 @@ def find(forms: Sequence[str], modifiers: tuple[str, ...], target: str) -> list[
         result = fit(shape, modifiers)
         if isinstance(result, Match):
             low, high = shape.targets
+            low = max(low, _CLUSTERS) if any(map(_of_clusters, modifiers)) else low
             if not number or (low <= int(number[1]) <= high and (number[2] or not shape.features)):
                 found.append(result)
                 continue
@@ -171,6 +174,10 @@ def find(forms: Sequence[str], modifiers: tuple[str, ...], target: str) -> list[
     known = {w for text in forms for group in _words(form(text)) for w in group}
     strange = next((m for m in modifiers if m not in known), None)
     return Misfit(f"it knows no '.{strange}'", 0) if strange is not None else best
+
+
+def _of_clusters(word: str) -> bool:
+    return word == "cluster" or word.startswith("shared::cluster")
 
 
 def _words(shape: Form) -> list[tuple[str, ...]]:

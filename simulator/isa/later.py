@@ -6,7 +6,7 @@ ABOUT = {
     "textures and surfaces": "tex tld4 txq suld sust sured suq istypep",
     "tensor cores": "tcgen05",
     "asynchronous copies": "tensormap multimem",
-    "clusters": "mapa getctarank clusterlaunchcontrol",
+    "sm_100: clusters that take over the work of others": "clusterlaunchcontrol",
 }
 
 for about, opcodes in ABOUT.items():

@@ -60,8 +60,8 @@ def _arrivals(opcode_: str) -> str:
         for order in ("", _RELEASE)
     )
     return f"""{ways}
-        {opcode_}! noComplete! {_AT} .b64 : b64* = @ i32
-        {opcode_}! noComplete! release cta {_AT} .b64 : b64* = @ i32
+        {opcode_}! noComplete {_AT} .b64 : b64* = @ i32
+        {opcode_}! noComplete release cta {_AT} .b64 : b64* = @ i32
     """
 
 

@@ -18,12 +18,11 @@ _L1 = "|".join(
 )
 _L2 = "L2::64B|L2::128B|L2::256B?"
 _HINTED = "L2::cache_hint"
-_SHARED = "shared|shared::cta"
+_SHARED = "shared|shared::cta|shared::cluster"
 _8_16 = "b8|u8|s8|b16|u16|s16"
 _32 = "b32|u32|s32|f32"
 _64 = "b64|u64|s64|f64"
 _ELEMENT = f".{_8_16}|{_32}|{_64}"
-_ANOTHER = "shared memory of another block: clusters"
 _WIDTHS = (f"{_ELEMENT}", f"v2 {_ELEMENT}", f"v4 .{_8_16}|{_32}", f"v8 .{_8_16}")
 _128 = ".b128 @70"
 _PRIORITY = "L2::evict_first|L2::evict_last|L2::evict_normal?"
@@ -56,10 +55,6 @@ plain(
         "v:t~ = @",
     )
     + f"\nmmio relaxed sys global? {_ELEMENT}|b128 : t~ = @",
-    later=f"""
-        weak|volatile|relaxed|acquire? {_SCOPE}? shared::cluster \
-            ca|cg|cs|lu|cv? v2|v4|v8? {_ELEMENT}|b128 : {_ANOTHER}
-    """,
 )  # fmt: skip
 plain(
     "ldu", section=MOVEMENT, memory="load",
@@ -84,9 +79,7 @@ plain(
         "= @ v:t~",
     )
     + f"\nmmio relaxed sys global? {_ELEMENT}|b128 : = @ t~",
-    later=f"""
-        weak|volatile|relaxed|release? {_SCOPE}? shared::cluster \
-            wb|cg|cs|wt? v2|v4|v8? {_ELEMENT}|b128 : {_ANOTHER}
+    later="""
         weak? param|param::func .b128 : parameters of 128 bits
         async! weak? shared::cluster? mbarrier::complete_tx::bytes v2|v4? \
             .b32|b64|u32|u64|s32|s64|f32|f64 : asynchronous stores
@@ -113,10 +106,6 @@ _VECTORS = """
     {0} add|min|max noftz v2|v4|v8 .f16|bf16 @90 : {1} v:t
     {0} add|min|max noftz v2|v4 .f16x2|bf16x2 @90 : {1} v:t
 """
-_LATER = f"""
-    {{0}} shared::cluster and|or|xor|add|inc|dec|min|max|exch|cas noftz? \
-        .b16|b32|u32|s32|b64|u64|s64|f32|f64|f16|f16x2|bf16|bf16x2|b128 : {_ANOTHER}
-"""
 
 
 def _hinted(lines: str, way: str, operands: str, spaces: str = f"global|{_SHARED}?") -> str:
@@ -132,13 +121,11 @@ plain(
     + f"\n{_SEMANTICS} global|{_SHARED}? cas .b16|b32|b64 : t* = @ t t"
     + f"\n{_SEMANTICS} global|{_SHARED}? cas .b128 @90 : t* = @ t t\n"
     + _hinted(_VECTORS, _SEMANTICS, "v:t* = @", "global?"),
-    later=_LATER.format(_SEMANTICS),
 )  # fmt: skip
 plain(
     "red", section=PARALLEL, memory="atomic",
     forms=_hinted(_COMBINE, _RED, "= @") + "\n" + _hinted(_VECTORS, _RED, "= @", "global?"),
-    later=_LATER.format(_RED)
-    + f"async! relaxed? {_SCOPE}? shared::cluster? mbarrier::complete_tx::bytes "
+    later=f"async! relaxed? {_SCOPE}? shared::cluster? mbarrier::complete_tx::bytes "
     "and|or|xor|add|inc|dec|min|max .b32|u32|s32|u64 : asynchronous stores",
 )  # fmt: skip
 

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kernels.ptx.module import Address, Instruction, Operand, Pair, Reg, Symbol, Vector
+from kernels.ptx.module import Address, Instruction, Operand, Pair, Reg, Special, Symbol, Vector
 
 from .control import SYSTEM
 from .grammar import Form, Match, Misfit, find
@@ -20,6 +20,7 @@ STACK, STACK_POINTER = "%stack", "%SP"
 """A function's variable that it allocates from, and the register that says how much it has."""
 _UNSAID: dict[str, Operand] = {
     "CC": Reg(CARRY), "SP": Reg(STACK_POINTER), "stack": Symbol(STACK),
+    "rank": Special("%cluster_ctarank"),
 }  # fmt: skip
 HALVES = (":low", ":high")
 """What follows the name of a register of 128 bits in those of its halves."""

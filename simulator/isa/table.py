@@ -86,7 +86,7 @@ class Flow(enum.Enum):
 Memory = Literal["", "load", "store", "atomic", "copy"]
 Asynchronous = Literal["", "copy", "bulk", "commit", "wait", "arrive"]
 Phase = Literal["", "init", "end", "arrive", "drop", "expect", "complete", "wait"]
-Waits = Literal["nobody", "block", "lanes"]
+Waits = Literal["nobody", "block", "lanes", "cluster"]
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class Row:
         later: Forms of PTX that the simulator does not execute, with what they are about.
         build: Its meaning, where that is a function of values.
         flow: Where lanes go after it.
-        waits: For whom a lane waits there: ``nobody``, the ``block``, or the ``lanes`` of the
-            warp that its member mask names.
+        waits: For whom a lane waits there: ``nobody``, the ``block``, the ``cluster``, or the
+            ``lanes`` of the warp that its member mask names.
         memory: What it does to memory at its address operand.
         rows: Whether what the lanes load are rows of matrices (``matrix``), for all to share: its
             meaning takes the rows' words.
@@ -230,9 +230,26 @@ def named_space(ins: Instruction, address: int = 0) -> str:
     return named[address] if address < len(named) else ""
 
 
+def reaches_far(ins: Instruction, address: int = 0) -> bool:
+    """Whether one of its addresses may lie in another block's shared memory, as it is written."""
+    named = [m for m in ins.modifiers if m.split("::")[0] in SPACES]
+    if address == len(named) and any(m.startswith("mbarrier::") for m in ins.modifiers):
+        address = 0  # that of what is written
+    return address >= len(named) or named[address] == "shared::cluster"
+
+
 def scope(ins: Instruction) -> str:
     """The scope that a fence or an access names: ``cta``, ``cluster``, ``gpu``, ``sys``."""
     return next((_SCOPES[m] for m in ins.modifiers if m in _SCOPES), "")
+
+
+BLOCK, CLUSTER, DEVICE = range(3)
+"""How far a scope reaches."""
+
+
+def reach(ins: Instruction) -> int:
+    """How far the scope reaches that a fence or an access names; ``DEVICE`` if it names none."""
+    return {"cta": BLOCK, "cluster": CLUSTER}.get(scope(ins), DEVICE)
 
 
 def width(type: str) -> int:

@@ -35,9 +35,12 @@ def check(function: Function, module: Module) -> None:
     Raises:
         PtxError: The first thing wrong, with its PTX line and its source line.
     """
-    if function.cluster:
-        at = place(function.body[0]) if function.body else function.cluster
-        raise PtxError(f"the simulator does not execute clusters of blocks yet: {at}")
+    if function.in_clusters:
+        at = place(function.body[0]) if function.body else function.name
+        raise PtxError(
+            f"the simulator does not execute '.blocksareclusters' yet (a grid counted in clusters: "
+            f"count blocks, and leave the directive out): {at}"
+        )
     for ins in function.body:
         if error := _instruction(ins, function, module):
             raise error

@@ -5,8 +5,9 @@ import functools
 import numpy as np
 
 from kernels.ptx.module import Instruction
+from kernels.ptx.types import DTYPES
 
-from ..geometry import Addresses, Mask
+from ..geometry import Addresses, Lanes, Mask
 from .table import Op, named_space, row, same
 
 SECTION = "Data Movement and Conversion Instructions"
@@ -20,11 +21,18 @@ WINDOWS = {
 }  # fmt: skip
 """Where each state space begins among generic addresses."""
 _SPACES = "global|shared|shared::cta|local|const|param|param::entry"
-_CLUSTER = "shared::cluster"  # while there are no clusters, the block's own
+CLUSTER = "shared::cluster"
+RANK_BITS = 24
+"""From this bit on, an address in the window of shared memory says whose: 0 for the block's own,
+else one more than the number in the cluster of the block whose it is."""
+MOST_RANK = 30
+"""What cannot be a block's number in its cluster; higher ones are taken for it."""
+_NARROW = ".u32 : generic addresses of 32 bits"
+_INSIDE = np.int64((1 << RANK_BITS) - 1)
 
 
-@row("cvta", section=SECTION, forms=f"to! {_SPACES}|{_CLUSTER} .u64 : t = t")
-@row("cvta", section=SECTION, generic=True, forms=f"{_SPACES}|{_CLUSTER} .u64 : t = t&")
+@row("cvta", section=SECTION, forms=f"to! {_SPACES}|{CLUSTER} .u64 : t = t")
+@row("cvta", section=SECTION, generic=True, forms=f"{_SPACES}|{CLUSTER} .u64 : t = t&")
 def convert_address(ins: Instruction) -> Op:
     """An address in a state space as a generic one, or (``.to``) back."""
     start = WINDOWS[named_space(ins)]
@@ -32,10 +40,62 @@ def convert_address(ins: Instruction) -> Op:
     return Op(functools.partial(np.add, move) if start else same, ("b64",), ("b64",))
 
 
-@row("isspacep", section=SECTION, forms=f"{_SPACES}|{_CLUSTER} : pred = where")
+@row("isspacep", section=SECTION, forms=f"{_SPACES}|{CLUSTER} : pred = where")
 def is_in_space(ins: Instruction) -> Op:
     """Whether a generic address lies in a state space."""
+    if named_space(ins) == "shared" and not ins.has(CLUSTER):
+        return Op(is_own, ("b64",), ("pred",))
     return Op(functools.partial(in_window, named_space(ins)), ("b64",), ("pred",))
+
+
+def is_own(address: Addresses) -> Mask:
+    """Whether generic addresses lie in the block's own shared memory."""
+    rank = (address - np.int64(WINDOWS["shared"])) >> np.int64(RANK_BITS)
+    return in_window("shared", address) & (rank <= 0)
+
+
+@row(
+    "mapa", section=SECTION,
+    forms=f"""
+        {CLUSTER} .u32|u64 @90 : t = t& i32 rank
+        .u64 @90 : t = t i32 rank
+    """,
+    later=_NARROW,
+)  # fmt: skip
+def map_address(ins: Instruction) -> Op:
+    """The address of the same place in the shared memory of another block of the cluster."""
+    type = "s32" if ins.types == ("u32",) else "s64"
+    make = DTYPES[type].type
+    window = make(0 if ins.has(CLUSTER) else WINDOWS["shared"])
+
+    def apply(address: Addresses, rank: Lanes, own: Lanes) -> Addresses:
+        inside = (address - window) & make(_INSIDE)
+        whose = np.minimum(rank, np.uint32(MOST_RANK)).astype(make)
+        other = (whose + make(1)) << make(RANK_BITS)
+        return inside + np.where(rank == own, make(0), other) + window
+
+    return Op(apply, (type, "u32", "u32"), (type,))
+
+
+@row(
+    "getctarank", section=SECTION,
+    forms=f"""
+        {CLUSTER} .u32|u64 @90 : b32 = t& rank
+        .u64 @90 : b32 = t rank
+    """,
+    later=_NARROW,
+)  # fmt: skip
+def rank_of_address(ins: Instruction) -> Op:
+    """The number in its cluster of the block in whose shared memory an address lies."""
+    type = "s32" if ins.types == ("u32",) else "s64"
+    make = DTYPES[type].type
+    window = make(0 if ins.has(CLUSTER) else WINDOWS["shared"])
+
+    def apply(address: Addresses, own: Lanes) -> Lanes:
+        whose = (address - window) >> make(RANK_BITS)
+        return np.where(whose <= 0, own, (whose - make(1)).astype(np.uint32))
+
+    return Op(apply, (type, "u32"), ("u32",))
 
 
 def in_window(space: str, address: Addresses) -> Mask:

@@ -50,8 +50,8 @@ class Access:
     def _tell(
         self, repeated: bool, values: tuple[Lanes, ...] | None, old: tuple[Lanes, ...] | None = None
     ) -> None:
-        for space, address, lanes, home in self.events:
-            event = Event(self.site, space, address, lanes, repeated, home, values, old)
+        for space, address, lanes, home, columns in self.events:
+            event = Event(self.site, space, address, lanes, repeated, home, values, old, columns)
             for tell in self.memories.told:
                 tell(event)
 

@@ -8,11 +8,15 @@ from .spaces import Home
 
 
 class Spread(NamedTuple):
-    """Addresses of a copy in bulk: many of a lane. The thread, column and address of each, 1-D."""
+    """Addresses of a copy in bulk: many of a lane. The thread, column and address of each, 1-D.
+
+    ``home``: the column whose shared memory it is, where it is not the thread's own.
+    """
 
     thread: Flat
     column: Flat
     address: Flat
+    home: Flat | None = None
 
 
 class Event(NamedTuple):
@@ -22,7 +26,8 @@ class Event(NamedTuple):
 
     Attributes:
         site: The instruction.
-        space: ``global``, ``shared`` or ``local``.
+        space: ``global``, ``shared`` or ``local``; or ``cluster``: shared memory of blocks by
+            their numbers in the cluster.
         address: Byte address within the space, without ``site.offset``; broadcasts to the
             geometry's shape; or it is spread, and so are the values.
         mask: The lanes that access; ``None`` is all of them.
@@ -30,6 +35,8 @@ class Event(NamedTuple):
         home: The ``Allocation`` or ``ColumnMemory`` accessed.
         values: What a store writes, one array an element; an atomic's operands; else ``None``.
         old: What an atomic found, one array an element, in the geometry's shape.
+        columns: The column of the block whose shared memory it is, where it is not the lane's own;
+            as the addresses are.
     """
 
     site: Site
@@ -40,6 +47,7 @@ class Event(NamedTuple):
     home: Any
     values: tuple[Lanes, ...] | None
     old: tuple[Lanes, ...] | None = None
+    columns: Lanes | None = None
 
 
 class BadAccess(NamedTuple):

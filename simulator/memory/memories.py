@@ -6,7 +6,9 @@ import numpy as np
 
 from ..geometry import WARP, Addresses, Geometry, Lanes, Mask, as_mask
 from ..isa.windows import MIDDLE, WINDOWS
+from . import far
 from .event import BadAccess, Event
+from .extents import extent, valid
 from .heap import Heap
 from .layout import HEAP, Layout, array_number
 from .site import Site
@@ -23,8 +25,8 @@ from .spaces import (
 
 _SHARED, _LOCAL = WINDOWS["shared"], WINDOWS["local"]
 
-Part = tuple[str, Addresses, Mask | None, Home]
-"""Of an access: space, address, mask, and the memory; more than one where lanes differ."""
+Part = tuple[str, Addresses, Mask | None, Home, Lanes | None]
+"""Of an access, more than one where lanes differ: as ``Event`` has it, space to columns."""
 _Target = tuple[Home, int]
 """A memory, and where it starts among the addresses."""
 
@@ -105,10 +107,10 @@ class Memories:
     def resolve(self, site: Site, base: Addresses, mask: Mask | None) -> tuple[Index, list[Part]]:
         """The index of an access, and its events."""
         mask = self.narrowed(site, mask)
-        low, high, bits = _extent(base, None)
+        low, high, bits = extent(base, None)
         found = self._whole(site, base, low, high, bits, None)
         if found is None and mask is not None:
-            low, high, bits = _extent(base, mask)
+            low, high, bits = extent(base, mask)
             if low > high:  # no lane at all
                 return MixedIndex([], site.type, site.count), []
             found = self._whole(site, base, low, high, bits, mask)
@@ -116,7 +118,7 @@ class Memories:
             return self._piecewise(site, base, mask)
         home, relative, address = found
         index = _index(home, relative, site)
-        return index, [(index.space, address, mask, home)]
+        return index, [(index.space, address, mask, home, None)]
 
     def _whole(
         self, site: Site, base: Addresses, low: int, high: int, bits: int, mask: Mask | None
@@ -152,7 +154,7 @@ class Memories:
         if site.access != "load" and not allocation.writable:
             return None
         relative = base - np.int64(allocation.base - offset)
-        if allocation.valid is not None and not _valid(allocation, relative, nbytes, mask).all():
+        if allocation.valid is not None and not valid(allocation, relative, nbytes, mask).all():
             return None
         return allocation, relative, base
 
@@ -166,17 +168,25 @@ class Memories:
         parts: list[tuple[Mask, PlaceIndex]] = []
         events: list[Part] = []
         aligned = (address & np.int64(site.nbytes - 1)) == 0
+        if site.far and self.geometry.clusters.size > 1:
+            found = far.take(self, site, address, left, aligned)
+            parts, events = found.parts, found.events
+            for nowhere, bad in found.outside:
+                where, of = (address, None) if nowhere else (found.inside, self.shared)
+                self._report("out-of-bounds", site, where, bad, of)
+            if found.misaligned.any():
+                self._report("misaligned", site, found.inside, found.misaligned, self.shared)
         for home, start in self._places(site, address, left):
             inside = left & (address >= start) & (address <= start + home.nbytes - site.nbytes)
             if isinstance(home, Allocation) and home.valid is not None:
-                inside[inside] = _valid(home, address - start, site.nbytes, inside)
+                inside[inside] = valid(home, address - start, site.nbytes, inside)
             good = inside & aligned
             if good.any():
                 index, told = _index(home, address - np.int64(start), site), address
                 if isinstance(home, ColumnMemory):  # is told by its own addresses
                     told = address - np.int64(start)
                 parts.append((good, index))
-                events.append((index.space, told - np.int64(site.offset), good, home))
+                events.append((index.space, told - np.int64(site.offset), good, home, None))
             bad = inside & ~aligned
             if bad.any():
                 self._report("misaligned", site, address - start, bad, home)
@@ -267,32 +277,3 @@ def _index(home: Home, relative: Addresses, site: Site) -> PlaceIndex:
     if isinstance(home, Allocation):
         return GlobalIndex(home, relative, site.type, site.count)
     return ColumnIndex(home, relative, site.type, site.count)
-
-
-def _valid(home: Allocation, relative: Addresses, nbytes: int, mask: Mask | None) -> Mask:
-    """For each lane that is on: whether what it accesses is allocated."""
-    assert home.valid is not None
-    if mask is not None:
-        shape = np.broadcast_shapes(relative.shape, mask.shape)
-        relative = np.broadcast_to(relative, shape)[np.broadcast_to(mask, shape)]
-    valid: Mask = home.valid[relative] & home.valid[relative + (nbytes - 1)]
-    return valid
-
-
-def _extent(base: Addresses, mask: Mask | None) -> tuple[int, int, int]:
-    """Lowest and highest address of the lanes, and the bits in which any two may differ."""
-    if mask is None:
-        if base.ndim == 0:
-            value = int(base)
-            return value, value, value
-        flat = base.reshape(-1)
-        return (
-            int(np.minimum.reduce(flat)),
-            int(np.maximum.reduce(flat)),
-            int(np.bitwise_or.reduce(flat)),
-        )
-    shape = np.broadcast_shapes(base.shape, mask.shape)
-    chosen = np.broadcast_to(base, shape)[np.broadcast_to(mask, shape)]
-    if not chosen.size:
-        return 1, 0, 0
-    return int(chosen.min()), int(chosen.max()), int(np.bitwise_or.reduce(chosen))

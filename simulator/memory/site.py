@@ -8,7 +8,7 @@ from kernels.ptx.module import Address, Function, Imm, Instruction
 from ..geometry import WARP
 from ..isa import DTYPES, Unsupported, matrix
 from ..isa.roles import roles
-from ..isa.table import named_space, scalar_type, scope
+from ..isa.table import CLUSTER, DEVICE, named_space, reach, reaches_far, scalar_type
 
 _STRONG = frozenset({"relaxed", "acquire", "release", "acq_rel", "mmio", "volatile"})
 PHASE = "phase"
@@ -38,6 +38,7 @@ class Site:
         order: Its place in the memory model where that is not what its modifiers say.
         traffic: Whether it passes the load and store unit, as what a warpgroup reads does not.
         bulk: What a copy in bulk reads, if this is what it writes.
+        far: Whether it may access shared memory of other blocks of the cluster.
         lanes: How many of a warp's lanes access: the first eight for each matrix of a load of them.
         part_of: The number of the access of which this is a part, if it is one of several.
     """
@@ -62,6 +63,7 @@ class Site:
     queue: str = "copy"
     traffic: bool = True
     bulk: "Site | None" = None
+    far: bool = False
     part_of: int | None = None
 
     @property
@@ -84,10 +86,15 @@ class Site:
         return self.access == "atomic" or not _STRONG.isdisjoint(self._words)
 
     @property
-    def narrow(self) -> bool:
-        """Whether its scope is the block: ``.cta``, or ``.cluster`` while there are none."""
+    def reach(self) -> int:
+        """How far its scope reaches: ``table.BLOCK``, ``CLUSTER`` or ``DEVICE``."""
         phase = bool(self.order) and not self.bulk
-        return phase or scope(self.instruction) in ("cta", "cluster")
+        return CLUSTER if phase else reach(self.instruction)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether its scope is less than the device."""
+        return self.reach < DEVICE
 
     @property
     def acquires(self) -> bool:
@@ -130,8 +137,6 @@ def make_site(ins: Instruction, number: int, access: str, function: Function, bl
         Unsupported: A form that the memories do not have.
     """
     words = [m.split("::")[0] for m in ins.modifiers]
-    if any(m.startswith("shared::cluster") for m in ins.modifiers):
-        raise Unsupported("shared memory of another block")
     space = named_space(ins) or "generic"
     counted = True
     if space == "param":
@@ -170,5 +175,5 @@ def make_site(ins: Instruction, number: int, access: str, function: Function, bl
             raise Unsupported("this atomic operation")
     return Site(
         number, ins, function.name, access, space, type, count, block,
-        operation, bool(role.form.results), counted,
+        operation, bool(role.form.results), counted, far=reaches_far(ins),
     )  # fmt: skip

@@ -130,10 +130,14 @@ class ColumnMemory:
 
 
 class ColumnIndex:
-    """Where the lanes of one access fall in a ``ColumnMemory``."""
+    """Where the lanes of one access fall in a ``ColumnMemory``; ``columns``: if not their own."""
 
-    def __init__(self, memory: ColumnMemory, address: Addresses, ptx_type: str, count: int) -> None:
+    def __init__(
+        self, memory: ColumnMemory, address: Addresses, ptx_type: str, count: int,
+        columns: Lanes | None = None,
+    ) -> None:  # fmt: skip
         self.memory, self.count = memory, count
+        self.numbers = memory.numbers if columns is None else columns
         self.space = memory.space
         self.dtype = DTYPES[ptx_type]
         self.size = self.dtype.itemsize
@@ -142,7 +146,8 @@ class ColumnIndex:
         self.address = address
         same = all(a == 1 for a, c in zip(address.shape, memory.shape, strict=True) if c > 1)
         self.rows: Flat | None = None
-        if same and self.size >= 4 and (memory.space == "shared" or address.size == 1):
+        own = columns is None
+        if own and same and self.size >= 4 and (memory.space == "shared" or address.size == 1):
             rows = (address >> 2).reshape(-1)
             per = self.size // 4 * count
             self.rows = rows if per == 1 else (rows + np.arange(per)[:, None]).reshape(-1)
@@ -171,7 +176,7 @@ class ColumnIndex:
         """Flat position of the element's (first) word, for every lane."""
         top = self.memory.words.shape[0] - 4
         word = np.clip((self.address + element * self.size) >> 2, 0, top)
-        where: Lanes = word * self.memory.count + self.memory.numbers
+        where: Lanes = word * self.memory.count + self.numbers
         return where
 
     def _narrow(self, element: int) -> tuple[Flat, Lanes]:

@@ -137,6 +137,6 @@ class _UndefinedAccess:
 
     def _note(self, mask: Mask | None, values: tuple[Lanes, ...]) -> None:
         if any((as_mask(mask) & (value != 0)).any() for value in values):
-            for _, _, _, home in self.copied.events:
+            for _, _, _, home, _ in self.copied.events:
                 if isinstance(home, Allocation):
                     self.memory.stores.setdefault(home.number, set()).add(self.number)

@@ -12,13 +12,14 @@ import numpy as np
 
 from ..events import Observer
 from ..geometry import WARP, Addresses, Flat, Geometry, Mask, Rows
+from ..isa.windows import RANK_BITS
 from ..memory.event import Event, Spread
 from ..memory.site import Site
 from .banks import BANKS, OFF, wavefronts
 
 SECTOR = 32
 """Bytes of a sector, the unit of global memory traffic."""
-COUNTED_SPACES = ("global", "shared", "local")
+COUNTED_SPACES = ("global", "shared", "local", "cluster")
 
 
 @dataclass
@@ -113,7 +114,10 @@ class TrafficCounter(Observer):
         if self._pending[slot]:
             self._totals[slot] += self._last[slot] * self._pending[slot]
             self._pending[slot] = 0
-        cost = self.cost(site, event.space, event.address, event.mask)
+        address = event.address
+        if event.columns is not None:
+            address = address + (event.columns << np.int64(RANK_BITS))
+        cost = self.cost(site, event.space, address, event.mask)
         self._last[slot] = cost
         self._totals[slot] += cost
 
@@ -240,7 +244,9 @@ class TrafficCounter(Observer):
         accesses = int(np.count_nonzero(live))
         distinct = int(np.count_nonzero(_fresh(lanes) & live)) * site.nbytes
         sectors = passes = conflicts = ideal = 0
-        if space == "shared":
+        if space == "cluster":
+            pass  # how it passes the network between SMs is not known
+        elif space == "shared":
             passes, conflicts = wavefronts(in_order, site.nbytes, site.access == "load")
         else:
             numbers = np.where(live, lanes // SECTOR, OFF)

@@ -89,7 +89,7 @@ class Observers:
             memo = program.memo("intervals", launch.block, launch.shared_bytes, asked)
             race_check = RaceCheck(
                 closer, launch.granule, launch.shared_bytes, book, steering,
-                functools.partial(findings.uninitialised, "shared"),
+                functools.partial(findings.uninitialised, "shared"), findings.exited,
                 "races" in checks, "uninitialised" in checks, memo,
             )  # fmt: skip
             all_of_them.append(race_check)

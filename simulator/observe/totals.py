@@ -77,7 +77,8 @@ TENSOR = tuple(f"tensor_{type}" for type in ("f64", "tf32", "bf16", "f16", "fp8"
 class Counters:
     """Counts of a launch, or of one source line.
 
-    Memory counters are ``Traffic``; ``fma_f32`` ... and ``flops`` count threads;
+    Memory counters are ``Traffic``, ``cluster_load`` ... of shared memory by a block's number in
+    the cluster; ``fma_f32`` ... and ``flops`` count threads;
     ``tensor_f16`` ... are operations of tensor cores by the type of A, two a multiply-add (all but
     integers' are in ``flops`` too); ``thread_instructions`` are PTX instructions by thread,
     ``warp_instructions`` by warp.
@@ -89,6 +90,9 @@ class Counters:
     shared_load: Traffic = field(default_factory=Traffic)
     shared_store: Traffic = field(default_factory=Traffic)
     shared_atomic: Traffic = field(default_factory=Traffic)
+    cluster_load: Traffic = field(default_factory=Traffic)
+    cluster_store: Traffic = field(default_factory=Traffic)
+    cluster_atomic: Traffic = field(default_factory=Traffic)
     local_load: Traffic = field(default_factory=Traffic)
     local_store: Traffic = field(default_factory=Traffic)
     local_atomic: Traffic = field(default_factory=Traffic)

@@ -122,7 +122,7 @@ class LocalCheck(Observer):
             g = self.geometry
             thread, column = np.nonzero(missing.reshape(g.threads, g.columns))
             address = np.full(len(thread), granule * self.granule)
-            self.findings.uninitialised("local", site, address, thread, column)
+            self.findings.uninitialised("local", site, address, thread, column, column)
 
 
 class ShuffleCheck(Observer):

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from ..geometry import Addresses, Flat, Geometry, Lanes, Mask, as_mask
-from ..memory.event import Spread
+from ..memory.event import Event, Spread
 from ..memory.site import Site
 from ..memory.spaces import Allocation
 
@@ -41,7 +41,8 @@ class Race:
         granule: Bytes of a location.
         how: See ``shadow.clash``.
         distance: ``lane``, ``warp`` or ``block``.
-        threads: Of a block; ``columns``: blocks of the batch.
+        threads: Of a block; ``columns``: blocks of the batch; ``blocks``: their numbers, where the
+            memory of one is raced on by others.
     """
 
     other: Site
@@ -53,26 +54,43 @@ class Race:
     distance: str
     threads: int
     columns: int
+    blocks: Flat | None = None
 
 
 @dataclass
 class Accesses:
-    """The lanes of an access: thread of the block, column and byte address, 1-D each."""
+    """The lanes of an access: thread of the block, column and byte address, 1-D each.
+
+    ``home``: the column of the block whose shared memory it is.
+    """
 
     thread: Flat
     column: Flat
     address: Addresses
+    home: Flat
+
+    def some(self, at: Flat) -> "Accesses":
+        """Some of them."""
+        return Accesses(self.thread[at], self.column[at], self.address[at], self.home[at])
+
+
+def lanes_of(g: Geometry, event: Event) -> Accesses:
+    """Flatten an event."""
+    return flatten(g, event.site, event.address, event.mask, g.columns, event.columns)
 
 
 def flatten(
-    g: Geometry, site: Site, address: Addresses | Spread, mask: Mask | None, columns: int
-) -> Accesses:
-    """Flatten an access; ``columns`` is 1 where all blocks do the same."""
+    g: Geometry, site: Site, address: Addresses | Spread, mask: Mask | None, columns: int,
+    homes: Lanes | None = None,
+) -> Accesses:  # fmt: skip
+    """Flatten an access; ``columns``: 1 where all blocks do the same; ``homes``: ``Event``'s."""
     if isinstance(address, Spread):
         on = g.full(as_mask(mask))[address.thread, address.column]
+        home = address.column if address.home is None else address.home
         return Accesses(
-            address.thread[on], address.column[on], address.address[on] + np.int64(site.offset)
-        )
+            address.thread[on], address.column[on], address.address[on] + np.int64(site.offset),
+            home[on],
+        )  # fmt: skip
     rows = np.broadcast_to(g.factored(address), (g.threads, columns))
     if mask is None:
         thread = np.repeat(np.arange(g.threads), columns)
@@ -82,7 +100,8 @@ def flatten(
         on = np.broadcast_to(g.factored(mask), (g.threads, columns))
         thread, column = np.nonzero(on)
         flat = rows[thread, column]
-    return Accesses(thread, column, flat + np.int64(site.offset))
+    home = column if homes is None else g.full(homes)[thread, column]
+    return Accesses(thread, column, flat + np.int64(site.offset), home)
 
 
 def columns_of(*values: Lanes | None) -> int:

@@ -156,6 +156,8 @@ class RaceBook:
             places = distinct(elements) * race.granule // size
             if race.space == "shared":  # a block's own
                 blocks = np.minimum(earlier, later) // race.threads
+                if race.blocks is not None:
+                    blocks = race.blocks[conflict.place[at] % race.columns]
                 places = distinct(blocks << 32 | elements * race.granule // size)
             group.places.update((name, place) for place in places.tolist())
 

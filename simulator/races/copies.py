@@ -17,7 +17,7 @@ from ..events import Observer
 from ..geometry import Addresses, Geometry, Mask, Rows, as_mask
 from ..memory.event import Event, Spread
 from ..memory.site import PHASE
-from .accesses import Accesses, Race, flatten
+from .accesses import Accesses, Race, lanes_of
 from .book import READING, RaceBook
 from .detector import RaceCheck
 from .phases import arrivals
@@ -160,7 +160,7 @@ class CopyCheck(Observer):
     def _places(self, event: Event) -> tuple[Accesses, Rows]:
         """The lanes of an access, and the locations of each, ``(lanes, parts)``."""
         g = self.geometry
-        lanes = flatten(g, event.site, event.address, event.mask, g.columns)
+        lanes = lanes_of(g, event)
         parts = np.arange(max(1, event.site.nbytes // self.granule))
         first = lanes.address // self.granule
         return lanes, (first[:, None] + parts) * g.columns + lanes.column[:, None]

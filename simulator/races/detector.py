@@ -9,30 +9,30 @@ again with the exact ``Shadow`` table on for those locations, which tells who ra
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 
 from ..analysis.steering import Steering
-from ..events import Observer
-from ..geometry import Addresses, Geometry, Lanes, Mask
+from ..geometry import Geometry
 from ..memory.event import Event, Spread
 from ..memory.site import PHASE
 from ..memory.spaces import Allocation
-from .accesses import SHARED, Accesses, Closer, LookCloser, flatten
+from . import exits
+from .accesses import SHARED, Closer, LookCloser, lanes_of
 from .book import RaceBook
 from .exact import ExactLook, find_between
 from .happens_before import HappensBefore
 from .intervals import Intervals
-from .phases import arrivals, at_barriers
+from .phases import arrivals
 from .quick import Owners, QuickLook
 from .releases import Releases
 from .shadow import Shadow
+from .synchronisation import Synchronisation
 from .unwritten import Report, Unwritten
 
 
-class RaceCheck(Observer):
+class RaceCheck(Synchronisation):
     """Observer of accesses, barriers and fences.
 
     Args:
@@ -40,6 +40,7 @@ class RaceCheck(Observer):
         granule: Bytes of a location: 4, or the narrowest access of the program.
         book: Where races are written down.
         uninitialised: Called with reads of shared memory that nothing wrote.
+        exited: Called with accesses to shared memory of blocks that may have left.
         memo: What is known of intervals, for this shape of block and these checks.
     """
 
@@ -51,14 +52,15 @@ class RaceCheck(Observer):
         book: RaceBook,
         steering: Steering,
         uninitialised: Report,
+        exited: exits.Report,
         races: bool,
         initialised: bool,
         memo: dict[str, Any],
     ) -> None:
         self.closer, self.granule, self.shared_bytes = closer, granule, shared_bytes
-        self.book, self.steering, self.uninitialised = book, steering, uninitialised
+        self.book, self.steering = book, steering
+        self.uninitialised, self.exited = uninitialised, exited
         self.races, self.initialised = races, initialised
-        self.now = 0
         self.releases: Releases | None = None
         self._others: list[Releases] = []
         self.shadows: dict[int, Shadow] = {}
@@ -71,9 +73,13 @@ class RaceCheck(Observer):
     def start(self, geometry: Geometry) -> None:
         """A new batch begins."""
         self.geometry = geometry
-        self.happens_before = HappensBefore(geometry)
+        ends = [block.block.end for block in self.steering.program.blocks if block.cluster]
+        mixed = any(end and end.has("relaxed") for end in ends)
+        clustered = bool(ends) or geometry.clusters.size > 1
+        self.happens_before = HappensBefore(geometry, clustered, mixed)
         if self.releases is None:
-            self.releases = Releases(self.steering, geometry.everyone, geometry.threads)
+            shape = geometry.everyone, geometry.threads, geometry.clusters
+            self.releases = Releases(self.steering, *shape)
         self.exact.start(geometry, self.happens_before, self.releases)
         self.shared_shadow: Shadow | None = None
         if SHARED in self.closer and self.shared_bytes:
@@ -81,6 +87,7 @@ class RaceCheck(Observer):
             self.shared_shadow = Shadow(geometry.everyone, geometry.threads)
             self.written = np.zeros(places, bool)
         self.unwritten = Unwritten(self.uninitialised)
+        self.exits = exits.Exits(geometry)
         for owners in self.owners.values():
             owners.forget()
         self.intervals.start(geometry)
@@ -91,6 +98,8 @@ class RaceCheck(Observer):
             self.intervals.close()
         else:
             self.unwritten.tell()
+            if self.happens_before.cluster is not None and self.races:
+                self.exits.look(self.happens_before.cluster, self.releases, self.exited)
             self.book.count("shared", {-1: self.shared_shadow}, not self.synchronised, True)
 
     def end(self) -> None:
@@ -139,15 +148,18 @@ class RaceCheck(Observer):
         if not site.counted:
             return
         self.now += 1
+        self.seen += space in ("shared", "cluster")
         if site.operation == PHASE:
             if self.shared_shadow is None:
                 raise LookCloser(SHARED)
             self.synchronised = True
             for place, threads, end in arrivals(event, self.geometry):
                 self.happens_before.arrive_at(place, threads, self.now, end)
-        elif site.strong and not site.order and self.races and space in ("shared", "global"):
+        elif site.strong and not site.order and self.races and space != "local":
             self._synchronise(event)
-        if space == "shared":
+        if space in ("shared", "cluster"):
+            if self.shared_shadow is None and space == "cluster":
+                raise LookCloser(SHARED)
             if self.shared_shadow is None:
                 if isinstance(event.address, Spread):
                     raise LookCloser(SHARED)
@@ -157,63 +169,17 @@ class RaceCheck(Observer):
         elif space == "global" and self.races:
             self._global(event)
 
-    def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
-        """A block barrier let lanes go."""
-        self.now += 1
-        self.synchronised = True
-        whole = self.happens_before.barrier(lanes, number, self.now)
-        if self.releases is not None and self.releases.active:
-            self.releases.barrier(
-                self.geometry.numbers(lanes), self.now, self.geometry.whole_blocks(lanes)
-            )
-        if self.shared_shadow is not None:
-            if whole:
-                self.unwritten.tell()
-                self.shared_shadow.clear()
-        elif whole:
-            self.intervals.close()
-        elif self.shared_bytes:
-            raise LookCloser(SHARED)
-
-    def arrive(self, lanes: Mask | None, number: int) -> None:
-        """``bar.arrive``."""
-        self.now += 1
-        self.synchronised = True
-        self.happens_before.arrive(lanes, number, self.now)
-        if self.shared_bytes and self.shared_shadow is None:
-            raise LookCloser(SHARED)
-
-    def warp_sync(self, lanes: Mask | None, members: Lanes) -> None:
-        """``bar.warp.sync``; each lane meets those of its member mask."""
-        self.now += 1
-        self.synchronised = True
-        self.happens_before.warp_sync(lanes, members, self.now)
-        if self.shared_shadow is None:
-            self.intervals.add(None, members, lanes)
-
-    def phase(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
-        """Lanes have seen that a phase of an mbarrier is over."""
-        self.now += 1
-        self.synchronised = True
-        for place, threads in at_barriers(self.geometry, lanes, base, offset):
-            self.happens_before.wait_at(place, threads)
-
-    def fence(self, lanes: Mask | None, wide: bool) -> None:
-        """``membar``, ``fence``; ``wide``: at device scope or more."""
-        self.now += 1
-        if self.releases is not None and self.releases.acquiring:
-            threads = self.geometry.numbers(lanes)
-            self.releases.fence(threads, self.now, wide, self.happens_before.known_by(threads))
-
     # -- shared memory, with the table ------------------------------------------------
 
     def _shared(self, event: Event) -> None:
         g, shadow, site = self.geometry, self.shared_shadow, event.site
         assert shadow is not None
-        lanes = flatten(g, site, event.address, event.mask, g.columns)
+        lanes = lanes_of(g, event)
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
+        if event.columns is not None:
+            self.exits.access(site, lanes, self.now)
         for part in range(max(1, site.nbytes // self.granule)):
-            place = (lanes.address // self.granule + part) * g.columns + lanes.column
+            place = (lanes.address // self.granule + part) * g.columns + lanes.home
             if self.initialised and site.access != "store":
                 missing = ~self.written[place]
                 if missing.any():
@@ -238,7 +204,7 @@ class RaceCheck(Observer):
             return
         if closer is False and self._owners(home).seen(event):
             return
-        lanes = flatten(g, site, event.address, event.mask, g.columns)
+        lanes = lanes_of(g, event)
         places = (lanes.address - home.base) // self.granule
         parts = max(1, site.nbytes // self.granule)
         if closer is False:
@@ -256,7 +222,7 @@ class RaceCheck(Observer):
             if not at.size:
                 continue
             if at.size < len(where):
-                chosen = Accesses(lanes.thread[at], lanes.column[at], lanes.address[at])
+                chosen = lanes.some(at)
                 where = where[at]
             thread = g.blocks[chosen.column] * g.threads + chosen.thread
             self.exact.look_up(shadow, event, self.now, chosen, where, thread, part)
@@ -266,32 +232,3 @@ class RaceCheck(Observer):
         if found is None:
             found = self.owners[home.number] = Owners(len(home.buffer) // self.granule)
         return found
-
-    def _synchronise(self, event: Event) -> None:
-        """A strong access releases and acquires; its lanes take turns.
-
-        Block by block, threads ascending, as ``atomics`` has it.
-        """
-        g, site, releases = self.geometry, event.site, self.releases
-        if releases is None or not releases.acquiring:
-            return
-        lanes = flatten(g, site, event.address, event.mask, g.columns)
-        blocks = g.blocks[lanes.column]
-        thread = blocks * g.threads + lanes.thread
-        if not thread.size:
-            return
-        place = lanes.address if event.space == "global" else -1 - (blocks << 32 | lanes.address)
-        turn = np.empty(len(thread), np.int64)
-        turn[np.lexsort((lanes.thread, lanes.column))] = np.arange(len(thread))
-        met, warp = self.happens_before.met(lanes.thread, lanes.column)
-        known = self.happens_before.known_by(thread) if site.releases else None
-        vain = None
-        if site.operation == "cas":
-            assert event.old is not None
-            assert event.values is not None
-            pairs = zip(event.old, event.values, strict=False)  # the comparands come first
-            other = functools.reduce(np.logical_or, (old != given for old, given in pairs))
-            other = np.broadcast_to(other, g.shape).reshape(g.threads, g.columns)
-            vain = other[lanes.thread, lanes.column]
-        releases.access(site, place, thread, self.now + turn, met, warp, known, vain)
-        self.now += len(thread)  # the access is known by the time after its last turn

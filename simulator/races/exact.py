@@ -10,6 +10,7 @@ import numpy as np
 
 from ..analysis.steering import Steering
 from ..geometry import WARP, Flat, Geometry, Mask
+from ..isa.table import BLOCK
 from ..memory.event import Event
 from ..memory.site import Site
 from ..memory.spaces import Allocation
@@ -73,7 +74,8 @@ class ExactLook:
             ) -> Iterator[Conflict]:
                 return shadow.races(history, place, thread, before, distance)
 
-            if event.space == "shared":  # one look is enough where nothing is wrong
+            own = event.space == "shared" and self.happens_before.cluster is None
+            if own:  # one look is enough where nothing is wrong
                 if not any(True for _ in races("near")) and not locked:
                     continue
                 locked.clear()
@@ -111,9 +113,10 @@ class ExactLook:
     def _race(self, event: Event, other: Site, how: str, distance: str) -> Race:
         g = self.geometry
         allocation = event.home if isinstance(event.home, Allocation) else None
+        space = "shared" if event.space == "cluster" else event.space
         return Race(
-            other, event.site, event.space, allocation, self.granule, how, distance,
-            g.threads, g.columns,
+            other, event.site, space, allocation, self.granule, how, distance,
+            g.threads, g.columns, g.blocks if space == "shared" else None,
         )  # fmt: skip
 
     def polled(self, one: Site, other: Site) -> bool:
@@ -126,18 +129,27 @@ class ExactLook:
     ) -> None:  # fmt: skip
         site = event.site
         for distance in _DISTANCES:
-            if (distance == "block" and event.space == "shared") or (
-                how == "scope" and distance != "block"
-            ):
+            apart = event.space == "shared" and self.happens_before.cluster is None
+            if (distance == "block" and apart) or (how == "scope" and distance != "block"):
                 continue
             race = self._race(event, other, how, distance)
             if self.book.full(race):
                 continue
             for conflict in races(distance):
+                if how == "scope":
+                    conflict = self._out_of_scope(conflict, site, other)
                 found = compare(conflict, history, site, other, values, distance)
                 self.book.add(race, conflict, *found)
                 if self.book.full(race):
                     break
+
+    def _out_of_scope(self, conflict: Conflict, one: Site, other: Site) -> Conflict:
+        """Those of some pairs that are further apart than a scope reaches."""
+        clusters, threads = self.geometry.clusters, self.geometry.threads
+        if clusters.size == 1 or BLOCK in (one.reach, other.reach):
+            return conflict
+        near = clusters.together(conflict.earlier // threads, conflict.later // threads)
+        return conflict.some(~near)
 
     def _ordered(self, site: Site, lanes: Accesses, locked: list[Locked]) -> Ordered:
         """What orders lanes after earlier accesses; notes those in ``locked`` that a lock does."""
@@ -145,13 +157,8 @@ class ExactLook:
 
         def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
             column, mine = lanes.column[which], lanes.thread[which]
-            block, other = np.divmod(earlier, g.threads)
             own = g.blocks[column]
-            same = block == own
-            out = np.zeros(len(time), bool)
-            out[same] = self.happens_before.ordered(
-                time[same], other[same], mine[same], column[same]
-            )
+            out = self.happens_before.ordered_across(time, earlier, mine, column)
             if releases.acquiring and not out.all():
                 those = np.flatnonzero(~out & np.isin(own, list(releases.blocks())))
                 known: dict[tuple[int, int], Seen] = {}

@@ -10,17 +10,19 @@ from .happens_before import Seen
 
 @dataclass(eq=False, slots=True)
 class Release:
-    """A strong write, and what its thread knew by its last fence."""
+    """A strong write, and what its thread knew by its last fence.
+
+    ``fenced``: when that was, of each reach (``isa.table``) or a wider one.
+    """
 
     site: Site
     thread: int
     block: int
     end: int
-    near: int
-    wide: int
+    fenced: tuple[int, ...]
     met: int
     warp: int
-    published: tuple[Flat, Flat] | None
+    published: tuple[Flat, ...] | None
     known: Seen | None
 
 
@@ -33,14 +35,14 @@ class Content:
     distinct: list[tuple[int, Release]] = field(default_factory=list)
     by_block: dict[int, list[tuple[int, Release]]] = field(default_factory=dict)
     by_end: dict[tuple[int, int], tuple[int, Release]] = field(default_factory=dict)
-    known: set[tuple[int, ...]] = field(default_factory=set)
+    known: set[tuple[object, ...]] = field(default_factory=set)
 
     def add(self, release: Release) -> None:
         """Note a release; one that spins hands on no more than what it did the first time."""
         r, numbered = release, (len(self.releases), release)
         self.releases.append(release)
         self.by_end[r.thread, r.end] = numbered
-        what = (r.site.number, r.thread, r.near, r.wide, r.met, r.warp, id(r.published))
+        what = (r.site.number, r.thread, r.fenced, r.met, r.warp, id(r.published))
         if what not in self.known:
             self.known.add(what)
             self.distinct.append(numbered)
@@ -55,7 +57,7 @@ class Acquire:
     thread: int
     content: Content
     count: int
-    wide: bool
+    reach: int
     time: int
 
 
@@ -65,7 +67,7 @@ class Fence:
 
     time: int
     threads: Flat
-    wide: bool
+    reach: int
     known: Sequence[Seen] | None
 
 
@@ -97,9 +99,9 @@ Noted = Fence | Meeting | StrongAccess
 """Something that happened, in the order of time."""
 
 
-def covers(release: Release, time: int, thread: int, near: bool, threads: int) -> bool:
-    """Whether a release hands on what a thread of its block did at a time."""
-    fenced = release.near if near else release.wide
+def covers(release: Release, time: int, thread: int, far: int, threads: int) -> bool:
+    """Whether a release hands on what a thread of its block did at a time; ``far``: to whom."""
+    fenced = release.fenced[far]
     if thread == release.thread:
         return time < fenced or (time == release.end and fenced >= 0)
     if release.known is not None and fenced > 0 and time <= release.known[thread % threads]:
@@ -111,4 +113,4 @@ def covers(release: Release, time: int, thread: int, near: bool, threads: int) -
         return True
     if release.published is None or fenced < 0:
         return False
-    return bool(time <= release.published[0 if near else 1][thread % threads])
+    return bool(time <= release.published[far][thread % threads])

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..geometry import EVERY_LANE, WARP, Flat, Geometry, Lanes, Mask, Rows, as_mask
+from .clusters import ClusterOrder
 from .phases import Key, Phases
 from .shadow import Ordered
 
@@ -50,10 +51,16 @@ class Seen:
 
 
 class HappensBefore:
-    """The order within the blocks of one batch."""
+    """The order within the blocks of one batch, or ``clustered``: within their clusters.
 
-    def __init__(self, geometry: Geometry) -> None:
+    ``mixed``: see ``ClusterOrder``.
+    """
+
+    def __init__(
+        self, geometry: Geometry, clustered: bool = False, mixed: bool = False
+    ) -> None:  # fmt: skip
         g = self.geometry = geometry
+        self.cluster = ClusterOrder(g, self, mixed) if clustered else None
         # Up to when every thread of a block has seen all others.
         self.block_time = np.zeros(g.columns, np.int64)
         self._pairs: NDArray[np.int64] | None = None  # (warps, warps, blocks): [mine, other]
@@ -171,16 +178,23 @@ class HappensBefore:
     @property
     def partly(self) -> bool:
         """Whether only some threads of a block have met, so that who has seen what differs."""
-        return any(kept is not None for kept in (self._pairs, self._lanes, self.phases))
+        kept = (self._pairs, self._lanes, self.phases, self.cluster)
+        return any(one is not None for one in kept)
 
     def known(self, mine: int, column: int) -> Seen:
         """Up to when a thread has seen each thread of its block."""
         warp, pairs, lanes = mine // WARP, self._pairs, self._lanes
+        threads = None if self.phases is None else self.phases.seen[mine, :, column].copy()
+        if self.cluster is not None:
+            others = np.arange(self.geometry.threads)
+            me, where = np.full_like(others, mine), np.full_like(others, column)
+            by_cluster = self.cluster.horizon(others, where, me, where)
+            threads = by_cluster if threads is None else np.maximum(threads, by_cluster)
         return Seen(
             warp, int(self._warp_time[warp, column]), int(self.block_time[column]),
             None if pairs is None else pairs[warp, :, column].copy(),
             None if lanes is None else lanes[mine, :, column].copy(),
-            None if self.phases is None else self.phases.seen[mine, :, column].copy(),
+            threads,
         )  # fmt: skip
 
     def known_by(self, threads: Flat) -> list[Seen] | None:
@@ -199,6 +213,13 @@ class HappensBefore:
 
     def horizon(self, other: Flat, mine: Flat, column: Flat) -> Flat:
         """Up to when threads ``mine`` have seen what threads ``other`` of their block did."""
+        seen = self.near(other, mine, column)
+        if self.cluster is None:
+            return seen
+        return np.maximum(seen, self.cluster.horizon(other, column, mine, column))
+
+    def near(self, other: Flat, mine: Flat, column: Flat) -> Flat:
+        """``horizon`` but for what the block has by its cluster."""
         seen: Flat = self.block_time[column]
         mine_warp, other_warp = mine // WARP, other // WARP
         if self._pairs is not None:
@@ -232,21 +253,36 @@ class HappensBefore:
         known = self.horizon(other, mine, np.full(len(mine), place[0]))
         self._all_phases().arrive(place, threads, known.reshape(len(threads), -1), now, end)
 
-    def wait_at(self, place: Key, threads: Flat) -> None:
+    def wait_at(self, place: Key, threads: Flat, now: int) -> None:
         """Threads of a block see that a phase of an mbarrier is over."""
         self._all_phases().wait(place, threads)
+        if self.cluster is not None:
+            self.cluster.wait_at(place, threads, now)
 
     def _all_phases(self) -> Phases:
         if self.phases is None:
             self.phases = Phases(self.geometry.threads, self.geometry.columns)
         return self.phases
 
+    def ordered_across(self, time: Flat, earlier: Flat, mine: Flat, column: Flat) -> Mask:
+        """``ordered`` for others by global number, of any block."""
+        g = self.geometry
+        block, other = np.divmod(earlier, g.threads)
+        same = block == g.blocks[column]
+        out = np.zeros(len(time), bool)
+        out[same] = self.ordered(time[same], other[same], mine[same], column[same])
+        if self.cluster is not None and not same.all():
+            far = np.flatnonzero(~same & np.isin(block, g.blocks))
+            there = np.searchsorted(g.blocks, block[far])
+            seen = self.cluster.horizon(other[far], there, mine[far], column[far])
+            out[far] = time[far] <= seen
+        return out
+
     def before(self, thread: Flat, column: Flat) -> Ordered:
-        """``ordered`` for lanes that access now; others by global number, of the same blocks."""
+        """``ordered`` for lanes that access now; others by global number."""
 
         def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
-            other = earlier % self.geometry.threads
-            return self.ordered(time, other, thread[which], column[which])
+            return self.ordered_across(time, earlier, thread[which], column[which])
 
         return ordered
 

@@ -37,11 +37,11 @@ class Locks:
         self._takes: dict[int, dict[int, list[Turn]]] = {}
         self._puts: dict[tuple[int, int], list[Turn]] = {}
 
-    def take(self, site: Site, place: int, thread: int, turn: int) -> None:
-        """An atomic: perhaps it takes a lock."""
+    def take(self, site: Site, place: int, thread: int, turn: int, far: bool) -> None:
+        """An atomic: perhaps it takes a lock; ``far``: its scope is more than the block."""
         takes = self._takes.setdefault(thread, {}).setdefault(place, [])
         near = turn if site.acquires else NEVER
-        wide = NEVER if site.narrow else near
+        wide = near if far else NEVER
         if wide == NEVER:
             self.open.add(thread)
         if takes and takes[-1].near == NEVER:

@@ -12,7 +12,7 @@ from ..events import Observer
 from ..geometry import WARP, Flat, Geometry, Mask, as_mask
 from ..memory.event import Event
 from ..memory.site import PHASE, Site
-from .accesses import Race, flatten
+from .accesses import Race, lanes_of
 from .book import RaceBook
 from .detector import RaceCheck
 from .shadow import Conflict
@@ -49,7 +49,7 @@ class ProxyCheck(Observer):
             return
         if (site.access == "load") != site.asynchronous:
             return
-        lanes = flatten(self.geometry, site, event.address, event.mask, self.geometry.columns)
+        lanes = lanes_of(self.geometry, event)
         for part in range(max(1, site.nbytes // self.granule)):
             at = lanes.address // self.granule + part, lanes.column
             if site.access == "load":

@@ -13,7 +13,7 @@ import numpy as np
 from ..geometry import Addresses, Flat, Geometry, Lanes, Mask
 from ..memory.event import Event, Spread
 from ..memory.site import Site
-from .accesses import LookCloser, flatten
+from .accesses import LookCloser, lanes_of
 
 _READERS, _CONTESTED, _STRONG = -1, -2, -10
 
@@ -151,7 +151,7 @@ class QuickLook:
         site, home = event.site, event.home
         if event.repeated:
             raise LookCloser(home.number)
-        lanes = flatten(g, site, event.address, event.mask, g.columns)
+        lanes = lanes_of(g, event)
         touched = self._touched.get(home.number)
         if touched is None:
             touched = self._touched[home.number] = np.zeros(len(home.buffer) // self.granule, bool)

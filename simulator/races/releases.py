@@ -17,7 +17,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..analysis.steering import Steering
+from ..clusters import Clusters
 from ..geometry import Flat
+from ..isa.table import BLOCK, CLUSTER, DEVICE
 from ..memory.site import Site
 from .handover import Acquire, Content, Fence, Meeting, Noted, Release, StrongAccess, covers
 from .happens_before import Seen
@@ -31,11 +33,11 @@ class Releases:
     """What strong accesses of a launch put in order.
 
     Args:
-        everyone: Threads of the launch; ``threads``: of a block.
+        everyone: Threads of the launch; ``threads``: of a block; ``clusters``: of blocks.
     """
 
-    def __init__(self, steering: Steering, everyone: int, threads: int) -> None:
-        self.steering, self.threads = steering, threads
+    def __init__(self, steering: Steering, everyone: int, threads: int, clusters: Clusters) -> None:
+        self.steering, self.threads, self.clusters = steering, threads, clusters
         self.acquiring = {
             site.number
             for site in steering.program.sites
@@ -44,10 +46,9 @@ class Releases:
         self.fences = False
         self._noted: list[Noted] = []
         self._lanes = 0
-        self._near = np.zeros(everyone if self.acquiring else 0, np.int64)
-        self._wide = np.zeros_like(self._near)
+        self._fenced = np.zeros((DEVICE + 1, everyone if self.acquiring else 0), np.int64)
         self._known: dict[int, Seen | None] = {}
-        self._published: dict[int, tuple[Flat, Flat]] = {}
+        self._published: dict[int, tuple[Flat, ...]] = {}
         self._barrier: dict[int, int] = {}
         self._contents: dict[int, Content] = {}
         self._pending: dict[int, list[Acquire]] = {}
@@ -62,16 +63,16 @@ class Releases:
 
     # -- what happens -------------------------------------------------------------------
 
-    def fence(self, threads: Flat, now: int, wide: bool, known: Sequence[Seen] | None) -> None:
+    def fence(self, threads: Flat, now: int, reach: int, known: Sequence[Seen] | None) -> None:
         """A fence of some threads.
 
-        ``threads`` are global numbers, ``wide``: of device scope or more; ``known``: up to when
+        ``threads`` are global numbers, ``reach``: of its scope; ``known``: up to when
         each of them has seen each thread of its block; ``None``: the times of its block's and its
         warp's last barriers say all.
         """
         if self.acquiring:
             self.fences = True
-            self._note(Fence(now, threads, wide, known))
+            self._note(Fence(now, threads, reach, known))
 
     def barrier(self, threads: Flat, now: int, blocks: Flat) -> None:
         """A block barrier let threads go; ``blocks``: those of which all threads came."""
@@ -121,18 +122,16 @@ class Releases:
             elif isinstance(event, Meeting):
                 self._publish(event)
                 if self._pending or self._locks.open:
-                    self._effective(event.threads, event.time, True)
+                    self._effective(event.threads, event.time, DEVICE)
             else:
                 self._strong(event)
 
     def _fence(self, event: Fence) -> None:
-        self._near[event.threads] = event.time
-        if event.wide:
-            self._wide[event.threads] = event.time
+        self._fenced[: event.reach + 1, event.threads] = event.time
         if event.known is not None or self._known:
             for i, thread in enumerate(event.threads.tolist()):
                 self._known[thread] = None if event.known is None else event.known[i]
-        self._effective(event.threads, event.time, event.wide)
+        self._effective(event.threads, event.time, event.reach)
 
     def _publish(self, event: Meeting) -> None:
         """What threads had fenced before a barrier, others may release after it."""
@@ -140,18 +139,18 @@ class Releases:
             before = self._barrier.get(block, 0)
             self._barrier[block] = event.time
             mine = slice(block * self.threads, (block + 1) * self.threads)
-            if not (self._near[mine] > before).any():
+            if not (self._fenced[BLOCK, mine] > before).any():
                 continue
             old = self._published.get(block)
             made = []
-            for i, fences in enumerate((self._near[mine], self._wide[mine])):
+            for i, fences in enumerate(self._fenced[:, mine]):
                 known = fences.copy() if old is None else np.maximum(fences, old[i])
                 if fences.max() > before:  # a fence hands on what the thread knows of others
                     known = np.maximum(known, before)
                 made.append(known)
-            self._published[block] = (made[0], made[1])
+            self._published[block] = tuple(made)
 
-    def _effective(self, threads: Flat, now: int, wide: bool) -> None:
+    def _effective(self, threads: Flat, now: int, reach: int) -> None:
         """A fence or a barrier after strong reads makes acquires of them."""
         if not (self._pending or self._locks.open):
             return
@@ -159,14 +158,14 @@ class Releases:
         for thread in those & self._pending.keys():
             left = []
             for acquire in self._pending.pop(thread):
-                if acquire.wide and not wide:
+                if acquire.reach > reach:
                     left.append(acquire)
-                    acquire = dataclasses.replace(acquire, wide=False)
+                    acquire = dataclasses.replace(acquire, reach=reach)
                 acquire.time = now
                 self._acquired.setdefault(thread // self.threads, []).append(acquire)
             if left:
                 self._pending[thread] = left
-        self._locks.fence(those, now, wide)
+        self._locks.fence(those, now, reach >= self._far)
 
     def _strong(self, event: StrongAccess) -> None:
         site = event.site
@@ -182,27 +181,27 @@ class Releases:
                 continue
             if content is None or site.access == "store":
                 content = self._contents[place] = Content(place)
-            near, wide = int(self._near[thread]), int(self._wide[thread])
+            fenced: list[int] = self._fenced[:, thread].tolist()
             known = self._known.get(thread)
             if site.releases:
                 known = None if event.known is None else event.known[i]
-                near = turn
-                wide = turn if not site.narrow else wide
-            self._locks.put(place, thread, turn, near, wide)
-            if site.narrow:
-                wide = -1
+                fenced[: site.reach + 1] = [turn] * (site.reach + 1)
+            self._locks.put(place, thread, turn, fenced[BLOCK], fenced[self._far])
+            fenced[site.reach + 1 :] = [-1] * (DEVICE - site.reach)
             block = thread // self.threads
             published = self._published.get(block)
-            content.add(Release(site, thread, block, end, near, wide, met, warp, published, known))
+            content.add(
+                Release(site, thread, block, end, tuple(fenced), met, warp, published, known)
+            )
 
     def _read(
         self, site: Site, place: int, thread: int, turn: int, content: Content | None
     ) -> None:
         if site.access == "atomic":
-            self._locks.take(site, place, thread, turn)
+            self._locks.take(site, place, thread, turn, site.reach >= self._far)
         if content is None or not content.releases:
             return
-        acquire = Acquire(site, thread, content, len(content.releases), not site.narrow, turn)
+        acquire = Acquire(site, thread, content, len(content.releases), site.reach, turn)
         if site.acquires:
             self._acquired.setdefault(thread // self.threads, []).append(acquire)
             return
@@ -211,6 +210,17 @@ class Releases:
             pending[-1] = acquire
         else:
             pending.append(acquire)
+
+    @property
+    def _far(self) -> int:
+        """The reach that another block of those needs that may share a lock."""
+        return CLUSTER if self.clusters.size > 1 else DEVICE
+
+    def _distance(self, one: int, other: int) -> int:
+        """The reach that a scope needs from one block to another."""
+        if one == other:
+            return BLOCK
+        return CLUSTER if self.clusters.together(one, other) else DEVICE
 
     # -- asking ------------------------------------------------------------------------------
 
@@ -238,6 +248,12 @@ class Releases:
                 return True
         return False
 
+    def handed(self, time: int, thread: int, block: int) -> bool:
+        """Whether anybody of a block has acquired what a thread did at a time."""
+        if block not in self.blocks():
+            return False
+        return any(self._through(one, time, thread, set()) for one in self._acquired[block])
+
     def _through(
         self, acquire: Acquire, time: int, thread: int, seen: set[tuple[int, int]]
     ) -> bool:
@@ -256,24 +272,23 @@ class Releases:
             ):  # fmt: skip
                 if number >= acquire.count:
                     continue
-                near = taker == block
-                if not (near or acquire.wide):
+                far = self._distance(taker, block)
+                if far > acquire.reach:
                     continue
-                handed = covers(release, time, thread, near, self.threads)
+                handed = covers(release, time, thread, far, self.threads)
                 if handed and not self._locks.unprotected(acquire, release, time, thread):
                     self.lock = self._locks.held(acquire, release, time, thread)
                     return True
             for number, release in acquire.content.distinct:
                 if number >= acquire.count:
                     break
-                near = taker == release.block
-                fenced = release.near if near else release.wide
-                if fenced <= 0 or not (near or acquire.wide):
+                far = self._distance(taker, release.block)
+                if release.fenced[far] <= 0 or far > acquire.reach:
                     continue
                 for before in self._acquired.get(release.block, ()):
                     # One fence may complete the acquire and begin the release.
                     at = before.time - 1
-                    known = covers(release, at, before.thread, near, self.threads)
+                    known = covers(release, at, before.thread, far, self.threads)
                     if known and self.steering.guards(before.site, release.site):
                         todo.append(before)
         return False

@@ -10,8 +10,9 @@ from ..memory.site import Site
 from .accesses import Accesses
 from .shadow import Ordered, pieces
 
-Report = Callable[[Site, Flat, Flat, Flat], None]
-"""Takes the instruction; addresses, threads of the block, and columns, one a read."""
+Report = Callable[[Site, Flat, Flat, Flat, Flat], None]
+"""Takes the instruction; addresses, threads of the block, columns, and those of the memory's block,
+one a read."""
 
 
 @dataclass
@@ -78,5 +79,6 @@ class Unwritten:
         """Report those that are left."""
         for reads in self._reads:
             lanes, at = reads.lanes, np.sort(reads.at)
-            self.report(reads.site, lanes.address[at], lanes.thread[at], lanes.column[at])
+            read = lanes.some(at)
+            self.report(reads.site, read.address, read.thread, read.column, read.home)
         self._reads = []

@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 import test_atomics
+import test_clusters
 import test_control
 import test_copies
 import test_mbarrier
@@ -40,7 +41,7 @@ def reached() -> list[Row]:
 
 
 REACHED = reached()
-PLACES = (test_atomics, test_control, test_copies, test_mbarrier, test_memory)
+PLACES = (test_atomics, test_clusters, test_control, test_copies, test_mbarrier, test_memory)
 """Modules whose opcodes have tests of their own."""
 
 

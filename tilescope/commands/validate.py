@@ -49,6 +49,7 @@ def validate_command(
         found = device.validate(
             target.kernel, target.grid, target.block, target.args, reference(target),
             target.shared_bytes, index, jit_level, target.symbols, target.cooperative,
+            target.cluster,
         )  # fmt: skip
         release = device.driver_release()
     if json_file is not None:

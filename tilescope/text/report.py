@@ -43,7 +43,8 @@ def heading(outcome: Outcome) -> str:
     blocks = run.grid[0] * run.grid[1] * run.grid[2]
     threads = run.block[0] * run.block[1] * run.block[2]
     total = f"{blocks * threads:,} thread{'s' if blocks * threads > 1 else ''}"
-    launch = f"grid {shape(run.grid)}, block {shape(run.block)}: {total}"
+    clusters = f" in clusters of {shape(run.cluster)}" if max(run.cluster) > 1 else ""
+    launch = f"grid {shape(run.grid)}{clusters}, block {shape(run.block)}: {total}"
     if run.shared_bytes:
         launch += f"; {human_bytes(run.shared_bytes)} of shared memory a block"
     lines.append(launch)

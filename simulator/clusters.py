@@ -1,0 +1,76 @@
+"""Which blocks of a grid make a cluster (PTX ISA, "Cluster of Cooperative Thread Arrays")."""
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Shape = tuple[int, int, int]
+"""Extents or coordinates, x first."""
+Numbers = NDArray[Any]
+"""A number a block."""
+_Number = TypeVar("_Number", int, Numbers)
+
+
+def coordinates(number: _Number, shape: Shape) -> tuple[_Number, _Number, _Number]:
+    """Coordinates of what linear numbers stand for."""
+    x, y, _ = shape
+    return number % x, number // x % y, number // (x * y)
+
+
+def linear(at: tuple[_Number, _Number, _Number], shape: Shape) -> _Number:
+    """Linear numbers of coordinates."""
+    x, y, _ = shape
+    number: _Number = at[0] + at[1] * x + at[2] * (x * y)
+    return number
+
+
+def blocks_of(first: int, last: int, grid: Shape, cluster: Shape) -> Numbers:
+    """Numbers of the blocks of some clusters, from one up to another, ascending, int64."""
+    size = cluster[0] * cluster[1] * cluster[2]
+    number, rank = np.divmod(np.arange(first * size, last * size, dtype=np.int64), size)
+    of = _clusters(grid, cluster)
+    begins, inside = coordinates(number, of), coordinates(rank, cluster)
+    x, y, z = (b * n + i for b, n, i in zip(begins, cluster, inside, strict=True))
+    numbers: Numbers = np.sort(linear((x, y, z), grid))
+    return numbers
+
+
+def _clusters(grid: Shape, cluster: Shape) -> Shape:
+    (x, y, z), (of_x, of_y, of_z) = grid, cluster
+    return x // of_x, y // of_y, z // of_z
+
+
+class Clusters:
+    """The clusters of some blocks.
+
+    Attributes:
+        size: Blocks of a cluster.
+        rank: Of each block its number in its cluster, ``%cluster_ctarank``, int64 ``(blocks,)``.
+        number: Of each block the number of its cluster in the grid, int64 ``(blocks,)``.
+        columns: Of each block the places of its cluster's among these, by rank, int64
+            ``(blocks, size)``.
+    """
+
+    def __init__(self, grid: Shape, cluster: Shape, blocks: Numbers) -> None:
+        self.size = cluster[0] * cluster[1] * cluster[2]
+        self.grid, self.cluster = grid, cluster
+        x, y, z = coordinates(blocks, grid)
+        of_x, of_y, of_z = cluster
+        self.rank: Numbers = linear((x % of_x, y % of_y, z % of_z), cluster)
+        self.number: Numbers = self._of(blocks)
+        self.columns: Numbers = np.arange(len(blocks))[:, None]
+        if self.size > 1:
+            order = np.lexsort((self.rank, self.number)).reshape(-1, self.size)
+            self.columns = np.empty((len(blocks), self.size), np.int64)
+            self.columns[order] = order[:, None, :]
+
+    def _of(self, blocks: _Number) -> _Number:
+        """The numbers of the clusters of blocks."""
+        x, y, z = coordinates(blocks, self.grid)
+        of_x, of_y, of_z = self.cluster
+        return linear((x // of_x, y // of_y, z // of_z), _clusters(self.grid, self.cluster))
+
+    def together(self, one: _Number, other: _Number) -> Any:
+        """Whether two blocks of the grid, or each of some pairs, are in one cluster."""
+        return self.size > 1 and self._of(one) == self._of(other)

@@ -1,0 +1,61 @@
+"""Shared memory of the other blocks of a cluster ("distributed shared memory")."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..geometry import Addresses, Mask
+from ..isa.windows import RANK_BITS, WINDOWS
+from .site import Site
+from .spaces import ColumnIndex, PlaceIndex
+
+if TYPE_CHECKING:
+    from .memories import Memories, Part
+
+_RANKS = 1 << 5
+"""Numbers of blocks in a cluster that an address has room for."""
+
+
+class Far(NamedTuple):
+    """Lanes of an access that say by a number in the cluster whose shared memory they mean.
+
+    Attributes:
+        parts: Where they fall, with the lanes; ``events``: what is told of them.
+        inside: Their places in that memory.
+        outside: Lanes that reach beyond it; first (with true) those for which there is no block.
+    """
+
+    parts: list[tuple[Mask, PlaceIndex]]
+    events: list[Part]
+    inside: Addresses
+    outside: list[tuple[bool, Mask]]
+    misaligned: Mask
+
+
+def take(memories: Memories, site: Site, address: Addresses, left: Mask, aligned: Mask) -> Far:
+    """Take such lanes out of those that are ``left``, by addresses of ``windows.map_address``.
+
+    All are in the geometry's full shape.
+    """
+    g, shared = memories.geometry, memories.shared
+    if site.space == "generic":
+        address = address - np.int64(WINDOWS["shared"])
+    whose = address >> np.int64(RANK_BITS)
+    lanes = left & (whose > 0) & (whose <= _RANKS)
+    left &= ~lanes
+    block = lanes & (whose <= g.clusters.size)
+    inside = address & np.int64((1 << RANK_BITS) - 1)
+    there = block & (inside <= shared.nbytes - site.nbytes)
+    outside = [(True, lanes & ~block), (False, block & ~there)]
+    found = Far([], [], inside, [o for o in outside if o[1].any()], there & ~aligned)
+    good = there & aligned
+    if good.any():
+        own = np.broadcast_to(np.arange(g.columns), g.shape)
+        columns = g.clusters.columns[own, np.where(block, whose - 1, 0)]
+        index = ColumnIndex(shared, inside, site.type, site.count, columns)
+        found.parts.append((good, index))
+        told = inside - np.int64(site.offset)
+        found.events.append(("cluster", told, good, shared, columns))
+    return found

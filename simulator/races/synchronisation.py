@@ -1,0 +1,150 @@
+"""What the race checks are told of barriers, fences and strong accesses: it makes their order."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ..events import Observer
+from ..geometry import Addresses, Geometry, Lanes, Mask, as_mask
+from ..isa.table import CLUSTER
+from ..memory.event import Event
+from .accesses import SHARED, LookCloser, lanes_of
+from .happens_before import HappensBefore
+from .intervals import Intervals
+from .phases import at_barriers
+from .releases import Releases
+from .shadow import Shadow
+from .unwritten import Unwritten
+
+
+class Synchronisation(Observer):
+    """The part of ``RaceCheck`` that knows who has seen whom.
+
+    Attributes:
+        now: The time, in events; ``seen``: accesses of shared memory so far.
+        arrived: These, when all threads last arrived at their clusters' barriers; -1: not all did.
+        synchronised: Whether anything has been put in order.
+        shared_shadow: The exact table of shared memory, if it is kept.
+    """
+
+    geometry: Geometry
+    happens_before: HappensBefore
+    intervals: Intervals
+    unwritten: Unwritten
+    releases: Releases | None
+    shared_shadow: Shadow | None
+    shared_bytes: int
+    synchronised: bool
+    now = seen = 0
+    arrived = -1
+
+    def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
+        """A block barrier let lanes go."""
+        self.now += 1
+        self.synchronised = True
+        whole = self.happens_before.barrier(lanes, number, self.now)
+        if self.releases is not None and self.releases.active:
+            self.releases.barrier(
+                self.geometry.numbers(lanes), self.now, self.geometry.whole_blocks(lanes)
+            )
+        if self.shared_shadow is not None:
+            if whole:
+                self.unwritten.tell()
+                if self.geometry.clusters.size == 1:
+                    self.shared_shadow.clear()
+        elif whole:
+            self.intervals.close()
+        elif self.shared_bytes:
+            raise LookCloser(SHARED)
+
+    def arrive(self, lanes: Mask | None, number: int) -> None:
+        """``bar.arrive``."""
+        self.now += 1
+        self.synchronised = True
+        self.happens_before.arrive(lanes, number, self.now)
+        if self.shared_bytes and self.shared_shadow is None:
+            raise LookCloser(SHARED)
+
+    def warp_sync(self, lanes: Mask | None, members: Lanes) -> None:
+        """``bar.warp.sync``; each lane meets those of its member mask."""
+        self.now += 1
+        self.synchronised = True
+        self.happens_before.warp_sync(lanes, members, self.now)
+        if self.shared_shadow is None:
+            self.intervals.add(None, members, lanes)
+
+    def phase(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
+        """Lanes have seen that a phase of an mbarrier is over."""
+        self.now += 1
+        self.synchronised = True
+        for place, threads in at_barriers(self.geometry, lanes, base, offset):
+            self.happens_before.wait_at(place, threads, self.now)
+
+    def cluster_arrive(self, lanes: Mask | None, releases: bool) -> None:
+        """``barrier.cluster.arrive``."""
+        self.now += 1
+        self.synchronised = True
+        full = self.geometry.full(as_mask(lanes))
+        if self.happens_before.cluster is not None:
+            self.happens_before.cluster.arrive(full, releases, self.now)
+        self.arrived = self.seen if releases and full.all() else -1
+
+    def cluster_wait(self, lanes: Mask | None) -> None:
+        """``barrier.cluster.wait``; where all arrived with it, it is a barrier of all blocks."""
+        self.now += 1
+        g = self.geometry
+        full = g.full(as_mask(lanes))
+        if self.happens_before.cluster is not None:
+            self.happens_before.cluster.wait(full, self.now)
+        if self.releases is not None and self.releases.active:
+            self.releases.barrier(g.numbers(lanes), self.now, g.whole_blocks(lanes))
+        if full.all() and self.arrived == self.seen:
+            if self.shared_shadow is None:
+                self.intervals.close()
+            else:
+                self.unwritten.tell()
+                self.shared_shadow.clear()
+        elif self.shared_bytes and self.shared_shadow is None:
+            raise LookCloser(SHARED)
+
+    def fence(self, lanes: Mask | None, reach: int) -> None:
+        """``membar``, ``fence``; ``reach``: of its scope."""
+        self.now += 1
+        if self.happens_before.cluster is not None and reach >= CLUSTER:
+            self.happens_before.cluster.fence(self.geometry.full(as_mask(lanes)), self.now)
+        if self.releases is not None and self.releases.acquiring:
+            threads = self.geometry.numbers(lanes)
+            self.releases.fence(threads, self.now, reach, self.happens_before.known_by(threads))
+
+    def _synchronise(self, event: Event) -> None:
+        """A strong access releases and acquires; its lanes take turns.
+
+        Block by block, threads ascending, as ``atomics`` has it.
+        """
+        g, site, releases = self.geometry, event.site, self.releases
+        if releases is None or not releases.acquiring:
+            return
+        lanes = lanes_of(g, event)
+        blocks = g.blocks[lanes.column]
+        thread = blocks * g.threads + lanes.thread
+        if not thread.size:
+            return
+        place = lanes.address
+        if event.space != "global":
+            place = -1 - (g.blocks[lanes.home] << 32 | lanes.address)
+        turn = np.empty(len(thread), np.int64)
+        turn[np.lexsort((lanes.thread, lanes.column))] = np.arange(len(thread))
+        met, warp = self.happens_before.met(lanes.thread, lanes.column)
+        known = self.happens_before.known_by(thread) if site.releases else None
+        vain = None
+        if site.operation == "cas":
+            assert event.old is not None
+            assert event.values is not None
+            pairs = zip(event.old, event.values, strict=False)  # the comparands come first
+            other = functools.reduce(np.logical_or, (old != given for old, given in pairs))
+            other = np.broadcast_to(other, g.shape).reshape(g.threads, g.columns)
+            vain = other[lanes.thread, lanes.column]
+        releases.access(site, place, thread, self.now + turn, met, warp, known, vain)
+        self.now += len(thread)  # the access is known by the time after its last turn

@@ -1,0 +1,239 @@
+"""Clusters of blocks: shape, distributed shared memory, barrier, and what goes wrong there."""
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+from kernels.errors import LaunchError, PtxError
+
+OPCODES = {"mapa", "getctarank"}
+SPECIALS = [
+    *(f"%{name}.{axis}" for name in ("clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid")
+      for axis in "xyz"), "%cluster_ctarank", "%cluster_nctarank",
+]  # fmt: skip
+
+
+def ptx(body: str, directives: str = "", target: str = "sm_90") -> Kernel:
+    """A kernel over one array of 32-bit words."""
+    return Kernel.from_ptx(
+        f".version 9.0\n.target {target}\n.address_size 64\n.visible .entry k(.param .u64 p)\n"
+        f"{directives}\n{{ .reg .b32 %r<20>; .reg .b64 %rd<9>; .reg .pred %p<4>;\n"
+        f".shared .align 8 .b8 s[512];\n{body}\nret; }}",
+        "k",
+    )
+
+
+@pytest.mark.parametrize(
+    ("grid", "cluster"),
+    [
+        ((4, 1, 1), (2, 1, 1)),
+        ((2, 4, 2), (1, 2, 2)),
+        ((3, 6, 4), (3, 2, 1)),
+        ((16, 1, 1), (8, 1, 1)),
+    ],
+)
+@pytest.mark.parametrize("from_directive", [True, False])
+def test_special_registers(
+    grid: tuple[int, ...], cluster: tuple[int, ...], from_directive: bool
+) -> None:
+    count = len(SPECIALS)
+    lines = ["ld.param.u64 %rd1, [p];", "mov.u32 %r1, %ctaid.z; mov.u32 %r2, %nctaid.y;"]
+    lines += ["mov.u32 %r3, %ctaid.y; mad.lo.u32 %r1, %r1, %r2, %r3; mov.u32 %r2, %nctaid.x;"]
+    lines += [
+        f"mov.u32 %r3, %ctaid.x; mad.lo.u32 %r1, %r1, %r2, %r3; mul.lo.u32 %r1, %r1, {count * 4};"
+    ]
+    lines += ["cvt.u64.u32 %rd2, %r1; add.u64 %rd1, %rd1, %rd2;"]
+    for i, name in enumerate(SPECIALS):
+        lines.append(f"mov.u32 %r4, {name}; st.global.u32 [%rd1+{4 * i}], %r4;")
+    asked = ",".join(map(str, cluster))
+    k = ptx("\n".join(lines), f".explicitcluster .reqnctapercluster {asked}" * from_directive)
+    out = np.zeros((*grid[::-1], count), np.int32)
+    run = simulator.launch(k, grid, 1, [out], cluster=None if from_directive else cluster)
+    assert run.cluster == cluster
+    assert run.hazards == []
+    for z, y, x in np.ndindex(*grid[::-1]):
+        at = (x, y, z)
+        inside = [n % of for n, of in zip(at, cluster, strict=True)]
+        want = [
+            *(n // of for n, of in zip(at, cluster, strict=True)),
+            *(n // of for n, of in zip(grid, cluster, strict=True)), *inside, *cluster,
+            inside[0] + cluster[0] * (inside[1] + cluster[1] * inside[2]),
+            cluster[0] * cluster[1] * cluster[2],
+        ]  # fmt: skip
+        assert out[z, y, x].tolist() == want
+
+
+EXPLICIT = """
+    ld.param.u64 %rd1, [p]; mov.pred %p1, %is_explicit_cluster; selp.u32 %r1, 1, 0, %p1;
+    st.global.u32 [%rd1], %r1;
+"""
+
+
+@pytest.mark.parametrize(
+    ("directives", "cluster", "grid", "says"),
+    [
+        ("", None, 2, 0), ("", 1, 2, 1), ("", 2, 2, 1), (".reqnctapercluster 2, 1, 1", None, 2, 1),
+        (".reqnctapercluster 2", (2, 1), 2, 1), (".maxclusterrank 4", None, 2, 0),
+        (".maxclusterrank 4", 4, 4, 1),
+        (".minnctapersm 2 .maxntid 128, 1, 1 .noreturn", None, 2, 0),
+        (".explicitcluster", 2, 2, 1),
+        (".explicitcluster", None, 2, "clusters whose shape the launch has to say"),
+        (".maxclusterrank 4", 8, 8, "compiled for 4 at most"),
+        (".reqnctapercluster 2, 1, 1", 4, 4, r"requires a cluster of \(2, 1, 1\)"),
+        (".reqnctapercluster 2, 1, 1", None, 3, r"no multiple of its clusters of \(2, 1, 1\)"),
+        ("", 2, 5, "no multiple"), ("", (1, 2), 4, "no multiple"),
+        ("", 16, 16, "16 blocks in a cluster"),
+        ("", 0, 4, "cluster must be one to three positive"),
+    ],
+)  # fmt: skip
+def test_shape(directives: str, cluster: int | None, grid: int, says: int | str) -> None:
+    k, out = ptx(EXPLICIT, directives), np.full(1, -1, np.int32)
+    if isinstance(says, str):
+        with pytest.raises(LaunchError, match=says):
+            simulator.launch(k, grid, 32, [out], cluster=cluster)
+        return
+    simulator.launch(k, grid, 32, [out], cluster=cluster, checks="none")
+    assert out[0] == says
+
+
+def test_a_grid_of_clusters_is_refused() -> None:
+    k = ptx("", ".reqntid 32 .reqnctapercluster 2 .blocksareclusters")
+    with pytest.raises(PtxError, match=r"\.blocksareclusters.*count blocks.*PTX line"):
+        simulator.launch(k, 2, 32, [np.zeros(1, np.int32)])
+
+
+@pytest.mark.parametrize(
+    "code", ["ld.shared::cluster.u32 %r1, [%r2];", "mapa.shared::cluster.u32 %r1, %r2, 0;",
+             "fence.acq_rel.cluster;", "barrier.cluster.arrive;"],
+)  # fmt: skip
+def test_clusters_need_their_target(code: str) -> None:
+    with pytest.raises(PtxError, match="for targets sm_90 and later only"):
+        simulator.launch(ptx(code, target="sm_80"), 1, 32, [np.zeros(1, np.int32)])
+
+
+START = """
+    #include <cooperative_groups.h>
+    namespace cg = cooperative_groups;
+    #define ARRIVE(how) asm volatile("barrier.cluster.arrive" how ";" ::: "memory")
+    #define WAIT asm volatile("barrier.cluster.wait;" ::: "memory")
+    extern "C" __global__ void k(int* out) {
+      __shared__ int s[64], q[64];
+      auto cluster = cg::this_cluster();
+      int t = threadIdx.x, r = cluster.block_rank(), n = cluster.num_blocks(), b = blockIdx.x;
+      int* next = cluster.map_shared_rank(s, (r + 1) % n);
+      int* there = cluster.map_shared_rank(q, (r + 1) % n);
+"""
+READ = "out[b * 64 + t] = next[63 - t];"
+SET = "s[t] = b * 100 + t;"
+SYNC = "cluster.sync();"
+FOUND = {
+    "right": (SET + SYNC + READ + SYNC, []),
+    "own": (SET + "__syncthreads(); out[b * 64 + t] = cluster.map_shared_rank(s, r)[63 - t];", []),
+    "leaves": (SET + SYNC + READ, ["exited-block"]),
+    "writes late": (SYNC + "next[t] = t;" + SYNC + "out[b * 64 + t] = s[t]; there[t] = 1;",
+                    ["exited-block"]),
+    "one stays": (SET + SYNC + "if (t == 0) " + READ + " ARRIVE(); WAIT;", []),
+    "no first barrier": (SET + "__syncthreads();" + READ + SYNC, ["raw-race"]),
+    "overtaken": (SET + SYNC + READ + "s[t] = 0;" + SYNC, ["war-race"]),
+    "two write": (SYNC + "if (t == 0) next[0] = r; if (t == 0) s[0] = 7;" + SYNC
+                  + "out[b * 64 + t] = s[0];", ["waw-race"]),
+    "relaxed": (SET + "ARRIVE(\".relaxed\"); WAIT;" + READ + SYNC, ["raw-race"]),
+    "fenced": (SET + "asm volatile(\"fence.acq_rel.cluster;\" ::: \"memory\");"
+               "ARRIVE(\".relaxed\"); WAIT;" + READ + SYNC, []),
+    "fence of the block": (SET + "asm volatile(\"fence.acq_rel.cta;\" ::: \"memory\");"
+                           "ARRIVE(\".relaxed\"); WAIT;" + READ + SYNC, ["raw-race"]),
+    "one releases for all": (
+        SET + "__syncthreads(); if (t == 0) ARRIVE(); else ARRIVE(\".relaxed\"); WAIT;"
+        + READ + SYNC, []),
+    "between": (SET + "ARRIVE(); q[t] = t; WAIT; out[b * 64 + t] = next[t];" + SYNC, []),
+    "too late": (SET + "ARRIVE(); q[t] = t; WAIT; out[b * 64 + t] = there[t];" + SYNC,
+                 ["raw-race"]),
+    "a barrier of the block too": (SET + SYNC + "out[b * 64 + t] = s[63 - t];" + SYNC, []),
+    "only arrives": (SET + "ARRIVE(); out[b * 64 + t] = s[63 - t]; WAIT;", ["raw-race"]),
+    "atomics": (
+        "s[t] = 0;" + SYNC + "atomicAdd(next + t % 7, 1); atomicAdd(s + t % 7, 1);" + SYNC
+        + "out[b * 64 + t] = s[t];", []),
+    "atomics of the block": (
+        "s[t] = 0;" + SYNC + "atomicAdd_block(next, 1); atomicAdd_block(s, 1);" + SYNC
+        + "out[b * 64 + t] = s[t];", ["waw-race"]),
+    "unset": (SYNC + "if (t == 3) next[3] = 1;" + SYNC + "out[b * 64 + t] = s[t] * (t > 1);" ,
+              ["uninitialised"]),
+    "flag": (
+        "if (t == 0) q[0] = 0;" + SYNC + "if (t == 0) { next[0] = b;"
+        "asm volatile(\"fence.acq_rel.cluster;\" ::: \"memory\"); atomicExch(there, 1);"
+        "while (atomicAdd(q, 0) == 0); asm volatile(\"fence.acq_rel.cluster;\" ::: \"memory\");"
+        "out[b * 64] = s[0]; }" + SYNC, []),
+    "flag without a fence": (
+        "if (t == 0) q[0] = 0;" + SYNC + "if (t == 0) { next[0] = b; atomicExch(there, 1);"
+        "while (atomicAdd(q, 0) == 0); out[b * 64] = s[0]; }" + SYNC, ["raw-race"]),
+    "flag of the block": (
+        "if (t == 0) q[0] = 0;" + SYNC + "if (t == 0) { next[0] = b;"
+        "asm volatile(\"fence.acq_rel.cta;\" ::: \"memory\"); atomicExch(there, 1);"
+        "while (atomicAdd(q, 0) == 0); asm volatile(\"fence.acq_rel.cta;\" ::: \"memory\");"
+        "out[b * 64] = s[0]; }" + SYNC, ["raw-race"]),
+    "no arrival": ("WAIT; out[b * 64 + t] = 1;", ["barrier-divergence"]),
+    "two arrivals": ("ARRIVE(); ARRIVE(); WAIT; out[b * 64 + t] = 1;", ["barrier-divergence"]),
+    "some have left": ("if (r == 0) return;" + SYNC, ["barrier-divergence"]),
+    "one block elsewhere": (
+        "if (r) " + SYNC + " else if (t < 32) asm volatile(\"bar.sync 1, 64;\");",
+        ["deadlock"] * 2),
+    "half a warp": (
+        "if (t % 2) asm volatile(\"barrier.cluster.arrive.aligned;\");"
+        "else asm volatile(\"barrier.cluster.arrive.aligned; \"); WAIT;", ["barrier-divergence"]),
+    "beyond": (SET + SYNC + "out[b * 64 + t] = cluster.map_shared_rank(s, n)[t];" + SYNC,
+               ["out-of-bounds"]),
+    "past its end": (SET + "q[t] = 0;" + SYNC + "out[b * 64 + t] = next[t + 100];" + SYNC,
+                     ["out-of-bounds"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("schedule", ["lockstep", "warps", 1])
+@pytest.mark.parametrize("name", FOUND)
+def test_what_is_found(name: str, schedule: str | int) -> None:
+    body, kinds = FOUND[name]
+    k, out = Kernel.from_cuda(START + body + "}", "k"), np.zeros(256, np.int32)
+    run = simulator.launch(k, 4, 64, [out], cluster=2, schedule=schedule)
+    assert [hazard.kind for hazard in run.hazards] == kinds, "\n".join(map(str, run.hazards))
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+def test_distributed_shared_memory(build: str) -> None:
+    """Loads, stores and atomics by rank; ``query_shared_rank`` says whose it is."""
+    body = SET + "q[t] = 0;" + SYNC + "atomicAdd(there + t / 2, t);" + SYNC
+    body += (
+        "out[b * 64 + t] = next[63 - t] + q[t] * 1000 + cluster.query_shared_rank(next) * 1000000;"
+    )
+    k, out = (
+        Kernel.from_cuda(START + body + SYNC + "}", "k", build=build),
+        np.zeros((8, 64), np.int32),
+    )
+    run = simulator.launch(k, 8, 64, [out], cluster=4)
+    block, t = np.indices(out.shape)
+    following = block // 4 * 4 + (block + 1) % 4
+    added = np.where(t < 32, 4 * t + 1, 0)
+    assert (out == following * 100 + 63 - t + added * 1000 + following % 4 * 1000000).all()
+    assert run.hazards == []
+    assert run.counters.cluster_load.requests == 8 * 2
+    assert run.counters.cluster_load.bytes == out.nbytes
+    assert run.counters.cluster_atomic.accesses == out.size
+
+
+@pytest.mark.parametrize("kind", ["u32", "u64"])
+def test_addresses(kind: str) -> None:
+    """An address of the block's own by its number is that address again, and in ``shared::cta``."""
+    reg = "r" if kind == "u32" else "rd"
+    k = ptx(f"""
+        ld.param.u64 %rd1, [p]; mov.{kind} %{reg}5, s; mov.u32 %r9, %cluster_ctarank;
+        mapa.shared::cluster.{kind} %{reg}6, %{reg}5, %r9; setp.eq.{kind} %p1, %{reg}5, %{reg}6;
+        selp.u32 %r1, 1, 0, %p1; mapa.shared::cluster.{kind} %{reg}7, s, 1;
+        getctarank.shared::cluster.{kind} %r2, %{reg}7; cvta.shared.u64 %rd8, s;
+        mapa.u64 %rd3, %rd8, 1; isspacep.shared::cta %p2, %rd3; isspacep.shared::cluster %p3, %rd3;
+        selp.u32 %r3, 1, 0, %p2; selp.u32 %r4, 1, 0, %p3; getctarank.u64 %r10, %rd8;
+        mov.u32 %r11, %ctaid.x; mul.wide.u32 %rd2, %r11, 20; add.u64 %rd1, %rd1, %rd2;
+        st.global.u32 [%rd1], %r1; st.global.u32 [%rd1+4], %r2; st.global.u32 [%rd1+8], %r3;
+        st.global.u32 [%rd1+12], %r4; st.global.u32 [%rd1+16], %r10;
+    """)
+    out = np.zeros((2, 5), np.int32)
+    simulator.launch(k, 2, 1, [out], cluster=2)
+    assert out.tolist() == [[1, 1, 0, 1, 0], [1, 1, 1, 1, 1]]
