@@ -11,6 +11,7 @@ import numpy as np
 import simulator
 from kernels import Kernel
 
+from . import flights
 from .race_clocks import Verdict, detect
 from .race_program import (
     AREA,
@@ -32,6 +33,8 @@ MASKS = (
     (0xFFFFFFFF,), (0xFFFFFFFF,), (0xFFFF,), (0xFFFF0000,), (0x55555555,), (0x3,), (0x7FFFFFFF,),
     (0xFFFF, 0xFFFF0000),
 )  # fmt: skip
+FLIGHTS = 3
+"""Every so many programs one has asynchronous copies."""
 FEATURES = {
     "vector", "partial warp", "several blocks", "block barrier", "warp barrier", "warp mask",
     "predicate", "byte stores", "named barrier", "arrive", "volatile", "relaxed.cta",
@@ -48,8 +51,13 @@ HAZARDS = {
 
 def run(seconds: float, seed: int, count: int | None = None) -> Report:
     """Draw programs and hold the simulator to the detector."""
-    report = Report(known={"features": FEATURES, "hazards": HAZARDS})
+    known = {"features": FEATURES, "hazards": HAZARDS, "flights": flights.FEATURES}
+    report = Report(known=known)
     for number in seeds(seconds, seed, count):
+        if number % FLIGHTS == 0:
+            schedule = SCHEDULES[number // FLIGHTS % len(SCHEDULES)]
+            flights.hold(number, schedule, report)
+            continue
         program = draw(random.Random(number))
         report.programs += 1
         for feature in features(program):

@@ -107,6 +107,28 @@ BITES = (
         "            steps += self.uses(probe, None, step.guard)\n", "",
     ),
     Bite(
+        "the write at the end of an asynchronous copy is forgotten", "races",
+        "simulator/races/copies.py",
+        """                mask = self.geometry.from_rows(done)
+                self.race.access(copy.event._replace(mask=mask, repeated=False))
+""", "",
+    ),
+    Bite(
+        "waiting for all but some groups of copies waits for all", "races",
+        "simulator/races/copies.py", "(copy.group < self.groups[queue] - left)",
+        "(copy.group < self.groups[queue])",
+    ),
+    Bite(
+        "what arrives at an mbarrier is there before its phase is over", "races",
+        "simulator/races/copies.py", "np.isin(copy.barrier[:, column], seen) & copy.over[:, column]",
+        "np.isin(copy.barrier[:, column], seen)",
+    ),
+    Bite(
+        "any fence between the proxies will do", "races",
+        "simulator/races/proxies.py", "        at = open_[own | seen]\n",
+        "        own |= True\n        at = open_[own | seen]\n",
+    ),
+    Bite(
         "quotients of negative numbers are rounded down", "cuda",
         "simulator/isa/products.py", "np.where((a < 0) != (b < 0), -quotient, quotient)",
         "np.where((a < 0) != (b < 0), -quotient - 1, quotient)",

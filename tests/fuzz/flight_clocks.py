@@ -1,0 +1,289 @@
+"""Who races in a program with asynchronous copies: byte by byte, each copy a thread of its own.
+
+A copy knows what its thread knew when it was issued, and is done at some time after; whoever has
+waited for it knows that it is. So it is one write (or read) in a vector clock's world, by somebody
+whom nobody knows until the wait. What it reads of global memory it reads when it is issued.
+What a copy in bulk reads of shared memory has to have passed a fence between the proxies: somebody
+who knows the write executes it, and the issuing thread knows that.
+"""
+
+from dataclasses import dataclass, field
+
+from .flight_program import Arrive, Await, Bulk, Copy, Program, ProxyFence, Queue
+from .race_clocks import Clock, join, meetings
+from .race_program import AREA, WARP, Access
+
+FOLLOWS_GLOBAL = False
+"""Whether the simulator follows what copies out of shared memory write."""
+ONE_KIND = False
+"""Whether a write and a copy that reads, not in order, are one kind of race in every schedule."""
+SEEN_FIRST = False
+"""Whether the reader's own fence counts only for what it had seen by then."""
+Key = tuple[str, str, str]
+"""Space, ``raw``/``war``/``waw``, ``warning``/``error``."""
+
+
+@dataclass
+class Verdict:
+    """What is to be found.
+
+    Attributes:
+        wanted: Sets of keys of which one at least has to be told of.
+        allowed: All that may be; ``steps``: what may be named.
+    """
+
+    wanted: set[frozenset[Key]] = field(default_factory=set)
+    allowed: set[Key] = field(default_factory=set)
+    steps: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """An access: who (a copy is somebody of its own), when, by which thread and step."""
+
+    who: int
+    time: int
+    thread: int
+    step: int
+    writes: bool
+    atomic: bool = False
+    copy: bool = False
+    value: int = 0
+
+
+@dataclass(frozen=True)
+class _Fence:
+    """A fence between the proxies: whose, and what that thread knew."""
+
+    thread: int
+    step: int
+    known: Clock
+
+
+@dataclass
+class _Barrier:
+    count: int
+    pending: int
+    heard: Clock
+    ended: Clock
+    bytes: int = 0
+    phases: int = 0
+    flying: list[int] = field(default_factory=list)
+    landed: list[int] = field(default_factory=list)
+
+
+class Detector:
+    """Goes through a program, all threads a step at a time."""
+
+    def __init__(self, program: Program) -> None:
+        self.program, self.size = program, program.threads
+        copies = sum(
+            self.size if isinstance(s, Copy) else 2 for s in program.steps
+            if isinstance(s, Copy | Bulk)
+        )  # fmt: skip
+        self.total = self.size + copies
+        self.known: list[Clock] = [[0] * self.total for _ in range(self.total)]
+        for who in range(self.size):
+            self.known[who][who] = 1
+        self.next = self.size
+        self.waited: dict[int, int] = {}
+        self.open: dict[tuple[int, str], list[int]] = {}
+        self.groups: dict[tuple[int, str], list[list[int]]] = {}
+        self.barriers = [_Barrier(n, n, [0] * self.total, [0] * self.total) for n in program.counts]
+        self.seen: dict[tuple[str, int], list[_Seen]] = {}
+        self.latest: dict[tuple[str, int], list[_Seen]] = {}
+        self.fences: list[_Fence] = []
+        self.verdict = Verdict()
+
+    def run(self) -> Verdict:
+        for number, step in enumerate(self.program.steps):
+            self.number = number
+            if isinstance(step, Bulk):
+                self.bulk(step)
+            elif isinstance(step, Access | Copy | Queue | Arrive | Await | ProxyFence):
+                for thread in range(self.size):
+                    if step.guard.holds(0, thread):
+                        self.thread(step, thread)
+            else:
+                for givers, _ in meetings(step, self.size):
+                    told = [max(times) for times in zip(*map(self.knows, givers), strict=True)]
+                    for thread in givers:
+                        join(self.known[thread], told)
+                        self.tick(thread)
+        return self.verdict
+
+    def knows(self, who: int) -> Clock:
+        return self.known[who]
+
+    def tick(self, thread: int) -> None:
+        self.known[thread][thread] += 1
+
+    def thread(self, step: Access | Copy | Queue | Arrive | Await | ProxyFence, t: int) -> None:
+        """One thread's part of a step."""
+        if isinstance(step, Access):
+            mine = _Seen(
+                t, self.known[t][t], t, self.number, step.writes, step.kind != "load" and
+                step.kind != "store",
+            )  # fmt: skip
+            for element in step.elements(0, t):
+                for byte in range(element, element + step.width):
+                    self.meet(step.space, byte, mine)
+        elif isinstance(step, Copy):
+            who = self.issue(t, "copy")
+            mine = _Seen(who, 1, t, self.number, True, copy=True)
+            for byte in range(step.first(t), step.first(t) + step.width):
+                self.meet("shared", byte % AREA, mine)
+        elif isinstance(step, Queue):
+            self.queue(step, t)
+        elif isinstance(step, Arrive):
+            self.arrive(step, t)
+        elif isinstance(step, Await):
+            barrier = self.barriers[step.barrier]
+            assert barrier.phases & 1 != step.parity, "the program waits for ever"
+            join(self.known[t], barrier.ended)
+            self.done(barrier.landed)
+        else:
+            self.fences.append(_Fence(t, self.number, list(self.known[t])))
+            self.tick(t)
+
+    def issue(self, thread: int, queue: str) -> int:
+        """A copy begins: somebody new, who knows what its thread knows."""
+        who, self.next = self.next, self.next + 1
+        self.known[who] = list(self.known[thread])
+        self.known[who][who] = 1
+        self.open.setdefault((thread, queue), []).append(who)
+        self.tick(thread)
+        return who
+
+    def done(self, copies: list[int]) -> None:
+        for who in copies:
+            self.waited.setdefault(who, self.number)
+
+    def queue(self, step: Queue, t: int) -> None:
+        """Groups end, or are waited for; a bulk copy's reads and writes are done apart."""
+        for queue in ("read", "write") if step.bulk else ("copy",):
+            groups = self.groups.setdefault((t, queue), [])
+            if step.what != "wait":
+                groups.append(self.open.pop((t, queue), []))
+            if step.what == "commit" or (step.read and queue == "write"):
+                continue
+            left = step.left if step.what == "wait" else 0
+            for group in groups[: max(0, len(groups) - left)]:
+                for who in group:
+                    join(self.known[t], self.known[who])
+                self.done(group)
+
+    def arrive(self, step: Arrive, t: int) -> None:
+        barrier = self.barriers[step.barrier]
+        join(barrier.heard, self.known[t])
+        self.tick(t)
+        if step.copies:
+            mine = [*self.open.get((t, "copy"), [])]
+            mine += [who for group in self.groups.get((t, "copy"), []) for who in group]
+            for who in mine:
+                join(barrier.heard, self.known[who])
+            barrier.flying += mine
+        barrier.pending -= 1
+        barrier.bytes += step.expect
+        self.ends(barrier)
+
+    def ends(self, barrier: _Barrier) -> None:
+        """A phase does, when nothing is to come."""
+        if not barrier.pending and not barrier.bytes:
+            barrier.ended, barrier.heard = barrier.heard, [0] * self.total
+            barrier.landed, barrier.flying = barrier.flying, []
+            barrier.pending, barrier.phases = barrier.count, barrier.phases + 1
+
+    def bulk(self, step: Bulk) -> None:
+        t, place = step.thread, range(step.place, step.place + step.size)
+        if step.barrier >= 0:
+            who = self.issue(t, "bytes")
+            for byte in place:
+                self.meet("shared", byte, _Seen(who, 1, t, self.number, True, copy=True))
+            barrier = self.barriers[step.barrier]
+            join(barrier.heard, self.known[who])
+            barrier.flying.append(who)
+            barrier.bytes -= step.size
+            self.ends(barrier)
+            return
+        for byte in place:
+            self.proxy(byte, t)
+        reads = self.issue(t, "read")
+        writes = self.issue(t, "write") if FOLLOWS_GLOBAL else t
+        when = self.known[t][writes]
+        for i, byte in enumerate(place):
+            self.meet("shared", byte, _Seen(reads, 1, t, self.number, False, copy=True))
+            there = _Seen(
+                writes,
+                when if writes == t else 1,
+                t,
+                self.number,
+                True,
+                copy=FOLLOWS_GLOBAL,
+                value=1,
+            )
+            self.meet("global", step.there + i, there)
+
+    def proxy(self, byte: int, reader: int) -> None:
+        """The last write of a byte, if by a thread itself, has passed a fence on its way."""
+        latest = self.latest.get(("shared", byte), [])
+        for last in latest:
+            if last.copy or not self.before(last, reader) or self.fenced(last, reader):
+                continue
+            key = ("shared", "raw", "error")
+            self.verdict.allowed.add(key)
+            self.verdict.steps |= {last.step, self.number}
+            # Else who is last is left to chance, or the lanes of a warp may be meant as one.
+            near = any(f.thread // WARP == last.thread // WARP for f in self.fences)
+            early = any(f.thread == reader and f.step > last.step for f in self.fences)
+            if len(latest) == 1 and not near and not (early and not SEEN_FIRST):
+                self.verdict.wanted.add(frozenset({key}))
+
+    def fenced(self, write: _Seen, reader: int) -> bool:
+        """Whether somebody who knew of a write has executed a fence that the reader knows of."""
+        return any(
+            f.known[write.thread] >= write.time
+            and (f.thread == reader or self.known[reader][f.thread] >= f.known[f.thread])
+            for f in self.fences
+        )
+
+    def before(self, one: _Seen, who: int) -> bool:
+        """Whether somebody knows of an access."""
+        return one.who == who or self.known[who][one.who] >= one.time
+
+    def meet(self, space: str, byte: int, mine: _Seen) -> None:
+        earlier = self.seen.setdefault((space, byte), [])
+        for other in earlier:
+            if (mine.writes or other.writes) and not self.before(other, mine.who):
+                self.judge(space, other, mine)
+        earlier.append(mine)
+        if mine.writes:
+            others = [s for s in self.latest.get((space, byte), []) if not self.before(s, mine.who)]
+            self.latest[space, byte] = [*others, mine]
+
+    def judge(self, space: str, one: _Seen, two: _Seen) -> None:
+        """Two accesses, of which the first comes first in the program, race."""
+        if one.atomic and two.atomic:
+            return
+        kind = "waw" if one.writes and two.writes else "war" if two.writes else "raw"
+        near = one.thread // WARP == two.thread // WARP
+        severity = {"error"}
+        if near and not (one.writes and two.writes and one.step == two.step):
+            severity = {"warning"}
+            if one.copy and self.waited.get(one.who, self.number) >= two.step:
+                severity = {"error"}  # under way, whatever a warp does together
+                self.verdict.allowed.add((space, kind, "warning"))  # which it is besides
+        if one.value and one.value == two.value:
+            severity = {"warning", "error"}  # the same bytes, if nobody wrote between
+        kinds = {kind}
+        if two.copy and kind == "raw" and not ONE_KIND:
+            kinds.add("war")
+        keys = {(space, k, s) for s in severity for k in kinds}
+        self.verdict.wanted.add(frozenset(keys))
+        self.verdict.allowed |= keys
+        self.verdict.steps |= {one.step, two.step}
+
+
+def detect(program: Program) -> Verdict:
+    """What is to be found in a program."""
+    return Detector(program).run()

@@ -1,0 +1,86 @@
+"""The part of the net of races that has asynchronous copies, ``mbarrier`` and proxies."""
+
+import random
+
+import numpy as np
+
+import simulator
+from kernels import Kernel
+
+from .flight_clocks import Verdict, detect
+from .flight_draw import draw
+from .flight_program import AREA, SOURCE, Arrive, Await, Bulk, Program, Queue
+from .report import Difference, Report
+
+FEATURES = {
+    "Access", "Arrive", "Arrive copies", "Await", "BlockBarrier", "Bulk in", "Bulk out", "Copy",
+    "ProxyFence", "Queue all", "Queue commit", "Queue commit bulk", "Queue wait",
+    "Queue wait bulk", "Queue wait bulk read", "WarpBarrier", "clean", "race",
+}  # fmt: skip
+
+
+def hold(seed: int, schedule: str | int, report: Report) -> None:
+    """Hold the simulator to the detector in the program of a seed."""
+    program = draw(random.Random(seed))
+    expected = detect(program)
+    report.programs += 1
+    report.launches += 1
+    for feature in features(program) | {"race" if expected.wanted else "clean"}:
+        report.reach("flights", feature)
+    wrong = difference(program, expected, schedule)
+    if wrong:
+        program = smaller(program, schedule, wrong.split(":")[0])
+        wrong = difference(program, detect(program), schedule)
+        text = "\n".join([*map(str, program.steps), program.ptx()[0]])
+        report.differences.append(Difference(seed, f"{schedule}: {wrong}", text))
+
+
+def difference(program: Program, expected: Verdict, schedule: str | int) -> str:
+    """What the simulator says otherwise than the detector; empty if nothing."""
+    text, steps = program.ptx()
+    source = np.random.default_rng(1).integers(64, 256, SOURCE).astype(np.uint8)
+    result = simulator.launch(
+        Kernel.from_ptx(text), 1, program.threads, [np.zeros(AREA, np.uint8), source],
+        schedule=schedule, checks={"races"}, step_limit=100_000,
+    )  # fmt: skip
+    found = set()
+    for hazard in result.hazards:
+        if not hazard.kind.endswith("-race"):
+            return f"unexpected {hazard.kind}: {hazard.message}"
+        found.add((hazard.space, hazard.kind[:3], hazard.severity))
+        named = {steps[item.ptx_line] for item in hazard.involved if item.ptx_line in steps}
+        if not named <= expected.steps:
+            return f"invented: steps {sorted(named - expected.steps)} named: {hazard}"
+    if found - expected.allowed:
+        return f"invented: {sorted(found - expected.allowed)}"
+    missed = [sorted(keys) for keys in expected.wanted if not keys & found]
+    return f"missed: {sorted(missed)}" if missed else ""
+
+
+def features(program: Program) -> set[str]:
+    """What a program has in it."""
+    found = set()
+    for step in program.steps:
+        name = type(step).__name__
+        if isinstance(step, Queue):
+            name += f" {step.what}" + " bulk" * step.bulk + " read" * step.read
+        elif isinstance(step, Bulk):
+            name += " out" if step.barrier < 0 else " in"
+        elif isinstance(step, Arrive) and step.copies:
+            name += " copies"
+        found.add(name)
+    return found
+
+
+def smaller(program: Program, schedule: str | int, kind: str) -> Program:
+    """The program with fewer steps that differs still, and in the same way."""
+    at = len(program.steps) - 1
+    while at >= 0:
+        step = program.steps[at]
+        steps = program.steps[:at] + program.steps[at + 1 :]
+        fewer = Program(steps, program.threads, program.counts)
+        kept = isinstance(step, Await | Arrive) or (isinstance(step, Bulk) and step.barrier >= 0)
+        if not kept and difference(fewer, detect(fewer), schedule).startswith(kind):
+            program = fewer
+        at -= 1
+    return program
