@@ -52,6 +52,9 @@ RIGHT = {
     "two in turn": LOOP.format(f"{ONE} WAIT(1); {SUM} out[512 + t] += sum; {ROTATE}")
     + "WAIT(0);",
     "waits if it has to": f"if (n > 1) {{ {ONE} }} e[0] = 3; if (n > 1) WAIT(0);",
+    "fenced late": LOOP.format(
+        "for (int i = 0; i < 4; ++i) d[i] *= 2;\nFENCE();\nproduct(d, a, b); COMMIT(); WAIT(0);"
+    ),
     "moved": f"{ONE} for (int i = 0; i < 4; ++i) asm volatile(\"\" : \"+f\"(d[i])); WAIT(0);",
     "zero": f"if (n) for (int i = 0; i < 4; ++i) d[i] = 0; {ONE} WAIT(0);",
     "others of A": "unsigned c[4] = {1, 1, 1, 1};" + LOOP.format(
@@ -86,7 +89,8 @@ WRONG = {
         "product(d, a, b); COMMIT(); WAIT(0);", ("raw-race", "PRODUCT", "LOAD", "wgmma.fence")
     ),
     "fence too early": (
-        "FENCE(); for (int i = 0; i < 4; ++i) d[i] *= in[i]; product(d, a, b); COMMIT(); WAIT(0);",
+        "FENCE();\nfor (int i = 0; i < 4; ++i) d[i] *= in[i];  // CODE\n"
+        " product(d, a, b); COMMIT(); WAIT(0);",
         ("raw-race", "PRODUCT", "CODE", "wgmma.fence"),
     ),
     "A changed": (

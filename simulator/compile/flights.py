@@ -71,6 +71,8 @@ class Flights:
         self.blocks, self.found = {block.number: block for block in blocks}, found
         self.numbers: dict[int, int] = {}
         self._touching: dict[int, Flight] = {}
+        self._behind: dict[int, Instruction] = {}
+        self._fence: Instruction | None = None
         for block in blocks:
             for ins in block.instructions:
                 row = roles(ins).row
@@ -103,6 +105,7 @@ class Flights:
 
     def _through(self, block: Block, start: Story, tell: bool) -> Story:
         story: Story = dict(start[0]), dict(start[1])
+        self._fence = None
         for ins in block.instructions:
             role = roles(ins)
             if role.row.queue == "product":
@@ -127,6 +130,7 @@ class Flights:
             return
         if not role.row.warpgroup:
             touched.clear()
+            self._fence = ins
             return
         number = self.numbers[id(ins)]
         sums, parts = _names(ins.operands[0]), _names(ins.operands[1])
@@ -136,6 +140,7 @@ class Flights:
                      and _accumulators(self.found[e[0]].instruction) != mine}  # fmt: skip
             known |= {e for name in parts for e in under_way.get(name, _NONE) if e[1] >= 0}
             who = {n for name in (*sums, *parts) for n in touched.get(name, frozenset())}
+            who = {n for n in who if self._really(self._touching[n].instruction, ins)}
             touches = tuple(sorted(self._add(self._touching[n]) for n in who))
             self.found[number] = replace(
                 self.found[number], ages=_ages(known), writes=True, touches=touches
@@ -147,6 +152,16 @@ class Flights:
                 touched.pop(name, None)
         for place, name in enumerate(parts):
             under_way[name] = under_way.get(name, _NONE) | {(number, -1 - place, OPEN)}
+
+    def _really(self, touch: Instruction, product: Instruction) -> bool:
+        """Whether the program touches registers behind a fence: a compiler takes arithmetic there.
+
+        Then the source has it in front of the fence.
+        """
+        fence = self._behind.get(id(touch))
+        if fence is None or touch.location is None:
+            return True
+        return _position(fence) < _position(touch) < _position(product)
 
     def _move(self, ins: Instruction, role: Roles, story: Story, block: int, tell: bool) -> None:
         under_way, touched = story
@@ -182,6 +197,8 @@ class Flights:
             number = self._add(flight)
             self.found[number] = flight
         self._touching[id(ins)] = Flight(ins, block, "touch", bool(writes))
+        if self._fence:
+            self._behind[id(ins)] = self._fence
         one = frozenset({id(ins)})
         if role.row.memory in ("store", "atomic"):  # no compiler takes that across a fence
             for name in reads:
@@ -189,6 +206,12 @@ class Flights:
         for name in writes:
             under_way[name] = under_way.get(name, _NONE) if ins.guard else _NONE
             touched[name] = one | (touched.get(name, frozenset()) if ins.guard else frozenset())
+
+
+def _position(ins: Instruction) -> list[tuple[int, int]]:
+    """Where an instruction stands in the user's text: the outermost call's line comes first."""
+    chain = ins.location.chain if ins.location else ()
+    return [(at.line, at.column) for at in reversed(chain)]
 
 
 def _merged(into: Story, other: Story) -> bool:

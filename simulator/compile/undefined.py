@@ -98,6 +98,9 @@ class Shadowing:
                 given = sources[-site.count :] if site.access == "atomic" else sources
                 if site.access == "atomic":
                     yield from self.uses(ins, guard, base, *compared)
+                elif site.access == "load":  # how much of it is loaded is a number as it is
+                    yield from self.uses(ins, guard, base, *step.sources)
+                    given = step.sources
                 else:
                     yield from self.uses(ins, guard, base)
                 yield Access(ins, guard, targets, given, site=shadow_site(site), base=base)

@@ -15,12 +15,12 @@ from kernels.toolkit import short_path
 from ..hazards.hazard import Cure, Hazard, Source
 from ..hazards.kinds import EQUAL
 from ..isa import parse
-from .places import Levels, barrier_edits, reads_and_writes
+from .places import Levels, barrier_edits, inserted, reads_and_writes
 from .proofs import Failed, Prover, Trial, fact
+from .remedies import BLOCK_BARRIER, WARP_BARRIER, obstacle, remedies
 from .splits import split_edits
 from .statements import Point, Syntax
 
-BLOCK_BARRIER, WARP_BARRIER = "__syncthreads();", "__syncwarp();"
 _TRIES = 32
 _HALVES = 2
 """Edits that do some of it, each of which is tried together with any other."""
@@ -136,11 +136,24 @@ class SourceSearch:
         levels = [self._levels(hazard, i) for i in range(len(hazard.involved))]
         pairs = [(0, 1)] + [(i, k) for k in range(2, len(levels)) for i in (0, 1)]
         text = WARP_BARRIER if hazard.reach == "lane" else BLOCK_BARRIER
+        others = remedies(self.syntax, hazard.case)
         seen = set()
-        for one, two in pairs if len(levels) > 1 else ():
+        if others is not None and len(levels) == 1:
+            for text, _ in others:
+                for body, index in levels[0]:
+                    edit = inserted(self.syntax, body, index, text)
+                    if index in body.gaps() and edit is not None:
+                        yield edit
+        tried = [(text, None)] if others is None else others
+        if others is not None:
+            pairs += [(two, one) for one, two in pairs[1:]]
+        for (text, places), (one, two) in itertools.product(
+            tried, pairs if len(levels) > 1 else ()
+        ):
             earlier, later = levels[one], levels[two]
-            found = [barrier_edits(self.syntax, earlier, later, text)]
-            if hazard.row.reads:
+            edits = barrier_edits(self.syntax, earlier, later, text)
+            found: list[Iterator[Edit]] = [itertools.islice(edits, places)]
+            if others is None and hazard.row.reads:
                 found.append(split_edits(self.syntax, earlier, later, text))
             for edit in itertools.chain(*found):
                 if (edit.file, edit.pieces) not in seen:
@@ -182,6 +195,9 @@ class SourceSearch:
         text = "no cure: no __syncthreads() between two statements removes this race alone"
         if hazard.reach == "lane":
             text = text.replace("__syncthreads", "__syncwarp")
+        others = remedies(self.syntax, hazard.case)
+        if others is not None:
+            return obstacle(others)
         if len(hazard.involved) < 2 or not hazard.row.reads:
             return text
         points = [self._points(hazard, i) for i in (0, 1)]

@@ -106,9 +106,9 @@ class Syntax:
         for point in points:
             if point.file not in self.roots:
                 continue
-            for function in _descendants(self.roots[point.file], {"function_definition"}):
+            for function in descendants(self.roots[point.file], {"function_definition"}):
                 if function.start_point.row <= point.line - 1 <= function.end_point.row:
-                    for holder in _descendants(function, _LISTS):
+                    for holder in descendants(function, _LISTS):
                         if body := self._body(point.file, holder, holder):
                             found.append((body, 0))
         return found
@@ -154,13 +154,13 @@ class Syntax:
             return
         names = {name.encode()}
         for root in self.roots.values():
-            for node in _descendants(root, {"preproc_function_def", "preproc_def"}):
-                value, defined = node.child_by_field_name("value"), _field(node, "name")
+            for node in descendants(root, {"preproc_function_def", "preproc_def"}):
+                value, defined = node.child_by_field_name("value"), field_text(node, "name")
                 if value is not None and re.search(rb"\b%b\b" % name.encode(), value.text or b""):
                     names.add(defined)
         for file, root in self.roots.items():
-            for node in _descendants(root, {"call_expression"}):
-                called = re.findall(rb"\w+", re.sub(rb"<.*", b"", _field(node, "function")))
+            for node in descendants(root, {"call_expression"}):
+                called = re.findall(rb"\w+", re.sub(rb"<.*", b"", field_text(node, "function")))
                 if called and called[-1] in names:
                     yield file, node
 
@@ -206,7 +206,8 @@ def _listed(holder: Node) -> Iterator[Node]:
             yield node
 
 
-def _descendants(root: Node, types: set[str]) -> Iterator[Node]:
+def descendants(root: Node, types: set[str]) -> Iterator[Node]:
+    """All nodes of some types, in the order of the text."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -215,7 +216,8 @@ def _descendants(root: Node, types: set[str]) -> Iterator[Node]:
         waiting += reversed(node.named_children)
 
 
-def _field(node: Node, name: str) -> bytes:
+def field_text(node: Node, name: str) -> bytes:
+    """The text of a node's part; empty where it has none."""
     child = node.child_by_field_name(name)
     return (child.text or b"") if child is not None else b""
 
@@ -225,7 +227,7 @@ def _name(function: Node) -> str:
     if function.type == "lambda_expression":
         parent = function.parent
         named = parent is not None and parent.type == "init_declarator"
-        return _field(parent, "declarator").decode(errors="replace") if named and parent else ""
+        return field_text(parent, "declarator").decode(errors="replace") if named and parent else ""
     declarator = function.child_by_field_name("declarator")
     text = (function.text or b"").partition(b"{")[0]
     if b"__global__" in text or declarator is None:

@@ -96,12 +96,12 @@ class _UndefinedAccess:
         self.number, self.memory, self.wanted = site.number, memory, site.number in memory.wanted
         self.copied, self.unset = Access(shadow, memory.copied), Access(shadow, memory.unset)
 
-    def load(self, base: Addresses, mask: Mask | None) -> tuple[Lanes, ...]:
+    def load(self, base: Addresses, mask: Mask | None, *length: Lanes) -> tuple[Lanes, ...]:
         """The undefined bits of what is loaded."""
-        found = self._read(self.copied, base, mask)
+        found = self._read(self.copied, base, mask, *length)
         self.memory.returned |= any(bits.any() for bits in found)
         if self.wanted:
-            unset = self._read(self.unset, base, mask)
+            unset = self._read(self.unset, base, mask, *length)
             found = tuple(a | b for a, b in zip(found, unset, strict=True))
         return tuple(bits if bits.any() else bits.dtype.type(0) for bits in found)
 
@@ -127,9 +127,11 @@ class _UndefinedAccess:
         self._note(mask, tuple(a | b for a, b in zip(stored, found, strict=True)))
         return found if len(found) > 1 else found[0]
 
-    def _read(self, access: Access, base: Addresses, mask: Mask | None) -> tuple[Lanes, ...]:
+    def _read(
+        self, access: Access, base: Addresses, mask: Mask | None, *length: Lanes
+    ) -> tuple[Lanes, ...]:
         """What is loaded; zeros where a lane is off, or has no place."""
-        found, index = access.load(base, mask), access.index
+        found, index = access.load(base, mask, *length), access.index
         on = as_mask(mask)
         if isinstance(index, MixedIndex):
             on = on & functools.reduce(np.logical_or, (part for part, _ in index.parts), NO_LANE)

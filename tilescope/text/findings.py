@@ -36,7 +36,9 @@ def _together(group: list[Hazard]) -> str:
     if not others:
         return str(first)
     two = first.cure is not None and " and " in first.cure.how
-    missing = "two missing barriers explain" if two else "one missing barrier explains"
+    barrier = first.cure is None or first.cure.text in ("__syncthreads();", "__syncwarp();")
+    what = "barrier" if barrier else "statement"
+    missing = f"two missing {what}s explain" if two else f"one missing {what} explains"
     lines = [str(first), f"  {missing} these {len(group)}: the above and"]
     for hazard in others:
         places = " and ".join(dict.fromkeys(str(source) for source in hazard.sources))

@@ -1,0 +1,134 @@
+"""Statements that might cure a race with what is under way, in the source's own spelling.
+
+A wait, the end of a group, or a fence: what the source calls so (an intrinsic, a function or macro
+around one ``asm``), with a zero where it has a number, or else the ``asm`` itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .statements import Syntax, descendants, field_text
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+BLOCK_BARRIER, WARP_BARRIER = "__syncthreads();", "__syncwarp();"
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """What one PTX instruction is written as.
+
+    Attributes:
+        ptx: A pattern for it; ``code``: with all that it needs.
+        intrinsic: What it is where the source has ``used`` in it.
+        further: Whether ``code`` does more than what the source has may do.
+    """
+
+    ptx: str
+    code: str
+    intrinsic: str = ""
+    used: bytes = b"__pipeline_"
+    further: bool = False
+
+    def spellings(self, syntax: Syntax) -> Iterator[str]:
+        """Ways to write it, likeliest first."""
+        known = False
+        if self.intrinsic and any(self.used in content for content in syntax.files.values()):
+            yield self.intrinsic
+            known = True
+        for text in _wrappers(syntax, re.compile(self.ptx.encode())):
+            yield text
+            known = True
+        if not known or self.further:
+            yield f'asm volatile("{self.code};" ::: "memory");'
+
+
+_COMMIT = _Statement(
+    r"cp\.async\.commit_group", "cp.async.commit_group", "__pipeline_commit();"
+)  # fmt: skip
+_WAIT = _Statement(
+    r"cp\.async\.wait_(group|all)", "cp.async.wait_all", "__pipeline_wait_prior(0);",
+    further=True,
+)  # fmt: skip
+_BULK_WAIT = _Statement(
+    r"cp\.async\.bulk\.wait_group", "cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0"
+)
+_PRODUCT_WAIT = _Statement(r"wgmma\.wait_group", "wgmma.wait_group.sync.aligned 0")
+_PRODUCT_COMMIT = _Statement(r"wgmma\.commit_group", "wgmma.commit_group.sync.aligned")
+_PRODUCT_FENCE = _Statement(r"wgmma\.fence", "wgmma.fence.sync.aligned")
+_PROXY_FENCE = _Statement(r"fence\.proxy\.async", "fence.proxy.async.shared::cta")
+
+_COMMITS = (_COMMIT, _PRODUCT_COMMIT)
+_PLACES, _FEW = 8, 1
+"""At how many places a statement is tried; the end of a group goes right behind what is in it."""
+
+_REMEDIES: dict[str, tuple[tuple[_Statement, ...], bool]] = {
+    "copy": ((_COMMIT, _WAIT), True),
+    "bulk": ((_BULK_WAIT,), True),
+    "transaction": ((), False),
+    "product": ((_PRODUCT_COMMIT, _PRODUCT_WAIT), True),
+    "proxy": ((_PROXY_FENCE,), True),
+    "registers": ((_PRODUCT_WAIT,), False),
+    "ungrouped": ((_PRODUCT_COMMIT,), False),
+    "unfenced": ((_PRODUCT_FENCE,), False),
+}
+"""What may be missing, by a race's case; and whether a barrier behind it may be, too."""
+
+
+def remedies(syntax: Syntax, case: str) -> Sequence[tuple[str, int]] | None:
+    """Statements to try, likeliest first, each at how many places; ``None``: a barrier alone."""
+    if case not in _REMEDIES:
+        return None
+    missing, shared = _REMEDIES[case]
+    tried = [
+        (text, _FEW if one in _COMMITS else _PLACES)
+        for one in missing
+        for text in dict.fromkeys(one.spellings(syntax))
+    ]
+    if shared:
+        tried += [(f"{text} {BLOCK_BARRIER}", _PLACES) for text, many in tried if many == _PLACES]
+    return tried
+
+
+def obstacle(tried: Sequence[tuple[str, int]]) -> str:
+    """What to say where none of the statements cures."""
+    if not tried:
+        return "no cure: which mbarrier to wait for, and until which phase, no text alone tells"
+    return f"no cure: no {tried[-1][0].rstrip(';')} between two statements removes this race alone"
+
+
+def _wrappers(syntax: Syntax, ptx: re.Pattern[bytes]) -> Iterator[str]:
+    """Calls of macros and functions that hold one such instruction and nothing else."""
+    for root in syntax.roots.values():
+        for node in descendants(root, {"preproc_function_def", "preproc_def"}):
+            if _only(ptx, field_text(node, "value")):
+                name, given = field_text(node, "name"), field_text(node, "parameters")
+                call = (
+                    b"" if node.type == "preproc_def" else b"(0)" if given.strip(b"() ") else b"()"
+                )
+                yield f"{(name + call).decode('latin-1')};"
+        for node in descendants(root, {"function_definition"}):
+            body = node.child_by_field_name("body")
+            if body is not None and body.named_child_count == 1 and _only(ptx, body.text or b""):
+                yield _call(node)
+
+
+def _only(ptx: re.Pattern[bytes], text: bytes) -> bool:
+    return bool(ptx.search(text)) and len(re.findall(rb"\basm\b|\b__asm__\b", text)) == 1
+
+
+def _call(function: Node) -> str:
+    declarator = function.child_by_field_name("declarator")
+    while declarator is not None and declarator.type != "function_declarator":
+        declarator = declarator.child_by_field_name("declarator")
+    if declarator is None:
+        return ""
+    name = field_text(declarator, "declarator").decode("latin-1")
+    template = function.parent is not None and function.parent.type == "template_declaration"
+    given = field_text(declarator, "parameters").strip(b"() \t\r\n") not in (b"", b"void")
+    return f"{name}{'<0>' if template else ''}({'0' if given else ''});"
