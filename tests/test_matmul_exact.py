@@ -71,7 +71,7 @@ def run(name: str, tile: int | None, a: np.ndarray, b: np.ndarray) -> np.ndarray
     launch = entry.launch((m, n, k), tile=tile)
     c = np.full((m, n), 7, np.float32)
     result = simulator.launch(
-        entry.kernel(tile=tile), launch.grid, launch.block, [a, b, c, m, n, k]
+        entry.kernel(tile=tile), launch.grid, launch.block, [a, b, c, m, n, k], launch.shared_bytes
     )
     assert result.hazards == []
     return c

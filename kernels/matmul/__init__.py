@@ -91,7 +91,10 @@ def _tensor(size: Size, tile: int, rng: np.random.Generator) -> Launch:
     _in_multiples(size, 8, "matmul_tensor copies eight f16")
     launch = _launch(size, rng, (128,), (tile, tile))
     inputs = [matrix.astype(np.float16) for matrix in launch.args[:2]]
-    return replace(launch, args=[*inputs, *launch.args[2:]], reference=tensor_product)
+    return replace(
+        launch, args=[*inputs, *launch.args[2:]], reference=tensor_product,
+        shared_bytes=_STAGES * 2 * _DEPTH * (tile + tile),
+    )  # fmt: skip
 
 
 def _wgmma(size: Size, tile: int, rng: np.random.Generator) -> Launch:
@@ -99,13 +102,12 @@ def _wgmma(size: Size, tile: int, rng: np.random.Generator) -> Launch:
     launch = _launch(size, rng, (_WGMMA_THREADS,), (tile, _WGMMA_ROWS))
     a, b = (matrix.astype(np.float16) for matrix in launch.args[:2])
     maps = [
-        TensorMap(a, (_WGMMA_ROWS, _WGMMA_DEPTH), swizzle=128),
-        TensorMap(b, (_WGMMA_DEPTH, 64), swizzle=128),
+        TensorMap(a, (_WGMMA_ROWS, _DEPTH), swizzle=128),
+        TensorMap(b, (_DEPTH, 64), swizzle=128),
     ]
-    stage = 2 * _WGMMA_DEPTH * (_WGMMA_ROWS + tile)
     return replace(
         launch, args=[*maps, *launch.args[2:]], reference=tensor_product,
-        shared_bytes=_WGMMA_STAGES * stage,
+        shared_bytes=_STAGES * 2 * _DEPTH * (_WGMMA_ROWS + tile),
     )  # fmt: skip
 
 
@@ -120,8 +122,8 @@ def _in_multiples(size: Size, unit: int, why: str) -> None:
             raise ValueError(f"{why}: {axis} must be a multiple of {unit}, not {number}")
 
 
-_WGMMA_ROWS, _WGMMA_DEPTH, _WGMMA_STAGES, _WGMMA_THREADS = 128, 64, 3, 288
-"""As in ``wgmma.cu``."""
+_STAGES, _DEPTH, _WGMMA_ROWS, _WGMMA_THREADS = 3, 64, 128, 288
+"""As in ``tensor.cu`` and ``wgmma.cu``."""
 _TILES = (8, 16, 32)
 _DRAWN = (2, 4, *_TILES)
 """Tiles of less than a warp are for drawing: a 4x4 product is small enough to follow."""

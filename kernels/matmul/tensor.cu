@@ -1,6 +1,6 @@
 // Tensor cores: f16 inputs, f32 sums, by mma.sync.m16n8k16 behind a pipeline of three stages.
 //
-// Four warps compute a tile of C, each a quarter. A phase takes 32 steps of k. cp.async brings
+// Four warps compute a tile of C, each a quarter. A phase takes 64 steps of k. cp.async brings
 // the tiles of two phases ahead, 16 bytes a copy, into the stage that was read a phase ago; so
 // one barrier a phase is enough. N and K are multiples of 8: eight neighbours then lie either all
 // inside a matrix or all outside, where the copy writes zeros.
@@ -11,7 +11,7 @@
 #include <cuda_fp16.h>
 
 const int STAGES = 3;
-const int DEPTH = 32;  // steps of k a phase
+const int DEPTH = 64;  // steps of k a phase
 const int THREADS = 128;
 
 // The place of a chunk of eight elements in a tile of WIDTH columns.
@@ -42,13 +42,13 @@ __device__ void load_a(unsigned (&a)[4], const __half* from) {
                  : "r"((unsigned)__cvta_generic_to_shared(from)) : "memory");
 }
 
-__device__ void load_b(unsigned (&b)[2], const __half* from) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
-                 : "=r"(b[0]), "=r"(b[1])
+__device__ void load_b(unsigned (&b)[4], const __half* from) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
                  : "r"((unsigned)__cvta_generic_to_shared(from)) : "memory");
 }
 
-__device__ void multiply(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+__device__ void multiply(float (&c)[4], const unsigned (&a)[4], const unsigned* b) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
@@ -56,10 +56,16 @@ __device__ void multiply(float (&c)[4], const unsigned (&a)[4], const unsigned (
 }
 
 template <int TILE>
-__global__ void tensor(const __half* A, const __half* B, float* C, int M, int N, int K) {
+struct Stage {
+    __half a[TILE * DEPTH], b[DEPTH * TILE];
+};
+
+template <int TILE>
+__global__ void __launch_bounds__(THREADS)
+tensor(const __half* A, const __half* B, float* C, int M, int N, int K) {
     const int SIDE = TILE / 2;  // of a warp's quarter
-    __shared__ __align__(16) __half As[STAGES][TILE * DEPTH];
-    __shared__ __align__(16) __half Bs[STAGES][DEPTH * TILE];
+    extern __shared__ __align__(16) char memory[];
+    Stage<TILE>* stages = reinterpret_cast<Stage<TILE>*>(memory);
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int first_row = blockIdx.y * TILE, first_col = blockIdx.x * TILE;
     int row = warp / 2 * SIDE, col = warp % 2 * SIDE;
@@ -67,8 +73,9 @@ __global__ void tensor(const __half* A, const __half* B, float* C, int M, int N,
 
     auto start = [&](int phase) {
         if (phase < phases) {
-            fetch<TILE, DEPTH>(As[phase % STAGES], A, first_row, phase * DEPTH, M, K);
-            fetch<DEPTH, TILE>(Bs[phase % STAGES], B, phase * DEPTH, first_col, K, N);
+            Stage<TILE>& stage = stages[phase % STAGES];
+            fetch<TILE, DEPTH>(stage.a, A, first_row, phase * DEPTH, M, K);
+            fetch<DEPTH, TILE>(stage.b, B, phase * DEPTH, first_col, K, N);
         }
         // Past the end an empty group, so that the wait is the same.
         asm volatile("cp.async.commit_group;" ::: "memory");
@@ -81,17 +88,17 @@ __global__ void tensor(const __half* A, const __half* B, float* C, int M, int N,
         asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
         __syncthreads();
         start(phase + STAGES - 1);
-        const __half* as = As[phase % STAGES];
-        const __half* bs = Bs[phase % STAGES];
+        const Stage<TILE>& stage = stages[phase % STAGES];
+#pragma unroll
         for (int k = 0; k < DEPTH; k += 16) {
-            unsigned a[SIDE / 16][4], b[SIDE / 8][2];
+            unsigned a[SIDE / 16][4], b[SIDE / 16][4];  // of B two matrices of 8 columns
             for (int i = 0; i < SIDE / 16; ++i)
-                load_a(a[i], &as[place<DEPTH>(row + 16 * i + lane % 16, k / 8 + lane / 16)]);
-            for (int j = 0; j < SIDE / 8; ++j)
-                load_b(b[j], &bs[place<TILE>(k + lane % 16, col / 8 + j)]);
+                load_a(a[i], &stage.a[place<DEPTH>(row + 16 * i + lane % 16, k / 8 + lane / 16)]);
+            for (int j = 0; j < SIDE / 16; ++j)
+                load_b(b[j], &stage.b[place<TILE>(k + lane % 16, col / 8 + 2 * j + lane / 16)]);
             for (int i = 0; i < SIDE / 16; ++i)
                 for (int j = 0; j < SIDE / 8; ++j)
-                    multiply(c[i][j], a[i], b[j]);
+                    multiply(c[i][j], a[i], &b[j / 2][j % 2 * 2]);
         }
     }
     // A lane has two neighbours of a row, and the same of the row eight below.
