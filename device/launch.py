@@ -10,7 +10,7 @@ import numpy as np
 from kernels import Kernel
 
 from .driver import DeviceError, bindings, call, cuda_version
-from .session import Prepared, attribute, check, context, load
+from .session import Limits, Prepared, attribute, check, context, load
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,8 @@ def launch(
     symbols: Mapping[str, Any] | None = None,
     cooperative: bool = False,
     cluster: int | Sequence[int] | None = None,
+    stack_bytes: int | None = None,
+    heap_bytes: int | None = None,
 ) -> Output:
     """Run a kernel on the GPU; arguments are as for ``simulator.launch``.
 
@@ -120,6 +122,8 @@ def launch(
         symbols: As for ``simulator.launch``.
         cooperative: Likewise.
         cluster: Likewise.
+        stack_bytes: Likewise; what the GPU's context has, if left out.
+        heap_bytes: Likewise; can be chosen only before a kernel of this process has used one.
 
     Raises:
         DeviceError: There is no GPU, or a driver call failed.
@@ -127,7 +131,8 @@ def launch(
     """
     if repeat < 1:
         raise ValueError(f"repeat must be 1 or more, not {repeat}")
-    request = check(kernel, grid, block, args, shared_bytes, symbols, cooperative, cluster)
+    limits = Limits(stack_bytes, heap_bytes)
+    request = check(kernel, grid, block, args, shared_bytes, symbols, cooperative, cluster, limits)
     request.arguments.warn()
     with context(device), contextlib.ExitStack() as stack:
         prepared = Prepared(stack, request, jit_level)

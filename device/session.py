@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,6 +83,20 @@ def attribute(function: Any, name: str) -> int:
     return int(call("cuFuncGetAttribute", kind, function))
 
 
+class Limits(NamedTuple):
+    """What a context gives kernels, by the driver's names for it, in bytes.
+
+    Attributes:
+        STACK_SIZE: Of a thread; ``MALLOC_HEAP_SIZE``: of the heap. The context's own if ``None``.
+    """
+
+    STACK_SIZE: int | None = None
+    MALLOC_HEAP_SIZE: int | None = None
+
+
+_ITS_OWN = Limits()
+
+
 @dataclass(frozen=True)
 class Request:
     """A launch whose shape and arguments have been checked; nothing has run yet."""
@@ -94,6 +108,7 @@ class Request:
     shared_bytes: int
     cooperative: bool = False
     cluster: Dim3 | None = None
+    limits: Limits = _ITS_OWN
 
 
 def check(
@@ -105,6 +120,7 @@ def check(
     symbols: Mapping[str, Any] | None = None,
     cooperative: bool = False,
     cluster: int | Sequence[int] | None = None,
+    limits: Limits = _ITS_OWN,
 ) -> Request:
     """Check what ``simulator.launch`` checks, with the same words.
 
@@ -120,7 +136,7 @@ def check(
     if blocks:
         check_cluster(blocks, shapes[0])
     dynamic = max(shared_bytes, kernel.dynamic_bytes)
-    return Request(kernel, *shapes, arguments, dynamic, cooperative, blocks)
+    return Request(kernel, *shapes, arguments, dynamic, cooperative, blocks, limits)
 
 
 class Prepared:
@@ -137,6 +153,7 @@ class Prepared:
     ) -> None:
         self.request, self._stack = request, stack
         self._arguments, self._shared = request.arguments, request.shared_bytes
+        self._set_limits()
         self.function = load(stack, request.kernel, jit_level)
         self._allow_shared()
         self.stream = call("cuStreamCreate", 0)
@@ -160,6 +177,16 @@ class Prepared:
             np.frombuffer(pack, np.uint8, p.nbytes, p.offset).copy() for p in request.kernel.params
         ]
         self._table = np.array([value.ctypes.data for value in self._values], np.uint64)
+
+    def _set_limits(self) -> None:
+        """Until the stack unwinds; a heap cannot be changed once a kernel has used one."""
+        for name, wanted in self.request.limits._asdict().items():
+            kind = getattr(bindings().CUlimit, f"CU_LIMIT_{name}")
+            if wanted is None or (before := int(call("cuCtxGetLimit", kind))) == wanted:
+                continue
+            what = name.lower().replace("_", " ")
+            call("cuCtxSetLimit", kind, wanted, doing=f"asking for a {what} of {wanted:,} bytes")
+            self._stack.callback(quietly, "cuCtxSetLimit", kind, before)
 
     def _allow_shared(self) -> None:
         if self._shared:

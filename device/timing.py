@@ -11,7 +11,7 @@ from kernels import Kernel
 
 from .driver import call
 from .launch import Output, output
-from .session import Prepared, check, context
+from .session import Limits, Prepared, check, context
 
 LAUNCHES = 50
 """Timed launches, unless somebody wants more or fewer."""
@@ -57,6 +57,8 @@ def time_launches(
     symbols: Mapping[str, Any] | None = None,
     cooperative: bool = False,
     cluster: int | Sequence[int] | None = None,
+    stack_bytes: int | None = None,
+    heap_bytes: int | None = None,
 ) -> Timing:
     """Launch often, and take the time of each launch alone.
 
@@ -73,8 +75,8 @@ def time_launches(
     """
     if launches < 1 or warmup < 0:
         raise ValueError(f"{launches} launches after {warmup} cannot be timed")
-    shape = kernel, grid, block, args, shared_bytes
-    request = check(*shape, symbols, cooperative, cluster)
+    limits = Limits(stack_bytes, heap_bytes)
+    request = check(kernel, grid, block, args, shared_bytes, symbols, cooperative, cluster, limits)
     with context(device), contextlib.ExitStack() as stack:
         prepared = Prepared(stack, request, jit_level)
         first, last = prepared.event(), prepared.event()

@@ -10,6 +10,8 @@ import simulator
 from kernels import Kernel
 from kernels.library import Agreement, Expected, Launch
 from simulator.isa.architectures import KNOWN, MEASURED
+from simulator.isa.stack import STACK_BYTES
+from simulator.memory.heap import HEAP_BYTES
 
 from .copies import arrays_of, copies
 from .launch import Output, available, capability, launch
@@ -145,6 +147,8 @@ def validate(
     symbols: Mapping[str, Any] | None = None,
     cooperative: bool = False,
     cluster: int | Sequence[int] | None = None,
+    stack_bytes: int = STACK_BYTES,
+    heap_bytes: int = HEAP_BYTES,
 ) -> Validation:
     """Hold simulator, device and (if given) a NumPy reference against each other.
 
@@ -162,10 +166,13 @@ def validate(
     ours, theirs = (dict(zip(given, copies([*given.values()]), strict=True)) for _ in range(2))
     number = int(capability(device).replace(".", "")) if available()[0] else 0
     arch = number if number in KNOWN else None
+    how: dict[str, Any] = {
+        "cooperative": cooperative, "stack_bytes": stack_bytes, "heap_bytes": heap_bytes,
+        "cluster": cluster,
+    }  # fmt: skip
     run = simulator.launch(
-        kernel, grid, block, simulated, shared_bytes, arch=arch, symbols=ours,
-        cooperative=cooperative, cluster=cluster,
-    )  # fmt: skip
+        kernel, grid, block, simulated, shared_bytes, arch=arch, symbols=ours, **how
+    )
     open_bits = unpromised(kernel.ptx, run.approximate and number not in MEASURED)
     errors = [h for h in run.hazards if h.severity == "error"]
     if errors:
@@ -173,9 +180,8 @@ def validate(
         reason = f"not launched: {errors[0].message}{more}"
         return Validation(False, reason, open_bits, (), run, None, tuple(simulated))
     output = launch(
-        kernel, grid, block, launched, shared_bytes, device, jit_level, symbols=theirs,
-        cooperative=cooperative, cluster=cluster,
-    )  # fmt: skip
+        kernel, grid, block, launched, shared_bytes, device, jit_level, symbols=theirs, **how
+    )
     expected, bounded = _expected(reference, args)
     names = list(kernel.adapter.given) if kernel.adapter else kernel.labels()
     comparisons: tuple[Comparison, ...] = ()

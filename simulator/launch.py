@@ -16,6 +16,7 @@ from .execute.batches import Progress
 from .execute.prepare import prepare
 from .isa.stack import STACK_BYTES
 from .memory.allocate import give_back
+from .memory.heap import HEAP_BYTES
 from .observe.observers import chosen
 from .observe.trace import Trace
 from .run import Run, report
@@ -37,6 +38,7 @@ def launch(
     cooperative: bool = False,
     stack_bytes: int = STACK_BYTES,
     cluster: int | Sequence[int] | None = None,
+    heap_bytes: int = HEAP_BYTES,
 ) -> Run:
     """Run a kernel and count what it does.
 
@@ -65,6 +67,7 @@ def launch(
         cooperative: Whether blocks may wait for each other at grid-wide barriers.
         stack_bytes: Of each thread, for functions that call themselves (``cudaLimitStackSize``).
         cluster: Blocks of a cluster, as the grid's; by default what the kernel is compiled for.
+        heap_bytes: What the kernel's ``malloc`` has to give (``cudaLimitMallocHeapSize``).
 
     Raises:
         PtxError: The PTX cannot be parsed, or has an instruction without a row.
@@ -77,7 +80,7 @@ def launch(
     recorder = Trace() if trace is True else trace or None
     prepared = prepare(
         kernel, grid, block, args, shared_bytes, schedule, step_limit, recorder is not None, arch,
-        symbols, cooperative, stack_bytes, cluster,
+        symbols, cooperative, stack_bytes, cluster, heap_bytes,
     )  # fmt: skip
     prepared.arguments.warn()
     seen = run_until_seen(prepared, asked, recorder, progress)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels import library
+from kernels import Kernel, library
 from tilescope.plugin import Simulate, assert_clean
 
 pytest_plugins = ["pytester"]
@@ -191,6 +191,21 @@ def test_a_kernel_or_a_file(tmp_path: Path) -> None:
     (tmp_path / "my.cu").write_text(KERNELS)
     with pytest.raises(Exception, match=r"which kernel of .*neighbour, flags, twice"):
         simulate(tmp_path / "my.cu", 1, 1, [])
+
+
+def test_all_that_a_launch_takes(tmp_path: Path) -> None:
+    """``arch`` compiles a file, and says of a kernel whose arithmetic tensor cores have."""
+    file, simulate, x = tmp_path / "my.cu", Simulate(), np.zeros(1, np.int32)
+    file.write_text("__constant__ int c[2];\n__global__ void k(int* x) { *x = c[1]; }\n")
+    symbols = {"c": np.array([3, 4], np.int32)}
+    run = simulate(file, 1, 1, [x], arch="compute_80", symbols=symbols, stack_bytes=4096)
+    kernel = Kernel.from_cuda(file, "k", "compute_80")
+    assert (x[0], run.sha256) == (4, kernel.sha256)
+    assert not simulate(kernel, 1, 1, [x], arch=90, symbols=symbols).hazards
+    with pytest.raises(ValueError, match="arch"):
+        simulate(kernel, 1, 1, [x], arch="fast")
+    with pytest.raises(TypeError, match="shared"):
+        simulate(kernel, 1, 1, [x], shared=4)
 
 
 def test_what_was_not_checked_is_not_clean(tmp_path: Path) -> None:

@@ -7,6 +7,9 @@ from typing import Any
 
 import click
 
+from simulator.isa.stack import STACK_BYTES
+from simulator.memory.heap import HEAP_BYTES
+
 from .failure import UserError
 from .progress import STEP_LIMIT
 from .target import Request
@@ -34,9 +37,16 @@ _TARGET = (
     click.option(
         "--stack",
         type=click.IntRange(1),
-        default=1024,
+        default=STACK_BYTES,
         metavar="BYTES",
         help="A thread's stack, for functions that call themselves.",
+    ),
+    click.option(
+        "--heap",
+        type=click.IntRange(0),
+        default=HEAP_BYTES,
+        metavar="BYTES",
+        help="What a kernel's malloc has to give.",
     ),
     click.option("--seed", type=int, default=0, show_default=True, help="For random inputs."),
     click.option("--arch", show_default="compute_90", help="Virtual architecture."),
@@ -83,7 +93,7 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
         target: str, words: tuple[str, ...], defines: tuple[str, ...], nvrtc: tuple[str, ...],
         size: str | None, tile: int | None, grid: str | None, block: str | None,
         shared: int, symbols: tuple[str, ...], cooperative: bool, cluster: str | None,
-        stack: int, seed: int, arch: str | None, build: str | None, **rest: Any,
+        stack: int, heap: int, seed: int, arch: str | None, build: str | None, **rest: Any,
     ) -> Any:  # fmt: skip
         _refuse_options(words)
         if seed < 0:
@@ -91,7 +101,7 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
         options = (*(f"-D{define}" for define in defines), *nvrtc)
         request = Request(
             target, words, size, tile, grid, block, shared, seed, arch, build, options, symbols,
-            cooperative, stack, cluster,
+            cooperative, stack, heap, cluster,
         )  # fmt: skip
         return function(request=request, **rest)
 

@@ -59,8 +59,7 @@ def simulate(
     with ProgressBar(target.name, quiet, began) as progress:
         return simulator.launch(
             kernel, target.grid, target.block, args, target.shared_bytes, progress=progress,
-            symbols=symbols, cooperative=target.cooperative, stack_bytes=target.stack,
-            cluster=target.cluster, **how,
+            symbols=symbols, **target.how, **how,
         )  # fmt: skip
 
 

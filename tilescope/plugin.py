@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,13 +68,10 @@ class Simulate:
         args: Sequence[Any],
         *,
         entry: str | None = None,
-        arch: str = "compute_90",
+        arch: str | None = None,
         options: Sequence[str] = (),
         build: str = "device",
-        shared_bytes: int = 0,
-        schedule: str | int = "lockstep",
-        checks: str | Collection[str] = "all",
-        cluster: int | Sequence[int] | None = None,
+        **launch: Any,
     ) -> Run:
         """Launch a kernel; outputs are written into the arrays among ``args``.
 
@@ -86,24 +83,22 @@ class Simulate:
             args: Arrays and numbers, as ``simulator.launch`` takes them.
             entry: The kernel of a file, as C++ writes it; may be left out where the file
                 has one kernel.
-            arch: Virtual architecture to compile a ``.cu`` file for.
+            arch: Virtual architecture to compile a ``.cu`` file for, ``compute_90`` if left out;
+                of a ``Kernel`` or a ``.ptx`` file, as ``simulator.launch`` takes it.
             options: Further options of NVRTC.
             build: ``device`` or ``source``.
-            shared_bytes: Dynamic shared memory of a block.
-            schedule: ``lockstep``, ``warps``, ``reverse``, or a seed.
-            checks: ``all``, ``none``, or names of checks.
-            cluster: Blocks of a cluster, x first.
+            launch: All else that ``simulator.launch`` takes: ``shared_bytes``, ``schedule``,
+                ``checks``, ``symbols``, ``cooperative``, ``stack_bytes`` ...
         """
         import simulator
         from kernels import Kernel
 
         if not isinstance(kernel, Kernel):
             kernel = _beside(kernel, self.folder)
-        made = _kernel(kernel, entry, arch, options, build)
-        run = simulator.launch(
-            made, grid, block, args, shared_bytes=shared_bytes, schedule=schedule, checks=checks,
-            cluster=cluster,
-        )  # fmt: skip
+        made = _kernel(kernel, entry, arch or "compute_90", options, build)
+        if isinstance(kernel, Kernel) or kernel.suffix == ".ptx":
+            launch["arch"] = arch
+        run = simulator.launch(made, grid, block, args, **launch)
         self.runs.append(run)
         if self._record is not None:
             self._record.append({"test": self.test} | run.to_dict())

@@ -14,6 +14,8 @@ from kernels.arguments import convert
 from kernels.ptx.parser import parse
 from kernels.signatures import kernel_names
 from kernels.symbols import add_symbols
+from simulator.isa.stack import STACK_BYTES
+from simulator.memory.heap import HEAP_BYTES
 
 from .failure import UserError, warn
 from .words import is_argument, parse_arguments
@@ -39,7 +41,8 @@ class Request:
     options: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
     cooperative: bool = False
-    stack: int = 1024
+    stack: int = STACK_BYTES
+    heap: int = HEAP_BYTES
     cluster: str | None = None
 
 
@@ -55,7 +58,7 @@ class Target:
         expected: What the outputs should become; ``None`` where there is no reference.
         launch: Of a library kernel; holds the outputs.
         file: The file that was named, if one was.
-        symbols, cooperative, stack, cluster: As ``simulator.launch`` takes them.
+        symbols: As ``simulator.launch`` takes them; ``how``: what else it takes.
     """
 
     name: str
@@ -71,9 +74,7 @@ class Target:
     expected: Mapping[str, library.Expected] | None = field(default=None, repr=False)
     file: str = ""
     symbols: dict[str, Any] = field(default_factory=dict)
-    cooperative: bool = False
-    stack: int = 1024
-    cluster: tuple[int, ...] | None = None
+    how: dict[str, Any] = field(default_factory=dict)
 
 
 def resolve(request: Request, reference: bool = True) -> Target:
@@ -159,9 +160,18 @@ def _from_file(request: Request) -> Target:
     grid, block = _shape("grid", request.grid), _shape("block", request.block)
     return Target(
         kernel.name, kernel, grid, block, args, request.shared, file=request.target,
-        symbols=_symbols(request), cooperative=request.cooperative, stack=request.stack,
-        cluster=None if request.cluster is None else _shape("cluster", request.cluster),
+        symbols=_symbols(request), how=_how(request),
     )  # fmt: skip
+
+
+def _how(request: Request) -> dict[str, Any]:
+    """What ``simulator.launch`` and ``device.launch`` both take besides."""
+    return {
+        "cooperative": request.cooperative,
+        "stack_bytes": request.stack,
+        "heap_bytes": request.heap,
+        "cluster": None if request.cluster is None else _shape("cluster", request.cluster),
+    }
 
 
 def _symbols(request: Request) -> dict[str, Any]:

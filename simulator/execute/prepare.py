@@ -27,7 +27,7 @@ from ..compile.program import Program
 from ..isa.architectures import architecture
 from ..isa.stack import STACK_BYTES
 from ..memory.allocate import allocate
-from ..memory.heap import heap_array
+from ..memory.heap import HEAP_BYTES, heap_array
 from ..memory.layout import HEAP, WORKSPACE
 from ..memory.spaces import Allocation
 from . import schedule as schedules
@@ -48,6 +48,7 @@ class Prepared:
         step_limit: Basic blocks that a batch may run.
         cooperative: Whether blocks may wait for each other.
         cluster: Blocks of a cluster; ``clustered``: whether anybody says so.
+        heap_bytes: What ``malloc`` has to give.
     """
 
     kernel: Kernel
@@ -62,6 +63,7 @@ class Prepared:
     cooperative: bool = False
     cluster: Dim3 = ONE
     clustered: bool = False
+    heap_bytes: int = HEAP_BYTES
 
     @functools.cached_property
     def granule(self) -> int:
@@ -76,7 +78,7 @@ class Prepared:
             empty = np.zeros(_WORKSPACE_BYTES, np.uint8)
             made[WORKSPACE] = Allocation(WORKSPACE, empty, "the grid's barrier", True)
         if {"malloc", "free"} & {block.called for block in self.program.blocks}:
-            made[HEAP] = heap_array()
+            made[HEAP] = heap_array(self.heap_bytes)
         return made
 
     def order(self) -> Schedule:
@@ -98,6 +100,7 @@ def prepare(
     cooperative: bool = False,
     stack_bytes: int = STACK_BYTES,
     cluster: int | Sequence[int] | None = None,
+    heap_bytes: int = HEAP_BYTES,
 ) -> Prepared:
     """Make a launch ready; takes what ``launch`` takes, and raises what that does."""
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
@@ -121,5 +124,5 @@ def prepare(
     clusters = cluster_shape(cluster, grid3, entry)
     return Prepared(
         kernel, program, arguments, grid3, block3, total, shared_bytes, schedule, step_limit,
-        cooperative, *clusters,
+        cooperative, *clusters, heap_bytes,
     )  # fmt: skip

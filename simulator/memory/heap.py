@@ -10,17 +10,16 @@ import numpy as np
 from .layout import HEAP
 from .spaces import Allocation
 
-LIMIT = 8 << 20
-"""Bytes of the heap, ``cudaLimitMallocHeapSize`` by default; what it needs itself is not known."""
-_ARENA = 2 * LIMIT
+HEAP_BYTES = 8 << 20
+"""Of the heap, ``cudaLimitMallocHeapSize`` by default; what it needs itself is not known."""
 _ALIGNED = 16
 """So is each piece; as much at least is left free behind it."""
 
 
-def heap_array() -> Allocation:
-    """The array, before anything is allocated."""
-    made = Allocation(HEAP, np.full(_ARENA, 0xFF, np.uint8), "heap", True)
-    made.missing, made.valid = np.ones(_ARENA, bool), np.zeros(_ARENA, bool)
+def heap_array(limit: int = HEAP_BYTES) -> Allocation:
+    """The array, before anything is allocated: the heap's bytes, and as many again for gaps."""
+    made = Allocation(HEAP, np.full(2 * limit, 0xFF, np.uint8), "heap", True)
+    made.missing, made.valid = np.ones(2 * limit, bool), np.zeros(2 * limit, bool)
     return made
 
 
@@ -28,7 +27,8 @@ class Heap:
     """A launch's heap; ``changed`` is called when a piece comes or goes."""
 
     def __init__(self, array: Allocation) -> None:
-        self.array, self.free_bytes, self.end = array, LIMIT, _ALIGNED
+        self.array, self.end = array, _ALIGNED
+        self.free_bytes = len(array.buffer) // 2
         self.pieces: dict[int, int] = {}
         self.freed: dict[int, int] = {}
         self.changed: Callable[[], None] = lambda: None
@@ -39,7 +39,7 @@ class Heap:
         if taken > self.free_bytes:
             return 0
         start = self.end
-        if start + taken + _ALIGNED <= _ARENA:
+        if start + taken + _ALIGNED <= len(self.array.buffer):
             self.end += taken + _ALIGNED
         else:
             again = (at for at, old in self.freed.items() if _rounded(old) == taken)

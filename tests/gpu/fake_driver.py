@@ -116,13 +116,14 @@ _ANSWERS: dict[str, tuple[Any, ...]] = {
     "cuCtxPopCurrent": ("context",), "cuModuleLoadDataEx": ("module",),
     "cuModuleGetFunction": ("function",), "cuFuncGetAttribute": (24,),
     "cuStreamCreate": ("stream",), "cuEventCreate": ("event",), "cuEventElapsedTime": (0.5,),
-    "cuFuncGetModule": ("module",), "cuMemGetInfo": (1000, 2000), "cuDeviceGetAttribute": (9,),
+    "cuFuncGetModule": ("module",), "cuCtxGetLimit": (1024,), "cuMemGetInfo": (1000, 2000),
+    "cuDeviceGetAttribute": (9,),
 }  # fmt: skip
 _NAMES = (
     *_ANSWERS, *_PAIRS, *_PAIRS.values(), "cuInit", "cuGetErrorString", "cuDriverGetVersion",
     "cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemcpyDtoDAsync", "cuDeviceGetName", "cuEventRecord",
     "cuLaunchKernel", "cuLaunchCooperativeKernel", "cuModuleGetGlobal", "cuStreamSynchronize",
-    "cuFuncSetAttribute",
+    "cuFuncSetAttribute", "cuCtxSetLimit",
 )  # fmt: skip
 
 

@@ -23,6 +23,6 @@ def launch_command(request: Request, index: int, jit_level: int | None, launches
     with device_errors():
         out = device.launch(
             target.kernel, target.grid, target.block, target.args, target.shared_bytes, index,
-            jit_level, launches, target.symbols, target.cooperative, target.cluster,
+            jit_level, launches, target.symbols, **target.how,
         )  # fmt: skip
     click.echo(json.dumps(dataclasses.asdict(out)))

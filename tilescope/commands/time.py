@@ -58,8 +58,7 @@ def time_command(
         with device_errors():
             timing = device.time_launches(
                 target.kernel, target.grid, target.block, target.args, target.shared_bytes,
-                index, jit_level, launches, symbols=target.symbols, cooperative=target.cooperative,
-                cluster=target.cluster,
+                index, jit_level, launches, symbols=target.symbols, **target.how,
             )  # fmt: skip
         rows.append(Row(target, timing.times_ms, timing.restored, work(target, flops), timing))
     if vendor:

@@ -48,8 +48,7 @@ def validate_command(
     with device_errors():
         found = device.validate(
             target.kernel, target.grid, target.block, target.args, reference(target),
-            target.shared_bytes, index, jit_level, target.symbols, target.cooperative,
-            target.cluster,
+            target.shared_bytes, index, jit_level, target.symbols, **target.how,
         )  # fmt: skip
         release = device.driver_release()
     if json_file is not None:
