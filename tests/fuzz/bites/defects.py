@@ -120,7 +120,8 @@ BITES = (
     ),
     Bite(
         "what arrives at an mbarrier is there before its phase is over", "races",
-        "simulator/races/copies.py", "np.isin(copy.barrier[:, column], seen) & copy.over[:, column]",
+        "simulator/races/copies.py",
+        "np.isin(copy.barrier[:, column], seen) & copy.over[:, column]",
         "np.isin(copy.barrier[:, column], seen)",
     ),
     Bite(
