@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .pointers import Pointer
+
 
 @dataclass(frozen=True)
 class Adapter:
@@ -64,16 +66,47 @@ def python_file(function: Any) -> Path | None:
 
 
 def as_array(value: Any) -> Any:
-    """The NumPy array that shares memory with an array of another library's; others as they are.
+    """The NumPy array that shares memory with a tensor of PyTorch's; others as they are.
 
-    PyTorch's 8-bit floats and bfloat16, which NumPy lacks, come as whole numbers of their size.
+    8-bit floats and bfloat16, which NumPy lacks, come as whole numbers of their size.
     """
     if isinstance(value, np.ndarray) or not hasattr(value, "data_ptr"):
         return value
-    try:
-        return value.detach().numpy()
-    except TypeError:
-        import torch  # it made the value
+    import torch  # it made the value
 
+    flat = value.detach()
+    if not value.is_contiguous() or value.untyped_storage().nbytes() != value.nbytes:
+        flat = torch.empty(0, dtype=value.dtype).set_(value.untyped_storage())
+    try:
+        whole = flat.numpy()
+    except TypeError:
         plain = {1: torch.uint8, 2: torch.int16}[value.element_size()]
-        return value.detach().view(plain).numpy()
+        whole = flat.view(plain).numpy()
+    if flat.shape == value.shape:
+        return whole
+    axes = [n * value.element_size() for n in value.stride()]
+    at = value.storage_offset() * value.element_size()
+    return np.ndarray(tuple(value.shape), whole.dtype, whole, at, axes)
+
+
+def in_memory(name: str, array: Any) -> Any:
+    """What stands for an array whose memory is laid out as here, whatever its order of axes.
+
+    Raises:
+        ValueError: It is a view of what is not contiguous itself; names it.
+    """
+    if array.flags.c_contiguous:
+        return array
+    if array.flags.f_contiguous:
+        return array.T
+    base = array
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    flat = base if base.flags.c_contiguous else base.T if base.flags.f_contiguous else None
+    if flat is None:
+        raise ValueError(f"{name}: neither the array nor what it is a view of is contiguous")
+    at = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    whole = flat.reshape(-1)
+    if at % array.itemsize == 0 and whole.dtype == array.dtype:
+        return Pointer(whole, at // array.itemsize)
+    return Pointer(whole.view(np.uint8), at)

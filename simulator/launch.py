@@ -5,8 +5,9 @@ run, batch by batch, while observers watch (``attempts.py``, ``execute/batches.p
 these saw becomes a ``Run`` (``run.py``).
 """
 
+import contextlib
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from kernels import Kernel
@@ -86,4 +87,20 @@ def launch(
     seen = run_until_seen(prepared, asked, recorder, progress)
     layout = prepared.program.layout
     give_back(prepared.arguments, layout, seen.allocations, "uninitialised" in asked)
-    return report(prepared, seen.observers, asked, began)
+    run = report(prepared, seen.observers, asked, began)
+    for tell in _listeners:
+        tell(kernel, run)
+    return run
+
+
+_listeners: list[Callable[[Kernel, Run], None]] = []
+
+
+@contextlib.contextmanager
+def listen(tell: Callable[[Kernel, Run], None]) -> Iterator[None]:
+    """Be told of each launch that ends inside a ``with``."""
+    _listeners.append(tell)
+    try:
+        yield
+    finally:
+        _listeners.remove(tell)

@@ -8,6 +8,7 @@ import click
 from .commands.barriers import barriers_command
 from .commands.check import check_command
 from .commands.counters import counters_command
+from .commands.exec import exec_command
 from .commands.launch import launch_command
 from .commands.list import list_command
 from .commands.ptx import ptx_command
@@ -53,6 +54,7 @@ def main() -> None:
       tilescope check matmul_missing_first_barrier --size 64
       tilescope barriers matmul_tiled --size 64
       tilescope view matmul_tiled --size 64 --open
+      tilescope exec my_script.py
       tilescope run my.cu 'fill<float>' --grid 4 --block 256 f32[1000] 1.5
 
     \b
@@ -67,6 +69,7 @@ main.add_command(run_command)
 main.add_command(check_command)
 main.add_command(barriers_command)
 main.add_command(view_command)
+main.add_command(exec_command)
 main.add_command(list_command)
 main.add_command(ptx_command)
 main.add_command(validate_command)

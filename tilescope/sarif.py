@@ -13,6 +13,7 @@ from simulator.hazards.kinds import KINDS, HazardKind
 
 from . import version
 from .checker import Verdict
+from .recording import Session
 from .text.layout import display_path
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -20,6 +21,35 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 def sarif(verdict: Verdict) -> dict[str, object]:
     """The whole log: one run, one result a hazard."""
+    kernel, file = verdict.runs[0].kernel, verdict.target.file or ""
+    return _log(
+        [_result(hazard, kernel, file) for hazard in verdict.hazards],
+        _invocation(verdict),
+        {
+            "target": verdict.target.name,
+            "grid": list(verdict.runs[0].grid),
+            "block": list(verdict.runs[0].block),
+            "builds": list(verdict.builds),
+            "checks": list(verdict.checked),
+        },
+    )
+
+
+def session_sarif(session: Session, script: str) -> dict[str, object]:
+    """The log of a script: one run, one result a hazard, once for all launches from one place."""
+    found: dict[object, dict[str, object]] = {}
+    for launch in session.launches:
+        for hazard in launch.run.hazards:
+            result = _result(hazard, launch.kernel.name, launch.file)
+            found.setdefault(
+                (launch.place, hazard.kind, str(result["partialFingerprints"])), result
+            )
+    return _log(list(found.values()), {"executionSuccessful": True}, {"target": script})
+
+
+def _log(
+    results: list[dict[str, object]], invocation: dict[str, object], properties: dict[str, object]
+) -> dict[str, object]:
     return {
         "$schema": _SCHEMA,
         "version": "2.1.0",
@@ -32,16 +62,10 @@ def sarif(verdict: Verdict) -> dict[str, object]:
                         "rules": [_rule(row) for row in KINDS.values()],
                     }
                 },
-                "invocations": [_invocation(verdict)],
+                "invocations": [invocation],
                 "columnKind": "utf16CodeUnits",
-                "results": [_result(verdict, hazard) for hazard in verdict.hazards],
-                "properties": {
-                    "target": verdict.target.name,
-                    "grid": list(verdict.runs[0].grid),
-                    "block": list(verdict.runs[0].block),
-                    "builds": list(verdict.builds),
-                    "checks": list(verdict.checked),
-                },
+                "results": results,
+                "properties": properties,
             }
         ],
     }
@@ -67,19 +91,19 @@ def _rule(row: HazardKind) -> dict[str, object]:
     }
 
 
-def _result(verdict: Verdict, hazard: Hazard) -> dict[str, object]:
+def _result(hazard: Hazard, kernel: str, file: str) -> dict[str, object]:
     text = f"{hazard.message[:1].upper()}{hazard.message[1:]}."
     extra = list(hazard.notes) + ([f"Cure: {hazard.cure}"] if hazard.cure else [])
     if extra:
         text += " " + " ".join(f"{note[:1].upper()}{note[1:]}." for note in extra)
-    places = [_location(verdict, item) for item in reversed(hazard.involved)]
+    places = [_location(file, item) for item in reversed(hazard.involved)]
     result: dict[str, object] = {
         "ruleId": hazard.kind,
         "ruleIndex": list(KINDS).index(hazard.kind),
         "level": hazard.severity,
         "message": {"text": text},
         "locations": places[:1],
-        "partialFingerprints": {"tilescopeHazard/v1": _fingerprint(verdict, hazard)},
+        "partialFingerprints": {"tilescopeHazard/v1": _fingerprint(kernel, hazard)},
         "properties": {"builds": list(hazard.builds), "variable": hazard.variable},
     }
     if places[1:]:
@@ -89,11 +113,11 @@ def _result(verdict: Verdict, hazard: Hazard) -> dict[str, object]:
     return result
 
 
-def _location(verdict: Verdict, item: Involved) -> dict[str, object]:
+def _location(given: str, item: Involved) -> dict[str, object]:
     """Where an instruction stands: in the source, or in the PTX file that was given."""
     file, line = item.source.file, item.source.line
     if not line:
-        file, line = verdict.target.file or "kernel.ptx", item.ptx_line
+        file, line = given or "kernel.ptx", item.ptx_line
     who = f"{item.role}, {item.instruction}"
     if item.thread is not None:
         who += f", thread {item.thread} of block {item.block}"
@@ -117,8 +141,8 @@ def uri(file: str) -> str:
     return quote(PurePath(shown).as_posix())
 
 
-def _fingerprint(verdict: Verdict, hazard: Hazard) -> str:
+def _fingerprint(kernel: str, hazard: Hazard) -> str:
     """What stays the same when lines move: kind, kernel, variable and the lines' code."""
-    parts = [hazard.kind, verdict.runs[0].kernel, hazard.variable]
+    parts = [hazard.kind, kernel, hazard.variable]
     parts += [item.source.code for item in hazard.involved]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..adapter import Adapter, Made, as_array, python_file
+from ..adapter import Adapter, Made, as_array, in_memory, python_file
 from ..errors import KernelError
-from ..pointers import Pointer
 
 TESTED = "0.30"
 
@@ -138,21 +137,5 @@ def _array(name: str, kind: Any, arg: Any) -> Iterator[Any]:
     if not ordered.get(kind.layout, True):
         raise ValueError(f"{name} is compiled for arrays in {kind.layout} order; this one is not")
     yield from (0, 0, arg.size, arg.itemsize)
-    yield _address(name, arg)
+    yield in_memory(name, arg)
     yield from (*arg.shape, *arg.strides)
-
-
-def _address(name: str, array: Any) -> Any:
-    """Where an array begins; its memory is laid out as here, whatever the order of its axes."""
-    if array.flags.c_contiguous:
-        return array
-    if array.flags.f_contiguous:
-        return array.T
-    base = array
-    while isinstance(base.base, np.ndarray):
-        base = base.base
-    flat = base if base.flags.c_contiguous else base.T if base.flags.f_contiguous else None
-    if flat is None:
-        raise ValueError(f"{name}: neither the array nor what it is a view of is contiguous")
-    at = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
-    return Pointer(flat.reshape(-1).view(np.uint8), at)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..adapter import Adapter, Made, as_array, python_file
+from ..adapter import Adapter, Made, as_array, in_memory, python_file
 from ..errors import KernelError
 from ..pointers import Pointer
 
@@ -104,7 +104,7 @@ def _value(name: str, kind: str, arg: Any, divisible: bool) -> Any:
                 f"{name} is compiled for addresses that are multiples of {_ALIGNED} bytes; "
                 "leave it out of divisible="
             )
-        return arg
+        return in_memory(name, arg) if isinstance(arg, np.ndarray) else arg
     if divisible and int(arg) % _ALIGNED:
         raise ValueError(f"{name} is compiled for multiples of {_ALIGNED}, not {arg}")
     if kind == "fp16":

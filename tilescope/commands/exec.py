@@ -1,0 +1,82 @@
+"""``tilescope exec``: a Python script of a GPU's user, run without a GPU."""
+
+from pathlib import Path
+
+import click
+
+from ..failure import UserError
+from ..output import write_json
+from ..policy import CHOICES, Policy
+from ..recording import session
+from ..sarif import session_sarif
+from ..text.script import hazards, summary
+
+
+@click.command("exec", context_settings={"allow_interspersed_args": False})
+@click.option(
+    "-k", "--kernel", "only", multiple=True, help="Check this kernel only; may be repeated."
+)
+@click.option("--max-launches", "most", type=click.IntRange(0), default=0, metavar="N",
+              help="Stop the script after so many launches.")  # fmt: skip
+@click.option("--sample", type=click.IntRange(0), default=0, metavar="N",
+              help="Check N of the launches that are alike (kernel, shapes, types).")  # fmt: skip
+@click.option("--schedule", default="lockstep", show_default=True,
+              help="lockstep, warps, reverse, or a seed.")  # fmt: skip
+@click.option("--equal-writes", type=click.Choice(CHOICES), default="warning", show_default=True,
+              help="Races that write the same value.")  # fmt: skip
+@click.option("--fail-on", type=click.Choice(["error", "warning", "never"]), default="error",
+              show_default=True, help="What makes the exit code 1.")  # fmt: skip
+@click.option("--view", "page", metavar="FILE", help="Write a page of the first launch checked.")
+@click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
+@click.option("--sarif", "sarif_file", metavar="FILE", help="Write SARIF 2.1.0, likewise.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but what the script prints.")
+@click.argument("script", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def exec_command(
+    ctx: click.Context, only: tuple[str, ...], most: int, sample: int, schedule: str,
+    equal_writes: str, fail_on: str, page: str | None, json_file: str | None,
+    sarif_file: str | None, quiet: bool, script: Path, arguments: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Run a Python script with its kernels on the simulator.
+
+    The launches of numba.cuda, Triton, cuda.core and cuda.bindings are simulated, counted
+    and checked; the script is not changed, and no driver is touched. Options of this
+    command stand before SCRIPT, those of the script behind it.
+
+    \b
+    Examples:
+      tilescope exec train_step.py
+      tilescope exec -k hist --view hist.html train_step.py --epochs 1
+      tilescope exec --sample 3 --sarif out.sarif train_step.py
+
+    Exit code: the script's own; if that is 0, 1 for a hazard (--fail-on).
+    """  # noqa: D301 - click reads \b
+    from ..scripts.machine import Machine
+    from ..scripts.run import run_script
+
+    how = int(schedule) if schedule.lstrip("-").isdecimal() else schedule
+    machine = Machine(only, most, sample, how, traced=page is not None, quiet=quiet)
+    with session() as made:
+        code, end = run_script(script, arguments, machine)
+    if page is not None:
+        _view(made.launches, page)
+    policy = Policy(equal_writes=equal_writes)
+    found = hazards(made, policy)
+    if json_file is not None:
+        write_json(json_file, made.to_dict())
+    if sarif_file is not None:
+        write_json(sarif_file, session_sarif(made, str(script)))
+    if not quiet and "-" not in (json_file, sarif_file):
+        click.echo(summary(made, machine.unchecked, policy, ""))
+    if end:
+        click.echo(end, err=True)
+    wrong = [h for h in found if fail_on == "warning" or h.severity == fail_on]
+    ctx.exit(code or int(bool(wrong)))
+
+
+def _view(launches: list, page: str) -> None:  # type: ignore[type-arg]
+    traced = [launch.run for launch in launches if launch.run.trace is not None]
+    if not traced:
+        raise UserError("--view: the script launched no kernel that is checked")
+    traced[0].show().save(page)

@@ -1,0 +1,77 @@
+"""Running a script with its front ends sent to the simulator."""
+
+import contextlib
+import functools
+import runpy
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from . import cuda_core, driver_api, numba_cuda, triton_jit
+from .machine import Machine, StopScriptError, refuse
+from .patches import Install, Patches
+
+
+def _no_cupy(module: ModuleType, patches: Patches, machine: Machine) -> None:
+    refuse("CuPy, whose arrays need a driver", "give its RawKernel's source to Kernel.from_cuda")()
+
+
+SEAMS = {
+    "cuda.bindings.driver": driver_api.install,
+    "cuda.bindings.nvrtc": driver_api.install_nvrtc,
+    "cuda.core": cuda_core.install,
+    "numba.cuda": numba_cuda.install,
+    "triton": triton_jit.install,
+    "cupy": _no_cupy,
+}
+"""By the module after whose import it is made."""
+
+
+@contextlib.contextmanager
+def intercepted(machine: Machine) -> Iterator[None]:
+    """Send the launches of every front end to a machine, until the end."""
+    hooks: dict[str, Install] = {
+        name: functools.partial(_install, seam, machine) for name, seam in SEAMS.items()
+    }
+    with Patches(hooks):
+        yield
+
+
+def _install(seam: Any, machine: Machine, module: ModuleType, patches: Patches) -> None:
+    seam(module, patches, machine)
+
+
+def run_script(path: Path, arguments: Sequence[str], machine: Machine) -> tuple[int, str]:
+    """Run a script as ``python SCRIPT ARGS`` does.
+
+    Returns:
+        Its exit code, and how it ended if it was not by itself: an exception's traceback.
+    """
+    old_path, old_arguments = list(sys.path), sys.argv
+    sys.path.insert(0, str(path.resolve().parent))
+    sys.argv = [str(path), *arguments]
+    try:
+        with intercepted(machine):
+            runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0, ""
+        return 1, str(end.code)
+    except StopScriptError:
+        return 0, f"stopped after {machine.launches} launches (--max-launches)"
+    except Exception as error:
+        return 1, _trace(error, path)
+    finally:
+        sys.path[:], sys.argv = old_path, old_arguments
+    return 0, ""
+
+
+def _trace(error: BaseException, path: Path) -> str:
+    """The traceback from the script's own first line on."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename != str(path):
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(type(error), error, frames)).rstrip()

@@ -1,0 +1,74 @@
+"""The report of a script's launches."""
+
+import textwrap
+
+from simulator import Hazard
+from simulator.observe.counters import Traffic
+
+from ..policy import Policy, apply
+from ..recording import Launch, Session
+from .findings import count, wrapped
+from .layout import WIDTH, display_path
+
+_MOST = 5
+"""Hazards of a kernel that are shown in full."""
+
+
+def summary(session: Session, unchecked: dict[str, int], policy: Policy, end: str) -> str:
+    """What was launched from where, what it did, and what is wrong."""
+    places = session.places()
+    kernels = {name for name, _, _ in places}
+    found = sum(len(_judged(some, policy)) for some in places.values())
+    head = f"{count(len(session.launches), 'launch').replace('launchs', 'launches')}"
+    head += (
+        f" of {count(len(kernels), 'kernel')}; {count(found, 'hazard') if found else 'no hazards'}"
+    )
+    parts = [head]
+    for (name, file, line), some in places.items():
+        parts.append(_place(name, f"{display_path(file)}:{line}", some, policy))
+    if unchecked:
+        many = ", ".join(f"{n} of {name}" for name, n in unchecked.items())
+        parts.append(wrapped(f"not checked: {many}"))
+    if end:
+        parts.append(end)
+    return "\n".join(parts)
+
+
+def hazards(session: Session, policy: Policy) -> list[Hazard]:
+    """What is wrong, each hazard once for all launches of a kernel from one place."""
+    return [h for some in session.places().values() for h in _judged(some, policy)]
+
+
+def _judged(launches: list[Launch], policy: Policy) -> list[Hazard]:
+    found: dict[object, Hazard] = {}
+    for launch in launches:
+        for hazard in launch.run.hazards:
+            found.setdefault((hazard.kind, hazard.message, *hazard.sources), hazard)
+    return apply(policy, found.values())[0]
+
+
+def _launches(number: int) -> str:
+    return f"{number:,} launch{'es' if number != 1 else ''}"
+
+
+def _place(name: str, place: str, some: list[Launch], policy: Policy) -> str:
+    lines = [f"  {name}  {place}  {_launches(len(some))}"]
+    all_counters = [launch.run.counters for launch in some]
+    loads = sum((c.global_load for c in all_counters), Traffic())
+    stores = sum((c.global_store for c in all_counters), Traffic())
+    said = []
+    for kind, traffic in (("loads", loads), ("stores", stores)):
+        if traffic.requests:
+            asked = traffic.sectors * 32 / max(1, traffic.bytes)
+            said.append(
+                f"global {kind} {traffic.sectors_per_request:.1f} sectors a request, "
+                f"{asked:.1f}x the bytes asked for"
+            )
+    found = _judged(some, policy)
+    said.append(count(len(found), "hazard") if found else "no hazards")
+    lines += textwrap.wrap("; ".join(said), WIDTH, initial_indent="    ", subsequent_indent="    ")
+    for hazard in found[:_MOST]:
+        lines += ["", *(f"    {line}".rstrip() for line in str(hazard).splitlines())]
+    if len(found) > _MOST:
+        lines.append(f"    (and {len(found) - _MOST} more: --json has all)")
+    return "\n".join(lines)
