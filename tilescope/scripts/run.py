@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import cuda_core, driver_api, numba_cuda, triton_jit
+from . import cuda_core, driver_api, numba_cuda, torch_cpu, triton_jit
 from .machine import Machine, StopScriptError, refuse
 from .patches import Install, Patches
 
@@ -24,6 +24,7 @@ SEAMS = {
     "cuda.bindings.nvrtc": driver_api.install_nvrtc,
     "cuda.core": cuda_core.install,
     "numba.cuda": numba_cuda.install,
+    "torch": torch_cpu.install,
     "triton": triton_jit.install,
     "cupy": _no_cupy,
 }

@@ -132,7 +132,13 @@ def _driver() -> Any:
 
         return torch.device("cuda", 0)
 
+    def interface() -> Any:
+        import torch
+
+        return torch.cuda
+
     asked = {
+        "get_device_interface": interface,
         "get_current_target": lambda: target, "get_current_device": lambda: 0,
         "set_current_device": nothing, "get_current_stream": lambda device=None: 0,
         "get_device_capability": lambda device=0: stand_in.CAPABILITY,

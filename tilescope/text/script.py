@@ -65,7 +65,9 @@ def _place(name: str, place: str, some: list[Launch], policy: Policy) -> str:
                 f"{asked:.1f}x the bytes asked for"
             )
     found = _judged(some, policy)
-    said.append(count(len(found), "hazard") if found else "no hazards")
+    checked = any(launch.run.checked for launch in some)
+    clean = "no hazards" if checked else "not checked"
+    said.append(count(len(found), "hazard") if found else clean)
     lines += textwrap.wrap("; ".join(said), WIDTH, initial_indent="    ", subsequent_indent="    ")
     for hazard in found[:_MOST]:
         lines += ["", *(f"    {line}".rstrip() for line in str(hazard).splitlines())]

@@ -1,0 +1,199 @@
+"""``tilescope exec`` and ``session``: scripts of GPU users run here as they are."""
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from gpu_scripts import DRIVER, NUMBA, SOURCE, TRITON
+
+import simulator
+import tilescope
+from kernels import Kernel, Pointer
+from tilescope.scripts.machine import Machine
+from tilescope.scripts.memory import Memory
+from tilescope.scripts.run import intercepted, run_script
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = ROOT / "examples" / "gpu_scripts"
+
+
+def run(script: Path, *words: str, options: tuple[str, ...] = ()) -> Any:
+    """The command in a process of its own, as a user runs it."""
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "tilescope", "exec", *options, str(script), *words],
+        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def driver_script(tmp_path: Path) -> Path:
+    path = tmp_path / "some_script.py"
+    path.write_text(DRIVER)
+    return path
+
+
+def test_a_script_of_the_driver_api(driver_script: Path) -> None:
+    done = run(driver_script)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("right\n2 launches of 2 kernels; no hazards\n")
+    line = DRIVER.splitlines().index(next(x for x in DRIVER.splitlines() if '(b"twice"), 4' in x))
+    assert f"some_script.py:{line + 1}  1 launch" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("word", "found"),
+    [
+        ("--racy", "RAW race on shared s"),
+        ("--freed", "read outside any array"),
+        ("--unset", "that nothing wrote"),
+    ],
+)
+def test_what_is_wrong_in_it(word: str, found: str, driver_script: Path) -> None:
+    done = run(driver_script, word)
+    assert found in " ".join(done.stdout.split())
+    assert "some.cu:" in done.stdout
+    assert done.returncode == (0 if "warning: " in done.stdout else 1)
+
+
+def test_what_has_no_stand_in_is_named(driver_script: Path) -> None:
+    done = run(driver_script, "--missing")
+    assert done.returncode == 1
+    assert "no stand-in for cuda.bindings.driver.cuGraphCreate" in done.stderr
+    assert "Traceback" in done.stderr
+    assert "runpy" not in done.stderr
+
+
+def test_files_for_other_tools(driver_script: Path, tmp_path: Path) -> None:
+    files = [str(tmp_path / name) for name in ("a.json", "a.sarif", "a.html")]
+    options = ("-q", "--json", files[0], "--sarif", files[1], "--view", files[2], "-k", "racy")
+    done = run(driver_script, "--racy", options=options)
+    assert (done.returncode, done.stdout) == (1, "right\n")
+    content = json.loads(Path(files[0]).read_text())
+    assert content["schema"] == 1
+    assert [k["kernel"] for k in content["kernels"]] == ["twice", "thrice", "racy"]
+    assert {"file", "line", "kernel", "grid", "block", "counters", "hazards"} <= set(
+        content["launches"][2]
+    )
+    assert [len(launch["hazards"]) for launch in content["launches"]] == [0, 0, 1]
+    assert len(json.loads(Path(files[1]).read_text())["runs"][0]["results"]) == 1
+    assert "racy" in Path(files[2]).read_text()
+
+
+def test_launches_can_be_few(driver_script: Path) -> None:
+    done = run(driver_script, "--racy", options=("--max-launches", "2"))
+    assert done.returncode == 0
+    assert "stopped after 2 launches (--max-launches)" in done.stderr
+    done = run(driver_script, "--racy", options=("-k", "twice"))
+    assert done.returncode == 0
+    assert "not checked: 1 of thrice, 1 of racy" in done.stdout
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "script.py"
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("import sys; sys.exit(3)", 3, ""),
+        ("import sys; sys.exit('no data')", 1, "no data"),
+        ("import sys; assert sys.argv[1:] == ['--a', '-k']", 0, ""),
+        ("x = 1\nraise ValueError('wrong')", 1, "line 2, in <module>"),
+        ("import math, beside; assert beside.NUMBER == 3", 0, ""),
+        ("import cupy", 1, "no stand-in for CuPy"),
+    ],
+)
+def test_a_script_ends_as_it_would(text: str, code: int, said: str, tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("NUMBER = 3")
+    (tmp_path / "cupy.py").write_text("")
+    before = list(sys.path), list(sys.argv), list(sys.meta_path)
+    found, end = run_script(write(tmp_path, text), ["--a", "-k"], Machine())
+    assert found == code
+    assert said in end
+    assert (sys.path, sys.argv, sys.meta_path) == before
+    for name in ("beside", "cupy"):
+        sys.modules.pop(name, None)
+
+
+def test_everything_is_put_back() -> None:
+    from cuda.bindings import driver, nvrtc
+
+    before = dict(vars(driver)), dict(vars(nvrtc))
+    with intercepted(Machine()):
+        assert driver.cuInit is not before[0]["cuInit"]
+    assert (dict(vars(driver)), dict(vars(nvrtc))) == before
+
+
+def test_a_session_collects_launches() -> None:
+    kernel = Kernel.from_cuda(SOURCE, "racy")
+    x = np.zeros(64, np.float32)
+    with tilescope.session() as s:
+        for _ in range(2):
+            simulator.launch(kernel, 1, 64, [x])
+    simulator.launch(kernel, 1, 64, [x])
+    assert len(s.launches) == 2
+    assert {h.kind for h in s.hazards} == {"raw-race"}
+    ((name, file, _),) = s.places()
+    assert (name, file) == ("racy", __file__)
+    assert s.to_dict()["kernels"][0]["launches"] == 2
+
+
+def test_addresses() -> None:
+    memory = Memory()
+    one, two = memory.allocate(100), memory.allocate(8)
+    assert two % 256 == 0
+    assert memory.find(one + 100) is not None
+    assert memory.find(one + 101) is None
+    assert memory.bytes_at(one, 101) is None
+    assert memory.find(one - 1) is None
+    kernel = Kernel.from_cuda(SOURCE, "twice")
+    (given, n) = memory.arguments(kernel, [(one + 4).to_bytes(8, "little"), bytes([7, 0, 0, 0])])
+    assert isinstance(given, Pointer)
+    assert (given.array.dtype, given.offset, int(n)) == (np.float32, 1, 7)
+    assert memory.free(one)
+    assert not memory.free(one)
+    assert memory.find(one) is None
+
+
+FRONT_ENDS = [
+    ("cuda_core_saxpy.py", "cuda.core", 1),
+    ("numba_pipeline.py", "numba_cuda", 2),
+    ("triton_softmax.py", "triton", 1),
+]
+
+
+@pytest.mark.parametrize(("name", "needs", "launches"), FRONT_ENDS)
+def test_the_examples(name: str, needs: str, launches: int, tmp_path: Path) -> None:
+    pytest.importorskip(needs, reason=f"{needs} is not installed")
+    done = run(SCRIPTS / name)
+    assert done.returncode == 0, done.stderr
+    assert f"{launches} launch" in done.stdout
+    assert "no hazards" in done.stdout.splitlines()[1]
+
+
+def test_a_race_of_numbas(tmp_path: Path) -> None:
+    pytest.importorskip("numba_cuda", reason="the extra numba")
+    done = run(SCRIPTS / "numba_pipeline.py", "--racy")
+    assert done.returncode == 1
+    assert "cuda.atomic.add(mine, va" in done.stdout
+
+
+def test_numbas_host_side(tmp_path: Path) -> None:
+    pytest.importorskip("numba_cuda", reason="the extra numba")
+    done = run(write(tmp_path, NUMBA))
+    assert done.returncode == 0, done.stderr
+    assert "no stand-in for numba.cuda.external_stream" in done.stdout
+
+
+def test_tritons_host_side(tmp_path: Path) -> None:
+    pytest.importorskip("triton", reason="the extra triton")
+    done = run(write(tmp_path, TRITON))
+    assert done.returncode == 0, done.stderr
+    assert "3 launches of 2 kernels; no hazards" in done.stdout
