@@ -18,29 +18,10 @@ from ..isa.compare import choose
 from ..isa.roles import roles
 from .casts import cast, extended, same_type
 from .steps import (
-    Access,
-    Barrier,
-    Bulk,
-    Compute,
-    Constant,
-    End,
-    Fence,
-    Group,
-    Keep,
-    Move,
-    Parameter,
-    Phase,
-    Register,
-    Source,
-    Step,
-    System,
-    Tally,
-    Target,
-    Temporary,
-    Touch,
-    WarpCompute,
+    Access, Barrier, Bulk, Compute, Constant, End, Fence, Group, Keep, Move, Parameter,
+    Phase, Register, Source, Step, System, Tally, Target, Temporary, Touch, WarpCompute,
     Watch,
-)
+)  # fmt: skip
 from .values import both, expect, low, merge
 
 VOCABULARY: dict[str, object] = {
