@@ -115,14 +115,14 @@ _ANSWERS: dict[str, tuple[Any, ...]] = {
     "cuDeviceGetCount": (1,), "cuDeviceGet": (0,), "cuDevicePrimaryCtxRetain": ("context",),
     "cuCtxPopCurrent": ("context",), "cuModuleLoadDataEx": ("module",),
     "cuModuleGetFunction": ("function",), "cuFuncGetAttribute": (24,),
-    "cuStreamCreate": ("stream",), "cuEventCreate": ("event",), "cuEventElapsedTime": (0.5,),
+    "cuStreamCreate": (7,), "cuEventCreate": ("event",), "cuEventElapsedTime": (0.5,),
     "cuFuncGetModule": ("module",), "cuCtxGetLimit": (1024,), "cuMemGetInfo": (1000, 2000),
     "cuDeviceGetAttribute": (9,),
 }  # fmt: skip
 _NAMES = (
     *_ANSWERS, *_PAIRS, *_PAIRS.values(), "cuInit", "cuGetErrorString", "cuDriverGetVersion",
     "cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemcpyDtoDAsync", "cuDeviceGetName", "cuEventRecord",
-    "cuLaunchKernel", "cuLaunchCooperativeKernel", "cuModuleGetGlobal", "cuStreamSynchronize",
+    "cuLaunchKernel", "cuLaunchKernelEx", "cuModuleGetGlobal", "cuStreamSynchronize",
     "cuFuncSetAttribute", "cuCtxSetLimit",
 )  # fmt: skip
 

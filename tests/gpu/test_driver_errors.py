@@ -42,8 +42,8 @@ def test_module_variables_go_to_the_gpu_and_come_back(fake: FakeDriver) -> None:
     seen = np.arange(4, dtype=np.int32)
     device.launch(kernel, 1, 1, [], symbols={"seen": seen}, cooperative=True)
     assert ("cuModuleGetGlobal", ("module", b"_ZN1n4seenE")) in fake.asked
-    assert fake.calls["cuLaunchKernel"] == 0
-    assert fake.calls["cuLaunchCooperativeKernel"] == 1
+    [attribute] = dict(fake.asked)["cuLaunchKernelEx"][0].attrs
+    assert attribute.value.cooperative == 1
     assert fake.calls["cuMemcpyHtoD"] == fake.calls["cuMemcpyDtoH"] == 1
     assert seen.tolist() == [0, 1, 2, 3]
     assert fake.leaks() == {}
@@ -52,12 +52,12 @@ def test_module_variables_go_to_the_gpu_and_come_back(fake: FakeDriver) -> None:
 def test_a_launch_calls_in_order_and_releases_all(fake: FakeDriver, kernel: Kernel) -> None:
     out = go(kernel, repeat=3)
     assert fake.leaks() == {}
-    assert fake.calls["cuLaunchKernel"] == 3
+    assert fake.calls["cuLaunchKernelEx"] == 3
     assert len(out.times_ms) == 3
     assert out.device == "NVIDIA Pretend"
     first = [fake.log.index(name) for name in (
         "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent", "cuModuleLoadDataEx", "cuMemAlloc",
-        "cuMemcpyHtoD", "cuLaunchKernel", "cuStreamSynchronize", "cuMemcpyDtoH", "cuMemFree",
+        "cuMemcpyHtoD", "cuLaunchKernelEx", "cuStreamSynchronize", "cuMemcpyDtoH", "cuMemFree",
         "cuModuleUnload", "cuCtxPopCurrent", "cuDevicePrimaryCtxRelease",
     )]  # fmt: skip
     assert first == sorted(first)
@@ -66,7 +66,7 @@ def test_a_launch_calls_in_order_and_releases_all(fake: FakeDriver, kernel: Kern
 CALLS = (
     "cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent", "cuModuleLoadDataEx",
     "cuModuleGetFunction", "cuFuncSetAttribute", "cuStreamCreate", "cuMemAlloc", "cuEventCreate",
-    "cuMemcpyHtoD", "cuEventRecord", "cuLaunchKernel", "cuStreamSynchronize",
+    "cuMemcpyHtoD", "cuEventRecord", "cuLaunchKernelEx", "cuStreamSynchronize",
     "cuEventElapsedTime", "cuMemcpyDtoH", "cuFuncGetAttribute",
 )  # fmt: skip
 
@@ -106,7 +106,7 @@ def accumulate(fake: FakeDriver, patch: pytest.MonkeyPatch) -> None:
         byte.value = (byte.value + 1) % 256
         return ()
 
-    patch.setattr(fake, "_cuLaunchKernel", launched, raising=False)
+    patch.setattr(fake, "_cuLaunchKernelEx", launched, raising=False)
 
 
 def test_timing_restores_only_what_accumulates(
@@ -116,7 +116,7 @@ def test_timing_restores_only_what_accumulates(
     timing = device.time_launches(kernel, 2, 32, [given, 2.0, 64], launches=4, warmup=1)
     assert not timing.restored
     assert fake.calls["cuMemcpyDtoDAsync"] == 0
-    assert fake.calls["cuLaunchKernel"] == 2 + 1 + 4
+    assert fake.calls["cuLaunchKernelEx"] == 2 + 1 + 4
     assert timing.times_ms == (0.5,) * 4
     accumulate(fake, monkeypatch)
     timing = device.time_launches(kernel, 2, 32, [given, 2.0, 64], launches=4, warmup=1)
@@ -174,9 +174,9 @@ def test_a_spoilt_process_is_told_to_start_afresh(
 
 
 def test_a_code_without_advice_stands_by_itself(fake: FakeDriver, kernel: Kernel) -> None:
-    text = message(fake, kernel, "cuLaunchKernel", "CUDA_ERROR_NOT_SUPPORTED")
+    text = message(fake, kernel, "cuLaunchKernelEx", "CUDA_ERROR_NOT_SUPPORTED")
     assert text == (
-        "cuLaunchKernel failed: CUDA_ERROR_NOT_SUPPORTED "
+        "cuLaunchKernelEx failed: CUDA_ERROR_NOT_SUPPORTED "
         "(words for CUDA_ERROR_NOT_SUPPORTED) while launching scale"
     )
 
@@ -216,7 +216,7 @@ def test_wrong_arguments_are_named_and_nothing_runs(
 ) -> None:  # fmt: skip
     with pytest.raises(error, match=words):
         device.launch(kernel, 2, 32, args, **options)
-    assert fake.calls["cuLaunchKernel"] == 0
+    assert fake.calls["cuLaunchKernelEx"] == 0
     assert fake.leaks() == {}
 
 
@@ -230,4 +230,16 @@ def test_levels_and_shared_memory_reach_the_driver(fake: FakeDriver, kernel: Ker
     assert values[2] == 0
     assert asked["cuFuncSetAttribute"][1].name.endswith("MAX_DYNAMIC_SHARED_SIZE_BYTES")
     assert asked["cuFuncSetAttribute"][2] == 100_000
-    assert asked["cuLaunchKernel"][1:8] == (2, 1, 1, 32, 1, 1, 100_000)
+    how = asked["cuLaunchKernelEx"][0]
+    assert (how.gridDimX, how.gridDimY, how.blockDimX, how.blockDimZ) == (2, 1, 32, 1)
+    assert (how.sharedMemBytes, how.numAttrs) == (100_000, 0)
+
+
+def test_limits_are_the_launch_s_and_then_the_context_s_again(
+    fake: FakeDriver, kernel: Kernel
+) -> None:
+    go(kernel, stack_bytes=1024, heap_bytes=1 << 20)
+    asked = [args for name, args in fake.asked if name == "cuCtxSetLimit"]
+    assert [(kind.name[9:], size) for kind, size in asked] == [
+        ("MALLOC_HEAP_SIZE", 1 << 20), ("MALLOC_HEAP_SIZE", 1024),
+    ]  # fmt: skip
