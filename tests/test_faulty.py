@@ -46,6 +46,7 @@ TABLE = (
     Row("missing_wait", "raw-race", "error", "shared"),
     Row("missing_commit", "raw-race", "error", "shared"),
     Row("stage_reuse", "war-race", "error", "shared"),
+    Row("missing_proxy_fence", "raw-race", "error", "shared"),
     Row("wrong_phase", "livelock", "error"),
     # Global memory, between warps of a block, and between blocks.
     Row("global_raw", "raw-race", "error", "global"),
@@ -140,8 +141,8 @@ def test_the_table_is_complete() -> None:
 SCHEDULES = ("lockstep", "warps", "reverse", *range(20))
 BLOCKS = ("blocks_raw", "blocks_war", "blocks_waw", "last_block")
 
-IN_STEP = ("lanes_waw", "missing_wait", "missing_commit")
-"""One instruction's lanes go in step, and a copy's bytes are there at once."""
+IN_STEP = ("lanes_waw", "missing_wait", "missing_commit", "missing_proxy_fence")
+"""One instruction's lanes go in step, a copy's bytes are there at once, and are the last written."""
 
 
 @pytest.mark.parametrize(

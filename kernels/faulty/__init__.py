@@ -188,6 +188,8 @@ _PAIRS = (
     _pair("missing_commit", "copies", "waits for a copy that is in no group", _mirrored, racy=True),
     _pair("stage_reuse", "copies", "copies into a stage that is still read", _two_blocks,
           racy=True),
+    _pair("missing_proxy_fence", "copies", "a copy in bulk of what threads wrote", _mirrored,
+          racy=True),
     _pair("wrong_phase", "copies", "waits for the phase before", _both_halves, racy=True),
     _pair("no_guard", "memory", "writes behind the end of an array", _same, "n"),
     _pair("neighbour", "memory", "reads in front of an array",

@@ -9,6 +9,9 @@ const int WIDTH = 64;
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: SHARED(to), "l"(from) : "memory")
 #define COMMIT() asm volatile("cp.async.commit_group;" ::: "memory")
 #define WAIT() asm volatile("cp.async.wait_group 0;" ::: "memory")
+#define COPY_OUT(to, from, bytes) \
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" \
+                 :: "l"(to), SHARED(from), "n"(bytes) : "memory")
 #define ARRIVE(at) \
     asm volatile("{ .reg .b64 s; mbarrier.arrive.shared.b64 s, [%0]; }" :: SHARED(at) : "memory")
 #define OVER(over, at, parity) \
@@ -84,4 +87,19 @@ __global__ void wrong_phase(const int* in, int* out) {
         }
     }
     out[blockIdx.x * WIDTH + t] = sum;
+}
+
+// Missing proxy fence: a copy in bulk reads shared memory by another way than threads write it,
+// and a barrier alone does not bring the two together.
+template <bool RIGHT>
+__global__ void missing_proxy_fence(const int* in, int* out) {
+    __shared__ alignas(16) int tile[WIDTH];
+    int t = threadIdx.x;
+    tile[WIDTH - 1 - t] = in[blockIdx.x * WIDTH + t];  // <-
+    if (RIGHT) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (t == 0) {
+        COPY_OUT(&out[blockIdx.x * WIDTH], tile, sizeof tile);  // <-
+        asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
+    }
 }
