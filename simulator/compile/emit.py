@@ -6,8 +6,6 @@ constant, ``s7_3`` the name of a special register, and ``f7_3_fma`` the function
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,12 +14,32 @@ from kernels.ptx.module import Instruction
 from ..isa import DTYPES
 from ..isa.compare import choose
 from ..isa.roles import roles
+from .body import Body, Exchange
 from .casts import cast, extended, same_type
 from .steps import (
-    Access, Barrier, Bulk, Compute, Constant, End, Fence, Group, Keep, Move, Parameter,
-    Phase, Register, Source, Step, System, Tally, Target, Temporary, Touch, WarpCompute,
+    Access,
+    Barrier,
+    Bulk,
+    Compute,
+    Constant,
+    End,
+    Fence,
+    Group,
+    Keep,
+    Move,
+    Parameter,
+    Phase,
+    Register,
+    Source,
+    Step,
+    System,
+    Tally,
+    Target,
+    Temporary,
+    Touch,
+    WarpCompute,
     Watch,
-)  # fmt: skip
+)
 from .values import both, expect, low, merge
 
 VOCABULARY: dict[str, object] = {
@@ -29,36 +47,6 @@ VOCABULARY: dict[str, object] = {
     **{f"t_{name}": dtype for name, dtype in DTYPES.items()},
 }  # fmt: skip
 """What every block's code may refer to, besides what a launch brings and ``Body.names``."""
-
-
-class Exchange(NamedTuple):
-    """A value that lanes get from one another, who may stand at copies of the instruction.
-
-    Attributes:
-        line: The statement; ``name``: what it assigns.
-        call: The function and its arguments but for the warp; ``reads``: registers among them.
-    """
-
-    line: int
-    name: str
-    call: str
-    reads: tuple[int, ...]
-
-
-@dataclass
-class Body:
-    """The statements of a block's function.
-
-    Attributes:
-        exchanges: Of the instruction that the block's gate is in front of.
-        returns: The expression it returns: a branch's predicate, a barrier's operands.
-        names: What it refers to: each name is made of numbers and known opcodes.
-    """
-
-    lines: list[str] = field(default_factory=list)
-    exchanges: list[Exchange] = field(default_factory=list)
-    returns: str = "None"
-    names: dict[str, object] = field(default_factory=dict)
 
 
 class Emitter:

@@ -19,7 +19,8 @@ from ..geometry import Lanes
 from ..memory.layout import Layout
 from ..memory.site import Site
 from .blocks import EXIT
-from .emit import Body, Emitter
+from .body import Body
+from .emit import Emitter
 from .flights import Flight
 from .guards import predicated
 from .steps import Barrier, Lowered, Step, System
