@@ -5,6 +5,7 @@ import pytest
 from launches import SCHEDULES, entry
 
 import simulator
+from tests import interpreter
 
 HEAD = """\
 .shared .align 4 .u32 s[96];
@@ -37,13 +38,12 @@ def test_who_passes_a_guarded_arrival_goes_on_once(first: str, schedule: str | i
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("count", ["", ", 96"])
-def test_warps_that_arrive_one_after_the_other(count: str, schedule: str | int) -> None:
+def test_warps_that_arrive_one_after_the_other(schedule: str | int) -> None:
     """Two warps produce, and arrive at two places; the third waits for both, and reads."""
-    body = f"""
+    body = """
 mov.u64 %d3, s; add.u64 %d4, %d3, %d1; add.u32 %r3, %r0, 100;
 @%w0 bra A; @%w1 bra B;
-bar.sync 1{count};
+bar.sync 1, 96;
 ld.shared.u32 %r4, [%d4+-256]; ld.shared.u32 %r5, [%d4+-128];
 add.u32 %r4, %r4, %r5; st.global.u32 [%d2], %r4; bra E;
 A: st.shared.u32 [%d4], %r3; bar.arrive 1, 96; bra E;
@@ -77,33 +77,6 @@ E: bar.sync 2;
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("count", ["", ", 64"])
-def test_four_arrivals_of_two_warps_are_two_full_times(count: str, schedule: str | int) -> None:
-    """An arrival and a wait of one, two waits of the other: nobody is left, in any order."""
-    body = f"""
-@%w0 bra A;
-bar.sync 1{count};
-bar.sync 1{count};
-bra E;
-A: bar.arrive 1, 64;
-bar.sync 1{count};
-E: bar.sync 2;
-"""
-    assert kinds(launched(body, 64, schedule=schedule)[1]) == []
-
-
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("count", ["", ", 64"])
-@pytest.mark.parametrize("then", ["bar.sync 2;", "@%w0 bra A;\nbar.sync 2;\nA: bar.sync 2;"])
-def test_three_arrivals_of_two_warps_leave_one_waiting(
-    then: str, count: str, schedule: str | int
-) -> None:
-    """32 + 64 threads come to a barrier of 64: the last 32 wait for as many, which never come."""
-    _, run = launched(f"@%w0 bar.arrive 1, 64;\nbar.sync 1{count};\n{then}", 64, schedule=schedule)
-    assert kinds(run) == ["deadlock"]
-
-
-@pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(
     ("body", "found"),
     [
@@ -112,12 +85,10 @@ def test_three_arrivals_of_two_warps_leave_one_waiting(
         ("@%w0 bar.arrive 1, 96;\n@%w0 bar.sync 1, 96;", ["deadlock"]),
         ("@%w1 bra E;\n@%p bra A;\nbarrier.sync 1, 64;\nbra E;\nA: barrier.sync 1, 64;\nE:",
          ["deadlock"]),
-        ("@%w0 bra A; bar.sync 1; bra E; A: bar.sync 1, 64; E:", ["deadlock"]),
     ],
 )  # fmt: skip
 def test_each_arrival_of_a_warp_counts(body: str, found: list[str], schedule: str | int) -> None:
-    """As on an H200; its lanes that wait at two places are one warp. The last one is refused
-    there as an illegal instruction: a barrier has a count for all, or for none."""
+    """As on an H200; its lanes that wait at two places are one warp."""
     told = kinds(launched(f"{body}\nbar.sync 2;", 64, 8, schedule)[1])
     assert sorted(set(told)) == found
 
@@ -175,20 +146,61 @@ def test_a_warp_that_left_is_not_counted_at_a_barrier() -> None:
     assert run.counters.barriers == 4
 
 
-RIGHT = {
-    "arrives_twice": "@%w0 bra A; S; S; bra E; A: bar.arrive 1, 64; bar.arrive 1, 64; E:",
-    "all_arrive": "bar.arrive 1, 64; S;",
-    "all_arrive_twice": "bar.arrive 1, 64; bar.arrive 1, 64; S; S;",
-    "in_turns": "@%w0 bra A; S; bar.arrive 1, 64; bra E; A: bar.arrive 1, 64; S; E:",
-}
+def by_warp(events: str) -> tuple[str, int]:
+    """Statements of what each warp does, and the threads: ``A64 S | S64`` is an arrival of the
+    first warp at barrier 1 with a count, its wait without one, and a wait of the second; ``R``
+    reduces, ``n`` before one means ``barrier``, ``z`` barrier 0, ``X`` is an exit."""
+    warps = events.split("|")
+    body = ["setp.lt.u32 %q, %r0, 2000;"]
+    for warp, all_events in enumerate(warps):
+        body.append(f"setp.ne.u32 %p3, %r2, {warp}; @%p3 bra W{warp};")
+        for event in all_events.split():
+            word = "barrier" if "n" in event else "bar"
+            letter, count = event.strip("nz")[0], event.strip("nz")[1:]
+            at = f"{0 if 'z' in event else 1}{', ' * bool(count)}{count}"
+            body.append({
+                "A": f"{word}.arrive {at};", "S": f"{word}.sync {at};", "X": "exit;",
+                "R": f"{word}.red.popc.u32 %r3, {at}, %q;",
+            }[letter])  # fmt: skip
+        body.append(f"W{warp}:")
+    return "\n".join(body), 32 * len(warps)
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("sync", ["bar.sync 1", "bar.sync 1, 64"])
-@pytest.mark.parametrize("name", RIGHT)
-def test_each_time_64_threads_have_come(name: str, sync: str, schedule: str | int) -> None:
-    body = f"{RIGHT[name].replace('S;', sync + ';')}\nbar.sync 2;"
-    assert kinds(launched(body, 64, schedule=schedule)[1]) == []
+ENDS = """A64|S64  A64|A64|A64  A64|X  A128 A128 A128|S128  A64 A64 A64|S64  S64 S|S64 S  A64|S64|X
+S64|S64|S64|S64  A64 S64|A64 S64  A32|  A64 A64 S64 S64|A64 A64 S64 S64  S A64|S S64  R64|R64
+nA64|S64  A64|nS64  A96|S96|A96  S R|S R  zA64|zS64"""
+HANGS = """A64 A64|S64 S64  A64 A64|S64  A64|A64|S64  A128 A128|S128  A64|S64|S64  A64 S64|S64 S64
+A64 S64|S64 A64  A64 S64|S64  S64|  A96|S96|"""
+STOPS = """A64|S  A96|S|S  nA64|nS  zA64|zS  A64|R  A64|R64  R64|A64  S|S64  S64|S  R|S  S64|R64
+A64|S96|S96  A64|A96|S96  S64|S96|S96  A64|S|X  A96|S96|S  A64|S|S64  A64 S|S64 S  S A64|S64 S
+R|R64  S|nS64  A64 R S64|S64 R S64"""
+
+
+@pytest.mark.parametrize(
+    ("events", "found"),
+    [(events, found) for table, found in ((ENDS, ""), (HANGS, "deadlock"), (STOPS, "ways"))
+     for line in table.splitlines() for events in line.split("  ")],
+)  # fmt: skip
+def test_who_comes_how_to_a_barrier(events: str, found: str) -> None:
+    """As an H200 does it if those that wait come late: it hangs, or stops with error 715.
+
+    The interpreter says the same.
+    """
+    body, threads = by_warp(events)
+    for schedule in SCHEDULES:
+        _, run = launched(body, threads, schedule=schedule)
+        told = {(h.kind, h.case) for h in run.hazards if h.case != "return"}
+        if found == "ways":
+            assert told == {("barrier-divergence", "ways")}, schedule
+            assert len(run.hazards[0].involved) > 1
+        else:
+            assert {kind for kind, _ in told} == ({found} if found else set()), schedule
+    kernel, arrays = entry(HEAD + body), [bytearray(4 * threads), bytes(4)]
+    if found:
+        with pytest.raises(interpreter.Deadlock):
+            interpreter.run(kernel.ptx, "k", (1,), (threads,), arrays)
+    else:
+        interpreter.run(kernel.ptx, "k", (1,), (threads,), arrays)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -197,7 +209,7 @@ def test_a_block_keeps_its_arrivals_while_another_uses_its_own(schedule: str | i
 mov.u32 %r3, %ctaid.x; setp.eq.u32 %q, %r3, 1;
 @%w0 bar.arrive 1, 64;
 @%q bar.sync 3;
-@%w1 bar.sync 1;
+@%w1 bar.sync 1, 64;
 bar.sync 2;
 """
     assert kinds(launched(body, 64, schedule=schedule, blocks=3)[1]) == []
@@ -208,7 +220,7 @@ def test_blocks_differ_in_who_has_arrived() -> None:
     body = """
 mov.u32 %r3, %ctaid.x; and.b32 %r3, %r3, 1; setp.eq.u32 %q, %r3, 0; and.pred %q, %q, %w0;
 @%q bra A;
-bar.sync 1; bra E;
+bar.sync 1, 64; bra E;
 A: bar.arrive 1, 64;
 E: bar.sync 2;
 red.global.add.u32 [%d0], 1;
@@ -227,7 +239,7 @@ def test_a_count_that_no_block_has(word: str, count: str) -> None:
     body = f"selp.u32 %r3, %r1, 64, %w0;\nbarrier.{word} 1, {count};"
     _, run = launched(body, 64, 0xFFFFFFFF)
     assert all(str(hazard) for hazard in run.hazards)
-    assert ("deadlock" in kinds(run)) == (word == "sync")
+    assert ("deadlock" in kinds(run)) == (word == "sync" and count == "%r1")
     assert "a barrier for 4,294,967,295 threads" in "".join(map(str, run.hazards))
 
 

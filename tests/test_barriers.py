@@ -43,13 +43,16 @@ def test_reductions_in_loops_that_blocks_leave_at_different_times(build: str) ->
 
 
 def test_arrivals_that_run_ahead() -> None:
-    """A warp arrives twice before the one that waits comes once: the program that crashed."""
+    """A warp arrives in each round, and may be ahead of the one that waits, which then hangs."""
+    found = []
     kernel = Kernel.from_ptx((DEFECTS / "random" / "divergence_crash.ptx").read_text(), "k")
     for schedule in (*SCHEDULES, 3):
         args = [np.zeros(64, np.int32) for _ in range(3)]
         run = simulator.launch(kernel, (2, 1), (8, 8), args, schedule=schedule)
-        assert run.hazards == []
-        assert run.counters.barriers
+        found.append([hazard.kind for hazard in run.hazards])
+        assert run.counters.barriers or found[-1]
+    assert found[:2] == [["deadlock"]] * 2
+    assert all(kinds in (["deadlock"], []) for kinds in found)
 
 
 SKIPPED = """\

@@ -2,31 +2,34 @@
 
 ``bar.sync``, ``barrier``, ``bar.red`` and ``bar.arrive`` (PTX ISA, "Parallel
 Synchronization and Communication Instructions: bar, barrier"). A barrier belongs to a
-block. It is met by its number and its count of threads, wherever in the code; whole warps
-are counted. One without a count waits for all threads of the block that live.
+block. It is met by its number, wherever in the code; whole warps are counted, each as often as it
+comes. One without a count waits for all threads of the block that live. Until it is full all come
+to it alike: with one count, or without, and all to reduce or none (an H200 stops else, error 715).
+
+Who arrives goes on, and may arrive again before others come: in programs that do that, those that
+wait come as late as can be, so that a barrier that fills up too early hangs under every schedule.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..compile.program import CompiledBlock
 from ..events import Apart
-from ..geometry import EVERY_LANE, NO_LANE, WARP, Flat, Mask, Rows, Shape, as_mask, blocks_of
+from ..geometry import EVERY_LANE, WARP, Flat, Mask, Shape, as_mask, blocks_of
 from .divergence import Divergence
-from .waiting import Arrivals, Operands, Waiting
+from .waiting import Arrivals, Key, Operands, Waiting
 
 if TYPE_CHECKING:
     from .machine import Machine
 
 NUMBERS = 16
 """Barriers of a block."""
-
-Key = tuple[int, int]
-"""A barrier: its number, and the count of threads that it waits for (0: the block)."""
 
 
 class Barriers:
@@ -40,6 +43,7 @@ class Barriers:
         self.machine = machine
         self.waiting: list[Waiting] = []
         self.arrivals: dict[Key, Arrivals] = {}
+        self.ways: dict[int, set[Key]] = {}
         self.divergence = Divergence(machine)
 
     def come(
@@ -55,18 +59,26 @@ class Barriers:
         wait = Waiting(block, mask, number, count.view(np.uint32), predicate, machine.step)
         self._check_operands(wait)
         if not block.holds:
-            self._arrive(wait)
-            if alone:
+            mask = self._arrive(wait)
+            if alone and mask is wait.mask:
                 return block.block.follow
-            machine.join(block.block.follow, mask)
+            if mask is None or mask.any():
+                machine.join(block.block.follow, mask)
             return None
         if alone and number.ndim == 0 and count.ndim == 0 and not count and not self.arrivals:
             self._let_go([wait], mask)
             return block.block.follow
         self.waiting.append(wait)
-        if np.any(count):  # it may be complete without the others
+        for key in self._keys(wait):
+            self.ways.setdefault(key[0], set()).add(key)
+        if np.any(count) and not self._some_arrive:  # it may be complete without the others
             self.release()
         return None
+
+    @functools.cached_property
+    def _some_arrive(self) -> bool:
+        blocks = self.machine.program.blocks
+        return any(block.ends == "barrier" and not block.holds for block in blocks)
 
     def _check_operands(self, wait: Waiting) -> None:
         """A barrier has a number below 16, and a count of whole warps."""
@@ -79,29 +91,45 @@ class Barriers:
                     which = np.broadcast_to(value, lanes.shape)[lanes]
                     self.divergence.tell(Apart(how, wait.block, lanes, value=int(which.flat[0])))
 
-    def _arrive(self, wait: Waiting) -> None:
-        """``bar.arrive``: counted, not held."""
+    def _arrive(self, wait: Waiting) -> Mask | None:
+        """``bar.arrive``: counted, not held; the lanes that go on."""
         machine = self.machine
         for key in self._keys(wait):
             lanes = self._lanes(key, wait)
+            self.ways.setdefault(key[0], set()).add(key)
             if key not in self.arrivals:
-                self.arrivals[key] = Arrivals(machine)
-            self.arrivals[key].add(lanes)
+                self.arrivals[key] = Arrivals(machine, -(-key[1] // WARP) or 1)
+            if self._differ(key[0], (key, wait, lanes)):
+                wait = dataclasses.replace(wait, mask=as_mask(wait.mask) & as_mask(machine.alive))
+                lanes = self._lanes(key, wait)
+            self.arrivals[key].add(wait, lanes)
             for tell in machine.told.arrive:
                 tell(lanes, key[0])
+        return wait.mask
+
+    def _differ(self, number: int, *coming: tuple[Key, Waiting, Mask]) -> bool:
+        """Whether threads come to a barrier in ways that do not go together: their blocks end."""
+        if len(self.ways[number]) == 1:
+            return False
+        here = [(key, *member) for key in self.ways[number] for member in self._members(key)]
+        for key in self.ways[number] & self.arrivals.keys():
+            here += [(key, *came) for came in self.arrivals[key].came()]
+        return self.divergence.differ(number, [*here, *coming])
 
     def _keys(self, wait: Waiting) -> list[Key]:
         """The barriers that lanes mean."""
-        number, count = wait.number, wait.count
+        number, count, reduces = wait.number, wait.count, wait.block.reduction is not None
         if number.ndim == 0 and count.ndim == 0:
-            return [(int(number), int(count))]
+            return [(int(number), int(count), reduces)]
         on = np.broadcast_to(as_mask(wait.mask), self.machine.geometry.shape)
         pairs = [np.broadcast_to(value, on.shape)[on] for value in (number, count)]
-        return sorted(set(zip(*(values.tolist() for values in pairs), strict=True)))
+        found = set(zip(*(values.tolist() for values in pairs), strict=True))
+        return [(*pair, reduces) for pair in sorted(found)]
 
     def _lanes(self, key: Key, wait: Waiting) -> Mask:
         """Of lanes, those that mean one barrier, in the batch's full shape."""
         lanes = (wait.number == key[0]) & (wait.count == key[1]) & as_mask(wait.mask)
+        lanes = lanes & (key[2] == (wait.block.reduction is not None))
         return np.broadcast_to(lanes, self.machine.geometry.shape)
 
     # -- letting go -----------------------------------------------------------------
@@ -128,10 +156,12 @@ class Barriers:
             machine.join(wait.block.block.follow, wait.mask)
             return True
         released = False
-        for key in sorted({k for w in self.waiting for k in self._keys(w)}):
-            for again in (False, True)[: 1 + loose]:
-                while self._counted(key, loose, again) if key[1] else self._whole(key):
-                    released = True
+        keys = sorted({k for w in self.waiting for k in self._keys(w)})
+        for number in sorted({key[0] for key in keys}):
+            released |= self._differ(number)
+        for key in keys:
+            while self._counted(key, loose) if key[1] else self._whole(key):
+                released = True
         self.waiting = [w for w in self.waiting if w.mask is None or w.mask.any()]
         return released
 
@@ -140,71 +170,43 @@ class Barriers:
         return [(w, held) for w in self.waiting if (held := self._lanes(key, w)).any()]
 
     def _whole(self, key: Key) -> bool:
-        """A barrier of the whole block: every thread that lives has to come, or have arrived."""
+        """A barrier of the whole block: every thread that lives has to come."""
         g = self.machine.geometry
         members = self._members(key)
         union = _union([lanes for _, lanes in members], g.shape)
-        arrivals = self.arrivals.get((key[0], g.warps * WARP))
-        used: list[Rows] = []
-        arrived: Mask = NO_LANE
-        if arrivals and arrivals.open:
-            ahead = np.zeros((g.warps, g.columns), bool)
-            for arrival in arrivals.open:
-                used.append(arrival.warps & ~ahead)
-                ahead |= arrival.warps
-            arrived = g.spread(ahead)
-        absent = np.broadcast_to(as_mask(self.machine.alive), g.shape) & ~union & ~arrived
+        absent = np.broadcast_to(as_mask(self.machine.alive), g.shape) & ~union
         done = blocks_of(union) & ~blocks_of(absent)
         if not done.any():
             return False
-        if arrivals and used:
-            arrivals.use_up([warps & done for warps in used])
-        go = union & done & ~arrived  # who has arrived is held for the next time
-        if go.any():
-            self._go(members, go)
+        self._go(members, union & done)
         return True
 
-    def _counted(self, key: Key, loose: bool, again: bool) -> bool:
-        """A barrier of so many threads: the warps that came first, each of them once.
-
-        ``again``: as often as it arrived, as a GPU does it (seen on an H200); if others come as
-        well, that hangs on who is first, so it is left for when nobody else comes.
-        """
+    def _counted(self, key: Key, loose: bool) -> bool:
+        """A barrier of so many threads: those that have arrived, and as many as are wanted yet."""
         g = self.machine.geometry
         members = self._members(key)
-        arrivals = self.arrivals.get(key)
-        if arrivals:
-            arrivals.settle(loose)
         union = _union([lanes for _, lanes in members], g.shape)
         ready = g.any_of_warp(union)
         if not loose:  # a warp has come when its living lanes have
             absent = np.broadcast_to(as_mask(self.machine.alive), g.shape) & ~union
             ready = ready & ~g.any_of_warp(absent)
-        wanted = -(-key[1] // WARP)
-        shape = g.warps, g.columns
-        taken, waits = np.zeros(shape, np.int64), np.zeros(shape, bool)
-        used: dict[int, Rows] = {}
-        queue: list[tuple[int, int, Rows]] = [
-            (wait.since, -1, g.any_of_warp(lanes) & ready) for wait, lanes in members
-        ]
-        queue += [(a.since, i, a.warps) for i, a in enumerate(arrivals.open if arrivals else ())]
-        for _, number, warps in sorted(queue, key=lambda entry: entry[:2]):
-            new = warps & ~(taken > 0 if not again else waits & (number < 0))
-            new = new & (np.cumsum(new, axis=0) + taken.sum(axis=0) <= wanted)
-            taken += new
-            if number < 0:
-                waits |= new
-            else:
-                used[number] = new
+        come = np.zeros((g.warps, g.columns), np.int64)
+        if arrivals := self.arrivals.get(key):
+            arrivals.settle(loose)
+            come = arrivals.phase
+        wanted = -(-key[1] // WARP) - come.sum(axis=0)
+        taken = np.zeros(come.shape, bool)
+        # One that waits as well as arrives may do both before anybody else comes.
+        for again, (_, lanes) in itertools.product((come > 0, come == 0), members):
+            new = g.any_of_warp(lanes) & ready & again & ~taken
+            taken |= new & (np.cumsum(new, axis=0) + taken.sum(axis=0) <= wanted)
         done = taken.sum(axis=0) == wanted
         if not done.any():
             return False
-        if arrivals:
-            arrivals.use_up([used[i] & done for i in range(len(used))])
-        go = union & g.spread(waits & done)
-        if go.any():
-            self.divergence.check_warps(members, go)
-            self._go(members, go)
+        come[:, done] = 0
+        go = union & g.spread(taken & done)
+        self.divergence.check_warps(members, go)
+        self._go(members, go)
         return True
 
     def _go(self, members: list[tuple[Waiting, Mask]], lanes: Mask) -> None:
@@ -269,9 +271,8 @@ class Barriers:
                     if (there := as_mask(other.mask) & missing).any()
                 ]
                 branches = machine.paths.kept_away(wait.block, missing, lanes)
-                found.append(
-                    Apart("never", wait.block, lanes, missing, elsewhere, branches, key[1])
-                )
+                how = "arrivals" if key in self.arrivals else "never"
+                found.append(Apart(how, wait.block, lanes, missing, elsewhere, branches, key[1]))
         return found
 
 

@@ -11,7 +11,7 @@ from ..compile.program import CompiledBlock
 from ..events import Apart
 from ..geometry import NO_LANE, Mask, Rows, as_mask, blocks_of
 from ..isa.roles import roles
-from .waiting import Waiting
+from .waiting import Key, Waiting
 
 if TYPE_CHECKING:
     from .machine import Machine
@@ -118,6 +118,21 @@ class Divergence:
         """Whether two barriers are the ways of one branch: each thread comes to one of them."""
         one, two = (self.machine.paths.map.near(number)[:1] for number in (first, second))
         return bool(one and two and one[0] & two[0])
+
+    def differ(self, number: int, members: list[tuple[Key, Waiting, Mask]]) -> bool:
+        """Whether threads come to a barrier with different counts, say: there a GPU stops."""
+        g = self.machine.geometry
+        blocks = {key: np.zeros(g.columns, bool) for key, *_ in members}
+        for key, _, here in members:
+            blocks[key] |= blocks_of(here)
+        wrong = np.sum(list(blocks.values()), axis=0) > 1
+        if not wrong.any():
+            return False
+        there = [(wait.block, here) for _, wait, lanes in members if (here := lanes & wrong).any()]
+        (first, lanes), *elsewhere = sorted(there, key=lambda pair: pair[0].number)
+        self.tell(Apart("ways", first, lanes, None, elsewhere, value=number))
+        self.machine.stop(np.broadcast_to(wrong, g.shape))
+        return True
 
     def check_warps(self, members: list[tuple[Waiting, Mask]], go: Mask) -> None:
         """The lanes of a warp have to come to an aligned barrier together."""

@@ -164,6 +164,14 @@ class Gates:
         self.machine.join(number, lanes)
         self.opened[number] = lanes | self.opened.get(number, NO_LANE)
 
+    def forget(self, lanes: Mask) -> None:
+        """Lanes are held no longer."""
+        for held in (self.parked, self.opened, *self.met):
+            for number in list(held):
+                held[number] = held[number] & ~lanes
+                if not held[number].any():
+                    del held[number]
+
     def _meet(self, number: int) -> None:
         """Lanes at different copies of an instruction, with the same member mask, meet as well."""
         numbers = [copy for copy in self.copies.of[number] if copy in self.parked]

@@ -89,11 +89,12 @@ class Machine:
             if self.gates.met:
                 self._exchange()
                 continue
-            if not self.groups and not self.barriers.release() and not self.barriers.release(True):
+            if self.groups:
+                self._advance()
+            elif not self.barriers.release() and not self.barriers.release(True):
                 if not self.gates.parked:
                     raise Stuck("waits", self.never(), {})
                 self.gates.force()
-            self._advance()
 
     # -- choosing ---------------------------------------------------------------
 
@@ -102,7 +103,10 @@ class Machine:
         alone = len(self.groups) == 1 and not self.held() and not self.gates.parked
         if alone:
             self.together = self.step
-        number, mask, whole = self._pick()
+        picked = self._pick()
+        if picked is None:
+            return
+        number, mask, whole = picked
         self.ages[number] = self.step
         if whole:
             del self.groups[number]
@@ -172,8 +176,8 @@ class Machine:
             if following is not None:
                 self.join(following, mask)
 
-    def _pick(self) -> Pick:
-        """Choose lanes: the schedule does, but nobody waits for ever."""
+    def _pick(self) -> Pick | None:
+        """Choose lanes: the schedule does, but nobody waits for ever; ``None``: all have ended."""
         groups = self.groups
         if self.livelock.turns:
             self.idle.lanes = None
@@ -183,6 +187,8 @@ class Machine:
             groups = self.idle.awake(groups)
             while not groups:
                 self._let_in()
+                if self.finished:
+                    return None
                 groups = self.idle.awake(self.groups)
         oldest = None
         if len(groups) > 1:
@@ -249,6 +255,15 @@ class Machine:
         if self.gates.parked:
             self.gates.look_again()
         self.clusters.look_again()
+
+    def stop(self, lanes: Mask) -> None:
+        """Lanes are done, wherever they stand."""
+        staying = ((number, as_mask(mask) & ~lanes) for number, mask in self.groups.items())
+        self.groups = {number: mask for number, mask in staying if mask.any()}
+        for wait in self.held():
+            wait.mask = as_mask(wait.mask) & ~lanes
+        self.gates.forget(lanes)
+        self.exit(lanes)
 
     def _without(self, mask: Mask) -> Mask:
         return ~mask if self.alive is None else self.alive & ~mask

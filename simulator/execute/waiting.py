@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,13 +10,15 @@ import numpy as np
 
 from ..compile.program import CompiledBlock
 from ..events import Apart
-from ..geometry import Lanes, Mask, Rows, as_mask
+from ..geometry import Lanes, Mask, as_mask
 from .schedule import Groups
 
 if TYPE_CHECKING:
     from .machine import Machine
 
 
+Key = tuple[int, int, bool]
+"""A barrier: its number, the count of threads that it waits for (0: the block), if it reduces."""
 Operands = tuple[Lanes, Lanes, Mask | None]
 """Of a barrier instruction: number, count, and what a reduction takes in."""
 
@@ -54,28 +56,32 @@ class Stuck(Exception):
         self.why, self.waiting, self.spinning, self.steps = why, waiting, spinning, steps
 
 
-@dataclass
-class Arrival:
-    """Warps that passed ``bar.arrive``, bools ``(warps, blocks)``, at a step."""
-
-    warps: Rows
-    since: int
-
-
 class Arrivals:
-    """The ``bar.arrive`` of one barrier: a warp has arrived when its living lanes have."""
+    """The ``bar.arrive`` of one barrier: a warp arrives when the last of its living lanes does.
 
-    def __init__(self, machine: Machine) -> None:
+    Attributes:
+        phase: How often each warp has, ``(warps, blocks)``, since the barrier was last full.
+    """
+
+    def __init__(self, machine: Machine, wanted: int) -> None:
         g = machine.geometry
-        self.machine = machine
+        self.machine, self.wanted = machine, wanted
         self.lanes = np.zeros(g.shape, np.int64)
         self.told = np.zeros((g.warps, g.columns), np.int64)
-        self.open: list[Arrival] = []
+        self.phase = np.zeros((g.warps, g.columns), np.int64)
+        self.places: dict[int, tuple[Waiting, Mask]] = {}
 
-    def add(self, lanes: Mask) -> None:
+    def add(self, wait: Waiting, lanes: Mask) -> None:
         """Lanes arrive."""
         self.lanes += lanes
+        self.places[wait.block.number] = wait, lanes
         self.settle(False)
+
+    def came(self) -> Iterator[tuple[Waiting, Mask]]:
+        """Who has come since the barrier was last full, as far as it is remembered, and where."""
+        here = self.machine.geometry.spread(self.phase > 0)
+        for wait, lanes in self.places.values():
+            yield wait, lanes & here
 
     def settle(self, loose: bool) -> None:
         """See which warps have arrived; ``loose``: those with any lane that has."""
@@ -88,13 +94,11 @@ class Arrivals:
             most = np.iinfo(np.int64).max
             full = g.by_warp(np.where(living, self.lanes, most), most).min(axis=1)
             full = np.where(full == most, g.by_warp(self.lanes, 0).max(axis=1), full)
-        while (full > self.told).any():
-            warps = full > self.told
-            self.open.append(Arrival(warps, machine.step))
-            self.told += warps
-
-    def use_up(self, used: Sequence[Rows]) -> None:
-        """A barrier takes the warps given for each that is open."""
-        for arrival, warps in zip(self.open, used, strict=False):
-            arrival.warps = arrival.warps & ~warps
-        self.open = [arrival for arrival in self.open if arrival.warps.any()]
+        new = np.maximum(full - self.told, 0)
+        if not new.any():
+            return
+        self.told += new
+        last = self.phase.sum(axis=0) + np.cumsum(new, axis=0)
+        over = last[-1] // self.wanted * self.wanted  # full by arrivals alone: that frees nobody
+        left = last - np.maximum(last - new, over)
+        self.phase = np.where(over, np.maximum(left, 0), self.phase + new)

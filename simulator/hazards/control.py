@@ -111,9 +111,8 @@ class Control:
             return
         group = self._group(BARRIER_DIVERGENCE, apart.how, end.user_line)
         group.value = apart.value
-        self._part(group, "waits", end, apart.lanes)
-        for block, lanes in apart.elsewhere:
-            self._part(group, "waits", block.block.end, lanes)
+        for block, lanes in [(apart.block, apart.lanes), *apart.elsewhere]:
+            self._part(group, "waits" if block.holds else "arrives", block.block.end, lanes)
         self._branches(group, apart.branches)
 
     def _gone(self, apart: Apart, end: Instruction) -> None:
@@ -188,8 +187,10 @@ class Control:
         return sorted(found, key=place)
 
     def _hazard(self, group: _Group) -> Hazard:
-        order = {"waits": 0, "at": 0, "left out": 0, "loops": 0, "branch": 1, "exited": 1}
-        parts = sorted(group.parts.values(), key=lambda p: (order[p.role], p.instruction.line))
+        parts = sorted(
+            group.parts.values(),
+            key=lambda p: (p.role in ("branch", "exited"), p.instruction.line),
+        )
         held = {p.instruction.user_line for p in parts if p.role == "waits"}
         shown = [p for p in parts if p.role == "waits" or p.instruction.user_line not in held]
         involved = tuple(self.sources.part(p.role, [p.instruction], *p.who.example) for p in shown)

@@ -225,10 +225,17 @@ BARRIER_DIVERGENCE = HazardKind(
             "threads wait at their cluster's barrier without having arrived",
             note="every barrier.cluster.wait needs a barrier.cluster.arrive before it",
         ),
+        "ways": Case(
+            "threads come to barrier {value} in ways that do not go together",
+            note="until it is full all bring the same count of threads, or none of them one, and "
+            "bar.red meets only bar.red: a GPU stops with an illegal instruction",
+        ),
         "count": Case("a barrier for {value:,} threads: the count has to be a multiple of 32"),
         "number": Case("barrier number {value:,}: a block has 16 barriers, 0 to 15"),
     },
 )  # fmt: skip
+_NEVER = "threads wait at a barrier that others never reach"
+_WAITS = "it waits for {value} threads; there are {who}"
 _FOR_EVER = Case("threads loop for ever: whatever runs next, nothing changes any more")
 IN_PART = "{part:,} blocks of the grid ran together, more than a GPU holds"
 """What is said of a launch that was not run as a whole and got stuck."""
@@ -237,9 +244,10 @@ DEADLOCK = HazardKind(
     "Some threads wait at a barrier that others never reach, or the launch was given up after "
     "its steps.",
     cases={
-        "never": Case(
-            "threads wait at a barrier that others never reach", branch=_KEEPS, advice=_MOVE,
-            waits="it waits for {value} threads; there are {who}",
+        "never": Case(_NEVER, branch=_KEEPS, advice=_MOVE, waits=_WAITS),
+        "arrivals": Case(
+            _NEVER, branch=_KEEPS, advice=_MOVE, waits=_WAITS,
+            note="each arrival counts, and who arrives goes on: it may come again before others",
         ),
         "cluster": Case(
             "threads wait at their cluster's barrier, at which others of the cluster never arrive",

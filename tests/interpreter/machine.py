@@ -32,6 +32,11 @@ class Wait:
     def __init__(self, ins: Instruction, values: tuple[int, ...], finish: Any) -> None:
         self.ins, self.values, self.finish = ins, values, finish
 
+    @property
+    def way(self) -> tuple[int, bool]:
+        """Of a barrier: its count, and if it reduces; all that meet there have the same."""
+        return self.values[1], self.finish is not None
+
 
 class Frame:
     """One call: registers by number, and the bytes of its parameters."""
@@ -132,7 +137,7 @@ class Block:
         self.threads = [
             Thread(self, (i % x, i // x % y, i // (x * y)), i) for i in range(x * y * z)
         ]
-        self.arrived: dict[int, int] = {}
+        self.phases: dict[int, tuple[tuple[int, bool], list[int]]] = {}
 
     def run(self, order: random.Random | None) -> None:
         """Run all threads to their end.
@@ -179,21 +184,39 @@ class Block:
                 moved = True
         return moved
 
+    def waiting(self) -> dict[int, list[Thread]]:
+        """The threads at each barrier of the block."""
+        found: dict[int, list[Thread]] = {}
+        for t in self.threads:
+            if t.wait and not decode.of_warp(t.wait.ins):
+                found.setdefault(t.wait.values[0], []).append(t)
+        return found
+
+    def arrive(self, thread: Thread, number: int, count: int) -> None:
+        """A thread arrives at a barrier, and does not wait; its warps' numbers are kept."""
+        way, warps = self.phases.setdefault(number, ((count, False), []))
+        ways = {t.wait.way for t in self.waiting().get(number, []) if t.wait}
+        if {way, (count, False)} | ways != {way}:
+            raise Deadlock(f"barrier {number} in several ways")
+        warps.append(thread.warp)
+        if len(warps) >= count:
+            del self.phases[number]
+
     def barriers(self) -> bool:
         """Let threads go whose barrier is complete."""
         moved = False
-        waiting: dict[int, list[Thread]] = {}
-        for t in self.threads:
-            if t.wait and not decode.of_warp(t.wait.ins):
-                waiting.setdefault(t.wait.values[0], []).append(t)
         living = sum(not t.done for t in self.threads)
-        for number, group in waiting.items():
-            expected = {t.wait.values[1] or living for t in group if t.wait}
-            if len(expected) != 1:
-                raise Deadlock(f"barrier {number} with several counts")
-            if len(group) + self.arrived.get(number, 0) < expected.pop():
+        for number, group in self.waiting().items():
+            way, warps = self.phases.get(number, (None, []))
+            ways = {t.wait.way for t in group if t.wait} | ({way} if way else set())
+            if len(ways) != 1:
+                raise Deadlock(f"barrier {number} in several ways")
+            ((count, _),) = ways
+            left = (count or living) - len(warps)
+            if len(group) < left:
                 continue
-            self.arrived[number] = 0
+            self.phases.pop(number, None)
+            group = sorted(group, key=lambda t: t.warp not in warps)[:left]
             votes = [t.wait.values[2] for t in group if t.wait]
             for t in group:
                 assert t.wait is not None
