@@ -10,16 +10,13 @@ from kernels.ptx.module import Function, Instruction, Module
 from kernels.ptx.parser import parse
 
 from . import decode, undefined_steps
+from .barriers import Barriers, Deadlock
 from .definedness import Follow, Shadow
 from .memory import Memory
 
 LANES = 32
 TURN = 3000
 """Instructions after which another thread goes: one may spin for what another has to do."""
-
-
-class Deadlock(Exception):
-    """Threads wait for what never comes."""
 
 
 class Livelock(Exception):
@@ -137,7 +134,7 @@ class Block:
         self.threads = [
             Thread(self, (i % x, i // x % y, i // (x * y)), i) for i in range(x * y * z)
         ]
-        self.phases: dict[int, tuple[tuple[int, bool], list[int]]] = {}
+        self.barriers = Barriers(self)
 
     def run(self, order: random.Random | None) -> None:
         """Run all threads to their end.
@@ -154,7 +151,7 @@ class Block:
                 left = thread.go(left)
             if all(t.done for t in self.threads):
                 return
-            moved = self.warps() or self.barriers()
+            moved = self.warps() or self.barriers.release()
             if not moved and all(t.done or t.wait for t in self.threads):
                 raise Deadlock(f"block {self.ctaid}: threads wait for ever")
 
@@ -182,48 +179,6 @@ class Block:
                 for t in group:
                     t.wait = None
                 moved = True
-        return moved
-
-    def waiting(self) -> dict[int, list[Thread]]:
-        """The threads at each barrier of the block."""
-        found: dict[int, list[Thread]] = {}
-        for t in self.threads:
-            if t.wait and not decode.of_warp(t.wait.ins):
-                found.setdefault(t.wait.values[0], []).append(t)
-        return found
-
-    def arrive(self, thread: Thread, number: int, count: int) -> None:
-        """A thread arrives at a barrier, and does not wait; its warps' numbers are kept."""
-        way, warps = self.phases.setdefault(number, ((count, False), []))
-        ways = {t.wait.way for t in self.waiting().get(number, []) if t.wait}
-        if {way, (count, False)} | ways != {way}:
-            raise Deadlock(f"barrier {number} in several ways")
-        warps.append(thread.warp)
-        if len(warps) >= count:
-            del self.phases[number]
-
-    def barriers(self) -> bool:
-        """Let threads go whose barrier is complete."""
-        moved = False
-        living = sum(not t.done for t in self.threads)
-        for number, group in self.waiting().items():
-            way, warps = self.phases.get(number, (None, []))
-            ways = {t.wait.way for t in group if t.wait} | ({way} if way else set())
-            if len(ways) != 1:
-                raise Deadlock(f"barrier {number} in several ways")
-            ((count, _),) = ways
-            left = (count or living) - len(warps)
-            if len(group) < left:
-                continue
-            self.phases.pop(number, None)
-            group = sorted(group, key=lambda t: t.warp not in warps)[:left]
-            votes = [t.wait.values[2] for t in group if t.wait]
-            for t in group:
-                assert t.wait is not None
-                if t.wait.finish:
-                    t.wait.finish(t.stack[-1], votes)
-                t.wait = None
-            moved = True
         return moved
 
 

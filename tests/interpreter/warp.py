@@ -68,7 +68,7 @@ def waiting(code: Code, ins: Instruction) -> Step:
             values = [r(t, f) for r in numbers] + [0, 0]
             vote = predicate(t, f) if predicate else 0
             if ins.has("arrive"):
-                t.block.arrive(t, values[0], values[1])
+                t.block.barriers.arrive(t, values[0], values[1])
                 return None
             return Wait(ins, (values[0], values[1], vote), finish)
 
