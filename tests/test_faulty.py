@@ -142,7 +142,7 @@ SCHEDULES = ("lockstep", "warps", "reverse", *range(20))
 BLOCKS = ("blocks_raw", "blocks_war", "blocks_waw", "last_block")
 
 IN_STEP = ("lanes_waw", "missing_wait", "missing_commit", "missing_proxy_fence")
-"""One instruction's lanes go in step, a copy's bytes are there at once, and are the last written."""
+"""Lanes of one instruction go in step; a copy's bytes are there at once, the last written."""
 
 
 @pytest.mark.parametrize(
