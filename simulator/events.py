@@ -3,7 +3,7 @@
 Each event has an empty default, and who leaves it at that is not called for it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -87,6 +87,9 @@ class Observer:
 
     def ran(self, block: int, threads: int, warps: int) -> None:
         """A basic block runs, by its number: how many threads of how many warps execute it."""
+
+    def forgotten(self, lanes: Mask | None, places: Sequence[range]) -> None:
+        """Lanes enter or leave a function: nothing has written these bytes of local memory."""
 
     def diverged(self, warps: int) -> None:
         """A branch sends lanes of so many warps both ways."""
@@ -181,6 +184,7 @@ class Told:
 
         self.start, self.finish, self.end = those("start"), those("finish"), those("end")
         self.ran, self.diverged = those("ran"), those("diverged")
+        self.forgotten = those("forgotten")
         self.access, self.bad_access = those("access"), those("bad_access")
         self.arithmetic, self.traced = those("arithmetic"), those("traced")
         self.barrier, self.arrive = those("barrier"), those("arrive")

@@ -10,6 +10,7 @@ from simulator.execute.batches import batches, run_batches
 from simulator.execute.prepare import prepare
 
 SOURCE = """
+__device__ __noinline__ float local(int i) { float a[4]; a[i & 3] = i; return a[0]; }
 extern "C" __global__ void k(float* out, const float* in, int n)
 {
     __shared__ float s[64];
@@ -30,6 +31,7 @@ extern "C" __global__ void k(float* out, const float* in, int n)
     asm volatile("{ .reg .pred p; cp.async.mbarrier.arrive.noinc.shared.b64 [%0];"
                  " mbarrier.test_wait.parity.shared.b64 p, [%0], 1; }" :: "r"(at));
     asm volatile("barrier.cluster.arrive; barrier.cluster.wait;");
+    if (i == 98) out[i] = local(i);
     if (i == 99) printf("");
     if (i == 100) __trap();
 }

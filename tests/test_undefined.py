@@ -10,6 +10,8 @@ from simulator.execute import batches
 SOURCE = """\
 struct Pair { int first, second; };
 __device__ __noinline__ Pair passed_on(Pair p) { return p; }
+__device__ __noinline__ int one_of(int i, int n) {
+    int a[4]; for (int j = 0; j < n; j++) a[j] = i + j; return a[i & 3]; }
 struct Bits { unsigned low : 4, high : 28; };
 struct Flagged { float x; bool ok; };
 __device__ __noinline__ Flagged flagged(float x) { Flagged r; r.x = x; r.ok = x > 1; return r; }
@@ -94,6 +96,12 @@ BODIES = {
         __shared__ int s[32]; if (t < 31) s[t] = in[t]; __syncthreads();
         int i = s[t];  //!
         if (t < 31 WRONG(+ 1)) printf("%s %f %d", "x", 1.5, i);""", ""),
+    "a function that is called again": ("""
+        out[t] = one_of(in[t] + 3, 4) + one_of(in[t] RIGHT(+ 3), RIGHT(4) WRONG(2));""", ""),
+    "a structure that is passed again": ("""
+        Pair p, q; p.first = t; p.second = in[t]; RIGHT(q.first = t;) q.second = t;
+        out[t] = passed_on(p).first;
+        out[t] += passed_on(q).first;""", ""),
     "a copy to a result": ("""
         __shared__ float s[32]; if (t < 16 RIGHT(+ 16)) s[t] = t; __syncthreads();
         out[t] = s[t];  //!""", ""),

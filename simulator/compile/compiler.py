@@ -12,7 +12,7 @@ Set ``TILESCOPE_DUMP`` to a folder to read what was generated.
 
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from kernels.errors import PtxError
 from kernels.ptx.module import Function, Module, Symbol
@@ -177,7 +177,30 @@ class Compiler:
         for step in steps:
             if isinstance(step, Compute):
                 result.approximate |= step.op.approximate
-        return CompiledBlock(lowered, steps, numbers, self.checked)
+        made = CompiledBlock(lowered, steps, numbers, self.checked)
+        made.forgets = tuple(self.forgotten(lowered))
+        return made
+
+    def forgotten(self, lowered: Lowered) -> Iterator[range]:
+        """The bytes of local memory that hold nothing when a call begins, or is over.
+
+        A function's own variables, and the structures that it takes and gives. (Those that call
+        themselves have frames instead.)
+        """
+        end = lowered.end
+        if end is None or end.how not in ("call", "return"):
+            return
+        begins = end.how == "call"
+        name = end.instruction.targets[0] if begins else lowered.block.function.name
+        function = self.module.functions[name]
+        if name in self.groups:
+            return
+        own = [name for name, v in function.variables.items() if v.space == "local"]
+        names = [*own, *(p.name for p in function.results)]
+        for variable in names if begins else [p.name for p in function.params]:
+            placed = self.layout.placed.get((function.name, variable))
+            if placed and placed.variable.space == "local":
+                yield range(placed.address, placed.address + placed.variable.nbytes)
 
     def call_aliases(self, function: Function) -> dict[str, tuple[str, str]]:
         """A call's ``.param`` variables stand for the callee's parameters themselves."""

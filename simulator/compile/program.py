@@ -73,6 +73,7 @@ class CompiledBlock:
         self.holds = isinstance(end, Barrier) and end.waits
         self.cluster = isinstance(end, Barrier) and end.cluster
         self.reduction = end.reduction if isinstance(end, Barrier) else None
+        self.forgets: tuple[range, ...] = ()
         self.called, self.result = (end.name, end.result) if isinstance(end, System) else ("", -1)
 
     @functools.cached_property

@@ -86,6 +86,7 @@ class Ends:
         machine = self.machine
         if block.group:
             self.frames.push(block, None if alone else mask)
+        self._forget(block, None if alone else mask)
         follow = cast(Lanes, np.int32(block.block.follow))
         index = block.return_register
         old = machine.registers[index]
@@ -93,6 +94,11 @@ class Ends:
         if block.call_entry in machine.map.entries:
             machine.paths.call(block.call_entry, None if alone else mask)
         return block.call_entry
+
+    def _forget(self, block: CompiledBlock, lanes: Mask | None) -> None:
+        if block.forgets:
+            for tell in self.machine.told.forgotten:
+                tell(lanes, block.forgets)
 
     def split(self, predicate: Mask, mask: Mask | None) -> tuple[Part, Part]:
         """The lanes for which a predicate holds, and the others; ``False``: nobody."""
@@ -182,6 +188,7 @@ class Ends:
             )
         if leaving is False:
             return block.block.follow
+        self._forget(block, leaving)
         to = self.machine.registers[block.return_register]
         if staying is False and to.ndim == 0:
             self.frames.pop(int(to), leaving)

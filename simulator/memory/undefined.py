@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -66,6 +66,16 @@ class UndefinedMemory:
         self._accesses = [_UndefinedAccess(site, self) for site in sites]
         names = ((a, a.copied.site) for a in self._accesses)
         return {f"{s.access}_{s.number}": getattr(a, s.access) for a, s in names}
+
+    def forgotten(self, lanes: Mask | None, places: Sequence[range]) -> None:
+        """Nothing has written these bytes of local memory."""
+        for memories, fill in ((self.copied, 0), (self.unset, 255)):
+            local = memories.local
+            on = np.broadcast_to(as_mask(lanes), local.shape).reshape(-1)
+            content = local.words.view(np.uint8).reshape(-1, local.count, 4)
+            for place in places:
+                at = np.arange(place.start, place.stop)[:, None]
+                content[at // 4, np.flatnonzero(on), at % 4] = fill
 
     def looked(self, address: int, most: int, lane: tuple[int, ...]) -> None:
         """What is printed of memory; of a number, all has to be defined."""

@@ -5,12 +5,14 @@ And of registers of lanes that take no part in a shuffle.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from kernels.ptx.module import Instruction, Line
 
 from ..events import Observer
-from ..geometry import AbsentRead, Geometry, Mask
+from ..geometry import NO_LANE, AbsentRead, Geometry, Mask
 from ..hazards.findings import Findings
 from ..hazards.sources import Who
 from ..memory.event import Event, Spread
@@ -105,6 +107,17 @@ class LocalCheck(Observer):
                     self._read(site, granule, lanes)
                 else:
                     self._write(granule, lanes)
+
+    def forgotten(self, lanes: Mask | None, places: Sequence[range]) -> None:
+        """See ``Observer``."""
+        for place in places:
+            first, last = -(-place.start // self.granule), place.stop // self.granule
+            whole = first + np.flatnonzero(self.whole[first:last])
+            for granule in [*whole.tolist(), *(n for n in self.lanes if first <= n < last)]:
+                known = NO_LANE if lanes is None else ~lanes
+                if not self.whole[granule]:
+                    known = self.lanes[granule] & known
+                self.whole[granule], self.lanes[granule] = False, known
 
     def _write(self, granule: int, lanes: Mask | None) -> None:
         if lanes is None:

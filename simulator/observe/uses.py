@@ -1,7 +1,7 @@
 """Where undefined bits are used: they steer the run, or a result is made of them."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,10 @@ class UseFinder(Observer):
     def ran(self, block: int, threads: int, warps: int) -> None:
         """See ``Observer``."""
         self.block = block
+
+    def forgotten(self, lanes: Mask | None, places: Sequence[range]) -> None:
+        """See ``Observer``."""
+        self.memory.forgotten(lanes, places)
 
     def printed(self, count: int, texts: Iterator[tuple[int, int, str]]) -> None:
         """See ``Observer``; a text that is made looks at the numbers in it."""

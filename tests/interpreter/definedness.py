@@ -11,7 +11,7 @@ global array at the end.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from kernels.ptx.module import Instruction
 
@@ -89,6 +89,13 @@ class Follow:
         empty, copied = shadow
         empty[at : at + size] = bytes(size)
         copied[at : at + size] = (bits & mask(8 * size)).to_bytes(size, "little")
+
+    def forget(self, home: bytearray, places: Iterable[range]) -> None:
+        """A function begins: nothing has written its variables."""
+        empty, copied = self.shadows(home)
+        for place in places:
+            empty[place.start : place.stop] = b"\1" * len(place)
+            copied[place.start : place.stop] = bytes(len(place))
 
     def use(self, ins: Instruction, what: str, bits: int) -> None:
         """Something steers: is it undefined?"""

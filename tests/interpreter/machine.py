@@ -118,6 +118,9 @@ class Thread:
                 for result in callee.results:
                     made.params[result.name] = bytearray(result.nbytes)
                 made.results = after.results
+                if self.block.launch.follow:
+                    own = self.memory.own(callee)
+                    self.block.launch.follow.forget(self.local, own)
                 self.stack.append(made)
             else:
                 self.wait = after

@@ -61,6 +61,12 @@ class Memory:
                 at = self.addresses["", variable.name] >> ARRAY
                 self.arrays[at] = self.content(variable)
 
+    def own(self, function: Function) -> list[range]:
+        """Where a function's variables are in local memory."""
+        places = ((self.addresses[function.name, v.name], v)
+                  for v in function.variables.values() if v.space == "local")  # fmt: skip
+        return [range(at, at + v.nbytes) for at, v in places]
+
     def content(self, variable: Variable) -> bytearray:
         """Initial bytes of a module variable."""
         count = max(1, variable.nbytes)
