@@ -18,7 +18,10 @@ _INSTALLED = re.compile(
 
 @functools.cache
 def toolkit_folders() -> tuple[Path, ...]:
-    """Include folders of the CUDA header wheels that are installed."""
+    """Include folders of the CUDA header wheels that are installed, and of a toolkit behind them.
+
+    The toolkit is where ``CUDA_HOME`` or ``CUDA_PATH`` says, or in ``/usr/local/cuda``.
+    """
     found: dict[Path, None] = {}
     for wheel in _WHEELS:
         try:
@@ -32,6 +35,9 @@ def toolkit_folders() -> tuple[Path, ...]:
                 found[Path(str(metadata.distribution(wheel).locate_file(root)))] = None
                 found[Path(str(metadata.distribution(wheel).locate_file(root / "cccl")))] = None
                 break
+    for home in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
+        if home:
+            found |= dict.fromkeys((Path(home, "include"), Path(home, "include", "cccl")))
     return tuple(path for path in found if path.is_dir())
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import simulator
 from kernels import Kernel, host_code
 from kernels.errors import CompileError
 from kernels.preprocessor import Macros
+from kernels.toolkit import toolkit_folders
 
 PROGRAM = r"""
 #include <thrust/host_vector.h>
@@ -129,3 +131,19 @@ def test_a_macro_that_begins_with_a_long_name_is_read_once() -> None:
     text = f"#define RUN {'A_LONG_NAME_' * 9}(32)\n"  # trying each way to split it never ends
     code = f"from kernels.preprocessor import Macros; Macros([{text!r}], (), frozenset())"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_headers_of_a_toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a toolkit is installed, its headers are behind those of the wheels."""
+    folder = tmp_path / "include"
+    folder.mkdir()
+    (folder / "only_there.h").write_text("#define FIVE 5\n")
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    toolkit_folders.cache_clear()
+    try:
+        source = "#include <only_there.h>\n__global__ void k(int* x) { *x = FIVE; }\n"
+        x = np.zeros(1, np.int32)
+        simulator.launch(Kernel.from_cuda(source, "k"), 1, 1, [x])
+        assert x[0] == 5
+    finally:
+        toolkit_folders.cache_clear()

@@ -15,6 +15,11 @@ from .outcome import simulate
 from .target import Target, settled
 
 
+_BUSY = 8192
+"""Width of a product that keeps the GPU busy while Python queues launches, slower than it runs
+small ones."""
+
+
 @dataclass(frozen=True)
 class Work:
     """FLOPs of a launch, and where the figure comes from; array bytes, each once."""
@@ -144,6 +149,8 @@ def _torch(a: Any, b: Any, index: int, launches: int) -> list[float]:
         ]
         for _ in range(5):
             torch.matmul(first, second, out=out)
+        busy = torch.zeros((_BUSY, _BUSY), device=first.device)
+        torch.matmul(busy, busy)
         for before, after in events:
             before.record()
             torch.matmul(first, second, out=out)
@@ -161,6 +168,8 @@ def _cupy(a: Any, b: Any, index: int, launches: int) -> list[float]:
         events = [(cupy.cuda.Event(), cupy.cuda.Event()) for _ in range(launches)]
         for _ in range(5):
             cupy.matmul(first, second, out=out)
+        busy = cupy.zeros((_BUSY, _BUSY), cupy.float32)
+        cupy.matmul(busy, busy)
         for before, after in events:
             before.record()
             cupy.matmul(first, second, out=out)
