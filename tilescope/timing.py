@@ -14,10 +14,8 @@ from .failure import UserError
 from .outcome import simulate
 from .target import Target, settled
 
-
 _BUSY = 8192
-"""Width of a product that keeps the GPU busy while Python queues launches, slower than it runs
-small ones."""
+"""Width of a product that keeps the GPU busy while Python queues launches of small ones."""
 
 
 @dataclass(frozen=True)
