@@ -149,7 +149,7 @@ def test_a_warp_that_left_is_not_counted_at_a_barrier() -> None:
 def by_warp(events: str) -> tuple[str, int]:
     """Statements of what each warp does, and the threads: ``A64 S | S64`` is an arrival of the
     first warp at barrier 1 with a count, its wait without one, and a wait of the second; ``R``
-    reduces, ``n`` before one means ``barrier``, ``z`` barrier 0, ``X`` is an exit."""
+    and ``P`` reduce, ``n`` before one means ``barrier``, ``z`` barrier 0, ``X`` is an exit."""
     warps = events.split("|")
     body = ["setp.lt.u32 %q, %r0, 2000;"]
     for warp, all_events in enumerate(warps):
@@ -161,6 +161,7 @@ def by_warp(events: str) -> tuple[str, int]:
             body.append({
                 "A": f"{word}.arrive {at};", "S": f"{word}.sync {at};", "X": "exit;",
                 "R": f"{word}.red.popc.u32 %r3, {at}, %q;",
+                "P": f"{word}.red.and.pred %q, {at}, %q;",
             }[letter])  # fmt: skip
         body.append(f"W{warp}:")
     return "\n".join(body), 32 * len(warps)
@@ -173,7 +174,7 @@ HANGS = """A64 A64|S64 S64  A64 A64|S64  A64|A64|S64  A128 A128|S128  A64|S64|S6
 A64 S64|S64 A64  A64 S64|S64  S64|  A96|S96|"""
 STOPS = """A64|S  A96|S|S  nA64|nS  zA64|zS  A64|R  A64|R64  R64|A64  S|S64  S64|S  R|S  S64|R64
 A64|S96|S96  A64|A96|S96  S64|S96|S96  A64|S|X  A96|S96|S  A64|S|S64  A64 S|S64 S  S A64|S64 S
-R|R64  S|nS64  A64 R S64|S64 R S64"""
+R|R64  P64|R64  P|R  S|nS64  A64 R S64|S64 R S64"""
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@
 Synchronization and Communication Instructions: bar, barrier"). A barrier belongs to a
 block. It is met by its number, wherever in the code; whole warps are counted, each as often as it
 comes. One without a count waits for all threads of the block that live. Until it is full all come
-to it alike: with one count, or without, and all to reduce or none (an H200 stops else, error 715).
+to it alike: with one count, or without, and to one reduction or none (an H200 stops else: 715).
 
 Who arrives goes on, and may arrive again before others come: in programs that do that, those that
 wait come as late as can be, so that a barrier that fills up too early hangs under every schedule.
@@ -118,18 +118,18 @@ class Barriers:
 
     def _keys(self, wait: Waiting) -> list[Key]:
         """The barriers that lanes mean."""
-        number, count, reduces = wait.number, wait.count, wait.block.reduction is not None
+        number, count = wait.number, wait.count
         if number.ndim == 0 and count.ndim == 0:
-            return [(int(number), int(count), reduces)]
+            return [(int(number), int(count), wait.operation)]
         on = np.broadcast_to(as_mask(wait.mask), self.machine.geometry.shape)
         pairs = [np.broadcast_to(value, on.shape)[on] for value in (number, count)]
         found = set(zip(*(values.tolist() for values in pairs), strict=True))
-        return [(*pair, reduces) for pair in sorted(found)]
+        return [(*pair, wait.operation) for pair in sorted(found)]
 
     def _lanes(self, key: Key, wait: Waiting) -> Mask:
         """Of lanes, those that mean one barrier, in the batch's full shape."""
         lanes = (wait.number == key[0]) & (wait.count == key[1]) & as_mask(wait.mask)
-        lanes = lanes & (key[2] == (wait.block.reduction is not None))
+        lanes = lanes & (key[2] == wait.operation)
         return np.broadcast_to(lanes, self.machine.geometry.shape)
 
     # -- letting go -----------------------------------------------------------------

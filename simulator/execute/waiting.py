@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from .machine import Machine
 
 
-Key = tuple[int, int, bool]
-"""A barrier: its number, the count of threads that it waits for (0: the block), if it reduces."""
+Key = tuple[int, int, str]
+"""A barrier: its number, the count of threads that it waits for (0: the block), and whether it
+reduces: ``and``, ``or``, ``popc``, or nothing."""
 Operands = tuple[Lanes, Lanes, Mask | None]
 """Of a barrier instruction: number, count, and what a reduction takes in."""
 
@@ -39,6 +40,11 @@ class Waiting:
     count: Lanes
     predicate: Mask | None
     since: int = 0
+
+    @property
+    def operation(self) -> str:
+        """What a reduction is done by."""
+        return self.block.reduction[0] if self.block.reduction else ""
 
 
 class Stuck(Exception):

@@ -228,7 +228,7 @@ BARRIER_DIVERGENCE = HazardKind(
         "ways": Case(
             "threads come to barrier {value} in ways that do not go together",
             note="until it is full all bring the same count of threads, or none of them one, and "
-            "bar.red meets only bar.red: a GPU stops with an illegal instruction",
+            "bar.red meets only its like: a GPU stops with an illegal instruction",
         ),
         "count": Case("a barrier for {value:,} threads: the count has to be a multiple of 32"),
         "number": Case("barrier number {value:,}: a block has 16 barriers, 0 to 15"),

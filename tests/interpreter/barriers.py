@@ -19,7 +19,7 @@ class Barriers:
 
     def __init__(self, block: Block) -> None:
         self.block = block
-        self.phases: dict[int, tuple[tuple[int, bool], list[int]]] = {}
+        self.phases: dict[int, tuple[tuple[int, str], list[int]]] = {}
 
     def waiting(self) -> dict[int, list[Thread]]:
         """The threads at each barrier of the block."""
@@ -31,9 +31,9 @@ class Barriers:
 
     def arrive(self, thread: Thread, number: int, count: int) -> None:
         """A thread arrives at a barrier, and does not wait; its warps' numbers are kept."""
-        way, warps = self.phases.setdefault(number, ((count, False), []))
+        way, warps = self.phases.setdefault(number, ((count, ""), []))
         ways = {t.wait.way for t in self.waiting().get(number, []) if t.wait}
-        if {way, (count, False)} | ways != {way}:
+        if {way, (count, "")} | ways != {way}:
             raise Deadlock(f"barrier {number} in several ways")
         warps.append(thread.warp)
         if len(warps) >= count:

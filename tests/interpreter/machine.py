@@ -30,9 +30,10 @@ class Wait:
         self.ins, self.values, self.finish = ins, values, finish
 
     @property
-    def way(self) -> tuple[int, bool]:
-        """Of a barrier: its count, and if it reduces; all that meet there have the same."""
-        return self.values[1], self.finish is not None
+    def way(self) -> tuple[int, str]:
+        """Of a barrier: its count, and how it reduces; all that meet there have the same."""
+        words = (word for word in ("and", "or", "popc") if self.ins.has(word))
+        return self.values[1], next(words, "")
 
 
 class Frame:
