@@ -49,7 +49,8 @@ def line_rows(table: Section | None, moves: Section | None, symbol: int) -> list
     if table is None or moves is None:
         return []
     functions = {}
-    for at in range(0, len(moves.content), 24):
+    each = 24 if moves.name.startswith(".rela") else 16
+    for at in range(0, len(moves.content), each):
         place, info = struct.unpack_from("<QQ", moves.content, at)
         functions[place] = info >> 32
     code, rows = table.content, list[tuple[int, int]]()

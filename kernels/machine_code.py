@@ -23,8 +23,9 @@ _REGISTERS, _FRAME = 0x2F, 0x11
 """EIATTR_REGCOUNT, EIATTR_FRAME_SIZE: a symbol's number and a value, 32 bits each."""
 _WORD_FORM = 4
 """The form of an attribute that has a size and a payload."""
-_RESERVED_FROM, _RESERVED = 80, 1024
-"""From sm_80 on the system takes this much of a block's shared memory, and counts it in."""
+_LINES = ".nv_debug_line_sass"
+_RESERVED_FROM, _RESERVED = 90, 1024
+"""From sm_90 on the compiler counts in what the system takes of a block's shared memory."""
 
 
 @dataclass(frozen=True)
@@ -146,9 +147,9 @@ def _read(binary: bytes, entry: str, arch: str) -> MachineCode | None:
     words = tuple(zip(halves[::2], halves[1::2], strict=True))
     lines = [0] * len(words)
     starts = line_rows(
-        found.get(".nv_debug_line_sass"), found.get(".rela.nv_debug_line_sass"), number
+        found.get(_LINES), found.get(f".rela{_LINES}") or found.get(f".rel{_LINES}"), number
     )
-    for (at, line), (end, _) in zip(starts, [*starts[1:], (len(code.content), 0)], strict=True):
+    for (at, line), (end, _) in zip(starts, [*starts[1:], (len(code.content), 0)], strict=False):
         for place in range(at // 16, min(end // 16, len(words))):
             lines[place] = line
     return MachineCode(

@@ -7,9 +7,10 @@ from .hazards.kinds import CHECKS
 from .launch import launch
 from .observe.counters import Traffic
 from .observe.totals import Counters, Line
+from .prediction.predict import Prediction, predict
 from .run import Run
 
 __all__ = [
     "CHECKS", "ArgumentWarning", "Counters", "Cure", "Hazard", "Involved", "LaunchError", "Line",
-    "PtxError", "Run", "SimulatorError", "Source", "Traffic", "launch",
+    "Prediction", "PtxError", "Run", "SimulatorError", "Source", "Traffic", "launch", "predict",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from .commands.counters import counters_command
 from .commands.exec import exec_command
 from .commands.launch import launch_command
 from .commands.list import list_command
+from .commands.predict import predict_command
 from .commands.ptx import ptx_command
 from .commands.run import run_command
 from .commands.time import time_command
@@ -55,6 +56,7 @@ def main() -> None:
       tilescope barriers matmul_tiled --size 64
       tilescope view matmul_tiled --size 64 --open
       tilescope exec my_script.py
+      tilescope predict matmul_naive matmul_tiled --size 1024 --gpu h200
       tilescope run my.cu 'fill<float>' --grid 4 --block 256 f32[1000] 1.5
 
     \b
@@ -74,5 +76,6 @@ main.add_command(list_command)
 main.add_command(ptx_command)
 main.add_command(validate_command)
 main.add_command(time_command)
+main.add_command(predict_command)
 main.add_command(counters_command)
 main.add_command(launch_command)

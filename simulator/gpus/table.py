@@ -2,7 +2,8 @@
 
 Limits of a multiprocessor: CUDA C++ Programming Guide, "Technical Specifications per Compute
 Capability", and the rules of ``cuda_occupancy.h`` in the CUDA toolkit. Peaks and bandwidths:
-NVIDIA's data sheet or white paper of each card, named in its row.
+NVIDIA's data sheet or white paper of each card, named in its row. L2 of the H200 is what its driver
+reports.
 """
 
 import difflib
@@ -46,6 +47,11 @@ class Architecture:
     registers_per_thread: int = 255
     register_unit: int = 256
     partitions: int = 4
+
+    @property
+    def l2_partitions(self) -> int:
+        """Parts of L2, each beside half of the multiprocessors (A100 and H100 white papers)."""
+        return 2 if self.capability in ("8.0", "9.0", "10.0") else 1
 
     @property
     def warps(self) -> int:
@@ -94,7 +100,8 @@ class Gpu:
         sms: Multiprocessors.
         fp32: Peak of FP32 outside tensor cores, FLOP/s, an fma counted as two.
         bandwidth: Peak of its memory, bytes/s.
-        source: Where the last three stand.
+        l2: Bytes of L2.
+        source: Where the last four stand.
     """
 
     key: str
@@ -103,6 +110,7 @@ class Gpu:
     sms: int
     fp32: float
     bandwidth: float
+    l2: float
     source: str
 
     @property
@@ -132,28 +140,36 @@ class Gpu:
 
 
 def _gpu(
-    key: str, name: str, capability: str, sms: int, tflops: float, gbs: float, source: str
+    key: str,
+    name: str,
+    capability: str,
+    sms: int,
+    tflops: float,
+    gbs: float,
+    l2: float,
+    source: str,
 ) -> Gpu:
-    return Gpu(key, name, capability, sms, tflops * 1e12, gbs * 1e9, source)
+    """From TFLOP/s, GB/s and MiB."""
+    return Gpu(key, name, capability, sms, tflops * 1e12, gbs * 1e9, l2 * 2**20, source)
 
 
 GPUS = {
     gpu.key: gpu
     for gpu in (
-        _gpu("v100", "V100 SXM2", "7.0", 80, 15.7, 900, "V100 data sheet"),
-        _gpu("t4", "T4", "7.5", 40, 8.1, 320, "T4 data sheet"),
-        _gpu("a100", "A100 SXM 80 GB", "8.0", 108, 19.5, 2039, "A100 data sheet"),
-        _gpu("a100-40gb", "A100 SXM 40 GB", "8.0", 108, 19.5, 1555, "A100 white paper"),
-        _gpu("a10", "A10", "8.6", 72, 31.2, 600, "A10 data sheet"),
-        _gpu("rtx3090", "GeForce RTX 3090", "8.6", 82, 35.6, 936, "GA102 white paper"),
-        _gpu("l4", "L4", "8.9", 58, 30.3, 300, "L4 data sheet"),
-        _gpu("l40s", "L40S", "8.9", 142, 91.6, 864, "L40S data sheet"),
-        _gpu("rtx4090", "GeForce RTX 4090", "8.9", 128, 82.6, 1008, "Ada white paper"),
-        _gpu("h100", "H100 SXM", "9.0", 132, 67.0, 3350, "H100 data sheet"),
-        _gpu("h100-pcie", "H100 PCIe", "9.0", 114, 51.0, 2000, "H100 data sheet"),
-        _gpu("h200", "H200 SXM", "9.0", 132, 67.0, 4800, "H200 data sheet"),
-        _gpu("b200", "B200 (HGX)", "10.0", 148, 75.0, 7700, "HGX B200 data sheet"),
-        _gpu("rtx5090", "GeForce RTX 5090", "12.0", 170, 104.8, 1792, "RTX Blackwell white paper"),
+        _gpu("v100", "V100 SXM2", "7.0", 80, 15.7, 900, 6, "V100 data sheet"),
+        _gpu("t4", "T4", "7.5", 40, 8.1, 320, 4, "T4 data sheet"),
+        _gpu("a100", "A100 SXM 80 GB", "8.0", 108, 19.5, 2039, 40, "A100 data sheet"),
+        _gpu("a100-40gb", "A100 SXM 40 GB", "8.0", 108, 19.5, 1555, 40, "A100 white paper"),
+        _gpu("a10", "A10", "8.6", 72, 31.2, 600, 6, "A10 data sheet"),
+        _gpu("rtx3090", "GeForce RTX 3090", "8.6", 82, 35.6, 936, 6, "GA102 white paper"),
+        _gpu("l4", "L4", "8.9", 58, 30.3, 300, 48, "L4 data sheet"),
+        _gpu("l40s", "L40S", "8.9", 142, 91.6, 864, 96, "L40S data sheet"),
+        _gpu("rtx4090", "GeForce RTX 4090", "8.9", 128, 82.6, 1008, 72, "Ada white paper"),
+        _gpu("h100", "H100 SXM", "9.0", 132, 67.0, 3350, 50, "H100 data sheet"),
+        _gpu("h100-pcie", "H100 PCIe", "9.0", 114, 51.0, 2000, 50, "H100 data sheet"),
+        _gpu("h200", "H200 SXM", "9.0", 132, 67.0, 4800, 60, "H200 data sheet"),
+        _gpu("b200", "B200 (HGX)", "10.0", 148, 75.0, 7700, 126, "HGX B200 data sheet"),
+        _gpu("rtx5090", "GeForce RTX 5090", "12.0", 170, 104.8, 1792, 96, "Blackwell white paper"),
     )
 }
 """By the name that ``--gpu`` takes."""

@@ -1,0 +1,74 @@
+"""L1 of each multiprocessor: which sectors that loads ask for it has, and which go on to L2."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from ..geometry import Flat
+from ..memory.site import Site
+from .reuse import ages, window
+from .watch import LINE, SECTOR, TouchWatch
+
+_NOT_KEPT = frozenset({"cg", "cv", "volatile", "relaxed", "acquire", "mmio"})
+"""Loads that do not look for their data in L1 (PTX ISA, "Cache Operators")."""
+
+
+def kept(site: Site) -> bool:
+    """Whether a load may find its data in L1."""
+    words = site.instruction.modifiers
+    return site.access == "load" and _NOT_KEPT.isdisjoint(words)
+
+
+def l1_misses(
+    touches: TouchWatch,
+    sites: Sequence[Site],
+    groups: Collection[Flat],
+    capacity: float,
+) -> dict[int, int]:
+    """Sectors that loads have to fetch from L2, by the number of the access.
+
+    Args:
+        touches: What the blocks touched.
+        sites: The program's accesses.
+        groups: Blocks that share a multiprocessor, one array for each.
+        capacity: Bytes of L1.
+    """
+    cached = np.array([kept(site) for site in sites], bool)
+    loads = np.array([site.access == "load" for site in sites], bool)
+    found = np.zeros(len(sites), np.int64)
+    unit = {int(block): number for number, group in enumerate(groups) for block in group}
+    for geometry, some in touches.batches:
+        owner = np.array([unit.get(int(block), -1) for block in geometry.blocks], np.int64)
+        keys, times, numbers = [], [], []
+        for touch in some:
+            if not loads[touch.site]:
+                continue
+            if len(touch.starts):
+                here = owner[touch.columns]
+                inside = here >= 0
+                sectors = touch.sectors[:, None] + touch.starts[inside]
+                units = np.broadcast_to(here[inside], sectors.shape)
+            else:
+                units = owner[touch.columns]
+                inside = units >= 0
+                sectors, units = touch.sectors[inside], units[inside]
+            if not cached[touch.site]:
+                found[touch.site] += sectors.size
+                continue
+            keys.append((sectors + (units << 46)).reshape(-1))
+            times.append(np.full(sectors.size, touch.time, np.int32))
+            numbers.append(np.full(sectors.size, touch.site, np.int32))
+        if not keys:
+            continue
+        key, time, number = (np.concatenate(part) for part in (keys, times, numbers))
+        there = len(np.unique(owner[owner >= 0]))
+        span = float(time.max() - time.min() + 1)
+        line_ages = ages(key >> int(np.log2(LINE // SECTOR)), time)
+        distinct = float(np.count_nonzero(np.isinf(line_ages)))
+        keep = window(line_ages, span, capacity / LINE, distinct, there)
+        age = ages(key, time)
+        missed = (age > keep) | np.isinf(age)
+        found += np.bincount(number[missed], minlength=len(sites))
+    return dict(enumerate(found.tolist()))

@@ -1,0 +1,213 @@
+"""Which blocks of a grid are run to see what the launch does, and what was seen of them.
+
+Blocks are handed to multiprocessors in turn, so those that run on one at a time are ``sms`` apart.
+A sample is made of such groups, spread over the launch; the grid that is small runs whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..events import Observer, Told
+from ..execute.batches import BlocksWait, batches, run_batches
+from ..execute.prepare import Prepared
+from ..geometry import Flat, Geometry, Mask
+from ..memory.event import Event, Spread
+from ..observe.totals import InstructionCounter
+from .watch import RequestCounter, TouchWatch
+
+WORK = 4.0e8
+"""Thread instructions that a sample may have, about: some seconds."""
+LANES = 1 << 16
+"""Lanes of a batch, at most."""
+FIRST = 1 << 12
+"""Lanes of the first batch, at least."""
+
+
+class PathCounter(Observer):
+    """How often each basic block ran, one time after the other, summed over batches by blocks."""
+
+    def __init__(self) -> None:
+        self.rounds: dict[int, float] = {}
+        self.barriers = 0.0
+
+    def start(self, geometry: Geometry) -> None:
+        """See ``Observer``."""
+        self._blocks = geometry.columns
+
+    def ran(self, block: int, threads: int, warps: int) -> None:
+        """See ``Observer``."""
+        more = min(self._blocks, warps)
+        self.rounds[block] = self.rounds.get(block, 0.0) + more
+
+    def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
+        """See ``Observer``."""
+        self.barriers += min(self._blocks, warps)
+
+
+class AtomicWatch(Observer):
+    """Which lines of global memory atomics hit, and how often."""
+
+    def __init__(self) -> None:
+        self.lines: dict[int, int] = {}
+        self.requests = self.conflicts = 0
+        self.geometry: Geometry
+
+    def start(self, geometry: Geometry) -> None:
+        """See ``Observer``."""
+        self.geometry = geometry
+
+    def access(self, event: Event) -> None:
+        """See ``Observer``."""
+        site, g = event.site, self.geometry
+        if site.access != "atomic" or not site.traffic or isinstance(event.address, Spread):
+            return
+        rows = g.by_warp(np.broadcast_to(event.address, g.shape), np.int64(-1))
+        on = True if event.mask is None else np.broadcast_to(event.mask, g.shape)
+        lanes = g.by_warp(np.broadcast_to(on, g.shape), False)
+        keys = np.where(lanes, rows + site.offset, -1).transpose(0, 2, 1).reshape(-1, 32)
+        if event.space == "shared":
+            ordered = np.sort(keys, axis=1)
+            longest = np.ones(len(ordered), np.int64)
+            run = np.ones(len(ordered), np.int64)
+            for lane in range(1, 32):
+                same = (ordered[:, lane] == ordered[:, lane - 1]) & (ordered[:, lane] >= 0)
+                run = np.where(same, run + 1, 1)
+                longest = np.maximum(longest, run)
+            self.conflicts += int((longest - 1)[(ordered[:, -1] >= 0)].sum())
+            return
+        requests = np.sort(np.where(keys >= 0, keys >> 7, -1), axis=1)
+        fresh = np.ones(requests.shape, bool)
+        fresh[:, 1:] = requests[:, 1:] != requests[:, :-1]
+        numbers, counts = np.unique(requests[fresh & (requests >= 0)], return_counts=True)
+        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+            self.lines[number] = self.lines.get(number, 0) + count
+            self.requests += count
+
+
+@dataclass
+class Sample:
+    """What was seen of some blocks of a launch.
+
+    Attributes:
+        blocks: Numbers of those that ran; ``groups``: which of them shared a multiprocessor.
+        grid_blocks: Of the launch.
+    """
+
+    blocks: Flat
+    groups: list[Flat]
+    grid_blocks: int
+    ran: InstructionCounter
+    path: PathCounter
+    requests: RequestCounter
+    touches: TouchWatch
+    atomics: AtomicWatch
+
+    @property
+    def factor(self) -> float:
+        """Blocks of the launch for each that ran."""
+        return self.grid_blocks / len(self.blocks)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all blocks ran."""
+        return len(self.blocks) == self.grid_blocks
+
+
+class _Work(Observer):
+    """Thread instructions of a batch."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.sizes, self.done = sizes, 0.0
+
+    def ran(self, block: int, threads: int, warps: int) -> None:
+        """See ``Observer``; what a step costs by itself counts as some thousands of threads."""
+        self.done += self.sizes[block] * (threads + 2000)
+
+
+def take(launch: Prepared, sms: int, resident: int, widths: Mapping[int, int]) -> Sample:
+    """Run a sample of a launch.
+
+    Args:
+        launch: The launch; its arguments stay as they are.
+        sms: Multiprocessors of the GPU; ``resident``: blocks that one holds.
+        resident: See there.
+        widths: Of accesses, as ``code.widths`` has them.
+    """
+    launch = replace(launch, schedule="lockstep")
+    try:
+        return _take(launch, sms, max(1, resident), widths, together=launch.cooperative)
+    except BlocksWait:
+        return _take(launch, sms, max(1, resident), widths, together=True)
+
+
+def _take(
+    launch: Prepared, sms: int, resident: int, widths: Mapping[int, int], together: bool
+) -> Sample:
+    program, total = launch.program, math.prod(launch.grid)
+    threads = math.prod(launch.block)
+    ran = InstructionCounter(len(program.blocks), len(program.arithmetic))
+    requests = RequestCounter(len(program.sites), {}, widths)
+    path, touches, atomics = PathCounter(), TouchWatch(), AtomicWatch()
+    work = _Work([len(block.block.instructions) for block in program.blocks])
+    observers: list[Observer] = [ran, requests, path, touches, work]
+    if any(site.access == "atomic" for site in program.sites):
+        observers.append(atomics)
+    told, allocations = Told(observers), launch.allocations()
+    groups = _groups(total, sms, resident)
+    done: list[Flat] = []
+
+    if together or math.prod(launch.cluster) > 1:
+        for numbers in batches(launch, together):
+            run_batches(launch, allocations, told, [numbers], together)
+            done += [numbers[numbers % sms == sm] for sm in range(min(sms, total))]
+            if work.done > WORK:
+                break
+        everything = np.sort(np.concatenate(done))
+        here = [group for group in done if len(group)]
+        return Sample(everything, here, total, ran, path, requests, touches, atomics)
+    # A step costs some thousands of lanes' time by itself: the first batch has as many.
+    some = max(1, -(-FIRST // (max(len(group) for group in groups) * threads)))
+    while groups:
+        part = groups[:some]
+        groups = groups[some:]
+        run_batches(launch, allocations, told, [np.sort(np.concatenate(part))])
+        done += part
+        each = work.done / len(done)
+        left = WORK - work.done
+        if left < each or touches.full:
+            break
+        size = max(1, sum(len(g) for g in done) // len(done)) * threads
+        some = max(1, min(int(left / each), LANES // size, 64))
+    blocks = np.sort(np.concatenate(done))
+    return Sample(blocks, done, total, ran, path, requests, touches, atomics)
+
+
+def _groups(total: int, sms: int, resident: int) -> list[Flat]:
+    """Blocks that are on a multiprocessor together, in the order in which they are looked at."""
+    wave = sms * resident
+    waves = -(-total // wave)
+    # Spread over the launch, first and last wave among them, and over the multiprocessors.
+    found = []
+    for step in range(64 if waves > 1 else sms):
+        number = _spread(step, waves)
+        sm = (step * 61 if waves > 1 else step) % min(sms, total)
+        group = np.arange(number * wave + sm, min((number + 1) * wave, total), sms, dtype=np.int64)
+        if number:  # whoever is done first gets the next block
+            last = min(wave, total - number * wave)
+            group = np.unique(number * wave + (group - number * wave) * 7919 % last)
+        if len(group):
+            found.append(group)
+    unique: dict[int, Flat] = {}
+    for group in found:
+        unique.setdefault(int(group[0]), group)
+    return list(unique.values())
+
+
+def _spread(step: int, count: int) -> int:
+    """Numbers below a count, spread by the golden ratio."""
+    return int((step * 0.6180339887498949 + 0.5) % 1.0 * count)

@@ -1,0 +1,149 @@
+"""What of a launch reaches L1, L2 and DRAM, as counters."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from kernels.machine_code import MachineCode, machine_code
+
+from ..execute.prepare import Prepared
+from ..gpus.occupancy import Occupancy, occupancy
+from ..gpus.table import KIB, Gpu
+from .footprint import footprint
+from .levels import l1_misses
+from .merged import widths
+from .sample import Sample, take
+from .shared_level import DeviceMemory, device_memory
+from .watch import SECTOR
+
+_L1_KIB = {
+    "7.0": 128, "7.5": 96, "8.0": 192, "8.6": 128, "8.9": 128, "9.0": 256, "10.0": 256, "12.0": 128,
+}  # fmt: skip
+"""KiB of L1 and shared memory together: CUDA C++ Programming Guide, by compute capability."""
+USABLE_L2 = 0.83
+"""Share of L2 that holds what is used again: the rest is what it does not throw out in order."""
+
+
+@dataclass(frozen=True)
+class CacheTraffic:
+    """Sectors of 32 bytes that loads ask a cache for, and how many of them it has."""
+
+    sectors: float
+    hits: float
+
+    @property
+    def hit_rate(self) -> float | None:
+        """Hits over sectors; ``None`` if there are none."""
+        return self.hits / self.sectors if self.sectors else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {"sectors": self.sectors, "hits": self.hits, "hit_rate": self.hit_rate}
+
+
+@dataclass(frozen=True)
+class DramTraffic:
+    """Bytes that DRAM reads and writes while the launch runs."""
+
+    read_bytes: float
+    write_bytes: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return dict(self.__dict__)
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A launch as a GPU would run it.
+
+    Attributes:
+        code: Its machine code, if something here can tell.
+        occupancy: Blocks of a multiprocessor; without registers an upper bound.
+        sample: What was run of it.
+        missed: Sectors that L1 does not have, by the number of the access; of the sample.
+        memory: What passes between L2 and DRAM.
+    """
+
+    launch: Prepared
+    gpu: Gpu
+    code: MachineCode | None
+    occupancy: Occupancy
+    sample: Sample
+    missed: dict[int, int]
+    memory: DeviceMemory
+
+    @property
+    def blocks(self) -> int:
+        """Of the grid."""
+        return math.prod(self.launch.grid)
+
+    @property
+    def grouped(self) -> float:
+        """Blocks of the launch for each that ``missed`` counts."""
+        return self.blocks / sum(len(group) for group in self.sample.groups)
+
+    @property
+    def l1(self) -> CacheTraffic:
+        """Of loads from global memory."""
+        asked = 0.0
+        for site in self.launch.program.sites:
+            if site.access == "load" and site.space != "const":
+                traffic = self.sample.requests.traffic(site).get("global")
+                asked += traffic.sectors if traffic and site.counted else 0
+        asked *= self.sample.factor
+        return CacheTraffic(asked, max(0.0, asked - sum(self.missed.values()) * self.grouped))
+
+    def l2(self, cold: bool) -> CacheTraffic:
+        """Of reads; a GPU with two partitions looks up what is far away in both."""
+        asked = sum(self.missed.values()) * self.grouped
+        read = (self.memory.cold_read if cold else self.memory.warm_read) / SECTOR
+        if self.gpu.architecture.l2_partitions > 1:
+            shared = 1 - min(1.0, read / asked) if asked else 0.0
+            missed = read * (1.5 + shared / 2)
+            asked += read / 2
+        else:
+            missed = read
+        return CacheTraffic(asked, max(0.0, asked - missed))
+
+    def dram(self, cold: bool) -> DramTraffic:
+        """Between L2 and DRAM."""
+        memory = self.memory
+        if cold:
+            return DramTraffic(memory.cold_read, memory.cold_write)
+        return DramTraffic(memory.warm_read, memory.warm_write)
+
+
+def l1_bytes(gpu: Gpu, shared_bytes: int, blocks: int) -> int:
+    """What shared memory leaves to L1: the driver splits off as little as the blocks need."""
+    chip = gpu.architecture
+    needed = blocks * (shared_bytes + chip.shared_reserved) if shared_bytes else 0
+    split = next((kib for kib in chip.carveouts if kib * KIB >= needed), chip.carveouts[-1])
+    return (_L1_KIB[gpu.capability] - split) * KIB
+
+
+def observe(
+    launch: Prepared, gpu: Gpu, registers: int | None = None, usable: float = USABLE_L2
+) -> Observed:
+    """Run a sample of a launch, and follow what it touches down to DRAM.
+
+    Args:
+        launch: The launch; its arguments stay as they are.
+        gpu: Where.
+        registers: Of a thread, if they are known better.
+        usable: Share of L2 that holds what is used again.
+    """
+    code = machine_code(launch.kernel, gpu.capability)
+    if registers is None and code is not None:
+        registers = code.registers
+    held = occupancy(gpu, math.prod(launch.block), registers, launch.shared_bytes)
+    program = launch.program
+    known = widths(program, code) if code else {}
+    sample = take(launch, gpu.sms, held.blocks, known)
+    capacity = l1_bytes(gpu, launch.shared_bytes, held.blocks)
+    missed = l1_misses(sample.touches, program.sites, sample.groups, capacity)
+    touched = footprint(sample.touches, program.sites)
+    memory = device_memory(touched, launch.grid, max(1, held.blocks) * gpu.sms, usable * gpu.l2)
+    return Observed(launch, gpu, code, held, sample, missed, memory)

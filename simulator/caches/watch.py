@@ -1,0 +1,192 @@
+"""What a launch touches: for each access the sectors of each block, and what its requests cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..events import Observer
+from ..geometry import Addresses, Flat, Geometry, Mask, Rows
+from ..memory.event import Event, Spread
+from ..memory.site import Site
+from ..observe.banks import OFF
+from ..observe.counters import TrafficCounter
+
+LINE, SECTOR = 128, 32
+"""Bytes of a line, and of a sector, a quarter of it."""
+_COLUMN = 46
+"""Bits of a sector's number: the block stands above them."""
+
+
+class RequestCounter(TrafficCounter):
+    """What requests cost L1, for instructions as the machine code has them.
+
+    ``widths`` are the bytes of a lane by site, 0 for one that is part of another. Where
+    ``TrafficCounter`` has ``ideal_sectors`` stand the 128-byte lines that a request touches.
+    """
+
+    def __init__(self, sites: int, known: dict[object, Flat], widths: Mapping[int, int]) -> None:
+        super().__init__(sites, known)
+        self._widths = widths
+        self._wide: dict[int, Site] = {}
+
+    def access(self, event: Event) -> None:
+        """See ``Observer``."""
+        site = event.site
+        width = self._widths.get(site.number, site.nbytes)
+        if width == 0:
+            return
+        if width != site.nbytes:
+            if site.number not in self._wide:
+                self._wide[site.number] = replace(site, count=max(1, width // site.size))
+            event = event._replace(site=self._wide[site.number])
+        super().access(event)
+
+    def _judge_rows(self, site: Site, space: str, address: Rows, mask: Rows | None) -> Flat:
+        figures = super()._judge_rows(site, space, address, mask)
+        if space != "shared":
+            figures[-1] = self._lines(site, address, mask)
+        return figures
+
+    def _lines(self, site: Site, address: Rows, mask: Rows | None) -> int:
+        g = self._shape
+        columns = max(address.shape[1], 1 if mask is None else mask.shape[1])
+        full = np.full((g.warps * 32, columns), OFF, np.int64)
+        full[: g.threads] = np.where(True if mask is None else mask, address // LINE, OFF)
+        lanes = np.sort(full.reshape(g.warps, 32, columns).transpose(0, 2, 1).reshape(-1, 32))
+        fresh = np.ones(lanes.shape, bool)
+        fresh[:, 1:] = lanes[:, 1:] != lanes[:, :-1]
+        return int(np.count_nonzero(fresh & (lanes != OFF)))
+
+
+@dataclass
+class Touch:
+    """One execution of an access by the blocks of a batch.
+
+    Attributes:
+        site: The access; ``time``: how many were before it.
+        sectors: Numbers of the distinct sectors, ``(touches,)``; where there
+            are ``starts``, relative to these: the sector of each block's first lane.
+        starts: ``(blocks,)``, or empty.
+        columns: The place in the batch of each of the blocks, or else of each of the sectors.
+    """
+
+    site: int
+    time: int
+    sectors: Flat
+    starts: Flat
+    columns: Flat
+
+
+class TouchWatch(Observer):
+    """Notes down which sectors of global memory each block touches, and in what order.
+
+    What all lanes of a block touch at one access is one touch of each sector, whichever of its
+    warps does: those that come second find it in L1.
+    """
+
+    def __init__(self, limit: int = 1 << 23) -> None:
+        self.batches: list[tuple[Geometry, list[Touch]]] = []
+        self._patterns: dict[object, Flat] = {}
+        self._left = limit
+
+    @property
+    def full(self) -> bool:
+        """Whether enough was noted down."""
+        return self._left <= 0
+
+    def start(self, geometry: Geometry) -> None:
+        """See ``Observer``."""
+        self.batches.append((geometry, []))
+        self._patterns.clear()
+        self._time = 0
+
+    def access(self, event: Event) -> None:
+        """See ``Observer``."""
+        site = event.site
+        if not site.counted or event.space != "global" or site.space == "const":
+            return
+        self._time += 1
+        g, touches = self.batches[-1]
+        if isinstance(event.address, Spread):
+            keys = _distinct((event.address.column << _COLUMN) + (event.address.address >> 5))
+            touches.append(self._apart(site, keys))
+            self._left -= len(keys)
+            return
+        address = event.address + np.int64(site.offset)
+        found = self._alike(g, site, address, event.mask)
+        if not found:
+            found = [self._apart(site, self._keys(g, site, address, event.mask))]
+        for touch in found:
+            self._left -= len(touch.sectors) * max(1, len(touch.starts))
+        touches += found
+
+    def _apart(self, site: Site, keys: Flat) -> Touch:
+        sectors = keys & ((1 << _COLUMN) - 1)
+        return Touch(site.number, self._time, sectors, sectors[:0], keys >> _COLUMN)
+
+    def _alike(self, g: Geometry, site: Site, address: Addresses, mask: Mask | None) -> list[Touch]:
+        """The touches of an access that looks the same in every block, but for where it starts."""
+        if mask is not None and mask.ndim and mask.shape[3] > 1:
+            return []
+        address = address.reshape((1,) * (4 - address.ndim) + address.shape)
+        first = address[:1, :1, :1]
+        relative = address - first
+        if relative.shape[3] > 1:
+            if not (relative == relative[..., :1]).all():
+                return []
+            relative = np.ascontiguousarray(relative[..., :1])
+        starts = np.broadcast_to(first.reshape(-1), (g.columns,))
+        inside = starts & (SECTOR - 1)
+        found = []
+        for start in np.flatnonzero(np.bincount(inside)).tolist():
+            columns = np.flatnonzero(inside == start)
+            sectors = self._pattern(g, site, relative, mask, start)
+            found.append(Touch(site.number, self._time, sectors, starts[columns] >> 5, columns))
+        return found
+
+    def _pattern(
+        self, g: Geometry, site: Site, relative: Addresses, mask: Mask | None, start: int
+    ) -> Flat:
+        key = (
+            site.nbytes, relative.shape, relative.tobytes(), start,
+            None if mask is None else mask.tobytes(),
+        )  # fmt: skip
+        sectors = self._patterns.get(key)
+        if sectors is None:
+            rows = g.factored(relative + start)
+            if mask is not None:
+                rows = rows[g.factored(mask)[:, 0]]
+            sectors = _touched(rows.reshape(-1), site.nbytes)
+            if len(self._patterns) < 20_000:
+                self._patterns[key] = sectors
+        return sectors
+
+    def _keys(self, g: Geometry, site: Site, address: Addresses, mask: Mask | None) -> Flat:
+        """Distinct pairs of block and sector."""
+        sectors = g.full(address) >> 5
+        keys = sectors + (np.arange(g.columns, dtype=np.int64) << _COLUMN)
+        if mask is not None:
+            keys = keys[g.full(mask)]
+        keys = keys.reshape(-1)
+        if site.nbytes > SECTOR:
+            keys = np.concatenate([keys, keys + 1])
+        return _distinct(keys)
+
+
+def _distinct(numbers: Flat) -> Flat:
+    """Sorted and each once; faster here than ``np.unique``, which hashes."""
+    ordered = np.sort(numbers)
+    fresh = np.ones(len(ordered), bool)
+    fresh[1:] = ordered[1:] != ordered[:-1]
+    return ordered[fresh]
+
+
+def _touched(addresses: Flat, nbytes: int) -> Flat:
+    """Distinct sectors of some addresses."""
+    first = addresses >> 5
+    if nbytes > SECTOR:
+        first = np.concatenate([first, first + 1])
+    return _distinct(first)

@@ -1,0 +1,104 @@
+"""How often each piece of machine code ran, from how often some of its instructions did.
+
+What flows into a piece flows out of it, and the copies of a load together ran as often as the PTX's
+load did: least squares over the flow along each branch, none negative (C. Lawson, R. Hanson:
+"Solving Least Squares Problems", 1974, chapter 23).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Edges = Sequence[tuple[int, int]]
+"""From which piece control passes to which; to -1 at the end. Piece 0 is the first."""
+Anchor = tuple[dict[int, float], float, bool]
+"""Copies of an instruction by piece, how often it ran in all, and if whenever its piece did."""
+_UNSURE = 0.1
+"""Weight of a predicated instruction, which may be off where its piece runs."""
+_PRICE = 1e-6
+"""Weight of the wish for few instructions, which settles what the rest leaves open: an unrolled
+loop and what is left over from it could share the rounds in many ways."""
+_FORBIDDEN = 1e4
+
+
+def flows(
+    edges: Edges,
+    sizes: Sequence[int],
+    anchors: Sequence[Anchor],
+    entering: float,
+    forbidden: Collection[int] = (),
+) -> Vector:
+    """How often control passed along each edge.
+
+    Args:
+        edges: As above; ``sizes``: instructions of each piece.
+        sizes: See there.
+        anchors: What is known.
+        entering: How often the whole ran.
+        forbidden: Pieces that cannot have run.
+    """
+    pieces, unit = len(sizes), max(entering, 1e-9)
+    leaves, enters = np.zeros((2, pieces, len(edges)))
+    for number, (here, there) in enumerate(edges):
+        leaves[here, number] = 1
+        if there >= 0:
+            enters[there, number] = 1
+    merged: dict[tuple[tuple[int, float], ...], list[tuple[float, float]]] = {}
+    for copies, times, sure in anchors:
+        each = min(copies.values())
+        key = tuple(sorted((piece, count / each) for piece, count in copies.items()))
+        merged.setdefault(key, []).append((times / each, 1.0 if sure else _UNSURE))
+    scale = np.full(pieces, unit)
+    rows, wanted = [], []
+    for pattern, known in merged.items():
+        weight = max(w for _, w in known)
+        times = sum(t * w for t, w in known) / sum(w for _, w in known)
+        row = sum(count * leaves[piece] for piece, count in pattern)
+        for piece, count in pattern:
+            scale[piece] = max(scale[piece], times / count)
+        rows.append(row * weight / max(times, unit))
+        wanted.append(times * weight / max(times, unit))
+    for piece in range(pieces):
+        rows.append((leaves[piece] - enters[piece]) / scale[piece])
+        wanted.append(unit / scale[piece] if piece == 0 else 0.0)
+    magnitude = np.array([scale[here] for here, _ in edges])
+    price = np.array(sizes, float) @ leaves * magnitude
+    price *= _PRICE / max(float(price.max()), 1e-9)
+    closed = [here in forbidden or there in forbidden for here, there in edges]
+    price[closed] = _FORBIDDEN
+    matrix = np.array(rows) * magnitude
+    found: Vector = _not_negative(matrix, np.array(wanted), price) * magnitude
+    return found
+
+
+def _not_negative(matrix: Vector, wanted: Vector, price: Vector) -> Vector:
+    """Minimise ``|matrix x - wanted|^2 / 2 + price x`` over ``x >= 0``."""
+    square = matrix.T @ matrix
+    square[np.diag_indices_from(square)] += 1e-9
+    target = matrix.T @ wanted - price
+    x, used = np.zeros(len(target)), np.zeros(len(target), bool)
+    for _ in range(3 * len(target)):
+        slope = np.where(used, -np.inf, target - square @ x)
+        best = int(np.argmax(slope))
+        if slope[best] <= 1e-10:
+            break
+        used[best] = True
+        while True:
+            inside = np.flatnonzero(used)
+            trial = np.zeros(len(target))
+            trial[inside] = np.linalg.solve(square[np.ix_(inside, inside)], target[inside])
+            below = inside[trial[inside] <= 0]
+            if not len(below):
+                x = trial
+                break
+            part = float((x[below] / np.maximum(x[below] - trial[below], 1e-300)).min())
+            x = x + part * (trial - x)
+            used[below[x[below] <= 1e-12]] = False
+            x[~used] = 0.0
+            if not used.any():
+                break
+    return x

@@ -1,0 +1,140 @@
+"""How long a launch takes: what its parts need, and what of it one after the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ..gpus.table import Gpu
+from .rates import Rates
+from .work import Work
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A grid on a GPU.
+
+    Attributes:
+        blocks: Of the grid; ``warps``: of a block; ``resident``: blocks that a multiprocessor
+            holds.
+    """
+
+    blocks: int
+    warps: int
+    resident: int
+
+
+def demands(
+    work: Work, memory: tuple[float, float], gpu: Gpu, rates: Rates, sms: int, blocks: int
+) -> dict[str, float]:
+    """Cycles of a multiprocessor that each part needs for a block.
+
+    Args:
+        work: Of a block.
+        memory: Bytes of the launch that DRAM reads and writes.
+        gpu: The GPU; ``rates``: its constants.
+        rates: See there.
+        sms: Multiprocessors that work at a time: what is common to all is shared by these.
+        blocks: Of the grid.
+    """
+    chip = gpu.architecture
+    issued: Mapping[str, float] = work.issued
+    single = chip.fp32_lanes / 32
+    pipes = {
+        "fp32": (("fma",), single),
+        "fp64": (("fp64",), chip.fp64_lanes / 32),
+        "int": (("alu",), 2.0),
+        "int mul": (("imad", "half"), 2.0),
+        "sfu": (("sfu",), 0.5),
+        "tensor": (("tensor",), rates.tensor_rate),
+    }
+    needs = {"issue": sum(issued.values()) / 4}
+    for name, (which, rate) in pipes.items():
+        needs[name] = sum(issued.get(pipe, 0.0) for pipe in which) / rate
+    needs["fp32"] = max(needs["fp32"], sum(issued.get(p, 0.0) for p in ("fma", "imad", "half")) / 4)
+    needs["int"] = max(needs["int"], needs.pop("int mul"))
+    tags = data = shared = 0.0
+    for one in work.sites:
+        if one.space == "shared":
+            shared += one.wavefronts
+        else:
+            tags += one.lines
+            data += max(one.requests, one.bytes / 128)
+    shared += work.issued.get("shuffle", 0.0) + work.shared_conflicts
+    needs["shared"] = shared
+    needs["l1"] = shared + max(tags, data)
+    per_second = sms * 1.0
+    l2 = (work.l2_read + work.l2_write) * 32
+    needs["l2"] = max(
+        l2 / rates.l2_bytes * rates.clock * per_second,
+        work.l2_requests / rates.l2_requests * rates.clock * per_second,
+        l2 / rates.sm_l2_bytes,
+    )
+    needs["dram"] = sum(memory) / blocks / rates.dram_bytes * rates.clock * per_second
+    same = rates.atomic_float if work.atomic_is_float else rates.atomic_same
+    needs["atomics"] = (
+        rates.clock
+        * per_second
+        * max(
+            work.atomic_requests * work.atomic_hottest / same,
+            work.atomic_requests / rates.atomic_requests,
+        )
+    )
+    return needs
+
+
+def block_time(
+    needs: Mapping[str, float], chain: float, shape: Shape, together: int, barriers: bool,
+    rates: Rates,
+) -> float:  # fmt: skip
+    """Cycles of a multiprocessor for each block, with so many there at a time.
+
+    Working, blocks are in each other's way; waiting, they are not: with n of them there, each
+    takes the longer of its work and an n-th of the time it would take alone.
+    """
+    apart = [need for name, need in needs.items() if name != "shared"]  # which is a part of L1
+    busy = _joint(apart, rates.joint)
+    alone = chain + busy / (1 if barriers else shape.warps) + rates.block_start
+    return _joint((busy, alone / together), rates.overlap)
+
+
+def _joint(times: Iterable[float], power: float) -> float:
+    values = [time for time in times if time > 0]
+    longest = max(values, default=0.0)
+    return longest * sum((t / longest) ** power for t in values) ** (1 / power) if longest else 0.0
+
+
+@dataclass(frozen=True)
+class Times:
+    """What ``bounds`` are made of: seconds."""
+
+    total: float
+    bounds: dict[str, float]
+
+
+def times(
+    work: Work, chain: float, memory: tuple[float, float], gpu: Gpu, rates: Rates, shape: Shape
+) -> Times:
+    """Seconds of a launch, and what each part of the GPU would need by itself."""
+    slots = shape.resident * gpu.sms
+    waves, rest = divmod(shape.blocks, slots)
+    cycles = 0.0
+    bounds: dict[str, float] = {}
+    waiting = 0.0
+    for rounds, blocks in ((waves, slots), (1, rest)):
+        if not rounds or not blocks:
+            continue
+        sms = min(blocks, gpu.sms)
+        here = math.ceil(blocks / gpu.sms)
+        needs = demands(work, memory, gpu, rates, sms, shape.blocks)
+        each = block_time(needs, chain, shape, here, work.barriers > 0, rates)
+        cycles += rounds * here * each
+        for name, need in needs.items():
+            bounds[name] = bounds.get(name, 0.0) + rounds * here * need
+        waiting += rounds * (chain + rates.block_start)
+    cycles = max(cycles, shape.blocks / rates.blocks_per_cycle)
+    launch = rates.launch_us * 1e-6
+    found = {name: value / rates.clock for name, value in bounds.items() if value > 0}
+    found |= {"latency": waiting / rates.clock, "launch": launch}
+    return Times(launch + cycles / rates.clock, found)

@@ -1,0 +1,102 @@
+"""A stand-in for machine code where no compiler is at hand: one instruction for each of PTX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kernels.ptx.module import Instruction
+from kernels.sass import MachineInstruction
+
+from ..compile.program import Program
+from ..isa import Flow
+from ..isa.roles import roles
+from ..memory.site import Site
+
+_LATE = ("load", "atomic", "shuffle", "sfu", "tensor")
+"""Pipes whose results are waited for."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A basic block of machine code.
+
+    Attributes:
+        code: Its instructions.
+        warps: How many warps executed it, in all.
+        rounds: How often it ran one after the other, in a block of threads.
+        loops: Whether it branches to its own beginning.
+    """
+
+    code: Sequence[MachineInstruction]
+    warps: float
+    rounds: float
+    loops: bool
+
+
+def kinds(program: Program) -> dict[int, str]:
+    """The pipe of instructions of the PTX that the machine has too, one for one, by their line."""
+    found = {}
+    for block in program.blocks:
+        for ins in block.block.instructions:
+            row = roles(ins).row
+            if row.waits == "block":
+                found[ins.line] = "barrier"
+            elif row.gate and not row.warp_barrier:
+                found[ins.line] = "shuffle"
+    for entry in program.arithmetic:
+        pipe, _, type = (entry.count or "").partition("_")
+        if pipe:
+            single = "tensor" if pipe == "tensor" else "fma"
+            found[entry.instruction.line] = "fp64" if type == "f64" else single
+    for site in program.sites:
+        if site.counted and site.space != "const":
+            space = site.space if site.space in ("shared", "local") else "global"
+            found[site.instruction.line] = f"{site.access}_{space}"
+        else:
+            found[site.instruction.line] = "constant"
+    return found
+
+
+def pieces(program: Program, warps: Mapping[int, int], rounds: Mapping[int, float]) -> list[Piece]:
+    """As ``code.pieces``, of the PTX alone."""
+    sites = {site.instruction.line: site for site in program.sites}
+    known = kinds(program)
+    found = []
+    for block in program.blocks:
+        listing: list[MachineInstruction] = []
+        board: dict[str, int] = {}
+        for ins in block.block.instructions:
+            if not (roles(ins).row.copies or roles(ins).row.generic):
+                pipe = known.get(ins.line) or _other(ins)
+                listing.append(_instruction(ins, pipe, sites.get(ins.line), board, len(listing)))
+        number = block.number
+        times = warps.get(number, 0), rounds.get(number, 0.0)
+        loops = number in block.block.targets
+        found.append(Piece(listing, float(times[0]), times[1], loops))
+    return found
+
+
+def _other(ins: Instruction) -> str:
+    """The pipe of what is counted as nothing."""
+    if roles(ins).row.flow is not Flow.NEXT:
+        return "branch"
+    if ins.has("approx"):
+        return "sfu"
+    return "imad" if ins.has("lo", "hi", "wide") else "alu"
+
+
+def _instruction(
+    ins: Instruction, pipe: str, site: Site | None, board: dict[str, int], place: int
+) -> MachineInstruction:
+    role = roles(ins)
+    waits = {board[name] for name in role.reads if name in board}
+    sets = place % 6 if pipe.startswith(_LATE) else 7
+    for name in role.writes:
+        board.pop(name, None)
+        if sets < 7:
+            board[name] = sets
+    width = site.nbytes if site is not None and site.counted else 0
+    return MachineInstruction(
+        pipe, width, ins.line, 2, (sets, 7), tuple(sorted(waits)), -1, False, False, False
+    )

@@ -1,0 +1,175 @@
+"""``predict``: how long a launch would take on a GPU that need not be there, and what limits it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kernels import Kernel
+
+from ..caches.traffic import CacheTraffic, Observed, observe
+from ..execute.prepare import Prepared, prepare
+from ..gpus.table import Gpu, find
+from ..isa.stack import STACK_BYTES
+from . import code, plain
+from .model import Shape, Times, times
+from .rates import Rates, rates
+from .work import Work, chain, of_block
+
+CACHES = ("", "warm", "cold")
+_BAND, _NO_REGISTERS, _NOT_MEASURED = 0.2, 0.4, 0.4
+"""Share by which a time may be off: nine in ten of the launches of ``docs/predicted.md`` are within
+the first; where registers are not known, and on a GPU that was not measured."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What ``predict`` says of a launch.
+
+    Attributes:
+        kernel: As the user wrote it; ``gpu``: which.
+        time_ms: Milliseconds, from event to event.
+        low_ms, high_ms: Between which it is expected.
+        limiter: What takes longest: ``launch``, ``latency``, ``issue``, ``fp32``, ``fp64``,
+            ``int``, ``sfu``, ``tensor``, ``l1``, ``shared``, ``l2``, ``dram`` or ``atomics``.
+        bounds: Milliseconds that each would take by itself.
+        dram_read_bytes, dram_write_bytes: Between L2 and DRAM.
+        l1_hit_rate, l2_hit_rate: Of the sectors that loads ask for; ``None`` without any.
+        registers: Of a thread; ``None`` if nothing here can tell.
+        warps_active: Share of a multiprocessor's warps that are there.
+        blocks_run, blocks: Of the grid: how many were run for this, and all.
+        notes: What to know, a sentence each.
+    """
+
+    kernel: str
+    gpu: Gpu
+    time_ms: float
+    low_ms: float
+    high_ms: float
+    limiter: str
+    bounds: dict[str, float]
+    dram_read_bytes: float
+    dram_write_bytes: float
+    l1_hit_rate: float | None
+    l2_hit_rate: float | None
+    registers: int | None
+    warps_active: float
+    blocks_run: int
+    blocks: int
+    notes: tuple[str, ...] = ()
+    work: Work = field(default_factory=Work, repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready; times in milliseconds."""
+        plainly = {k: v for k, v in self.__dict__.items() if k not in ("gpu", "work")}
+        return plainly | {"gpu": self.gpu.key, "notes": list(self.notes)}
+
+
+def predict(
+    kernel: Kernel,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    args: Sequence[Any],
+    gpu: str | Gpu = "h200",
+    shared_bytes: int = 0,
+    registers: int | None = None,
+    caches: str = "",
+    symbols: Mapping[str, Any] | None = None,
+    cooperative: bool = False,
+    stack_bytes: int = STACK_BYTES,
+    cluster: int | Sequence[int] | None = None,
+    constants: Rates | None = None,
+) -> Prediction:
+    """Say how long a launch takes on a GPU, by running some of its blocks here.
+
+    Args:
+        kernel: What would run.
+        grid: Blocks, one to three numbers, x first.
+        block: Threads of a block, likewise.
+        args: As ``launch`` takes them; they stay as they are.
+        gpu: Its name (``a100``, ``h200``, ...), or a row of the table.
+        shared_bytes: Dynamic shared memory of a block.
+        registers: Of a thread, where the machine code made here is not what would run.
+        caches: By default times are of a launch that finds L2 as the same launch left it, and DRAM
+            bytes and hit rates of one that finds caches empty (as Nsight Compute measures);
+            ``warm`` or ``cold`` chooses for all.
+        symbols: What variables hold, as in ``launch``.
+        cooperative: Whether blocks may wait for each other.
+        stack_bytes: Of each thread, for functions that call themselves.
+        cluster: Blocks of a cluster.
+        constants: Of the GPU, where they were measured anew.
+
+    Raises:
+        ValueError: An unknown GPU, or state of caches.
+        LaunchError: A block does not fit on a multiprocessor; otherwise as ``launch``.
+    """
+    if caches not in CACHES:
+        raise ValueError(f"caches are warm or cold, not {caches!r}")
+    chip = find(gpu) if isinstance(gpu, str) else gpu
+    known = constants or rates(chip)
+    prepared = prepare(
+        kernel, grid, block, args, shared_bytes, "lockstep", 50_000_000, False, None, symbols,
+        cooperative, stack_bytes, cluster,
+    )  # fmt: skip
+    return _predict(prepared, observe(prepared, chip, registers, known.l2_usable), known, caches)
+
+
+def _predict(launch: Prepared, seen: Observed, known: Rates, caches: str) -> Prediction:
+    sample, chip = seen.sample, seen.gpu
+    program, held = launch.program, seen.occupancy
+    counted = dict(enumerate(sample.ran.warps)), sample.path.rounds
+    if seen.code is not None:
+        found = code.pieces(program, seen.code, *counted)
+    else:
+        found = plain.pieces(program, *counted)
+    work = of_block(seen, found)
+    memory, traffic = seen.dram(caches == "cold"), seen.dram(caches != "warm")
+    asked = work.l2_read * 32 * seen.blocks
+    to_dram = min(1.0, memory.read_bytes / asked) if asked else 0.0
+    work.chain = chain(program, found, work, len(sample.blocks), known, to_dram)
+    warps = -(-math.prod(launch.block) // 32)
+    shape = Shape(seen.blocks, warps, max(1, held.blocks))
+    took = times(work, work.chain, (memory.read_bytes, memory.write_bytes), chip, known, shape)
+    there = min(held.blocks, -(-seen.blocks // chip.sms)) * warps / chip.architecture.warps
+    band, notes = _trust(seen, known)
+    milliseconds = took.total * 1e3
+    low, high = milliseconds / (1 + band), milliseconds * (1 + band)
+    return Prediction(
+        launch.kernel.name, chip, milliseconds, low, high,
+        _limiter(took), {name: value * 1e3 for name, value in took.bounds.items()},
+        traffic.read_bytes, traffic.write_bytes, seen.l1.hit_rate,
+        _rate(seen.l2(caches != "warm")), held.registers, there, len(sample.blocks), seen.blocks,
+        notes, work,
+    )  # fmt: skip
+
+
+def _rate(level: CacheTraffic) -> float | None:
+    return level.hit_rate
+
+
+def _limiter(took: Times) -> str:
+    """What takes longest by itself; of L1, whether most of it is shared memory."""
+    bounds = took.bounds
+    first = max(bounds, key=lambda name: bounds[name])
+    if first == "l1" and bounds.get("shared", 0.0) > bounds["l1"] / 2:
+        return "shared"
+    return first
+
+
+def _trust(seen: Observed, known: Rates) -> tuple[float, tuple[str, ...]]:
+    """Share by which the time may be off, and why."""
+    band, notes = _BAND, []
+    if seen.occupancy.registers is None:
+        band += _NO_REGISTERS
+        notes.append("registers unknown: nothing here makes machine code, so as many blocks as fit")
+    elif seen.code is None:
+        band += _NO_REGISTERS / 2
+        notes.append("no machine code: instructions are those of the PTX")
+    if not known.measured:
+        band += _NOT_MEASURED
+        notes.append(f"{seen.gpu.name} was never measured: its data sheet, the rest as an H200")
+    if not seen.sample.whole:
+        notes.append(f"{len(seen.sample.blocks):,} of {seen.blocks:,} blocks were run")
+    return band, tuple(notes)

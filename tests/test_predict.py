@@ -1,0 +1,127 @@
+"""Predictions: traffic that can be counted by hand, limits that kernels were written to have."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel, library
+from simulator import Prediction
+from tests.command_line import tilescope
+
+COPY = """
+extern "C" __global__ void copy(const float* in, float* out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = in[i];
+}
+extern "C" __global__ void twice(const float* in, float* out)
+{
+    float sum = 0;
+    for (int round = 0; round < 2; ++round)
+        sum += in[round * 0 + threadIdx.x] + *(volatile const float*)&in[threadIdx.x];
+    out[blockIdx.x * 128 + threadIdx.x] = sum;
+}
+"""
+ADD = """
+extern "C" __global__ void one_address(int* sum) { atomicAdd(sum, 1); }
+"""
+
+
+def of_library(name: str, size: str, tile: int | None = None, **options: object) -> Prediction:
+    entry = library.get(name)
+    launch = entry.launch(entry.parse_size(size), tile)
+    return simulator.predict(entry.kernel(tile), launch.grid, launch.block, launch.args, **options)  # type: ignore[arg-type]
+
+
+def copied(mebibytes: int, caches: str) -> Prediction:
+    count = mebibytes << 18
+    args = [np.zeros(count, np.float32), np.zeros(count, np.float32), count]
+    kernel = Kernel.from_cuda(COPY, "copy")
+    return simulator.predict(kernel, count // 256, 256, args, caches=caches)
+
+
+def test_a_copy_reads_all_of_it_from_dram_unless_l2_has_it() -> None:
+    small, large = copied(4, "cold"), copied(256, "cold")
+    assert small.dram_read_bytes == 4 << 20
+    assert large.dram_read_bytes == pytest.approx(256 << 20, rel=0.01)
+    assert small.dram_write_bytes == 0, "it stays in L2"
+    assert 0.8 * (256 << 20) < large.dram_write_bytes <= 256 << 20
+    assert copied(4, "warm").dram_read_bytes == 0
+    assert large.l1_hit_rate == 0
+    assert large.limiter in ("dram", "latency")
+
+
+def test_arguments_stay_as_they_are() -> None:
+    out = np.zeros(512, np.float32)
+    kernel = Kernel.from_cuda(COPY, "copy")
+    prediction = simulator.predict(kernel, 2, 256, [np.ones(512, np.float32), out, 512])
+    assert not out.any()
+    assert prediction.blocks_run == prediction.blocks == 2
+    assert prediction.limiter == "launch"
+
+
+def test_bank_conflicts_limit_and_padding_helps() -> None:
+    conflicts, padded = (of_library(f"transpose_{name}", "2048") for name in ("tiled", "padded"))
+    assert conflicts.limiter == "shared"
+    assert conflicts.time_ms > 1.5 * padded.time_ms
+
+
+def test_tiles_are_faster() -> None:
+    naive, tiled = (of_library(f"matmul_{name}", "512") for name in ("naive", "tiled"))
+    assert naive.time_ms > 1.15 * tiled.time_ms
+    assert naive.limiter == "l1"
+    assert naive.l1_hit_rate == pytest.approx(0.88, abs=0.05), "Nsight Compute says 0.885"
+
+
+def test_atomics_on_one_address_wait_for_each_other() -> None:
+    prediction = simulator.predict(
+        Kernel.from_cuda(ADD, "one_address"), 8192, 256, [np.zeros(1, np.int32)]
+    )
+    assert prediction.limiter == "atomics"
+
+
+def test_volatile_loads_do_not_look_in_l1() -> None:
+    args = [np.zeros(128, np.float32), np.zeros(1024, np.float32)]
+    prediction = simulator.predict(Kernel.from_cuda(COPY, "twice"), 8, 128, args)
+    assert prediction.l1_hit_rate is not None
+    assert prediction.l1_hit_rate < 0.5
+
+
+def test_what_nothing_can_tell_is_not_guessed() -> None:
+    old = of_library("matmul_tiled", "64", gpu="v100")
+    assert old.registers is None
+    assert any("registers unknown" in note for note in old.notes)
+    assert any("never measured" in note for note in old.notes)
+    measured = of_library("matmul_tiled", "64")
+    assert measured.registers == 32
+    assert old.high_ms / old.low_ms > measured.high_ms / measured.low_ms
+    given = of_library("matmul_tiled", "64", gpu="v100", registers=40)
+    assert given.registers == 40
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [({"gpu": "h300"}, "no GPU 'h300'"), ({"caches": "hot"}, "hot")]
+)
+def test_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        of_library("matmul_tiled", "64", **options)
+
+
+def test_command(tmp_path: Path) -> None:
+    measured, found = tmp_path / "mine.json", tmp_path / "found.json"
+    measured.write_text(json.dumps({"gpu": "h200", "rates": {"launch_us": 60.0}}))
+    words = ["predict", "matmul_tiled:8", "matmul_naive", "--size", "64", "--json", str(found)]
+    result = tilescope(*words, "--gpu", f"h200,{measured}")
+    assert result.exit_code == 0, result.output
+    assert "matmul_tiled:8" in result.stdout
+    rows = json.loads(found.read_text())["predictions"]
+    assert [row["tile"] for row in rows] == [8, 8, 16, 16]
+    assert rows[1]["time_ms"] == pytest.approx(rows[0]["time_ms"] + 0.054)
+    measured.write_text('{"gpu": "h200", "rates": {"speed": 1}}')
+    refused = tilescope(*words, "--gpu", str(measured))
+    assert refused.exit_code == 2
+    assert "no constant is called 'speed'" in refused.output

@@ -1,0 +1,89 @@
+"""Predictions as a table."""
+
+from collections.abc import Sequence
+
+from simulator import Prediction
+
+from ..target import Target, settled
+from .findings import wrapped
+from .layout import percent, table
+
+_WIDTHS = (20, 10, 20, 10, 8, 6, 6)
+_LIMITS = {
+    "launch": "launch", "latency": "waiting", "issue": "issue slots", "fp32": "FP32",
+    "fp64": "FP64", "int": "integers", "sfu": "SFU", "tensor": "tensor cores",
+    "l1": "L1", "shared": "shared memory", "l2": "L2", "dram": "DRAM", "atomics": "atomics",
+}  # fmt: skip
+
+
+def predictions(rows: Sequence[tuple[Target, Sequence[Prediction]]], caches: str) -> str:
+    """A line a kernel and GPU, and how to read it."""
+    several = len(rows[0][1]) > 1
+    head = ("", "time", "limited by", "DRAM read", "written", "L1", "L2")
+    lines = list(dict.fromkeys(filter(None, (settled(target) for target, _ in rows))))
+    chips = dict.fromkeys(p.gpu.name for _, found in rows for p in found)
+    lines += [f"on {', '.join(chips)}", ""]
+    cells: list[tuple[str, ...]] = []
+    for target, found in rows:
+        name = _name(target)
+        if several or len(name) >= _WIDTHS[0]:
+            cells.append((name,))
+        for p in found:
+            cells.append(_row(p.gpu.key if several else name, p))
+    for row in (head, *cells):
+        lines += list(row) if len(row) == 1 else table(row, (), _WIDTHS)
+    lines.append("")
+    for target, found in rows:
+        for p in found:
+            name = _name(target) + (f" on {p.gpu.key}" if several else "")
+            band = f"{_time(p.low_ms)} to {_time(p.high_ms)}"
+            lines.append(wrapped(f"{name}: {band}; {'; '.join(_told(p))}"))
+    state = {"warm": "warm", "cold": "cold"}.get(caches)
+    lines.append(
+        wrapped(f"caches: {state}" if state else "time with warm caches, traffic with cold ones")
+    )
+    lines.append("L1, L2: of the sectors that loads ask for, how many are there")
+    return "\n".join(lines)
+
+
+def _told(p: Prediction) -> list[str]:
+    """Registers, what comes next after the limiter, and notes."""
+    found = ["registers unknown" if p.registers is None else f"{p.registers} registers"]
+    found.append(f"{percent(p.warps_active)} of the warps")
+    others = sorted(
+        (ms / p.time_ms, name) for name, ms in p.bounds.items() if name not in (p.limiter, "launch")
+    )
+    near = [f"{_LIMITS.get(name, name)} {percent(share)}" for share, name in others[::-1][:2]]
+    if near:
+        found.append(f"next {', '.join(near)} of the time")
+    return [*found, *(note for note in p.notes if not note.startswith("registers unknown"))]
+
+
+def _row(name: str, p: Prediction) -> tuple[str, ...]:
+    share = min(1.0, p.bounds.get(p.limiter, 0.0) / p.time_ms)
+    return (
+        f"  {name}" if len(name) < _WIDTHS[0] - 2 else "", _time(p.time_ms),
+        f"{_LIMITS.get(p.limiter, p.limiter)}: {100 * share:.0f}%", _bytes(p.dram_read_bytes),
+        _bytes(p.dram_write_bytes), _rate(p.l1_hit_rate), _rate(p.l2_hit_rate),
+    )  # fmt: skip
+
+
+def _name(target: Target) -> str:
+    return f"{target.name}:{target.tile}" if target.tile else target.name
+
+
+def _time(milliseconds: float) -> str:
+    if milliseconds < 0.1:
+        return f"{milliseconds * 1e3:.1f} us"
+    return f"{milliseconds:.3g} ms" if milliseconds < 1000 else f"{milliseconds / 1e3:.3g} s"
+
+
+def _bytes(count: float) -> str:
+    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count:.0f} B"
+
+
+def _rate(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.0f}%"
