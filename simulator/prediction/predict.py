@@ -13,6 +13,7 @@ from ..caches.traffic import CacheTraffic, Observed, observe
 from ..execute.prepare import Prepared, prepare
 from ..gpus.table import Gpu, find
 from ..isa.stack import STACK_BYTES
+from ..memory.heap import HEAP_BYTES
 from . import code, plain
 from .model import Shape, Times, times
 from .rates import Rates, rates
@@ -80,6 +81,7 @@ def predict(
     cooperative: bool = False,
     stack_bytes: int = STACK_BYTES,
     cluster: int | Sequence[int] | None = None,
+    heap_bytes: int = HEAP_BYTES,
     constants: Rates | None = None,
 ) -> Prediction:
     """Say how long a launch takes on a GPU, by running some of its blocks here.
@@ -99,6 +101,7 @@ def predict(
         cooperative: Whether blocks may wait for each other.
         stack_bytes: Of each thread, for functions that call themselves.
         cluster: Blocks of a cluster.
+        heap_bytes: What the kernel's ``malloc`` has to give.
         constants: Of the GPU, where they were measured anew.
 
     Raises:
@@ -111,7 +114,7 @@ def predict(
     known = constants or rates(chip)
     prepared = prepare(
         kernel, grid, block, args, shared_bytes, "lockstep", 50_000_000, False, None, symbols,
-        cooperative, stack_bytes, cluster,
+        cooperative, stack_bytes, cluster, heap_bytes,
     )  # fmt: skip
     return _predict(prepared, observe(prepared, chip, registers, known.l2_usable), known, caches)
 

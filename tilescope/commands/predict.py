@@ -84,7 +84,7 @@ def _predict(
 ) -> Prediction:
     return simulator.predict(
         target.kernel, target.grid, target.block, target.args, gpu, target.shared_bytes, registers,
-        caches, target.symbols, target.cooperative, target.stack,
+        caches, target.symbols, **target.how,
         constants=measured.rates if measured else None,
     )  # fmt: skip
 
