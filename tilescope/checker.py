@@ -8,6 +8,7 @@ from typing import Any
 
 from device.copies import copies
 from kernels import Kernel, KernelError
+from kernels.library import Agreement
 from simulator import CHECKS, Hazard, Run, SimulatorError
 from simulator.cures import cure_source, find_cures
 
@@ -31,6 +32,7 @@ class Verdict:
         hazards: Of all builds, each finding once, errors first.
         left_out: How many hazards the policy left out.
         refused: Why a build could not be checked, by its name; the others were.
+        results: By build how each output compares with the reference that the user gave.
     """
 
     target: Target
@@ -38,6 +40,7 @@ class Verdict:
     hazards: list[Hazard]
     left_out: int = 0
     refused: dict[str, str] = field(default_factory=dict)
+    results: list[tuple[str, Agreement]] = field(default_factory=list)
 
     @property
     def errors(self) -> int:
@@ -68,7 +71,8 @@ class Verdict:
         """Whether something at least as severe as ``on`` was found, and not ``fixed`` by a cure."""
         left = [h.severity for h in self.hazards if not (fixed and h.cure and h.cure.edit)]
         doubtful = "warning" in left or bool(self.runs[0].warnings)
-        return "error" in left or (on == "warning" and doubtful)
+        wrong = not all(agreement.within for _, agreement in self.results)
+        return "error" in left or wrong or (on == "warning" and doubtful)
 
     def to_dict(self) -> dict[str, object]:
         """JSON-ready; ``schema`` says which layout."""
@@ -102,6 +106,7 @@ class Verdict:
                 }
                 for run in self.runs
             ],
+            "results": [{"build": b} | agreement.to_dict() for b, agreement in self.results],
             "hazards": [hazard.to_dict() for hazard in self.hazards],
         }
 
@@ -133,12 +138,13 @@ class Checker:
             SimulatorError: None can be launched.
         """
         runs, left_out = [], 0
+        results: list[tuple[str, Agreement]] = []
         built: dict[str, Kernel] = {}
         refusals: dict[str, KernelError | SimulatorError] = {}
         for build in builds if self.target.kernel.origin else [self.target.kernel.build]:
             try:
                 kernel = self.kernel(build)
-                run = self.launch(kernel, self.checks)
+                run, args = self.observe(kernel, self.checks, self.schedule)
             except (KernelError, SimulatorError) as error:
                 refusals[build] = error
                 continue
@@ -146,6 +152,7 @@ class Checker:
             run.hazards, ignored = apply(self.policy, run.hazards)
             left_out = max(left_out, ignored)
             runs.append(run)
+            results += [(run.build, agreement) for agreement in self._results(args)]
         if not runs:
             raise next(iter(refusals.values()))
         own = self.target.kernel
@@ -158,7 +165,14 @@ class Checker:
                 built, hazards, self.rerun, lambda known: trials(self, built, known, weight)
             )
         refused = {build: str(error) for build, error in refusals.items()}
-        return Verdict(self.target, runs, hazards, left_out, refused)
+        return Verdict(self.target, runs, hazards, left_out, refused, results)
+
+    def _results(self, args: list[Any]) -> list[Agreement]:
+        """How the outputs of a user's own kernel compare with the reference it came with."""
+        target = self.target
+        if target.entry is not None or target.launch is None or target.expected is None:
+            return []
+        return dataclasses.replace(target.launch, args=args).compare(target.expected)
 
     def kernel(self, build: str) -> Kernel:
         """The target's kernel in a build; PTX is as it is."""

@@ -12,6 +12,7 @@ from simulator.memory.heap import HEAP_BYTES
 
 from .failure import UserError
 from .progress import STEP_LIMIT
+from .references import CLOSE
 from .target import Request
 from .words import is_argument
 
@@ -47,6 +48,18 @@ _TARGET = (
         default=HEAP_BYTES,
         metavar="BYTES",
         help="What a kernel's malloc has to give.",
+    ),
+    click.option(
+        "--expect",
+        multiple=True,
+        metavar="NAME=ARRAY",
+        help="What an array should become, as in C=@right.npy or C=ones.",
+    ),
+    click.option(
+        "--reference", metavar="MODULE:FUNCTION", help="What computes that: called with copies."
+    ),
+    click.option(
+        "--close", default=CLOSE, metavar="RTOL,ATOL", show_default=True, help="How nearly."
     ),
     click.option("--seed", type=int, default=0, show_default=True, help="For random inputs."),
     click.option("--arch", show_default="compute_90", help="Virtual architecture."),
@@ -93,7 +106,8 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
         target: str, words: tuple[str, ...], defines: tuple[str, ...], nvrtc: tuple[str, ...],
         size: str | None, tile: int | None, grid: str | None, block: str | None,
         shared: int, symbols: tuple[str, ...], cooperative: bool, cluster: str | None,
-        stack: int, heap: int, seed: int, arch: str | None, build: str | None, **rest: Any,
+        stack: int, heap: int, expect: tuple[str, ...], reference: str | None,
+        close: str, seed: int, arch: str | None, build: str | None, **rest: Any,
     ) -> Any:  # fmt: skip
         _refuse_options(words)
         if seed < 0:
@@ -101,7 +115,7 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
         options = (*(f"-D{define}" for define in defines), *nvrtc)
         request = Request(
             target, words, size, tile, grid, block, shared, seed, arch, build, options, symbols,
-            cooperative, stack, heap, cluster,
+            cooperative, stack, heap, cluster, expect, reference, close,
         )  # fmt: skip
         return function(request=request, **rest)
 

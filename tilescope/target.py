@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from simulator.isa.stack import STACK_BYTES
 from simulator.memory.heap import HEAP_BYTES
 
 from .failure import UserError, warn
+from .references import CLOSE, expected, launch_of
 from .words import is_argument, parse_arguments
 
 _ENTRY = re.compile(r"\.entry\s+(\w+)")
@@ -44,6 +45,9 @@ class Request:
     stack: int = STACK_BYTES
     heap: int = HEAP_BYTES
     cluster: str | None = None
+    expect: tuple[str, ...] = ()
+    reference: str | None = None
+    close: str = CLOSE
 
 
 @dataclass
@@ -56,7 +60,7 @@ class Target:
         entry: Its library description, if it is a library kernel.
         size, tile: Of a library kernel, as they were settled.
         expected: What the outputs should become; ``None`` where there is no reference.
-        launch: Of a library kernel; holds the outputs.
+        launch: Where there is a reference; holds the outputs.
         file: The file that was named, if one was.
         symbols: As ``simulator.launch`` takes them; ``how``: what else it takes.
     """
@@ -129,6 +133,8 @@ def _from_library(request: Request, reference: bool) -> Target:
             f"{entry.name} makes its own arguments; {request.words[0]!r} is one too many "
             "(choose --size and --tile)"
         )
+    if request.expect or request.reference:
+        raise UserError(f"{entry.name} has a reference of its own")
     shape = request.grid, request.block, request.shared, request.cluster
     if any(shape) or request.symbols or request.cooperative:
         raise UserError(f"{entry.name} sets its own launch shape; choose --size and --tile")
@@ -156,12 +162,28 @@ def _from_file(request: Request) -> Target:
     if request.grid is None or request.block is None:
         missing = "--grid" if request.grid is None else "--block"
         raise UserError(f"{missing} is missing: say how many blocks and threads, as in --grid 4,4")
-    args = parse_arguments(words, np.random.default_rng(request.seed))
-    grid, block = _shape("grid", request.grid), _shape("block", request.block)
-    return Target(
+    shapes = request.grid, request.block
+    request, words = _own_symbols(request, words)
+    rng = np.random.default_rng(request.seed)
+    args = parse_arguments(words, rng, kernel.labels())
+    grid, block = _shape("grid", shapes[0]), _shape("block", shapes[1])
+    target = Target(
         kernel.name, kernel, grid, block, args, request.shared, file=request.target,
         symbols=_symbols(request), how=_how(request),
     )  # fmt: skip
+    if request.expect or request.reference:
+        places, target.expected = expected(
+            kernel.labels(), args, request.expect, request.reference, request.close, rng
+        )
+        target.launch = launch_of(target, places, target.expected)
+    return target
+
+
+def _own_symbols(request: Request, words: list[str]) -> tuple[Request, list[str]]:
+    """Words that fill variables (``sym:coeff=f32[4]``) belong to the symbols."""
+    own = tuple(word.removeprefix("sym:") for word in words if word.startswith("sym:"))
+    rest = [word for word in words if not word.startswith("sym:")]
+    return replace(request, symbols=(*request.symbols, *own)), rest
 
 
 def _how(request: Request) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Kernel arguments as words of a command line: ``f32[64,64]=normal``, ``64``, ``u8:3``."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,25 +21,80 @@ INITS = ("zeros", "ones", "unset", "normal", "uniform", "arange", "a number", "@
 """What an array can start with."""
 
 _ARRAY = re.compile(r"(\w+)\[([^\]]*)\](?:=(.*))?", re.S)
+_VIEW = re.compile(r"([A-Za-z_]\w*)\[(-?\d*):(-?\d*)\]")
+_STRUCT = re.compile(r"struct\((.*)\)", re.S)
 _TYPED = re.compile(r"([a-z]\d+):(.*)", re.S)
 _INTEGER = re.compile(r"[+-]?(0x[0-9a-f]+|0b[01]+|\d+)", re.I)
 
 
 def is_argument(word: str) -> bool:
     """Whether a word can only be an argument, and not the name of a kernel."""
-    return bool(_ARRAY.fullmatch(word) or _TYPED.fullmatch(word)) or _number(word) is not None
+    patterns = _ARRAY, _TYPED, _VIEW, _STRUCT
+    return any(p.fullmatch(word) for p in patterns) or _number(word) is not None
 
 
-def parse_arguments(words: Sequence[str], rng: np.random.Generator) -> list[Any]:
+def parse_arguments(
+    words: Sequence[str], rng: np.random.Generator, names: Sequence[str] = ()
+) -> list[Any]:
     """Arrays and scalars for ``simulator.launch``; random ones in the order of the words.
+
+    ``names``: of the kernel's parameters, for views of other arguments (``A[32:]``).
 
     Raises:
         UserError: A word that is neither, or a value that its type cannot hold.
     """
-    return [_argument(word, rng) for word in words]
+    made = [None if _VIEW.fullmatch(word) else _argument(word, rng, {}) for word in words]
+    known = {n: one for n, one in zip(names, made, strict=False) if isinstance(one, np.ndarray)}
+    return [
+        _argument(word, rng, known) if _VIEW.fullmatch(word) else _filled(one, known)
+        for word, one in zip(words, made, strict=True)
+    ]
 
 
-def _argument(word: str, rng: np.random.Generator) -> Any:
+@dataclass(frozen=True)
+class _Later:
+    """A view in a structure, made when all arrays are known."""
+
+    word: str
+
+
+def _filled(one: Any, known: Mapping[str, Any]) -> Any:
+    if isinstance(one, tuple):
+        return tuple(_filled(part, known) for part in one)
+    return _view(one.word, known) if isinstance(one, _Later) else one
+
+
+def _view(word: str, known: Mapping[str, Any]) -> Any:
+    """A part of another argument's array: ``A[32:]`` counts its first axis."""
+    found = _VIEW.fullmatch(word)
+    assert found
+    name, first, last = found.groups()
+    if name not in known:
+        listed = ", ".join(known) or "none"
+        raise UserError(f"argument {word!r}: no array {name!r} among the parameters ({listed})")
+    part = known[name][int(first) if first else None : int(last) if last else None]
+    if not part.size:
+        raise UserError(f"argument {word!r}: nothing of {name} is left")
+    return part
+
+
+def _struct(inside: str, rng: np.random.Generator) -> tuple[Any, ...]:
+    """A structure's fields, with commas between that are in no bracket."""
+    parts, depth, begin = [], 0, 0
+    for i, c in enumerate(inside):
+        depth += (c in "([") - (c in ")]")
+        if c == "," and depth == 0:
+            parts.append(inside[begin:i])
+            begin = i + 1
+    words = [part.strip() for part in (*parts, inside[begin:])]
+    return tuple(_Later(w) if _VIEW.fullmatch(w) else _argument(w, rng, {}) for w in words)
+
+
+def _argument(word: str, rng: np.random.Generator, known: Mapping[str, Any]) -> Any:
+    if _VIEW.fullmatch(word):
+        return _view(word, known)
+    if found := _STRUCT.fullmatch(word):
+        return _struct(found[1], rng)
     if found := _ARRAY.fullmatch(word):
         name, extents, init = found.groups()
         return _array(word, _type(word, name), _shape(word, extents), init or "zeros", rng)
@@ -48,7 +104,7 @@ def _argument(word: str, rng: np.random.Generator) -> Any:
     if number is None:
         raise UserError(
             f"argument {word!r} is neither an array, as in f32[64,64]=normal, nor a number, "
-            "as in 64, 1.5 or u8:3"
+            "as in 64, 1.5 or u8:3, nor struct(...) of these"
         )
     return number
 

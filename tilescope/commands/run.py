@@ -62,6 +62,9 @@ def run_command(
                            zeros (if left out), ones, normal, uniform, arange,
                            a number, @file.npy, or unset: as cudaMalloc leaves it
       64  1.5  -3  u8:3    a number, of the parameter's type or of its own
+      A[32:]               a part of the array that is the parameter A
+      struct(f32[64], 64)  a structure by value: a word for each field
+      sym:coeff=f32[3]=1   what a __constant__ or __device__ variable holds
 
     \b
     Examples:

@@ -7,6 +7,7 @@ from simulator import CHECKS, Hazard
 from ..checker import Verdict
 from ..demonstrate import SCHEDULES, Difference
 from .layout import WIDTH, percent, shape
+from .report import result
 
 
 def findings(verdict: Verdict, most: int) -> str:
@@ -79,6 +80,8 @@ def footer(verdict: Verdict) -> list[str]:
     built = "the PTX as given" if which == "ptx" else f"{which} build"
     lines.append(f"on: {built}{'s' if len(verdict.builds) > 1 else ''}; schedule {run.schedule}")
     lines += refusals(verdict)
+    for build, agreement in verdict.results:
+        lines.append(wrapped(result(agreement) + (f" ({build} build)" if build != "ptx" else "")))
     lines += [wrapped(f"note: {note}") for note in verdict.notes]
     if verdict.left_out:
         lines.append(f"left out by the policy chosen: {count(verdict.left_out, 'hazard')}")

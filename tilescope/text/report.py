@@ -126,7 +126,7 @@ def results(outcome: Outcome) -> list[str]:
     notes = [f"note: {note}" for note in outcome.run.notes]
     if not outcome.agreements:
         return ["result: not checked, there is no reference", *notes]
-    lines = [_result(agreement) for agreement in outcome.agreements]
+    lines = [result(agreement) for agreement in outcome.agreements]
     entry = outcome.target.entry
     if entry is not None and entry.racy and all(a.within for a in outcome.agreements):
         lines.append("        by luck: this kernel has a race, and another schedule may differ")
@@ -137,11 +137,12 @@ def results(outcome: Outcome) -> list[str]:
 
 def wrong(outcome: Outcome) -> list[str]:
     """Only what makes the run fail, or may."""
-    bad = [_result(agreement) for agreement in outcome.agreements if not agreement.within]
+    bad = [result(agreement) for agreement in outcome.agreements if not agreement.within]
     return bad + [str(hazard) for hazard in outcome.run.hazards]
 
 
-def _result(agreement: Agreement) -> str:
+def result(agreement: Agreement) -> str:
+    """How an output compares with its reference."""
     name, error = agreement.name, f"largest error {agreement.max_error:.2g}"
     if agreement.within:
         share = percent(agreement.used)

@@ -1,0 +1,116 @@
+"""Words for structures, views and symbols; what a kernel of one's own should give."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import tilescope
+
+from tilescope.failure import UserError
+from tilescope.words import parse_arguments
+
+SOURCE = """
+struct Filter { const float *x; float *y; int n; };
+__constant__ float coeff[3];
+__global__ void blur(Filter f, float *tail) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i > 0 && i < f.n - 1)
+        f.y[i] = coeff[0] * f.x[i - 1] + coeff[1] * f.x[i] + coeff[2] * f.x[i + 1];
+    if (i < 8) tail[i] = i;
+}
+__global__ void plus(float *A, const float *b, float *C) {
+    C[threadIdx.x] = A[threadIdx.x] + b[threadIdx.x];
+}
+"""
+MODULE = """
+import numpy as np
+def right(A, b, C): C[:] = A[:32] + b
+def by_name(A, b, C): return {"C": A[:32] + b}
+def wrong(A, b, C): C[:] = A[:32] + b + 1
+def nothing(A, b, C): pass
+def bare(A, b, C): return A
+def shape(A, b, C): return {"C": A}
+"""
+PLUS = ("plus", "--grid", 1, "--block", 32, "f32[64]=arange", "A[32:]", "f32[32]")
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "own.cu"
+    path.write_text(SOURCE)
+    (tmp_path / "models_of_mine.py").write_text(MODULE)
+    np.save(tmp_path / "right.npy", np.arange(32, dtype=np.float32) * 2 + 32)
+    monkeypatch.chdir(tmp_path)
+    return path
+
+
+def test_structures_and_symbols_as_words(file: Path) -> None:
+    words = ("struct(f32[64]=arange, f32[64], 64)", "f32[8]", "sym:coeff=f32[3]=ones")
+    done = tilescope("run", file, "blur", "--grid", 2, "--block", 32, *words)
+    assert done.exit_code == 0
+    assert "hazards: none found" in done.stdout
+    assert "coeff" not in done.stderr
+
+
+def test_words() -> None:
+    rng = np.random.default_rng(0)
+    a, (b, c, d), e = parse_arguments(
+        ["i32[4,2]=arange", "struct(A[1:3], struct(u8:3, 2), 1.5)", "A[-1:]"], rng, ["A", "s", "t"]
+    )
+    assert np.shares_memory(a, b)
+    assert (b.shape, c, d, e.tolist()) == ((2, 2), (3, 2), 1.5, [[6, 7]])
+    for words, message in (
+        (["X[1:]"], "no array 'X'"),
+        (["i8[2]", "A[2:]"], "nothing of A is left"),
+        (["struct(1, x)"], "'x' is neither"),
+    ):
+        with pytest.raises(UserError, match=message):
+            parse_arguments(words, rng, ["A", "B"])
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("--expect", "C=@right.npy"), 0),
+        (("--expect", "C=f32[32]=@right.npy"), 0),
+        (("--reference", "models_of_mine:right"), 0),
+        (("--reference", "models_of_mine:by_name"), 0),
+        (("--reference", "models_of_mine:wrong"), 1),
+        (("--reference", "models_of_mine:wrong", "--close", "0,1"), 0),
+        (("--expect", "C=3"), 1),
+    ],
+)
+def test_a_wrong_result_fails(command: str, options: Any, code: int, file: Path) -> None:
+    done = tilescope(command, file, *PLUS, *options)
+    assert done.exit_code == code
+    assert ("C is WRONG in" in done.stdout) == bool(code)
+    assert ("C is within its error bound" in done.stdout) != bool(code)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--expect", "D=3"), "no array 'D' among the arguments; there are: A, b, C"),
+        (("--expect", "C=@none.npy"), "No such file"),
+        (("--close", "1", "--expect", "C=1"), "give rtol,atol"),
+        (("--close", "-1,0", "--expect", "C=1"), "neither may be negative"),
+        (("--reference", "models_of_mine"), "give module:function"),
+        (("--reference", "models_of_mine:none"), "no attribute 'none'"),
+        (("--reference", "no_such_module:f"), "No module named"),
+        (("--reference", "models_of_mine:nothing"), "changed none of its arguments"),
+        (("--reference", "models_of_mine:bare"), "returned ndarray"),
+        (("--reference", "models_of_mine:shape"), r"has shape (64,), not (32,)"),
+    ],
+)
+def test_bad_references(options: Any, message: str, file: Path) -> None:
+    done = tilescope("run", file, *PLUS, *options)
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+def test_a_library_kernel_has_its_own() -> None:
+    done = tilescope("run", "matmul_tiled", "--size", 16, "--expect", "C=1")
+    assert done.exit_code == 2
+    assert "has a reference of its own" in done.stderr

@@ -1,0 +1,121 @@
+"""What the outputs of a user's own kernel should become: ``--expect`` and ``--reference``."""
+
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from device.copies import copies
+from kernels.library import Expected, Launch
+
+from .failure import UserError
+from .words import parse_arguments
+
+CLOSE = "1e-5,1e-8"
+
+
+def expected(
+    names: Sequence[str], args: Sequence[Any], words: Sequence[str], function: str | None,
+    close: str, rng: np.random.Generator,
+) -> tuple[dict[str, int], dict[str, Expected]]:  # fmt: skip
+    """Which arrays are outputs (by name, their places), and what each should become.
+
+    Args:
+        names: Of the kernel's parameters in its source; where there are none, ``arg0`` ...
+        args: The launch's arguments, before it; only copies of them are given away.
+        words: ``NAME=WORD``: an array as arguments have them (``C=@right.npy``).
+        function: ``module:function``, called with copies of the arguments. It changes its
+            outputs in place, or returns them by name in a dict.
+        rng: For random words.
+        close: ``rtol,atol``: an element may be off by ``atol + rtol * |expected|``.
+
+    Raises:
+        UserError: A name, word or function that cannot be.
+    """
+    relative, absolute = _tolerances(close)
+    called = [names[i] if i < len(names) else f"arg{i}" for i in range(len(args))]
+    values: dict[str, Any] = {}
+    for word in words:
+        name, _, text = word.partition("=")
+        place = _place(name, called, args)
+        given = f"{_kind(args[place])}={text}" if "[" not in text else text
+        values[name] = parse_arguments([given], rng)[0]
+    if function is not None:
+        values |= _called(function, called, args)
+    found = {}
+    for name, value in values.items():
+        array = args[_place(name, called, args)]
+        wanted = np.asarray(value)
+        if wanted.shape != array.shape:
+            raise UserError(f"the reference of {name} has shape {wanted.shape}, not {array.shape}")
+        wide = wanted.astype(np.float64)
+        found[name] = Expected(wide, absolute + relative * np.abs(wide))
+    return {name: called.index(name) for name in found}, found
+
+
+def launch_of(target: Any, places: Mapping[str, int], found: Mapping[str, Expected]) -> Launch:
+    """A target's launch with a reference, as library kernels have one."""
+    return Launch(
+        target.grid, target.block, target.args, places, lambda _: found, target.shared_bytes
+    )
+
+
+def _tolerances(text: str) -> tuple[float, float]:
+    try:
+        relative, absolute = map(float, text.split(","))
+    except ValueError:
+        raise UserError(f"--close {text!r}: give rtol,atol, as in {CLOSE}") from None
+    if not (relative >= 0 and absolute >= 0):
+        raise UserError(f"--close {text!r}: neither may be negative")
+    return relative, absolute
+
+
+def _place(name: str, called: Sequence[str], args: Sequence[Any]) -> int:
+    arrays = [n for n, arg in zip(called, args, strict=True) if isinstance(arg, np.ndarray)]
+    if name not in arrays:
+        raise UserError(f"no array {name!r} among the arguments; there are: {', '.join(arrays)}")
+    return called.index(name)
+
+
+def _kind(array: Any) -> str:
+    """An array's type and shape as a word has them."""
+    letter = {"f": "f", "i": "i", "u": "u"}.get(array.dtype.kind, "u")
+    shape = ",".join(str(n) for n in array.shape)
+    return f"{letter}{8 * array.dtype.itemsize}[{shape}]"
+
+
+def _called(function: str, called: Sequence[str], args: Sequence[Any]) -> dict[str, Any]:
+    """What a function of the user's makes of copies of the arguments."""
+    module, _, name = function.partition(":")
+    if not module or not name:
+        raise UserError(f"--reference {function!r}: give module:function")
+    here = str(Path.cwd())
+    added = here not in sys.path
+    if added:
+        sys.path.insert(0, here)  # as python -m has it
+    try:
+        one = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise UserError(f"--reference {function!r}: {error}") from None
+    finally:
+        if added:
+            sys.path.remove(here)
+    given = copies(args)
+    result = one(*given)
+    if isinstance(result, Mapping):
+        return dict(result)
+    changed = {
+        n: now for n, arg, now in zip(called, args, given, strict=True)
+        if isinstance(arg, np.ndarray) and arg.tobytes() != now.tobytes()
+    }  # fmt: skip
+    if result is None:
+        if not changed:
+            raise UserError(f"--reference {function!r} changed none of its arguments")
+        return changed
+    raise UserError(
+        f"--reference {function!r} returned {type(result).__name__}: it has to change its outputs "
+        "in place, or to return them by name in a dict"
+    )
