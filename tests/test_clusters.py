@@ -237,3 +237,86 @@ def test_addresses(kind: str) -> None:
     out = np.zeros((2, 5), np.int32)
     simulator.launch(k, 2, 1, [out], cluster=2)
     assert out.tolist() == [[1, 1, 0, 1, 0], [1, 1, 1, 1, 1]]
+
+
+BARRIER = """
+    __shared__ __align__(16) int data[64];
+    __shared__ __align__(8) unsigned long long bar;
+    #define AT(p) ((unsigned)__cvta_generic_to_shared(p))
+    unsigned mine = AT(&bar), beyond, into;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(beyond) : "r"(mine), "r"((r + 1) % n));
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(into) : "r"(AT(data)), "r"((r + 1) % n));
+    #define INIT(count) if (t == 0) asm volatile("mbarrier.init.shared.b64 [%0], %1;" \\
+        "fence.mbarrier_init.release.cluster;" :: "r"(mine), "r"(count) : "memory"); cluster.sync();
+    #define EXPECT(bytes) asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" \\
+        :: "r"(mine), "r"(bytes) : "memory");
+    #define DONE(how) { unsigned done = 0; while (!done) asm volatile("{ .reg .pred p; " \\
+        "mbarrier.try_wait.parity" how ".shared.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }" \\
+        : "=r"(done) : "r"(mine) : "memory"); }
+    #define TELL(how) asm volatile("mbarrier.arrive" how ".shared::cluster.b64 _, [%0];" \\
+        :: "r"(beyond) : "memory");
+    #define SEND ; asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 " \\
+        "[%0], %1, [%2];" :: "r"(into + 4 * t), "r"(b * 100 + t), "r"(beyond) : "memory");
+    #define ADD asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx" \\
+        "::bytes.add.u32 [%0], %1, [%2];" :: "r"(into + 4 * (t / 2)), "r"(t), "r"(beyond));
+    #define COPY(space, more) asm volatile("cp.async.bulk.shared::cluster." space \\
+        ".mbarrier::complete_tx::bytes" more
+"""
+WAIT = 'DONE(".acquire.cluster")'
+GET = "out[b * 64 + t] = data[t];"
+FENCED = 'asm volatile("fence.proxy.async;" ::: "memory"); __syncthreads();'
+ACROSS = (
+    'if (t == 0) COPY("shared::cta", "") " [%0], [%1], 256, [%2];" :: "r"(into), "r"(AT(s)), '
+    '"r"(beyond) : "memory");'
+)
+TO_ALL = (
+    'if (r == 0 && t == 0) COPY("global", ".multicast::cluster") " [%0], [%1], 256, [%2], %3;" :: '
+    '"r"(AT(data)), "l"(out + 128), "r"(mine), "h"((short)3) : "memory");'
+)
+LEFT, SUMS, COPIED = range(3)
+FAR: dict[str, tuple[str, int, list[str]]] = {
+    "sent": ("INIT(1) if (t == 0) EXPECT(256) SEND " + WAIT + GET, LEFT, []),
+    "sent and not waited for": (
+        "data[t] = 0; INIT(1) if (t == 0) EXPECT(256) SEND " + GET + WAIT, LEFT, ["raw-race"]),
+    "sent to who may have left": ("INIT(1) if (t == 0) EXPECT(256) SEND;", LEFT, ["exited-block"]),
+    "told": ('INIT(64) next[t] = b * 100 + t; TELL(".release.cluster")' + WAIT
+             + "out[b * 64 + t] = s[t];", LEFT, []),
+    "told by default": ("INIT(64) next[t] = b * 100 + t; TELL(\"\") DONE(\"\")"
+                        + "out[b * 64 + t] = s[t];", LEFT, []),
+    "told one for all": (
+        'INIT(1) next[t] = b * 100 + t; __syncthreads(); if (t == 5) TELL(".release.cluster")'
+        "if (t == 9) " + WAIT + " __syncthreads(); out[b * 64 + t] = s[t];", LEFT, []),
+    "told one, not the others": (
+        'INIT(1) next[t] = b * 100 + t; __syncthreads(); if (t == 5) TELL(".release.cluster")'
+        "if (t == 9) " + WAIT + " out[b * 64 + t] = s[t];" + SYNC, LEFT, ["raw-race"]),
+    "told within the block": ('INIT(64) next[t] = b * 100 + t; TELL(".release.cta")' + WAIT
+                              + "out[b * 64 + t] = s[t];" + SYNC, LEFT, ["raw-race"]),
+    "told before": ('s[t] = 0; INIT(64) TELL(".release.cluster") next[t] = b;' + WAIT
+                    + "out[b * 64 + t] = s[t];" + SYNC, -1, ["raw-race"]),
+    "copied": (SET + FENCED + "INIT(1) if (t == 0) EXPECT(256)" + ACROSS + WAIT + GET, LEFT, []),
+    "copied and not waited for": (
+        SET + FENCED + "data[t] = 0; INIT(1) if (t == 0) EXPECT(256)" + ACROSS + GET + WAIT, -1,
+        ["raw-race"]),
+    "copied, not fenced": (SET + "INIT(1) if (t == 0) EXPECT(256)" + ACROSS + WAIT + GET, LEFT,
+                           ["raw-race"]),
+    "to all": ("INIT(1) if (t == 0) EXPECT(256)" + TO_ALL + WAIT + "out[b * 64 + t] = data[t];",
+               COPIED, []),
+    "added": ("data[t] = 0; INIT(1) if (t == 0) EXPECT(256) ADD " + WAIT + GET, SUMS, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("schedule", ["lockstep", "warps"])
+@pytest.mark.parametrize("name", FAR)
+def test_what_arrives_from_afar(name: str, schedule: str) -> None:
+    """``mbarrier`` of another block, ``st.async``, ``red.async``, copies in bulk, multicast."""
+    body, expected, kinds = FAR[name]
+    k = Kernel.from_cuda(START + BARRIER + body + "}", "k")
+    out = np.concatenate([np.full(128, -1), np.arange(64)]).astype(np.int32)
+    run = simulator.launch(k, 2, 64, [out], cluster=2, schedule=schedule)
+    assert {h.kind for h in run.hazards} == set(kinds), "\n".join(map(str, run.hazards))
+    block, t = np.indices((2, 64))
+    want = {
+        LEFT: (1 - block) * 100 + t, COPIED: t, SUMS: np.where(t < 32, 4 * t + 1, 0),
+    }.get(expected)  # fmt: skip
+    if want is not None and not kinds:
+        assert (out[:128].reshape(2, 64) == want).all()

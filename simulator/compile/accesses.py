@@ -93,6 +93,8 @@ class Accesses(BulkCopies):
             return self.phase(ins, role)
         if role.row.asynchronous == "bulk":
             return self.bulk(ins, role)
+        if role.row.asynchronous == "store":
+            return self.stored(ins, role)
         if role.row.asynchronous != "copy":
             number = role.sources[0] if role.sources else None
             left = number.value if isinstance(number, Imm) else None

@@ -1,16 +1,22 @@
 """PTX to steps: copies in bulk."""
 
+import functools
+from collections.abc import Sequence
+from typing import cast
+
 import numpy as np
 
+from kernels.clusters import MOST
 from kernels.ptx.module import Address, Imm, Instruction, Operand, Reg
 
-from ..isa import Unsupported
-from ..isa.roles import Roles
-from ..isa.table import named_space
-from ..isa.windows import WINDOWS
-from ..memory.site import ATOMICS, PHASE, Site
+from ..geometry import Addresses, Lanes, Mask
+from ..isa import Op, Unsupported
+from ..isa.roles import OWN_RANK, Roles
+from ..isa.table import named_space, reaches_far
+from ..isa.windows import WINDOWS, at_rank
+from ..memory.site import ATOMICS, PHASE, Site, make_site
 from .operands import Operands
-from .steps import Access, Bulk, Constant, Source, Step, Target, Temporary
+from .steps import Access, Bulk, Compute, Constant, Source, Special, Step, Target, Temporary
 
 
 class BulkCopies(Operands):
@@ -48,35 +54,105 @@ class BulkCopies(Operands):
 
     def bulk(self, ins: Instruction, role: Roles) -> list[Step]:
         """The copy; and its bytes arrive at an mbarrier, if it has one."""
-        guard, sites = self.guard(ins.guard), self.owner.result.sites
+        tensor = any(address.at for address in role.addresses)
+        steps: list[Step] = []
+        if not ins.has("multicast::cluster"):
+            return self._copy(ins, role, tensor, role.sources, self.guard(ins.guard), None)
+        *given, mask = role.sources
+        ranks, own = self.source(mask, "b16"), Source(Special(OWN_RANK, "s32"), "u32")
+        for rank in range(MOST):
+            on = Temporary(next(self.numbers), "pred")
+            named = Op(functools.partial(_names, rank), ("b16",), ("pred",))
+            to = Op(functools.partial(_there, rank), ("s64", "u32"), ("s64",))
+            steps.append(Compute(ins, None, (Target(on, "pred"),), (ranks,), op=named))
+            guard: Source | None = Source(on, "pred")
+            if ins.guard:
+                both, asked = Temporary(next(self.numbers), "pred"), self.guard(ins.guard)
+                assert asked
+                assert guard
+                op = Op(np.logical_and, ("pred", "pred"), ("pred",))
+                steps.append(Compute(ins, None, (Target(both, "pred"),), (guard, asked), op=op))
+                guard = Source(both, "pred")
+            steps += self._copy(ins, role, tensor, given, guard, (to, own))
+        return steps
+
+    def _copy(
+        self, ins: Instruction, role: Roles, tensor: bool, given: Sequence[Operand | None],
+        guard: Source | None, moves: tuple[Op, Source] | None,
+    ) -> list[Step]:  # fmt: skip
+        """A copy; ``moves``: what makes addresses of another block of its own, and its rank."""
         operation = next((m for m in ins.modifiers if m in ATOMICS), "")
         queue, kind = role.row.queue, ins.types[-1] if operation else "b32"
         access = "atomic" if operation else "store"
-
-        def site(access: str, space: str, kind: str) -> Site:
-            made = Site(
-                len(sites), ins, self.function.name, access, space, kind, 1, self.block.number,
-                traffic=False, queue=queue,
-            )  # fmt: skip
-            sites.append(made)
-            return made
-
-        source, into = site("load", named_space(ins, 1), kind), site(access, named_space(ins), kind)
+        source = self._site(ins, "load", named_space(ins, 1), kind, queue)
+        into = self._site(ins, access, named_space(ins), kind, queue)
         for one in (source, into):
             one.asynchronous = one.space == "shared"
-        into.bulk, into.operation = source, operation
+        into.bulk, into.operation, into.far = source, operation, reaches_far(ins)
         into.order = frozenset({"relaxed"} if operation else ())
-        places = (self.base(role.addresses[0], into), self.base(role.addresses[1], source))
-        tensor = any(address.at for address in role.addresses)
-        given = tuple(self.source(item, "s32" if tensor else "u32") for item in role.sources)
+        steps: list[Step] = []
+
+        def far(base: Source) -> Source:
+            if moves is None:
+                return base
+            there = Temporary(next(self.numbers), "s64")
+            op, own = moves
+            steps.append(Compute(ins, None, (Target(there, "s64"),), (base, own), op=op))
+            return Source(there, "s64")
+
+        places = far(self.base(role.addresses[0], into)), self.base(role.addresses[1], source)
+        values = tuple(self.source(item, "s32" if tensor else "u32") for item in given)
         moved = Temporary(next(self.numbers), "s64")
         told = (Target(moved, "s64"),) if tensor else ()
-        steps: list[Step] = [Bulk(ins, guard, told, (*places, *given), into=into)]
+        steps.append(Bulk(ins, guard, told, (*places, *values), into=into))
         if len(role.addresses) > 2:
-            arrival = site("atomic", "shared", "b64")
-            arrival.operation, arrival.order = PHASE, frozenset({"release"})
-            zero = Source(Constant(np.int64(0)), "b64")
-            come = Source(moved, "b64") if tensor else self.wide(role.sources[0])
-            base = self.base(role.addresses[2], arrival)
-            steps.append(Access(ins, guard, (), (zero, zero, come, zero), site=arrival, base=base))
+            arrival = self._site(ins, "atomic", "shared", "b64", queue)
+            base = far(self.base(role.addresses[2], arrival))
+            come = Source(moved, "b64") if tensor else self.wide(given[0])
+            steps.append(self._arrival(ins, guard, arrival, base, come))
         return steps
+
+    def stored(self, ins: Instruction, role: Roles) -> list[Step]:
+        """A store or a reduction whose bytes arrive at an mbarrier: ``st.async``, ``red.async``."""
+        guard, sites = self.guard(ins.guard), self.owner.result.sites
+        site = make_site(ins, len(sites), role.row.memory, self.function, self.block.number)
+        sites.append(site)
+        site.asynchronous, site.queue = True, role.row.queue
+        base = self.base(role.address, site)
+        values = tuple(self.source(item, site.type) for item in role.sources)
+        arrival = self._site(ins, "atomic", "shared", "b64", role.row.queue)
+        come = self.source(Imm("int", site.nbytes), "b64")
+        there = self.base(role.addresses[1], arrival)
+        return [
+            Access(ins, guard, (), values, site=site, base=base),
+            self._arrival(ins, guard, arrival, there, come),
+        ]
+
+    def _site(self, ins: Instruction, access: str, space: str, kind: str, queue: str) -> Site:
+        """A site of what the asynchronous proxy does."""
+        sites = self.owner.result.sites
+        made = Site(
+            len(sites), ins, self.function.name, access, space, kind, 1, self.block.number,
+            traffic=False, queue=queue,
+        )  # fmt: skip
+        sites.append(made)
+        return made
+
+    def _arrival(
+        self, ins: Instruction, guard: Source | None, site: Site, base: Source, come: Source
+    ) -> Step:
+        """Bytes arrive at an mbarrier."""
+        site.operation, site.order, site.far = PHASE, frozenset({"release"}), reaches_far(ins)
+        zero = Source(Constant(np.int64(0)), "b64")
+        return Access(ins, guard, (), (zero, zero, come, zero), site=site, base=base)
+
+
+def _names(rank: int, mask: Lanes) -> Mask:
+    """Whether a mask of blocks names one."""
+    named: Mask = (mask.view(np.uint16) >> np.uint16(rank)) & np.uint16(1) == 1
+    return named
+
+
+def _there(rank: int, address: Addresses, own: Lanes) -> Addresses:
+    """The same place in the shared memory of a block of the cluster."""
+    return at_rank(address, cast(Lanes, np.uint32(rank)), own, 0)

@@ -6,12 +6,17 @@ What they do stands in ``memory/bulk.py``; when they are done, in ``races/copies
 from .movement import MOVEMENT
 from .table import plain
 
-_IN = "async! bulk! shared::cta|shared::cluster! global! mbarrier::complete_tx::bytes!"
+_DONE = "mbarrier::complete_tx::bytes"
+_IN = f"async! bulk! shared::cta|shared::cluster! global {_DONE}"
+_ALL = f"async! bulk! shared::cluster! global {_DONE} multicast::cluster"
+_ACROSS = f"async! bulk! shared::cluster! shared::cta {_DONE}"
 _OUT = "async! bulk! global! shared::cta! bulk_group!"
 _BOX = (
     "async! bulk! tensor! {}d! shared::cta|shared::cluster! global! "
     "mbarrier::complete_tx::bytes tile?"
 )
+_BOXES = f"async! bulk! tensor! {{}}d! shared::cluster! global! {_DONE} tile? multicast::cluster"
+_THERE = ("and|or|xor .b32", "add .u32|s32|u64", "inc|dec .u32", "min|max .u32|s32")
 _REDUCTIONS = (
     "and|or|xor .b32|b64", "add .u32|s32|u64|f32|f64", "inc|dec .u32", "min|max .u32|s32|u64|s64",
 )  # fmt: skip
@@ -45,11 +50,10 @@ plain(
 )  # fmt: skip
 plain(
     "cp", section=MOVEMENT, memory="copy", asynchronous="bulk", queue="transaction",
-    forms=_hinted(_IN, "@ @ i32 @") + _tensors(_BOX, "@ @{} @"),
-    later=f"""
-        {_IN} multicast::cluster L2::cache_hint? : clusters
-        async! bulk! shared::cluster! shared::cta! mbarrier::complete_tx::bytes! : clusters
-    """,
+    forms=_hinted(_IN, "@ @ i32 @") + _tensors(_BOX, "@ @{} @")
+    + _hinted(_ALL, "@ @ i32 @ b16") + _tensors(_BOXES, "@ @{} @ b16")
+    + f"{_ACROSS} @90 : = @ @ i32 @"
+    + "".join(f"\nreduce! {_ACROSS} {how} @90 : = @ @ i32 @" for how in _THERE),
 )  # fmt: skip
 plain(
     "cp", section=MOVEMENT, memory="copy", asynchronous="bulk", queue="bulk",
@@ -59,8 +63,6 @@ plain(
     later=f"""
         {_OUT} cp_mask L2::cache_hint? : single bytes of a copy in bulk
         reduce! {_OUT} add|min|max noftz? L2::cache_hint? .f16|bf16 : halves
-        reduce! async! bulk! shared::cluster! shared::cta! mbarrier::complete_tx::bytes! \
-            and|or|xor|add|inc|dec|min|max .b32|u32|s32|b64|u64|s64 : clusters
         async! bulk! prefetch? tensor! 1d|2d|3d|4d|5d! L2|shared::cta|shared::cluster|global? \
             shared::cta|global! tile|tile::gather4|tile::scatter4|im2col|im2col_no_offs? \
             mbarrier::complete_tx::bytes|bulk_group? multicast::cluster? L2::cache_hint? : \

@@ -46,7 +46,7 @@ def arrived(old: Lanes, count: Lanes, expected: Lanes, come: Lanes, dropped: Lan
 
 _AT = "shared|shared::cta?"
 _RELEASE, _ACQUIRE = "release|relaxed cta|cluster", "acquire|relaxed cta|cluster"
-_FAR = "the barrier of another block: clusters"
+_FAR = "shared::cluster"
 
 
 def _arrivals(opcode_: str) -> str:
@@ -59,6 +59,14 @@ def _arrivals(opcode_: str) -> str:
         """
         for order in ("", _RELEASE)
     )
+    ways += "".join(
+        f"""
+        {opcode_}! {order} {_FAR} .b64 @90 : _ = @
+        {opcode_}! {order} {_FAR} .b64 @90 : _ = @ i32
+        {opcode_}! expect_tx! {order} {_FAR} .b64 @90 : _ = @ i32
+        """
+        for order in ("", _RELEASE)
+    )
     return f"""{ways}
         {opcode_}! noComplete {_AT} .b64 : b64* = @ i32
         {opcode_}! noComplete release cta {_AT} .b64 : b64* = @ i32
@@ -67,13 +75,8 @@ def _arrivals(opcode_: str) -> str:
 
 def _counted(opcode_: str) -> str:
     return "\n".join(
-        f"{opcode_}! {order} {_AT} .b64 : = @ i32" for order in ("", "relaxed cta|cluster")
-    )
-
-
-def _far(opcode_: str) -> str:
-    return "\n".join(
-        f"{opcode_}! expect_tx? {order} shared::cluster .b64 : {_FAR}" for order in ("", _RELEASE)
+        f"{opcode_}! {order} shared|shared::cta|{_FAR}? .b64 : = @ i32"
+        for order in ("", "relaxed cta|cluster")
     )
 
 
@@ -92,16 +95,15 @@ def init(ins: Instruction) -> Op:
 plain("mbarrier", section=PARALLEL, memory="store", phase="end", forms=f"inval! {_AT} .b64 : = @")
 plain(
     "mbarrier", section=PARALLEL, memory="atomic", phase="arrive",
-    forms=_arrivals("arrive"), later=_far("arrive"),
+    forms=_arrivals("arrive"),
 )  # fmt: skip
 plain(
     "mbarrier", section=PARALLEL, memory="atomic", phase="drop",
-    forms=_arrivals("arrive_drop"), later=_far("arrive_drop"),
+    forms=_arrivals("arrive_drop"),
 )  # fmt: skip
 plain(
     "mbarrier", section=PARALLEL, memory="atomic", phase="expect",
     forms=_counted("expect_tx"),
-    later=f"expect_tx|complete_tx! relaxed? cta|cluster? shared::cluster .b64 : {_FAR}",
 )  # fmt: skip
 plain(
     "mbarrier", section=PARALLEL, memory="atomic", phase="complete",

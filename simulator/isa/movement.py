@@ -79,10 +79,10 @@ plain(
         "= @ v:t~",
     )
     + f"\nmmio relaxed sys global? {_ELEMENT}|b128 : = @ t~",
-    later="""
+    later=f"""
         weak? param|param::func .b128 : parameters of 128 bits
-        async! weak? shared::cluster? mbarrier::complete_tx::bytes v2|v4? \
-            .b32|b64|u32|u64|s32|s64|f32|f64 : asynchronous stores
+        async! mmio? release {_SCOPE} global? {_ELEMENT} : \
+            sm_100: asynchronous stores to global memory
         bulk! weak? shared::cta? : asynchronous stores
     """,
 )  # fmt: skip
@@ -125,8 +125,26 @@ plain(
 plain(
     "red", section=PARALLEL, memory="atomic",
     forms=_hinted(_COMBINE, _RED, "= @") + "\n" + _hinted(_VECTORS, _RED, "= @", "global?"),
-    later=f"async! relaxed? {_SCOPE}? shared::cluster? mbarrier::complete_tx::bytes "
-    "and|or|xor|add|inc|dec|min|max .b32|u32|s32|u64 : asynchronous stores",
+)  # fmt: skip
+
+_DONE = "mbarrier::complete_tx::bytes"
+plain(
+    "st", section=MOVEMENT, memory="store", asynchronous="store", queue="transaction",
+    forms=f"""
+        async! weak? shared::cluster {_DONE} .b32|b64|u32|u64|s32|s64|f32|f64 @90 : = @ t~ @
+        async! weak? shared::cluster {_DONE} v2 .b32|b64|u32|u64|s32|s64|f32|f64 @90 : = @ v:t~ @
+        async! weak? shared::cluster {_DONE} v4 .b32|u32|s32|f32 @90 : = @ v:t~ @
+    """,
+    later=f"async! weak? {_DONE} v2|v4? .b32|b64|u32|u64|s32|s64|f32|f64 : generic addresses",
+)  # fmt: skip
+plain(
+    "red", section=PARALLEL, memory="atomic", asynchronous="store", queue="transaction",
+    forms="\n".join(
+        f"async! relaxed cluster shared::cluster {_DONE} {how} @90 : = @ t @"
+        for how in ("inc|dec .u32", "min|max .u32|s32", "add .u32|s32|u64|s64", "and|or|xor .b32")
+    ),
+    later=f"async! relaxed cluster {_DONE} inc|dec|min|max|add|and|or|xor .b32|u32|s32|u64 : "
+    "generic addresses",
 )  # fmt: skip
 
 plain(

@@ -5,7 +5,8 @@ What the right-hand half of a form (``grammar``) may hold:
 - ``t``, ``t0``, ``2t``: the form's last type, its first, its last at twice the size; or the
   name of a type; ``i32``: an integer register of 32 bits, or a constant;
 - ``~``: the register may be wider; ``%``: a special register may stand there, ``&`` a
-  variable; ``*``: so may ``_``; ``!``: no constant; ``a|b``: two results, ``a|b?``: or one;
+  variable; ``*``: so may ``_``; ``_``: that alone; ``!``: no constant; ``a|b``: two results,
+  ``a|b?``: or one;
 - ``v:t``: as many as ``.v2``, ``.v4`` or ``.x4`` says, in braces; ``{t}``: two or four in braces
   that together have ``t``'s size; ``#a``: the registers of the matrix ``a`` (``fragments``);
   ``#d+``: which are read too; ``^``: or a part of a register, ``%r.b0``; ``-``: or a sign;
@@ -151,7 +152,9 @@ class _Checker:
                 raise Wrong("it has two results, 'd|p'")
             else:
                 self.result(first, operand)
-        elif operand is None and "*" in spec:
+        elif spec == "_" and operand is not None:
+            raise Wrong(f"'_' has to stand there, not {shown(operand)}")
+        elif operand is None and ("*" in spec or spec == "_"):
             return
         elif spec[0] in "v#" and operand is not None:
             for one, item in self.items(spec, operand):

@@ -16,11 +16,12 @@ from .table import TABLE, Flow, Row, Unsupported, named_space
 
 CARRY = "%CC"
 """The condition-code register of extended-precision arithmetic."""
+OWN_RANK = "%cluster_ctarank"
 STACK, STACK_POINTER = "%stack", "%SP"
 """A function's variable that it allocates from, and the register that says how much it has."""
 _UNSAID: dict[str, Operand] = {
     "CC": Reg(CARRY), "SP": Reg(STACK_POINTER), "stack": Symbol(STACK),
-    "rank": Special("%cluster_ctarank"),
+    "rank": Special(OWN_RANK),
 }  # fmt: skip
 HALVES = (":low", ":high")
 """What follows the name of a register of 128 bits in those of its halves."""

@@ -84,7 +84,7 @@ class Flow(enum.Enum):
 
 
 Memory = Literal["", "load", "store", "atomic", "copy"]
-Asynchronous = Literal["", "copy", "bulk", "commit", "wait", "arrive"]
+Asynchronous = Literal["", "copy", "bulk", "store", "commit", "wait", "arrive"]
 Phase = Literal["", "init", "end", "arrive", "drop", "expect", "complete", "wait"]
 Waits = Literal["nobody", "block", "lanes", "cluster"]
 
@@ -108,10 +108,10 @@ class Row:
             meaning takes the rows' words.
         fence: Whether it puts the thread's accesses in order, at the scope it names.
         aligned: Whether all threads of a warp have to come to it together, as ``.aligned`` says.
-        asynchronous: Its part in copies that go on beside the thread: it starts a ``copy`` (or
-            one in ``bulk``), puts those before it into a group (``commit``), holds the thread
-            until groups are there (``wait``), or arrives at an ``mbarrier`` when those before it
-            are (``arrive``).
+        asynchronous: Its part in copies that go on beside the thread: it starts a ``copy``, one in
+            ``bulk``, or a ``store`` (whose bytes arrive at an ``mbarrier``), puts those before it
+            into a group (``commit``), holds the thread until groups are there (``wait``), or
+            arrives at an ``mbarrier`` when those before it are (``arrive``).
         phase: What it does to the phase of an ``mbarrier``.
         copies: Whether its result is its source.
         generic: Whether it makes a generic address of one in the space it names.

@@ -65,16 +65,21 @@ def is_own(address: Addresses) -> Mask:
 def map_address(ins: Instruction) -> Op:
     """The address of the same place in the shared memory of another block of the cluster."""
     type = "s32" if ins.types == ("u32",) else "s64"
-    make = DTYPES[type].type
-    window = make(0 if ins.has(CLUSTER) else WINDOWS["shared"])
+    window = 0 if ins.has(CLUSTER) else WINDOWS["shared"]
 
     def apply(address: Addresses, rank: Lanes, own: Lanes) -> Addresses:
-        inside = (address - window) & make(_INSIDE)
-        whose = np.minimum(rank, np.uint32(MOST_RANK)).astype(make)
-        other = (whose + make(1)) << make(RANK_BITS)
-        return inside + np.where(rank == own, make(0), other) + window
+        return at_rank(address, rank, own, window)
 
     return Op(apply, (type, "u32", "u32"), (type,))
+
+
+def at_rank(address: Addresses, rank: Lanes, own: Lanes, window: int) -> Addresses:
+    """The same place of a window in the shared memory of a block, by its number (uint32)."""
+    make = address.dtype.type
+    inside = (address - make(window)) & make(_INSIDE)
+    whose = np.minimum(rank, np.uint32(MOST_RANK)).astype(make)
+    other = (whose + make(1)) << make(RANK_BITS)
+    return inside + np.where(rank == own, make(0), other) + make(window)
 
 
 @row(

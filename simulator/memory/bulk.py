@@ -6,7 +6,7 @@ import numpy as np
 
 from ..geometry import Flat, Lanes, Mask, as_mask
 from ..isa import DTYPES
-from . import atomics
+from . import atomics, far
 from .event import Event, Spread
 from .layout import array_number
 from .memories import Memories
@@ -22,6 +22,7 @@ class Side:
     """Where one lane reads or writes.
 
     Attributes:
+        block: The column of the block whose shared memory it is.
         places: The bytes at which elements begin; ``inside``: which of them are there.
         start: Where the memory begins.
     """
@@ -33,6 +34,7 @@ class Side:
     places: Flat
     inside: Flat
     start: int
+    block: int
 
 
 class BulkCopy:
@@ -72,7 +74,10 @@ class BulkCopy:
         if not len(places):
             return None
         home: Home | None = memories.shared
-        start, end = 0, memories.shared.nbytes
+        start, end, block = 0, memories.shared.nbytes, column
+        if site.far:
+            at, block = far.at(memories.geometry, int(places[0]), column)
+            places = places - int(places[0]) + at
         if site.space != "shared":
             home = found = memories.allocations.get(array_number(int(places[0])))
             start, end = (found.base, found.end) if found else (0, 0)
@@ -85,7 +90,7 @@ class BulkCopy:
         if isinstance(home, Allocation) and site.access != "load" and not home.writable:
             memories.bad_lane(site, int(places[0]), thread, column)
             inside = np.zeros_like(inside)
-        return Side(site, thread, column, home, places, inside, start)
+        return Side(site, thread, column, home, places, inside, start, block)
 
     def _move(self, sides: list[tuple[Side, Side]]) -> None:
         """Read everything, and write it."""
@@ -101,7 +106,7 @@ class BulkCopy:
         at = (side.places[side.inside] - side.start) // self.dtype.itemsize
         if isinstance(side.home, Allocation):
             return side.home.view(side.site.type, 1), at
-        words: Flat = np.ascontiguousarray(side.home.words[:, side.column])
+        words: Flat = np.ascontiguousarray(side.home.words[:, side.block])
         elements: Flat = words.view(self.dtype)
         return elements, at
 
@@ -127,7 +132,7 @@ class BulkCopy:
         else:
             elements[at] = values
         if not isinstance(side.home, Allocation):
-            side.home.words[:, side.column] = elements.view(np.int32)
+            side.home.words[:, side.block] = elements.view(np.int32)
 
     def _tell(self, sides: list[Side], values: list[Flat] | None) -> None:
         """Tell of all lanes' elements, memory by memory."""
@@ -139,8 +144,12 @@ class BulkCopy:
                 np.repeat([sides[i].thread for i in those], counts),
                 np.repeat([sides[i].column for i in those], counts),
                 np.concatenate([sides[i].places[sides[i].inside] for i in those]) - site.offset,
+                np.repeat([sides[i].block for i in those], counts),
             )
+            away = any(sides[i].block != sides[i].column for i in those)
             told = values and (np.concatenate([values[i][sides[i].inside] for i in those]),)
-            event = Event(site, site.space, where, None, False, home, told or None)
+            event = Event(
+                site, "cluster" if away else site.space, where, None, False, home, told or None
+            )
             for tell in self.memories.told:
                 tell(event)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..geometry import Addresses, Mask
+from ..geometry import Addresses, Geometry, Mask
 from ..isa.windows import RANK_BITS, WINDOWS
 from .site import Site
 from .spaces import ColumnIndex, PlaceIndex
@@ -32,6 +32,17 @@ class Far(NamedTuple):
     inside: Addresses
     outside: list[tuple[bool, Mask]]
     misaligned: Mask
+
+
+def at(g: Geometry, address: int, column: int) -> tuple[int, int]:
+    """Where an address of a lane of a block lies in shared memory, and in which block's, by column.
+
+    Where there is no such block, it is left as it is: out of bounds.
+    """
+    rank = (address >> RANK_BITS) - 1
+    if not 0 <= rank < g.clusters.size:
+        return address, column
+    return address & (1 << RANK_BITS) - 1, int(g.clusters.columns[column, rank])
 
 
 def take(memories: Memories, site: Site, address: Addresses, left: Mask, aligned: Mask) -> Far:

@@ -154,7 +154,7 @@ def make_site(ins: Instruction, number: int, access: str, function: Function, bl
         return Site(
             number, ins, function.name, access, space, "b64", 1,
             block, PHASE if access == "atomic" else "", bool(role.form.results),
-            order=frozenset({named} - {""}), traffic=False,
+            order=frozenset({named} - {""}), traffic=False, far=ins.has("shared::cluster"),
         )  # fmt: skip
     if role.row.asynchronous == "copy":
         assert isinstance(role.sources[0], Imm)

@@ -13,6 +13,7 @@ from kernels.ptx.module import Address
 from kernels.tensor_map import NBYTES, Tiling, unpacked
 
 from ..geometry import Flat, Lanes, Mask, as_mask
+from . import far
 from .bulk import UNIT, BulkCopy, Side
 from .layout import array_number
 from .memories import Memories
@@ -54,6 +55,9 @@ class TensorCopy(BulkCopy):
         memories, fills = self.memories, self.into.space == "shared"
         map_, place = (start, to) if fills else (to, start)
         far_site, near_site = (self.source, self.into) if fills else (self.into, self.source)
+        block = column
+        if near_site.far:
+            place, block = far.at(memories.geometry, place, column)
         tiling = unpacked(memories.param_bytes(map_, NBYTES))
         home = tiling and memories.allocations.get(array_number(tiling.address))
         if not tiling or not home or len(tiling.shape) != len(where):
@@ -69,7 +73,7 @@ class TensorCopy(BulkCopy):
         if place % _ALIGNED:
             memories.bad_lane(near_site, place, thread, column, aligned=False)
             return (0,)
-        far, near, inside = _box(tiling, where, place)
+        away, near, inside = _box(tiling, where, place)
         end = memories.shared.nbytes
         if place < 0 or int(near.max()) + tiling.size > end:
             memories.bad_lane(near_site, max(end, place), thread, column)
@@ -78,20 +82,20 @@ class TensorCopy(BulkCopy):
             memories.bad_lane(far_site, home.base, thread, column)
             return (tiling.nbytes,)
         bytes_ = np.arange(tiling.size)
-        theirs = (far[inside] - home.base)[:, None] + bytes_
-        words = np.ascontiguousarray(memories.shared.words[:, column])
+        theirs = (away[inside] - home.base)[:, None] + bytes_
+        words = np.ascontiguousarray(memories.shared.words[:, block])
         mine, ours = words.view(np.uint8), near[:, None] + bytes_
         if fills:
             mine[ours[~inside]] = 0
             mine[ours[inside]] = home.buffer[theirs]
-            memories.shared.words[:, column] = words
+            memories.shared.words[:, block] = words
         else:
             near = near[inside]
             home.buffer[theirs] = mine[ours[inside]]
-        global_ = _words(far[inside], tiling.size)
+        global_ = _words(away[inside], tiling.size)
         global_ = global_[global_ + _WORD <= home.end]
-        one = _side(far_site, thread, column, home, global_, home.base)
-        two = _side(near_site, thread, column, memories.shared, _words(near, tiling.size), 0)
+        one = _side(far_site, thread, column, home, global_, home.base, column)
+        two = _side(near_site, thread, column, memories.shared, _words(near, tiling.size), 0, block)
         return (tiling.nbytes, (one, two) if fills else (two, one))
 
 
@@ -117,8 +121,10 @@ def _words(places: Flat, size: int) -> Flat:
     return words
 
 
-def _side(site: Site, thread: int, column: int, home: Home, places: Flat, start: int) -> Side:
-    return Side(site, thread, column, home, places, np.ones(len(places), bool), start)
+def _side(
+    site: Site, thread: int, column: int, home: Home, places: Flat, start: int, block: int
+) -> Side:
+    return Side(site, thread, column, home, places, np.ones(len(places), bool), start, block)
 
 
 def bind(site: Site, memories: Memories) -> BulkCopy:

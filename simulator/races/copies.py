@@ -23,6 +23,8 @@ from .detector import RaceCheck
 from .phases import arrivals
 from .shadow import Conflict
 
+_SITES = 2
+"""Of a copy in bulk, besides its arrival: what it reads and what it writes."""
 UNDER_WAY = ("copy", "transaction", *READING)
 """How an access races with what is under way: a name for all that the same waits are for."""
 
@@ -33,8 +35,8 @@ class _Copy:
 
     Attributes:
         lanes: Which lanes' copies are, ``(threads, columns)``; ``group``: of each lane.
-        barrier: The mbarrier at which each lane's copy arrives when it is done; ``over``: of
-            which lanes the phase is over in which it has.
+        barrier: The mbarrier at which each lane's copy arrives when it is done, by its number
+            (``_barrier``); ``over``: of which lanes the phase is over in which it has.
         low, high: The bytes they are to write, in each block's shared memory.
     """
 
@@ -55,6 +57,12 @@ class _Copy:
             )
         which &= self.barrier < 0
         self.barrier[which] = at[which]
+
+
+def _barrier(column: Rows | int, address: Rows | int) -> Rows:
+    """A number for an mbarrier: its block's column, and its address."""
+    number: Rows = np.left_shift(column, 40, dtype=np.int64) | address
+    return number
 
 
 class CopyCheck(Observer):
@@ -80,7 +88,7 @@ class CopyCheck(Observer):
 
     def access(self, event: Event) -> None:
         """See ``Observer``."""
-        if event.space != "shared" or not (self.open or event.site.asynchronous):
+        if event.space not in ("shared", "cluster") or not (self.open or event.site.asynchronous):
             return
         g, site = self.geometry, event.site
         if site.operation == PHASE:
@@ -127,7 +135,7 @@ class CopyCheck(Observer):
             if copy.event.site.queue != "copy":
                 continue
             which = copy.lanes & on
-            copy.arrives(which, at)
+            copy.arrives(which, _barrier(np.arange(self.geometry.columns), at))
             mask = self.geometry.from_rows(which)
             self.race.access(copy.event._replace(mask=mask, repeated=False))
 
@@ -139,9 +147,8 @@ class CopyCheck(Observer):
             if copy.barrier is None or copy.over is None:
                 continue
             for column in np.flatnonzero(on.any(axis=0)):
-                seen = np.unique(at[on[:, column], column])
-                done = np.isin(copy.barrier[:, column], seen) & copy.over[:, column]
-                copy.lanes[done, column] = False
+                seen = _barrier(int(column), np.unique(at[on[:, column], column]))
+                copy.lanes[np.isin(copy.barrier, seen) & copy.over] = False
         self.open = [copy for copy in self.open if copy.lanes.any()]
 
     def _arrived(self, event: Event) -> None:
@@ -149,13 +156,17 @@ class CopyCheck(Observer):
         g, site = self.geometry, event.site
         if site.queue == "transaction" and not isinstance(event.address, Spread):
             on, at = g.full(as_mask(event.mask)), g.full(event.address) + site.offset
+            homes: Rows = np.arange(g.columns)
+            if event.columns is not None:
+                homes = g.full(event.columns)
             for copy in self.open:
-                if copy.event.site.instruction is site.instruction:
-                    copy.arrives(copy.lanes & on, at)
-        for (column, place), _, end in arrivals(event, g):
+                one = copy.event.site  # whose sites come just before this one
+                if one.instruction is site.instruction and 0 < site.number - one.number <= _SITES:
+                    copy.arrives(copy.lanes & on, _barrier(homes, at))
+        for arrival in arrivals(event, g):
             for copy in self.open:
-                if end is not None and copy.barrier is not None and copy.over is not None:
-                    copy.over[:, column] |= copy.barrier[:, column] == place
+                if arrival.end is not None and copy.barrier is not None and copy.over is not None:
+                    copy.over |= copy.barrier == _barrier(*arrival.place)
 
     def _places(self, event: Event) -> tuple[Accesses, Rows]:
         """The lanes of an access, and the locations of each, ``(lanes, parts)``."""
@@ -163,7 +174,7 @@ class CopyCheck(Observer):
         lanes = lanes_of(g, event)
         parts = np.arange(max(1, event.site.nbytes // self.granule))
         first = lanes.address // self.granule
-        return lanes, (first[:, None] + parts) * g.columns + lanes.column[:, None]
+        return lanes, (first[:, None] + parts) * g.columns + lanes.home[:, None]
 
     def _meet(self, copy: _Copy, event: Event) -> None:
         """Write down who accesses what a copy is to write."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..analysis.steering import Steering
 from ..geometry import Geometry
+from ..isa.table import scope
 from ..memory.event import Event, Spread
 from ..memory.site import PHASE
 from ..memory.spaces import Allocation
@@ -153,8 +154,9 @@ class RaceCheck(Synchronisation):
             if self.shared_shadow is None:
                 raise LookCloser(SHARED)
             self.synchronised = True
-            for place, threads, end in arrivals(event, self.geometry):
-                self.happens_before.arrive_at(place, threads, self.now, end)
+            hands_on = scope(site.instruction) != "cta"
+            for arrival in arrivals(event, self.geometry):
+                self.happens_before.arrive_at(arrival, self.now, hands_on)
         elif site.strong and not site.order and self.races and space != "local":
             self._synchronise(event)
         if space in ("shared", "cluster"):
@@ -176,7 +178,7 @@ class RaceCheck(Synchronisation):
         assert shadow is not None
         lanes = lanes_of(g, event)
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
-        if event.columns is not None:
+        if event.space == "cluster":
             self.exits.access(site, lanes, self.now)
         for part in range(max(1, site.nbytes // self.granule)):
             place = (lanes.address // self.granule + part) * g.columns + lanes.home

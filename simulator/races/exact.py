@@ -16,7 +16,8 @@ from ..memory.site import Site
 from ..memory.spaces import Allocation
 from .accesses import Accesses, Race
 from .book import RaceBook
-from .happens_before import HappensBefore, Seen
+from .handover import Seen
+from .happens_before import HappensBefore
 from .locks import Lock
 from .releases import Releases
 from .shadow import Conflict, History, Ordered, Shadow, clash

@@ -5,7 +5,36 @@ from dataclasses import dataclass, field
 
 from ..geometry import WARP, Flat
 from ..memory.site import Site
-from .happens_before import Seen
+
+
+@dataclass(slots=True)
+class Seen:
+    """Up to when a thread had seen each thread of its block, by its number, at some moment.
+
+    Attributes:
+        warp: The thread's; ``met``: when the warp last met as a whole, ``block``: when the block.
+        warps: Up to when it had seen each warp; ``lanes``: each lane of its own.
+        threads: Up to when each thread, through mbarriers.
+    """
+
+    warp: int
+    met: int
+    block: int
+    warps: Flat | None
+    lanes: Flat | None
+    threads: Flat | None
+
+    def __getitem__(self, thread: int) -> int:
+        warp, time = thread // WARP, self.block
+        if self.warps is not None:
+            time = max(time, int(self.warps[warp]))
+        if warp == self.warp:
+            time = max(time, self.met)
+            if self.lanes is not None:
+                time = max(time, int(self.lanes[thread % WARP]))
+        if self.threads is not None:
+            time = max(time, int(self.threads[thread]))
+        return time
 
 
 @dataclass(eq=False, slots=True)

@@ -6,48 +6,17 @@ through block barriers (kept per pair of warps, transitively), through ``bar.war
 (per pair of lanes, transitively, too); ``releases`` has what is ordered without barriers.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ..geometry import EVERY_LANE, WARP, Flat, Geometry, Lanes, Mask, Rows, as_mask
 from .clusters import ClusterOrder
-from .phases import Key, Phases
+from .handover import Seen
+from .phases import Arrival, Key, Phases
 from .shadow import Ordered
 
 GROUP = 128
 """Threads of a warpgroup."""
-
-
-@dataclass(slots=True)
-class Seen:
-    """Up to when a thread had seen each thread of its block, by its number, at some moment.
-
-    Attributes:
-        warp: The thread's; ``met``: when the warp last met as a whole, ``block``: when the block.
-        warps: Up to when it had seen each warp; ``lanes``: each lane of its own.
-        threads: Up to when each thread, through mbarriers.
-    """
-
-    warp: int
-    met: int
-    block: int
-    warps: Flat | None
-    lanes: Flat | None
-    threads: Flat | None
-
-    def __getitem__(self, thread: int) -> int:
-        warp, time = thread // WARP, self.block
-        if self.warps is not None:
-            time = max(time, int(self.warps[warp]))
-        if warp == self.warp:
-            time = max(time, self.met)
-            if self.lanes is not None:
-                time = max(time, int(self.lanes[thread % WARP]))
-        if self.threads is not None:
-            time = max(time, int(self.threads[thread]))
-        return time
 
 
 class HappensBefore:
@@ -246,8 +215,22 @@ class HappensBefore:
         latest: Flat = times.reshape(-1, GROUP).max(axis=1, initial=0)[back]
         return latest
 
-    def arrive_at(self, place: Key, threads: Flat, now: int, end: int | None) -> None:
-        """Threads of a block arrive at an mbarrier; see ``Phases.arrive``."""
+    def arrive_at(self, arrival: Arrival, now: int, hands_on: bool = True) -> None:
+        """Threads of a block arrive at an mbarrier, which ``hands_on`` what they have done."""
+        place, threads, column, end = arrival
+        if self.cluster is not None:
+            cut = len(threads) if end is None else end + 1
+            far = column != place[0] and hands_on
+            if far:
+                self.cluster.arrive_at(place, threads[:cut], column, now)
+            if end is not None:
+                self.cluster.end(place)
+            if far and cut < len(threads):
+                self.cluster.arrive_at(place, threads[cut:], column, now)
+        if column != place[0]:
+            if end is not None:
+                self._all_phases().end(place)
+            return
         everyone = np.arange(self.geometry.threads)
         mine, other = np.repeat(threads, len(everyone)), np.tile(everyone, len(threads))
         known = self.horizon(other, mine, np.full(len(mine), place[0]))

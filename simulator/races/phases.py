@@ -5,6 +5,7 @@ elected thread often arrives or waits for others, this is kept for each pair of 
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,17 +30,39 @@ def at_barriers(
             yield (column, at), threads[there == at]
 
 
-def arrivals(event: Event, g: Geometry) -> Iterator[tuple[Key, Flat, int | None]]:
-    """The barriers at which lanes arrive, the threads, and with which of them a phase ends."""
+class Arrival(NamedTuple):
+    """Threads of a block arrive at a barrier, in their order.
+
+    Attributes:
+        place: The barrier; ``column``: the threads' block.
+        end: With which of the threads the barrier's phase ends, by its place among them.
+    """
+
+    place: Key
+    threads: Flat
+    column: int
+    end: int | None
+
+
+def arrivals(event: Event, g: Geometry) -> Iterator[Arrival]:
+    """The barriers at which lanes arrive, block after block of theirs."""
     assert event.old is not None
     assert event.values is not None
     assert not isinstance(event.address, Spread)
     (old,) = event.old
     after = mbarrier.arrived(old, *event.values)
     ends = g.full((old ^ after) >> mbarrier.PARITY & 1)
-    for place, threads in at_barriers(g, event.mask, event.address, event.site.offset):
-        last = np.flatnonzero(ends[threads, place[0]])
-        yield place, threads, int(last[0]) if last.size else None
+    own = np.broadcast_to(np.arange(g.columns), (g.threads, g.columns))
+    homes = own if event.columns is None else g.full(event.columns)
+    address = g.full(event.address) + event.site.offset
+    on = g.full(as_mask(event.mask))
+    for column in np.flatnonzero(on.any(axis=0)).tolist():
+        threads = np.flatnonzero(on[:, column])
+        places = np.stack([homes[threads, column], address[threads, column]])
+        for home, at in np.unique(places, axis=1).T.tolist():
+            these = threads[(places[0] == home) & (places[1] == at)]
+            last = np.flatnonzero(ends[these, column])
+            yield Arrival((home, at), these, column, int(last[0]) if last.size else None)
 
 
 class Phases:
@@ -67,8 +90,12 @@ class Phases:
         cut = len(threads) if end is None else end + 1
         self._hear(key, threads[:cut], known[:cut], now)
         if end is not None:
-            self._ended[key] = self._open.pop(key)
+            self.end(key)
             self._hear(key, threads[cut:], known[cut:], now)
+
+    def end(self, key: Key) -> None:
+        """A phase is over."""
+        self._ended[key] = self._open.pop(key, np.zeros(self.seen.shape[0], np.int64))
 
     def _hear(self, key: Key, threads: Flat, known: Rows, now: int) -> None:
         if len(threads):

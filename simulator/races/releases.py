@@ -21,8 +21,7 @@ from ..clusters import Clusters
 from ..geometry import Flat
 from ..isa.table import BLOCK, CLUSTER, DEVICE
 from ..memory.site import Site
-from .handover import Acquire, Content, Fence, Meeting, Noted, Release, StrongAccess, covers
-from .happens_before import Seen
+from .handover import Acquire, Content, Fence, Meeting, Noted, Release, Seen, StrongAccess, covers
 from .locks import Lock, Locks
 
 _MUCH = 1 << 20

@@ -98,7 +98,7 @@ def operand(spec: str, types: Sequence[str], modifiers: Sequence[str], n: int) -
         "imm": "1", "d8": "7", "bar": "1", "threads": "64", "label": "X", "where": "%b64_1",
         "registers": "24", "128": "128", "d16": "9", "event": "3", "policy": "%b64_2",
         "predicate": "%pred_2", "scale": "%pred_1", "sign": "-1", "bit": "1", "count": "1",
-        "quarter": "2", "zero": "0", "fraction": "0.5",
+        "quarter": "2", "zero": "0", "fraction": "0.5", "_": "_",
     }  # fmt: skip
     if spec in plain:
         return plain[spec]
