@@ -58,14 +58,14 @@ class Clusters:
         x, y, z = coordinates(blocks, grid)
         of_x, of_y, of_z = cluster
         self.rank: Numbers = linear((x % of_x, y % of_y, z % of_z), cluster)
-        self.number: Numbers = self._of(blocks)
+        self.number: Numbers = self.of(blocks)
         self.columns: Numbers = np.arange(len(blocks))[:, None]
         if self.size > 1:
             order = np.lexsort((self.rank, self.number)).reshape(-1, self.size)
             self.columns = np.empty((len(blocks), self.size), np.int64)
             self.columns[order] = order[:, None, :]
 
-    def _of(self, blocks: _Number) -> _Number:
+    def of(self, blocks: _Number) -> _Number:
         """The numbers of the clusters of blocks."""
         x, y, z = coordinates(blocks, self.grid)
         of_x, of_y, of_z = self.cluster
@@ -73,4 +73,4 @@ class Clusters:
 
     def together(self, one: _Number, other: _Number) -> Any:
         """Whether two blocks of the grid, or each of some pairs, are in one cluster."""
-        return self.size > 1 and self._of(one) == self._of(other)
+        return self.size > 1 and self.of(one) == self.of(other)

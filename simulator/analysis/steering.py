@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kernels.ptx.module import Function, Instruction, Reg, Symbol
 
-from ..compile.blocks import Block, successors
+from ..compile.blocks import EXIT, Block, successors
 from ..compile.flow import Paths, control_dependence, deciders, loops_of
 from ..compile.program import Program
 from ..isa import Flow
@@ -92,7 +92,9 @@ class Steering:
             self._deciders[at] = set().union(*self._nearest(at))
         if self._deciders[at] & steered.branches:
             return True
-        return any(at in self._reachable(b) for b in steered.branches & self._loop_exits())
+        waits = steered.branches & self._loop_exits()
+        waits |= {b for b in steered.branches - waits if self._first_test(b, read)}
+        return any(at in self._reachable(b) for b in waits)
 
     # -- where a value goes -----------------------------------------------------------
 
@@ -216,15 +218,39 @@ class Steering:
         """Blocks whose branch decides whether a loop goes on."""
         if self._exits is None:
             found: set[int] = set()
-            for function in self.functions.values():
-                mine = [b for b in self.blocks if b.function is function]
-                for loop in loops_of(mine).values():
-                    for block in mine:
-                        ways = successors(block) or [-1]
-                        if block.number in loop and any(to not in loop for to in ways):
-                            found.add(block.number)
+            for loop in self._loops:
+                for number in loop:
+                    ways = successors(self.blocks[number]) or [-1]
+                    if any(to not in loop for to in ways):
+                        found.add(number)
             self._exits = frozenset(found)
         return self._exits
+
+    def _first_test(self, number: int, read: Site) -> bool:
+        """Whether a branch skips a loop that would go on until the same value is right.
+
+        Compilers make ``if (!right()) do {} while (!right())`` of ``while (!right()) {}``.
+        """
+        ways = set(successors(self.blocks[number]))
+        into = {*ways, *(a for way in ways - {EXIT} for a in successors(self.blocks[way]))}
+        for loop in self._loops:
+            out = {to for block in loop for to in successors(self.blocks[block])} - loop
+            if number in loop or not (into & loop and ways & out):
+                continue
+            for other in self.program.sites:
+                same = (other.operand, other.access, other.size) == (
+                    read.operand, read.access, read.size
+                )  # fmt: skip
+                if other.block in loop and same and self._of(other).branches & loop:
+                    return True
+        return False
+
+    @functools.cached_property
+    def _loops(self) -> list[set[int]]:
+        found: list[set[int]] = []
+        for function in self.functions.values():
+            found += loops_of([b for b in self.blocks if b.function is function]).values()
+        return found
 
     def _reachable(self, number: int) -> frozenset[int]:
         """Blocks that may run after one, in its function, in callees and in callers."""

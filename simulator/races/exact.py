@@ -16,7 +16,7 @@ from ..memory.site import Site
 from ..memory.spaces import Allocation
 from .accesses import Accesses, Race
 from .book import RaceBook
-from .handover import Seen
+from .clocks import NOTHING, Clock
 from .happens_before import HappensBefore
 from .locks import Lock
 from .releases import Releases
@@ -25,8 +25,8 @@ from .written import compare, written
 
 _DOUBTS = 100_000
 """Pairs in a lock's order that are looked at again when it is let go."""
-Locked = tuple[int, int, Lock]
-"""A lane, and a thread whose earlier access a lock puts before the lane's."""
+Locked = tuple[Flat, Flat, Lock]
+"""Lanes, and threads whose earlier accesses a lock puts before the lanes'."""
 _DISTANCES = ("lane", "warp", "block")
 
 
@@ -45,6 +45,7 @@ class ExactLook:
     def __init__(self, granule: int, book: RaceBook, steering: Steering) -> None:
         self.granule, self.book, self.steering = granule, book, steering
         self.doubts: list[tuple[Lock, int, tuple[Race, Conflict, Flat, Flat]]] = []
+        self._doubted = 0
 
     def start(self, g: Geometry, happens_before: HappensBefore, releases: Releases) -> None:
         """A new batch begins."""
@@ -81,12 +82,14 @@ class ExactLook:
                     continue
                 locked.clear()
             self._write_down(event, history.site, how, races, history, values)
-            for lane, earlier, lock in locked:
-                conflict = self._conflict(shadow, history, place, thread, lane, earlier)
-                distance = self._distance(earlier, int(thread[lane]))
-                race = self._race(event, history.site, how, distance)
-                found = compare(conflict, history, site, history.site, values, distance)
-                self.doubts.append((lock, now, (race, conflict, *found)))
+            for lane, earlier, lock in locked if self._doubted < _DOUBTS else ():
+                for distance, at in self._distances(earlier, thread[lane]):
+                    self._doubted += at.size
+                    some = lane[at], earlier[at]
+                    conflict = self._conflict(shadow, history, place, thread, *some)
+                    race = self._race(event, history.site, how, distance)
+                    found = compare(conflict, history, site, history.site, values, distance)
+                    self.doubts.append((lock, now, (race, conflict, *found)))
             locked.clear()
         if how := clash(site, site):
             self._write_down(
@@ -97,19 +100,20 @@ class ExactLook:
         shadow.remember(site, place, thread, now, values, since)
 
     def _conflict(
-        self, shadow: Shadow, history: History, place: Flat, thread: Flat, lane: int, earlier: int
+        self, shadow: Shadow, history: History, place: Flat, thread: Flat, lane: Flat, earlier: Flat
     ) -> Conflict:
-        """The pair of a lane and a thread that came earlier."""
-        one = np.array([lane])
-        entry = np.searchsorted(history.keys, [place[lane] * shadow.threads + earlier])
-        return Conflict(place[one], np.array([earlier]), thread[one], one, entry)
+        """The pairs of lanes and threads that came earlier."""
+        entry = np.searchsorted(history.keys, place[lane] * shadow.threads + earlier)
+        return Conflict(place[lane], earlier, thread[lane], lane, entry)
 
-    def _distance(self, one: int, other: int) -> str:
-        """How far two threads are apart."""
+    def _distances(self, one: Flat, other: Flat) -> Iterator[tuple[str, Flat]]:
+        """How far the threads of pairs are apart; and which pairs are so far."""
         threads = self.geometry.threads
-        if one // threads != other // threads:
-            return "block"
-        return "lane" if one % threads // WARP == other % threads // WARP else "warp"
+        far = one // threads != other // threads
+        near = ~far & (one % threads // WARP == other % threads // WARP)
+        for distance, those in zip(_DISTANCES, (near, ~far & ~near, far), strict=True):
+            if those.any():
+                yield distance, np.flatnonzero(those)
 
     def _race(self, event: Event, other: Site, how: str, distance: str) -> Race:
         g = self.geometry
@@ -156,24 +160,58 @@ class ExactLook:
         """What orders lanes after earlier accesses; notes those in ``locked`` that a lock does."""
         g, releases = self.geometry, self.releases
 
+        clocks: dict[int, Clock] = {}
+
         def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
             column, mine = lanes.column[which], lanes.thread[which]
             own = g.blocks[column]
             out = self.happens_before.ordered_across(time, earlier, mine, column)
-            if releases.acquiring and not out.all():
-                those = np.flatnonzero(~out & np.isin(own, list(releases.blocks())))
-                known: dict[tuple[int, int], Seen] = {}
-                columns = (those, time[those], earlier[those], mine[those], column[those])
-                for i, when, who, me, at in zip(*(c.tolist() for c in columns), strict=True):
-                    if (me, at) not in known:
-                        known[me, at] = self.happens_before.known(me, at)
-                    asker = int(g.blocks[at]) * g.threads + me
-                    out[i] = releases.ordered(when, who, site, asker, known[me, at])
-                    if out[i] and releases.lock and len(self.doubts) < _DOUBTS:
-                        locked.append((int(which[i]), who, releases.lock))
+            if not releases.acquiring or out.all():
+                return out
+            those = np.flatnonzero(~out)
+            asking = which[those]
+            starts = np.flatnonzero(np.diff(asking, prepend=-1))
+            counts = np.diff(starts, append=len(asking))
+            for clock, lots in self._by_clock(site, lanes, asking[starts], clocks):
+                at = those[np.repeat(lots, counts)]
+                known = clock.covers(time[at], earlier[at], g.threads)
+                out[at] = known
+                if not clock.held or known.all():
+                    continue
+                at = at[~known]
+                who = own[at] * g.threads + mine[at]
+                for some, lock in releases.locks.ordered(clock.held, who, time[at], earlier[at]):
+                    out[at[some]] = True
+                    if lock is not None:
+                        locked.append((which[at[some]], earlier[at[some]], lock))
             return out
 
         return ordered
+
+    def _by_clock(
+        self, site: Site, lanes: Accesses, asking: Flat, clocks: dict[int, Clock]
+    ) -> Iterator[tuple[Clock, Mask]]:
+        """What others have handed on to the threads of some lanes; and to which of them that."""
+        g, happens_before, releases = self.geometry, self.happens_before, self.releases
+        lane, column = lanes.thread[asking], lanes.column[asking]
+        found: dict[int, tuple[Clock, list[int]]] = {}
+        blocks = releases.blocks()
+        columns = (lane, column, g.blocks[column], *happens_before.met(lane, column))
+        rows = zip(*(c.tolist() for c in columns), strict=True)
+        for i, (me, at, block, met, warp) in enumerate(rows):
+            if block not in blocks:
+                continue
+            asker = block * g.threads + me
+            clock = clocks.get(asker)
+            if clock is None:
+                seen = happens_before.known(me, at) if happens_before.partly else None
+                clock = clocks[asker] = releases.known(site, asker, met, warp, seen)
+            found.setdefault(id(clock), (clock, []))[1].append(i)
+        for clock, those in found.values():
+            if clock is not NOTHING:
+                which = np.zeros(len(asking), bool)
+                which[those] = True
+                yield clock, which
 
     def _by_group(self, lanes: Accesses, ordered: Ordered) -> Ordered:
         """As ``ordered``, for what a ``wgmma`` read: it is one operation of its whole warpgroup.

@@ -1,145 +1,191 @@
-"""What is kept of fences, strong accesses and barriers: see ``releases``."""
+"""What releases hand on, and fences make ready to be released: see ``releases``."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from ..clusters import Clusters
 from ..geometry import WARP, Flat
+from ..isa.table import DEVICE
 from ..memory.site import Site
+from .acquired import NONE, Acquired
+from .clocks import NOTHING, Clock
+from .noted import Fence
+from .seen import Seen
 
 
-@dataclass(slots=True)
-class Seen:
-    """Up to when a thread had seen each thread of its block, by its number, at some moment.
+@dataclass(eq=False, slots=True)
+class Fenced:
+    """What a thread had done and known by a fence.
 
     Attributes:
-        warp: The thread's; ``met``: when the warp last met as a whole, ``block``: when the block.
-        warps: Up to when it had seen each warp; ``lanes``: each lane of its own.
-        threads: Up to when each thread, through mbarriers.
+        time: The fence's; 0: there was none.
+        seen: Up to when it had seen each thread of its block.
+        acquired: By it, and by those threads up to then.
     """
 
-    warp: int
-    met: int
-    block: int
-    warps: Flat | None
-    lanes: Flat | None
-    threads: Flat | None
+    time: int
+    seen: Seen
+    acquired: Acquired
 
-    def __getitem__(self, thread: int) -> int:
-        warp, time = thread // WARP, self.block
-        if self.warps is not None:
-            time = max(time, int(self.warps[warp]))
-        if warp == self.warp:
-            time = max(time, self.met)
-            if self.lanes is not None:
-                time = max(time, int(self.lanes[thread % WARP]))
-        if self.threads is not None:
-            time = max(time, int(self.threads[thread]))
-        return time
+
+@dataclass(eq=False, slots=True)
+class Published:
+    """What threads of a block had fenced before a barrier: any of them may release it after.
+
+    Attributes:
+        times: Up to when each thread's accesses.
+        acquired: By all of them.
+    """
+
+    times: Flat
+    acquired: Acquired
 
 
 @dataclass(eq=False, slots=True)
 class Release:
-    """A strong write, and what its thread knew by its last fence.
+    """A strong write; ``by``: for each level of its scope what it hands on (``levels``)."""
 
-    ``fenced``: when that was, of each reach (``isa.table``) or a wider one.
+    site: Site
+    thread: int
+    end: int
+    by: list[tuple[Fenced, Published | None]]
+
+
+@dataclass(eq=False, slots=True)
+class _Handed:
+    """What releases hand on together; ``own``: what each has done itself, by block."""
+
+    clock: Clock = NOTHING
+    own: dict[int, Flat] = field(default_factory=dict)
+
+
+class Levels:
+    """How far scopes reach in a launch: the block, its cluster (if it has any), the device."""
+
+    def __init__(self, clusters: Clusters) -> None:
+        self.clusters = clusters
+        self._of = (0, int(clusters.size > 1), 1 + int(clusters.size > 1))
+        self.count = self._of[DEVICE] + 1
+
+    def covered(self, reach: int) -> int:
+        """How many of them a scope of some reach covers."""
+        return self._of[reach] + 1
+
+    def group(self, level: int, block: int) -> int:
+        """The number of what a block is in at a level: itself, its cluster, the device."""
+        if level == self.count - 1:
+            return 0
+        return self.clusters.of(block) if level else block
+
+
+class Content:
+    """What a location's content hands on: that of a write, and of the atomics on it.
+
+    Args:
+        place: The location.
+        threads: Of a block.
+        levels: Of scopes.
+        number: Numbers the location and an instruction.
+        guards: The acquiring instructions that an instruction waits for.
     """
 
-    site: Site
-    thread: int
-    block: int
-    end: int
-    fenced: tuple[int, ...]
-    met: int
-    warp: int
-    published: tuple[Flat, ...] | None
-    known: Seen | None
-
-
-@dataclass(eq=False, slots=True)
-class Content:
-    """The releases whose values a location's content goes back to: a write and atomics on it."""
-
-    place: int
-    releases: list[Release] = field(default_factory=list)
-    distinct: list[tuple[int, Release]] = field(default_factory=list)
-    by_block: dict[int, list[tuple[int, Release]]] = field(default_factory=dict)
-    by_end: dict[tuple[int, int], tuple[int, Release]] = field(default_factory=dict)
-    known: set[tuple[object, ...]] = field(default_factory=set)
+    def __init__(
+        self, place: int, threads: int, levels: Levels, number: Callable[[int, Site], int],
+        guards: Callable[[Site], Set[int]],
+    ) -> None:  # fmt: skip
+        self.place, self.threads, self.levels = place, threads, levels
+        self._number, self._guards = number, guards
+        self._new: dict[tuple[int, int], Release] = {}
+        self._handed: dict[tuple[int, int], _Handed] = {}
+        self._taken: dict[tuple[int, int, bool], Clock] = {}
 
     def add(self, release: Release) -> None:
-        """Note a release; one that spins hands on no more than what it did the first time."""
-        r, numbered = release, (len(self.releases), release)
-        self.releases.append(release)
-        self.by_end[r.thread, r.end] = numbered
-        what = (r.site.number, r.thread, r.fenced, r.met, r.warp, id(r.published))
-        if what not in self.known:
-            self.known.add(what)
-            self.distinct.append(numbered)
-            self.by_block.setdefault(r.block, []).append(numbered)
+        """Another release; a thread's later one hands on what its earlier one did, and more."""
+        self._new[release.site.number, release.thread] = release
+
+    def taken(self, block: int, count: int, atomic: bool) -> Clock:
+        """What a read by a block's thread takes over; an ``atomic`` may be a lock's.
+
+        ``count``: of levels, those that its scope covers.
+        """
+        if self._new:
+            for release in self._new.values():
+                home = release.thread // self.threads
+                for level, by in enumerate(release.by):
+                    at = level, self.levels.group(level, home)
+                    self._fold(release, by, self._handed.setdefault(at, _Handed()))
+            self._new, self._taken = {}, {}
+        key = block, count, atomic
+        clock = self._taken.get(key)
+        if clock is None:
+            clock = NOTHING
+            for level in range(count):
+                one = self._handed.get((level, self.levels.group(level, block)))
+                if one is None:
+                    continue
+                own = (
+                    Clock(held={(b, self.place, b == block): row for b, row in one.own.items()})
+                    if atomic
+                    else Clock(work=one.own)
+                )
+                clock = clock.merge(one.clock).merge(own)
+            self._taken[key] = clock
+        return clock
+
+    def _fold(self, release: Release, by: tuple[Fenced, Published | None], handed: _Handed) -> None:
+        fenced, published = by
+        sites = self._guards(release.site)
+        block, lane = divmod(release.thread, self.threads)
+        row = np.zeros(self.threads, np.int64)
+        if published is not None:
+            row = published.times.copy()
+            handed.clock = handed.clock.merge(published.acquired.through(sites))
+        if fenced.time:
+            row = np.maximum(row, fenced.seen.row(self.threads))
+            handed.clock = handed.clock.merge(fenced.acquired.through(sites))
+        own = handed.own.get(block)
+        own = np.zeros(self.threads, np.int64) if own is None else own.copy()
+        own[lane] = max(int(own[lane]), int(row[lane]), fenced.time - 1)
+        handed.own = {**handed.own, block: own}
+        row[lane] = 0
+        ends = np.zeros(self.threads, np.int64)
+        ends[lane] = release.end
+        at = block, self._number(self.place, release.site)
+        work = {block: row} if row.any() else {}
+        handed.clock = handed.clock.merge(Clock(work=work, ends={at: ends}))
 
 
-@dataclass(eq=False, slots=True)
-class Acquire:
-    """A strong read, of the first ``count`` releases of a location's content."""
+class Scope:
+    """The last fences of each thread, of a level of scopes or a wider one."""
 
-    site: Site
-    thread: int
-    content: Content
-    count: int
-    reach: int
-    time: int
+    def __init__(self, everyone: int) -> None:
+        self.times = np.zeros(everyone, np.int64)
+        self.met = np.zeros_like(self.times)
+        self.warp = np.zeros_like(self.times)
+        self.known: dict[int, Seen] = {}
+        self.acquired: dict[int, Acquired] = {}
+        self.published: dict[int, Published] = {}
+        self._made: dict[int, Fenced] = {}
 
+    def fence(self, event: Fence) -> None:
+        """Threads fence."""
+        who = event.threads
+        self.times[who], self.met[who], self.warp[who] = event.time, event.met, event.warp
+        if event.known is not None or self.known:
+            for i, thread in enumerate(who.tolist()):
+                self.known.pop(thread, None)
+                if event.known is not None:
+                    self.known[thread] = event.known[i]
 
-@dataclass(slots=True)
-class Fence:
-    """A fence of some threads; ``known``: see ``Releases.fence``."""
-
-    time: int
-    threads: Flat
-    reach: int
-    known: Sequence[Seen] | None
-
-
-@dataclass(slots=True)
-class Meeting:
-    """A block barrier let threads go; ``blocks``: those of which all threads came."""
-
-    time: int
-    threads: Flat
-    blocks: Flat
-
-
-@dataclass(slots=True)
-class StrongAccess:
-    """A strong access of many lanes, in their turns; see ``Releases.access``."""
-
-    time: int
-    threads: Flat
-    site: Site
-    places: Flat
-    turns: Flat
-    met: Flat
-    warp: Flat
-    known: Sequence[Seen] | None
-    vain: list[bool] | None
-
-
-Noted = Fence | Meeting | StrongAccess
-"""Something that happened, in the order of time."""
-
-
-def covers(release: Release, time: int, thread: int, far: int, threads: int) -> bool:
-    """Whether a release hands on what a thread of its block did at a time; ``far``: to whom."""
-    fenced = release.fenced[far]
-    if thread == release.thread:
-        return time < fenced or (time == release.end and fenced >= 0)
-    if release.known is not None and fenced > 0 and time <= release.known[thread % threads]:
-        return True
-    if time <= release.met < fenced:
-        return True
-    same = thread % threads // WARP == release.thread % threads // WARP
-    if same and time <= release.warp < fenced:
-        return True
-    if release.published is None or fenced < 0:
-        return False
-    return bool(time <= release.published[far][thread % threads])
+    def last(self, thread: int, threads: int) -> Fenced:
+        """A thread's last fence."""
+        time, made = int(self.times[thread]), self._made.get(thread)
+        if made is None or made.time != time:
+            seen = self.known.get(thread) or Seen(
+                thread % threads // WARP, int(self.warp[thread]), int(self.met[thread]),
+                None, None, None,
+            )  # fmt: skip
+            made = self._made[thread] = Fenced(time, seen, self.acquired.get(thread, NONE))
+        return made

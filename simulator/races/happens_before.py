@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ..geometry import EVERY_LANE, WARP, Flat, Geometry, Lanes, Mask, Rows, as_mask
 from .clusters import ClusterOrder
-from .handover import Seen
 from .phases import Arrival, Key, Phases
+from .seen import Seen
 from .shadow import Ordered
 
 GROUP = 128
@@ -148,7 +148,7 @@ class HappensBefore:
     def partly(self) -> bool:
         """Whether only some threads of a block have met, so that who has seen what differs."""
         kept = (self._pairs, self._lanes, self.phases, self.cluster)
-        return any(one is not None for one in kept)
+        return bool(self._arrived) or any(one is not None for one in kept)
 
     def known(self, mine: int, column: int) -> Seen:
         """Up to when a thread has seen each thread of its block."""
@@ -165,6 +165,11 @@ class HappensBefore:
             None if lanes is None else lanes[mine, :, column].copy(),
             threads,
         )  # fmt: skip
+
+    def met_by(self, threads: Flat) -> tuple[Flat, Flat]:
+        """``met`` of threads by their global numbers."""
+        block, thread = np.divmod(threads, self.geometry.threads)
+        return self.met(thread, np.searchsorted(self.geometry.blocks, block))
 
     def known_by(self, threads: Flat) -> list[Seen] | None:
         """``known`` of some threads (global numbers), if only parts of blocks have met."""

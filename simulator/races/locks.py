@@ -5,15 +5,21 @@ fences on both sides of its own. What one run shows is one order of the two.
 """
 
 import bisect
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+import numpy as np
+
+from ..geometry import Flat
 from ..memory.site import Site
-from .handover import Acquire, Release
+from .clocks import Blocks, Held
 
 NEVER = 1 << 62
 
 Lock = tuple[int, int, bool]
 """The thread that takes it, its location, and whether it was taken over within a block."""
+_TIME = 44
+"""Bits of a time below the number of a thread."""
 
 
 class Turn(NamedTuple):
@@ -28,65 +34,107 @@ class Locks:
     """What threads (global numbers) may have taken, and let go of.
 
     Attributes:
-        open: Threads that have taken one, with no fence of device scope since.
+        open: Threads that have taken some, with no fence of a wider scope than the block since.
     """
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self.open: set[int] = set()
-        self._takes: dict[int, dict[int, list[Turn]]] = {}
+        self.open: dict[int, set[int]] = {}
+        # By block and location: of each thread.
+        self._takes: dict[tuple[int, int], dict[int, list[Turn]]] = {}
+        self._tables: dict[tuple[int, int], Flat] = {}
         self._puts: dict[tuple[int, int], list[Turn]] = {}
 
     def take(self, site: Site, place: int, thread: int, turn: int, far: bool) -> None:
         """An atomic: perhaps it takes a lock; ``far``: its scope is more than the block."""
-        takes = self._takes.setdefault(thread, {}).setdefault(place, [])
+        at = thread // self.threads, place
+        takes = self._takes.setdefault(at, {}).setdefault(thread, [])
+        self._tables.pop(at, None)
         near = turn if site.acquires else NEVER
         wide = near if far else NEVER
         if wide == NEVER:
-            self.open.add(thread)
+            self.open.setdefault(thread, set()).add(place)
         if takes and takes[-1].near == NEVER:
             takes.pop()  # it tried in vain, or went on without a fence
         takes.append(Turn(turn, near, wide))
 
     def put(self, place: int, thread: int, turn: int, near: int, wide: int) -> None:
         """A strong write: perhaps it lets go of a lock."""
-        if place in self._takes.get(thread, ()):
+        if thread in self._takes.get((thread // self.threads, place), ()):
             self._puts.setdefault((thread, place), []).append(Turn(turn, near, wide))
 
     def fence(self, threads: set[int], now: int, wide: bool) -> None:
         """A fence or a barrier of some threads, after what they have taken."""
-        for thread in threads & self.open:
-            for takes in self._takes[thread].values():
+        for thread in threads & self.open.keys():
+            for place in self.open[thread]:
+                at = thread // self.threads, place
+                takes = self._takes[at][thread]
                 last = takes[-1]
                 takes[-1] = Turn(
                     last.turn, min(last.near, now), min(last.wide, now if wide else NEVER)
                 )
+                self._tables.pop(at, None)
             if wide:
-                self.open.discard(thread)
+                del self.open[thread]
 
-    def held(self, acquire: Acquire, release: Release, time: int, thread: int) -> Lock | None:
-        """Both held the lock: in the other order, the one asking would have to let it go well."""
-        place = acquire.content.place
-        if acquire.site.access != "atomic" or release.thread != thread:
-            return None
-        takes = self._takes.get(thread, {}).get(place, ())
-        if any(take.turn < time for take in takes) and time < release.end - 1:
-            return acquire.thread, place, self._near(acquire, thread)
-        return None
+    def ordered(
+        self, held: Mapping[Held, Flat], mine: Flat, time: Flat, thread: Flat
+    ) -> Iterator[tuple[Flat, Lock | None]]:
+        """Which accesses at ``time`` by ``thread`` were handed over to ``mine`` with a lock.
 
-    def unprotected(self, acquire: Acquire, release: Release, time: int, thread: int) -> bool:
-        """Whether the other took the same lock before its access, without a fence since.
-
-        It came first this time; had it come second, nothing would have brought it what the
-        first had done. So it races, whoever comes first.
+        Both may have held it: in the other order, the one asking would have to let it go well.
+        Then the lock is given. But what the other did between taking it and a fence does not come
+        first: it did this time; had it come second, nothing would have brought it what the first
+        had done. So that races, whoever comes first.
         """
-        if release.thread != thread or acquire.site.access != "atomic":
-            return False
-        takes = self._takes.get(thread, {}).get(acquire.content.place, ())
-        last = next((take for take in reversed(takes) if take.turn < time), None)
-        if last is None or time >= release.end - 1:
-            return False
-        return (last.near if self._near(acquire, thread) else last.wide) > time
+        block, lane = np.divmod(thread, self.threads)
+        left = np.ones(len(time), bool)
+        locked: list[tuple[int, bool, Flat]] = []
+        by_block = Blocks(block)
+        for (number, place, near), row in held.items():
+            at = by_block.of(number)
+            at = at[left[at] & (time[at] <= row[lane[at]])]
+            if not at.size:
+                continue
+            taken, fenced = self._last(number, place, near, time[at], thread[at])
+            left[at[~taken]] = False
+            if (~taken).any():
+                yield at[~taken], None
+            at = at[taken & (fenced <= time[at])]
+            if at.size:
+                locked.append((place, near, at))
+        for place, near, at in locked:
+            at = at[left[at]]
+            left[at] = False
+            takers: dict[int | None, list[int]] = {}
+            askers, which = np.unique(mine[at], return_inverse=True)
+            for i, who in enumerate(askers.tolist()):
+                takers.setdefault(self._taker(place, who), []).append(i)
+            for taker, those in takers.items():
+                lock = None if taker is None else (taker, place, near)
+                yield (at if len(takers) == 1 else at[np.isin(which, those)]), lock
+
+    def _last(
+        self, block: int, place: int, near: bool, time: Flat, thread: Flat
+    ) -> tuple[Flat, Flat]:
+        """Whether each thread took a lock before a time; and when it fenced after that."""
+        takes = self._takes.get((block, place))
+        if not takes:
+            return np.zeros(len(time), bool), time
+        table = self._tables.get((block, place))
+        if table is None:
+            turns = [(who << _TIME | t.turn, t.near, t.wide) for who in takes for t in takes[who]]
+            table = self._tables[block, place] = np.array([(0, 0, 0), *sorted(turns)]).T
+        keys, nears, wides = table
+        last = np.searchsorted(keys, thread << _TIME | time) - 1
+        return (keys[last] >> _TIME == thread) & (last > 0), (nears if near else wides)[last]
+
+    def _taker(self, place: int, thread: int) -> int | None:
+        """Who took a lock for a thread that holds it: itself, or one of its block at last."""
+        takes = self._takes.get((thread // self.threads, place), {})
+        if thread in takes or not takes:
+            return thread if takes else None
+        return max(takes, key=lambda who: takes[who][-1].turn)
 
     def let_go_unfenced(self, lock: Lock, time: int) -> bool:
         """Whether a thread let go of a lock with no fence after what it did at a time."""
@@ -94,7 +142,3 @@ class Locks:
         puts = self._puts.get((thread, place), [])
         at = bisect.bisect_right(puts, time, key=lambda put: put.turn)
         return at < len(puts) and (puts[at].near if near else puts[at].wide) <= time
-
-    def _near(self, acquire: Acquire, thread: int) -> bool:
-        """Whether the lock's taker is in the block of a thread."""
-        return acquire.thread // self.threads == thread // self.threads

@@ -8,24 +8,30 @@ accesses that the value found decides on: who does not look at the flag has wait
 Scopes: a fence or an access of block scope serves within its block alone. (PTX ISA, "Memory
 Consistency Model": release and acquire patterns, observation and causality order.)
 
-What happens is noted down, and gone through only when two accesses may race.
+What happens is noted down, and gone through in its order when two accesses may race: then each
+location has a clock of what it hands on, and each thread one of what it has acquired.
 """
 
-import dataclasses
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import numpy as np
 
 from ..analysis.steering import Steering
 from ..clusters import Clusters
-from ..geometry import Flat
-from ..isa.table import BLOCK, CLUSTER, DEVICE
+from ..geometry import WARP, Flat
+from ..isa.table import DEVICE
 from ..memory.site import Site
-from .handover import Acquire, Content, Fence, Meeting, Noted, Release, Seen, StrongAccess, covers
+from .acquired import NONE, Acquired, Acquisitions
+from .clocks import NOTHING, Clock
+from .handover import Content, Fenced, Levels, Published, Release, Scope
 from .locks import Lock, Locks
+from .noted import Fence, Meeting, Noted, StrongAccess
+from .seen import Seen
 
 _MUCH = 1 << 20
 """Lanes that are noted down at most before they are gone through."""
+Pending = dict[int, list[Clock]]
+"""By the instruction that read: what a fence makes known, by levels of its scope."""
 
 
 class Releases:
@@ -36,47 +42,56 @@ class Releases:
     """
 
     def __init__(self, steering: Steering, everyone: int, threads: int, clusters: Clusters) -> None:
-        self.steering, self.threads, self.clusters = steering, threads, clusters
-        self.acquiring = {
+        self.steering, self.threads, self.levels = steering, threads, Levels(clusters)
+        self.acquiring = frozenset(
             site.number
             for site in steering.program.sites
             if site.strong and site.access != "store" and steering.steers(site)
-        }
+        )
         self.fences = False
         self._noted: list[Noted] = []
         self._lanes = 0
-        self._fenced = np.zeros((DEVICE + 1, everyone if self.acquiring else 0), np.int64)
-        self._known: dict[int, Seen | None] = {}
-        self._published: dict[int, tuple[Flat, ...]] = {}
+        size = everyone if self.acquiring else 0
+        self._scopes = [Scope(size) for _ in range(self.levels.count)]
         self._barrier: dict[int, int] = {}
         self._contents: dict[int, Content] = {}
-        self._pending: dict[int, list[Acquire]] = {}
-        self._acquired: dict[int, list[Acquire]] = {}
-        self._locks = Locks(threads)
-        self.lock: Lock | None = None
+        self._pending: dict[int, Pending] = {}
+        self._acquired = Acquisitions(threads)
+        self.locks = Locks(threads)
+        self._guards: dict[int, Set[int]] = {}
+        self._numbers: dict[tuple[int, int], int] = {}
 
     @property
     def active(self) -> bool:
         """Whether there is anything that a barrier could hand on or complete."""
-        return bool(self._noted or self._pending or self._locks.open or self.fences)
+        return bool(
+            self._noted or self._pending or self._acquired.since or self.locks.open or self.fences
+        )
 
     # -- what happens -------------------------------------------------------------------
 
-    def fence(self, threads: Flat, now: int, reach: int, known: Sequence[Seen] | None) -> None:
+    def fence(
+        self, threads: Flat, now: int, reach: int, met: Flat, warp: Flat,
+        known: Sequence[Seen] | None,
+    ) -> None:  # fmt: skip
         """A fence of some threads.
 
-        ``threads`` are global numbers, ``reach``: of its scope; ``known``: up to when
-        each of them has seen each thread of its block; ``None``: the times of its block's and its
-        warp's last barriers say all.
+        ``threads`` are global numbers, ``reach``: of its scope; ``met``, ``warp``: times of the
+        last barrier of each thread's block, of its warp; ``known``: up to when each of them has
+        seen each thread of its block, if those do not say all.
         """
         if self.acquiring:
             self.fences = True
-            self._note(Fence(now, threads, reach, known))
+            self._note(Fence(now, threads, reach, met, warp, known))
 
-    def barrier(self, threads: Flat, now: int, blocks: Flat) -> None:
-        """A block barrier let threads go; ``blocks``: those of which all threads came."""
-        if (self.acquiring and self._noted) or self._pending or self.fences:
-            self._note(Meeting(now, threads, blocks))
+    def barrier(self, threads: Flat, now: int, blocks: Flat, split: bool = False) -> None:
+        """A barrier let threads go.
+
+        ``blocks``: those of which all threads came; ``split``: it is one at which they had arrived
+        before, so that it does not tell what they did since.
+        """
+        if self.acquiring and self.active:
+            self._note(Meeting(now, threads, blocks, split))
 
     def access(
         self, site: Site, places: Flat, threads: Flat, turns: Flat, met: Flat, warp: Flat,
@@ -85,10 +100,9 @@ class Releases:
     ) -> None:  # fmt: skip
         """A strong access.
 
-        ``threads`` are global numbers, ``turns`` when each lane has its turn; ``met``, ``warp``:
-        times of the last barrier of each thread's block, of its warp; ``known``: as ``fence`` takes
-        it, for an access that is a release itself; ``vain``: lanes of a compare-and-swap that wrote
-        nothing.
+        ``threads`` are global numbers, ``turns`` when each lane has its turn; ``met``, ``warp``,
+        ``known``: as ``fence`` takes them, for an access that is a release itself; ``vain``: lanes
+        of a compare-and-swap that wrote nothing.
         """
         if not self.acquiring:
             return
@@ -120,51 +134,72 @@ class Releases:
                 self._fence(event)
             elif isinstance(event, Meeting):
                 self._publish(event)
-                if self._pending or self._locks.open:
-                    self._effective(event.threads, event.time, DEVICE)
+                self._effective(event.threads, event.time, DEVICE, None)
+                if not event.split:
+                    self._acquired.meet(event.blocks.tolist())
             else:
                 self._strong(event)
 
     def _fence(self, event: Fence) -> None:
-        self._fenced[: event.reach + 1, event.threads] = event.time
-        if event.known is not None or self._known:
-            for i, thread in enumerate(event.threads.tolist()):
-                self._known[thread] = None if event.known is None else event.known[i]
-        self._effective(event.threads, event.time, event.reach)
+        heard = np.maximum(event.met, event.warp) if event.known is None else None
+        self._effective(event.threads, event.time, event.reach, heard)
+        scopes = self._scopes[: self.levels.covered(event.reach)]
+        for scope in scopes:
+            scope.fence(event)
+        if not self._acquired.blocks():
+            return
+        for i, thread in enumerate(event.threads.tolist()):
+            seen = event.known[i] if event.known is not None else None
+            acquired = self._acquired.of(thread, int(event.met[i]), int(event.warp[i]), seen)
+            for scope in scopes:
+                scope.acquired[thread] = acquired
 
     def _publish(self, event: Meeting) -> None:
         """What threads had fenced before a barrier, others may release after it."""
         for block in event.blocks.tolist():
             before = self._barrier.get(block, 0)
             self._barrier[block] = event.time
-            mine = slice(block * self.threads, (block + 1) * self.threads)
-            if not (self._fenced[BLOCK, mine] > before).any():
-                continue
-            old = self._published.get(block)
-            made = []
-            for i, fences in enumerate(self._fenced[:, mine]):
-                known = fences.copy() if old is None else np.maximum(fences, old[i])
-                if fences.max() > before:  # a fence hands on what the thread knows of others
-                    known = np.maximum(known, before)
-                made.append(known)
-            self._published[block] = tuple(made)
+            first = block * self.threads
+            for scope in self._scopes:
+                fences = scope.times[first : first + self.threads]
+                fresh = np.flatnonzero(fences > before)
+                if not fresh.size:
+                    continue
+                # A fence hands on what the thread knows of others.
+                known, acquired = np.maximum(fences, before), self._acquired.together(block)
+                old = scope.published.get(block)
+                if old is not None:
+                    known = np.maximum(known, old.times)
+                    acquired = old.acquired.merge(acquired)
+                for thread in fresh.tolist() if scope.acquired else ():
+                    acquired = acquired.merge(scope.acquired.get(first + thread, NONE))
+                scope.published[block] = Published(known, acquired)
 
-    def _effective(self, threads: Flat, now: int, reach: int) -> None:
-        """A fence or a barrier after strong reads makes acquires of them."""
-        if not (self._pending or self._locks.open):
+    def _effective(self, threads: Flat, now: int, reach: int, heard: Flat | None) -> None:
+        """A fence or a barrier after strong reads makes acquires of them.
+
+        ``heard``: up to when others have heard of each thread before; ``None``: up to now.
+        """
+        if not (self._pending or self.locks.open):
             return
-        those = set(threads.tolist())
-        for thread in those & self._pending.keys():
-            left = []
-            for acquire in self._pending.pop(thread):
-                if acquire.reach > reach:
-                    left.append(acquire)
-                    acquire = dataclasses.replace(acquire, reach=reach)
-                acquire.time = now
-                self._acquired.setdefault(thread // self.threads, []).append(acquire)
+        those = threads.tolist()
+        for i, thread in enumerate(those):
+            if thread not in self._pending:
+                continue
+            left: Pending = {}
+            brought: dict[int, Clock] = {}
+            for site, clocks in self._pending.pop(thread).items():
+                clock = clocks[: self.levels.covered(reach)][-1]
+                if clock is not NOTHING:
+                    brought[site] = clock
+                if clock is not clocks[-1]:
+                    left[site] = clocks
+            if brought:
+                known = now if heard is None else int(heard[i])
+                self._acquired.add(thread, now, Acquired(brought), known)
             if left:
                 self._pending[thread] = left
-        self._locks.fence(those, now, reach >= self._far)
+        self.locks.fence(set(those), now, self.levels.covered(reach) > 1)
 
     def _strong(self, event: StrongAccess) -> None:
         site = event.site
@@ -175,51 +210,62 @@ class Releases:
         for i, (place, thread, turn, met, warp) in enumerate(rows):
             content = self._contents.get(place)
             if reads:
-                self._read(site, place, thread, turn, content)
+                heard = turn if event.known is not None else max(met, warp)
+                self._read(site, place, thread, turn, content, heard)
             if site.access == "load" or (event.vain and event.vain[i]):
                 continue
             if content is None or site.access == "store":
-                content = self._contents[place] = Content(place)
-            fenced: list[int] = self._fenced[:, thread].tolist()
-            known = self._known.get(thread)
+                content = self._contents[place] = Content(
+                    place, self.threads, self.levels, self._number, self._waits
+                )
+            covered = self.levels.covered(site.reach)
+            fenced = [scope.last(thread, self.threads) for scope in self._scopes]
             if site.releases:
-                known = None if event.known is None else event.known[i]
-                fenced[: site.reach + 1] = [turn] * (site.reach + 1)
-            self._locks.put(place, thread, turn, fenced[BLOCK], fenced[self._far])
-            fenced[site.reach + 1 :] = [-1] * (DEVICE - site.reach)
+                seen = event.known[i] if event.known is not None else None
+                acquired = self._acquired.of(thread, met, warp, seen)
+                seen = seen or Seen(thread % self.threads // WARP, warp, met, None, None, None)
+                fenced[:covered] = [Fenced(turn, seen, acquired)] * covered
+            self.locks.put(place, thread, turn, fenced[0].time, fenced[1].time)
             block = thread // self.threads
-            published = self._published.get(block)
-            content.add(
-                Release(site, thread, block, end, tuple(fenced), met, warp, published, known)
-            )
+            published = [scope.published.get(block) for scope in self._scopes]
+            by = list(zip(fenced, published, strict=True))[:covered]
+            content.add(Release(site, thread, end, by))
 
     def _read(
-        self, site: Site, place: int, thread: int, turn: int, content: Content | None
+        self, site: Site, place: int, thread: int, turn: int, content: Content | None, heard: int
     ) -> None:
-        if site.access == "atomic":
-            self._locks.take(site, place, thread, turn, site.reach >= self._far)
-        if content is None or not content.releases:
+        atomic = site.access == "atomic"
+        if atomic:
+            self.locks.take(site, place, thread, turn, self.levels.covered(site.reach) > 1)
+        if content is None:
             return
-        acquire = Acquire(site, thread, content, len(content.releases), site.reach, turn)
+        block = thread // self.threads
+        counts = range(1, self.levels.covered(site.reach) + 1)
+        clocks = [content.taken(block, count, atomic) for count in counts]
+        if clocks[-1] is NOTHING:
+            return
         if site.acquires:
-            self._acquired.setdefault(thread // self.threads, []).append(acquire)
+            self._acquired.add(thread, turn, Acquired({site.number: clocks[-1]}), heard)
             return
-        pending = self._pending.setdefault(thread, [])
-        if pending and pending[-1].content is content and pending[-1].site is site:
-            pending[-1] = acquire
-        else:
-            pending.append(acquire)
+        pending = self._pending.setdefault(thread, {})
+        if old := pending.get(site.number):
+            clocks = [a.merge(b) for a, b in zip(old, clocks, strict=True)]
+        pending[site.number] = clocks
 
-    @property
-    def _far(self) -> int:
-        """The reach that another block of those needs that may share a lock."""
-        return CLUSTER if self.clusters.size > 1 else DEVICE
+    def _number(self, place: int, site: Site) -> int:
+        return self._numbers.setdefault((place, site.number), len(self._numbers))
 
-    def _distance(self, one: int, other: int) -> int:
-        """The reach that a scope needs from one block to another."""
-        if one == other:
-            return BLOCK
-        return CLUSTER if self.clusters.together(one, other) else DEVICE
+    def _waits(self, site: Site) -> Set[int]:
+        """The acquiring instructions whose values decide on an access."""
+        found = self._guards.get(site.number)
+        if found is None:
+            sites = self.steering.program.sites
+            found = self._guards[site.number] = frozenset(
+                read.number
+                for read in sites
+                if read.number in self.acquiring and self.steering.guards(read, site)
+            )
+        return found
 
     # -- asking ------------------------------------------------------------------------------
 
@@ -227,73 +273,28 @@ class Releases:
         """The blocks in which something has been acquired."""
         if self._noted:
             self._catch_up()
-        return set(self._acquired)
+        return self._acquired.blocks()
 
-    def ordered(self, time: int, thread: int, site: Site, mine: int, known: Seen) -> bool:
-        """Whether an access comes before one that ``mine`` makes now at ``site``.
+    def known(self, site: Site, thread: int, met: int, warp: int, seen: Seen | None) -> Clock:
+        """What others have handed on to a thread (a global number) that accesses at ``site``.
 
-        If it is a lock that brings them in order, ``lock`` says which, and who takes it.
-        ``thread``, a global number as ``mine``, made the access at ``time``; ``known``: up to when
-        the asker has seen each thread of its block.
+        ``met``, ``warp``, ``seen``: as ``fence`` takes them.
         """
-        block = mine // self.threads
-        self.lock = None
-        seen: set[tuple[int, int]] = set()
-        for acquire in self._acquired.get(block, ()):
-            met = acquire.thread == mine or acquire.time <= known[acquire.thread % self.threads]
-            if not (met and self.steering.guards(acquire.site, site)):
-                continue
-            if self._through(acquire, time, thread, seen):
-                return True
-        return False
+        return self._acquired.of(thread, met, warp, seen).through(self._waits(site))
 
     def handed(self, time: int, thread: int, block: int) -> bool:
         """Whether anybody of a block has acquired what a thread did at a time."""
         if block not in self.blocks():
             return False
-        return any(self._through(one, time, thread, set()) for one in self._acquired[block])
-
-    def _through(
-        self, acquire: Acquire, time: int, thread: int, seen: set[tuple[int, int]]
-    ) -> bool:
-        """Whether an acquire takes over what a thread did; on through what others acquired."""
-        todo = [acquire]
-        while todo:
-            acquire = todo.pop()
-            if (id(acquire.content), acquire.count) in seen:
-                continue
-            seen.add((id(acquire.content), acquire.count))
-            taker = acquire.thread // self.threads
-            block = thread // self.threads
-            its = acquire.content.by_end.get((thread, time))
-            for number, release in (
-                *acquire.content.by_block.get(block, ()), *([its] if its else ())
-            ):  # fmt: skip
-                if number >= acquire.count:
-                    continue
-                far = self._distance(taker, block)
-                if far > acquire.reach:
-                    continue
-                handed = covers(release, time, thread, far, self.threads)
-                if handed and not self._locks.unprotected(acquire, release, time, thread):
-                    self.lock = self._locks.held(acquire, release, time, thread)
-                    return True
-            for number, release in acquire.content.distinct:
-                if number >= acquire.count:
-                    break
-                far = self._distance(taker, release.block)
-                if release.fenced[far] <= 0 or far > acquire.reach:
-                    continue
-                for before in self._acquired.get(release.block, ()):
-                    # One fence may complete the acquire and begin the release.
-                    at = before.time - 1
-                    known = covers(release, at, before.thread, far, self.threads)
-                    if known and self.steering.guards(before.site, release.site):
-                        todo.append(before)
-        return False
+        clock = self._acquired.all_of(block).through(self.acquiring)
+        when, who = np.array([time]), np.array([thread])
+        if clock.covers(when, who, self.threads).all():
+            return True
+        mine = np.array([block * self.threads])
+        return any(at.size for at, _ in self.locks.ordered(clock.held, mine, when, who))
 
     def let_go_unfenced(self, lock: Lock, time: int) -> bool:
         """Whether a thread let go of a lock with no fence after what it did at a time."""
         if self._noted:
             self._catch_up()
-        return self._locks.let_go_unfenced(lock, time)
+        return self.locks.let_go_unfenced(lock, time)

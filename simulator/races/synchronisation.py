@@ -99,7 +99,7 @@ class Synchronisation(Observer):
         if self.happens_before.cluster is not None:
             self.happens_before.cluster.wait(full, self.now)
         if self.releases is not None and self.releases.active:
-            self.releases.barrier(g.numbers(lanes), self.now, g.whole_blocks(lanes))
+            self.releases.barrier(g.numbers(lanes), self.now, g.whole_blocks(lanes), split=True)
         if full.all() and self.arrived == self.seen:
             if self.shared_shadow is None:
                 self.intervals.close()
@@ -116,7 +116,9 @@ class Synchronisation(Observer):
             self.happens_before.cluster.fence(self.geometry.full(as_mask(lanes)), self.now)
         if self.releases is not None and self.releases.acquiring:
             threads = self.geometry.numbers(lanes)
-            self.releases.fence(threads, self.now, reach, self.happens_before.known_by(threads))
+            met, warp = self.happens_before.met_by(threads)
+            known = self.happens_before.known_by(threads)
+            self.releases.fence(threads, self.now, reach, met, warp, known)
 
     def _synchronise(self, event: Event) -> None:
         """A strong access releases and acquires; its lanes take turns.
@@ -137,7 +139,7 @@ class Synchronisation(Observer):
         turn = np.empty(len(thread), np.int64)
         turn[np.lexsort((lanes.thread, lanes.column))] = np.arange(len(thread))
         met, warp = self.happens_before.met(lanes.thread, lanes.column)
-        known = self.happens_before.known_by(thread) if site.releases else None
+        known = self.happens_before.known_by(thread) if site.releases or site.acquires else None
         vain = None
         if site.operation == "cas":
             assert event.old is not None

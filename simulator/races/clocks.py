@@ -1,0 +1,121 @@
+"""What threads know of each other's work: vector clocks, a row of times for each block.
+
+A clock is never changed once it is made, so that clocks share the rows in which they agree;
+bringing two together costs what differs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from ..geometry import Flat
+
+_Key = TypeVar("_Key")
+Held = tuple[int, int, bool]
+"""A block; the lock that one of its threads let go of; whether it was taken within the block."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Clock:
+    """Work that has been handed on.
+
+    Attributes:
+        work: By block, up to when each of its threads' accesses are known, int64.
+        held: The same, where it came with a lock: but for what its holders did without a fence.
+        ends: By block, and location and instruction: the last strong write there by each thread.
+            It is known alone, whatever the thread did before it.
+    """
+
+    work: Mapping[int, Flat] = field(default_factory=dict)
+    held: Mapping[Held, Flat] = field(default_factory=dict)
+    ends: Mapping[tuple[int, int], Flat] = field(default_factory=dict)
+
+    def merge(self, other: "Clock") -> "Clock":
+        """What either knows; one of the two, if it knows all."""
+        if other is self or other is NOTHING:
+            return self
+        if self is NOTHING:
+            return other
+        work, held = _most(self.work, other.work), _most(self.held, other.held)
+        ends = _most(self.ends, other.ends)
+        for one in (self, other):
+            if work is one.work and held is one.held and ends is one.ends:
+                return one
+        return Clock(work, held, ends)
+
+    def covers(self, time: Flat, thread: Flat, threads: int) -> Flat:
+        """Whether accesses at ``time`` by ``thread`` (global numbers) are known, bools.
+
+        ``threads``: of a block. What came with a lock is not asked here.
+        """
+        block, lane = np.divmod(thread, threads)
+        known: Flat = time <= _looked_up(self.work, block, lane, threads)
+        if self.ends and not known.all():
+            left = np.flatnonzero(~known)
+            by_block = Blocks(block[left])
+            for (number, _), row in self.ends.items():
+                at = left[by_block.of(number)]
+                known[at] |= row[lane[at]] == time[at]
+        return known
+
+
+NOTHING = Clock()
+
+
+class Blocks:
+    """Where in an array of block numbers each stands."""
+
+    def __init__(self, block: Flat) -> None:
+        self._turn = np.argsort(block, kind="stable")
+        self._block = block[self._turn]
+
+    def of(self, number: int) -> Flat:
+        """The places of a block."""
+        low, high = np.searchsorted(self._block, [number, number + 1])
+        return self._turn[low:high]
+
+
+def _looked_up(rows: Mapping[int, Flat], block: Flat, lane: Flat, threads: int) -> Flat:
+    """For each thread what its block's row says; -1: nothing."""
+    first, last = int(block.min()), int(block.max())
+    if (last - first) * threads > 4 * len(block) + 4096:
+        out = np.full(len(block), -1, np.int64)
+        by_block = Blocks(block)
+        for number, row in rows.items():
+            at = by_block.of(number)
+            out[at] = row[lane[at]]
+        return out
+    table = np.full((last - first + 1, threads), -1, np.int64)
+    for number, row in rows.items():
+        if first <= number <= last:
+            table[number - first] = row
+    found: Flat = table[block - first, lane]
+    return found
+
+
+def _most(one: Mapping[_Key, Flat], other: Mapping[_Key, Flat]) -> Mapping[_Key, Flat]:
+    """The later time of each; one of the two, if it has them all."""
+    made: dict[_Key, Flat] | None = None
+    theirs = True
+    for key, row in other.items():
+        mine = one.get(key)
+        if mine is row:
+            continue
+        if mine is None:
+            new = row
+        else:
+            new = np.maximum(mine, row)
+            if (new == mine).all():
+                theirs = False
+                continue
+            if (new == row).all():
+                new = row
+            else:
+                theirs = False
+        made = dict(one) if made is None else made
+        made[key] = new
+    if made is None:
+        return one
+    return other if theirs and len(made) == len(other) else made
