@@ -162,3 +162,26 @@ def test_a_cooperative_launch_fits_a_gpu() -> None:
         simulator.launch(
             Kernel.from_cuda(SYMBOLS, "k"), 8193, 64, [np.zeros(64, "f4")], cooperative=True
         )
+
+
+@pytest.mark.parametrize(
+    ("version", "target", "words"),
+    [
+        ("6.0", "sm_70", ""), ("5.0", "sm_70", "line 2: .target sm_70 needs .version 6.0, not 5.0"),
+        ("7.8", "sm_90", ""), ("7.7", "compute_90", "compute_90 needs .version 7.8, not 7.7"),
+        ("7.8", "sm_90a", "needs .version 8.0"), ("8.0", "sm_90, texmode_independent", ""),
+        ("8.6", "sm_100f", "needs .version 8.8"), ("8.8", "sm_100f, sm_103", ""),
+        ("8.9", "sm_90", "there is no PTX of .version 8.9"), ("5.2", "sm_60", "no PTX of .version"),
+        ("0.9", "sm_10", "no PTX of .version"), ("9.3", "sm_90", ""), ("99.9", "sm_90", "no PTX"),
+        ("9.0", "sm_91", "there is no .target sm_91"), ("9.0", "sm_80a", "no .target sm_80a"),
+        ("9.0", "sm_90, sm_81", "no .target sm_81"), ("9.0", "sm_90, fast", "no .target fast"),
+    ],
+)  # fmt: skip
+def test_versions_and_targets_that_go_together(version: str, target: str, words: str) -> None:
+    """As ptxas 13.0 has it, which knows no version after 9.0: the compilers of those are newer."""
+    text = f".version {version}\n.target {target}\n.visible .entry k() {{ ret; }}\n"
+    if not words:
+        simulator.launch(Kernel.from_ptx(text, "k"), 1, 1, [])
+        return
+    with pytest.raises(PtxError, match=re.escape(words)):
+        simulator.launch(Kernel.from_ptx(text, "k"), 1, 1, [])

@@ -15,6 +15,7 @@ from .debug_info import InlinedCall, inlined_calls, place_inlined
 from .declarations import DeclarationParser
 from .lexer import unquoted
 from .module import Function, Instruction, Location, Module, Operand, Reg, Symbol
+from .targets import refusal
 
 _SPACES = {".shared", ".global", ".const", ".local", ".param", ".tex"}
 _LINES = 10**9
@@ -71,11 +72,16 @@ class _Parser(DeclarationParser):
 
     def heading(self) -> None:
         """``.version`` and ``.target``, which come first, and ``.address_size``."""
-        self.result.version = self.headline(".version", r"\d+\.\d+")
+        self.result.version = self.headline(".version", r"\d{1,4}\.\d{1,4}")
         while not self.result.target or self.peek == ".target":
             self.result.target = self.headline(".target", r"(sm|compute)_\w+")
+            names = [self.result.target]
             while self.accept(","):
-                self.result.unoptimised |= self.next().text == "debug"
+                names.append(self.next().text)
+            self.result.unoptimised |= "debug" in names
+            if why := refusal(self.result.version, names):
+                self.at -= 1
+                self.fail(why)
         if self.accept(".address_size") and (size := self.integer()) != 64:
             self.at -= 1
             self.fail(f".address_size {size}: a 64-bit GPU's addresses have 64 bits")

@@ -10,6 +10,7 @@ bits, a ``Watch`` tells of it (``memory.undefined`` has the shadows of memory).
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -178,12 +179,33 @@ def _others(operands: tuple[Lanes, ...], shadows: tuple[Lanes, ...]) -> Iterator
             _filled(value, shadow, fill.astype(shadow.dtype))
             for value, shadow, fill in zip(operands, shadows, fills, strict=True)
         )
+    for end in (_largest, _least):  # beyond which a threshold may lie
+        yield tuple(
+            _filled(value, shadow, end(value.dtype).view(shadow.dtype))
+            for value, shadow in zip(operands, shadows, strict=True)
+        )
     equal = list(operands)  # what a comparison asks for, if the defined bits allow it
     for i, shadow in enumerate(shadows):
         other = equal[i == 0] if len(equal) > 1 else equal[0]
         if other.dtype.itemsize == shadow.dtype.itemsize:
             equal[i] = _filled(equal[i], shadow, other.view(shadow.dtype))
     yield tuple(equal)
+
+
+@functools.cache
+def _largest(dtype: np.dtype[np.generic]) -> np.generic:
+    if dtype == np.bool_:
+        return np.bool_(True)
+    ends = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)  # type: ignore[type-var]
+    return dtype.type(ends.max)
+
+
+@functools.cache
+def _least(dtype: np.dtype[np.generic]) -> np.generic:
+    if dtype == np.bool_:
+        return np.bool_(False)
+    ends = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)  # type: ignore[type-var]
+    return dtype.type(ends.min)
 
 
 def _filled(value: Lanes, shadow: Lanes, fill: Lanes) -> Lanes:
