@@ -1,11 +1,15 @@
 """Clusters of blocks: shape, distributed shared memory, barrier, and what goes wrong there."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import simulator
 from kernels import Kernel
 from kernels.errors import LaunchError, PtxError
+
+from .instructions.harness import MACHINES
 
 OPCODES = {"mapa", "getctarank"}
 SPECIALS = [
@@ -48,11 +52,12 @@ def test_special_registers(
         lines.append(f"mov.u32 %r4, {name}; st.global.u32 [%rd1+{4 * i}], %r4;")
     asked = ",".join(map(str, cluster))
     k = ptx("\n".join(lines), f".explicitcluster .reqnctapercluster {asked}" * from_directive)
-    out = np.zeros((*grid[::-1], count), np.int32)
-    run = simulator.launch(k, grid, 1, [out], cluster=None if from_directive else cluster)
-    assert run.cluster == cluster
-    assert run.hazards == []
-    for z, y, x in np.ndindex(*grid[::-1]):
+    outs = [np.zeros((*grid[::-1], count), np.int32) for _ in MACHINES]
+    for machine, out in zip(MACHINES, outs, strict=True):
+        run = machine.launch(k, grid, 1, [out], cluster=None if from_directive else cluster)
+        if isinstance(run, simulator.Run):
+            assert (run.cluster, run.hazards) == (cluster, [])
+    for out, z, y, x in itertools.product(outs, *map(range, grid[::-1])):
         at = (x, y, z)
         inside = [n % of for n, of in zip(at, cluster, strict=True)]
         want = [
@@ -93,8 +98,10 @@ def test_shape(directives: str, cluster: int | None, grid: int, says: int | str)
         with pytest.raises(LaunchError, match=says):
             simulator.launch(k, grid, 32, [out], cluster=cluster)
         return
-    simulator.launch(k, grid, 32, [out], cluster=cluster, checks="none")
-    assert out[0] == says
+    for machine in MACHINES:
+        out[:] = -1
+        machine.launch(k, grid, 32, [out], cluster=cluster)
+        assert out[0] == says
 
 
 def test_a_grid_of_clusters_is_refused() -> None:
@@ -195,6 +202,10 @@ def test_what_is_found(name: str, schedule: str | int) -> None:
     k, out = Kernel.from_cuda(START + body + "}", "k"), np.zeros(256, np.int32)
     run = simulator.launch(k, 4, 64, [out], cluster=2, schedule=schedule)
     assert [hazard.kind for hazard in run.hazards] == kinds, "\n".join(map(str, run.hazards))
+    for machine in MACHINES[1:] if not kinds and schedule == "lockstep" else ():
+        theirs = np.zeros_like(out)
+        machine.launch(k, 4, 64, [theirs], cluster=2)
+        assert theirs.tolist() == out.tolist()
 
 
 @pytest.mark.parametrize("build", ["device", "source"])
@@ -209,6 +220,10 @@ def test_distributed_shared_memory(build: str) -> None:
         np.zeros((8, 64), np.int32),
     )
     run = simulator.launch(k, 8, 64, [out], cluster=4)
+    for machine in MACHINES[1:]:
+        theirs = np.zeros_like(out)
+        machine.launch(k, 8, 64, [theirs], cluster=4)
+        assert theirs.tolist() == out.tolist()
     block, t = np.indices(out.shape)
     following = block // 4 * 4 + (block + 1) % 4
     added = np.where(t < 32, 4 * t + 1, 0)
@@ -234,9 +249,10 @@ def test_addresses(kind: str) -> None:
         st.global.u32 [%rd1], %r1; st.global.u32 [%rd1+4], %r2; st.global.u32 [%rd1+8], %r3;
         st.global.u32 [%rd1+12], %r4; st.global.u32 [%rd1+16], %r10;
     """)
-    out = np.zeros((2, 5), np.int32)
-    simulator.launch(k, 2, 1, [out], cluster=2)
-    assert out.tolist() == [[1, 1, 0, 1, 0], [1, 1, 1, 1, 1]]
+    for machine in MACHINES:
+        out = np.zeros((2, 5), np.int32)
+        machine.launch(k, 2, 1, [out], cluster=2)
+        assert out.tolist() == [[1, 1, 0, 1, 0], [1, 1, 1, 1, 1]]
 
 
 BARRIER = """
@@ -314,6 +330,10 @@ def test_what_arrives_from_afar(name: str, schedule: str) -> None:
     out = np.concatenate([np.full(128, -1), np.arange(64)]).astype(np.int32)
     run = simulator.launch(k, 2, 64, [out], cluster=2, schedule=schedule)
     assert {h.kind for h in run.hazards} == set(kinds), "\n".join(map(str, run.hazards))
+    for machine in MACHINES[1:] if not kinds and schedule == "lockstep" else ():
+        theirs = np.concatenate([np.full(128, -1), np.arange(64)]).astype(np.int32)
+        machine.launch(k, 2, 64, [theirs], cluster=2)
+        assert theirs.tolist() == out.tolist()
     block, t = np.indices((2, 64))
     want = {
         LEFT: (1 - block) * 100 + t, COPIED: t, SUMS: np.where(t < 32, 4 * t + 1, 0),

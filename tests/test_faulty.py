@@ -48,6 +48,9 @@ TABLE = (
     Row("stage_reuse", "war-race", "error", "shared"),
     Row("missing_proxy_fence", "raw-race", "error", "shared"),
     Row("wrong_phase", "livelock", "error"),
+    # Shared memory of the other blocks of a cluster.
+    Row("missing_cluster_barrier", "raw-race", "error", "shared"),
+    Row("missing_last_cluster_barrier", "exited-block", "error", "shared"),
     # Global memory, between warps of a block, and between blocks.
     Row("global_raw", "raw-race", "error", "global"),
     Row("global_war", "war-race", "error", "global"),
@@ -139,7 +142,7 @@ def test_the_table_is_complete() -> None:
 
 
 SCHEDULES = ("lockstep", "warps", "reverse", *range(20))
-BLOCKS = ("blocks_raw", "blocks_war", "blocks_waw", "last_block")
+BLOCKS = ("blocks_raw", "blocks_war", "blocks_waw", "last_block", "missing_cluster_barrier")
 
 IN_STEP = ("lanes_waw", "missing_wait", "missing_commit", "missing_proxy_fence")
 """Lanes of one instruction go in step; a copy's bytes are there at once, the last written."""

@@ -76,6 +76,10 @@ def _both_halves(values: Any, width: int) -> Any:
     return np.stack([np.zeros_like(halves[:, 0]), halves.sum(axis=1)], axis=1).reshape(-1)
 
 
+def _partners(values: Any, width: int) -> Any:
+    return values.reshape(-1, 2, width)[:, ::-1, ::-1].reshape(-1)
+
+
 def _sums(values: Any, width: int) -> Any:
     rows = np.zeros_like(values).reshape(-1, width)
     rows[:, 0] = values.reshape(-1, width).sum(axis=1)
@@ -91,17 +95,22 @@ def _pair(
     width: int = 64,
     racy: bool = False,
     without_input: bool = False,
+    cluster: int = 1,
 ) -> tuple[LibraryKernel, LibraryKernel]:
     """The kernel and its twin.
 
     ``extra`` are further arguments, a word each: ``work``, ``flag``, ``tickets``: arrays; ``n``:
     elements of a ragged array; ``null``: no array. ``width``: threads of a block; ``racy``: the
     output depends on the schedule; ``without_input``: the first argument is the output, and the
-    input is in ``work``.
+    input is in ``work``; ``cluster``: of so many blocks is a cluster.
     """
+
+    full = f"faulty_{name}"
 
     def build(size: Size, tile: int, rng: np.random.Generator) -> Launch:
         (blocks,) = size
+        if blocks % cluster:
+            raise ValueError(f"{full} takes a multiple of {cluster} blocks: its clusters")
         count = blocks * width - (14 if extra == "n" else 0)
         values = rng.integers(0, 1000, count, dtype=np.int32)
         work = values.copy() if without_input else np.zeros(blocks * width, np.int32)
@@ -124,7 +133,6 @@ def _pair(
         return Launch((blocks,), (width,), args, {"out": len(first) - 1}, reference)
 
     path = f"faulty/{source}.cu"
-    full = f"faulty_{name}"
     return (
         LibraryKernel(
             full, f"faulty: {summary}", path, f"{name}<false>", ("blocks",), (2,), build,
@@ -191,6 +199,10 @@ _PAIRS = (
     _pair("missing_proxy_fence", "copies", "a copy in bulk of what threads wrote", _mirrored,
           racy=True),
     _pair("wrong_phase", "copies", "waits for the phase before", _both_halves, racy=True),
+    _pair("missing_cluster_barrier", "clusters", "reads before another block has written",
+          _partners, racy=True, cluster=2),
+    _pair("missing_last_cluster_barrier", "clusters", "a block may leave while others read in it",
+          _partners, cluster=2),
     _pair("no_guard", "memory", "writes behind the end of an array", _same, "n"),
     _pair("neighbour", "memory", "reads in front of an array",
           lambda v, width: np.diff(v, prepend=v[:1])),

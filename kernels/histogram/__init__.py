@@ -1,4 +1,4 @@
-"""How often each byte occurs, by atomics in global memory or in a copy a block."""
+"""How often each byte occurs, by atomics in global memory, in a copy a block or a cluster."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,12 +16,16 @@ def counts(args: Sequence[Any]) -> Mapping[str, Expected]:
     return {"bins": Expected(args[1] + found, np.float64(0))}
 
 
-def _launch(size: Size, rng: np.random.Generator, elements: int) -> Launch:
-    """Bytes as texts have them: some are frequent; a thread takes ``elements`` of them."""
+def _launch(size: Size, rng: np.random.Generator, elements: int, cluster: int = 1) -> Launch:
+    """Bytes as texts have them: some are frequent; a thread takes ``elements`` of them.
+
+    ``cluster``: blocks of a cluster.
+    """
     (n,) = size
     values = np.clip(rng.normal(100, 20, n), 0, 255).astype(np.uint8)
     args = [values, np.zeros(256, np.uint32), n]
-    return Launch((-(-n // (_WIDTH * elements)),), (_WIDTH,), args, {"bins": 1}, counts)
+    blocks = -(-n // (_WIDTH * elements * cluster)) * cluster
+    return Launch((blocks,), (_WIDTH,), args, {"bins": 1}, counts)
 
 
 _SOURCE, _AXES, _SIZE = "histogram/histogram.cu", ("N",), (1 << 16,)
@@ -31,4 +35,7 @@ KERNELS = (
                   _SIZE, lambda size, tile, rng: _launch(size, rng, 1)),
     LibraryKernel("histogram_shared", "a copy a block in shared memory", _SOURCE, "privatised",
                   _AXES, _SIZE, lambda size, tile, rng: _launch(size, rng, 8)),
+    LibraryKernel("histogram_cluster", "a copy a cluster, spread over its blocks' shared memory",
+                  "histogram/distributed.cu", "distributed", _AXES, _SIZE,
+                  lambda size, tile, rng: _launch(size, rng, 8, 4)),
 )  # fmt: skip
