@@ -37,7 +37,8 @@ class _Copy:
         lanes: Which lanes' copies are, ``(threads, columns)``; ``group``: of each lane.
         barrier: The mbarrier at which each lane's copy arrives when it is done, by its number
             (``_barrier``); ``over``: of which lanes the phase is over in which it has.
-        low, high: The bytes they are to write, in each block's shared memory.
+        low, high: The bytes they are to write, in each block's shared memory; ``time``: when it
+            began.
     """
 
     event: Event
@@ -47,6 +48,7 @@ class _Copy:
     high: int
     barrier: Rows | None = None
     over: Rows | None = None
+    time: int = 0
 
     def arrives(self, which: Rows, at: Rows) -> None:
         """Copies of some lanes arrive at mbarriers, those not told of yet."""
@@ -109,7 +111,8 @@ class CopyCheck(Observer):
                 self._meet(copy, event)
         if site.asynchronous:
             group = self.groups[site.queue].copy()
-            self.open.append(_Copy(event, lanes.copy(), group, low, high))
+            copy = _Copy(event, lanes.copy(), group, low, high, time=self.race.now)
+            self.open.append(copy)
 
     def copies(self, lanes: Mask | None, left: int | None, queue: str) -> None:
         """See ``Observer``."""
@@ -197,5 +200,13 @@ class CopyCheck(Observer):
             copy.event.site, event.site, "shared", None, self.granule, how, how,
             g.threads, g.columns,
         )  # fmt: skip
+        if how in READING and self.book.find_order().first(event.site, race.other, race.distance):
+            # Who did not wait for the copy to begin races with that: it is told as such.
+            mine, issuer, column = lanes.thread[lane], others.thread[entry], lanes.column[lane]
+            seen = self.race.happens_before.horizon(issuer, mine, column) >= copy.time
+            far = others.column[entry] != column
+            hit, lane, entry = (of[(mine == issuer) | seen | far] for of in (hit, lane, entry))
+            if not hit.size:
+                return
         conflict = Conflict(places.reshape(-1)[hit], their[entry], thread[lane], lane, entry)
         self.book.add(race, conflict, np.ones(len(hit), bool), np.zeros(len(hit), bool))

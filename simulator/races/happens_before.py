@@ -177,9 +177,16 @@ class HappensBefore:
             return None
         g = self.geometry
         block, thread = np.divmod(threads, g.threads)
-        column = np.searchsorted(g.blocks, block)
-        who = zip(thread.tolist(), column.tolist(), strict=True)
-        return [self.known(mine, at) for mine, at in who]
+        return list(map(self.known, thread.tolist(), np.searchsorted(g.blocks, block).tolist()))
+
+    def latest(self) -> Rows:
+        """When each thread last heard of others of its block."""
+        warp = np.arange(self.geometry.threads) // WARP
+        found: Rows = np.maximum(self.block_time, self._warp_time[warp])
+        pairs = None if self._pairs is None else self._pairs[warp]
+        for heard in (pairs, self._lanes, self.phases.seen if self.phases else None):
+            found = found if heard is None else np.maximum(found, heard.max(axis=1))
+        return found
 
     def ordered(self, time: Flat, other: Flat, mine: Flat, column: Flat) -> Mask:
         """Whether accesses at ``time`` by threads ``other`` come before ``mine`` (same block)."""
@@ -194,8 +201,7 @@ class HappensBefore:
 
     def near(self, other: Flat, mine: Flat, column: Flat) -> Flat:
         """``horizon`` but for what the block has by its cluster."""
-        seen: Flat = self.block_time[column]
-        mine_warp, other_warp = mine // WARP, other // WARP
+        seen, mine_warp, other_warp = self.block_time[column], mine // WARP, other // WARP
         if self._pairs is not None:
             seen = np.maximum(seen, self._pairs[mine_warp, other_warp, column])
         same = mine_warp == other_warp

@@ -40,7 +40,8 @@ class ProxyCheck(Observer):
         self.writer, self.fencer = (np.full(shape, _NOBODY, np.int64) for _ in range(2))
         self.time, self.fenced = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         self.site = np.zeros(shape, np.int32)
-        self.own = np.zeros((geometry.threads, geometry.columns), np.int64)
+        # Of each thread: when it fenced last, and of what time it had heard then.
+        self.own, self.heard = np.zeros((2, geometry.threads, geometry.columns), np.int64)
 
     def access(self, event: Event) -> None:
         """See ``Observer``."""
@@ -63,6 +64,8 @@ class ProxyCheck(Observer):
         self.race.now += 1
         on = self.geometry.full(as_mask(lanes))
         self.own[on] = self.race.now
+        order = self.race.happens_before
+        self.heard[on] = order.latest()[on] if order.cluster is None else self.race.now
         for first in range(0, len(on), WARP):
             for column in np.flatnonzero(on[first : first + WARP].any(axis=0)).tolist():
                 self._fence(
@@ -92,8 +95,10 @@ class ProxyCheck(Observer):
         writer, fencer = self.writer[at], self.fencer[at]
         own = (writer == thread) | (self._seen(writer, thread, column) >= self.time[at])
         through = (fencer == thread) | (self._seen(fencer, thread, column) >= self.fenced[at])
-        # A fence of the reader's own, after the write: taken as if it had seen that by then.
-        mine = self.own[thread, column] >= self.time[at]
+        # A fence of the reader's own, after the write and after it last heard of others since:
+        # what it has seen by now it is taken to have seen by then.
+        fenced, heard = self.own[thread, column], self.heard[thread, column]
+        mine = np.where(writer == thread, fenced, np.minimum(fenced, heard)) >= self.time[at]
         bad = np.flatnonzero((writer != _NOBODY) & own & ~mine & ~((fencer != _NOBODY) & through))
         for number in np.unique(self.site[at][bad]).tolist():
             lane = bad[self.site[at][bad] == number]

@@ -15,10 +15,6 @@ from .race_program import AREA, WARP, Access
 
 FOLLOWS_GLOBAL = False
 """Whether the simulator follows what copies out of shared memory write."""
-ONE_KIND = False
-"""Whether a write and a copy that reads, not in order, are one kind of race in every schedule."""
-SEEN_FIRST = False
-"""Whether the reader's own fence counts only for what it had seen by then."""
 Key = tuple[str, str, str]
 """Space, ``raw``/``war``/``waw``, ``warning``/``error``."""
 
@@ -235,8 +231,7 @@ class Detector:
             self.verdict.steps |= {last.step, self.number}
             # Else who is last is left to chance, or the lanes of a warp may be meant as one.
             near = any(f.thread // WARP == last.thread // WARP for f in self.fences)
-            early = any(f.thread == reader and f.step > last.step for f in self.fences)
-            if len(latest) == 1 and not near and not (early and not SEEN_FIRST):
+            if len(latest) == 1 and not near:
                 self.verdict.wanted.add(frozenset({key}))
 
     def fenced(self, write: _Seen, reader: int) -> bool:
@@ -275,10 +270,7 @@ class Detector:
                 self.verdict.allowed.add((space, kind, "warning"))  # which it is besides
         if one.value and one.value == two.value:
             severity = {"warning", "error"}  # the same bytes, if nobody wrote between
-        kinds = {kind}
-        if two.copy and kind == "raw" and not ONE_KIND:
-            kinds.add("war")
-        keys = {(space, k, s) for s in severity for k in kinds}
+        keys = {(space, kind, s) for s in severity}
         self.verdict.wanted.add(frozenset(keys))
         self.verdict.allowed |= keys
         self.verdict.steps |= {one.step, two.step}

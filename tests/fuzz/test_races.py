@@ -2,7 +2,8 @@
 
 import pytest
 
-from . import races
+from . import flights, races
+from .flight_program import Bulk, Copy, ProxyFence, Queue, Step
 from .race_clocks import detect
 from .race_program import Access, BlockBarrier, Guard, NamedBarrier, Program, WarpBarrier
 
@@ -148,6 +149,51 @@ def test_programs_judged_by_hand(name: str) -> None:
     assert {key[:3] for key in verdict} == expected
     for schedule in races.SCHEDULES:
         assert races.difference(program, verdict, schedule) == ""
+
+
+ONE = only(0)
+FIRST_WARP = Guard(0, 32)
+SECOND = Access("shared", "store", 4, guard=Guard(32, 64), start=-32)
+OUT = Bulk(0, 0, 64)
+BROUGHT = Copy(4, 0, 1, 0, ALL)
+NEIGHBOUR = Access("shared", "load", 4, flip=63)
+FLIGHTS: dict[str, tuple[tuple[Step, ...], set[tuple[str, str, str]]]] = {
+    "a write and a copy that reads, in no order": ((SECOND, OUT), {("shared", "raw", "error")}),
+    "a copy that reads, and a write": ((OUT, SECOND), {("shared", "war", "error")}),
+    "a fence between the proxies, and a barrier": (
+        (SECOND, ProxyFence(ALL), BlockBarrier(), OUT), set(),
+    ),
+    "a barrier, and the reader's fence": ((SECOND, BlockBarrier(), ProxyFence(ONE), OUT), set()),
+    "the reader's fence before it has seen the write": (
+        (SECOND, ProxyFence(ONE), BlockBarrier(), OUT), {("shared", "raw", "error")},
+    ),
+    "the fence of a warp that has not seen the write": (
+        (SECOND, ProxyFence(FIRST_WARP), BlockBarrier(), OUT), {("shared", "raw", "error")},
+    ),
+    "a wait and a barrier": (
+        (BROUGHT, Queue("all", 0, ALL), BlockBarrier(), NEIGHBOUR), set(),
+    ),
+    "a barrier and a wait": (
+        (BROUGHT, BlockBarrier(), Queue("all", 0, ALL), NEIGHBOUR), {("shared", "raw", "error")},
+    ),
+    "a group too few waited for": (
+        (BROUGHT, Queue("commit", 0, ALL), Queue("wait", 1, ALL), BlockBarrier(), NEIGHBOUR),
+        {("shared", "raw", "error")},
+    ),
+    "a copy that was not committed": (
+        (BROUGHT, Queue("wait", 0, ALL), BlockBarrier(), NEIGHBOUR), {("shared", "raw", "error")},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FLIGHTS)
+def test_asynchronous_copies_judged_by_hand(name: str) -> None:
+    steps, expected = FLIGHTS[name]
+    program = flights.Program(steps, 64)
+    verdict = flights.detect(program)
+    assert {key for keys in verdict.wanted for key in keys} == expected
+    for schedule in races.SCHEDULES:
+        assert flights.difference(program, verdict, schedule) == ""
 
 
 def test_the_verdict_is_the_slow_detectors() -> None:
