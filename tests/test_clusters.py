@@ -4,12 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
+from instructions.harness import MACHINES
 
 import simulator
 from kernels import Kernel
 from kernels.errors import LaunchError, PtxError
-
-from .instructions.harness import MACHINES
 
 OPCODES = {"mapa", "getctarank"}
 SPECIALS = [

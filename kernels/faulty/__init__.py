@@ -104,7 +104,6 @@ def _pair(
     output depends on the schedule; ``without_input``: the first argument is the output, and the
     input is in ``work``; ``cluster``: of so many blocks is a cluster.
     """
-
     full = f"faulty_{name}"
 
     def build(size: Size, tile: int, rng: np.random.Generator) -> Launch:
