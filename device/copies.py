@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from kernels import Pointer, TensorMap
+from kernels import Pointer
+from kernels.arguments import OBJECTS
 from kernels.unset import Unset
 
 
@@ -34,7 +35,7 @@ def arrays_of(args: Sequence[Any]) -> Iterator[Any]:
     for arg in args:
         if isinstance(arg, np.ndarray):
             yield arg
-        elif isinstance(arg, (TensorMap, Pointer)):
+        elif isinstance(arg, (*OBJECTS, Pointer)):
             yield arg.array
         elif isinstance(arg, (Mapping, list, tuple)):
             yield from arrays_of([*arg.values()] if isinstance(arg, Mapping) else arg)
@@ -46,7 +47,7 @@ def _mapped(arg: Any, of: Callable[[Any], Any]) -> Any:
     """An argument with each array in it replaced."""
     if isinstance(arg, np.ndarray):
         return of(arg)
-    if isinstance(arg, (TensorMap, Pointer)):
+    if isinstance(arg, (*OBJECTS, Pointer)):
         return replace(arg, array=of(arg.array))
     if isinstance(arg, Mapping):
         return {name: _mapped(one, of) for name, one in arg.items()}

@@ -8,13 +8,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernels import Kernel
-from kernels.arguments import Arguments, Dim3, check_shape, content, convert, dim3, write_back
+from kernels.arguments import (
+    Arguments,
+    Dim3,
+    Object,
+    check_shape,
+    content,
+    convert,
+    dim3,
+    write_back,
+)
 from kernels.clusters import check_cluster
 from kernels.ptx.parser import parse
 from kernels.symbols import add_symbols
+from kernels.tensor_map import TensorMap
 
 from . import tensor_maps
 from .driver import DeviceError, bindings, call
+from .textures import Pictures
 
 
 @contextlib.contextmanager
@@ -172,7 +183,8 @@ class Prepared:
         place_of = lambda number: int(self.pointers[number])  # noqa: E731
         for number in arguments.tables:
             self._inputs[number] = arguments.initial(number, place_of)
-        pack = arguments.parameter_buffer(place_of, tensor_maps.encode)
+        self._pictures = Pictures(lambda name, made: stack.callback(quietly, name, made))
+        pack = arguments.parameter_buffer(place_of, self._encode)
         self._values = [
             np.frombuffer(pack, np.uint8, p.nbytes, p.offset).copy() for p in request.kernel.params
         ]
@@ -187,6 +199,11 @@ class Prepared:
             what = name.lower().replace("_", " ")
             call("cuCtxSetLimit", kind, wanted, doing=f"asking for a {what} of {wanted:,} bytes")
             self._stack.callback(quietly, "cuCtxSetLimit", kind, before)
+
+    def _encode(self, of: Object, address: int) -> bytes:
+        if isinstance(of, TensorMap):
+            return tensor_maps.encode(of, address)
+        return self._pictures.encode(of, address)
 
     def _allow_shared(self) -> None:
         if self._shared:
@@ -215,6 +232,7 @@ class Prepared:
         for pointer, raw in zip(self.pointers, self._inputs, strict=True):
             if raw.nbytes:
                 call("cuMemcpyHtoD", pointer, raw.ctypes.data, raw.nbytes)
+        self._pictures.fill()
 
     def start(self, first: Any, last: Any) -> None:
         """Launch between two events, without waiting for the end."""
@@ -250,6 +268,7 @@ class Prepared:
 
     def contents(self) -> list[Any]:
         """The arrays' bytes as they are on the GPU now, in the order of ``pointers``."""
+        self._pictures.empty()
         found = []
         for pointer, given in zip(self.pointers, self._inputs, strict=True):
             raw = np.empty(given.nbytes, np.uint8)

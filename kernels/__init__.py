@@ -5,6 +5,7 @@ from .kernel import Kernel
 from .pointers import Pointer
 from .ptx.header import Entry, Param
 from .tensor_map import TensorMap
+from .texture import Surface, Texture
 from .unset import unset
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "KernelError",
     "Param",
     "Pointer",
+    "Surface",
     "TensorMap",
+    "Texture",
     "unset",
 ]

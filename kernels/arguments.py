@@ -15,6 +15,8 @@ from .errors import ArgumentWarning, LaunchError
 from .pointers import Gathered, Pointer
 from .structures import layout_of
 from .tensor_map import NBYTES, TensorMap
+from .texture import NBYTES as HANDLE_BYTES
+from .texture import Surface, Texture
 from .values import Packer, Value
 
 MAX_THREADS = 1024
@@ -28,6 +30,9 @@ MAX_RESIDENT, MAX_RESIDENT_BLOCKS = 1 << 19, 1 << 13
 """Threads and blocks that no GPU holds at a time."""
 
 Dim3 = tuple[int, int, int]
+Object = TensorMap | Texture | Surface
+OBJECTS = (TensorMap, Texture, Surface)
+"""What is made of an array, and given to a kernel in its place."""
 
 
 def dim3(value: Any, name: str) -> Dim3:
@@ -133,7 +138,8 @@ class Arguments:
     Attributes:
         arrays: The user's arrays, each once; a pointer is an index into them.
         labels: What to call each array in reports.
-        values: For each parameter its bytes, the addresses among them, or a tensor map.
+        values: For each parameter its bytes, the addresses among them, or what is made
+            of an array: a tensor map, a texture or a surface.
         tables: Arrays of addresses among the arrays: by number, what stands in each.
         warnings: What is likely a mistake, and can be run all the same.
         symbols: The arrays that fill module variables, by these' names in the PTX.
@@ -143,7 +149,7 @@ class Arguments:
     params: tuple[Param, ...]
     arrays: list[Any] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
-    values: list[Value | tuple[int, TensorMap]] = field(default_factory=list)
+    values: list[Value | tuple[int, Object]] = field(default_factory=list)
     tables: dict[int, Value] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     structures: set[int] = field(default_factory=set)
@@ -155,7 +161,7 @@ class Arguments:
             warnings.warn(text, ArgumentWarning, stacklevel=3)
 
     def parameter_buffer(
-        self, address: Callable[[int], int], encode: Callable[[TensorMap, int], bytes]
+        self, address: Callable[[int], int], encode: Callable[[Object, int], bytes]
     ) -> bytes:
         """The parameter buffer's bytes, given where each array stands, and what maps become."""
         buffer = bytearray()
@@ -208,9 +214,11 @@ def convert(kernel: Kernel, args: Sequence[Any], names: Sequence[str] = ()) -> A
     structures: set[int] = set()
     for i, (param, arg) in enumerate(zip(params, args, strict=True)):
         label = names[i] if i < len(names) else f"argument {i}"
-        if isinstance(arg, TensorMap):
-            if param.nbytes != NBYTES:
-                raise TypeError(f"{label} has {param.nbytes} bytes, a tensor map {NBYTES}")
+        if isinstance(arg, OBJECTS):
+            nbytes = NBYTES if isinstance(arg, TensorMap) else HANDLE_BYTES
+            if param.nbytes != nbytes:
+                what = "tensor map" if isinstance(arg, TensorMap) else type(arg).__name__.lower()
+                raise TypeError(f"{label} has {param.nbytes} bytes, a {what} {nbytes}")
             made.values.append((gathered.add(arg.array, label), arg))
             continue
         array = arg.array if isinstance(arg, Pointer) else arg
@@ -234,10 +242,21 @@ def _allocate(made: Arguments, gathered: Gathered, structures: set[int]) -> None
         for value in made.values
     ]
     made.tables = {places[n][0]: value.moved(places) for n, value in gathered.tables.items()}
+    values = [*made.values, *made.tables.values()]
+    pointed = {a.array for value in values if isinstance(value, Value) for a in value.addresses}
+    for number, of in (value for value in made.values if not isinstance(value, Value)):
+        linear = isinstance(of, TensorMap) or (isinstance(of, Texture) and of.linear)
+        if number in pointed and not linear:
+            raise ValueError(
+                f"{made.labels[number]} is a {type(of).__name__.lower()}'s array, which no pointer "
+                "reaches (cudaArray): give the kernel a copy, or a texture of linear memory"
+            )
 
 
-def _whole(places: list[tuple[int, int]], number: int, of: TensorMap) -> int:
+def _whole(places: list[tuple[int, int]], number: int, of: Object) -> int:
     found, offset = places[number]
     if offset:
-        raise ValueError("a TensorMap's array overlaps another one that begins before it")
+        raise ValueError(
+            f"a {type(of).__name__}'s array overlaps another one that begins before it"
+        )
     return found

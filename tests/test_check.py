@@ -266,7 +266,3 @@ def test_nothing_that_could_be_checked_is_exit_code_2(device_only: Path) -> None
     alone = tilescope("check", device_only, "k", *shape, "--build", "source")
     assert alone.exit_code == 2
     assert alone.stderr.startswith("error: the simulator does not execute 'tcgen05.fence")
-    texture = Path(__file__).parent / "defects" / "compile" / "tex.cu"
-    both = tilescope("check", texture, "k", "--grid", 1, "--block", 32, "f32[32]", "0")
-    assert both.exit_code == 2
-    assert "textures and surfaces" in both.stderr

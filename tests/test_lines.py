@@ -112,22 +112,6 @@ def test_line_tables_name_no_header(build: str) -> None:
     assert {31, 32, 33} <= {line.line for line in run.by_line()}
 
 
-@pytest.mark.parametrize(
-    ("file", "words"),
-    [
-        ("compile/tex.cu", ("textures and surfaces", "tex.cu:")),
-    ],
-)
-@pytest.mark.parametrize("build", BUILDS)
-def test_what_is_left_to_part_3_is_refused_in_one_line(
-    file: str, words: tuple[str, ...], build: str
-) -> None:
-    with pytest.raises(simulator.SimulatorError) as caught:
-        launch(DEFECTS / file, "k", build, [np.zeros(32, np.float32), 0])
-    assert [word for word in words if word not in str(caught.value)] == []
-    assert "\n" not in str(caught.value)
-
-
 def test_copies_of_a_function_share_its_local_memory_and_keep_results() -> None:
     """Each call has a copy of the function; what it computes does not change."""
     source = """

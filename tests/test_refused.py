@@ -117,8 +117,8 @@ def test_a_name_is_declared_once(code: str, name: str) -> None:
 LATER = [
     ("cvt.rs.f16x2.f32 %r3, %f1, %f2, %r1;", "stochastic rounding"),
     ("fma.rn.oob.f16x2 %r3, %r1, %r1, %r1;", "out-of-bounds NaN"),
-    ("tex.2d.v4.f32.f32 {%f1, %f1, %f1, %f1}, [picture, {%f1, %f2}];", "textures and surfaces"),
-    ("mov.u64 %rd3, picture;", "textures and surfaces"),
+    ("tex.2d.v4.f32.f32 {%f1, %f1, %f1, %f1}, [picture, {%f1, %f2}];", "references to textures"),
+    ("mov.u64 %rd3, picture;", "references to textures"),
     ("mapa.u32 %r3, %r1, 1;", "generic addresses of 32 bits"),
     ("clusterlaunchcontrol.try_cancel.async.shared::cta.b128 [%r1], [%r1];", "sm_100"),
     (
@@ -204,7 +204,6 @@ def test_what_a_text_begins_with(missing: str, instead: str) -> None:
 @pytest.mark.parametrize(
     ("file", "argument", "words", "line"),
     [
-        ("compile/tex.cu", np.zeros(4, np.float32), "textures and surfaces", 1),
         ("check/grid_sync.cu", np.zeros(64, np.int32), "needs a cooperative launch", 4),
         ("compile/gridsync.cu", np.zeros(64, np.int32), "needs a cooperative launch", 2),
     ],
@@ -213,9 +212,8 @@ def test_a_source_is_refused_by_name_and_line(
     file: str, argument: np.ndarray, words: str, line: int, build: str
 ) -> None:
     k = Kernel.from_cuda(str(DEFECTS / file), "k", build=build)
-    more = [0] if "tex" in file else []
     with pytest.raises(SimulatorError) as caught:
-        simulator.launch(k, 2, 4, [argument, *more])
+        simulator.launch(k, 2, 4, [argument])
     message = str(caught.value)
     assert words in message
     assert f"{Path(file).name}:{line}, PTX line" in message

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from kernels import unset
+from kernels import Surface, Texture, unset
+from kernels.texture import ADDRESSES, FILTERS
 
 from .failure import UserError
 
@@ -23,13 +24,22 @@ INITS = ("zeros", "ones", "unset", "normal", "uniform", "arange", "a number", "@
 _ARRAY = re.compile(r"(\w+)\[([^\]]*)\](?:=(.*))?", re.S)
 _VIEW = re.compile(r"([A-Za-z_]\w*)\[(-?\d*):(-?\d*)\]")
 _STRUCT = re.compile(r"struct\((.*)\)", re.S)
+_PICTURE = re.compile(r"(texture|surface):((?:\w+:)*)(\w+\[.*)", re.S)
+_OPTIONS: dict[str, dict[str, Any]] = {
+    **{word: {"filter": word} for word in FILTERS},
+    **{word: {"address": word} for word in ADDRESSES},
+    "normalized": {"normalized": True}, "floats": {"read": "normalized"},
+    "layered": {"layered": True}, "fetch": {"linear": True},
+    "x2": {"channels": 2}, "x4": {"channels": 4},
+}  # fmt: skip
+"""What a word may say of a texture or a surface."""
 _TYPED = re.compile(r"([a-z]\d+):(.*)", re.S)
 _INTEGER = re.compile(r"[+-]?(0x[0-9a-f]+|0b[01]+|\d+)", re.I)
 
 
 def is_argument(word: str) -> bool:
     """Whether a word can only be an argument, and not the name of a kernel."""
-    patterns = _ARRAY, _TYPED, _VIEW, _STRUCT
+    patterns = _ARRAY, _PICTURE, _TYPED, _VIEW, _STRUCT
     return any(p.fullmatch(word) for p in patterns) or _number(word) is not None
 
 
@@ -98,6 +108,8 @@ def _argument(word: str, rng: np.random.Generator, known: Mapping[str, Any]) -> 
     if found := _ARRAY.fullmatch(word):
         name, extents, init = found.groups()
         return _array(word, _type(word, name), _shape(word, extents), init or "zeros", rng)
+    if found := _PICTURE.fullmatch(word):
+        return _picture(word, found[1], found[2].split(":")[:-1], _argument(found[3], rng, {}))
     if found := _TYPED.fullmatch(word):
         return _fit(word, _type(word, found[1]), found[2])[()]
     number = _number(word)
@@ -107,6 +119,19 @@ def _argument(word: str, rng: np.random.Generator, known: Mapping[str, Any]) -> 
             "as in 64, 1.5 or u8:3, nor struct(...) of these"
         )
     return number
+
+
+def _picture(word: str, kind: str, said: list[str], array: Any) -> Any:
+    """A texture or a surface of an array."""
+    options: dict[str, Any] = {}
+    for name in said:
+        if name not in _OPTIONS:
+            raise UserError(f"argument {word!r}: {name!r} is not one of {', '.join(_OPTIONS)}")
+        options |= _OPTIONS[name]
+    try:
+        return (Texture if kind == "texture" else Surface)(array, **options)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"argument {word!r}: {error}") from None
 
 
 def _type(word: str, name: str) -> type[Any]:

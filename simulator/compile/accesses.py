@@ -8,7 +8,7 @@ from ..isa import DTYPES, Unsupported, asynchronous
 from ..isa.roles import Roles
 from ..isa.validity import invalid
 from ..memory.site import make_site
-from .bulk import BulkCopies
+from .pictures import Pictures
 from .steps import (
     Access,
     Compute,
@@ -23,7 +23,7 @@ from .steps import (
 )
 
 
-class Accesses(BulkCopies):
+class Accesses(Pictures):
     """Makes the steps of accesses."""
 
     def access(self, ins: Instruction, role: Roles) -> Step:

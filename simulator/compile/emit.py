@@ -40,7 +40,7 @@ from .steps import (
     WarpCompute,
     Watch,
 )
-from .values import both, expect, low, merge
+from .values import both, expect, low, merge, parameter_name
 
 VOCABULARY: dict[str, object] = {
     "merge": merge, "both": both, "choose": choose, "low": low, "expect": expect,
@@ -87,9 +87,12 @@ class Emitter:
             case Keep(temporary=temporary, kept=kept):
                 self.emit(f"{self.read(temporary)} = {self.source(kept)}")
             case Bulk(guard=guard, into=into):
-                operands = ", ".join(map(self.source, step.sources))
-                moved = "".join(f"{self.read(t.register)} = " for t in step.targets if t)
-                self.emit(f"{moved}bulk_{into.number}({self.mask(guard)}, {operands})")
+                operands = ", ".join([self.mask(guard), *map(self.source, step.sources)])
+                names, rest = self.receive(step.targets)
+                call = f"bulk_{into.number}({operands})"
+                self.emit(f"{names} = {call}" if names else call)
+                for target, name in rest:
+                    self.assign(target, name)
             case Fence(guard=guard, proxy=True):
                 self.emit(f"proxy_fence({self.mask(guard)})")
             case Fence(guard=guard, reach=reach):
@@ -265,8 +268,3 @@ class Emitter:
             self.body.returns = f"({', '.join([guard, *sources])},)"
         else:
             self.body.returns = sources[0] if step.how == "switch" else guard
-
-
-def parameter_name(offset: int, type: str) -> str:
-    """The name of a piece of the kernel's parameters."""
-    return f"p{offset}_{type}"

@@ -85,6 +85,8 @@ class Lowering(Matrices):
             return self.matrices(ins, role)
         if row.phase:
             return self.phase(ins, role)
+        if row.picture:
+            return self.picture(ins, role)
         if row.asynchronous:
             return self.asynchronous(ins, role)
         if row.warpgroup:

@@ -149,7 +149,10 @@ class Access(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Bulk(Step):
-    """A copy in bulk; its sources: where to, where from, how many bytes."""
+    """A copy in bulk; its sources: where to, where from, how many bytes.
+
+    Or what a texture or surface is asked for: its handle, and coordinates.
+    """
 
     into: Site
 

@@ -65,3 +65,8 @@ def immediate(imm: Imm, type: str) -> np.generic:
     else:
         raise Unsupported(f"a floating constant for .{type}")
     return made
+
+
+def parameter_name(offset: int, type: str) -> str:
+    """The name of a piece of the kernel's parameters."""
+    return f"p{offset}_{type}"

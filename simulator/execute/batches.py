@@ -8,12 +8,13 @@ import numpy as np
 from kernels.arguments import MAX_RESIDENT, MAX_RESIDENT_BLOCKS, Dim3
 
 from ..clusters import blocks_of
-from ..compile.emit import VOCABULARY, parameter_name
+from ..compile.emit import VOCABULARY
 from ..compile.program import Program
+from ..compile.values import parameter_name
 from ..events import Tell, Told, all_of
 from ..geometry import AbsentRead, Flat, Geometry, Instead, Lanes, WarpView
 from ..isa import DTYPES
-from ..memory import tensors
+from ..memory import tensors, textures
 from ..memory.access import Access
 from ..memory.layout import PARAMETERS, WORKSPACE, array_address
 from ..memory.memories import Memories
@@ -107,7 +108,10 @@ def run_batches(
     names |= {"tally": all_of(told.arithmetic), "fence": all_of(told.fence)}
     names |= {"copies": all_of(told.copies), "copies_arrive": all_of(told.copies_arrive)}
     names |= {"phase": all_of(told.phase), "proxy_fence": all_of(told.proxy_fence)}
-    names |= {f"bulk_{s.number}": tensors.bind(s, memories) for s in program.sites if s.bulk}
+    for site in program.sites:
+        if site.bound:
+            bound = textures.bind if site.picture else tensors.bind
+            names[f"bulk_{site.number}"] = bound(site, memories)
 
     def forget() -> None:
         for access in accesses:

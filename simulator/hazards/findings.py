@@ -134,19 +134,19 @@ class Findings(Observer):
 
     def memory(
         self, name: str, site: Site, relative: int, home: Home | None,
-        thread: Triple, block: Triple, count: int,
+        thread: Triple, block: Triple, count: int, what: str = "",
     ) -> None:  # fmt: skip
         """A bad access, by its hazard's name; ``relative``: bytes from the start of ``home``."""
-        kind = KINDS[name]
+        kind, case = KINDS[name], "picture" if what else "nowhere" * (home is None)
         at = spot(home, relative, site, self.layout, self.functions)
         words = {
-            "verb": VERBS[site.access], "place": at.text, "extent": at.extent,
+            "verb": VERBS[site.access], "place": what or at.text, "extent": at.extent,
             "space": site.space, "width": site.nbytes,
         }  # fmt: skip
         self._add(
             kind, ROLES[site.access], site.instruction, count, thread, block,
             site.space if kind.by_instruction else at.space, at.variable, at.element, words,
-            "nowhere" if home is None else "",
+            case if case in kind.cases else "",
         )  # fmt: skip
 
     def uninitialised(

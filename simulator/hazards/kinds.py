@@ -268,7 +268,10 @@ OUT_OF_BOUNDS = HazardKind(
     "out-of-bounds", "memory", "error", "An access outside the array",
     "Guard the access with the array's length, or round the launch differently.",
     "{verb} out of bounds: {place} ({extent})",
-    {"nowhere": Case("{verb} outside any array, at address {place}")},
+    {
+        "nowhere": Case("{verb} outside any array, at address {place}"),
+        "picture": Case("{verb} out of bounds: {place}"),
+    },
     by_address=True,
 )  # fmt: skip
 MISALIGNED = HazardKind(
@@ -285,7 +288,7 @@ ADDRESS_SPACE = HazardKind(
     "address-space", "memory", "error", "An access through the wrong address space",
     "A pointer of one address space was used in an instruction for another.",
     "{verb} as {space} memory of an address that is not: {place}",
-    by_instruction=True,
+    {"picture": Case("{verb} of {place}")}, by_instruction=True,
 )  # fmt: skip
 UNINITIALISED = HazardKind(
     "uninitialised", "uninitialised", "error", "A read of memory that nothing wrote",

@@ -3,7 +3,6 @@
 from .table import plain
 
 ABOUT = {
-    "textures and surfaces": "tex tld4 txq suld sust sured suq istypep",
     "tensor cores": "tcgen05",
     "asynchronous copies": "tensormap multimem",
     "sm_100: clusters that take over the work of others": "clusterlaunchcontrol",

@@ -4,17 +4,17 @@ What the right-hand half of a form (``grammar``) may hold:
 
 - ``t``, ``t0``, ``2t``: the form's last type, its first, its last at twice the size; or the
   name of a type; ``i32``: an integer register of 32 bits, or a constant;
-- ``~``: the register may be wider; ``%``: a special register may stand there, ``&`` a
-  variable; ``*``: so may ``_``; ``_``: that alone; ``!``: no constant; ``a|b``: two results,
-  ``a|b?``: or one;
+- ``~``: the register may be wider; ``%``: it may be a special one, ``&``: or a variable, ``*``: or
+  ``_``; ``_``: that alone; ``!``: no constant; ``a|b``: two results, ``a|b?``: or one;
 - ``v:t``: as many as ``.v2``, ``.v4`` or ``.x4`` says, in braces; ``{t}``: two or four in braces
   that together have ``t``'s size; ``#a``: the registers of the matrix ``a`` (``fragments``);
   ``#d+``: which are read too; ``^``: or a part of a register, ``%r.b0``; ``-``: or a sign;
-- ``@``: an address, ``where``: a generic one; ``label``; ``members``: a mask of lanes;
-  ``policy``: of a cache; ``predicate``: in a register; ``imm``: a constant, ``d8``: from 0 to 255
-  (or a register), ``d16``, ``event``, ``128``, ``copied``, ``bit``, ``quarter``, ``sign`` ...: in
-  their ranges, ``scale``: so, or a predicate; ``bar``: a barrier's number, ``threads``: its
-  count; ``registers``: of a thread.
+- ``@``: an address; ``@4af``: and four coordinates, floats (``f``) behind a layer (``a``);
+  ``@o``: an object; ``{slope2``, ``{offset2``: two floats, two whole numbers in braces;
+  ``where``: a generic address; ``label``; ``members``: a mask of lanes; ``policy``: of a cache;
+  ``predicate``: in a register; ``imm``: a constant, ``d8``: from 0 to 255 (or a register), ``d16``,
+  ``event``, ``128``, ``copied``, ``bit``, ``quarter``, ``sign`` ...: in their ranges, ``scale``:
+  so, or a predicate; ``bar``: a barrier's number, ``threads``: its count, ``registers``: of one.
 """
 
 import functools
@@ -34,7 +34,7 @@ from kernels.ptx.module import (
 
 from .fragments import registers
 from .grammar import Match
-from .registers import bits, holds
+from .registers import bits, holds, shown
 
 Register = Callable[[str], str | None]
 """The declared type of a register, or ``None``."""
@@ -196,11 +196,8 @@ class _Checker:
 
     def source(self, spec: str, operand: Operand | None) -> None:
         """A source operand."""
-        if spec[0] == "@":
-            if not isinstance(operand, Address) or len(operand.at) != int(spec[1:] or 0):
-                raise Wrong(f"an address in brackets is needed, not {shown(operand)}")
-            for item in operand.at:
-                self.value("i32", item)
+        if spec[0] == "@" or spec.startswith(("{slope", "{offset")):
+            self.coordinates(spec, operand)
         elif spec in _RANGES or spec in ("imm", "bar", "threads", "registers", "copied"):
             self.constant(spec, operand)
         elif spec == "where":
@@ -224,6 +221,19 @@ class _Checker:
                 self.value(part + "%", item)
         else:
             self.value(spec, operand)
+
+    def coordinates(self, spec: str, operand: Operand | None) -> None:
+        """An address with as many values as the form has behind it, or those in braces."""
+        many = int("".join(c for c in spec if c.isdigit()) or 0)
+        given = getattr(operand, "at" if spec[0] == "@" else "items", ())
+        if spec[-1] in "fos" and isinstance(operand, Address) and operand.offset:
+            raise Wrong("an object has no offset")
+        if len(given) != many or isinstance(operand, Address) != (spec[0] == "@"):
+            needed = f"{many} values in braces" if many else "an address in brackets"
+            raise Wrong(f"{needed}: not {shown(operand)}")
+        floats = "slope" in spec or spec[-1] == "f"
+        for i, item in enumerate(given):
+            self.value("f32~" if floats and ("a" not in spec or i) else "i32", item)
 
     def constant(self, spec: str, operand: Operand | None) -> None:
         """A constant in its range, or a register where one may stand."""
@@ -288,16 +298,3 @@ class _Checker:
             fitting &= size != 16 or operand.name.split(".")[0] in _NARROW
         if predicate != (type == "pred") or not (fitting or predicate):
             raise Wrong(f"{operand.name} for a value of type .{type}")
-
-
-def shown(operand: Operand | None) -> str:
-    """An operand in a message."""
-    if isinstance(operand, Reg | Special | Symbol):
-        return repr(operand.name.split("#")[0])
-    if isinstance(operand, Imm):
-        return f"the constant {operand.value}" if operand.kind == "int" else "a floating constant"
-    if isinstance(operand, Vector):
-        return "values in braces"
-    if isinstance(operand, Address):
-        return "an address in brackets"
-    return "two results" if isinstance(operand, Pair) else "'_'"

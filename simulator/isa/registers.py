@@ -1,6 +1,8 @@
-"""Which registers take values of which types (PTX ISA, "Operand Type Checking")."""
+"""Which registers take values of which types (PTX ISA, "Operand Type Checking"); their names."""
 
 import functools
+
+from kernels.ptx.module import Address, Imm, Operand, Pair, Reg, Special, Symbol, Vector
 
 
 @functools.cache
@@ -31,3 +33,16 @@ def holds(register: str, type: str, wider: bool) -> bool:
     if type.startswith("f"):
         return register == type or register.startswith("b")
     return register[0] in "bus" or (register == "f16x2" and need <= 32)
+
+
+def shown(operand: Operand | None) -> str:
+    """An operand in a message."""
+    if isinstance(operand, Reg | Special | Symbol):
+        return repr(operand.name.split("#")[0])
+    if isinstance(operand, Imm):
+        return f"the constant {operand.value}" if operand.kind == "int" else "a floating constant"
+    if isinstance(operand, Vector):
+        return "values in braces"
+    if isinstance(operand, Address):
+        return "an address in brackets"
+    return "two results" if isinstance(operand, Pair) else "'_'"

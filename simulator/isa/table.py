@@ -87,6 +87,7 @@ Memory = Literal["", "load", "store", "atomic", "copy"]
 Asynchronous = Literal["", "copy", "bulk", "store", "commit", "wait", "arrive"]
 Phase = Literal["", "init", "end", "arrive", "drop", "expect", "complete", "wait"]
 Waits = Literal["nobody", "block", "lanes", "cluster"]
+Picture = Literal["", "fetch", "gather", "size", "surface", "surface size"]
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,7 @@ class Row:
         scattered: Whether lanes access pieces of a matrix by a stride (``wmma``): its meaning
             makes registers of them, or them of registers.
         warpgroup: Whether descriptors say where in shared memory it reads (``wgmma``).
+        picture: What it does to a texture or a surface, whose handle stands in the brackets.
         by_arch: Whether its meaning takes an architecture's number first (``architectures``).
     """
 
@@ -141,6 +143,7 @@ class Row:
     warpgroup: bool = False
     queue: str = "copy"
     scattered: bool = False
+    picture: Picture = ""
 
     @property
     def gate(self) -> bool:
@@ -174,6 +177,7 @@ class Effects(TypedDict, total=False):
     warpgroup: bool
     queue: str
     scattered: bool
+    picture: Picture
 
 
 def lines(text: str) -> tuple[str, ...]:

@@ -135,7 +135,7 @@ def _names(ins: Instruction, operand: Operand | None, function: Function, module
         if space is None:
             raise Wrong(f"{operand.name!r} is not declared")
         if space == "texture":
-            raise NotYet("textures and surfaces")
+            raise NotYet("references to textures and surfaces; give the kernel an object")
         if space == "param" and operand.name in function.variables:
             raise Wrong(f"{operand.name.split('#')[0]!r} is a call's parameter: it has no address")
         given = () if function.is_entry else (*function.params, *function.results)
@@ -144,7 +144,8 @@ def _names(ins: Instruction, operand: Operand | None, function: Function, module
         narrow = ins.opcode == "mov" and ins.types[-1] in ("b32", "u32", "s32")
         if space == "global" and narrow and not operand.offset:
             raise Wrong(f"{operand.name!r} has an address of 64 bits")
-        if ins.opcode == "cvta" and not ins.has("to") and space not in ("label", "function"):
+        address = ins.opcode in ("cvta", "getctarank") and not ins.has("to")
+        if address and space not in ("label", "function"):
             _in_space(operand.name, space, named_space(ins))
 
 
@@ -173,6 +174,10 @@ def _address(
             raise Wrong(f"{base.name!r} is not declared")
         if space == "label":
             raise Wrong(f"the label {base.name!r} is no variable")
+        if space == "texture":
+            raise NotYet("references to textures and surfaces; give the kernel an object")
+        if TABLE[ins.opcode][0].picture:
+            raise Wrong(f"{base.name!r} is no texture or surface")
         if ins.opcode == "st" and any(p.name == base.name for p in function.params):
             what = "kernel" if function.is_entry else "function"
             raise Wrong(f"{base.name!r} is a parameter of the {what}")

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from kernels.arguments import Arguments, content, write_back
+from kernels.arguments import Arguments, Object, content, write_back
 from kernels.ptx.names import variable_name
 from kernels.tensor_map import TensorMap
 from kernels.unset import missing_of, still_unset
@@ -17,6 +17,7 @@ from .layout import (
     function_addresses,
     variable_bytes,
 )
+from .pictures import handle
 from .spaces import Allocation
 
 
@@ -36,9 +37,13 @@ def allocate(
         missing = missing_of(array)
         if missing is not None:
             made[number].missing = missing
-    parameters = np.frombuffer(
-        arguments.parameter_buffer(array_address, TensorMap.packed), np.uint8
-    )
+
+    def encoded(of: Object, address: int) -> bytes:
+        if isinstance(of, TensorMap):
+            return of.packed(address)
+        return handle(made[int(array_number(address))], of)
+
+    parameters = np.frombuffer(arguments.parameter_buffer(array_address, encoded), np.uint8)
     made[PARAMETERS] = Allocation(PARAMETERS, parameters, "parameters", False, space="param")
     addresses = function_addresses(functions)
     addresses |= {name: p.address for (scope, name), p in layout.placed.items() if not scope}

@@ -50,15 +50,21 @@ class Event(NamedTuple):
     columns: Lanes | None = None
 
 
+OUT_OF_BOUNDS, MISALIGNED = "out-of-bounds", "misaligned"
+ADDRESS_SPACE, READ_ONLY = "address-space", "read-only"
+"""What may be wrong with an access."""
+
+
 class BadAccess(NamedTuple):
     """Lanes of one access that must not access what they do.
 
     Attributes:
-        kind: ``out-of-bounds``, ``misaligned``, ``address-space`` or ``read-only``.
+        kind: One of these words.
         relative: Bytes from the start of ``home`` to the address of the first such lane.
         home: What it falls in or next to; ``None`` where there is nothing.
         thread, block: That lane's.
         lanes: How many such lanes there are.
+        what: The place in words, where that is more than an address (textures, surfaces).
     """
 
     kind: str
@@ -68,3 +74,4 @@ class BadAccess(NamedTuple):
     thread: tuple[int, int, int]
     block: tuple[int, int, int]
     lanes: int
+    what: str = ""

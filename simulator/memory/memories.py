@@ -7,7 +7,7 @@ import numpy as np
 from ..geometry import WARP, Addresses, Geometry, Lanes, Mask, as_mask
 from ..isa.windows import MIDDLE, WINDOWS
 from . import far
-from .event import BadAccess, Event
+from .event import ADDRESS_SPACE, MISALIGNED, OUT_OF_BOUNDS, READ_ONLY, BadAccess, Event
 from .extents import extent, valid
 from .heap import Heap
 from .layout import HEAP, Layout, array_number
@@ -173,9 +173,9 @@ class Memories:
             parts, events = found.parts, found.events
             for nowhere, bad in found.outside:
                 where, of = (address, None) if nowhere else (found.inside, self.shared)
-                self._report("out-of-bounds", site, where, bad, of)
+                self._report(OUT_OF_BOUNDS, site, where, bad, of)
             if found.misaligned.any():
-                self._report("misaligned", site, found.inside, found.misaligned, self.shared)
+                self._report(MISALIGNED, site, found.inside, found.misaligned, self.shared)
         for home, start in self._places(site, address, left):
             inside = left & (address >= start) & (address <= start + home.nbytes - site.nbytes)
             if isinstance(home, Allocation) and home.valid is not None:
@@ -189,7 +189,7 @@ class Memories:
                 events.append((index.space, told - np.int64(site.offset), good, home, None))
             bad = inside & ~aligned
             if bad.any():
-                self._report("misaligned", site, address - start, bad, home)
+                self._report(MISALIGNED, site, address - start, bad, home)
             left &= ~inside
         if left.any():
             self._report_outside(site, address, left)
@@ -210,7 +210,7 @@ class Memories:
                     inside = lanes & (address >= allocation.base) & (address < allocation.end)
                     if inside.any():
                         relative = address - allocation.base
-                        self._report("read-only", site, relative, inside, allocation)
+                        self._report(READ_ONLY, site, relative, inside, allocation)
                         lanes &= ~inside
                     continue
                 found.append((allocation, allocation.base))
@@ -221,14 +221,14 @@ class Memories:
         window = first >> 60
         home: Home | None
         if site.space in ("shared", "local"):
-            kind = "out-of-bounds" if -MIDDLE <= first < MIDDLE else "address-space"
+            kind = OUT_OF_BOUNDS if -MIDDLE <= first < MIDDLE else ADDRESS_SPACE
             home, start = self.shared if site.space == "shared" else self.local, 0
         elif window in (1, 2, 3):
-            kind = "out-of-bounds" if site.space == "generic" else "address-space"
+            kind = OUT_OF_BOUNDS if site.space == "generic" else ADDRESS_SPACE
             home, start = (self.shared, _SHARED) if window == 1 else (self.local, _LOCAL)
         else:
             number = array_number(first)
-            kind, home = "out-of-bounds", self.allocations.get(number)
+            kind, home = OUT_OF_BOUNDS, self.allocations.get(number)
             start = home.base if home else 0
             if home:  # others may be nearer to another array
                 rest = lanes & (array_number(address) != number)
@@ -250,9 +250,9 @@ class Memories:
         start = array.base if array else 0
         if not aligned:
             home = self.shared if shared else array
-            self._report("misaligned", site, places - start, lanes, home)
+            self._report(MISALIGNED, site, places - start, lanes, home)
         elif array and site.access != "load" and array.base <= address < array.end:
-            self._report("read-only", site, places - start, lanes, array)
+            self._report(READ_ONLY, site, places - start, lanes, array)
         else:
             self._report_outside(site, places, lanes)
 

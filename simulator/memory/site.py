@@ -23,7 +23,8 @@ class Site:
     Attributes:
         number: Its place among the program's accesses.
         access: ``load``, ``store`` or ``atomic``.
-        space: The state space, or ``generic`` if only the address tells.
+        space: The state space, or ``generic`` if only the address tells; or ``texture``,
+            ``surface``: a handle stands for the address.
         type: PTX type of one element.
         count: Elements a thread: 1, 2, 4 or 8.
         operation: ``add`` ... ``cas`` of an atomic.
@@ -72,6 +73,16 @@ class Site:
         return self.number if self.part_of is None else self.part_of
 
     @property
+    def picture(self) -> bool:
+        """Whether it accesses a texture or a surface."""
+        return self.space in ("texture", "surface")
+
+    @property
+    def bound(self) -> bool:
+        """Whether an object of ``memory`` does all of it: a copy in bulk, a texture's fetch."""
+        return self.bulk is not None or self.picture
+
+    @property
     def volatile(self) -> bool:
         """``ld.volatile``, ``st.volatile``: strong in PTX, but no promise of CUDA C++."""
         return self.access != "atomic" and "volatile" in self.instruction.modifiers
@@ -88,7 +99,7 @@ class Site:
     @property
     def reach(self) -> int:
         """How far its scope reaches: ``table.BLOCK``, ``CLUSTER`` or ``DEVICE``."""
-        phase = bool(self.order) and not self.bulk
+        phase = bool(self.order) and not self.bound
         return CLUSTER if phase else reach(self.instruction)
 
     @property

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels.texture import Surface, Texture
+
 from ..geometry import Addresses, Flat, Lanes, Mask
 from ..isa import DTYPES
 from .layout import array_address
@@ -27,7 +29,7 @@ class Allocation:
         nbytes: Its size; ``space``: what the array is, whichever way an access spells it.
         buffer: Its bytes, padded to a multiple of 32.
         missing: Which bytes nothing has written; ``None``: all have been.
-        valid: Which bytes there are; ``None``: all.
+        valid: Which bytes there are, or all; ``pictures``: the textures and surfaces of it.
         unfilled: Whether it is constant memory that neither the PTX nor the host fills.
     """
 
@@ -45,6 +47,7 @@ class Allocation:
         self.end = self.base + self.nbytes
         self.buffer = np.zeros(-(-max(self.nbytes, 1) // 32) * 32, np.uint8)
         self.buffer[: len(content)] = content  # the rest is zero, and costs nothing yet
+        self.pictures: list[Texture | Surface] = []
         self._views: dict[tuple[str, int], NDArray[np.generic]] = {}
 
     def content(self) -> Flat:

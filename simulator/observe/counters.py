@@ -106,6 +106,8 @@ class TrafficCounter(Observer):
         """See ``Observer``."""
         site = event.site
         if not site.counted or isinstance(event.address, Spread):
+            if site.picture:
+                self._picture(event)
             return
         slot = site.number * len(COUNTED_SPACES) + COUNTED_SPACES.index(event.space)
         if event.repeated:
@@ -120,6 +122,16 @@ class TrafficCounter(Observer):
         cost = self.cost(site, event.space, address, event.mask)
         self._last[slot] = cost
         self._totals[slot] += cost
+
+    def _picture(self, event: Event) -> None:
+        """Textures and surfaces: who asks, and for how many bytes."""
+        site = event.site
+        threads, warps = self._shape.active(event.mask)
+        nbytes = (
+            len(event.address.address) * site.nbytes if isinstance(event.address, Spread) else 0
+        )
+        slot = site.number * len(COUNTED_SPACES)
+        self._totals[slot, :3] += warps, threads, nbytes
 
     def merge(self, other: TrafficCounter) -> None:
         """See ``Observer``."""

@@ -97,6 +97,10 @@ class Counters:
     local_store: Traffic = field(default_factory=Traffic)
     local_atomic: Traffic = field(default_factory=Traffic)
     const_load: Traffic = field(default_factory=Traffic)
+    texture_load: Traffic = field(default_factory=Traffic)
+    surface_load: Traffic = field(default_factory=Traffic)
+    surface_store: Traffic = field(default_factory=Traffic)
+    surface_atomic: Traffic = field(default_factory=Traffic)
     fma_f32: int = 0
     add_f32: int = 0
     mul_f32: int = 0
@@ -234,7 +238,7 @@ def collect(
                     setattr(counters, name, getattr(counters, name) + more)
     for site in (site for site in sites if site.traffic):
         for space, cost in traffic.traffic(site).items():
-            where = "const" if site.space == "const" else space
+            where = site.space if site.picture or site.space == "const" else space
             name = f"{where}_{site.access}"
             for counters in targets(site.instruction):
                 setattr(counters, name, getattr(counters, name) + cost)

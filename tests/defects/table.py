@@ -46,8 +46,6 @@ class Defect:
         return [file, self.entry, "--grid", grid, "--block", block, *arguments, "--no-cure"]
 
 
-LATER = "executed once there are textures"
-
 DEFECTS = (
     # The optimiser makes one store of the two, which it puts at the closing brace.
     Defect("check/cure_inside_if.cu", "two", "1 64 i32[1]",
@@ -96,9 +94,13 @@ DEFECTS = (
     Defect("compile/host_decl.cu", "k", "1 32 f32[32]"),
     Defect("compile/malloc.cu", "k", "1 32 u64[32]"),
     Defect("compile/recursion.cu", "k", "1 32 i32[32]"),
-    Defect("compile/tex.cu", "k", "1 32 f32[32] 0", refused="texture", later=LATER),
+    Defect("compile/tex.cu", "k", "1 32 f32[32] 0", ("address-space error 1",),
+           warned="null handle"),
+    Defect("compile/tex.cu", "k", "1 32 f32[32] texture:linear:f32[4,32]=normal"),
     Defect("compile/tex_file.cu", "plain", "1 32 f32[32]"),
-    Defect("compile/tex_file.cu", "k", "1 32 f32[32] 0", refused="texture", later=LATER),
+    Defect("compile/tex_file.cu", "k", "1 32 f32[32] texture:border:u8[4,32]",
+           ("address-space error 2",)),
+    Defect("compile/tex_file.cu", "s", "1 1 f32[1] surface:f32[2,4]"),
     Defect("compile/uint.cu", "k", "1 32 f32[32]"),
     Defect("compile/wrong_message.cu", "k", "1 32 u32[32] 32"),
     Defect("order/barred_false.cu", "k", "2 64 i32[8]=3 i32[8] 8"),

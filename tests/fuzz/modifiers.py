@@ -84,14 +84,13 @@ def choices(shape: Form) -> list[tuple[str, ...]]:
 def operand(spec: str, types: Sequence[str], modifiers: Sequence[str], n: int) -> str:
     """An operand that a form takes."""
     spec = spec.rstrip("?")
-    if spec in ("copied", "16"):
-        return "16"
     if "|" in spec:
         first, second = spec.split("|")
         return f"{operand(first, types, modifiers, n)}|{operand(second, types, modifiers, n + 1)}"
-    if spec[0] == "@" and spec[1:]:
-        return f"[%b64_3, {{{', '.join(['%b32_1'] * int(spec[1:]))}}}]"
-    if spec == "@":
+    if many := re.fullmatch(r"@(\d)a?[fs]?|{(?:slope|offset)(\d)", spec):
+        some = ", ".join(["%b32_1"] * int(many[1] or many[2]))
+        return f"[%b64_3, {{{some}}}]" if many[1] else f"{{{some}}}"
+    if spec in ("@", "@o"):
         space = next((m.split("::")[0] for m in modifiers if m.startswith(("param", "const"))), "")
         return {"param": "[q]", "const": "[cv]"}.get(space, "[%b64_3]")
     plain = {
@@ -99,6 +98,7 @@ def operand(spec: str, types: Sequence[str], modifiers: Sequence[str], n: int) -
         "registers": "24", "128": "128", "d16": "9", "event": "3", "policy": "%b64_2",
         "predicate": "%pred_2", "scale": "%pred_1", "sign": "-1", "bit": "1", "count": "1",
         "quarter": "2", "zero": "0", "fraction": "0.5", "_": "_",
+        "copied": "16", "16": "16",
     }  # fmt: skip
     if spec in plain:
         return plain[spec]

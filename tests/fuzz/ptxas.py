@@ -29,6 +29,10 @@ QUIRKS: dict[str, str] = {
     r"^(add|sub|mad)c?\S*\.sat": "ptxas ignores .sat beside a carry; PTX has none there",
     r"^fma\.\S*r[zmp]\S*\.bf16": "ptxas takes any rounding; PTX has .rn alone",
     r"^rcp\.\S*ftz\S*\.f64": "ptxas ignores .ftz; PTX has it for .f32 alone",
+    r"^getctarank\S*\.s64": "ptxas takes .s64; PTX has .u64",
+    r"^ldmatrix\S*\.(row|col)\b": "ptxas ignores an order of mma; PTX has none there",
+    r"^cp\.(reduce\.)?async\.bulk\S*bulk_group\.shared":
+        "ptxas takes the parts of a copy in another order",
     r"^fence\S*sync_restrict": "ptxas ignores a part of another fence",
     r"^mma\S*\.([bfsu]|tf|bf|e)\d\S*\.(row|col)|^mma\S*\.popc\.|^mma\.(?!sp)\S*\.sp":
         "ptxas takes the parts of mma in another order; PTX has one",

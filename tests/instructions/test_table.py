@@ -13,6 +13,8 @@ import test_control
 import test_copies
 import test_mbarrier
 import test_memory
+import test_surfaces
+import test_textures
 
 from simulator.isa import TABLE, Row, moves, parse
 from simulator.isa.roles import roles
@@ -41,7 +43,10 @@ def reached() -> list[Row]:
 
 
 REACHED = reached()
-PLACES = (test_atomics, test_clusters, test_control, test_copies, test_mbarrier, test_memory)
+PLACES = (
+    test_atomics, test_clusters, test_control, test_copies, test_mbarrier, test_memory,
+    test_surfaces, test_textures,
+)  # fmt: skip
 """Modules whose opcodes have tests of their own."""
 
 

@@ -1,0 +1,138 @@
+"""Textures and surfaces: arrays as ``tex2D`` and ``surf2Dwrite`` see them."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+FILTERS, READS = ("point", "linear"), ("element", "normalized")
+ADDRESSES = ("clamp", "border", "wrap", "mirror")
+NBYTES = 8
+"""Of a ``cudaTextureObject_t`` or a ``cudaSurfaceObject_t``."""
+_TYPES = ("u1", "i1", "u2", "i2", "u4", "i4", "f2", "f4")
+
+
+def _shape(array: Any, channels: int, layered: bool) -> tuple[tuple[int, ...], int]:
+    """The extents, x first, and the number of layers (0 where there are none)."""
+    shape = array.shape[:-1] if channels > 1 else array.shape
+    layers = shape[0] if layered and shape else 0
+    return tuple(reversed(shape[1:] if layered else shape)), layers
+
+
+def _refuse(of: "Texture | Surface", *more: tuple[Any, str]) -> None:
+    """Raise for the first thing that is wrong with it."""
+    dtype, channels = of.array.dtype, of.channels
+    known = f"{dtype.kind}{dtype.itemsize}" in _TYPES and dtype.isnative
+    wrong = (
+        (not known, f"texels of {dtype}; they may be integers of up to 32 bits, float16, float32"),
+        (channels not in (1, 2, 4), "a texel has 1, 2 or 4 channels"),
+        (channels > 1 and of.array.shape[-1:] != (channels,),
+         f"the array's last axis is not the {channels} channels of a texel"),
+        (not 1 <= len(of.sizes) <= 3 - of.layered, "it has 1 to 3 axes, beside channels"),
+        (0 in of.array.shape, "an array without elements"),
+        *more,
+    )  # fmt: skip
+    for bad, why in wrong:
+        if bad:
+            raise ValueError(f"{type(of).__name__}: {why}")
+
+
+@dataclass(frozen=True, eq=False)
+class Texture:
+    """A texture object (``cudaTextureObject_t``) of an array, as an argument of a kernel.
+
+    Attributes:
+        array: Of 1 to 3 axes, the last being x: 8-, 16- or 32-bit integers, float16 or float32.
+        filter: ``point`` or ``linear``.
+        address: Outside of the array: ``clamp``, ``border``, or, with normalised coordinates,
+            ``wrap`` or ``mirror``; one for all axes.
+        normalized: Whether coordinates go from 0 to 1, not to the array's size.
+        read: ``element``, or ``normalized``: integers of 8 or 16 bits become floats from 0 or -1
+            to 1 (``cudaReadModeNormalizedFloat``).
+        channels: 2 or 4: the array's last axis counts the channels of a texel (``float4``).
+        layered: The array's first axis counts layers.
+        border: What ``address="border"`` gives, a float a channel.
+        linear: It is linear memory, which ``tex1Dfetch`` alone reads; the kernel may have a pointer
+            to the array as well.
+
+    Raises:
+        ValueError: CUDA has no such texture (CUDA C++ Programming Guide, "Texture Object API").
+    """
+
+    array: Any
+    filter: str = "point"
+    address: str = "clamp"
+    normalized: bool = False
+    _: KW_ONLY
+    read: str = "element"
+    channels: int = 1
+    layered: bool = False
+    border: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
+    linear: bool = False
+
+    def __post_init__(self) -> None:
+        dtype, scaled = self.array.dtype, self.read == "normalized"
+        floats = dtype.kind == "f" or scaled
+        plain = self.filter == "point" and self.address == "clamp" and not self.normalized
+        _refuse(
+            self,
+            (self.filter not in FILTERS, f"filter is one of {FILTERS}"),
+            (self.address not in ADDRESSES, f"address is one of {ADDRESSES}"),
+            (self.read not in READS, f"read is one of {READS}"),
+            (scaled and (dtype.kind == "f" or dtype.itemsize > 2),
+             "read='normalized' is for integers of 8 or 16 bits"),
+            (self.filter == "linear" and not floats,
+             "filter='linear' is for floats, and for read='normalized'"),
+            (self.address in ("wrap", "mirror") and not self.normalized,
+             f"address='{self.address}' needs normalized=True (CUDA would clamp)"),
+            (len(self.border) != 4, "border has four numbers"),
+            (any(self.border) and not floats, "a border other than 0 is for floats"),
+            (self.linear and (len(self.sizes) != 1 or self.layered or not plain),
+             "linear memory has one axis, and is read by tex1Dfetch alone: no filter, address mode "
+             "or normalised coordinates"),
+        )  # fmt: skip
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The extents, x first, in texels."""
+        return _shape(self.array, self.channels, self.layered)[0]
+
+    @property
+    def layers(self) -> int:
+        """How many layers there are; 0 where it is not layered."""
+        return _shape(self.array, self.channels, self.layered)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """A surface object (``cudaSurfaceObject_t``) of an array, as an argument of a kernel.
+
+    Attributes:
+        array, channels, layered: As of a ``Texture``; a kernel may have both of one array.
+
+    Raises:
+        ValueError: CUDA has no such surface.
+    """
+
+    array: Any
+    _: KW_ONLY
+    channels: int = 1
+    layered: bool = False
+
+    def __post_init__(self) -> None:
+        _refuse(self)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The extents, x first, in texels."""
+        return _shape(self.array, self.channels, self.layered)[0]
+
+    @property
+    def layers(self) -> int:
+        """How many layers there are; 0 where it is not layered."""
+        return _shape(self.array, self.channels, self.layered)[1]
+
+
+def described(of: Texture | Surface) -> str:
+    """What it is, for a message: ``a 2-D texture of float32``."""
+    name, dtype = type(of).__name__.lower(), str(of.array.dtype)
+    kind = f"a {'layered ' * of.layered}{len(of.sizes)}-D {name} of {dtype}"
+    return kind + (f" x {of.channels}" if of.channels > 1 else "")
