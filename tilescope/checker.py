@@ -14,7 +14,7 @@ from simulator.cures import cure_source, find_cures
 
 from .builds import merge
 from .outcome import simulate
-from .policy import Policy, apply
+from .policy import Policy, apply, judge, set_aside
 from .progress import STEP_LIMIT
 from .target import Target
 from .trials import trials
@@ -32,6 +32,7 @@ class Verdict:
         hazards: Of all builds, each finding once, errors first.
         left_out: How many hazards the policy left out.
         refused: Why a build could not be checked, by its name; the others were.
+        set_aside: How many hazards comments in the source, or the baseline, say are known.
         results: By build how each output compares with the reference that the user gave.
     """
 
@@ -41,6 +42,7 @@ class Verdict:
     left_out: int = 0
     refused: dict[str, str] = field(default_factory=dict)
     results: list[tuple[str, Agreement]] = field(default_factory=list)
+    set_aside: int = 0
 
     @property
     def errors(self) -> int:
@@ -92,6 +94,7 @@ class Verdict:
             "errors": self.errors,
             "warnings": self.warnings,
             "left_out": self.left_out,
+            "set_aside": self.set_aside,
             "refused": self.refused,
             "notes": self.notes,
             "argument_warnings": list(self.runs[0].warnings),
@@ -137,7 +140,7 @@ class Checker:
             KernelError: No build can be had.
             SimulatorError: None can be launched.
         """
-        runs, left_out = [], 0
+        runs, left_out, aside = [], 0, 0
         results: list[tuple[str, Agreement]] = []
         built: dict[str, Kernel] = {}
         refusals: dict[str, KernelError | SimulatorError] = {}
@@ -149,8 +152,9 @@ class Checker:
                 refusals[build] = error
                 continue
             built[build] = kernel
-            run.hazards, ignored = apply(self.policy, run.hazards)
-            left_out = max(left_out, ignored)
+            found, known = set_aside(self.policy, run.hazards, run.kernel)
+            run.hazards, ignored = apply(self.policy, found)
+            left_out, aside = max(left_out, ignored), max(aside, known)
             runs.append(run)
             results += [(run.build, agreement) for agreement in self._results(args)]
         if not runs:
@@ -165,7 +169,7 @@ class Checker:
                 built, hazards, self.rerun, lambda known: trials(self, built, known, weight)
             )
         refused = {build: str(error) for build, error in refusals.items()}
-        return Verdict(self.target, runs, hazards, left_out, refused, results)
+        return Verdict(self.target, runs, hazards, left_out, refused, results, aside)
 
     def _results(self, args: list[Any]) -> list[Agreement]:
         """How the outputs of a user's own kernel compare with the reference it came with."""
@@ -202,4 +206,4 @@ class Checker:
     def rerun(self, kernel: Kernel) -> Run:
         """Run an edited kernel with all checks on, judged by the same policy."""
         run = self.launch(kernel, "all")
-        return dataclasses.replace(run, hazards=apply(self.policy, run.hazards)[0])
+        return dataclasses.replace(run, hazards=judge(self.policy, run.hazards, run.kernel))

@@ -10,6 +10,7 @@ from kernels import Kernel
 from kernels.library import Agreement
 from simulator import Run
 
+from .policy import Policy, set_aside
 from .progress import STEP_LIMIT, ProgressBar
 from .target import Target
 
@@ -20,11 +21,13 @@ class Outcome:
 
     Attributes:
         agreements: One an output; empty where there is no reference.
+        left_out: Hazards that comments in the source say are to be ignored.
     """
 
     target: Target
     run: Run
     agreements: list[Agreement] = field(default_factory=list)
+    left_out: int = 0
 
     @property
     def failed(self) -> bool:
@@ -75,6 +78,7 @@ def execute(
         target, target.kernel, target.args, quiet,
         schedule=schedule, checks=checks, step_limit=step_limit,
     )  # fmt: skip
+    run.hazards, left_out = set_aside(Policy(), run.hazards, run.kernel)
     if target.launch is None or target.expected is None:
-        return Outcome(target, run)
-    return Outcome(target, run, target.launch.compare(target.expected))
+        return Outcome(target, run, [], left_out)
+    return Outcome(target, run, target.launch.compare(target.expected), left_out)

@@ -30,14 +30,19 @@ _WORKER = "tilescope_runs"
 def assert_clean(run: Run, allow_warnings: bool = False) -> None:
     """Fail with the hazard report if a run has hazards, or if it was not checked at all.
 
+    Hazards of lines with a comment ``tilescope: ignore[kind]`` do not count.
+
     Args:
         run: What ``simulator.launch`` or the fixture ``simulate`` returned.
         allow_warnings: Whether only errors count.
     """
+    from .policy import ignored  # here, for the time that importing the simulator takes
+
     __tracebackhide__ = True
     if not run.checked:
         pytest.fail(f"{run.kernel} ran without checks: nothing says that it is clean", False)
-    found = [h for h in run.hazards if h.severity == "error" or not allow_warnings]
+    told = [h for h in run.hazards if not ignored(h)]
+    found = [h for h in told if h.severity == "error" or not allow_warnings]
     if found:
         count = f"{len(found)} hazard{'s' if len(found) > 1 else ''}"
         head = f"{count} in {run.kernel}, grid {run.grid}, block {run.block}, {run.build} build"

@@ -1,6 +1,8 @@
 """What people disagree on: races that write equal values, and warp-synchronous code."""
 
 import dataclasses
+import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -18,15 +20,46 @@ class Policy:
         equal_writes: Writes of different threads to one place that all leave the same value.
         warp_synchronous: Races between lanes of one warp by different instructions, which
             older GPUs ran in step.
+        baseline: Fingerprints of hazards that are known and not to be told again.
     """
 
     equal_writes: str = "warning"
     warp_synchronous: str = "warning"
+    baseline: frozenset[str] = frozenset()
 
     def severity(self, hazard: Hazard) -> str:
         """The hazard's severity under this policy, or ``ignore``."""
         disputed = hazard.row.case(hazard.case).policy
         return getattr(self, disputed) if disputed else hazard.severity
+
+
+_COMMENT = re.compile(r"(?://|/\*|#)\s*tilescope:\s*ignore\b(?:\[([\w\s,-]*)\])?")
+
+
+def ignored(hazard: Hazard) -> bool:
+    """Whether a comment on a line of it says ``tilescope: ignore``, or ``ignore[its-kind]``."""
+    comments = [m for item in hazard.involved for m in _COMMENT.finditer(item.source.code)]
+    kinds = [None if m[1] is None else re.split(r"[\s,]+", m[1].strip()) for m in comments]
+    return any(some is None or hazard.kind in some for some in kinds)
+
+
+def fingerprint(kernel: str, hazard: Hazard) -> str:
+    """What stays the same when lines move: kind, kernel, variable and the lines' code."""
+    parts = [hazard.kind, kernel, hazard.variable]
+    parts += [item.source.code for item in hazard.involved]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def set_aside(policy: Policy, hazards: Iterable[Hazard], kernel: str) -> tuple[list[Hazard], int]:
+    """Hazards but those that comments or the baseline say are known, and how many these are."""
+    every = list(hazards)
+    kept = [
+        hazard
+        for hazard in every
+        if not ignored(hazard)
+        and not (policy.baseline and fingerprint(kernel, hazard) in policy.baseline)
+    ]
+    return kept, len(every) - len(kept)
 
 
 def apply(policy: Policy, hazards: Iterable[Hazard]) -> tuple[list[Hazard], int]:
@@ -38,3 +71,8 @@ def apply(policy: Policy, hazards: Iterable[Hazard]) -> tuple[list[Hazard], int]
         if severity != "ignore"
     ]
     return sorted(kept, key=lambda h: h.severity != "error"), len(judged) - len(kept)
+
+
+def judge(policy: Policy, hazards: Iterable[Hazard], kernel: str) -> list[Hazard]:
+    """What is left of hazards after both."""
+    return apply(policy, set_aside(policy, hazards, kernel)[0])[0]

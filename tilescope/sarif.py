@@ -3,7 +3,6 @@
 Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0".
 """
 
-import hashlib
 import os
 from pathlib import Path, PurePath
 from urllib.parse import quote
@@ -13,6 +12,7 @@ from simulator.hazards.kinds import KINDS, HazardKind
 
 from . import version
 from .checker import Verdict
+from .policy import fingerprint
 from .recording import Session
 from .text.layout import display_path
 
@@ -103,7 +103,7 @@ def _result(hazard: Hazard, kernel: str, file: str) -> dict[str, object]:
         "level": hazard.severity,
         "message": {"text": text},
         "locations": places[:1],
-        "partialFingerprints": {"tilescopeHazard/v1": _fingerprint(kernel, hazard)},
+        "partialFingerprints": {"tilescopeHazard/v1": fingerprint(kernel, hazard)},
         "properties": {"builds": list(hazard.builds), "variable": hazard.variable},
     }
     if places[1:]:
@@ -139,10 +139,3 @@ def uri(file: str) -> str:
         except ValueError:  # another drive
             return Path(shown).as_uri()
     return quote(PurePath(shown).as_posix())
-
-
-def _fingerprint(kernel: str, hazard: Hazard) -> str:
-    """What stays the same when lines move: kind, kernel, variable and the lines' code."""
-    parts = [hazard.kind, kernel, hazard.variable]
-    parts += [item.source.code for item in hazard.involved]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

@@ -14,7 +14,7 @@ from kernels.library import LibraryKernel, Size
 from simulator import Hazard, Run
 from simulator.cures.proofs import Trial, nothing_new
 
-from .policy import apply
+from .policy import judge
 from .target import Target
 from .text.layout import shape
 
@@ -132,4 +132,4 @@ def _run(checker: Checker, target: Target, kernel: Kernel, schedule: str | int) 
     if target.launch is not None and target.expected is not None:
         filled = dataclasses.replace(target.launch, args=args)
         right = all(agreement.within for agreement in filled.compare(target.expected))
-    return dataclasses.replace(run, hazards=apply(checker.policy, run.hazards)[0]), right
+    return dataclasses.replace(run, hazards=judge(checker.policy, run.hazards, run.kernel)), right

@@ -1,14 +1,17 @@
 """``tilescope check``: find hazards, name their lines, prove their cures."""
 
 from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import Any
 
 import click
 
+from .. import baseline as baselines
 from .. import fix as fixes
 from ..checker import Checker, Verdict
 from ..demonstrate import Difference, demonstrate
 from ..failure import UserError
+from ..junit import junit
 from ..options import launch_options, target_options
 from ..output import write_json
 from ..policy import CHOICES, Policy
@@ -53,6 +56,9 @@ def _policy(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[...
 )
 @click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
 @click.option("--sarif", "sarif_file", metavar="FILE", help="Write SARIF 2.1.0, likewise.")
+@click.option("--junit", "junit_file", metavar="FILE", help="Write JUnit's XML.")
+@click.option("--baseline", metavar="FILE", help="Leave out the hazards that a file names.")
+@click.option("--write-baseline", "new_baseline", metavar="FILE", help="Write such a file.")
 @click.option("-q", "--quiet", is_flag=True, help="Print hazards only, on stderr.")
 @click.pass_context
 def check_command(
@@ -71,6 +77,9 @@ def check_command(
     most: int,
     json_file: str | None,
     sarif_file: str | None,
+    junit_file: str | None,
+    baseline: str | None,
+    new_baseline: str | None,
     quiet: bool,
 ) -> None:
     """Look for races, wrong barriers and bad memory accesses.
@@ -92,6 +101,9 @@ def check_command(
       tilescope check my.cu fill --grid 4 --block 256 f32[1000] --sarif out.sarif
       tilescope check my.cu reduce --grid 4 --block 256 f32[1024] f32[4] --fix
 
+    A comment "// tilescope: ignore[raw-race] why" on a line leaves out its hazards of
+    that kind; what was left out is counted.
+
     Exit code 0: clean; 1: an error was found (or, with --fail-on warning, a warning)
     that --fix did not mend; 2: no build could be checked. Where one build alone is
     refused, the report says so.
@@ -101,7 +113,8 @@ def check_command(
     if [json_file == "-", sarif_file == "-", only_diff].count(True) > 1:
         raise UserError("--json -, --sarif - and --diff cannot both have standard output")
     _refuse(request, no_cure, fix, only_diff)
-    policy = Policy(equal_writes, warp_synchronous)
+    known = baselines.read(baseline) if baseline is not None else frozenset()
+    policy = Policy(equal_writes, warp_synchronous, known)
     checker = Checker(resolve(request), schedule, checks, policy, quiet, step_limit)
     builds = (request.build,) if request.build else ("device", "source")
     verdict = checker.check(builds, cures=not no_cure)
@@ -111,6 +124,11 @@ def check_command(
         write_json(json_file, verdict.to_dict() | shown)
     if sarif_file is not None:
         write_json(sarif_file, sarif(verdict))
+    if junit_file is not None:
+        Path(junit_file).write_text(junit(verdict, fail_on), encoding="utf-8")
+    if new_baseline is not None:
+        name = verdict.runs[0].kernel
+        write_json(new_baseline, baselines.content(name, verdict.hazards, known))
     if quiet:
         for hazard in verdict.hazards:
             click.echo(str(hazard), err=True)

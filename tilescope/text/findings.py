@@ -85,6 +85,8 @@ def footer(verdict: Verdict) -> list[str]:
     lines += [wrapped(f"note: {note}") for note in verdict.notes]
     if verdict.left_out:
         lines.append(f"left out by the policy chosen: {count(verdict.left_out, 'hazard')}")
+    if verdict.set_aside:
+        lines.append(f"ignored by comments or the baseline: {count(verdict.set_aside, 'hazard')}")
     if not verdict.errors:
         lines += reach(verdict)
     return lines

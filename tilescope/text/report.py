@@ -153,15 +153,17 @@ def result(agreement: Agreement) -> str:
 
 def hazards(outcome: Outcome) -> list[str]:
     """What was found, and what was looked for."""
-    run = outcome.run
+    run, left = outcome.run, []
+    if outcome.left_out:
+        left = [f"ignored by comments: {outcome.left_out} of the hazards found"]
     if run.hazards:
-        return [str(hazard) for hazard in run.hazards]
+        return [*(str(hazard) for hazard in run.hazards), *left]
     if not run.checked:
         return ["hazards: not checked"]
     missing = [check for check in CHECKS if check not in run.checked]
-    left = f"; not checked: {', '.join(missing)}" if missing else ""
-    text = f"hazards: none found (checked: {', '.join(run.checked)}{left})"
-    return textwrap.wrap(text, WIDTH, subsequent_indent="  ")
+    more = f"; not checked: {', '.join(missing)}" if missing else ""
+    text = f"hazards: none found (checked: {', '.join(run.checked)}{more})"
+    return [*textwrap.wrap(text, WIDTH, subsequent_indent="  "), *left]
 
 
 def _speed(outcome: Outcome) -> str:

@@ -5,7 +5,7 @@ import textwrap
 from simulator import Hazard
 from simulator.observe.counters import Traffic
 
-from ..policy import Policy, apply
+from ..policy import Policy, judge
 from ..recording import Launch, Session
 from .findings import count, wrapped
 from .layout import WIDTH, display_path
@@ -44,7 +44,7 @@ def _judged(launches: list[Launch], policy: Policy) -> list[Hazard]:
     for launch in launches:
         for hazard in launch.run.hazards:
             found.setdefault((hazard.kind, hazard.message, *hazard.sources), hazard)
-    return apply(policy, found.values())[0]
+    return judge(policy, found.values(), launches[0].kernel.name)
 
 
 def _launches(number: int) -> str:

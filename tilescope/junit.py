@@ -1,0 +1,46 @@
+"""A verdict as JUnit's XML, which test dashboards read: a case a build, a failure a hazard."""
+
+from xml.etree import ElementTree
+
+from .checker import Verdict
+
+
+def junit(verdict: Verdict, fail_on: str) -> str:
+    """The document; what does not fail the command stands in ``system-out``."""
+    name = verdict.target.name
+    suite = ElementTree.Element("testsuite", name="tilescope")
+    failures = 0
+    for run in verdict.runs:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=verdict.target.file or "library",
+            name=f"{name} ({run.build})", time=f"{run.seconds:.3f}",
+        )  # fmt: skip
+        of_build = [h for h in verdict.hazards if run.build in h.builds or not h.builds]
+        bad = [h for h in of_build if h.severity == "error" or fail_on == "warning"]
+        for hazard in bad:
+            failure = ElementTree.SubElement(
+                case, "failure", type=hazard.kind, message=hazard.message
+            )
+            failure.text = _plain(str(hazard))
+        for build, agreement in verdict.results:
+            if build == run.build and not agreement.within:
+                text = f"{agreement.name} is wrong in {agreement.wrong} of {agreement.elements}"
+                ElementTree.SubElement(case, "failure", type="result", message=text)
+        failures += len(case.findall("failure"))
+        rest = [_plain(str(h)) for h in of_build if h not in bad]
+        if rest:
+            ElementTree.SubElement(case, "system-out").text = "\n".join(rest)
+    for build, reason in verdict.refused.items():
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=verdict.target.file or "library", name=f"{name} ({build})"
+        )
+        ElementTree.SubElement(case, "skipped", message=_plain(reason))
+    suite.set("tests", str(len(verdict.runs) + len(verdict.refused)))
+    suite.set("failures", str(failures))
+    suite.set("skipped", str(len(verdict.refused)))
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Without what XML 1.0 cannot hold."""
+    return "".join(c for c in text if c in "\t\n" or c >= " ")
