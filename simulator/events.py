@@ -12,6 +12,7 @@ from kernels.ptx.module import Instruction
 from .compile.program import CompiledBlock
 from .geometry import AbsentRead, Addresses, Geometry, Lanes, Mask
 from .memory.event import BadAccess, Event
+from .memory.spaces import Allocation
 
 
 @dataclass
@@ -151,6 +152,12 @@ class Observer:
     def printed(self, count: int, texts: Iterator[tuple[int, int, str]]) -> None:
         """So many lanes print; of each: its block, its thread, and its text, made when asked."""
 
+    def text_read(
+        self, block: CompiledBlock, lane: tuple[int, ...], address: int, nbytes: int,
+        home: Allocation | None,
+    ) -> None:  # fmt: skip
+        """A lane prints the text at a generic address, which is a global array's if it has one."""
+
     def stuck(self, stall: Stall) -> None:
         """No lane of the batch can go on; it ends here."""
 
@@ -190,7 +197,8 @@ class Told:
         self.barrier, self.arrive = those("barrier"), those("arrive")
         self.cluster_arrive, self.cluster_wait = those("cluster_arrive"), those("cluster_wait")
         self.warp_sync, self.fence = those("warp_sync"), those("fence")
-        self.printed, self.copies = those("printed"), those("copies")
+        self.printed, self.text_read = those("printed"), those("text_read")
+        self.copies = those("copies")
         self.absent_read, self.proxy_fence = those("absent_read"), those("proxy_fence")
         self.registers = those("registers")
         self.copies_arrive, self.phase = those("copies_arrive"), those("phase")

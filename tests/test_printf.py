@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import simulator
-from kernels import Kernel
+from kernels import Kernel, unset
 from simulator.observe import output
 from tilescope.cli import main
 
@@ -209,3 +209,26 @@ def test_what_a_kernel_allocates(
     assert {hazard.kind for hazard in run.hazards} == ({kind} if kind else set())
     assert all(words in hazard.message for hazard in run.hazards)
     assert left in (None, x.tolist())
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("char b[8]; b[0] = 'a'; b[n] = 0;", False),
+        ("char b[8]; b[n] = 'a'; b[n + 1] = 0;", True),
+        ("char b[8]; b[0] = 'a'; b[n - 1] = 'b';", True),
+        ("char c[8], b[8]; c[0] = 'a'; c[n] = 0; for (int i = 0; i < 8; i++) b[i] = c[i];", False),
+        ("char c[8], b[8]; c[0] = 'a'; c[n + 1] = 0; for (int i = 0; i < 8; i++) b[i] = c[i];",
+         True),
+        ("char* b = g; b[0] = 'x'; b[n] = 0;", False),
+        ("char* b = g; b[0] = 'x'; b[n + 1] = 0;", True),
+    ],
+)  # fmt: skip
+def test_a_text_is_written_up_to_its_end(body: str, told: bool, build: str) -> None:
+    """``%s`` reads as far as the NUL, and what nothing wrote is an error there."""
+    source = f'#include <cstdio>\n__global__ void k(char* g, int n) {{ {body}\nprintf("%s|", b); }}'
+    kernel = Kernel.from_cuda(source, "k", build=build)
+    run = simulator.launch(kernel, 1, 1, [unset(8, np.int8), 1])
+    assert [hazard.kind for hazard in run.hazards] == ["uninitialised"] * told
+    assert told or run.output[1:] == "|"

@@ -56,7 +56,7 @@ class System:
         """``vprintf``: tells what each lane prints; gives the number of its arguments."""
         machine, (form, start) = self.machine, given
         for tell in machine.told.printed:
-            tell(machine.count(lanes)[0], self.texts(form, start, lanes))
+            tell(machine.count(lanes)[0], self.texts(block, form, start, lanes))
         if block.result < 0:
             return
         forms, which = np.unique(form, return_inverse=True)
@@ -66,7 +66,7 @@ class System:
         machine.registers[block.result] = np.where(as_mask(lanes), printed, old)
 
     def texts(
-        self, form: Lanes, start: Lanes, lanes: Mask | None
+        self, block: CompiledBlock, form: Lanes, start: Lanes, lanes: Mask | None
     ) -> Iterator[tuple[int, int, str]]:
         """For each lane: its block, its thread, and what it prints."""
         g = self.machine.geometry
@@ -75,8 +75,9 @@ class System:
             at: tuple[int, int, int, int] = tuple(found.tolist())
             thread = int(g.thread_ids[(*at[:3], 0)])
             number = functools.partial(self.number, at)
-            string = functools.partial(self.string, at)
-            text = formatted(string(int(forms[at])), int(starts[at]), number, string)
+            printed = functools.partial(self.string, at, block=block)
+            form_text = self.string(at, int(forms[at]))
+            text = formatted(form_text, int(starts[at]), number, printed)
             yield int(g.blocks[at[3]]), thread, text
 
     def failed(self, given: tuple[Lanes, ...], lanes: Mask | None) -> str:
@@ -89,11 +90,22 @@ class System:
     def number(self, lane: tuple[int, ...], address: int, code: str) -> float:
         """A number at a generic address, as a lane sees it."""
         size = struct.calcsize(code)
+        if self.machine.memories.looked:
+            self.machine.memories.looked(address, size, lane)
         content = self.machine.memories.bytes_at(address, size, lane).ljust(size, b"\0")
         value: float = struct.unpack(f"<{code}", content)[0]
         return value
 
-    def string(self, lane: tuple[int, ...], address: int) -> str:
-        """The text at a generic address, up to its NUL, as a lane sees it."""
-        content = self.machine.memories.bytes_at(address, MOST_TEXT, lane)
-        return content.partition(b"\0")[0].decode("utf-8", "replace")
+    def string(
+        self, lane: tuple[int, ...], address: int, block: CompiledBlock | None = None
+    ) -> str:
+        """The text at a generic address, up to its NUL, as a lane sees it; ``block`` prints it."""
+        memories = self.machine.memories
+        content, end, _ = memories.bytes_at(address, MOST_TEXT, lane).partition(b"\0")
+        if block:
+            read = len(content + end)
+            if memories.looked:
+                memories.looked(address, read, lane)
+            for tell in self.machine.told.text_read:
+                tell(block, lane, address, read, memories.array_at(address))
+        return content.decode("utf-8", "replace")

@@ -39,7 +39,7 @@ class Memories:
         told: Called with each access; ``told_bad``: with each bad one.
         writes: Counts what may have changed global or shared memory; ``local_writes``: stores
             to local memory.
-        looked: Told of what ``bytes_at`` is asked for.
+        looked: Told of what functions of the system look at: address, bytes and lane.
         exact: Whether to look if an atomic changes anything; ``watched``: and a store.
     """
 
@@ -80,8 +80,6 @@ class Memories:
 
     def bytes_at(self, address: int, most: int, lane: tuple[int, ...]) -> bytes:
         """What a lane finds from a generic address on, up to the end of the array or space."""
-        if self.looked:
-            self.looked(address, most, lane)
         for window, memory in ((_SHARED, self.shared), (_LOCAL, self.local)):
             if 0 <= (at := address - window) < memory.nbytes:
                 column = int(np.broadcast_to(memory.numbers, self.geometry.shape)[lane])
@@ -89,9 +87,13 @@ class Memories:
                 return words.tobytes()[at % 4 :][: min(most, memory.nbytes - at)]
         return self.param_bytes(address, most)
 
+    def array_at(self, address: int) -> Allocation | None:
+        """The global array that an address belongs to."""
+        return self.allocations.get(array_number(address))
+
     def param_bytes(self, address: int, most: int) -> bytes:
         """What a global array or the parameters hold from an address on."""
-        home = self.allocations.get(array_number(address))
+        home = self.array_at(address)
         at = address - home.base if home else -1
         return home.content()[at : at + most].tobytes() if home and at >= 0 else b""
 

@@ -15,8 +15,6 @@ from .memories import Memories
 from .site import Site
 from .spaces import Allocation, MixedIndex
 
-_NUMBER = 8
-"""Bytes of a number that is printed, at most."""
 _SHADOWS = 1 << 30
 """Added to a site's number: that of its shadow."""
 
@@ -78,8 +76,8 @@ class UndefinedMemory:
                 content[at // 4, np.flatnonzero(on), at % 4] = fill
 
     def looked(self, address: int, most: int, lane: tuple[int, ...]) -> None:
-        """What is printed of memory; of a number, all has to be defined."""
-        self.printed |= most <= _NUMBER and any(self.copied.bytes_at(address, most, lane))
+        """What is printed of memory has to be defined: a number, a text up to its NUL."""
+        self.printed |= any(self.copied.bytes_at(address, most, lane))
 
     def start(self, geometry: Geometry) -> None:
         """Shared and local memory of a batch: nothing is written."""

@@ -11,14 +11,27 @@ import numpy as np
 
 from kernels.ptx.module import Instruction, Line
 
+from ..compile.program import CompiledBlock
 from ..events import Observer
-from ..geometry import NO_LANE, AbsentRead, Geometry, Mask
+from ..geometry import NO_LANE, AbsentRead, Flat, Geometry, Mask
 from ..hazards.findings import Findings
 from ..hazards.sources import Who
+from ..isa.windows import WINDOWS
 from ..memory.event import Event, Spread
 from ..memory.site import Site
 from ..memory.spaces import Allocation, ColumnMemory
 from ..races.accesses import flatten
+
+
+def _printed(block: CompiledBlock, space: str) -> Site:
+    """The read of a text that is printed: no instruction's, and used for sure."""
+    call = block.block.instructions[-1]
+    return Site(-1, call, block.block.function.name, "load", space, "b8", 1, block.number)
+
+
+def _thread(g: Geometry, lane: tuple[int, ...]) -> tuple[Flat, Flat]:
+    """A lane's thread in its block, and the block's column."""
+    return g.thread_ids[(*lane[:3], 0)].reshape(1), np.array(lane[3:])
 
 
 class ConstantCheck(Observer):
@@ -69,6 +82,18 @@ class GlobalCheck(Observer):
         if site.access != "load":
             home.missing[places] = False
 
+    def text_read(
+        self, block: CompiledBlock, lane: tuple[int, ...], address: int, nbytes: int,
+        home: Allocation | None,
+    ) -> None:  # fmt: skip
+        """See ``Observer``."""
+        if home and home.missing is not None:
+            elements = address - home.base + np.arange(nbytes)
+            missing = elements[home.missing[elements]]
+            if missing.size:
+                thread, column = _thread(self.findings.geometry, lane)
+                self.findings.unset(_printed(block, "global"), home.name, missing, thread, column)
+
 
 class LocalCheck(Observer):
     """Reads of local memory that nothing wrote."""
@@ -107,6 +132,23 @@ class LocalCheck(Observer):
                     self._read(site, granule, lanes)
                 else:
                     self._write(granule, lanes)
+
+    def text_read(
+        self, block: CompiledBlock, lane: tuple[int, ...], address: int, nbytes: int,
+        home: Allocation | None,
+    ) -> None:  # fmt: skip
+        """See ``Observer``."""
+        start = address - WINDOWS["local"]
+        if not 0 <= start < self.count * self.granule:
+            return
+        for granule in range(start // self.granule, -(-(start + nbytes) // self.granule)):
+            known = np.broadcast_to(self.lanes.get(granule, NO_LANE), self.geometry.shape)
+            if not self.whole[granule] and not known[lane]:
+                thread, column = _thread(self.geometry, lane)
+                where = np.array([max(granule * self.granule, start)])
+                site = _printed(block, "local")
+                self.findings.uninitialised("local", site, where, thread, column, column)
+                break
 
     def forgotten(self, lanes: Mask | None, places: Sequence[range]) -> None:
         """See ``Observer``."""
