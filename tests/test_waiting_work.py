@@ -13,6 +13,7 @@ import pytest
 
 import simulator
 from kernels import Kernel
+from simulator.races import shadow
 from simulator.races.exact import ExactLook
 from simulator.races.releases import Releases
 
@@ -103,9 +104,21 @@ def work(entry: str, racing: bool, grid: int, block: int) -> tuple[simulator.Run
 @pytest.mark.parametrize("racing", [False, True])
 @pytest.mark.parametrize(
     ("entry", "grid", "block"),
-    [("spinners", 1, 1024), ("ticket", 2, 40), ("lock", 2, 40), ("grid_barrier", 8, 64)],
+    [("spinners", 1, 1024), ("ticket", 2, 20), ("lock", 2, 20), ("grid_barrier", 64, 256)],
 )
 def test_each_access_costs_a_few_calls(entry: str, racing: bool, grid: int, block: int) -> None:
     run, calls, lanes = work(entry, racing, grid, block)
     assert bool(run.hazards) == racing
     assert calls < CALLS * lanes
+
+
+@pytest.mark.parametrize("racing", [False, True])
+@pytest.mark.parametrize("entry", RIGHT)
+def test_one_is_asked_for_all_that_are_alike(
+    entry: str, racing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = []
+    for many in (0, 1 << 60):
+        monkeypatch.setattr(shadow, "_MANY", many)
+        told.append([str(hazard) for hazard in work(entry, racing, 4, 6)[0].hazards])
+    assert told[0] == told[1]

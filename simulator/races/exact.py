@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ..analysis.steering import Steering
-from ..geometry import WARP, Flat, Geometry, Mask
+from ..geometry import Flat, Geometry, Mask
 from ..isa.table import BLOCK
 from ..memory.event import Event
 from ..memory.site import Site
@@ -19,15 +19,15 @@ from .book import RaceBook
 from .clocks import NOTHING, Clock
 from .happens_before import HappensBefore
 from .locks import Lock
+from .pairs import DISTANCES, distances
 from .releases import Releases
-from .shadow import Conflict, History, Ordered, Shadow, clash
+from .shadow import Alike, Conflict, History, Ordered, Shadow, clash
 from .written import compare, written
 
 _DOUBTS = 100_000
 """Pairs in a lock's order that are looked at again when it is let go."""
 Locked = tuple[Flat, Flat, Lock]
 """Lanes, and threads whose earlier accesses a lock puts before the lanes'."""
-_DISTANCES = ("lane", "warp", "block")
 
 
 class ExactLook:
@@ -63,18 +63,23 @@ class ExactLook:
         site = event.site
         values = written(event, lanes, self.geometry, part * self.granule, self.granule)
         locked: list[Locked] = []
-        ordered = self._ordered(site, lanes, locked)
+        clocks: dict[int, Clock] = {}
+        ordered = self._ordered(site, lanes, locked, clocks)
+        together: Alike | None = None
 
         for history, how in shadow.against(site):
             if how == "volatile" and self.polled(site, history.site):
                 continue
 
             before = self._by_group(lanes, ordered) if history.site.queue == "product" else ordered
+            if together is None and shadow.many(history, place) and self.releases.blocks():
+                together = self._alike(site, lanes, place, thread, clocks)
 
             def races(
-                distance: str, history: History = history, before: Ordered = before
-            ) -> Iterator[Conflict]:
-                return shadow.races(history, place, thread, before, distance)
+                distance: str, history: History = history, before: Ordered = before,
+                alike: Alike | None = together,
+            ) -> Iterator[Conflict]:  # fmt: skip
+                return shadow.races(history, place, thread, before, distance, alike)
 
             own = event.space == "shared" and self.happens_before.cluster is None
             if own:  # one look is enough where nothing is wrong
@@ -82,11 +87,10 @@ class ExactLook:
                     continue
                 locked.clear()
             self._write_down(event, history.site, how, races, history, values)
-            for lane, earlier, lock in locked if self._doubted < _DOUBTS else ():
-                for distance, at in self._distances(earlier, thread[lane]):
+            for lane, earlier, lock in self._all_locked(locked, thread, together):
+                for distance, at in distances(earlier, thread[lane], self.geometry.threads):
                     self._doubted += at.size
-                    some = lane[at], earlier[at]
-                    conflict = self._conflict(shadow, history, place, thread, *some)
+                    conflict = self._conflict(shadow, history, place, thread, lane[at], earlier[at])
                     race = self._race(event, history.site, how, distance)
                     found = compare(conflict, history, site, history.site, values, distance)
                     self.doubts.append((lock, now, (race, conflict, *found)))
@@ -99,21 +103,38 @@ class ExactLook:
         since = self.happens_before.block_time[lanes.column]
         shadow.remember(site, place, thread, now, values, since)
 
+    def _alike(
+        self, site: Site, lanes: Accesses, place: Flat, thread: Flat, clocks: dict[int, Clock]
+    ) -> Alike | None:
+        """Lanes of a block, at one location, that have heard the same of other blocks."""
+        if self.happens_before.cluster is not None:
+            return None
+        number = np.zeros(len(thread), np.int64)
+        groups = self._by_clock(site, lanes, np.arange(len(thread)), clocks)
+        for i, (_, which) in enumerate(groups, 1):
+            number[which] = i
+        alone = np.flatnonzero(np.isin(thread, list(self.releases.locks.takers)))
+        number[alone] = -1 - alone  # who has a lock asks for itself
+        return Alike(number, thread // self.geometry.threads, place)
+
+    def _all_locked(
+        self, locked: list[Locked], thread: Flat, alike: Alike | None
+    ) -> Iterator[Locked]:
+        """With each lane those for which it was asked; until there are ``_DOUBTS``."""
+        for lane, earlier, lock in locked:
+            if self._doubted >= _DOUBTS:
+                return
+            far = earlier // self.geometry.threads != thread[lane] // self.geometry.threads
+            far &= alike is not None
+            yield lane[~far], earlier[~far], lock
+            for pair, member in alike.members(alike.group[lane[far]]) if alike else ():
+                yield member, earlier[far][pair], lock
+
     def _conflict(
         self, shadow: Shadow, history: History, place: Flat, thread: Flat, lane: Flat, earlier: Flat
     ) -> Conflict:
-        """The pairs of lanes and threads that came earlier."""
         entry = np.searchsorted(history.keys, place[lane] * shadow.threads + earlier)
         return Conflict(place[lane], earlier, thread[lane], lane, entry)
-
-    def _distances(self, one: Flat, other: Flat) -> Iterator[tuple[str, Flat]]:
-        """How far the threads of pairs are apart; and which pairs are so far."""
-        threads = self.geometry.threads
-        far = one // threads != other // threads
-        near = ~far & (one % threads // WARP == other % threads // WARP)
-        for distance, those in zip(_DISTANCES, (near, ~far & ~near, far), strict=True):
-            if those.any():
-                yield distance, np.flatnonzero(those)
 
     def _race(self, event: Event, other: Site, how: str, distance: str) -> Race:
         g = self.geometry
@@ -124,16 +145,16 @@ class ExactLook:
             g.threads, g.columns, g.blocks if space == "shared" else None,
         )  # fmt: skip
 
-    def polled(self, one: Site, other: Site) -> bool:
+    def polled(self, *sites: Site) -> bool:
         """A flag that one thread writes and another only looks at, both ``volatile``."""
-        return any(site.access == "load" and self.steering.polls(site) for site in (one, other))
+        return any(site.access == "load" and self.steering.polls(site) for site in sites)
 
     def _write_down(
         self, event: Event, other: Site, how: str, races: Callable[[str], Iterator[Conflict]],
         history: History | None, values: Flat | None,
     ) -> None:  # fmt: skip
         site = event.site
-        for distance in _DISTANCES:
+        for distance in DISTANCES:
             apart = event.space == "shared" and self.happens_before.cluster is None
             if (distance == "block" and apart) or (how == "scope" and distance != "block"):
                 continue
@@ -156,11 +177,11 @@ class ExactLook:
         near = clusters.together(conflict.earlier // threads, conflict.later // threads)
         return conflict.some(~near)
 
-    def _ordered(self, site: Site, lanes: Accesses, locked: list[Locked]) -> Ordered:
+    def _ordered(
+        self, site: Site, lanes: Accesses, locked: list[Locked], clocks: dict[int, Clock]
+    ) -> Ordered:
         """What orders lanes after earlier accesses; notes those in ``locked`` that a lock does."""
         g, releases = self.geometry, self.releases
-
-        clocks: dict[int, Clock] = {}
 
         def ordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
             column, mine = lanes.column[which], lanes.thread[which]
@@ -192,10 +213,9 @@ class ExactLook:
         self, site: Site, lanes: Accesses, asking: Flat, clocks: dict[int, Clock]
     ) -> Iterator[tuple[Clock, Mask]]:
         """What others have handed on to the threads of some lanes; and to which of them that."""
-        g, happens_before, releases = self.geometry, self.happens_before, self.releases
+        g, happens_before, blocks = self.geometry, self.happens_before, self.releases.blocks()
         lane, column = lanes.thread[asking], lanes.column[asking]
         found: dict[int, tuple[Clock, list[int]]] = {}
-        blocks = releases.blocks()
         columns = (lane, column, g.blocks[column], *happens_before.met(lane, column))
         rows = zip(*(c.tolist() for c in columns), strict=True)
         for i, (me, at, block, met, warp) in enumerate(rows):
@@ -205,7 +225,7 @@ class ExactLook:
             clock = clocks.get(asker)
             if clock is None:
                 seen = happens_before.known(me, at) if happens_before.partly else None
-                clock = clocks[asker] = releases.known(site, asker, met, warp, seen)
+                clock = clocks[asker] = self.releases.known(site, asker, met, warp, seen)
             found.setdefault(id(clock), (clock, []))[1].append(i)
         for clock, those in found.values():
             if clock is not NOTHING:

@@ -34,11 +34,13 @@ class Locks:
     """What threads (global numbers) may have taken, and let go of.
 
     Attributes:
-        open: Threads that have taken some, with no fence of a wider scope than the block since.
+        takers: Threads that have taken some.
+        open: Those of them with no fence of a wider scope than the block since.
     """
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
+        self.takers: set[int] = set()
         self.open: dict[int, set[int]] = {}
         # By block and location: of each thread.
         self._takes: dict[tuple[int, int], dict[int, list[Turn]]] = {}
@@ -50,6 +52,7 @@ class Locks:
         at = thread // self.threads, place
         takes = self._takes.setdefault(at, {}).setdefault(thread, [])
         self._tables.pop(at, None)
+        self.takers.add(thread)
         near = turn if site.acquires else NEVER
         wide = near if far else NEVER
         if wide == NEVER:

@@ -7,7 +7,7 @@ accessed each location; otherwise the count is "at least" what was kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -17,6 +17,21 @@ MOST = 1 << 20
 """Pairs of one hazard that are kept."""
 _PLACES = 4096
 """Locations whose threads are compared with each other's."""
+
+
+DISTANCES = ("lane", "warp", "block")
+
+
+def distances(one: Flat, other: Flat, threads: int) -> Iterator[tuple[str, Flat]]:
+    """How far threads (global numbers) of pairs are apart; and which pairs are so far.
+
+    ``threads``: of a block.
+    """
+    far = one // threads != other // threads
+    near = ~far & (one % threads // WARP == other % threads // WARP)
+    for distance, those in zip(DISTANCES, (near, ~far & ~near, far), strict=True):
+        if those.any():
+            yield distance, np.flatnonzero(those)
 
 
 def distinct(values: Flat) -> Flat:

@@ -19,6 +19,8 @@ from ..memory.site import Site
 Ordered = Callable[[Flat, Flat, Flat], Mask]
 """(times, threads of the remembered accesses, lane positions) to whether each comes before."""
 
+_MANY = 32
+"""Candidates a lane, from which on lanes that are alike are sought."""
 _PIECE = 1 << 18
 """Candidates for a race that are looked at together."""
 
@@ -154,14 +156,22 @@ class Shadow:
         history = self.histories.setdefault(site.whole, History(site))
         history.add(place * self.threads + thread, now, values, since)
 
+    def many(self, history: History, place: Flat) -> bool:
+        """Whether there are many more accesses remembered of some locations than lanes there."""
+        low, high = (
+            np.searchsorted(history.keys, (place + end) * self.threads).sum() for end in (0, 1)
+        )
+        return bool(high - low > _MANY * len(place))
+
     def races(
-        self, history: History, place: Flat, thread: Flat, ordered: Ordered, distance: str
-    ) -> Iterator[Conflict]:
+        self, history: History, place: Flat, thread: Flat, ordered: Ordered, distance: str,
+        alike: Alike | None = None,
+    ) -> Iterator[Conflict]:  # fmt: skip
         """Races of lanes with what is remembered of threads at a distance.
 
         ``ordered`` tells whether a remembered access comes before a lane's; the ``distance`` is
         ``lane`` of the same warp, another ``warp`` of the block, ``near``: either; or another
-        ``block``.
+        ``block``: then of lanes that are ``alike`` one is asked for all.
         """
         start = place * self.threads
         keys = history.keys
@@ -185,6 +195,16 @@ class Shadow:
         for low, high in ranges:
             begin = np.searchsorted(history.keys, low)
             end = np.searchsorted(history.keys, high)
+            if alike is not None and distance == "block":
+                one = alike.first
+                for group, entry in pieces(begin[one], end[one]):
+                    earlier = history.keys[entry] % self.threads
+                    clashing = ~ordered(history.times[entry], earlier, one[group])
+                    for pair, lane in alike.members(group[clashing]):
+                        which = entry[clashing][pair]
+                        earlier = history.keys[which] % self.threads
+                        yield Conflict(place[lane], earlier, thread[lane], lane, which)
+                continue
             for lane, entry in pieces(begin, end):
                 earlier = history.keys[entry] % self.threads
                 clashing = earlier != thread[lane]
@@ -217,6 +237,32 @@ class Shadow:
         for lane, entry in pieces(low, high):
             lane, other = turn[lane], turn[entry]
             yield Conflict(place[lane], thread[other], thread[lane], lane, other)
+
+
+class Alike:
+    """Lanes that are in order after the same accesses of other blocks, or none is.
+
+    Args:
+        keys: What they have in common, an element each.
+
+    Attributes:
+        first: One lane of each group.
+        group: Of each lane, its group.
+    """
+
+    def __init__(self, *keys: Flat) -> None:
+        self._turn = np.lexsort(keys)
+        new = np.logical_or.reduce([np.diff(key[self._turn], prepend=-1) != 0 for key in keys])
+        self._start = np.flatnonzero(new)
+        self._end = np.append(self._start[1:], len(new))
+        self.first = self._turn[self._start]
+        self.group = np.empty(len(new), np.int64)
+        self.group[self._turn] = np.cumsum(new) - 1
+
+    def members(self, groups: Flat) -> Iterator[tuple[Flat, Flat]]:
+        """Every place in ``groups`` with each lane of that group, some at a time."""
+        for place, at in pieces(self._start[groups], self._end[groups]):
+            yield place, self._turn[at]
 
 
 def pieces(begin: Flat, end: Flat) -> Iterator[tuple[Flat, Flat]]:
