@@ -115,7 +115,6 @@ def test_a_name_is_declared_once(code: str, name: str) -> None:
 
 
 LATER = [
-    ("cvt.rs.f16x2.f32 %r3, %f1, %f2, %r1;", "stochastic rounding"),
     ("fma.rn.oob.f16x2 %r3, %r1, %r1, %r1;", "out-of-bounds NaN"),
     ("tex.2d.v4.f32.f32 {%f1, %f1, %f1, %f1}, [picture, {%f1, %f2}];", "references to textures"),
     ("mov.u64 %rd3, picture;", "references to textures"),

@@ -8,7 +8,7 @@ from kernels.ptx.types import DTYPES
 # An opcode's forms are tried in this order; what is wrong is said of the first that comes nearest.
 from . import integer, products, carry, floating, half, special, asynchronous, bulk
 from . import bits, compare, control, convert, later, logic, matrix, mbarrier
-from . import movement, moves, small, stack, tensor, texture, sparse, video, warp
+from . import movement, moves, small, stack, stochastic, tensor, texture, sparse, video, warp
 from . import wgmma, windows, wmma
 
 # isort: on
@@ -18,7 +18,7 @@ __all__ = [
     "DTYPES", "TABLE", "Flow", "Op", "Row", "Unsupported", "asynchronous", "bits", "bulk", "carry",
     "compare", "control", "convert", "floating", "half", "integer", "later", "logic", "matrix",
     "mbarrier", "movement", "moves", "parse", "products", "same", "small", "sparse", "special",
-    "stack", "tensor", "texture", "video", "warp", "wgmma", "windows", "wmma",
+    "stack", "stochastic", "tensor", "texture", "video", "warp", "wgmma", "windows", "wmma",
 ]  # fmt: skip
 
 _KNOWN = frozenset(opcode for opcode, rows in TABLE.items() if any(row.forms for row in rows))

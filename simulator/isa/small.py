@@ -89,10 +89,6 @@ _AS_F16 = {kind: decode(kind) for kind in TYPES}
         rn satfinite relu? .e2m1x2 .f32 @100 @a : bf8 = t t
         rn satfinite relu? .e2m1x2 .f16x2 @100 @a : bf8 = t
     """,
-    later="""
-        rs relu? satfinite? .f16x2|bf16x2 .f32 : stochastic rounding
-        rs relu? satfinite .e4m3x4|e5m2x4|e2m3x4|e3m2x4|e2m1x4 .f32 : stochastic rounding
-    """,
 )  # fmt: skip
 def to_small(ins: Instruction) -> Op:
     """Two numbers to few bits: the first of two f32 becomes the upper one."""

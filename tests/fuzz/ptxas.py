@@ -14,6 +14,7 @@ QUIRKS: dict[str, str] = {
     r"^prefetch\.param": "the net's parameter is one of a call: ptxas wants a kernel's",
     r"movmatrix\S* .*(%pred|0f|\+4)":
         "ptxas takes a predicate or a constant for a part of a matrix",
+    r"^(?!istypep)\S*\.(tex|sampler|surf)ref": "ptxas ignores a kind of object; PTX has none there",
     r"^ldmatrix(?!\S*shared).*\[%\w32_": "ptxas takes 32 bits for a generic address; PTX has 64",
     r"^cvt\.pack.*%\w64_": "ptxas takes 64 bits for 32; no manual says which",
     r"^(?!setp(?!\S*\.bf16 )|shfl|match).*\w\|_":
