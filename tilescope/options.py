@@ -21,6 +21,13 @@ _TARGET = (
     click.argument("words", nargs=-1, metavar="[ENTRY] [ARGUMENT]..."),
     click.option("--size", metavar="MxNxK", help="Size for a library kernel, as in 70x50x90."),
     click.option("--tile", type=int, help="Tile of a library kernel."),
+    click.option(
+        "--launch",
+        type=click.IntRange(1),
+        default=None,
+        metavar="N",
+        help="The Nth k<<<...>>>(...) in the file's host code.",
+    ),
     click.option("--grid", metavar="X[,Y[,Z]]", help="Blocks, for a kernel of your own."),
     click.option("--block", metavar="X[,Y[,Z]]", help="Threads of a block, likewise."),
     click.option("--shared", type=int, default=0, metavar="BYTES", help="Dynamic shared memory."),
@@ -107,7 +114,7 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
         size: str | None, tile: int | None, grid: str | None, block: str | None,
         shared: int, symbols: tuple[str, ...], cooperative: bool, cluster: str | None,
         stack: int, heap: int, expect: tuple[str, ...], reference: str | None,
-        close: str, seed: int, arch: str | None, build: str | None, **rest: Any,
+        close: str, launch: int | None, seed: int, arch: str | None, build: str | None, **rest: Any,
     ) -> Any:  # fmt: skip
         _refuse_options(words)
         if seed < 0:
@@ -116,6 +123,7 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
         request = Request(
             target, words, size, tile, grid, block, shared, seed, arch, build, options, symbols,
             cooperative, stack, heap, cluster, expect, reference, close,
+            launch or 0,
         )  # fmt: skip
         return function(request=request, **rest)
 

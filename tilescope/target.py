@@ -18,11 +18,11 @@ from simulator.isa.stack import STACK_BYTES
 from simulator.memory.heap import HEAP_BYTES
 
 from .failure import UserError, warn
+from .host_program import host_launch, is_cuda, refuse_with_launches
 from .references import CLOSE, expected, launch_of
 from .words import is_argument, parse_arguments
 
 _ENTRY = re.compile(r"\.entry\s+(\w+)")
-_CUDA = (".cu", ".cuh", ".cpp", ".cc", ".cxx")
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class Request:
     expect: tuple[str, ...] = ()
     reference: str | None = None
     close: str = CLOSE
+    launch: int = 0
 
 
 @dataclass
@@ -123,7 +124,7 @@ def kernel_of(request: Request) -> Kernel:
 
 def is_file(target: str) -> bool:
     """Whether a file is meant, and no kernel of the library."""
-    return target.endswith((*_CUDA, ".ptx")) or os.sep in target or Path(target).is_file()
+    return is_cuda(target) or target.endswith(".ptx") or os.sep in target or Path(target).is_file()
 
 
 def _from_library(request: Request, reference: bool) -> Target:
@@ -158,6 +159,10 @@ def _kernel_of_library(entry: library.LibraryKernel, request: Request) -> Kernel
 def _from_file(request: Request) -> Target:
     if request.size is not None or request.tile is not None:
         raise UserError("--size and --tile belong to library kernels; a file takes --grid, --block")
+    if request.launch:
+        request = replace(request, **host_launch(request.target, request.launch))
+    elif request.grid is None and len(request.words) < 2 and is_cuda(request.target):
+        refuse_with_launches(request.target)
     kernel, words = _kernel_of_file(request)
     if request.grid is None or request.block is None:
         missing = "--grid" if request.grid is None else "--block"

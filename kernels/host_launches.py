@@ -1,0 +1,297 @@
+"""The launches in a program's host code: ``k<<<grid, block, shared>>>(args)``, as far as it says.
+
+Nothing of the host's is run. Constants, ``dim3`` variables and the sizes given to ``cudaMalloc``
+are folded where a name has one value in its function; all else is unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .element_types import spelled
+from .preprocessor import Macros
+from .ptx.types import TYPE_SIZES
+from .structures import SCALARS
+from .syntax import parse
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+Number = int | float
+_ALLOCATING = ("cudaMalloc", "cudaMallocManaged", "cudaMallocAsync", "cudaHostAlloc")
+_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,
+    "<<": lambda a, b: a << b, ">>": lambda a, b: a >> b, "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b, "%": lambda a, b: a % b,
+    "/": lambda a, b: a // b if isinstance(a, int) and isinstance(b, int) else a / b,
+}  # fmt: skip
+_MOST = 1 << 62
+_DEEP = 8
+
+
+@dataclass(frozen=True)
+class HostLaunch:
+    """One launch; what is not known is ``None``.
+
+    Attributes:
+        line: Of the source, from 1.
+        kernel: As the launch names it: ``tiled<16>``.
+        grid: Blocks, x first; ``block``: threads of a block.
+        shared_bytes: Dynamic shared memory.
+        args: Words for ``tilescope run``: ``f32[1024]``, ``64``.
+    """
+
+    line: int
+    kernel: str
+    grid: tuple[int, ...] | None
+    block: tuple[int, ...] | None
+    shared_bytes: int | None
+    args: tuple[str | None, ...]
+
+    @property
+    def known(self) -> bool:
+        """Whether all of it is."""
+        return None not in (self.grid, self.block, self.shared_bytes, *self.args)
+
+    def words(self, file: str) -> list[str]:
+        """The command line that makes it, ``?`` for what is not known."""
+        shapes = [
+            "?" if shape is None else ",".join(map(str, shape)) for shape in (self.grid, self.block)
+        ]
+        words = [file, self.kernel, "--grid", shapes[0], "--block", shapes[1]]
+        if self.shared_bytes != 0:
+            words += ["--shared", "?" if self.shared_bytes is None else str(self.shared_bytes)]
+        return [*words, *("?" if arg is None else arg for arg in self.args)]
+
+
+def host_launches(source: str) -> list[HostLaunch]:
+    """The launches of a source text, in its order."""
+    if "<<<" not in source:
+        return []
+    text = source.encode("ascii", "replace")
+    macros = {
+        name: macro.body for name, macro in Macros([source], (), frozenset()).items()
+        if not macro.call
+    }  # fmt: skip
+    root = parse(text).root_node
+    shared = _Scope(text, macros, {"": source})
+    for child in root.children:
+        if child.type == "declaration":
+            shared.learn(child)
+    return list(_launches(root, shared))
+
+
+def _launches(node: Node, scope: _Scope) -> Iterator[HostLaunch]:
+    for child in node.children:
+        if child.type == "function_definition":
+            inner = scope.inside()
+            inner.learn(child)
+            yield from _launches(child, inner)
+            continue
+        called = next((c for c in child.children if c.type == "kernel_call_syntax"), None)
+        if called is not None:
+            yield _launch(child, called, scope)
+        yield from _launches(child, scope)
+
+
+def _launch(call: Node, called: Node, scope: _Scope) -> HostLaunch:
+    named = call.child_by_field_name("function")
+    listed = call.child_by_field_name("arguments")
+    given = called.named_children
+    shape = [scope.shape(given[i]) if i < len(given) else None for i in (0, 1)]
+    shared = scope.value(given[2]) if len(given) > 2 else 0
+    return HostLaunch(
+        call.start_point[0] + 1,
+        scope.text(named) if named else "?",
+        shape[0], shape[1],
+        shared if isinstance(shared, int) else None,
+        tuple(scope.word(arg) for arg in (listed.named_children if listed else ())),
+    )  # fmt: skip
+
+
+@dataclass
+class _Scope:
+    """What names stand for in a function; a name with two values stands for none."""
+
+    source: bytes
+    macros: dict[str, str]
+    sources: dict[str, str]
+    values: dict[str, Node | None] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    sizes: dict[str, Node | None] = field(default_factory=dict)
+    busy: set[str] = field(default_factory=set)
+
+    def inside(self) -> _Scope:
+        """A function's scope."""
+        return _Scope(
+            self.source, self.macros, self.sources, dict(self.values), dict(self.kinds),
+            dict(self.sizes),
+        )  # fmt: skip
+
+    def text(self, node: Node) -> str:
+        """A node's text."""
+        return self.source[node.start_byte : node.end_byte].decode("ascii")
+
+    def learn(self, node: Node) -> None:
+        """Note declarations, assignments and allocations, wherever they stand."""
+        if node.type in ("declaration", "parameter_declaration"):
+            self._declared(node)
+        elif node.type == "assignment_expression":
+            left, right = (node.child_by_field_name(n) for n in ("left", "right"))
+            plain = any(child.type == "=" for child in node.children)
+            self._set(self.text(left) if left else "", right if plain else None)
+        elif node.type == "update_expression":
+            argument = node.child_by_field_name("argument")
+            self._set(self.text(argument) if argument else "", None)
+        elif node.type == "call_expression":
+            self._called(node)
+        for child in node.children:
+            self.learn(child)
+
+    def _declared(self, node: Node) -> None:
+        typed = node.child_by_field_name("type")
+        for declarator in node.children_by_field_name("declarator"):
+            stars, value = 0, None
+            inner: Node | None = declarator
+            while inner is not None and inner.type != "identifier":
+                if inner.type == "init_declarator":
+                    value = inner.child_by_field_name("value")
+                stars += inner.type in ("pointer_declarator", "reference_declarator")
+                inside = inner.named_children
+                named = [c for c in inside if c.type.endswith(("declarator", "identifier"))]
+                inner = inner.child_by_field_name("declarator") or (named[0] if named else None)
+            if inner is None or typed is None:
+                continue
+            name = self.text(inner)
+            if node.type == "parameter_declaration":
+                self.values[name] = None
+            elif value is not None or name in self.values:
+                self._set(name, value)
+            self.kinds[name] = self.text(typed) + "*" * stars
+
+    def _set(self, name: str, value: Node | None) -> None:
+        if name.isidentifier():
+            self.values[name] = None if name in self.values else value
+
+    def _called(self, node: Node) -> None:
+        named, listed = (node.child_by_field_name(n) for n in ("function", "arguments"))
+        arguments = listed.named_children if listed else []
+        name = self.text(named).split("<")[0] if named else ""
+        if name in _ALLOCATING and len(arguments) > 1:
+            pointer = re.search(r"&\s*(\w+)$", self.text(arguments[0]))
+            if pointer:
+                key = pointer[1]
+                self.sizes[key] = None if key in self.sizes else arguments[1]
+            return
+        for argument in arguments:
+            if argument.type == "pointer_expression" and self.text(argument).startswith("&"):
+                self._set(self.text(argument)[1:].strip(), None)
+
+    def value(self, node: Node | None) -> Number | None:
+        """An expression's value."""
+        if node is None:
+            return None
+        text = self.text(node)
+        if node.type == "number_literal":
+            return _literal(text)
+        if node.type == "identifier":
+            return self._named(text)
+        if node.type == "parenthesized_expression":
+            return self.value(node.named_children[0])
+        if node.type == "cast_expression":
+            return self.value(node.child_by_field_name("value"))
+        if node.type == "sizeof_expression":
+            typed = node.child_by_field_name("type")
+            return self._bytes(self.text(typed)) if typed else None
+        if node.type == "unary_expression" and text.startswith("-"):
+            inner = self.value(node.child_by_field_name("argument"))
+            return None if inner is None else -inner
+        if node.type == "binary_expression":
+            sides = [self.value(node.child_by_field_name(n)) for n in ("left", "right")]
+            made = _OPERATIONS.get(self.text(node.children[1]))
+            if made is None or sides[0] is None or sides[1] is None:
+                return None
+            try:
+                result: Number = made(*sides)
+            except (ArithmeticError, TypeError, ValueError):
+                return None
+            return result if abs(result) < _MOST else None
+        return None
+
+    def _named(self, name: str) -> Number | None:
+        if name in self.busy:
+            return None
+        self.busy.add(name)
+        try:
+            if name in self.values:
+                return self.value(self.values[name])
+            if name in self.macros:
+                return self._macro(self.macros[name])
+        finally:
+            self.busy.discard(name)
+        return None
+
+    def _macro(self, body: str) -> Number | None:
+        text = f"auto x = {body};".encode("ascii", "replace")
+        tree = parse(text)
+        declarator = tree.root_node.children[0].child_by_field_name("declarator")
+        inner = _Scope(text, self.macros, self.sources, busy=self.busy)
+        return inner.value(declarator.child_by_field_name("value") if declarator else None)
+
+    def shape(self, node: Node, depth: int = 0) -> tuple[int, ...] | None:
+        """A grid or block: a number, a ``dim3``, or a variable of that type."""
+        if node.type == "identifier":
+            value = self.values.get(self.text(node))
+            if value is not None and depth < _DEEP:
+                return self.shape(value, depth + 1)
+        if node.type == "compound_literal_expression":
+            typed, listed = (node.child_by_field_name(n) for n in ("type", "value"))
+            is_dim3 = typed is not None and self.text(typed) == "dim3"
+            return self.shape(listed) if is_dim3 and listed is not None else None
+        if node.type in ("argument_list", "initializer_list"):
+            parts: list[Number | None] = [self.value(n) for n in node.named_children]
+        elif node.type == "call_expression":
+            listed = node.child_by_field_name("arguments")
+            named = node.child_by_field_name("function")
+            if listed is None or named is None or self.text(named) != "dim3":
+                return None
+            return self.shape(listed)
+        else:
+            parts = [self.value(node)]
+        numbers = [n for n in parts if isinstance(n, int) and n > 0]
+        return tuple(numbers) if 0 < len(numbers) == len(parts) <= 3 else None
+
+    def word(self, node: Node) -> str | None:
+        """An argument as ``tilescope run`` takes it."""
+        name = self.text(node)
+        kind = spelled(self.kinds.get(name, ""), self.sources) if node.type == "identifier" else ""
+        if kind.endswith("*"):
+            size = self.value(self.sizes.get(name))
+            ptx = SCALARS.get(kind[:-1].strip())
+            wide = TYPE_SIZES.get(ptx or "", 0)
+            if not isinstance(size, int) or not wide or size % wide or size <= 0:
+                return None
+            letter = {"s": "i", "b": "u"}.get(str(ptx)[0], str(ptx)[0])
+            return f"{letter}{wide * 8}[{size // wide}]"
+        value = self.value(node)
+        return None if value is None else repr(value)
+
+    def _bytes(self, kind: str) -> int | None:
+        plain = spelled(kind, self.sources)
+        return 8 if plain.endswith("*") else TYPE_SIZES.get(SCALARS.get(plain, ""))
+
+
+def _literal(text: str) -> Number | None:
+    plain = text.replace("'", "")
+    whole = re.fullmatch(r"(-?)(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)[uUlLzZ]*", plain)
+    if whole:
+        digits = whole[2]
+        value = int(digits, 8) if re.fullmatch(r"0[0-7]+", digits) else int(digits, 0)
+        return -value if whole[1] else value
+    try:
+        return float(plain.rstrip("fFlL"))
+    except ValueError:
+        return None

@@ -1,0 +1,93 @@
+"""The launches of a CUDA program's host code, as commands."""
+
+from pathlib import Path
+
+import pytest
+from command_line import tilescope
+
+from kernels.host_launches import host_launches
+
+SOURCE = """#include <cstdio>
+#define TPB (32 * 8)
+constexpr int K = 3;
+__global__ void k(float *a, int n, float s) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) a[i] *= s;
+}
+template <int T> __global__ void t(double *a, float *out) {
+    extern __shared__ float tile[];
+    tile[threadIdx.x] = a[0];
+    out[threadIdx.x] = tile[threadIdx.x];
+}
+int main(int argc, char **argv) {
+    const int n = 1 << 12;
+    int m;
+    m = atoi(argv[1]);
+    size_t bytes = n * sizeof(float);
+    dim3 block(16, K + 1);
+    dim3 grid((n + 15) / 16, 4);
+    float *d, *o;
+    double *e;
+    cudaMalloc(&d, bytes);
+    cudaMalloc((void **)&e, 64 * sizeof(double));
+    cudaMalloc(&o, m * 4);
+    k<<<(n + TPB - 1) / TPB, TPB>>>(d, n, 1.5f);
+    for (int i = 0; i < 3; ++i) {
+        t<16><<<dim3(2), block, 64 * sizeof(float)>>>(e, o);
+        k<<<grid, i>>>(d, m, 2.0);
+    }
+    LAST
+}
+"""
+
+
+def commands(last: str = "") -> list[str]:
+    return [" ".join(one.words("a.cu")) for one in host_launches(SOURCE.replace("LAST", last))]
+
+
+def test_what_is_known_is_folded() -> None:
+    assert commands() == [
+        "a.cu k --grid 16 --block 256 f32[4096] 4096 1.5",
+        "a.cu t<16> --grid 2 --block 16,4 --shared 256 f64[64] ?",
+        "a.cu k --grid 256,4 --block ? f32[4096] ? 2.0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "command"),
+    [
+        ("int q = 4; k<<<q, 32>>>(d, q, 0);", "--grid 4 --block 32 f32[4096] 4 0"),
+        ("int q = 4; q += 1; k<<<q, 32>>>(d, q, 0);", "--grid ? --block 32 f32[4096] ? 0"),
+        ("int q = 4; q = 5; k<<<q, 32>>>(d, 1, 0);", "--grid ? --block 32 f32[4096] 1 0"),
+        ("int q = 4; q++; k<<<q, 32>>>(d, 1, 0);", "--grid ? --block 32 f32[4096] 1 0"),
+        ("int q = 4; scan(&q); k<<<q, 32>>>(d, 1, 0);", "--grid ? --block 32 f32[4096] 1 0"),
+        ("int q = q; k<<<q, 32>>>(d, 1, 0);", "--grid ? --block 32 f32[4096] 1 0"),
+        ("k<<<1 / 0, 32>>>(d, -3, 7 % 4);", "--grid ? --block 32 f32[4096] -3 3"),
+        ("k<<<dim3{2, 3}, dim3(4, 5, 6)>>>(d, 0x10u, 1e3f);",
+         "--grid 2,3 --block 4,5,6 f32[4096] 16 1000.0"),
+        ("k<<<1, 32, n>>>(d + 1, 1, (float)2);", "--grid 1 --block 32 --shared 4096 ? 1 2"),
+        ("k<<<0, 32>>>(d, 1, 1);", "--grid ? --block 32 f32[4096] 1 1"),
+        ("cudaMalloc(&d, 8); k<<<1, 32>>>(d, 1, 1);", "--grid 1 --block 32 ? 1 1"),
+        ("k<<<1 << 99, 32>>>(d, 1, 1);", "--grid ? --block 32 f32[4096] 1 1"),
+    ],
+)  # fmt: skip
+def test_what_has_two_values_has_none(code: str, command: str) -> None:
+    assert commands(code)[-1] == f"a.cu k {command}"
+
+
+def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.cu").write_text(SOURCE.replace("LAST", ""))
+    listed = tilescope("run", "a.cu")
+    assert listed.exit_code == 2
+    assert "kernels: k, t<...>" in listed.stderr
+    assert "1  line 25" in listed.stderr
+    assert "tilescope run a.cu k --grid 16 --block 256 'f32[4096]' 4096 1.5" in listed.stderr
+    assert "--shared 256 'f64[64]' ?" in listed.stderr
+    done = tilescope("run", "a.cu", "--launch", 1)
+    assert done.exit_code == 0
+    assert "grid 16, block 256: 4,096 threads" in done.stdout
+    for number, message in ((2, "not all of it is known"), (4, "a.cu has 3 launches")):
+        done = tilescope("check", "a.cu", "--launch", number)
+        assert done.exit_code == 2
+        assert message in done.stderr
