@@ -25,7 +25,7 @@ class Writer(Together):
             anywhere += [(1.2, self.branch), (0.8, self.loop), (0.5, self.switch)]
         if uniform:
             anywhere += [(1.5, self.exchange), (2.5, self.warp), (0.7, self.part_of_warp),
-                         (0.5, self.reduce_barrier), (0.5, self.uniform_loop),
+                         (0.7, self.copies), (0.5, self.reduce_barrier), (0.5, self.uniform_loop),
                          (0.5, self.whole_warps), (0.4, self.hand_over), (0.6, self.by_block),
                          (0.3, self.two_places), (0.3, self.warp_barrier)]  # fmt: skip
         weights = [w for w, _ in anywhere]

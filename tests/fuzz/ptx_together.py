@@ -1,5 +1,7 @@
 """Statements of random PTX for threads together: barriers, shared memory, warps."""
 
+import re
+
 from .ptx_memory import Memory
 from .tree import Statement
 
@@ -187,6 +189,18 @@ class Together(Memory):
             f"and.b32 %t9, %t0, {w}; setp.ne.u32 %q2, %t9, 0;\n@%q2 bra L{{id}};\n"
             f"and.b32 %t21, %t0, {31 & ~(2 * w - 1)}; bmsk.clamp.b32 %t21, %t21, {w};\n"
             "{0}\nL{id}:", [inside + self.inner(1)],
+        )  # fmt: skip
+
+    def copies(self) -> Statement:
+        """Lanes part, and execute one warp instruction at two copies that differ in registers."""
+        met = self.warp()
+        while "activemask" in met.text:
+            met = self.warp()
+        other = re.sub(r"%([rlp])\d\b", lambda m: self.reg(m[1]), met.text)
+        self.program.names.add("copies")
+        return Statement(
+            f"@{self.rng.choice(['', '!'])}{self.reg('p')} bra T{{id}};\n{{0}}\n{met.text}\n"
+            f"bra E{{id}};\nT{{id}}:\n{other}\n{{1}}\nE{{id}}:", [self.inner(1), self.inner(1)],
         )  # fmt: skip
 
     def leave(self) -> Statement:
