@@ -6,39 +6,71 @@ from dataclasses import dataclass
 from typing import Any
 
 SWIZZLES = (0, 32, 64, 128)
-MOST_BOX = 256
+MOST_BOX, MOST_PIXELS = 256, 1024
 _UNIT = 16
-_LAYOUT = struct.Struct("<8sQ4B5I5H5B")
+_LAYOUT = struct.Struct("<8sQ6B5I5H5B6h")
 _MAGIC = b"tiledmap"
 NBYTES = 128
 """Of a ``CUtensorMap``."""
+TYPES = {
+    "u8": 1, "u16": 2, "u32": 4, "s32": 4, "u64": 8, "s64": 8, "f16": 2, "bf16": 2, "f32": 4,
+    "f64": 8,
+}  # fmt: skip
+"""Bytes of the elements that a map may name, by PTX type."""
+_NAMES = {"i": "s", "f": "f"}
+_CORNERS = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}
+"""How far from an image a corner may be, by the array's axes."""
 
 
 @dataclass(frozen=True, eq=False)
 class TensorMap:
-    """What ``cuTensorMapEncodeTiled`` makes of an array, as an argument of a kernel.
+    """What ``cuTensorMapEncodeTiled`` or ``...Im2col`` makes of an array, as a kernel's argument.
 
     Attributes:
         array: With 1 to 5 axes; the last is the one that PTX counts first.
-        box: How many elements along each axis a copy moves; in the array's order of axes.
+        box: How many elements along each axis a copy moves; in the array's order of axes. With
+            ``corners``: how many pixels (to 1024), and how many channels of each (to 256).
         swizzle: 32, 64 or 128: so many bytes of shared memory are swizzled; 0: none are.
         steps: Along each axis every so many-th element is taken; all of them, if not given.
+        type: The elements' PTX type; by default what the array's dtype says. Numbers of 8 and 16
+            bits have no sign. A reduction computes in it.
+        nan: Whether what lies outside of the array is read as NaN, not as zero.
+        corners: Of an array (images, [depth, height,] width, channels): the lower and the upper
+            corner of where pixels are taken, along each axis of an image, the upper one from the
+            image's end (PTX ISA, "im2col mode"). ``None``: boxes are copied ("tiled mode").
     """
 
     array: Any
     box: tuple[int, ...]
     swizzle: int = 0
     steps: tuple[int, ...] = ()
+    type: str = ""
+    nan: bool = False
+    corners: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
     def __post_init__(self) -> None:
         rank, size = self.array.ndim, self.array.dtype.itemsize
         object.__setattr__(self, "steps", tuple(self.steps) or (1,) * rank)
+        name = _NAMES.get(self.array.dtype.kind, "u") + str(8 * size)
+        object.__setattr__(self, "type", self.type or (name if name in TYPES else f"u{8 * size}"))
         inner = self.box[-1] * size if self.box else 0
+        images = self.corners is not None
+        most = (MOST_PIXELS, MOST_BOX) if images else (MOST_BOX,) * rank
         wrong = (
             (not 1 <= rank <= 5, f"an array of {rank} axes; it may have 1 to 5"),
             (size not in (1, 2, 4, 8), f"elements of {size} bytes"),
-            (len(self.box) != rank or len(self.steps) != rank, f"the array has {rank} axes"),
-            (not all(1 <= n <= MOST_BOX for n in self.box), "a box has 1 to 256 along each axis"),
+            (TYPES.get(self.type) != size, f"{self.type} for elements of {size} bytes"),
+            (self.nan and "f" not in self.type, f"no {self.type} is NaN"),
+            (images and rank < 3, f"an array of {rank} axes; images have 3 to 5"),
+            (images and len(self.box) != 2, "of images a box is so many pixels and channels"),
+            (
+                len(self.steps) != rank or not (images or len(self.box) == rank),
+                f"the array has {rank} axes",
+            ),
+            (
+                not all(1 <= n <= m for n, m in zip(self.box, most, strict=False)),
+                f"a box has 1 to {most[0]} along each axis",
+            ),
             (not all(1 <= n <= 8 for n in self.steps), "steps are 1 to 8"),
             (inner % _UNIT, f"a box's rows are {inner} bytes: no multiple of {_UNIT}"),
             (self.swizzle not in SWIZZLES, f"swizzle is one of {SWIZZLES}"),
@@ -51,18 +83,31 @@ class TensorMap:
                 f"the array's rows are no multiple of {_UNIT} bytes",
             ),
             (0 in self.array.shape, "an array without elements"),
-        )
+            (images and not self._corners_fit(rank), "corners have a number for each axis of an "
+             "image, not too far from it"),
+        )  # fmt: skip
         for bad, why in wrong:
             if bad:
                 raise ValueError(f"TensorMap: {why}")
+
+    def _corners_fit(self, rank: int) -> bool:
+        far = _CORNERS.get(rank, 0)
+        return all(
+            len(corner) == rank - 2 and all(-far <= n < far for n in corner)
+            for corner in self.corners or ()
+        )
 
     def packed(self, address: int) -> bytes:
         """The simulator's own form of it, for an array that stands at an address."""
         rank, size = self.array.ndim, self.array.dtype.itemsize
         numbers: list[int] = []
         for each in (self.array.shape, self.box, self.steps):
-            numbers += [*reversed(each), *[1] * (5 - rank)]
-        raw = _LAYOUT.pack(_MAGIC, address, rank, size, self.swizzle, 0, *numbers)
+            numbers += [*reversed(each), *[1] * (5 - len(each))]
+        for corner in self.corners or ((), ()):
+            numbers += [*reversed(corner), *[0] * (3 - len(corner))]
+        kind, images = list(TYPES).index(self.type), self.corners is not None
+        head = (rank, size, self.swizzle, self.nan, kind, images)
+        raw = _LAYOUT.pack(_MAGIC, address, *head, *numbers)
         return raw.ljust(NBYTES, b"\0")
 
 
@@ -73,18 +118,26 @@ def array_of(arg: Any) -> Any:
 
 @dataclass(frozen=True)
 class Tiling:
-    """A tensor map as an instruction finds it; the axis that PTX counts first is the first."""
+    """A tensor map as an instruction finds it; the axis that PTX counts first is the first.
+
+    ``corners`` are empty where boxes are copied.
+    """
 
     address: int
     size: int
     swizzle: int
+    nan: bool
+    type: str
     shape: tuple[int, ...]
     box: tuple[int, ...]
     steps: tuple[int, ...]
+    corners: tuple[tuple[int, ...], ...] = ()
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """How many elements along each axis a copy moves."""
+        """How many elements along each axis a copy moves; of images: channels, and pixels."""
+        if self.corners:
+            return self.box
         return tuple(-(-n // step) for n, step in zip(self.box, self.steps, strict=True))
 
     @property
@@ -97,6 +150,10 @@ def unpacked(raw: bytes) -> Tiling | None:
     """A tensor map from its bytes; ``None`` if they are none."""
     if len(raw) < _LAYOUT.size or not raw.startswith(_MAGIC):
         return None
-    _, address, rank, size, swizzle, _, *rest = _LAYOUT.unpack(raw[: _LAYOUT.size])
-    parts = (tuple(rest[at : at + rank]) for at in (0, 5, 10))
-    return Tiling(address, size, swizzle, *parts)
+    _, address, *rest = _LAYOUT.unpack(raw[: _LAYOUT.size])
+    rank, size, swizzle, nan, kind, images = rest[:6]
+    shape, box, steps = (tuple(rest[at : at + rank]) for at in (6, 11, 16))
+    corners = tuple(tuple(rest[at : at + rank - 2]) for at in (21, 24)) if images else ()
+    name = list(TYPES)[kind]
+    box = box[:2] if images else box
+    return Tiling(address, size, swizzle, bool(nan), name, shape, box, steps, corners)

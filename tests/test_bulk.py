@@ -162,6 +162,7 @@ OPERATIONS: dict[str, np.ufunc] = {
     "add.u32": np.add, "add.s32": np.add, "add.u64": np.add, "add.f32": np.add, "add.f64": np.add,
     "and.b32": np.bitwise_and, "or.b64": np.bitwise_or, "xor.b32": np.bitwise_xor,
     "min.s32": np.minimum, "max.u32": np.maximum, "min.u64": np.minimum, "max.s64": np.maximum,
+    "add.noftz.f16": np.add, "min.f16": np.minimum, "max.f16": np.maximum,
 }  # fmt: skip
 
 

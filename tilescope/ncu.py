@@ -33,11 +33,27 @@ METRICS = {
     "shared_store.wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
     "shared_store.bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
     "shared_store.distinct_bytes": "smsp__sass_data_bytes_mem_shared_op_st.sum",
+    "bulk_load.requests": "sm__sass_inst_executed_op_tma_ld.sum",
+    "bulk_load.sectors": "l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum",
+    "bulk_store.requests": "sm__sass_inst_executed_op_tma_st.sum",
+    "bulk_store.sectors": "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_st.sum",
+    "bulk_atomic.requests": "sm__sass_inst_executed_op_tma_red.sum",
+    "bulk_atomic.sectors": "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_red.sum",
     "fma_f32": "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
     "add_f32": "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum",
     "mul_f32": "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum",
 }
 """The simulator's counters (``docs/counters.md``) and the metric that each one equals."""
+
+COPIES = {
+    "global_load.distinct_bytes": "sm__sass_data_bytes_mem_global_op_ldgsts.sum",
+    "shared_store.requests": "sm__sass_inst_executed_op_ldgsts.sum",
+    "shared_store.wavefronts": "sm__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum",
+    "shared_store.bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ldgsts.sum",
+    "shared_store.distinct_bytes": "sm__sass_data_bytes_mem_shared_op_ldgsts.sum",
+}
+"""What ``cp.async`` adds to these counters: the GPU counts it by itself."""
+ASKED = (*METRICS.values(), *COPIES.values())
 
 LAUNCH = (
     "launch__registers_per_thread",
@@ -109,9 +125,10 @@ def figures(counters: Counters, level0: Readings, default: Readings) -> list[Fig
         group, _, field = name.partition(".")
         value = getattr(counters, group)
         ours = int(getattr(value, field) if field else value)
-        figure = Figure(
-            name, ours, level0.get(metric), default.get(metric), level0.get(most(metric))
-        )
+        more = COPIES.get(name, "")
+        readings = ((level0, metric), (default, metric), (level0, most(metric)))
+        seen = [each[key] + each.get(more, 0) if key in each else None for each, key in readings]
+        figure = Figure(name, ours, *seen)
         if any((figure.simulator, figure.level0, figure.default)):
             found.append(figure)
     return found
@@ -141,7 +158,7 @@ def measure(words: Sequence[str], level: int | None) -> Readings:
     Raises:
         UserError: ncu failed; the message has its own words.
     """
-    metrics = ",".join((*METRICS.values(), *LAUNCH))
+    metrics = ",".join((*ASKED, *LAUNCH))
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "ncu.csv"
         command = [
@@ -184,7 +201,7 @@ def parse(text: str) -> Readings:
             except ValueError:  # names, dates, n/a
                 continue
     readings = {}
-    for name in (*METRICS.values(), *LAUNCH):
+    for name in (*ASKED, *LAUNCH):
         found = columns.get(name)
         if found:
             readings[name] = min(found) if name in NOISY else found[0]

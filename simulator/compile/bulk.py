@@ -82,7 +82,7 @@ class BulkCopies(Operands):
     ) -> list[Step]:  # fmt: skip
         """A copy; ``moves``: what makes addresses of another block of its own, and its rank."""
         operation = next((m for m in ins.modifiers if m in ATOMICS), "")
-        queue, kind = role.row.queue, ins.types[-1] if operation else "b32"
+        queue, kind = role.row.queue, ins.types[-1] if operation and ins.types else "b32"
         access = "atomic" if operation else "store"
         source = self._site(ins, "load", named_space(ins, 1), kind, queue)
         into = self._site(ins, access, named_space(ins), kind, queue)
@@ -101,7 +101,9 @@ class BulkCopies(Operands):
             return Source(there, "s64")
 
         places = far(self.base(role.addresses[0], into)), self.base(role.addresses[1], source)
-        values = tuple(self.source(item, "s32" if tensor else "u32") for item in given)
+        axes = sum(len(address.at) for address in role.addresses)
+        kinds = ["s32" if i < axes else "u16" if tensor else "u32" for i in range(len(given))]
+        values = tuple(map(self.source, given, kinds))
         moved = Temporary(next(self.numbers), "s64")
         told = (Target(moved, "s64"),) if tensor else ()
         steps.append(Bulk(ins, guard, told, (*places, *values), into=into))

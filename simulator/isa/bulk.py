@@ -12,14 +12,17 @@ _ALL = f"async! bulk! shared::cluster! global {_DONE} multicast::cluster"
 _ACROSS = f"async! bulk! shared::cluster! shared::cta {_DONE}"
 _OUT = "async! bulk! global! shared::cta! bulk_group!"
 _BOX = (
-    "async! bulk! tensor! {}d! shared::cta|shared::cluster! global! "
-    "mbarrier::complete_tx::bytes tile?"
+    "async! bulk! tensor! {}d! shared::cta|shared::cluster! global! mbarrier::complete_tx::bytes "
 )
-_BOXES = f"async! bulk! tensor! {{}}d! shared::cluster! global! {_DONE} tile? multicast::cluster"
+_BOXES = f"async! bulk! tensor! {{}}d! shared::cluster! global! {_DONE} multicast::cluster "
 _THERE = ("and|or|xor .b32", "add .u32|s32|u64", "inc|dec .u32", "min|max .u32|s32")
+_SENT = "async! bulk! tensor! {}d! global! shared::cta! bulk_group "
+_FETCHED = "async! bulk! prefetch! tensor! {}d! L2! global! "
 _REDUCTIONS = (
     "and|or|xor .b32|b64", "add .u32|s32|u64|f32|f64", "inc|dec .u32", "min|max .u32|s32|u64|s64",
+    "add noftz .f16|bf16", "min|max .f16|bf16",
 )  # fmt: skip
+_ANY = "and|or|xor|add|inc|dec|min|max"
 
 
 def _hinted(modifiers: str, operands: str) -> str:
@@ -35,10 +38,22 @@ def _tensors(modifiers: str, operands: str) -> str:
     return "".join(_hinted(modifiers.format(n), operands.format(n)) for n in range(1, 6))
 
 
+def _images(modifiers: str, operands: str) -> str:
+    """Forms for images of one to three axes, with channels and a number of images."""
+    return "".join(_hinted(modifiers.format(n), operands.format(n, n - 2)) for n in (3, 4, 5))
+
+
 plain(
     "cp", section=MOVEMENT,
     forms=_hinted("async! bulk! prefetch! L2! global!", "@ i32")
-    + _tensors("async! bulk! prefetch! tensor! {}d! L2! global! tile?", "@{}"),
+    + _tensors(_FETCHED + "tile?", "@{}")
+    + _images(_FETCHED + "im2col", "@{} {{pixel{}"),
+    later=f"""
+        {_FETCHED.format("2")} tile::gather4 L2::cache_hint? : \
+            rows of sm_100 (.tile::gather4): use .tile, a row at a time
+        {_FETCHED.format("3d|4d|5")} im2col::w|im2col::w::128 L2::cache_hint? : \
+            images of sm_100 (.im2col::w): use .im2col
+    """,
 )  # fmt: skip
 plain(
     "cp", section=MOVEMENT, asynchronous="commit", queue="bulk",
@@ -50,25 +65,31 @@ plain(
 )  # fmt: skip
 plain(
     "cp", section=MOVEMENT, memory="copy", asynchronous="bulk", queue="transaction",
-    forms=_hinted(_IN, "@ @ i32 @") + _tensors(_BOX, "@ @{} @")
-    + _hinted(_ALL, "@ @ i32 @ b16") + _tensors(_BOXES, "@ @{} @ b16")
+    forms=_hinted(_IN, "@ @ i32 @") + _tensors(_BOX + "tile?", "@ @{} @")
+    + _images(_BOX + "im2col", "@ @{} @ {{pixel{}")
+    + _hinted(_ALL, "@ @ i32 @ b16") + _tensors(_BOXES + "tile?", "@ @{} @ b16")
+    + _images(_BOXES + "im2col", "@ @{} @ {{pixel{} b16")
     + f"{_ACROSS} @90 : = @ @ i32 @"
     + "".join(f"\nreduce! {_ACROSS} {how} @90 : = @ @ i32 @" for how in _THERE),
+    later=f"""
+        {_BOX.format("2")} tile::gather4 multicast::cluster? L2::cache_hint? : \
+            rows of sm_100 (.tile::gather4): use .tile, a row at a time
+        {_BOX.format("3d|4d|5")} im2col::w|im2col::w::128 multicast::cluster? L2::cache_hint? : \
+            images of sm_100 (.im2col::w): use .im2col
+    """,
 )  # fmt: skip
 plain(
     "cp", section=MOVEMENT, memory="copy", asynchronous="bulk", queue="bulk",
     forms=_hinted(_OUT, "@ @ i32")
-    + _tensors("async! bulk! tensor! {}d! global! shared::cta! bulk_group tile?", "@{} @")
+    + _tensors(_SENT + "tile?", "@{} @")
+    + _images(_SENT + "im2col_no_offs", "@{} @")
+    + _tensors(f"reduce! {_SENT} {_ANY} tile?", "@{} @")
+    + _images(f"reduce! {_SENT} {_ANY} im2col_no_offs", "@{} @")
     + "".join(_hinted(f"reduce! {_OUT} {how}", "@ @ i32") for how in _REDUCTIONS),
     later=f"""
-        {_OUT} cp_mask L2::cache_hint? : single bytes of a copy in bulk
-        reduce! {_OUT} add|min|max noftz? L2::cache_hint? .f16|bf16 : halves
-        async! bulk! prefetch? tensor! 1d|2d|3d|4d|5d! L2|shared::cta|shared::cluster|global? \
-            shared::cta|global! tile|tile::gather4|tile::scatter4|im2col|im2col_no_offs? \
-            mbarrier::complete_tx::bytes|bulk_group? multicast::cluster? L2::cache_hint? : \
-            other copies of tensors in bulk
-        reduce! async! bulk! tensor! 1d|2d|3d|4d|5d! global! shared::cta! \
-            and|or|xor|add|inc|dec|min|max tile|im2col_no_offs? bulk_group L2::cache_hint? : \
-            copies of tensors in bulk
+        {_OUT} cp_mask L2::cache_hint? : \
+            bytes chosen by a mask (.cp_mask), of sm_100: use st.shared and whole units
+        {_SENT.format("2")} tile::scatter4 L2::cache_hint? : \
+            rows of sm_100 (.tile::scatter4): use .tile, a row at a time
     """,
 )  # fmt: skip

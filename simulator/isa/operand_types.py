@@ -10,7 +10,7 @@ What the right-hand half of a form (``grammar``) may hold:
   that together have ``t``'s size; ``#a``: the registers of the matrix ``a`` (``fragments``);
   ``#d+``: which are read too; ``^``: or a part of a register, ``%r.b0``; ``-``: or a sign;
 - ``@``: an address; ``@4af``: and four coordinates, floats (``f``) behind a layer (``a``);
-  ``@o``: an object; ``{slope2``, ``{offset2``: two floats, two whole numbers in braces;
+  ``@o``: an object; ``{slope2``, ``{offset2``, ``{pixel2``: two floats, whole numbers, of 16 bits;
   ``where``: a generic address; ``label``; ``members``: a mask of lanes; ``policy``: of a cache;
   ``predicate``: in a register; ``imm``: a constant, ``d8``: from 0 to 255 (or a register), ``d16``,
   ``event``, ``128``, ``copied``, ``bit``, ``quarter``, ``sign`` ...: in their ranges, ``scale``:
@@ -196,7 +196,7 @@ class _Checker:
 
     def source(self, spec: str, operand: Operand | None) -> None:
         """A source operand."""
-        if spec[0] == "@" or spec.startswith(("{slope", "{offset")):
+        if spec[0] == "@" or spec.startswith(("{slope", "{offset", "{pixel")):
             self.coordinates(spec, operand)
         elif spec in _RANGES or spec in ("imm", "bar", "threads", "registers", "copied"):
             self.constant(spec, operand)
@@ -231,9 +231,9 @@ class _Checker:
         if len(given) != many or isinstance(operand, Address) != (spec[0] == "@"):
             needed = f"{many} values in braces" if many else "an address in brackets"
             raise Wrong(f"{needed}: not {shown(operand)}")
-        floats = "slope" in spec or spec[-1] == "f"
+        floats, whole = "slope" in spec or spec[-1] == "f", "b16" if "pixel" in spec else "i32"
         for i, item in enumerate(given):
-            self.value("f32~" if floats and ("a" not in spec or i) else "i32", item)
+            self.value("f32~" if floats and ("a" not in spec or i) else whole, item)
 
     def constant(self, spec: str, operand: Operand | None) -> None:
         """A constant in its range, or a register where one may stand."""

@@ -83,6 +83,12 @@ class Site:
         return self.bulk is not None or self.picture
 
     @property
+    def in_bulk(self) -> bool:
+        """Whether it is what a copy in bulk reads or writes."""
+        queued = not self.traffic and self.queue in ("transaction", "bulk")
+        return queued and self.operation != PHASE
+
+    @property
     def volatile(self) -> bool:
         """``ld.volatile``, ``st.volatile``: strong in PTX, but no promise of CUDA C++."""
         return self.access != "atomic" and "volatile" in self.instruction.modifiers

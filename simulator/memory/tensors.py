@@ -2,7 +2,8 @@
 
 A box lies densely in shared memory, what PTX counts first innermost; a swizzle exchanges 16-byte
 units among rows, by the address (PTX ISA, "Swizzling modes"). Outside of the array zeros are
-read, and nothing is written.
+read, or NaN, and nothing is written. Of images ("im2col mode") so many pixels are copied, one after
+the other within the corners of where a filter may stand, each with the filter's offset.
 """
 
 import math
@@ -10,10 +11,11 @@ import math
 import numpy as np
 
 from kernels.ptx.module import Address
-from kernels.tensor_map import NBYTES, Tiling, unpacked
+from kernels.tensor_map import NBYTES, TYPES, Tiling, unpacked
 
 from ..geometry import Flat, Lanes, Mask, as_mask
-from . import far
+from ..isa import DTYPES
+from . import atomics, far
 from .bulk import UNIT, BulkCopy, Side
 from .layout import array_number
 from .memories import Memories
@@ -23,6 +25,16 @@ from .spaces import Home
 _ALIGNED, _WORD = 128, 4
 _ROWS = {32: 1, 64: 3, 128: 7}
 """Which bits of a 128-byte row's number exchange its 16-byte units."""
+_NAN = b"\xf7\x7f"
+"""What is read outside of an array, if not zero, for each two bytes of any type: an H200's NaN."""
+_INTEGERS = ("u32", "s32", "u64", "s64")
+_REDUCED = {
+    "add": ("u32", "s32", "u64", "f16", "bf16", "f32", "f64"),
+    "min": (*_INTEGERS, "f16", "bf16"), "max": (*_INTEGERS, "f16", "bf16"),
+    "inc": ("u32",), "dec": ("u32",),
+    "and": _INTEGERS[:3], "or": _INTEGERS[:3], "xor": _INTEGERS[:3],
+}  # fmt: skip
+"""Types that each reduction takes; at others an H200 stops at an illegal instruction."""
 
 
 class TensorCopy(BulkCopy):
@@ -60,9 +72,11 @@ class TensorCopy(BulkCopy):
             place, block = far.at(memories.geometry, place, column)
         tiling = unpacked(memories.param_bytes(map_, NBYTES))
         home = tiling and memories.allocations.get(array_number(tiling.address))
-        if not tiling or not home or len(tiling.shape) != len(where):
+        if not tiling or not home or not self._suits(tiling):
             memories.bad_lane(far_site, map_, thread, column)
             return (0,)
+        axes = len(tiling.shape)
+        where, offsets = where[:axes], where[axes:]
         column_bytes = where[0] * tiling.size
         if column_bytes % UNIT:  # an H200 stops at an illegal instruction
             memories.bad_lane(far_site, home.base + column_bytes, thread, column, aligned=False)
@@ -73,7 +87,8 @@ class TensorCopy(BulkCopy):
         if place % _ALIGNED:
             memories.bad_lane(near_site, place, thread, column, aligned=False)
             return (0,)
-        away, near, inside = _box(tiling, where, place)
+        near, coordinates = _near(tiling, place), _coordinates(tiling, where, offsets)
+        away, inside = _away(tiling, coordinates)
         end = memories.shared.nbytes
         if place < 0 or int(near.max()) + tiling.size > end:
             memories.bad_lane(near_site, max(end, place), thread, column)
@@ -86,32 +101,86 @@ class TensorCopy(BulkCopy):
         words = np.ascontiguousarray(memories.shared.words[:, block])
         mine, ours = words.view(np.uint8), near[:, None] + bytes_
         if fills:
-            mine[ours[~inside]] = 0
+            mine[ours[~inside]] = (
+                np.frombuffer(_NAN * (tiling.size // 2), np.uint8) if tiling.nan else 0
+            )
             mine[ours[inside]] = home.buffer[theirs]
             memories.shared.words[:, block] = words
         else:
             near = near[inside]
-            home.buffer[theirs] = mine[ours[inside]]
+            sent = mine[ours[inside]]
+            home.buffer[theirs] = self._reduced(tiling, home.buffer[theirs], sent)
         global_ = _words(away[inside], tiling.size)
         global_ = global_[global_ + _WORD <= home.end]
         one = _side(far_site, thread, column, home, global_, home.base, column)
         two = _side(near_site, thread, column, memories.shared, _words(near, tiling.size), 0, block)
         return (tiling.nbytes, (one, two) if fills else (two, one))
 
+    def _suits(self, tiling: Tiling) -> bool:
+        """Whether a map has the instruction's axes and mode, and a type that it can reduce."""
+        words = self.into.instruction.modifiers
+        images = any(word.startswith("im2col") for word in words)
+        types = _REDUCED.get(self.into.operation, tuple(TYPES))
+        return (
+            f"{len(tiling.shape)}d" in words
+            and images == bool(tiling.corners)
+            and tiling.type in types
+        )
 
-def _box(tiling: Tiling, where: list[int], place: int) -> tuple[Flat, Flat, Flat]:
-    """Of each element of a box: its global address, its shared one, and if it is in the array."""
-    counts = tiling.counts
-    number = np.arange(math.prod(counts))
-    near = place + number * tiling.size
-    far, inside, stride = np.full(len(number), tiling.address), np.ones(len(number), bool), 1
-    for first, count, step, extent in zip(where, counts, tiling.steps, tiling.shape, strict=True):
-        at = first + number % count * step
+    def _reduced(self, tiling: Tiling, old: Flat, sent: Flat) -> Flat:
+        """What memory holds then, as rows of bytes."""
+        if not self.into.operation:
+            return sent
+        dtype = DTYPES[tiling.type]
+        found: list[Flat] = [np.ascontiguousarray(old).view(dtype).reshape(-1)]
+
+        def write(places: Flat, changed: Flat) -> None:
+            found[0] = changed
+
+        atomics.apply(
+            self.into.operation, tiling.type, np.arange(len(sent)),
+            (np.ascontiguousarray(sent).view(dtype).reshape(-1),), found[0].__getitem__, write,
+            is_global=tiling.type != "f32",
+        )  # fmt: skip
+        return found[0].view(np.uint8).reshape(-1, tiling.size)
+
+
+def _near(tiling: Tiling, place: int) -> Flat:
+    """The shared address of each element of a box."""
+    near = place + np.arange(math.prod(tiling.counts)) * tiling.size
+    found: Flat = near ^ (((near >> 7) & _ROWS.get(tiling.swizzle, 0)) << 4)
+    return found
+
+
+def _coordinates(tiling: Tiling, where: list[int], offsets: list[int]) -> list[Flat]:
+    """Along each axis: where in the array each element of a box is."""
+    number, found = np.arange(math.prod(tiling.counts)), []
+    if not tiling.corners:
+        for first, count, step in zip(where, tiling.counts, tiling.steps, strict=True):
+            found.append(first + number % count * step)
+            number = number // count
+        return found
+    found.append(where[0] + number % tiling.counts[0] * tiling.steps[0])
+    turn = number // tiling.counts[0]  # how many pixels on, then rows of pixels, ...
+    for axis, (low, high) in enumerate(zip(*tiling.corners, strict=True), 1):
+        step = tiling.steps[axis]
+        count = max(1, -(-(tiling.shape[axis] + high - low) // step))
+        turn = turn + (where[axis] - low) // step
+        offset = offsets[axis - 1] if offsets else 0
+        found.append(low + turn % count * step + offset)
+        turn = turn // count
+    return [*found, where[-1] + turn]
+
+
+def _away(tiling: Tiling, coordinates: list[Flat]) -> tuple[Flat, Flat]:
+    """Of each element of a box: its global address, and if it is in the array."""
+    far, stride = np.full(len(coordinates[0]), tiling.address), tiling.size
+    inside = np.ones(len(far), bool)
+    for at, extent in zip(coordinates, tiling.shape, strict=True):
         inside &= (at >= 0) & (at < extent)
-        far += at * (stride * tiling.size)
-        number, stride = number // count, stride * extent
-    near ^= ((near >> 7) & _ROWS.get(tiling.swizzle, 0)) << 4
-    return far, near, inside
+        far += at * stride
+        stride *= extent
+    return far, inside
 
 
 def _words(places: Flat, size: int) -> Flat:

@@ -16,6 +16,7 @@ from ..isa.windows import RANK_BITS
 from ..memory.event import Event, Spread
 from ..memory.site import Site
 from .banks import BANKS, OFF, wavefronts
+from .bulk import bulk_cost
 
 SECTOR = 32
 """Bytes of a sector, the unit of global memory traffic."""
@@ -105,11 +106,14 @@ class TrafficCounter(Observer):
     def access(self, event: Event) -> None:
         """See ``Observer``."""
         site = event.site
-        if not site.counted or isinstance(event.address, Spread):
+        if not site.counted or (isinstance(event.address, Spread) and not site.in_bulk):
             if site.picture:
                 self._picture(event)
             return
         slot = site.number * len(COUNTED_SPACES) + COUNTED_SPACES.index(event.space)
+        if isinstance(event.address, Spread):
+            self._totals[slot] += bulk_cost(event, self._shape.columns, SECTOR)
+            return
         if event.repeated:
             self._pending[slot] += 1
             return

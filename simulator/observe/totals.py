@@ -78,7 +78,8 @@ class Counters:
     """Counts of a launch, or of one source line.
 
     Memory counters are ``Traffic``, ``cluster_load`` ... of shared memory by a block's number in
-    the cluster; ``fma_f32`` ... and ``flops`` count threads;
+    the cluster, ``bulk_load`` ... what copies in bulk (of tensors, too) move of global memory,
+    ``bulk_shared_load`` ... of shared memory; ``fma_f32`` ... and ``flops`` count threads;
     ``tensor_f16`` ... are operations of tensor cores by the type of A, two a multiply-add (all but
     integers' are in ``flops`` too); ``thread_instructions`` are PTX instructions by thread,
     ``warp_instructions`` by warp.
@@ -101,6 +102,12 @@ class Counters:
     surface_load: Traffic = field(default_factory=Traffic)
     surface_store: Traffic = field(default_factory=Traffic)
     surface_atomic: Traffic = field(default_factory=Traffic)
+    bulk_load: Traffic = field(default_factory=Traffic)
+    bulk_store: Traffic = field(default_factory=Traffic)
+    bulk_atomic: Traffic = field(default_factory=Traffic)
+    bulk_shared_load: Traffic = field(default_factory=Traffic)
+    bulk_shared_store: Traffic = field(default_factory=Traffic)
+    bulk_shared_atomic: Traffic = field(default_factory=Traffic)
     fma_f32: int = 0
     add_f32: int = 0
     mul_f32: int = 0
@@ -127,13 +134,17 @@ class Counters:
 
     @property
     def global_bytes(self) -> int:
-        """Bytes that threads asked of global memory: what a textbook counts."""
-        return self._traffic("global").bytes
+        """Bytes that threads and copies in bulk asked of global memory: what a textbook counts."""
+        return self._global.bytes
 
     @property
     def global_sector_bytes(self) -> int:
         """Bytes of the 32-byte sectors that global requests touch."""
-        return self._traffic("global").sectors * 32
+        return self._global.sectors * 32
+
+    @property
+    def _global(self) -> Traffic:
+        return self._traffic("global") + self._traffic("bulk")
 
     @property
     def intensity(self) -> float | None:
@@ -148,7 +159,7 @@ class Counters:
     @property
     def coalescing(self) -> float | None:
         """Distinct bytes asked for over bytes of sectors touched, loads and stores."""
-        total = self._traffic("global")
+        total = self._global
         return total.coalescing if total.sectors else None
 
     @property
@@ -236,9 +247,11 @@ def collect(
                 if name:
                     more = work if name in TENSOR else threads
                     setattr(counters, name, getattr(counters, name) + more)
-    for site in (site for site in sites if site.traffic):
+    for site in (site for site in sites if site.traffic or site.in_bulk):
         for space, cost in traffic.traffic(site).items():
             where = site.space if site.picture or site.space == "const" else space
+            if site.in_bulk:
+                where = "bulk" if space == "global" else "bulk_shared"
             name = f"{where}_{site.access}"
             for counters in targets(site.instruction):
                 setattr(counters, name, getattr(counters, name) + cost)

@@ -76,7 +76,9 @@ def _groups(first: Outcome, second: Outcome) -> Iterable[list[Figure]]:
             (f"{name} accesses", x.accesses, y.accesses, _whole),
             (f"{name} bytes", x.bytes, y.bytes, human_bytes),
         ]
-        if kind.startswith(("global", "local")):
+        if kind.startswith("bulk_shared"):
+            group = group[2:]
+        if kind.startswith(("global", "local")) or kind in ("bulk_load", "bulk_store"):
             group.append((f"{name} sectors", x.sectors, y.sectors, _whole))
             each = [t.sectors_per_request if t.requests else None for t in (x, y)]
             group.append(("  sectors a request", each[0], each[1], _two))

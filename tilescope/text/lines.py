@@ -67,7 +67,7 @@ def used(counters: Counters, spaces: tuple[str, ...]) -> list[tuple[str, Traffic
 def _traffic(counters: Counters) -> list[str]:
     text = []
     for name, t in used(counters, ("",)):
-        row = f"       {name:<13}{t.requests:>13,} requests  {human_bytes(t.bytes):>10}"
+        row = f"       {name:<18}{t.requests:>8,} requests  {human_bytes(t.bytes):>10}"
         if t.sectors:
             row += f"  {t.sectors_per_request:.2f} sectors each"
         if t.wavefronts:
