@@ -8,7 +8,7 @@ from pathlib import Path
 from . import host_code, preprocessor
 from .compiler_log import Message
 from .errors import CompileError
-from .headers import IMPLICIT, follow, standard_library, substitutes
+from .headers import IMPLICIT, follow, named, standard_library, substitutes
 from .signatures import kernel_names
 
 _ROUNDS = 40
@@ -40,24 +40,39 @@ def compile_device_part(
     included = follow(source, directory, options)
     texts = [source, *included.texts.values()]
     macros = preprocessor.Macros(texts, options, host_code.MARKS)
-    main = host_code.read(name, source, macros)
-    own = {path: host_code.read(str(path), text, macros) for path, text in included.texts.items()}
-    files = [main, *own.values()]
-    by_path = {file.path: file for file in files}
-    host_code.cut_host_code(files)
-    needed = host_code.needed_names(files, entry, macros)
+    by_path: dict[str, host_code.SourceFile] = {}
+
+    def read(texts: dict[str, str]) -> host_code.Needed:
+        """Take files to pieces, and cut what is the host's."""
+        made = [host_code.read(path, text, macros) for path, text in texts.items()]
+        host_code.cut_host_code(made)
+        by_path.update((file.path, file) for file in made)
+        return host_code.needed_names([*by_path.values()], entry, macros)
+
+    # Headers of other folders, a library's perhaps, are read once the compiler complains of them.
+    headers = {str(path): text for path, text in included.texts.items()}
+    beside = {
+        str(path): headers[str(path)]
+        for path in included.texts
+        if path.is_relative_to(directory.resolve())
+    }
+    needed = read({name: source} | beside)
+    main = by_path[name]
     stubs = substitutes(included)
     # What is not marked and not cut out, such as a method, becomes device code.
     further = ["-default-device", *(f"--pre-include={header}" for header in IMPLICIT)]
     mapped = probed = False
+    lacking = bool(included.missing)
 
     def attempt(text: str, wanted: str | None) -> Compiled | list[Message]:
-        headers = {
-            header: f"#line 1 {json.dumps(str(path), ensure_ascii=False)}\n{own[path].rest()}"
-            for header, path in included.names.items()
-            if path in own
+        texts = {
+            included.called[path]: f"#line 1 {json.dumps(str(path), ensure_ascii=False)}\n"
+            + included.directed(
+                by_path[str(path)].rest() if str(path) in by_path else whole, path.parent
+            )
+            for path, whole in included.texts.items()
         }
-        return compile_text(text, wanted, further, headers | stubs)
+        return compile_text(text, wanted, further, texts | stubs)
 
     def probe() -> bool:
         """Leave out the toolkit's headers that only a host compiler takes."""
@@ -68,10 +83,16 @@ def compile_device_part(
 
     errors: list[Message] = []
     for _ in range(_ROUNDS):
-        result = attempt(main.rest(), entry)
+        result = attempt(included.directed(main.rest(), directory), entry)
         if not isinstance(result, list):
             return result
         errors = result
+        unread = {
+            e.path: headers[e.path] for e in errors if e.path in headers.keys() - by_path.keys()
+        }
+        if unread:
+            needed = read(unread)
+            continue
         moved = False
         for error in errors:
             file = by_path.get(error.path)
@@ -81,7 +102,7 @@ def compile_device_part(
                     moved = True
             elif file:
                 for piece in file.at(error.line, error.column):
-                    if not host_code.may_go(piece, needed):
+                    if not host_code.may_go(piece, needed, lacking):
                         break
                     if file.cut(piece):
                         moved = True
@@ -90,10 +111,14 @@ def compile_device_part(
         if not moved and elsewhere and not probed:
             probed = moved = True
             moved = probe()
-        if not moved and not mapped and any("std" in e.text for e in errors):
+        of_std = [e for e in errors if "std" in e.text]
+        if not moved and not mapped and of_std:
             mapped = True
             library = standard_library([*stubs, *included.toolkit])
             stubs |= library
+            # What these files include, perhaps not where __CUDACC_RTC__ is defined.
+            asked = {h for e in of_std if e.path in by_path for h in named(by_path[e.path].text)}
+            further += [f"--pre-include={header}" for header in library if header in asked]
             moved = bool(library)
         if not moved:
             break

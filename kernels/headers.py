@@ -13,7 +13,7 @@ IMPLICIT = (
 )  # fmt: skip
 """Headers whose names device code may use although it does not include them: nvcc does."""
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.M)
+_INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*)("[^">\n]+"|<[^">\n]+>)', re.M)
 _DEVICE_PARTS = {"algorithm": ("__algorithm/min.h", "__algorithm/max.h", "__algorithm/clamp.h")}
 """Of headers that CUDA's own standard library has in parts only."""
 
@@ -23,15 +23,29 @@ class Included:
     """What some files include, followed through the user's own headers.
 
     Attributes:
-        texts: The user's headers by path, and ``names``: their paths by how they are included.
+        texts: The user's headers by path, and ``called``: what the compiler is to know them by.
+        names: How they are included, and ``paths``: what that means in a file of some folder. With
+            quotes a header is looked for beside the file first; tilelang has a ``cuda_fp8.h`` that
+            includes CUDA's ``<cuda_fp8.h>``.
         toolkit: Headers of the toolkit that the user's files include.
         missing: Headers that are not found.
     """
 
     texts: dict[Path, str] = field(default_factory=dict)
-    names: dict[str, Path] = field(default_factory=dict)
+    called: dict[Path, str] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    paths: dict[tuple[Path, str], Path] = field(default_factory=dict)
     toolkit: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+
+    def directed(self, text: str, folder: Path) -> str:
+        """A text whose directives say which of the user's headers they mean."""
+
+        def exact(m: re.Match[str]) -> str:
+            found = self.paths.get((folder, m[2]))
+            return f'{m[1]}"{self.called[found]}"' if found in self.called else m[0]
+
+        return _INCLUDE.sub(exact, text)
 
 
 def follow(source: str, directory: Path, options: Sequence[str]) -> Included:
@@ -41,22 +55,30 @@ def follow(source: str, directory: Path, options: Sequence[str]) -> Included:
     waiting = [(source, directory)]
     while waiting:
         text, here = waiting.pop()
-        for name in _INCLUDE.findall(text):
-            path = _find(name, (here, *folders))
+        for _, spelled in _INCLUDE.findall(text):
+            name = spelled[1:-1]
+            path = _find(name, (here, *folders) if spelled[0] == '"' else folders)
             if path is None:
                 known = any(
                     (folder / name).is_file() for folder in (*toolkit_folders(), OWN_HEADERS)
                 )
                 (found.toolkit if known else found.missing).append(name)
                 continue
-            found.names.setdefault(name, path)
+            found.names.add(name)
+            found.paths[here, spelled] = path
             if path not in found.texts:
                 try:
                     found.texts[path] = path.read_text(encoding="utf-8-sig", errors="replace")
+                    found.called[path] = f"tilescope-{len(found.called)}.h"
                 except OSError:  # unreadable: the compiler will say so
                     continue
                 waiting.append((found.texts[path], path.parent))
     return found
+
+
+def named(text: str) -> list[str]:
+    """The headers that a text includes, conditions left aside."""
+    return [spelled[1:-1] for _, spelled in _INCLUDE.findall(text)]
 
 
 def _find(name: str, folders: Iterable[Path]) -> Path | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from .preprocessor import VARIANTS, Macros, blank, directives, readable
 from .syntax import parse
@@ -161,33 +161,50 @@ def cut_host_code(files: Sequence[SourceFile]) -> None:
                 file.cut(piece)
 
 
-def needed_names(files: Sequence[SourceFile], entry: str, macros: Macros) -> frozenset[str]:
-    """Every name that code for the device mentions, itself or through what it mentions."""
-    pieces = [p for file in files for p in file.pieces if not p.method]
-    needed = set(_WORD.findall(entry))
-    open_pieces = []
-    for piece in pieces:
-        if piece.device:
-            needed |= piece.words
-        elif not piece.host:
-            open_pieces.append(piece)
-    size = -1
-    while size != len(needed):
-        size = len(needed)
+class Needed(NamedTuple):
+    """Names that have to stay.
+
+    Attributes:
+        by_device: That code for the device mentions, itself or through what it mentions.
+        by_entry: That the kernel does which is asked for.
+    """
+
+    by_device: frozenset[str]
+    by_entry: frozenset[str]
+
+
+def needed_names(files: Sequence[SourceFile], entry: str, macros: Macros) -> Needed:
+    """What a kernel, and all code for the device, has to do with."""
+    pieces = [p for file in files for p in file.pieces if not p.method and not p.host]
+    asked = frozenset(_WORD.findall(entry))
+    device = asked.union(*(p.words for p in pieces if p.device))
+    named = [p for p in pieces if p.device or p.kind in ("type", "name", "variable")]
+    return Needed(*(_reached(start, named, macros) for start in (device, asked)))
+
+
+def _reached(start: frozenset[str], pieces: Sequence[Piece], macros: Macros) -> frozenset[str]:
+    """The names, and what is mentioned by the pieces and macros of those names, and so on."""
+    reached, size = set(start), -1
+    while size != len(reached):
+        size = len(reached)
         for name, macro in macros.items():
-            if name in needed:
-                needed |= set(_WORD.findall(macro.body))
-        for piece in open_pieces:
-            if piece.kind in ("type", "name", "variable") and piece.names & needed:
-                needed |= piece.words
-    return frozenset(needed)
+            if name in reached:
+                reached |= set(_WORD.findall(macro.body))
+        for piece in pieces:
+            if piece.names & reached:
+                reached |= piece.words
+    return frozenset(reached)
 
 
-def may_go(piece: Piece, needed: frozenset[str]) -> bool:
-    """Whether a piece that the compiler refuses may be the host's."""
+def may_go(piece: Piece, needed: Needed, lacking: bool) -> bool:
+    """Whether a piece that the compiler refuses may go: it is the host's, or another kernel's.
+
+    ``lacking``: whether headers are not there, so that the other kernel may be right.
+    """
     if piece.device:
-        return False
-    return piece.kind in ("function", "prototype") or not piece.names & needed
+        function = piece.kind in ("function", "prototype")
+        return lacking and function and bool(piece.names) and not piece.names & needed.by_entry
+    return piece.kind in ("function", "prototype") or not piece.names & needed.by_device
 
 
 def _pieces(node: Node, text: str, bare: str, macros: Macros) -> Iterator[Piece]:

@@ -34,7 +34,7 @@ _ATTRIBUTES = frozenset(
 
 @dataclass(frozen=True)
 class Macro:
-    """A ``#define``: whether it takes arguments, and what it stands for."""
+    """A macro: whether it takes arguments, and what it stands for; of several definitions, all."""
 
     call: bool
     body: str
@@ -58,7 +58,10 @@ class Macros(dict[str, Macro]):
             for start, end in directives(text):
                 m = _DEFINE.match(text[start:end])
                 if m:
-                    self[m[1]] = Macro(bool(m[2]), re.sub(r"\\\r?\n", " ", m[3]).strip())
+                    body = re.sub(r"\\\r?\n", " ", m[3]).strip()
+                    if m[1] in self:  # in another branch: it may be either
+                        body = f"{self[m[1]].body} {body}".strip()
+                    self[m[1]] = Macro(bool(m[2]), body)
         self.marks, self.qualifiers = set(marks), set[str]()
         size = -1
         while size != len(self.marks) + len(self.qualifiers):

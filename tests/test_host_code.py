@@ -147,3 +147,71 @@ def test_headers_of_a_toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert x[0] == 5
     finally:
         toolkit_folders.cache_clear()
+
+
+LIBRARY = {
+    "lib/config.h": """
+        #if defined(__NVCC__) || defined(__CUDACC__)
+        #define HD __forceinline__ __device__ __host__
+        #else
+        #define HD inline
+        #endif
+        """,
+    "lib/small.h": """
+        #include <cuda_fp8.h>
+        #include "config.h"
+        struct Small { __nv_fp8_e4m3 held; HD Small(float x) : held(x) {} };
+        """,
+    "lib/cuda_fp8.h": '#include <cuda_fp8.h>\n#include "small.h"\n',  # as tilelang has it
+    "other/config.h": "#define OTHER 7\n",
+    "other/other.h": '#include "config.h"\n',
+    "lib/all.h": """
+        #include "config.h"
+        #include "cuda_fp8.h"
+        #include "../other/other.h"
+        #ifndef __CUDACC_RTC__
+        #include <type_traits>
+        #endif
+        void on_the_host() { std::vector<int> held; }
+        HD
+        int
+        twice(int x) { return 2 * x; }
+        template <class T> struct Of { using Type = std::remove_extent_t<T>; };
+        """,
+}
+EXTENSION = """
+#include <torch/extension.h>
+#include <lib/all.h>
+template <typename T> __global__ void rows(torch::PackedTensorAccessor32<T, 2> x) { x[0][0] = 1; }
+template <typename T> __global__ void k(T* x) {
+    Of<int[3]>::Type two = twice(OTHER);
+    *x = two + float(Small(1.5f).held);
+}
+torch::Tensor forward(torch::Tensor x) {
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "k", ([&] {
+        k<scalar_t><<<1, 1>>>(x.data_ptr<scalar_t>());
+    }));
+    return x;
+}
+class Module : public torch::nn::Module { public: torch::Tensor w; torch::Tensor go() { return w; } };
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }
+"""
+
+
+@pytest.mark.parametrize("folder", ["", "include/"])
+def test_an_extension_with_a_library_s_headers(tmp_path: Path, folder: str) -> None:
+    """A macro of two definitions, headers of one name, and kernels that nobody asks for."""
+    for name, text in LIBRARY.items():
+        file = tmp_path / (folder or "source") / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    (tmp_path / "source").mkdir(exist_ok=True)
+    main = tmp_path / "source" / "k.cu"
+    main.write_text(EXTENSION)
+    options = [f"-I{tmp_path / folder}"] if folder else []
+    x = np.zeros(1, np.float32)
+    kernel = Kernel.from_cuda(main, "k<float>", options=options, cache=False)
+    simulator.launch(kernel, 1, 1, [x])
+    assert x[0] == 15.5
+    with pytest.raises(CompileError, match="torch"):
+        Kernel.from_cuda(main, "rows<float>", options=options, cache=False)
