@@ -121,8 +121,7 @@ BITES = (
     Bite(
         "what arrives at an mbarrier is there before its phase is over", "races",
         "simulator/races/copies.py",
-        "np.isin(copy.barrier[:, column], seen) & copy.over[:, column]",
-        "np.isin(copy.barrier[:, column], seen)",
+        "np.isin(copy.barrier, seen) & copy.over", "np.isin(copy.barrier, seen)",
     ),
     Bite(
         "any fence between the proxies will do", "races",
