@@ -183,7 +183,7 @@ class Prepared:
         place_of = lambda number: int(self.pointers[number])  # noqa: E731
         for number in arguments.tables:
             self._inputs[number] = arguments.initial(number, place_of)
-        self._pictures = Pictures(lambda name, made: stack.callback(quietly, name, made))
+        self.pictures = Pictures(lambda name, made: stack.callback(quietly, name, made))
         pack = arguments.parameter_buffer(place_of, self._encode)
         self._values = [
             np.frombuffer(pack, np.uint8, p.nbytes, p.offset).copy() for p in request.kernel.params
@@ -203,7 +203,7 @@ class Prepared:
     def _encode(self, of: Object, address: int) -> bytes:
         if isinstance(of, TensorMap):
             return tensor_maps.encode(of, address)
-        return self._pictures.encode(of, address)
+        return self.pictures.encode(of, address)
 
     def _allow_shared(self) -> None:
         if self._shared:
@@ -232,7 +232,7 @@ class Prepared:
         for pointer, raw in zip(self.pointers, self._inputs, strict=True):
             if raw.nbytes:
                 call("cuMemcpyHtoD", pointer, raw.ctypes.data, raw.nbytes)
-        self._pictures.fill()
+        self.pictures.fill()
 
     def start(self, first: Any, last: Any) -> None:
         """Launch between two events, without waiting for the end."""
@@ -268,7 +268,7 @@ class Prepared:
 
     def contents(self) -> list[Any]:
         """The arrays' bytes as they are on the GPU now, in the order of ``pointers``."""
-        self._pictures.empty()
+        self.pictures.empty()
         found = []
         for pointer, given in zip(self.pointers, self._inputs, strict=True):
             raw = np.empty(given.nbytes, np.uint8)

@@ -59,8 +59,8 @@ class Pictures:
             wanted = cuda.CUDA_ARRAY3D_DESCRIPTOR()
             wanted.Width, wanted.Height, wanted.Depth = width, height, of.layers or depth
             wanted.Format, wanted.NumChannels = _format(of), of.channels
-            flat = len(of.sizes) == 2
-            wanted.Flags = _SURFACE | _LAYERED * (of.layers > 0) | _GATHER * flat
+            kind = _LAYERED if of.layers else _GATHER * (len(of.sizes) == 2)
+            wanted.Flags = _SURFACE | kind
             made = call("cuArray3DCreate", wanted, doing="allocating a texture's array")
             self._release("cuArrayDestroy", made)
             copy = cuda.CUDA_MEMCPY3D()

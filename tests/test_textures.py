@@ -26,7 +26,7 @@ def test_fetches_are_as_on_an_h200(geometry: str) -> None:
     """Where they are said to be (``docs/textures.md``); the GPU's tests look at the others."""
     seen = programs.seen()
     for name, where, made in CASES:
-        if where == geometry and not programs.inexact(name):
+        if where == geometry and name in seen and not programs.inexact(name):
             assert programs.crc(programs.fetched(launch, made, where)) == seen[name], name
 
 
@@ -57,7 +57,7 @@ def test_four_texels_are_gathered() -> None:
 @pytest.mark.parametrize("geometry", ["2d", "3d"])
 def test_whole_coordinates_outside_are_zero(geometry: str, kind: str) -> None:
     dtype = "float32" if kind == "f32" else "uint8"
-    made = Texture(programs.texels(dtype, programs.SHAPES[geometry], 1, 1))
+    made = Texture(programs.texels(dtype, programs.SHAPES[geometry], 1, np.random.default_rng(1)))
     place = programs.PLACES[geometry]
     code = f"tex.{geometry}.v4.{kind}.s32 {OUT}, [%object, {place}];"
     words = np.random.default_rng(1).integers(-3, 15, (64, 3)).astype(np.int32)
@@ -72,7 +72,7 @@ def test_whole_coordinates_outside_are_zero(geometry: str, kind: str) -> None:
 )
 def test_linear_memory(dtype: str, channels: int) -> None:
     """``tex1Dfetch``; zero outside."""
-    array = programs.texels(dtype, (50,), channels, 2)
+    array = programs.texels(dtype, (50,), channels, np.random.default_rng(2))
     kind = "f32" if dtype[0] == "f" else f"{dtype[0].replace('i', 's')}32"
     code = f"tex.1d.v4.{kind}.s32 {OUT}, [%object, {{%a}}];"
     words = np.array([[0], [49], [7], [50], [-1], [2**31 - 1]], np.int64).astype(np.uint32)
@@ -89,7 +89,10 @@ def test_sizes(geometry: str) -> None:
     width, height, depth = {
         "1d": (13, 1, 0), "2d": (13, 7, 0), "3d": (13, 7, 5), "a1d": (13, 3, 0), "a2d": (13, 7, 3),
     }[geometry]  # fmt: skip
-    layered, array = geometry[0] == "a", programs.texels("float32", programs.SHAPES[geometry], 1, 1)
+    layered, array = (
+        geometry[0] == "a",
+        programs.texels("float32", programs.SHAPES[geometry], 1, np.random.default_rng(1)),
+    )
     ask = (
         "txq.width.b32 %o0, [%object]; txq.height.b32 %o1, [%object]; txq.depth.b32 %o2, [%object]"
     )

@@ -24,6 +24,9 @@ _PAIRS = {
     "cuStreamCreate": "cuStreamDestroy",
     "cuDevicePrimaryCtxRetain": "cuDevicePrimaryCtxRelease",
     "cuCtxPushCurrent": "cuCtxPopCurrent",
+    "cuArray3DCreate": "cuArrayDestroy",
+    "cuTexObjectCreate": "cuTexObjectDestroy",
+    "cuSurfObjectCreate": "cuSurfObjectDestroy",
 }
 """What acquires, and what must release it."""
 
@@ -117,13 +120,14 @@ _ANSWERS: dict[str, tuple[Any, ...]] = {
     "cuModuleGetFunction": ("function",), "cuFuncGetAttribute": (24,),
     "cuStreamCreate": (7,), "cuEventCreate": ("event",), "cuEventElapsedTime": (0.5,),
     "cuFuncGetModule": ("module",), "cuCtxGetLimit": (1024,), "cuMemGetInfo": (1000, 2000),
-    "cuDeviceGetAttribute": (9,),
+    "cuDeviceGetAttribute": (9,), "cuArray3DCreate": (driver.CUarray(5),),
+    "cuTexObjectCreate": (11,), "cuSurfObjectCreate": (12,),
 }  # fmt: skip
 _NAMES = (
     *_ANSWERS, *_PAIRS, *_PAIRS.values(), "cuInit", "cuGetErrorString", "cuDriverGetVersion",
     "cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemcpyDtoDAsync", "cuDeviceGetName", "cuEventRecord",
     "cuLaunchKernel", "cuLaunchKernelEx", "cuModuleGetGlobal", "cuStreamSynchronize",
-    "cuFuncSetAttribute", "cuCtxSetLimit",
+    "cuFuncSetAttribute", "cuCtxSetLimit", "cuMemcpy3D",
 )  # fmt: skip
 
 

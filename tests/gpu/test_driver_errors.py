@@ -9,7 +9,7 @@ from fake_driver import FakeDriver, installed
 
 import device
 from device.driver import STICKY
-from kernels import Kernel
+from kernels import Kernel, Surface, Texture
 
 SCALE = """
 __global__ void scale(float* x, float a, int n) {
@@ -47,6 +47,27 @@ def test_module_variables_go_to_the_gpu_and_come_back(fake: FakeDriver) -> None:
     assert fake.calls["cuMemcpyHtoD"] == fake.calls["cuMemcpyDtoH"] == 1
     assert seen.tolist() == [0, 1, 2, 3]
     assert fake.leaks() == {}
+
+
+def test_textures_and_surfaces_are_the_drivers(fake: FakeDriver) -> None:
+    kernel = Kernel.from_cuda(
+        "__global__ void k(cudaTextureObject_t t, cudaSurfaceObject_t s, cudaTextureObject_t f) {}",
+        "k",
+    )
+    image, line = np.zeros((3, 4, 2), np.float16), np.zeros(8, np.int16)
+    made = [Texture(image, "linear", "wrap", True, channels=2), Surface(image, channels=2),
+            Texture(line, linear=True)]  # fmt: skip
+    device.launch(kernel, 1, 1, made)
+    assert fake.leaks() == {}
+    asked = dict(fake.asked)
+    [array] = asked["cuArray3DCreate"]
+    assert (array.Width, array.Height, array.Depth, array.NumChannels) == (4, 3, 0, 2)
+    first = next(args for name, args in fake.asked if name == "cuTexObjectCreate")
+    assert [mode.name for mode in first[1].addressMode[1:]] == [
+        "CU_TR_ADDRESS_MODE_WRAP", "CU_TR_ADDRESS_MODE_CLAMP",
+    ]  # fmt: skip
+    assert asked["cuTexObjectCreate"][0].res.linear.sizeInBytes == 16
+    assert fake.calls["cuMemcpy3D"] == 2  # into the array, and back
 
 
 def test_a_launch_calls_in_order_and_releases_all(fake: FakeDriver, kernel: Kernel) -> None:

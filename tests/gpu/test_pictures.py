@@ -33,7 +33,7 @@ def test_fetches(geometry: str, gpu: None) -> None:
         floats = made.array.dtype.kind == "f" or made.read == "normalized"
         theirs = alike(programs.fetched(on_device, made, where), floats)
         far = programs.inexact(name)
-        if not far:
+        if not far and name in seen:
             assert programs.crc(theirs) == seen[name], name
             continue
         ours = programs.fetched(simulator.launch, made, where)
