@@ -193,7 +193,7 @@ torch::Tensor forward(torch::Tensor x) {
     }));
     return x;
 }
-class Module : public torch::nn::Module { public: torch::Tensor w; torch::Tensor go() { return w; } };
+struct Module : torch::nn::Module { torch::Tensor w; torch::Tensor go() { return w; } };
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }
 """
 
