@@ -35,7 +35,7 @@ def expected(
     Raises:
         UserError: A name, word or function that cannot be.
     """
-    relative, absolute = _tolerances(close)
+    relative, absolute = tolerances(close)
     called = [names[i] if i < len(names) else f"arg{i}" for i in range(len(args))]
     values: dict[str, Any] = {}
     for word in words:
@@ -63,7 +63,8 @@ def launch_of(target: Any, places: Mapping[str, int], found: Mapping[str, Expect
     )
 
 
-def _tolerances(text: str) -> tuple[float, float]:
+def tolerances(text: str) -> tuple[float, float]:
+    """Relative and absolute tolerance of ``rtol,atol``; raises ``UserError``."""
     try:
         relative, absolute = map(float, text.split(","))
     except ValueError:

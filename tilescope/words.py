@@ -44,17 +44,20 @@ def is_argument(word: str) -> bool:
 
 
 def parse_arguments(
-    words: Sequence[str], rng: np.random.Generator, names: Sequence[str] = ()
-) -> list[Any]:
+    words: Sequence[str], rng: np.random.Generator, names: Sequence[str] = (),
+    arrays: Sequence[Any] | None = None,
+) -> list[Any]:  # fmt: skip
     """Arrays and scalars for ``simulator.launch``; random ones in the order of the words.
 
-    ``names``: of the kernel's parameters, for views of other arguments (``A[32:]``).
+    ``names``: of the kernel's parameters, for views of other arguments (``A[32:]``), or of
+    ``arrays``.
 
     Raises:
         UserError: A word that is neither, or a value that its type cannot hold.
     """
     made = [None if _VIEW.fullmatch(word) else _argument(word, rng, {}) for word in words]
-    known = {n: one for n, one in zip(names, made, strict=False) if isinstance(one, np.ndarray)}
+    named = zip(names, made if arrays is None else arrays, strict=False)
+    known = {name: one for name, one in named if isinstance(one, np.ndarray)}
     return [
         _argument(word, rng, known) if _VIEW.fullmatch(word) else _filled(one, known)
         for word, one in zip(words, made, strict=True)

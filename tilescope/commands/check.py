@@ -19,6 +19,7 @@ from ..sarif import sarif
 from ..target import Request, is_file, resolve
 from ..text.findings import demonstration, findings, refusals
 from ..text.layout import display_path
+from .pipelines import check_pipeline, is_pipeline
 
 _MOST = 20
 
@@ -115,6 +116,16 @@ def check_command(
     _refuse(request, no_cure, fix, only_diff)
     known = baselines.read(baseline) if baseline is not None else frozenset()
     policy = Policy(equal_writes, warp_synchronous, known)
+    if is_pipeline(request.target):
+        if fix or only_diff or show or sarif_file or junit_file or new_baseline:
+            raise UserError("of a pipeline, check writes --json alone; check one kernel for more")
+        how = {"schedule": schedule, "checks": checks, "step_limit": step_limit}
+        chosen = (request.build,) if request.build else ("device", "source")
+        ctx.exit(
+            check_pipeline(
+                request.target, chosen, how, policy, fail_on, not no_cure, most, json_file, quiet
+            )
+        )
     checker = Checker(resolve(request), schedule, checks, policy, quiet, step_limit)
     builds = (request.build,) if request.build else ("device", "source")
     verdict = checker.check(builds, cures=not no_cure)

@@ -20,6 +20,7 @@ from ..text.comparison import comparison, ratios
 from ..text.lines import by_line
 from ..text.placement import placement
 from ..text.report import report, wrong
+from .pipelines import is_pipeline, run_pipeline
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True})
@@ -54,7 +55,8 @@ def run_command(
 ) -> None:
     """Run a kernel and report its memory traffic.
 
-    TARGET is a kernel of the library, a .cu file or a .ptx file. For a file, ENTRY is the
+    TARGET is a kernel of the library, a .cu file, a .ptx file, or a .toml file with
+    several launches (docs/scripts.md). For a file, ENTRY is the
     kernel as C++ writes it ('tiled<16>'; in PTX its name there), followed by its arguments:
 
     \b
@@ -82,6 +84,9 @@ def run_command(
 
     Exit code 0: nothing wrong; 1: a hazard or a wrong result; 2: it could not run.
     """  # noqa: D301 - click reads \b
+    if is_pipeline(request.target):
+        how = {"schedule": schedule, "checks": checks, "step_limit": step_limit}
+        ctx.exit(run_pipeline(request.target, request.build, how, json_file, quiet))
     if gpu is None and (registers is not None or plot_file is not None):
         raise UserError("--registers and --plot belong to --gpu")
     chip = find(gpu) if gpu is not None else None

@@ -1,5 +1,6 @@
 """Two runs side by side."""
 
+import textwrap
 from collections.abc import Callable, Iterable
 
 from simulator import Counters
@@ -25,7 +26,9 @@ def comparison(first: Outcome, second: Outcome) -> str:
         ("grid", *(shape(o.run.grid) for o in (first, second)), ""),
         ("block", *(shape(o.run.block) for o in (first, second)), ""),
     ]
-    text = [f"{first.target.name} against {second.target.name}", _sizes(first, second), ""]
+    title = f"{first.target.name} against {second.target.name}"
+    title = "\n".join(textwrap.wrap(title, WIDTH, subsequent_indent="  "))
+    text = [title, _sizes(first, second), ""]
     text += table(head, launch, widths)
     for group in _groups(first, second):
         rows = [_row(figure) for figure in group if figure[1] or figure[2]]

@@ -52,7 +52,9 @@ def heading(outcome: Outcome) -> str:
         lines.append("source build (NVRTC -G, unoptimised): a GPU usually runs the device build")
     if run.schedule != "lockstep":
         lines.append(f"schedule {run.schedule}")
-    return "\n".join(lines)
+    return "\n".join(
+        part for line in lines for part in textwrap.wrap(line, WIDTH, subsequent_indent="  ")
+    )
 
 
 def _memory(counters: Counters) -> str:

@@ -70,7 +70,9 @@ def _place(name: str, place: str, some: list[Launch], policy: Policy) -> str:
     said.append(count(len(found), "hazard") if found else clean)
     lines += textwrap.wrap("; ".join(said), WIDTH, initial_indent="    ", subsequent_indent="    ")
     for hazard in found[:_MOST]:
-        lines += ["", *(f"    {line}".rstrip() for line in str(hazard).splitlines())]
+        lines += ["", str(hazard)]
+    if found:
+        lines.append("")
     if len(found) > _MOST:
         lines.append(f"    (and {len(found) - _MOST} more: --json has all)")
     return "\n".join(lines)

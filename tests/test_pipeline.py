@@ -1,0 +1,112 @@
+"""Several launches on the same arrays, from a file."""
+
+import contextlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import tilescope
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "pipeline.toml"
+SOURCE = """
+__device__ int total;
+__global__ void add(const int *x) { atomicAdd(&total, x[threadIdx.x]); }
+__global__ void racy(int *x) {
+    __shared__ int s[64];
+    s[threadIdx.x] = x[threadIdx.x];
+    x[threadIdx.x] = s[63 - threadIdx.x];
+}
+__global__ void copy(const int *x, int *y) { y[threadIdx.x] = x[threadIdx.x]; }
+"""
+LAUNCH = """
+[[launch]]
+file = "k.cu"
+kernel = "{}"
+grid = 1
+block = 64
+args = [{}]
+"""
+ARRAYS = '[arrays]\nx = "i32[64]=arange"\ny = "i32[64]"\nt = "i32[1]=5"\n'
+ADD = LAUNCH.format("add", '"x"') + 'symbols = { total = "t" }\n'
+
+
+def run(folder: Path, text: str, command: str = "run", *options: object) -> tuple[int, str, str]:
+    (folder / "k.cu").write_text(SOURCE)
+    (folder / "some.toml").write_text(text)
+    with contextlib.chdir(folder):
+        done = tilescope(command, "some.toml", *options)
+    return done.exit_code, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_the_example(command: str) -> None:
+    done = tilescope(command, EXAMPLE)
+    assert done.exit_code == 0
+    assert "samples is within its error bound" in done.stdout
+    assert "pipeline.toml:16" in done.stdout
+
+
+def test_arrays_and_variables_stay(tmp_path: Path) -> None:
+    code, out, _ = run(tmp_path, ARRAYS + ADD + ADD + f'[expect]\nt = "{5 + 2 * 2016}"\n')
+    assert code == 0
+    assert out.startswith("2 launches of 1 kernel; no hazards")
+    code, out, _ = run(tmp_path, ARRAYS + ADD + '[expect]\nt = "0"\n')
+    assert code == 1
+    assert "t is WRONG" in out
+
+
+def test_what_no_launch_wrote_is_not_read(tmp_path: Path) -> None:
+    wrote, read = LAUNCH.format("copy", '"x", "y"'), LAUNCH.format("copy", '"y", "x"')
+    assert "0 hazards" not in run(tmp_path, ARRAYS + wrote + read)[1]
+    code, out, _ = run(tmp_path, ARRAYS + read + wrote)
+    assert "that nothing wrote" in out
+    assert code == 1
+
+
+def test_a_hazard_and_its_cure(tmp_path: Path) -> None:
+    text = ARRAYS + LAUNCH.format("copy", '"x", "y"') + LAUNCH.format("racy", '"x"')
+    code, out, _ = run(tmp_path, text, "check")
+    assert code == 1
+    assert "== racy" in out
+    assert "__syncthreads() after line 6: verified" in out
+    code, _, _ = run(tmp_path, text, "run", "--json", tmp_path / "out.json", "-q")
+    assert code == 1
+    content = json.loads((tmp_path / "out.json").read_text())
+    assert [launch["line"] for launch in content["launches"]] == [6, 13]
+    assert content["launches"][1]["hazards"]
+
+
+def test_expected_values_from_a_file(tmp_path: Path) -> None:
+    np.save(tmp_path / "right.npy", np.arange(64, dtype=np.int32))
+    text = ARRAYS + LAUNCH.format("copy", '"x", "y"')
+    assert run(tmp_path, text + f'[expect]\ny = "@{tmp_path}/right.npy"\n')[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = ", "Invalid value"),
+        (ARRAYS, "no [[launch]]"),
+        ("wrong = 1\n" + ADD, "no such key: wrong"),
+        (ADD.replace("block", "blocks"), "no such key: blocks"),
+        (ARRAYS + ADD.replace("grid = 1\n", ""), "launch 1: no 'grid'"),
+        (ARRAYS + ADD.replace("grid = 1", "grid = 0"), "0 is no shape"),
+        (ARRAYS + ADD.replace('"x"', '"z"'), "launch 1: argument 'z' is neither"),
+        (ARRAYS + ADD.replace('"x"', "1979-05-27"), "is no argument"),
+        ('[arrays]\nx = "3"\n' + ADD, "x = '3' is no array"),
+        (ARRAYS + ADD + '[expect]\nz = "1"\n', "no array 'z'"),
+        (ARRAYS + ADD.replace("k.cu", "none.cu"), "none.cu"),
+    ],
+)
+def test_bad_files(text: str, message: str, tmp_path: Path) -> None:
+    code, _, err = run(tmp_path, text)
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_of_check_only_json() -> None:
+    done = tilescope("check", EXAMPLE, "--fix")
+    assert done.exit_code == 2
+    assert "check one kernel for more" in done.stderr

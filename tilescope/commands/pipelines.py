@@ -1,0 +1,84 @@
+"""``run`` and ``check`` of a pipeline's file: launch after launch on the same arrays."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import click
+
+import simulator
+
+from ..checker import Checker
+from ..output import write_json
+from ..pipeline import Pipeline, read
+from ..policy import Policy
+from ..progress import ProgressBar
+from ..recording import Launch, Session
+from ..target import Target
+from ..text.findings import findings
+from ..text.report import result
+from ..text.script import hazards, summary
+
+
+def is_pipeline(target: str) -> bool:
+    """Whether a target is a pipeline's file."""
+    return target.endswith(".toml")
+
+
+def run_pipeline(
+    file: str, build: str | None, how: dict[str, Any], json_file: str | None, quiet: bool
+) -> int:
+    """Make every launch, tell what they did; the exit code.
+
+    ``how``: schedule, checks and step limit as ``simulator.launch`` takes them.
+    """
+    pipeline, session = read(Path(file)), Session()
+    for line, target in zip(pipeline.lines(), pipeline.targets(build), strict=True):
+        session.launches.append(Launch(target.kernel, file, line, _launch(target, how, quiet)))
+    wrong = [agreement for agreement in pipeline.results() if not agreement.within]
+    policy = Policy()
+    if json_file is not None:
+        results = {"results": [agreement.to_dict() for agreement in pipeline.results()]}
+        write_json(json_file, session.to_dict() | results)
+    if not quiet and json_file != "-":
+        click.echo(summary(session, {}, policy, ""))
+        _results(pipeline)
+    return int(bool(wrong) or any(h.severity == "error" for h in hazards(session, policy)))
+
+
+def check_pipeline(
+    file: str, builds: Collection[str], how: dict[str, Any], policy: Policy, fail_on: str,
+    cures: bool, most: int, json_file: str | None, quiet: bool,
+) -> int:  # fmt: skip
+    """Check every launch on the arrays as those before it left them; the exit code."""
+    pipeline, told, code = read(Path(file)), [], 0
+    for line, target in zip(pipeline.lines(), pipeline.targets(), strict=True):
+        checker = Checker(target, how["schedule"], how["checks"], policy, quiet, how["step_limit"])
+        verdict = checker.check(builds, cures)
+        code |= int(verdict.fails(fail_on))
+        told.append({"file": file, "line": line} | verdict.to_dict())
+        if quiet:
+            for hazard in verdict.hazards:
+                click.echo(str(hazard), err=True)
+        elif json_file != "-":
+            click.echo(f"== {target.name}, {file}:{line}\n{findings(verdict, most)}\n")
+        _launch(target, how | {"checks": "none"}, quiet)
+    if json_file is not None:
+        write_json(json_file, {"schema": 1, "launches": told})
+    if not quiet and json_file != "-":
+        _results(pipeline)
+    return code | int(any(not agreement.within for agreement in pipeline.results()))
+
+
+def _launch(target: Target, how: dict[str, Any], quiet: bool) -> simulator.Run:
+    """A launch on the arrays themselves; device variables keep what it leaves."""
+    with ProgressBar(target.name, quiet) as progress:
+        return simulator.launch(
+            target.kernel, target.grid, target.block, target.args, target.shared_bytes,
+            progress=progress, symbols=target.symbols, **target.how, **how,
+        )  # fmt: skip
+
+
+def _results(pipeline: Pipeline) -> None:
+    for agreement in pipeline.results():
+        click.echo(result(agreement))

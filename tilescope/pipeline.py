@@ -1,0 +1,142 @@
+"""Several launches on the same arrays, described in a TOML file."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels import Kernel, unset
+from kernels.library import Agreement, Expected, Launch
+
+from .failure import UserError
+from .references import CLOSE, tolerances
+from .target import Target, only_kernel
+from .words import parse_arguments
+
+_LAUNCH = {"file", "kernel", "grid", "block", "shared", "args", "symbols", "cooperative", "cluster",
+           "options"}  # fmt: skip
+_TOP = {"arrays", "launch", "expect", "close", "seed"}
+
+
+@dataclass
+class Pipeline:
+    """Arrays by name, launches in order, and what some arrays should hold at the end.
+
+    Attributes:
+        path: The file, from which the kernels' files are found.
+        arrays: By name; those without a start hold nothing that was written.
+        launches: Tables as the file has them.
+        expected: What arrays should become, by name.
+    """
+
+    path: Path
+    arrays: dict[str, Any]
+    launches: list[dict[str, Any]]
+    expected: dict[str, Expected]
+
+    def targets(self, build: str | None = None) -> Iterator[Target]:
+        """Each launch on the arrays as they are; make it before asking for the next.
+
+        Raises:
+            UserError: A launch that cannot be; KernelError: its kernel cannot be had.
+        """
+        for number, table in enumerate(self.launches, 1):
+            try:
+                yield self._target(table, build)
+            except (UserError, KeyError) as error:
+                text = f"no {error}" if isinstance(error, KeyError) else str(error)
+                raise UserError(f"{self.path}: launch {number}: {text}") from None
+
+    def lines(self) -> list[int]:
+        """The line of the file at which each launch begins, from 1."""
+        text = self.path.read_text(encoding="utf-8").splitlines()
+        found = [n for n, line in enumerate(text, 1) if re.match(r"\s*\[\[\s*launch", line)]
+        return found if len(found) == len(self.launches) else [0] * len(self.launches)
+
+    def results(self) -> list[Agreement]:
+        """How the arrays, as they are now, compare with what they should hold."""
+        places = {name: i for i, name in enumerate(self.arrays) if name in self.expected}
+        made = Launch((1,), (1,), list(self.arrays.values()), places, lambda _: self.expected)
+        return made.compare(self.expected)
+
+    def _target(self, table: Mapping[str, Any], build: str | None) -> Target:
+        file = self.path.parent / table["file"]
+        entry = table.get("kernel")
+        options = tuple(table.get("options", ()))
+        if file.suffix == ".ptx":
+            kernel = Kernel.from_ptx(file, entry)
+        else:
+            named = entry or only_kernel(str(file))
+            kernel = Kernel.from_cuda(file, named, options=options, build=build or "device")
+        rng = np.random.default_rng(0)
+        args = [self._argument(word, rng) for word in table.get("args", ())]
+        given = table.get("symbols", {})
+        symbols = {name: self._argument(word, rng) for name, word in given.items()}
+        cluster = table.get("cluster")
+        return Target(
+            kernel.name, kernel, _shape(table["grid"]), _shape(table["block"]), args,
+            int(table.get("shared", 0)), file=str(file), symbols=symbols,
+            how={"cooperative": bool(table.get("cooperative", False)),
+                 "cluster": None if cluster is None else _shape(cluster)},
+        )  # fmt: skip
+
+    def _argument(self, word: Any, rng: np.random.Generator) -> Any:
+        """A number, the name of an array, or a word as the command line takes it."""
+        if isinstance(word, (int, float)):
+            return word
+        if isinstance(word, list):
+            return tuple(self._argument(one, rng) for one in word)
+        if not isinstance(word, str):
+            raise UserError(f"{word!r} is no argument")
+        if word in self.arrays:
+            return self.arrays[word]
+        return parse_arguments([word], rng, list(self.arrays), list(self.arrays.values()))[0]
+
+
+def read(path: Path) -> Pipeline:
+    """A pipeline's file.
+
+    Raises:
+        UserError: It is none.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"no file {str(path)!r}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: {error}") from None
+    launches = content.get("launch", [])
+    unknown = set(content) - _TOP or {key for table in launches for key in table} - _LAUNCH
+    if unknown:
+        raise UserError(f"{path}: no such key: {', '.join(sorted(unknown))}")
+    if not launches:
+        raise UserError(f"{path}: no [[launch]]")
+    rng = np.random.default_rng(content.get("seed", 0))
+    arrays = {}
+    for name, word in content.get("arrays", {}).items():
+        made = parse_arguments([word], rng)[0]
+        if not isinstance(made, np.ndarray):
+            raise UserError(f"{path}: {name} = {word!r} is no array")
+        arrays[name] = made if "=" in word else unset(made.shape, made.dtype)
+    relative, absolute = tolerances(content.get("close", CLOSE))
+    expected = {}
+    for name, word in content.get("expect", {}).items():
+        if name not in arrays:
+            raise UserError(f"{path}: no array {name!r} to expect something of")
+        array = arrays[name]
+        kind = f"{array.dtype.kind}{8 * array.dtype.itemsize}"
+        given = word if "[" in str(word) else f"{kind}[{','.join(map(str, array.shape))}]={word}"
+        wide = parse_arguments([given], rng)[0].astype(np.float64)
+        expected[name] = Expected(wide, absolute + relative * np.abs(wide))
+    return Pipeline(path, arrays, launches, expected)
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    numbers = [value] if isinstance(value, int) else list(value)
+    if not all(isinstance(n, int) and n > 0 for n in numbers) or not 1 <= len(numbers) <= 3:
+        raise UserError(f"{value!r} is no shape: one to three whole numbers")
+    return tuple(numbers)
