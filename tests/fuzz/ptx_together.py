@@ -23,7 +23,7 @@ class Together(Memory):
 
     def barrier(self) -> str:
         """A barrier of the whole block, in one of its spellings."""
-        number = self.rng.randrange(16)
+        number = self.rng.randrange(12)
         shapes = [
             (4, "bar.sync", "bar.sync 0;"), (1, "bar.sync", f"bar.sync {number};"),
             (1, "barrier.sync", f"barrier.sync {number};"),
@@ -64,7 +64,7 @@ class Together(Memory):
         # No label may be called A7: ptxas 13.0 does not know it for one.
         if self.threads % 32 or self.threads < 64:
             return self.exchange()
-        number = self.rng.randrange(1, 16)
+        number = self.rng.randrange(1, 12)
         r = self.reg("r")
         self.program.names |= {"bar.arrive", "bar.sync counted"}
         return Statement(
@@ -106,7 +106,7 @@ class Together(Memory):
         """The warps of a block meet one barrier from two places of the code."""
         if self.threads % 32 or self.threads < 64:
             return self.exchange()
-        number = self.rng.randrange(1, 16)
+        number = self.rng.randrange(1, 12)
         wait = f"bar.sync {number}, {self.threads};"
         self.program.names.add("bar.sync counted")
         value, target = self.reg("l"), self.reg("l")
@@ -119,13 +119,13 @@ class Together(Memory):
         )  # fmt: skip
 
     def warp_barrier(self) -> Statement:
-        """Each warp has a barrier of its own, by a number in a register."""
+        """Each warp has a barrier of its own, by a number in a register that no other has."""
         if self.threads % 32:
             return self.exchange()
         value, target = self.reg("r"), self.reg("r")
         self.program.names.add("bar.sync register")
         return Statement(
-            f"shr.u32 %t9, %t0, 5; add.u32 %t9, %t9, 1;\nst.shared.b32 [%a5], {value};\n"
+            f"shr.u32 %t9, %t0, 5; add.u32 %t9, %t9, 12;\nst.shared.b32 [%a5], {value};\n"
             f"bar.sync %t9, 32;\nxor.b32 %t20, %t0, {self.rng.randrange(1, 32)};\n"
             f"mad.wide.u32 %a9, %t20, 16, %a4;\nld.shared.b32 {target}, [%a9];\n"
             f"bar.sync %t9, 32;"
