@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..events import Observer
-from ..geometry import Addresses, Geometry, Mask, Rows, as_mask
+from ..geometry import WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
 from ..memory.event import Event, Spread
 from ..memory.site import PHASE
 from .accesses import Accesses, Race, lanes_of
@@ -29,6 +29,10 @@ UNDER_WAY = ("copy", "transaction", *READING)
 """How an access races with what is under way: a name for all that the same waits are for."""
 
 
+_FINISHED = 32
+"""Copies that are done, but not known to all as such, that are kept."""
+
+
 @dataclass
 class _Copy:
     """One execution of a copy, as far as it is under way.
@@ -39,6 +43,7 @@ class _Copy:
             (``_barrier``); ``over``: of which lanes the phase is over in which it has.
         low, high: The bytes they are to write, in each block's shared memory; ``time``: when it
             began.
+        waited: When each thread saw that it was done; 0: it did not. ``known``: who knows of that.
     """
 
     event: Event
@@ -49,6 +54,14 @@ class _Copy:
     barrier: Rows | None = None
     over: Rows | None = None
     time: int = 0
+    waited: Rows | None = None
+    known: Rows | None = None
+
+    @property
+    def finished(self) -> Flat:
+        """The blocks in which it is done, and somebody has waited for that."""
+        assert self.waited is not None
+        return np.asarray(self.waited.any(axis=0))
 
     def arrives(self, which: Rows, at: Rows) -> None:
         """Copies of some lanes arrive at mbarriers, those not told of yet."""
@@ -108,8 +121,9 @@ class CopyCheck(Observer):
         for copy in self.open:
             reads = copy.event.site.access == site.access == "load"
             if low < copy.high and copy.low < high and not reads:
-                self._meet(copy, event)
+                self._look(copy, event, lanes)
         if site.asynchronous:
+            self._replaced(event, low, high, np.asarray(lanes.any(axis=0)))
             group = self.groups[site.queue].copy()
             copy = _Copy(event, lanes.copy(), group, low, high, time=self.race.now)
             self.open.append(copy)
@@ -143,15 +157,66 @@ class CopyCheck(Observer):
             self.race.access(copy.event._replace(mask=mask, repeated=False))
 
     def phase(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
-        """See ``Observer``; whoever sees the end of a phase sees it for the whole block."""
+        """See ``Observer``; who sees the end of a phase sees it for the lanes of the warp."""
+        self.race.now += 1
         on = self.geometry.full(as_mask(lanes))
         at = self.geometry.full(base) + offset
         for copy in self.open:
             if copy.barrier is None or copy.over is None:
                 continue
             for column in np.flatnonzero(on.any(axis=0)):
-                seen = _barrier(int(column), np.unique(at[on[:, column], column]))
-                copy.lanes[np.isin(copy.barrier, seen) & copy.over] = False
+                places = _barrier(int(column), at[:, column])
+                done = copy.over & np.isin(copy.barrier, np.unique(places[on[:, column]]))
+                mine = copy.lanes & (np.arange(on.shape[1]) == column)
+                if mine.any() and not (copy.lanes & done & ~mine).any() and done[mine].all():
+                    of_copy = np.isin(places, np.unique(copy.barrier[mine]))
+                    self._waited(copy, int(column), on[:, column] & of_copy)
+                else:
+                    copy.lanes[done] = False
+        self.open = [copy for copy in self.open if copy.lanes.any()]
+
+    def _waited(self, copy: _Copy, column: int, threads: Flat) -> None:
+        """Threads of a block have seen that a copy is done."""
+        if copy.waited is None or copy.known is None:
+            copy.waited, copy.known = (
+                np.zeros(copy.lanes.shape, np.int64),
+                np.zeros(copy.lanes.shape, bool),
+            )
+        times = copy.waited[:, column]
+        times[threads & (times == 0)] = self.race.now
+        warps = np.flatnonzero(threads) // WARP
+        copy.known[:, column] |= np.isin(np.arange(len(threads)) // WARP, warps)
+        if copy.known[:, column].all():
+            copy.lanes[:, column] = False
+
+    def _look(self, copy: _Copy, event: Event, lanes: Rows) -> None:
+        """Of those who access what a copy is to write: who does not know that it is done."""
+        if copy.waited is not None and copy.known is not None:
+            finished = copy.finished
+            for column in np.flatnonzero((lanes & ~copy.known & finished).any(axis=0)).tolist():
+                mine = np.flatnonzero(lanes[:, column] & ~copy.known[:, column])
+                other = np.flatnonzero(copy.waited[:, column])
+                pairs = [a.reshape(-1) for a in np.meshgrid(other, mine, indexing="ij")]
+                where = np.full(pairs[0].size, column)
+                seen = self.race.happens_before.horizon(pairs[0], pairs[1], where)
+                told = seen.reshape(len(other), -1) >= copy.waited[other, column][:, None]
+                copy.known[mine[told.any(axis=0)], column] = True
+            lanes = lanes & ~(copy.known & finished)
+            if not lanes.any():
+                return
+            if not isinstance(event.address, Spread):
+                event = event._replace(mask=self.geometry.from_rows(lanes))
+        self._meet(copy, event)
+
+    def _replaced(self, event: Event, low: int, high: int, columns: Flat) -> None:
+        """A copy begins: who does not know of the instruction's last one there races with it."""
+        for copy in self.open:
+            same = copy.event.site.instruction is event.site.instruction
+            if same and copy.waited is not None and low <= copy.low and copy.high <= high:
+                copy.lanes[:, copy.finished & columns] = False
+        done = [copy for copy in self.open if copy.waited is not None]
+        for copy in done[:-_FINISHED]:
+            copy.lanes[:, copy.finished] = False
         self.open = [copy for copy in self.open if copy.lanes.any()]
 
     def _arrived(self, event: Event) -> None:

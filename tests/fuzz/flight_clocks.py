@@ -83,6 +83,7 @@ class Detector:
             self.known[who][who] = 1
         self.next = self.size
         self.waited: dict[int, int] = {}
+        self.landed: dict[int, set[int]] = {}
         self.open: dict[tuple[int, str], list[int]] = {}
         self.groups: dict[tuple[int, str], list[list[int]]] = {}
         self.barriers = [_Barrier(n, n, [0] * self.total, [0] * self.total) for n in program.counts]
@@ -138,6 +139,8 @@ class Detector:
             assert barrier.phases & 1 != step.parity, "the program waits for ever"
             join(self.known[t], barrier.ended)
             self.done(barrier.landed)
+            for who in barrier.landed:
+                self.landed.setdefault(who, set()).add(t // WARP)
         else:
             self.fences.append(_Fence(t, self.number, list(self.known[t])))
             self.tick(t)
@@ -270,8 +273,12 @@ class Detector:
                 self.verdict.allowed.add((space, kind, "warning"))  # which it is besides
         if one.value and one.value == two.value:
             severity = {"warning", "error"}  # the same bytes, if nobody wrote between
+        warps = self.landed.get(one.who, set())
+        if warps:  # told by the copy's phase: by whoever of a warp waits, perhaps, for all of it
+            severity = {"warning", "error"}
         keys = {(space, kind, s) for s in severity}
-        self.verdict.wanted.add(frozenset(keys))
+        if two.thread // WARP not in warps:
+            self.verdict.wanted.add(frozenset(keys))
         self.verdict.allowed |= keys
         self.verdict.steps |= {one.step, two.step}
 

@@ -3,7 +3,7 @@
 import pytest
 
 from . import flights, races
-from .flight_program import Bulk, Copy, ProxyFence, Queue, Step
+from .flight_program import Arrive, Await, Bulk, Copy, ProxyFence, Queue, Step
 from .race_clocks import detect
 from .race_program import Access, BlockBarrier, Guard, NamedBarrier, Program, WarpBarrier
 
@@ -156,6 +156,7 @@ FIRST_WARP = Guard(0, 32)
 SECOND = Access("shared", "store", 4, guard=Guard(32, 64), start=-32)
 OUT = Bulk(0, 0, 64)
 BROUGHT = Copy(4, 0, 1, 0, ALL)
+IN_BULK = (Arrive(0, ONE, expect=64), Bulk(0, 0, 64, 0))
 NEIGHBOUR = Access("shared", "load", 4, flip=63)
 FLIGHTS: dict[str, tuple[tuple[Step, ...], set[tuple[str, str, str]]]] = {
     "a write and a copy that reads, in no order": ((SECOND, OUT), {("shared", "raw", "error")}),
@@ -176,6 +177,13 @@ FLIGHTS: dict[str, tuple[tuple[Step, ...], set[tuple[str, str, str]]]] = {
     "a barrier and a wait": (
         (BROUGHT, BlockBarrier(), Queue("all", 0, ALL), NEIGHBOUR), {("shared", "raw", "error")},
     ),
+    "one warp waits for what comes in bulk, and both read": (
+        (*IN_BULK, BlockBarrier(), Await(0, FIRST_WARP, 0), NEIGHBOUR),
+        {("shared", "raw", "error"), ("shared", "raw", "warning")},
+    ),
+    "one warp waits for what comes in bulk, and tells the other": (
+        (*IN_BULK, BlockBarrier(), Await(0, FIRST_WARP, 0), BlockBarrier(), NEIGHBOUR), set(),
+    ),
     "a group too few waited for": (
         (BROUGHT, Queue("commit", 0, ALL), Queue("wait", 1, ALL), BlockBarrier(), NEIGHBOUR),
         {("shared", "raw", "error")},
@@ -189,7 +197,7 @@ FLIGHTS: dict[str, tuple[tuple[Step, ...], set[tuple[str, str, str]]]] = {
 @pytest.mark.parametrize("name", FLIGHTS)
 def test_asynchronous_copies_judged_by_hand(name: str) -> None:
     steps, expected = FLIGHTS[name]
-    program = flights.Program(steps, 64)
+    program = flights.Program(steps, 64, (1,))
     verdict = flights.detect(program)
     assert {key for keys in verdict.wanted for key in keys} == expected
     for schedule in races.SCHEDULES:
