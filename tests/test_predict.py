@@ -9,6 +9,8 @@ import pytest
 import simulator
 from kernels import Kernel, library
 from simulator import Prediction
+from simulator.gpus.table import find
+from simulator.prediction.rates import rates
 from tests.command_line import tilescope
 
 COPY = """
@@ -118,9 +120,10 @@ def test_command(tmp_path: Path) -> None:
     result = tilescope(*words, "--gpu", f"h200,{measured}")
     assert result.exit_code == 0, result.output
     assert "matmul_tiled:8" in result.stdout
+    usual = rates(find("h200")).launch_us / 1e3
     rows = json.loads(found.read_text())["predictions"]
     assert [row["tile"] for row in rows] == [8, 8, 16, 16]
-    assert rows[1]["time_ms"] == pytest.approx(rows[0]["time_ms"] + 0.054)
+    assert rows[1]["time_ms"] == pytest.approx(rows[0]["time_ms"] + 0.060 - usual)
     measured.write_text('{"gpu": "h200", "rates": {"speed": 1}}')
     refused = tilescope(*words, "--gpu", str(measured))
     assert refused.exit_code == 2

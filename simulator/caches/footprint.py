@@ -18,6 +18,9 @@ from ..geometry import Flat, Geometry
 from ..memory.site import Site
 from .watch import Touch, TouchWatch
 
+_ARRAY = 35
+"""Bits of a sector's number inside an array, which has 2**40 bytes of addresses."""
+_INSIDE = (1 << 34) - 1
 UNIT = 64
 """Bytes that DRAM hands over at once: two sectors."""
 PHASES = 32
@@ -41,10 +44,11 @@ class Trail:
 
 @dataclass
 class Scatter:
-    """Accesses that follow no line: so many of a block, in a range of sectors.
+    """Accesses that follow no line: so many of a block, in a range of units.
 
     Attributes:
-        each: Of a block; ``low``, ``high``: the range; ``fresh``: no two blocks touch the same.
+        each: Units of a block; ``low``, ``high``: the range; ``fresh``: no two blocks touch the
+            same.
     """
 
     each: float
@@ -66,39 +70,43 @@ def coordinates(blocks: Flat, grid: tuple[int, int, int]) -> NDArray[np.int64]:
     return np.stack(clusters.coordinates(blocks, grid), axis=1)
 
 
-def footprint(touches: TouchWatch, sites: Sequence[Site]) -> Footprint:
-    """What a block touches, as far as the sample tells."""
+def footprint(touches: TouchWatch, sites: Sequence[Site], blocks: int) -> Footprint:
+    """What a block touches, as far as the sample tells; ``blocks``: of the grid."""
     found = Footprint()
+    ran = sum(geometry.columns for geometry, _ in touches.batches)
     for writes, into in ((False, found.reads), (True, found.writes)):
+        loose: dict[int, list[tuple[int, Touch]]] = {}
         for site in sites:
             if (site.access != "load") == writes:
-                into += _of_site(touches, site.number)
+                into += _of_site(touches, site.number, loose)
+        into += [_scatter(some, ran, blocks) for some in loose.values()]
     return found
 
 
-def _of_site(touches: TouchWatch, site: int) -> list[Trail | Scatter]:
+def _of_site(
+    touches: TouchWatch, site: int, loose: dict[int, list[tuple[int, Touch]]]
+) -> list[Trail | Scatter]:
+    """The trail of an access, if it has one; else its touches go to ``loose``, by the array."""
     lined: list[tuple[Geometry, float, Touch]] = []
-    loose: list[tuple[Geometry, Touch]] = []
-    blocks = 0
-    for geometry, some in touches.batches:
+    apart: list[tuple[int, Touch]] = []
+    for number, (geometry, some) in enumerate(touches.batches):
         last = max((touch.time for touch in some), default=1)
-        blocks += geometry.columns
         for touch in some:
             if touch.site == site:
                 if len(touch.starts):
                     lined.append((geometry, (touch.time - 1) / last, touch))
                 else:
-                    loose.append((geometry, touch))
-    found: list[Trail | Scatter] = []
-    if lined:
-        slope = _slope(lined)
-        if slope is None:
-            loose += [(geometry, touch) for geometry, _, touch in lined]
-        else:
-            found.append(_trail(lined, slope))
-    if loose and not found:
-        found.append(_scatter(loose, blocks))
-    return found
+                    apart.append((number, touch))
+    slope = _slope(lined) if lined else None
+    if slope is not None:
+        return [_trail(lined, slope)]
+    numbers = {id(geometry): number for number, (geometry, _) in enumerate(touches.batches)}
+    apart += [(numbers[id(geometry)], touch) for geometry, _, touch in lined]
+    for number, touch in apart:
+        if len(touch.sectors):
+            at = int(touch.sectors[0] + (touch.starts[0] if len(touch.starts) else 0))
+            loose.setdefault(at >> _ARRAY, []).append((number, touch))
+    return []
 
 
 def _slope(lined: list[tuple[Geometry, float, Touch]]) -> NDArray[np.int64] | None:
@@ -129,21 +137,19 @@ def _trail(lined: list[tuple[Geometry, float, Touch]], slope: NDArray[np.int64])
     return Trail(slope, merged & ((1 << 52) - 1), merged >> 52)
 
 
-def _scatter(loose: list[tuple[Geometry, Touch]], blocks: int) -> Scatter:
-    units = [
-        (touch.sectors[:, None] + touch.starts if len(touch.starts) else touch.sectors).reshape(-1)
-        for _, touch in loose
-    ]
-    everything = np.concatenate(units)
-    distinct = np.unique(everything)
-    low, high = int(distinct[0]), int(distinct[-1]) + 1
-    columns = np.concatenate(
-        [
-            np.broadcast_to(touch.columns, unit.shape) if not len(touch.starts)
-            else np.broadcast_to(touch.columns, (len(touch.sectors), len(touch.starts))).reshape(-1)
-            for (_, touch), unit in zip(loose, units, strict=True)
-        ]
-    )  # fmt: skip
-    pairs = len(np.unique(everything * 4096 + columns % 4096))
-    fresh = pairs < 1.05 * len(distinct) and pairs > 0.5 * (high - low) * 0.02
-    return Scatter(pairs / blocks, low, high, fresh)
+def _scatter(loose: list[tuple[int, Touch]], ran: int, blocks: int) -> Scatter:
+    keys = []
+    for batch, touch in loose:
+        units, columns = touch.sectors, touch.columns
+        if len(touch.starts):
+            units = (touch.sectors[:, None] + touch.starts).reshape(-1)
+            columns = np.broadcast_to(touch.columns, (len(touch.sectors), len(touch.starts)))
+        block = (np.int64(batch) << 10) + columns.reshape(-1) % 1024
+        keys.append(((units >> 1) & _INSIDE) + (block << 36))
+        base = int(units[0] >> 1) & ~_INSIDE
+    pairs = np.unique(np.concatenate(keys))
+    distinct = np.unique(pairs & _INSIDE)
+    low, high = int(distinct[0]) + base, int(distinct[-1]) + base + 1
+    each = len(pairs) / ran
+    apart = len(pairs) < 1.1 * len(distinct) and each * blocks < 2 * (high - low)
+    return Scatter(each, low, high, apart)

@@ -50,12 +50,24 @@ class PathCounter(Observer):
 
 
 class AtomicWatch(Observer):
-    """Which lines of global memory atomics hit, and how often."""
+    """What atomics wait for: each other, where they go to one place.
+
+    Attributes:
+        pieces: Passes of global ones by the 512 bytes that they go to. Lanes of a request that go
+            to one sector pass together, but for those that go to the same word.
+        conflicts: Further passes of shared ones, whose lanes go to the same word.
+        requests: Of global ones, with the lanes of a line together.
+    """
 
     def __init__(self) -> None:
-        self.lines: dict[int, int] = {}
+        self.pieces: dict[int, int] = {}
         self.requests = self.conflicts = 0
         self.geometry: Geometry
+
+    @property
+    def passes(self) -> int:
+        """Of all global ones."""
+        return sum(self.pieces.values())
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
@@ -70,23 +82,27 @@ class AtomicWatch(Observer):
         on = True if event.mask is None else np.broadcast_to(event.mask, g.shape)
         lanes = g.by_warp(np.broadcast_to(on, g.shape), False)
         keys = np.where(lanes, rows + site.offset, -1).transpose(0, 2, 1).reshape(-1, 32)
+        ordered = np.sort(keys, axis=1)
+        live = ordered >= 0
+        run = np.where(live, 1, 0)
+        for lane in range(1, 32):
+            same = (ordered[:, lane] == ordered[:, lane - 1]) & live[:, lane]
+            run[:, lane] = np.where(same, run[:, lane - 1] + 1, run[:, lane])
         if event.space == "shared":
-            ordered = np.sort(keys, axis=1)
-            longest = np.ones(len(ordered), np.int64)
-            run = np.ones(len(ordered), np.int64)
-            for lane in range(1, 32):
-                same = (ordered[:, lane] == ordered[:, lane - 1]) & (ordered[:, lane] >= 0)
-                run = np.where(same, run + 1, 1)
-                longest = np.maximum(longest, run)
-            self.conflicts += int((longest - 1)[(ordered[:, -1] >= 0)].sum())
+            self.conflicts += int((run.max(axis=1) - 1)[live[:, -1]].sum())
             return
-        requests = np.sort(np.where(keys >= 0, keys >> 7, -1), axis=1)
-        fresh = np.ones(requests.shape, bool)
-        fresh[:, 1:] = requests[:, 1:] != requests[:, :-1]
-        numbers, counts = np.unique(requests[fresh & (requests >= 0)], return_counts=True)
+        sectors = np.where(live, ordered >> 5, -1)
+        row = np.broadcast_to(np.arange(len(sectors))[:, None], sectors.shape)[live]
+        places, inverse = np.unique(
+            (row.astype(np.int64) << 46) + sectors[live], return_inverse=True
+        )
+        passes = np.zeros(len(places), np.int64)
+        np.maximum.at(passes, inverse, run[live])
+        self.requests += len(np.unique(places >> 2))
+        numbers, which = np.unique((places & ((1 << 46) - 1)) >> 4, return_inverse=True)
+        counts = np.bincount(which, passes)
         for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
-            self.lines[number] = self.lines.get(number, 0) + count
-            self.requests += count
+            self.pieces[number] = self.pieces.get(number, 0) + int(count)
 
 
 @dataclass

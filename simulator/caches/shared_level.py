@@ -17,11 +17,11 @@ from ..geometry import Flat
 from .footprint import PHASES, UNIT, Footprint, Scatter, Trail, coordinates
 from .reuse import ages, window
 
-SPREAD = 0.03
+SPREAD = 0.1
 """How much a block's time differs from another's, as a share of it."""
-_TOUCHES = 3_000_000
+_TOUCHES = 1_500_000
 """Touches that are looked at, of lines picked at random if there are more."""
-_LISTED = 120_000_000
+_LISTED = 60_000_000
 """Touches that are listed to pick from; of a larger launch some blocks in its middle."""
 
 
@@ -106,13 +106,10 @@ def device_memory(
     read = float(np.count_nonzero(missed & ~store & count)) * factor
     read_again = float(np.count_nonzero(missed_again & ~store & count)) * factor
     dirty = _stays(key, time, missed, store & count) * factor
-    left = min(dirty, capacity * LEFT) if whole or dirty > 0 else 0.0
+    # What L2 holds at the end it holds in proportion to what came in.
+    left = min(dirty, capacity * dirty / (dirty + read)) if dirty else 0.0
     written = max(0.0, dirty - left)
     return DeviceMemory(read, read_again, written, written, distinct * UNIT * rate)
-
-
-LEFT = 0.33
-"""Share of L2 that may hold what was written and is not yet in DRAM."""
 
 
 def _stays(key: Flat, time: Flat, missed: Flat, stores: Flat) -> int:
@@ -141,8 +138,8 @@ def _list(
         if one.fresh:
             key = (np.int64(1) << 60) + np.arange(count)
         else:
-            units = max(1, (one.high - one.low) // 2 // rate)
-            key = one.low // 2 + rng.integers(0, units, count) * rate
+            units = max(1, (one.high - one.low) // rate)
+            key = one.low + rng.integers(0, units, count) * rate
         return [(key, started[blocks[which]] + rng.random(count), which)]
     moved = coordinates(blocks, grid) @ one.slope
     found = []

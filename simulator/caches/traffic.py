@@ -22,7 +22,7 @@ _L1_KIB = {
     "7.0": 128, "7.5": 96, "8.0": 192, "8.6": 128, "8.9": 128, "9.0": 256, "10.0": 256, "12.0": 128,
 }  # fmt: skip
 """KiB of L1 and shared memory together: CUDA C++ Programming Guide, by compute capability."""
-USABLE_L2 = 0.83
+USABLE_L2 = 0.7
 """Share of L2 that holds what is used again: the rest is what it does not throw out in order."""
 
 
@@ -144,6 +144,6 @@ def observe(
     sample = take(launch, gpu.sms, held.blocks, known)
     capacity = l1_bytes(gpu, launch.shared_bytes, held.blocks)
     missed = l1_misses(sample.touches, program.sites, sample.groups, capacity)
-    touched = footprint(sample.touches, program.sites)
+    touched = footprint(sample.touches, program.sites, math.prod(launch.grid))
     memory = device_memory(touched, launch.grid, max(1, held.blocks) * gpu.sms, usable * gpu.l2)
     return Observed(launch, gpu, code, held, sample, missed, memory)

@@ -16,6 +16,11 @@ from ..observe.counters import TrafficCounter
 
 LINE, SECTOR = 128, 32
 """Bytes of a line, and of a sector, a quarter of it."""
+SETS = 4
+"""Of L1: the tags of lines in different ones are looked up at once (Z. Jia and others: "Dissecting
+the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018, table 3.1)."""
+_TAGS, _LINES = 6, 7
+"""Places among the figures of ``Traffic`` that global memory has no use for here."""
 _COLUMN = 46
 """Bits of a sector's number: the block stands above them."""
 
@@ -23,9 +28,11 @@ _COLUMN = 46
 class RequestCounter(TrafficCounter):
     """What requests cost L1, for instructions as the machine code has them.
 
-    ``widths`` are the bytes of a lane by site, 0 for one that is part of another. Where
-    ``TrafficCounter`` has ``ideal_sectors`` stand the 128-byte lines that a request touches.
+    ``widths`` are the bytes of a lane by site, 0 for one that is part of another. Of global memory
+    ``bank_conflicts`` are cycles of the tag stage, and ``ideal_sectors`` the 128-byte lines.
     """
+
+    unit = LINE
 
     def __init__(self, sites: int, known: dict[object, Flat], widths: Mapping[int, int]) -> None:
         super().__init__(sites, known)
@@ -47,10 +54,11 @@ class RequestCounter(TrafficCounter):
     def _judge_rows(self, site: Site, space: str, address: Rows, mask: Rows | None) -> Flat:
         figures = super()._judge_rows(site, space, address, mask)
         if space != "shared":
-            figures[-1] = self._lines(site, address, mask)
+            figures[_TAGS], figures[_LINES] = self._lines(address, mask)
         return figures
 
-    def _lines(self, site: Site, address: Rows, mask: Rows | None) -> int:
+    def _lines(self, address: Rows, mask: Rows | None) -> tuple[int, int]:
+        """Cycles of the tag stage, which looks into all sets at once, and distinct lines."""
         g = self._shape
         columns = max(address.shape[1], 1 if mask is None else mask.shape[1])
         full = np.full((g.warps * 32, columns), OFF, np.int64)
@@ -58,7 +66,9 @@ class RequestCounter(TrafficCounter):
         lanes = np.sort(full.reshape(g.warps, 32, columns).transpose(0, 2, 1).reshape(-1, 32))
         fresh = np.ones(lanes.shape, bool)
         fresh[:, 1:] = lanes[:, 1:] != lanes[:, :-1]
-        return int(np.count_nonzero(fresh & (lanes != OFF)))
+        fresh &= lanes != OFF
+        sets = [np.count_nonzero(fresh & (lanes % SETS == one), axis=1) for one in range(SETS)]
+        return int(np.max(sets, axis=0).sum()), int(np.count_nonzero(fresh))
 
 
 @dataclass

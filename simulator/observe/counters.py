@@ -79,6 +79,9 @@ class TrafficCounter(Observer):
     judged once and remembered. ``known`` has the patterns judged already, for this shape of block.
     """
 
+    unit = SECTOR
+    """Where an access to global memory begins matters modulo this."""
+
     def __init__(self, sites: int, known: dict[object, Flat]) -> None:
         slots = sites * len(COUNTED_SPACES)
         self._totals = np.zeros((slots, _FIGURES), np.int64)
@@ -160,7 +163,7 @@ class TrafficCounter(Observer):
             address = address.reshape(1, 1, 1, 1)
         if space == "local":
             address = self._interleaved(site, address)
-        unit = BANKS * 4 if space == "shared" else SECTOR
+        unit = BANKS * 4 if space == "shared" else self.unit
         first = address[:1, :1, :1]
         relative = address - first
         if relative.shape[3] > 1:

@@ -10,6 +10,10 @@ from ..gpus.table import Gpu
 from .rates import Rates
 from .work import Work
 
+_ACCESSES = frozenset(
+    f"{what}_{where}" for what in ("load", "store", "atomic") for where in ("shared", "global")
+)
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -59,16 +63,21 @@ def demands(
         if one.space == "shared":
             shared += one.wavefronts
         else:
-            tags += one.lines
+            tags += one.tags
             data += max(one.requests, one.bytes / 128)
     shared += work.issued.get("shuffle", 0.0) + work.shared_conflicts
+    # An access with every lane off takes its turn as well.
+    asked = sum(one.requests for one in work.sites)
+    shared += max(0.0, sum(n for pipe, n in issued.items() if pipe in _ACCESSES) - asked)
     needs["shared"] = shared
-    needs["l1"] = shared + max(tags, data)
+    needs["l1"] = shared + max(tags, data) + rates.l1_fill * work.l2_reads
     per_second = sms * 1.0
     l2 = (work.l2_read + work.l2_write) * 32
     needs["l2"] = max(
         l2 / rates.l2_bytes * rates.clock * per_second,
-        work.l2_requests / rates.l2_requests * rates.clock * per_second,
+        (work.l2_reads / rates.l2_read_requests + work.l2_writes / rates.l2_requests)
+        * rates.clock
+        * per_second,
         l2 / rates.sm_l2_bytes,
     )
     needs["dram"] = sum(memory) / blocks / rates.dram_bytes * rates.clock * per_second
@@ -77,8 +86,8 @@ def demands(
         rates.clock
         * per_second
         * max(
-            work.atomic_requests * work.atomic_hottest / same,
-            work.atomic_requests / rates.atomic_requests,
+            work.atomic_passes * work.atomic_hottest / same,
+            work.atomic_passes / rates.atomic_passes,
         )
     )
     return needs
@@ -95,7 +104,8 @@ def block_time(
     """
     apart = [need for name, need in needs.items() if name != "shared"]  # which is a part of L1
     busy = _joint(apart, rates.joint)
-    alone = chain + busy / (1 if barriers else shape.warps) + rates.block_start
+    share = rates.alone if barriers else 1 / shape.warps
+    alone = chain + busy * share + rates.block_start
     return _joint((busy, alone / together), rates.overlap)
 
 

@@ -23,14 +23,14 @@ class Rates:
         blocks_per_cycle: Blocks that the whole GPU begins in a cycle.
         dram_bytes: A second, reads and writes together.
         l2_bytes: A second, to and from all multiprocessors.
-        l2_requests: A second: lines of requests.
+        l2_requests: A second: lines that stores go to; ``l2_read_requests``: that loads do.
         sm_l2_bytes: A cycle, between one multiprocessor and L2.
         l2_usable: Share of L2 that holds what is used again.
         l1_latency, l2_latency, dram_latency: Cycles of a load that is served there.
         atomic_latency: Cycles of a global atomic that returns.
-        atomic_same: Requests a second that atomics make to one KiB.
+        atomic_same: Passes of atomics a second in 512 bytes (``AtomicWatch`` says what passes are).
         atomic_float: The same of floating-point ones.
-        atomic_requests: A second, to L2 altogether.
+        atomic_passes: A second, in all of L2.
         shared_latency, shuffle_latency: Cycles until a result is there, and so on.
         read_operands: Cycles until a store's registers may be written again.
         tensor_rate: Instructions of tensor cores a cycle and multiprocessor.
@@ -39,23 +39,26 @@ class Rates:
         joint: Exponent of how parts that are busy at once delay each other: 1 is one after the
             other, infinity not at all.
         overlap: The same of waiting and working.
+        alone: Share of its work that a block with barriers, alone, does not do while it waits.
+        l1_fill: Cycles of L1 that a line from L2 takes.
     """
 
     clock: float
     dram_bytes: float
     l2_bytes: float
     l2_requests: float
-    atomic_requests: float
-    launch_us: float = 6.0
+    l2_read_requests: float
+    atomic_passes: float
+    launch_us: float = 6.6
     block_start: float = 200.0
-    blocks_per_cycle: float = 1.0
+    blocks_per_cycle: float = 0.85
     sm_l2_bytes: float = 64.0
-    l2_usable: float = 0.83
-    l1_latency: float = 38.0
+    l2_usable: float = 0.7
+    l1_latency: float = 43.0
     l2_latency: float = 270.0
-    dram_latency: float = 900.0
-    atomic_latency: float = 600.0
-    atomic_same: float = 1.3e9
+    dram_latency: float = 660.0
+    atomic_latency: float = 278.0
+    atomic_same: float = 1.6e9
     atomic_float: float = 0.57e9
     shared_latency: float = 29.0
     shuffle_latency: float = 25.0
@@ -66,17 +69,23 @@ class Rates:
     constant_latency: float = 30.0
     special_latency: float = 25.0
     read_operands: float = 12.0
-    barrier: float = 20.0
+    barrier: float = 40.0
     tensor_rate: float = 0.5
-    joint: float = 8.0
-    overlap: float = 5.0
+    joint: float = 4.0
+    overlap: float = 3.0
+    alone: float = 1.0
+    l1_fill: float = 0.5
     measured: bool = False
 
 
 _MEASURED = {
     "h200": {
-        "clock": 1.98e9, "dram_bytes": 4.07e12, "l2_bytes": 5.5e12, "l2_requests": 7.0e10,
-        "atomic_requests": 6.0e10,
+        "clock": 1.98e9, "launch_us": 6.6, "dram_bytes": 3.5e12, "l2_bytes": 8.8e12,
+        "l2_requests": 7.0e10, "l2_read_requests": 1.28e11, "atomic_passes": 1.19e11,
+    },
+    "h100": {
+        "clock": 1.98e9, "launch_us": 8.2, "dram_bytes": 2.45e12, "l2_bytes": 8.0e12,
+        "l2_requests": 6.2e10, "l2_read_requests": 1.13e11, "atomic_passes": 0.99e11,
     },
 }  # fmt: skip
 """By GPU: what ``python -m benchmarks.gpu`` found on one."""
@@ -94,7 +103,10 @@ def rates(gpu: Gpu) -> Rates:
     known = GPUS[_REFERENCE]
     base = _MEASURED[_REFERENCE]
     share = gpu.sms * gpu.clock / (known.sms * known.clock)
-    scaled = {name: base[name] * share for name in ("l2_bytes", "l2_requests", "atomic_requests")}
+    scaled = {
+        name: base[name] * share
+        for name in ("l2_bytes", "l2_requests", "l2_read_requests", "atomic_passes")
+    }
     dram = base["dram_bytes"] * gpu.bandwidth / known.bandwidth
     return _table({"clock": gpu.clock, "dram_bytes": dram} | scaled, False)
 

@@ -20,7 +20,8 @@ class SiteWork:
     """What an access does for a block, on average.
 
     Attributes:
-        requests: Of warps; ``sectors``, ``lines``: that these touch; ``missed``: sectors that L1
+        requests: Of warps; ``sectors``, ``lines``: that these touch; ``tags``: cycles to look these
+            up; ``missed``: sectors that L1
             does not have; ``wavefronts``: of shared memory, a wide access taking two at least;
             ``bytes``: distinct ones of each request, summed.
     """
@@ -30,6 +31,7 @@ class SiteWork:
     requests: float
     sectors: float
     lines: float
+    tags: float
     missed: float
     wavefronts: float
     bytes: float
@@ -44,9 +46,12 @@ class Work:
         chain: Cycles that a warp would take by itself.
         sites: Accesses.
         barriers: How often its warps meet.
-        l2_read, l2_write: Sectors; ``l2_requests``: lines they lie in.
-        atomic_requests: Of global atomics, a line of a request each; ``atomic_hottest``: share of
-            them that goes to the busiest KiB.
+        l2_read, l2_write: Sectors that L2 is asked for; ``l2_reads``, ``l2_writes``: requests, a
+            line each.
+        atomic_passes: Of global atomics, as ``AtomicWatch`` has them; ``atomic_hottest``: share of
+            them that goes to the busiest 512 bytes.
+        atomic_is_float: Whether they are floating-point ones.
+        shared_conflicts: Passes that atomics of shared memory take besides.
         l1_hit_rate: Of sectors that loads ask for; ``None`` without any.
     """
 
@@ -56,8 +61,9 @@ class Work:
     barriers: float = 0.0
     l2_read: float = 0.0
     l2_write: float = 0.0
-    l2_requests: float = 0.0
-    atomic_requests: float = 0.0
+    l2_reads: float = 0.0
+    l2_writes: float = 0.0
+    atomic_passes: float = 0.0
     atomic_hottest: float = 0.0
     atomic_is_float: bool = False
     shared_conflicts: float = 0.0
@@ -83,7 +89,7 @@ def of_block(seen: Observed, found: Sequence[Piece]) -> Work:
             wide = max(1, site.nbytes // 8)
             one = SiteWork(
                 site, space, traffic.requests / blocks, traffic.sectors / blocks,
-                traffic.ideal_sectors / blocks, away,
+                traffic.ideal_sectors / blocks, traffic.bank_conflicts / blocks, away,
                 max(traffic.wavefronts, traffic.requests * wide) / blocks,
                 traffic.distinct_bytes / blocks,
             )  # fmt: skip
@@ -93,20 +99,25 @@ def of_block(seen: Observed, found: Sequence[Piece]) -> Work:
             if site.access == "load":
                 asked, hit = asked + one.sectors, hit + one.sectors - away
                 work.l2_read += away
-                work.l2_requests += one.lines * (away / one.sectors if one.sectors else 0.0)
+                work.l2_reads += one.lines * (away / one.sectors if one.sectors else 0.0)
             elif site.access == "atomic":
                 work.atomic_is_float |= site.type.startswith("f")
             elif site.access == "store":
                 work.l2_write += one.sectors
-                work.l2_requests += one.lines
+                work.l2_writes += one.lines
     work.l1_hit_rate = hit / asked if asked else None
-    work.atomic_requests = sample.atomics.requests / blocks
     work.shared_conflicts = sample.atomics.conflicts / blocks
-    slices: dict[int, int] = {}
-    for line, count in sample.atomics.lines.items():
-        slices[line >> 3] = slices.get(line >> 3, 0) + count
-    if slices:
-        work.atomic_hottest = max(slices.values()) / sum(slices.values())
+    passes = sample.atomics.passes
+    if passes:
+        # Predicated, although nothing in the PTX is: one lane adds for all, as ptxas has it.
+        plain = {site.instruction.line for site in program.sites if not site.instruction.guard}
+        combined = any(
+            i.pipe == "atomic_global" and i.guarded and i.line in plain
+            for piece in found
+            for i in piece.code
+        )
+        work.atomic_passes = (sample.atomics.requests if combined else passes) / blocks
+        work.atomic_hottest = max(sample.atomics.pieces.values()) / passes
     return work
 
 
