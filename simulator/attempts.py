@@ -87,7 +87,9 @@ def _keep_used_reads(launch: Prepared, observers: Observers, together: bool) -> 
     in a word that holds nothing yet. Such a read counts if the value steers a branch, an address
     or a barrier, or reaches a result; that is found by a run which follows undefined bits.
     """
-    reads = observers.findings.unset_reads()
+    sites, reads = launch.program.sites, observers.findings.unset_reads()
+    kept: dict[int, _Users] = {n: [] for n in reads if sites[n].picture}  # fetches use texels
+    reads = [n for n in reads if n not in kept]
     if not reads:
         return
     kernel, arch = launch.kernel, launch.program.arch
@@ -121,7 +123,7 @@ def _keep_used_reads(launch: Prepared, observers: Observers, together: bool) -> 
         return found or dict.fromkeys(sites, users)
 
     users = uses(reads)
-    observers.findings.keep_used({} if users is None else each(reads, users))
+    observers.findings.keep_used(kept | ({} if users is None else each(reads, users)))
 
 
 class _Ending(Observer):

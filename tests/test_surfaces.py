@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import simulator
-from kernels import Kernel, Surface, Texture
+from kernels import Kernel, Surface, Texture, unset
 from tests import texture_programs as programs
 
 OPCODES = ("suld", "sust", "sured")
@@ -148,3 +148,17 @@ def test_surfaces_race(barrier: str, read: str, kinds: Sequence[str], tmp_path: 
     args = [Surface(array), Texture(array), np.zeros(64, np.float32)]
     run = simulator.launch(Kernel.from_cuda(path, "k"), 1, 64, args)
     assert {hazard.kind for hazard in run.hazards} == set(kinds)
+
+
+def test_texels_that_nothing_wrote() -> None:
+    """A fetch of one is an error, a store into one is not."""
+    code = "sust.b.2d.b32.trap [%object, {%a, %b}], %b;"
+    given, out = np.zeros((1, 8), np.uint32), np.zeros((1, 4), np.uint32)
+    array = unset((2, 4), np.float32)
+    run = simulator.launch(programs.program(code), 1, 1, [Surface(array), given, out])
+    assert not run.hazards
+    code = "tex.2d.v4.f32.f32 {%o0, %o1, %o2, %o3}, [%object, {%a, %b}];"
+    given[:, 0] = np.array(2.5, np.float32).view(np.uint32)
+    run = simulator.launch(programs.program(code), 1, 1, [Texture(array), given, out])
+    (hazard,) = run.hazards
+    assert (hazard.kind, hazard.severity) == ("uninitialised", "error")

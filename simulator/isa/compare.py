@@ -132,9 +132,9 @@ _TRUE = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}
         {_FLOATS} .bf16x2 .bf16x2 : t0 = t t
     """,
     later=f"""
-        and|or|xor {_FLOATS} ftz? .f16x2 .f16x2 : pairs combined with a predicate
-        and|or|xor {_FLOATS} .bf16x2 .bf16x2 : pairs combined with a predicate
-        and|or|xor? {_FLOATS} ftz? .u32|s32 .f16x2|bf16x2 : pairs compared into a word
+        and|or|xor {_FLOATS} ftz? .f16x2 .f16x2 : pairs combined with a predicate: use setp
+        and|or|xor {_FLOATS} .bf16x2 .bf16x2 : pairs combined with a predicate: use setp
+        and|or|xor? {_FLOATS} ftz? .u32|s32 .f16x2|bf16x2 : pairs compared into a word: use setp
     """,
 )  # fmt: skip
 def set_value(ins: Instruction) -> Op:

@@ -43,7 +43,8 @@ plain(
         proxy! async::generic acquire|release \
             sync_restrict::shared::cta|sync_restrict::shared::cluster cluster : clusters
         proxy! async sync_restrict::shared::cta|sync_restrict::shared::cluster : clusters
-        proxy! tensormap::generic acquire|release cta|cluster|gpu|sys : tensor maps
+        proxy! tensormap::generic acquire|release cta|cluster|gpu|sys : \
+            tensor maps that a kernel changes: make one for each array
     """,
 )  # fmt: skip
 plain(

@@ -3,8 +3,9 @@
 from .table import plain
 
 ABOUT = {
-    "tensor cores": "tcgen05",
-    "asynchronous copies": "tensormap multimem",
+    "tensor cores of sm_100: use wgmma or mma": "tcgen05",
+    "tensor maps that a kernel changes: make one for each array": "tensormap",
+    "memory of several GPUs at once: use ld, st or red": "multimem",
     "sm_100: clusters that take over the work of others": "clusterlaunchcontrol",
 }
 

@@ -27,7 +27,7 @@ def transpose(ins: Instruction) -> Op:
 @row(
     "ldmatrix", section=SECTION, memory="load", rows=True, waits="lanes",
     forms="sync aligned m8n8 x1|x2|x4 trans? shared|shared::cta? .b16 : v:b32 = @",
-    later="sync aligned m16n16 x1|x2 trans shared|shared::cta? .b8 : matrices of 8-bit elements",
+    later="sync aligned m16n16 x1|x2 trans shared|shared::cta? .b8 : 8-bit elements: use .b16",
 )  # fmt: skip
 def load_matrices(ins: Instruction) -> Op:
     """One, two or four matrices; lane ``8 * k + i`` gives the address of row ``i`` of the k-th.
@@ -54,7 +54,7 @@ def load_matrices(ins: Instruction) -> Op:
     "stmatrix", section=SECTION, memory="store", rows=True, waits="lanes",
     forms="sync aligned m8n8 x1|x2|x4 trans? shared|shared::cta? .b16 @90 : = @ v:b32!",
     later="""
-        sync aligned m16n8 x1|x2|x4 trans shared|shared::cta? .b8 : matrices of 8-bit elements
+        sync aligned m16n8 x1|x2|x4 trans shared|shared::cta? .b8 : 8-bit elements: use .b16
     """,
 )  # fmt: skip
 def store_matrices(ins: Instruction) -> Op:

@@ -80,10 +80,10 @@ plain(
     )
     + f"\nmmio relaxed sys global? {_ELEMENT}|b128 : = @ t~",
     later=f"""
-        weak? param|param::func .b128 : parameters of 128 bits
+        weak? param|param::func .b128 : parameters of 128 bits: use .v2.b64
         async! mmio? release {_SCOPE} global? {_ELEMENT} : \
             sm_100: asynchronous stores to global memory
-        bulk! weak? shared::cta? : asynchronous stores
+        bulk! weak? shared::cta? : sm_100, shared memory filled in bulk: use st.shared
     """,
 )  # fmt: skip
 

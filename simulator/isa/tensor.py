@@ -52,9 +52,9 @@ _SHAPES = """
     forms="\n".join(f"sync aligned {line} : #d = #a #b #c" for line in lines(_SHAPES)),
     later=f"""
         sp|sp::ordered_metadata! sync aligned m16n8k64|m16n8k128 satfinite? .row .col .s32 .s4|u4 \
-        .s4|u4 .s32 : sparse matrices of 4-bit integers
-        {_SCALED} : narrow elements, or scaled ones
-        {_SCALED} .ue8m0|ue4m3 : narrow elements, or scaled ones
+        .s4|u4 .s32 : sparse matrices of 4-bit integers: use .s8 or .u8
+        {_SCALED} : narrow elements, or scaled ones: use .e4m3 or .e5m2
+        {_SCALED} .ue8m0|ue4m3 : narrow elements, or scaled ones: use .e4m3 or .e5m2
     """,
 )  # fmt: skip
 def multiply(ins: Instruction) -> Op:

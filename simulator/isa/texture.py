@@ -42,15 +42,16 @@ def _fetches() -> Iterator[str]:
             yield f"{way}{geometry} v4 .u32|s32|f32 .{kind} : v:t0|pred? = {place}{more}{offset}"
 
 
+_CUBE = "cube maps and multisampled textures; use layers: a2d"
 _SHAPED = "cube|acube|2dms|a2dms"
 _FLAT = "1d|2d|3d|a1d|a2d"
 plain(
     "tex", section=TEXTURES, memory="load", picture="fetch", forms="\n".join(_fetches()),
     later=f"""
-        base|level|grad? {_SHAPED} v4 .u32|s32|f32 .s32|f32 : cube maps and multisampled textures
+        base|level|grad? {_SHAPED} v4 .u32|s32|f32 .s32|f32 : {_CUBE}
         base|level|grad? {_FLAT}|{_SHAPED} v2 .f16x2 .s32|f32 : pairs of halves; .v4.f32 has floats
         base {_FLAT} v4 .u32|s32|f32 .s32|f32 : mipmaps; without .base the only level is read
-        level|grad? {_FLAT} v4 .u32|s32|f32 .s32 : integer coordinates of levels or layers
+        level|grad? {_FLAT} v4 .u32|s32|f32 .s32 : integer coordinates there; use floats
     """,
 )  # fmt: skip
 plain(
@@ -61,7 +62,7 @@ plain(
         r|g|b|a 2d v4 .u32|s32|f32 .f32 : v:t0|pred? = @2f {offset2
         r|g|b|a a2d v4 .u32|s32|f32 .f32 : v:t0|pred? = @4af {offset2
     """,
-    later="r|g|b|a cube|acube v4 .u32|s32|f32 .f32 : cube maps and multisampled textures",
+    later=f"r|g|b|a cube|acube v4 .u32|s32|f32 .f32 : {_CUBE}",
 )  # fmt: skip
 plain(
     "txq", section=TEXTURES, memory="load", picture="size",
@@ -71,7 +72,7 @@ plain(
             .b32 : give the kernel that number as a parameter; the driver cannot compile it
         filter_mode|addr_mode_0|addr_mode_1|addr_mode_2 .b32 : \
             give the kernel that number as a parameter; the driver cannot compile it
-        level width|height|depth .b32 : mipmaps
+        level width|height|depth .b32 : mipmaps; there is one level
     """,
 )  # fmt: skip
 plain(

@@ -150,7 +150,7 @@ def _matrix(geometry: Geometry, words: tuple[Lanes, ...], bits: int, turns: bool
      queue="product", forms=_forms(),
      later="\n".join(
         f"mma_async! sp sync aligned {'|'.join(f'm64n{n}k{k}' for n in range(8, 257, 8))} "
-        f"satfinite? .f16|f32|s32 .{types} .{types} : sparse matrices"
+        f"satfinite? .f16|f32|s32 .{types} .{types} : sparse matrices: use mma.sp"
         for k, types in ((16, "tf32"), (32, "f16|bf16"), (64, "e4m3|e5m2|s8|u8"))
      ))  # fmt: skip
 def multiply(ins: Instruction) -> Op:
