@@ -128,7 +128,7 @@ class Together(Memory):
             f"shr.u32 %t9, %t0, 5; add.u32 %t9, %t9, 12;\nst.shared.b32 [%a5], {value};\n"
             f"bar.sync %t9, 32;\nxor.b32 %t20, %t0, {self.rng.randrange(1, 32)};\n"
             f"mad.wide.u32 %a9, %t20, 16, %a4;\nld.shared.b32 {target}, [%a9];\n"
-            f"bar.sync %t9, 32;"
+            f"bar.sync %t9, 32;\nbar.sync 0;"  # another may use these numbers for all warps
         )
 
     def warp(self, mask: str = "-1", width: int = 0) -> Statement:
