@@ -8,13 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kernels import Kernel
-from kernels.ptx.module import Instruction, Location
+from kernels.ptx.module import Instruction
 from kernels.source_edit import Edit, decoded, diff, joined
 from kernels.toolkit import short_path
 
+from ..compile.blocks import reachable
 from ..hazards.hazard import Cure, Hazard, Source
 from ..hazards.kinds import EQUAL
 from ..isa import parse
+from ..isa.roles import roles
+from .phases import parity_edits
 from .places import Levels, barrier_edits, inserted, reads_and_writes
 from .proofs import Failed, Prover, Trial, fact
 from .remedies import BLOCK_BARRIER, WARP_BARRIER, obstacle, remedies
@@ -48,11 +51,14 @@ class SourceSearch:
         known = [*self.facts, *(fact(hazard, {}) for hazard in others)]
         self.prover = Prover(kernels, files, trials, known)
         self._missed: dict[int, Edit] = {}
+        self._phase_waits: list[Instruction] = []
         self._instructions: dict[tuple[str, int], Instruction] = {}
         for build, kernel in kernels.items():
-            for function in parse(kernel.ptx).functions.values():
+            for function in reachable(parse(kernel.ptx), kernel.entry):
                 for ins in function.body:
                     self._instructions[build, ins.line] = ins
+                    if roles(ins).row.phase == "wait":
+                        self._phase_waits.append(ins)
 
     def run(self) -> int:
         """Set each hazard's ``cure``, or say what stands in the way; how many got one."""
@@ -74,7 +80,8 @@ class SourceSearch:
                     self.hazards[other].cure = dataclasses.replace(cure, group=groups)
         for hazard in self.hazards:
             if hazard.cure is None and curable(hazard) and hazard.severity == "error":
-                hazard.notes = (*hazard.notes, self._obstacle(hazard))
+                note = self._obstacle(hazard)
+                hazard.notes = (*hazard.notes, note) if note else hazard.notes
         self._together()
         return sum(hazard.cure is not None for hazard in self.hazards)
 
@@ -133,6 +140,9 @@ class SourceSearch:
         return None, []
 
     def _edits(self, hazard: Hazard) -> Iterator[Edit]:
+        if hazard.row.ends or hazard.case == "transaction":
+            yield from parity_edits(self.syntax, self._waits(hazard))
+            return
         levels = [self._levels(hazard, i) for i in range(len(hazard.involved))]
         pairs = [(0, 1)] + [(i, k) for k in range(2, len(levels)) for i in (0, 1)]
         text = WARP_BARRIER if hazard.reach == "lane" else BLOCK_BARRIER
@@ -170,13 +180,23 @@ class SourceSearch:
         item = hazard.involved[number]
         build = hazard.builds[0] if hazard.builds else next(iter(self.kernels))
         ins = self._instructions.get((build, item.ptx_line))
-        location: Location | None = ins.location if ins else None
-        points = []
-        while location is not None:
-            points.append(Point(Path(os.path.realpath(location.file)), location.line))
-            location = location.inlined_at
+        points = self._chain(ins) if ins else []
         points.append(Point(Path(os.path.realpath(item.source.file)), item.source.line))
         return list(dict.fromkeys(point for point in points if point.file in self.files))
+
+    def _chain(self, ins: Instruction) -> list[Point]:
+        chain = ins.location.chain if ins.location else ()
+        return [Point(Path(os.path.realpath(at.file)), at.line) for at in chain]
+
+    def _waits(self, hazard: Hazard) -> list[list[Point]]:
+        """Where threads wait for a phase of an mbarrier: of those that wait for ever, there."""
+        found = []
+        at = {point for i in range(len(hazard.involved)) for point in self._points(hazard, i)}
+        for ins in self._phase_waits:
+            chain = [point for point in self._chain(ins) if point.file in self.files]
+            if not hazard.row.ends or not at.isdisjoint(chain):
+                found.append(chain)
+        return found
 
     # -- what is said -----------------------------------------------------------------
 
@@ -191,7 +211,9 @@ class SourceSearch:
         )  # fmt: skip
 
     def _obstacle(self, hazard: Hazard) -> str:
-        """Why no edit was found, as far as the statements tell."""
+        """Why no edit was found, as far as the statements tell; empty: nothing was looked for."""
+        if hazard.row.ends:
+            return obstacle(()) if self._waits(hazard) else ""
         text = "no cure: no __syncthreads() between two statements removes this race alone"
         if hazard.reach == "lane":
             text = text.replace("__syncthreads", "__syncwarp")
@@ -252,7 +274,9 @@ def _group(hazard: Hazard) -> int:
 
 
 def curable(hazard: Hazard) -> bool:
-    """Whether a barrier might order its accesses."""
+    """Whether a statement might order its accesses, or let its threads go on."""
+    if hazard.row.ends and hazard.involved:
+        return True
     if not hazard.row.is_race or len({item.block for item in hazard.involved}) != 1:
         return False
     return hazard.severity == "error" or (hazard.reach == "lane" and hazard.case != EQUAL)
