@@ -14,11 +14,13 @@ def bulk_cost(event: Event, columns: int, sector: int) -> Flat:
     where, size = event.address, event.site.size
     assert isinstance(where, Spread)
     copy = where.thread * columns + where.column
-    _, elements = np.unique(copy, return_counts=True)
+    elements = np.bincount(copy)
+    elements = elements[elements > 0]
     copies, nbytes = len(elements), len(copy) * size
     sectors = ideal = 0
     if event.space == "global":
         at = (where.address + np.int64(event.site.offset)) // sector
-        sectors = np.unique(np.stack([copy, at]), axis=1).shape[1]
+        at -= at.min(initial=0)
+        sectors = np.unique(copy * (at.max(initial=0) + 1) + at).size
         ideal = int((-(-elements * size // sector)).sum())
     return np.array((copies, copies, nbytes, nbytes, sectors, 0, 0, ideal), np.int64)

@@ -72,7 +72,8 @@ class ExactLook:
                 continue
 
             before = self._by_group(lanes, ordered) if history.site.queue == "product" else ordered
-            if together is None and shadow.many(history, place) and self.releases.blocks():
+            far = event.space != "shared" and together is None and bool(self.releases.blocks())
+            if far and shadow.many(history, place):
                 together = self._alike(site, lanes, place, thread, clocks)
 
             def races(
