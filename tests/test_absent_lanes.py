@@ -6,6 +6,7 @@ import pytest
 import simulator
 from kernels import Kernel
 
+CG = "#include <cooperative_groups.h>\n"  # half a second to compile
 HALVE = "for (int d = {}; d; d /= 2) v += __shfl_down_sync(~0u, v, d);"
 TILE = "auto g = cooperative_groups::tiled_partition<{}>(cooperative_groups::this_thread_block());"
 COALESCED = "if (t % 3 == 0) {{ auto g = cooperative_groups::coalesced_threads(); {} }}"
@@ -82,7 +83,8 @@ def test_a_shuffle_from_a_lane_that_takes_no_part(name: str) -> None:
     """It is told where its value comes out: in both builds, and under every schedule."""
     threads, body, expected = SHUFFLES[name]
     source = (
-        "#include <cooperative_groups.h>\n__global__ void k(int* out, const int* in, int n) {"
+        f"{CG if 'cooperative' in body else chr(10)}"
+        "__global__ void k(int* out, const int* in, int n) {"
         f"int t = threadIdx.x, v = in[t];{body} }}"
     )
     reports = set()
