@@ -62,8 +62,7 @@ def test_cells_are_reached_by_keyboard(open_page):
     assert "C[1][2] belongs to thread (0,1) of block (1,0)" in shown.text("#answer0")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280, 3840])
+@pytest.mark.parametrize(("width", "theme"), [(360, "light"), (1280, "dark"), (3840, "light")])
 def test_widths_and_themes(open_page, width, theme):
     shown = open_page(of_library("matmul_missing_first_barrier", "32"), width=width, theme=theme)
     for key in "1234":

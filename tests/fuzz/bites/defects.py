@@ -121,7 +121,7 @@ BITES = (
     Bite(
         "what arrives at an mbarrier is there before its phase is over", "races",
         "simulator/races/copies.py",
-        "np.isin(copy.barrier, seen) & copy.over", "np.isin(copy.barrier, seen)",
+        "done = copy.over & np.isin(copy.barrier,", "done = np.isin(copy.barrier,",
     ),
     Bite(
         "any fence between the proxies will do", "races",
