@@ -53,8 +53,10 @@ class Gates:
         on = as_mask(mask)
         if gate.members is None:
             return self._whole(on)
-        passing = on & ~self.heeded(gate.guard, on)
-        on = on & ~passing
+        passing = NO_LANE
+        if gate.guard:
+            passing = on & ~self.heeded(gate.guard, on)
+            on = on & ~passing
         named = self.members(block)
         left_out = on & ((named >> self._lane) & np.uint32(1) == 0)
         if left_out.any():
