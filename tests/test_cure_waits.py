@@ -7,8 +7,13 @@ Each line that is marked is deleted in turn. Whatever error is there then has a 
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from test_cures import check, launch
+
+import simulator
+from kernels import Kernel
+from simulator.cures import find_cures
 
 INTRINSICS = """\
 #include <cuda_pipeline.h>
@@ -171,6 +176,27 @@ def test_faulty_copies_are_cured(name: str, cure: str) -> None:
     said = " ".join(check(f"faulty_{name}").stdout.split())
     assert cure in said.partition(" cure ")[2].partition(": verified, 0 errors left")[0]
     assert "lockstep, warps, reverse, seed 1 at size 2 and at size 1" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "lost", "text"),
+    [("plain", 5, "cp.async.wait_all;"), ("bulk", 6, "fence.proxy.async.shared::cta;"),
+     ("wrapped", 13, "cp.async.commit_group;"), ("product", 16, "wgmma.fence.sync.aligned;")],
+)  # fmt: skip
+def test_a_place_in_ptx_alone(name: str, lost: int, text: str, tmp_path: Path) -> None:
+    without(name, lost, tmp_path / "my.cu")
+    made = Kernel.from_cuda(tmp_path / "my.cu", "k", "compute_90a")
+    kernel = Kernel.from_ptx(made.ptx, made.entry)
+
+    def rerun(edited: Kernel) -> simulator.Run:
+        arguments = [np.zeros(512, np.float32), np.arange(512, dtype=np.float32), 4]
+        return simulator.launch(edited, 1, 128, arguments, shared_bytes=512)
+
+    run = rerun(kernel)
+    errors = [hazard for hazard in run.hazards if hazard.severity == "error"]
+    assert errors
+    assert find_cures(kernel, run, rerun) == len(errors)
+    assert {(h.cure.text, h.cure.left) for h in errors if h.cure} == {(text, 0)}
 
 
 def test_what_no_statement_cures_says_so(tmp_path: Path) -> None:

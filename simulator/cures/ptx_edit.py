@@ -12,14 +12,17 @@ _BARRIER = re.compile(r"(@!?%?[\w$]+\s+)?\b(bar|barrier)\b[^;{}]*;")
 _LABELS = re.compile(r"^\s*([\w$%]+\s*:\s*)*")
 
 
-def with_barriers(kernel: Kernel, before: Collection[int]) -> Kernel:
-    """The kernel with ``bar.sync 0`` in front of the instruction on each of some PTX lines.
+BARRIER = "bar.sync 0;"
+
+
+def with_barriers(kernel: Kernel, before: Collection[int], text: str = BARRIER) -> Kernel:
+    """The kernel with a text in front of the instruction on each of some PTX lines.
 
     All lines keep their numbers (from 1), so that hazards before and after compare.
     """
     lines = kernel.ptx.split("\n")
     for number in set(before):
-        lines[number - 1] = _LABELS.sub(r"\g<0>\tbar.sync 0; ", lines[number - 1], count=1)
+        lines[number - 1] = _LABELS.sub(rf"\g<0>\t{text} ", lines[number - 1], count=1)
     return dataclasses.replace(kernel, ptx="\n".join(lines))
 
 

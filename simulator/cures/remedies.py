@@ -95,6 +95,13 @@ def remedies(syntax: Syntax, case: str) -> Sequence[tuple[str, int]] | None:
     return tried
 
 
+def ptx_remedies(case: str) -> list[str]:
+    """The same in PTX; nothing where a barrier is all that there is to try."""
+    missing, shared = _REMEDIES.get(case, ((), False))
+    codes = [f"{one.code};" for one in missing]
+    return codes + [f"{code} bar.sync 0;" for code in codes[-1:] if shared]
+
+
 def obstacle(tried: Sequence[tuple[str, int]]) -> str:
     """What to say where none of the statements cures."""
     if not tried:

@@ -19,7 +19,8 @@ from ..isa import Flow, parse
 from ..isa.roles import roles
 from ..run import Run
 from .proofs import Trial
-from .ptx_edit import with_barriers, without_barriers
+from .ptx_edit import BARRIER, with_barriers, without_barriers
+from .remedies import ptx_remedies
 from .source_cures import SourceSearch, curable
 
 Rerun = Callable[[Kernel], Run]
@@ -83,9 +84,12 @@ def _cure_ptx(kernel: Kernel, run: Run, rerun: Rerun) -> int:
         hazard.cure = _cure(kernel, hazard, known, rerun, whole)
         whole = whole and hazard.cure is not None and not hazard.cure.left
     cured = [h for h in racing if h.cure]
-    places = {line for h in cured if h.cure for line in h.cure.ptx_lines}
+    edits = {(h.cure.ptx_lines, h.cure.text) for h in cured if h.cure}
     if len({h.cure.ptx_lines for h in cured if h.cure and h.cure.left}) > 1:
-        left = _errors(rerun(with_barriers(kernel, places)))
+        edited = kernel
+        for places, text in sorted(edits):
+            edited = with_barriers(edited, places, text)
+        left = _errors(rerun(edited))
         for hazard in cured:
             assert hazard.cure is not None
             if hazard.cure.left:
@@ -118,20 +122,14 @@ def _cure(
 ) -> Cure | None:
     """The first place that leaves no error; or (at once if not ``whole``) none but known ones."""
     functions = reachable(parse(kernel.ptx), kernel.entry)
-    tried: set[tuple[int, ...]] = set()
     partly: Cure | None = None
-    for after, places in _candidates(functions, hazard):
-        if places in tried:
-            continue
-        tried.add(places)
-        if len(tried) > _TRIES:
-            break
-        result = rerun(with_barriers(kernel, places))
+    for after, places, text in _edits(functions, hazard):
+        result = rerun(with_barriers(kernel, places, text))
         errors = _errors(result)
         found = {_identity(h) for h in result.hazards}
         if _identity(hazard) in found or _new_trouble(result, known):
             continue
-        cure = _made(kernel, after, places, len(errors))
+        cure = _made(kernel, after, places, text, len(errors))
         if not errors:
             return cure
         partly = partly or cure
@@ -149,12 +147,28 @@ def _new_trouble(run: Run, known: set[object]) -> bool:
     )
 
 
-def _made(kernel: Kernel, after: Instruction, places: tuple[int, ...], left: int) -> Cure:
+def _edits(
+    functions: list[Function], hazard: Hazard
+) -> Iterator[tuple[Instruction, tuple[int, ...], str]]:
+    """What to try, and where: a barrier, or what is missing where something is under way."""
+    for text in ptx_remedies(hazard.case) or (BARRIER,):
+        tried: set[tuple[int, ...]] = set()
+        for after, places in _candidates(functions, hazard):
+            if places not in tried:
+                tried.add(places)
+                if len(tried) > _TRIES:
+                    break
+                yield after, places, text
+
+
+def _made(
+    kernel: Kernel, after: Instruction, places: tuple[int, ...], text: str, left: int
+) -> Cure:
     """The cure, told by PTX lines, and by the source line that it follows if there is one."""
     before = " and ".join(str(place) for place in places)
     source = _source(kernel, after)
     how = f", {source}" if source.line else ""
-    return Cure(Source(f"PTX line {before}", 0), places, left, None, "before", "bar.sync 0;", how)
+    return Cure(Source(f"PTX line {before}", 0), places, left, None, "before", text, how)
 
 
 def _source(kernel: Kernel, ins: Instruction) -> Source:
