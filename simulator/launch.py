@@ -13,8 +13,10 @@ from typing import Any
 from kernels import Kernel
 
 from .attempts import run_until_seen
+from .caches.traffic import observe
 from .execute.batches import Progress
 from .execute.prepare import prepare
+from .gpus.table import Gpu, find
 from .isa.stack import STACK_BYTES
 from .memory.allocate import give_back
 from .memory.heap import HEAP_BYTES
@@ -40,6 +42,7 @@ def launch(
     stack_bytes: int = STACK_BYTES,
     cluster: int | Sequence[int] | None = None,
     heap_bytes: int = HEAP_BYTES,
+    gpu: str | Gpu | None = None,
 ) -> Run:
     """Run a kernel and count what it does.
 
@@ -69,6 +72,8 @@ def launch(
         stack_bytes: Of each thread, for functions that call themselves (``cudaLimitStackSize``).
         cluster: Blocks of a cluster, as the grid's; by default what the kernel is compiled for.
         heap_bytes: What the kernel's ``malloc`` has to give (``cudaLimitMallocHeapSize``).
+        gpu: Whose caches to follow the traffic through (``h200``); then ``run.counters.l1``,
+            ``.l2`` and ``.dram`` are what they would have to do if they were empty.
 
     Raises:
         PtxError: The PTX cannot be parsed, or has an instruction without a row.
@@ -84,10 +89,14 @@ def launch(
         symbols, cooperative, stack_bytes, cluster, heap_bytes,
     )  # fmt: skip
     prepared.arguments.warn()
+    chip = find(gpu) if isinstance(gpu, str) else gpu
+    cached = observe(prepared, chip) if chip else None  # before the launch changes its arrays
     seen = run_until_seen(prepared, asked, recorder, progress)
     layout = prepared.program.layout
     give_back(prepared.arguments, layout, seen.allocations, "uninitialised" in asked)
     run = report(prepared, seen.observers, asked, began)
+    if cached:
+        count(run.counters, cached)
     for tell in _listeners:
         tell(kernel, run)
     return run

@@ -66,6 +66,23 @@ def test_arguments_stay_as_they_are() -> None:
     assert prediction.limiter == "launch"
 
 
+def test_a_launch_counts_what_a_gpus_caches_do() -> None:
+    count = 1 << 16
+    args = [np.arange(count, dtype=np.float32), np.zeros(count, np.float32), count]
+    kernel = Kernel.from_cuda(COPY, "copy")
+    run = simulator.launch(kernel, count // 256, 256, args, checks="none", gpu="h200")
+    assert (args[0] == args[1]).all()
+    assert run.counters.l1
+    assert run.counters.dram
+    assert run.counters.l1.sectors == run.counters.global_load.sectors
+    assert run.counters.l1.hits == 0
+    assert run.counters.dram.read_bytes == args[0].nbytes
+    assert run.to_dict()["counters"]["dram"]["write_bytes"] == 0
+    without = simulator.launch(kernel, count // 256, 256, args, checks="none")
+    assert without.counters.dram is None
+    assert "dram" not in without.to_dict()["counters"]
+
+
 def test_bank_conflicts_limit_and_padding_helps() -> None:
     conflicts, padded = (of_library(f"transpose_{name}", "2048") for name in ("tiled", "padded"))
     assert conflicts.limiter == "shared"

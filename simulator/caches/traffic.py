@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from kernels.machine_code import MachineCode, machine_code
 
 from ..execute.prepare import Prepared
 from ..gpus.occupancy import Occupancy, occupancy
 from ..gpus.table import KIB, Gpu
+from ..observe.totals import CacheTraffic, Counters, DramTraffic
 from .footprint import footprint
 from .levels import l1_misses
 from .merged import widths
@@ -24,35 +24,6 @@ _L1_KIB = {
 """KiB of L1 and shared memory together: CUDA C++ Programming Guide, by compute capability."""
 USABLE_L2 = 0.7
 """Share of L2 that holds what is used again: the rest is what it does not throw out in order."""
-
-
-@dataclass(frozen=True)
-class CacheTraffic:
-    """Sectors of 32 bytes that loads ask a cache for, and how many of them it has."""
-
-    sectors: float
-    hits: float
-
-    @property
-    def hit_rate(self) -> float | None:
-        """Hits over sectors; ``None`` if there are none."""
-        return self.hits / self.sectors if self.sectors else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {"sectors": self.sectors, "hits": self.hits, "hit_rate": self.hit_rate}
-
-
-@dataclass(frozen=True)
-class DramTraffic:
-    """Bytes that DRAM reads and writes while the launch runs."""
-
-    read_bytes: float
-    write_bytes: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return dict(self.__dict__)
 
 
 @dataclass(frozen=True)
@@ -147,3 +118,8 @@ def observe(
     touched = footprint(sample.touches, program.sites, math.prod(launch.grid))
     memory = device_memory(touched, launch.grid, max(1, held.blocks) * gpu.sms, usable * gpu.l2)
     return Observed(launch, gpu, code, held, sample, missed, memory)
+
+
+def count(counters: Counters, seen: Observed) -> None:
+    """Put into counters what a launch asks of the caches, if it finds them empty."""
+    counters.l1, counters.l2, counters.dram = seen.l1, seen.l2(True), seen.dram(True)

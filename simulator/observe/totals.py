@@ -66,6 +66,35 @@ class InstructionCounter(Observer):
         self.barriers += other.barriers
 
 
+@dataclass(frozen=True)
+class CacheTraffic:
+    """Sectors of 32 bytes that loads ask a cache for, and how many of them it has."""
+
+    sectors: float
+    hits: float
+
+    @property
+    def hit_rate(self) -> float | None:
+        """Hits over sectors; ``None`` if there are none."""
+        return self.hits / self.sectors if self.sectors else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {"sectors": self.sectors, "hits": self.hits, "hit_rate": self.hit_rate}
+
+
+@dataclass(frozen=True)
+class DramTraffic:
+    """Bytes that DRAM reads and writes while the launch runs."""
+
+    read_bytes: float
+    write_bytes: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return dict(self.__dict__)
+
+
 _OPERATIONS = ("load", "store", "atomic")
 ARITHMETIC = ("fma_f32", "add_f32", "mul_f32", "fma_f64", "add_f64", "mul_f64")
 """Names of the arithmetic counters, in thread instructions."""
@@ -82,7 +111,8 @@ class Counters:
     ``bulk_shared_load`` ... of shared memory; ``fma_f32`` ... and ``flops`` count threads;
     ``tensor_f16`` ... are operations of tensor cores by the type of A, two a multiply-add (all but
     integers' are in ``flops`` too); ``thread_instructions`` are PTX instructions by thread,
-    ``warp_instructions`` by warp.
+    ``warp_instructions`` by warp. ``l1``, ``l2`` and ``dram`` are of the launch alone, where
+    ``launch`` was given a GPU: estimates, from models of its caches.
     """
 
     global_load: Traffic = field(default_factory=Traffic)
@@ -125,6 +155,9 @@ class Counters:
     warp_instructions: int = 0
     divergent_branches: int = 0
     barriers: int = 0
+    l1: CacheTraffic | None = None
+    l2: CacheTraffic | None = None
+    dram: DramTraffic | None = None
 
     def _traffic(self, space: str) -> Traffic:
         total = Traffic()
@@ -177,8 +210,9 @@ class Counters:
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
         plain = {
-            name: value.to_dict() if isinstance(value, Traffic) else value
+            name: value if isinstance(value, int) else value.to_dict()
             for name, value in self.__dict__.items()
+            if value is not None
         }
         derived = ("intensity", "sector_intensity", "coalescing", "lane_utilisation")
         return plain | {name: getattr(self, name) for name in derived}

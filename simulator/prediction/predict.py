@@ -9,11 +9,12 @@ from typing import Any
 
 from kernels import Kernel
 
-from ..caches.traffic import CacheTraffic, Observed, observe
+from ..caches.traffic import Observed, observe
 from ..execute.prepare import Prepared, prepare
 from ..gpus.table import Gpu, find
 from ..isa.stack import STACK_BYTES
 from ..memory.heap import HEAP_BYTES
+from ..observe.totals import CacheTraffic
 from . import code, plain
 from .model import Shape, Times, times
 from .rates import Rates, rates
