@@ -13,7 +13,7 @@ from typing import Any
 from kernels import Kernel
 
 from .attempts import run_until_seen
-from .caches.traffic import observe
+from .caches.traffic import count, observe
 from .execute.batches import Progress
 from .execute.prepare import prepare
 from .gpus.table import Gpu, find

@@ -90,6 +90,11 @@ _MEASURED = {
 }  # fmt: skip
 """By GPU: what ``python -m benchmarks.gpu`` found on one."""
 _REFERENCE = "h200"
+ADJUSTED = (
+    "launch_us", "dram_bytes", "l2_requests", "l2_usable", "l2_latency", "atomic_same", "barrier",
+    "joint", "overlap", "alone", "l1_fill", "block_start",
+)  # fmt: skip
+"""What was adjusted on launches after the microbenchmarks; with it ``shared_level.SPREAD``."""
 
 
 def rates(gpu: Gpu) -> Rates:
