@@ -5,6 +5,8 @@ import pytest
 
 import simulator
 from kernels import Kernel
+from tests.instructions.test_wgmma import _WAIT as WGMMA_WAIT
+from tests.instructions.test_wgmma import CASES, Operands, program
 from tests.launches import BUILDS, SCHEDULES
 
 OPCODES = {"wgmma"}
@@ -57,6 +59,9 @@ RIGHT = {
     ),
     "moved": f"{ONE} for (int i = 0; i < 4; ++i) asm volatile(\"\" : \"+f\"(d[i])); WAIT(0);",
     "zero": f"if (n) for (int i = 0; i < 4; ++i) d[i] = 0; {ONE} WAIT(0);",
+    "A made in flight": LOOP.format(
+        f"{ONE} for (int i = 0; i < 4; ++i) a[i] = (a[i] ^ k) & 0x3C003C00; WAIT(0);"
+    ),
     "others of A": "unsigned c[4] = {1, 1, 1, 1};" + LOOP.format(
         f"{ONE} for (int i = 0; i < 4; ++i) c[i] += k; WAIT(0);"
         " for (int i = 0; i < 4; ++i) a[i] = c[i] & 0x3C00;"
@@ -152,3 +157,14 @@ def test_an_unoptimised_build_checks_what_it_can() -> None:
 def test_a_block_has_whole_warpgroups() -> None:
     (hazard,) = run(RIGHT["one"], "device", "lockstep", 64).hazards
     assert "not all four warps of a warpgroup" in hazard.message
+
+
+def test_registers_of_ptx_are_what_they_are() -> None:
+    """A compiler may have made A's next fragment early: nobody has, in PTX with no lines."""
+    commit, wait = WGMMA_WAIT.split("; ")
+    text = program(CASES[0]).ptx
+    assert WGMMA_WAIT in text
+    for change, kinds in (("add.u32 %a0, %a0, 1;", {"war-race"}), ("mov.u32 %x, %a0;", set())):
+        made = text.replace(WGMMA_WAIT, f"{commit}; {change} {wait}")
+        run = Operands(CASES[0]).launch(simulator, Kernel.from_ptx(made, "k"))[1]
+        assert {hazard.kind for hazard in run.hazards} == kinds

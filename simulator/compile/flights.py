@@ -191,6 +191,8 @@ class Flights:
         )
         read = {e for name in reads for e in under_way.get(name, _NONE) if e[1] >= 0}
         changed = {e for name in writes for e in under_way.get(name, _NONE)}
+        if ins.location:  # what A's registers hold next, a compiler may make before the wait
+            changed = {e for e in changed if e[1] >= 0}
         if tell and (read or changed):
             fragments_of = frozenset(w for w, place, _ in changed if place < 0)
             flight = Flight(ins, block, "touch", not read, _ages(read | changed), fragments_of)
