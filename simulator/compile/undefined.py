@@ -41,8 +41,12 @@ from .steps import (
 if TYPE_CHECKING:
     from .compiler import Compiler
 
-_FILLS = tuple(np.uint64(n * 0x1111_1111_1111_1111) for n in (0x0, 0xF, 0x5, 0xA))
-"""What undefined bits may hold: none of two operands' the same at a time."""
+_FILLS = tuple(
+    map(np.uint64, (0, ~0 & 2**64 - 1, 0x5555_5555_5555_5555, 0xAAAA_AAAA_AAAA_AAAA,
+                    0x9E37_79B9_7F4A_7C15, 0x8000_0000_8000_8080))
+)  # fmt: skip
+"""What undefined bits may hold, an odd number of them and signs alone as well: none of two
+operands' the same at a time."""
 
 
 class Shadowing:

@@ -150,7 +150,10 @@ def _memory(code: Code, ins: Instruction, place: int, address: Address) -> Step:
 
 
 def _parameter(code: Code, ins: Instruction, name: str, offset: int) -> Step:
-    """``ld.param`` and ``st.param`` by name; the host sets all of a kernel's."""
+    """``ld.param`` and ``st.param`` by name; the host sets all of a kernel's.
+
+    Of functions', structures are memory and numbers are registers, which count as set.
+    """
     follow, kind = code.launch.follow, ins.types[-1]
     assert follow
     size = WIDTH[kind] // 8
@@ -158,10 +161,14 @@ def _parameter(code: Code, ins: Instruction, name: str, offset: int) -> Step:
         puts = [write(code, o, kind) for o in _items(ins.operands[0])]
         return lambda t, f: [put(f, 0) for put in puts] and None
 
+    declared = code.function.variables.get(name)
+    mine = [p.is_struct for p in (*code.function.params, *code.function.results) if p.name == name]
+    unset = b"\1" if (declared and declared.dims) or any(mine) else b"\0"
+
     def shadows(f: Frame, count: int) -> Shadow:
         empty, copied = f.unset_params.setdefault(name, (bytearray(), bytearray()))
         more = max(0, offset + size * count - len(empty))
-        empty.extend(b"\1" * more)
+        empty.extend(unset * more)
         copied.extend(bytes(more))
         return empty, copied
 
