@@ -30,7 +30,7 @@ def refusal(version: str, names: list[str]) -> str:
     for name in names:
         first = _FIRST.get(re.sub("^(sm|compute)_", "", name))
         if name not in _OPTIONS and not first:
-            return f"there is no .target {name[:40]}, as far as this knows"
+            return f"there is no .target {ascii(name[:40])[1:-1]}, as far as this knows"
         if first and (major, minor) < tuple(map(int, first.split("."))):
             return f".target {name} needs .version {first}, not {version}"
     return ""
