@@ -79,6 +79,7 @@ NOT_PTX = [
     ("setp.lt.u32 _|_, %r1, %r2;", "setp.lt.u32", "'_|_'"),
     (".param .b32 q; @%p1 st.param.b32 [q], %r1;", "st.param.b32", "'q' is a call's parameter"),
     (".param .b64 q; mov.b64 %rd3, q;", "mov.b64", "'q' is a call's parameter"),
+    (".param .b8 q[64]; prefetch.param.tensormap [q];", "prefetch", "'q' is a call's parameter"),
     (".param .b64 q; mov.b64 %rd3, q+4;", "mov.b64", "'q' is a call's parameter"),  # ptxas crashes
     ("set.eq.and.bf16.u32 %h1, %r1, %r2, 1;", "set.eq.and.bf16.u32", "the constant 1"),
     ("cvt.f32.bf16 %rd3, %h1;", "cvt.f32.bf16", "'%rd3' is .b64, not .f32"),
