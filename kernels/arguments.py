@@ -168,7 +168,7 @@ class Arguments:
         for param, value in zip(self.params, self.values, strict=True):
             buffer = buffer.ljust(param.offset, b"\0")
             if isinstance(value, Value):
-                buffer += value.filled(address)
+                buffer += value.filled(address, encode)
             else:
                 buffer += encode(value[1], address(value[0]))
         return bytes(buffer)
@@ -243,8 +243,11 @@ def _allocate(made: Arguments, gathered: Gathered, structures: set[int]) -> None
     ]
     made.tables = {places[n][0]: value.moved(places) for n, value in gathered.tables.items()}
     values = [*made.values, *made.tables.values()]
-    pointed = {a.array for value in values if isinstance(value, Value) for a in value.addresses}
-    for number, of in (value for value in made.values if not isinstance(value, Value)):
+    addresses = [a for value in values if isinstance(value, Value) for a in value.addresses]
+    pointed = {a.array for a in addresses if not a.of}
+    objects = [value for value in made.values if not isinstance(value, Value)]
+    objects += [(_whole([(a.array, a.offset)], 0, a.of), a.of) for a in addresses if a.of]
+    for number, of in objects:
         linear = isinstance(of, TensorMap) or (isinstance(of, Texture) and of.linear)
         if number in pointed and not linear:
             raise ValueError(

@@ -23,7 +23,9 @@ _SPELLED = {
     "ushort": "unsigned short", "uchar": "unsigned char", "size_t": "unsigned long",
     "int8_t": "signed char", "uint8_t": "unsigned char", "int16_t": "short",
     "uint16_t": "unsigned short", "int32_t": "int", "uint32_t": "unsigned int",
-    "int64_t": "long long", "uint64_t": "unsigned long long", "short int": "short",
+    "int64_t": "long long", "uint64_t": "unsigned long long",
+    "cudaTextureObject_t": "unsigned long long", "cudaSurfaceObject_t": "unsigned long long",
+    "short int": "short",
     "unsigned short int": "unsigned short", "long int": "long", "long long int": "long long",
     "unsigned long int": "unsigned long", "unsigned long long int": "unsigned long long",
 }  # fmt: skip

@@ -40,11 +40,13 @@ class Address:
     Attributes:
         at: Byte of the argument (or of the table of addresses) that it begins at.
         array: Number of the array; ``offset``: bytes from its first element.
+        of: A texture or a surface of that array, whose handle stands there instead.
     """
 
     at: int
     array: int
     offset: int = 0
+    of: Any = None
 
 
 @dataclass

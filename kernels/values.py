@@ -2,7 +2,7 @@
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from .pointers import Address, Gathered, Pointer
 from .ptx.header import Param
 from .ptx.types import DTYPES
 from .structures import Layout
+from .texture import NBYTES, Surface, Texture
 
 _ADDRESS = ("u64", "s64", "b64")
 
@@ -25,15 +26,20 @@ class Value:
     def moved(self, places: Sequence[tuple[int, int]]) -> "Value":
         """The same with arrays that stand elsewhere: (array, bytes) for each by number."""
         moved = [
-            Address(a.at, places[a.array][0], a.offset + places[a.array][1]) for a in self.addresses
+            replace(a, array=places[a.array][0], offset=a.offset + places[a.array][1])
+            for a in self.addresses
         ]
         return Value(self.raw, tuple(moved))
 
-    def filled(self, address: Callable[[int], int]) -> bytes:
-        """The bytes, given where each array stands."""
+    def filled(
+        self, address: Callable[[int], int], encode: Callable[[Any, int], bytes] | None = None
+    ) -> bytes:
+        """The bytes, given where each array stands, and what objects become."""
         raw = bytearray(self.raw)
         for a in self.addresses:
-            raw[a.at : a.at + 8] = (address(a.array) + a.offset).to_bytes(8, "little")
+            there = address(a.array) + a.offset
+            word = encode(a.of, there) if a.of and encode else there.to_bytes(8, "little")
+            raw[a.at : a.at + 8] = word
         return bytes(raw)
 
 
@@ -135,6 +141,8 @@ class Packer:
         """A value for a type whose layout is known: a number, an address, or one for each field."""
         if layout.scalar == "pointer":
             return self._address(arg, label)
+        if isinstance(arg, (Texture, Surface)) and layout.nbytes == NBYTES:
+            return self._handle(arg, label)
         if layout.scalar:
             if isinstance(arg, ctypes._SimpleCData):
                 arg = arg.value
@@ -162,7 +170,9 @@ class Packer:
         """A tuple for a structure of which no source says the fields: what it holds has to."""
         parts, at, align = [], 0, 1
         for i, one in enumerate(arg):
-            if isinstance(one, (np.ndarray, Pointer)) or one is None:
+            if isinstance(one, (Texture, Surface)):
+                value, wide = self._handle(one, f"{label}[{i}]"), NBYTES
+            elif isinstance(one, (np.ndarray, Pointer)) or one is None:
                 value, wide = self._address(one, f"{label}[{i}]"), 8
             elif isinstance(one, np.generic):
                 value, wide = Value(one.tobytes()), one.dtype.alignment
@@ -175,6 +185,9 @@ class Packer:
             parts.append((at, value))
             at, align = at + len(value.raw), max(align, wide)
         return _joined(at + -at % align, parts)
+
+    def _handle(self, of: Texture | Surface, label: str) -> Value:
+        return Value(bytes(NBYTES), (Address(0, self.gathered.add(of.array, label), 0, of),))
 
     def _address(self, arg: Any, label: str) -> Value:
         if isinstance(arg, (np.ndarray, Pointer, list, tuple)):
@@ -189,7 +202,7 @@ def _joined(nbytes: int, parts: Sequence[tuple[int, Value]]) -> Value:
     raw, addresses = bytearray(nbytes), []
     for at, value in parts:
         raw[at : at + len(value.raw)] = value.raw
-        addresses += [Address(at + a.at, a.array, a.offset) for a in value.addresses]
+        addresses += [replace(a, at=at + a.at) for a in value.addresses]
     return Value(bytes(raw), tuple(addresses))
 
 

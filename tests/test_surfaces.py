@@ -162,3 +162,18 @@ def test_texels_that_nothing_wrote() -> None:
     run = simulator.launch(programs.program(code), 1, 1, [Texture(array), given, out])
     (hazard,) = run.hazards
     assert (hazard.kind, hazard.severity) == ("uninitialised", "error")
+
+
+def test_objects_stand_in_structures(tmp_path: Path) -> None:
+    """A structure by value takes them as its fields."""
+    path = tmp_path / "s.cu"
+    path.write_text(
+        "struct P { int n; cudaTextureObject_t t; cudaSurfaceObject_t s; };\n"
+        'extern "C" __global__ void k(P p) { int i = threadIdx.x; if (i < p.n)\n'
+        "  surf1Dwrite(tex1Dfetch<int>(p.t, i) * 2, p.s, i * 4); }\n"
+    )
+    line, out = np.arange(8, dtype=np.int32), np.zeros(8, np.int32)
+    given = {"n": 5, "t": Texture(line, linear=True), "s": Surface(out)}
+    run = simulator.launch(Kernel.from_cuda(path, "k"), 1, 8, [given])
+    assert not run.hazards
+    assert out.tolist() == [0, 2, 4, 6, 8, 0, 0, 0]
