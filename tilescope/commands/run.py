@@ -67,9 +67,10 @@ def run_command(
       A[32:]               a part of the array that is the parameter A
       struct(f32[64], 64)  a structure by value: a word for each field
       sym:coeff=f32[3]=1   what a __constant__ or __device__ variable holds
-      texture:linear:wrap:normalized:f32[64,64]=normal, surface:f32[8,8]: an object;
-                           also point clamp border mirror, layered, x2 x4 (channels),
+      texture:linear:wrap:normalized:f32[64,64]=normal  an object; also point,
+                           clamp, border, mirror, layered, x2, x4 (channels),
                            floats (of integers), fetch (for tex1Dfetch)
+      surface:f32[8,8]     likewise
 
     \b
     Examples:
