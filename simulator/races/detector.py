@@ -207,7 +207,7 @@ class RaceCheck(Synchronisation):
         if closer is False and self._owners(home).seen(event):
             return
         lanes = lanes_of(g, event)
-        places = (lanes.address - home.base) // self.granule
+        places = (lanes.address - home.base) >> self.granule.bit_length() - 1
         parts = max(1, site.nbytes // self.granule)
         if closer is False:
             thread = g.blocks[lanes.column] * g.threads + lanes.thread
@@ -232,5 +232,6 @@ class RaceCheck(Synchronisation):
     def _owners(self, home: Allocation) -> Owners:
         found = self.owners.get(home.number)
         if found is None:
-            found = self.owners[home.number] = Owners(len(home.buffer) // self.granule)
+            size = len(home.buffer) // self.granule
+            found = self.owners[home.number] = Owners(size, self.geometry.everyone)
         return found

@@ -19,10 +19,10 @@ _READERS, _CONTESTED, _STRONG = -1, -2, -10
 
 
 class Owners:
-    """The owners of one array's locations."""
+    """The owners of one array's locations, of which there are ``size``."""
 
-    def __init__(self, size: int) -> None:
-        self.owner = np.zeros(size, np.int64)
+    def __init__(self, size: int, everyone: int) -> None:
+        self.owner: Flat = np.zeros(size, np.int32 if everyone < 1 << 31 else np.int64)
         self.written = np.zeros(size, bool)
         self._last: dict[int, tuple[Addresses, Mask | None]] = {}
 
@@ -41,31 +41,42 @@ class Owners:
     def access(self, site: Site, place: Flat, thread: Flat) -> None:
         """Lanes access a location each."""
         owner = self.owner
-        mine = thread + 1
-        state = owner[place]
+        mine = (thread + 1).astype(owner.dtype)
+        at: slice | Flat = place
+        if len(place) and (place[1:] - place[:-1] == 1).all():  # then nothing is gathered
+            at = slice(int(place[0]), int(place[-1]) + 1)
+        state = owner[at]
         if site.strong and not site.volatile and not site.narrow:
             code = _STRONG - site.size
-            owner[place[state == 0]] = code
             bad = (state != 0) & (state != code) & (state != mine)
+            used = state > 0
+            owner[place[state == 0]] = code
             self._contest(place[bad])
             if site.access != "load":
-                self.written[place[state > 0]] = True
+                self.written[place[used]] = True
             return
-        free = state == 0
-        if free.any():
-            owner[place[free]] = mine[free]
-            state = owner[place]
         other = state != mine
+        if other.any():
+            free = state == 0
+            if free.all():
+                owner[at] = mine
+            else:
+                owner[place[free]] = mine[free]
+            other = owner[at] != mine
         if site.access == "load":
             if other.any():
-                at = place[other]
-                shared = (state[other] == _READERS) | ((state[other] > 0) & ~self.written[at])
-                owner[at[shared]] = _READERS
-                self._contest(at[~shared])
+                self._also_read(place[other])
             return
-        self.written[place] = True
+        self.written[at] = True
         if other.any():
             self._contest(place[other])
+
+    def _also_read(self, place: Flat) -> None:
+        """Threads read locations that are another's."""
+        state = self.owner[place]
+        shared = (state == _READERS) | ((state > 0) & ~self.written[place])
+        self.owner[place[shared]] = _READERS
+        self._contest(place[~shared])
 
     def merge(self, other: Owners) -> None:
         """Take over the owners that other threads' accesses gave."""
