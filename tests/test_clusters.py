@@ -1,14 +1,20 @@
-"""Clusters of blocks: shape, distributed shared memory, barrier, and what goes wrong there."""
+"""Clusters of blocks: shape, distributed shared memory, barrier, and what goes wrong there.
+
+Longer: tables of programs.
+"""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from instructions.harness import MACHINES
 
 import simulator
 from kernels import Kernel
 from kernels.errors import LaunchError, PtxError
+from tilescope.cli import main
 
 OPCODES = {"mapa", "getctarank"}
 SPECIALS = [
@@ -124,7 +130,7 @@ START = """
     #define ARRIVE(how) asm volatile("barrier.cluster.arrive" how ";" ::: "memory")
     #define WAIT asm volatile("barrier.cluster.wait;" ::: "memory")
     extern "C" __global__ void k(int* out) {
-      __shared__ int s[64], q[64];
+      __shared__ __align__(16) int s[64]; __shared__ int q[64];
       auto cluster = cg::this_cluster();
       int t = threadIdx.x, r = cluster.block_rank(), n = cluster.num_blocks(), b = blockIdx.x;
       int* next = cluster.map_shared_rank(s, (r + 1) % n);
@@ -150,7 +156,7 @@ FOUND = {
     "fence of the block": (SET + "asm volatile(\"fence.acq_rel.cta;\" ::: \"memory\");"
                            "ARRIVE(\".relaxed\"); WAIT;" + READ + SYNC, ["raw-race"]),
     "one releases for all": (
-        SET + "__syncthreads(); if (t == 0) ARRIVE(); else ARRIVE(\".relaxed\"); WAIT;"
+        SET + "__syncthreads(); if (t < 32) ARRIVE(); else ARRIVE(\".relaxed\"); WAIT;"
         + READ + SYNC, []),
     "between": (SET + "ARRIVE(); q[t] = t; WAIT; out[b * 64 + t] = next[t];" + SYNC, []),
     "too late": (SET + "ARRIVE(); q[t] = t; WAIT; out[b * 64 + t] = there[t];" + SYNC,
@@ -189,6 +195,13 @@ FOUND = {
         "else asm volatile(\"barrier.cluster.arrive.aligned; \"); WAIT;", ["barrier-divergence"]),
     "beyond": (SET + SYNC + "out[b * 64 + t] = cluster.map_shared_rank(s, n)[t];" + SYNC,
                ["out-of-bounds"]),
+    "as its own": (SET + SYNC + "unsigned a = (unsigned)__cvta_generic_to_shared(next);"
+                   "asm volatile(\"ld.shared.u32 %0, [%1];\" : \"=r\"(q[t]) : \"r\"(a));" + SYNC,
+                   ["address-space"]),
+    "an address from the other": (
+        SET + "__shared__ int* from; if (t == 0) *cluster.map_shared_rank(&from, (r + 1) % n) = s;"
+        + SYNC + "out[b * 64 + t] = from[t] + (from == cluster.map_shared_rank(s, (r + 1) % n));"
+        + SYNC, []),
     "past its end": (SET + "q[t] = 0;" + SYNC + "out[b * 64 + t] = next[t + 100];" + SYNC,
                      ["out-of-bounds"]),
 }  # fmt: skip
@@ -339,3 +352,14 @@ def test_what_arrives_from_afar(name: str, schedule: str) -> None:
     }.get(expected)  # fmt: skip
     if want is not None and not kinds:
         assert (out[:128].reshape(2, 64) == want).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "line"), [("missing_cluster_barrier", 12), ("missing_last_cluster_barrier", 30)]
+)
+def test_cures(name: str, line: int) -> None:
+    """A barrier of the cluster, tried and proved, where the source names ``this_cluster``."""
+    shown = CliRunner().invoke(main, ["check", f"faulty_{name}", "--json", "-"])
+    (hazard,) = json.loads(shown.stdout)["hazards"]
+    assert hazard["cure"]["text"] == "cooperative_groups::this_cluster().sync();"
+    assert (hazard["cure"]["line"], hazard["cure"]["left"]) == (line, 0)

@@ -11,7 +11,7 @@ from kernels.ptx.module import Address, Imm, Instruction, Operand, Reg
 
 from ..geometry import Addresses, Lanes, Mask
 from ..isa import Op, Unsupported
-from ..isa.roles import OWN_RANK, Roles
+from ..isa.roles import OWN, Roles
 from ..isa.table import named_space, reaches_far
 from ..isa.windows import WINDOWS, at_rank
 from ..memory.site import ATOMICS, PHASE, Site, make_site
@@ -59,7 +59,7 @@ class BulkCopies(Operands):
         if not ins.has("multicast::cluster"):
             return self._copy(ins, role, tensor, role.sources, self.guard(ins.guard), None)
         *given, mask = role.sources
-        ranks, own = self.source(mask, "b16"), Source(Special(OWN_RANK, "s32"), "u32")
+        ranks, own = self.source(mask, "b16"), Source(Special(OWN, "s32"), "u32")
         for rank in range(MOST):
             on = Temporary(next(self.numbers), "pred")
             named = Op(functools.partial(_names, rank), ("b16",), ("pred",))
@@ -157,4 +157,4 @@ def _names(rank: int, mask: Lanes) -> Mask:
 
 def _there(rank: int, address: Addresses, own: Lanes) -> Addresses:
     """The same place in the shared memory of a block of the cluster."""
-    return at_rank(address, cast(Lanes, np.uint32(rank)), own, 0)
+    return at_rank(address, cast(Lanes, np.uint32(rank)), own)

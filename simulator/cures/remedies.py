@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..hazards.kinds import LEAVES
 from .statements import Syntax, descendants, field_text
 
 if TYPE_CHECKING:
@@ -62,6 +63,10 @@ _PRODUCT_WAIT = _Statement(r"wgmma\.wait_group", "wgmma.wait_group.sync.aligned 
 _PRODUCT_COMMIT = _Statement(r"wgmma\.commit_group", "wgmma.commit_group.sync.aligned")
 _PRODUCT_FENCE = _Statement(r"wgmma\.fence", "wgmma.fence.sync.aligned")
 _PROXY_FENCE = _Statement(r"fence\.proxy\.async", "fence.proxy.async.shared::cta")
+_CLUSTER_BARRIER = _Statement(
+    r"barrier\.cluster", "barrier.cluster.arrive; barrier.cluster.wait",
+    "cooperative_groups::this_cluster().sync();", b"this_cluster",
+)  # fmt: skip
 
 _COMMITS = (_COMMIT, _PRODUCT_COMMIT)
 _PLACES, _FEW = 8, 1
@@ -76,6 +81,8 @@ _REMEDIES: dict[str, tuple[tuple[_Statement, ...], bool]] = {
     "registers": ((_PRODUCT_WAIT,), False),
     "ungrouped": ((_PRODUCT_COMMIT,), False),
     "unfenced": ((_PRODUCT_FENCE,), False),
+    "far": ((_CLUSTER_BARRIER,), False),
+    LEAVES: ((_CLUSTER_BARRIER,), False),
 }
 """What may be missing, by a race's case; and whether a barrier behind it may be, too."""
 

@@ -14,7 +14,7 @@ from kernels.toolkit import short_path
 
 from ..compile.blocks import reachable
 from ..hazards.hazard import Cure, Hazard, Source
-from ..hazards.kinds import EQUAL
+from ..hazards.kinds import EQUAL, LEAVES
 from ..isa import parse
 from ..isa.roles import roles
 from .phases import parity_edits
@@ -150,7 +150,8 @@ class SourceSearch:
         seen = set()
         if others is not None and len(levels) == 1:
             for text, _ in others:
-                for body, index in levels[0]:
+                for body, at in levels[0]:
+                    index = at + (hazard.case == LEAVES)  # behind the access, or before it
                     edit = inserted(self.syntax, body, index, text)
                     if index in body.gaps() and edit is not None:
                         yield edit
@@ -277,6 +278,8 @@ def curable(hazard: Hazard) -> bool:
     """Whether a statement might order its accesses, or let its threads go on."""
     if hazard.row.ends and hazard.involved:
         return True
+    if hazard.case in ("far", LEAVES):
+        return hazard.severity == "error"
     if not hazard.row.is_race or len({item.block for item in hazard.involved}) != 1:
         return False
     return hazard.severity == "error" or (hazard.reach == "lane" and hazard.case != EQUAL)

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..clusters import coordinates
 from ..geometry import WARP, Geometry, Lanes
+from ..isa.roles import OWN
 
 
 class SpecialRegisters(dict[str, Lanes | np.generic]):
@@ -75,7 +76,8 @@ def special_registers(
     made["%nsmid"] = one
     made["%cluster_nctarank"] = np.int32(g.clusters.size)
     if g.clusters.size > 1:
-        made["%cluster_ctarank"] = g.clusters.rank.astype(np.int32).reshape(1, 1, 1, -1)
+        rank = g.clusters.rank.astype(np.int32).reshape(1, 1, 1, -1)
+        made["%cluster_ctarank"], made[OWN] = rank, rank + one
     made["%is_explicit_cluster"] = np.bool_(clustered)
     made["%total_smem_size"] = np.int32(shared)
     made["%dynamic_smem_size"] = np.int32(dynamic)

@@ -19,7 +19,7 @@ from ..memory.site import Site
 from ..memory.spaces import Home
 from .control import Control
 from .hazard import Hazard, Triple
-from .kinds import EXITED_BLOCK, KINDS, UNINITIALISED, UNSET_CONSTANT, HazardKind
+from .kinds import EXITED_BLOCK, KINDS, LEAVES, UNINITIALISED, UNSET_CONSTANT, HazardKind
 from .naming import spot, variable_at
 from .parts import ROLES, VERBS
 from .races import RaceHazards
@@ -206,7 +206,7 @@ class Findings(Observer):
         self._add(
             EXITED_BLOCK, ROLES[site.access], site.instruction, len(thread),
             *g.place(int(thread[0]), int(g.blocks[column[0]])), "shared", "", None,
-            {"verb": VERBS[site.access]},
+            {"verb": VERBS[site.access]}, LEAVES,
         )  # fmt: skip
 
     def unset_constant(self, site: Site, name: str, who: Who) -> None:

@@ -83,7 +83,7 @@ class HazardKind:
 
     def case(self, name: str = "") -> Case:
         """One of the cases, with what the row says for all of them."""
-        case = self.cases.get("", Case()) if not name else self.cases[name]
+        case = self.cases[name] if name else Case()
         return dataclasses.replace(
             case, message=case.message or self.message, severity=case.severity or self.severity
         )
@@ -113,7 +113,7 @@ EQUAL = "equal"
 """The case in which every write of a race leaves the same value."""
 _ANY_RACE = {
     "blocks": Case(note="no barrier orders two blocks of one launch: use atomics or two launches"),
-    "cluster": Case(
+    "far": Case(
         note="only what the blocks of a cluster share orders them: put a cluster.sync() "
         "(barrier.cluster.arrive, barrier.cluster.wait) between the two"
     ),
@@ -179,12 +179,14 @@ WAW_RACE = HazardKind(
         "one instruction": Case(note="lanes of one instruction: which of them wins is not defined"),
     },
 )  # fmt: skip
+LEAVES = "leaves"
+"""The case in which nothing keeps a block from leaving."""
 EXITED_BLOCK = HazardKind(
     "exited-block", "races", "error", "An access of a block's shared memory that may have left",
     "Shared memory is there as long as its block runs. After the last access to that of another "
     "block of the cluster, all have to meet once more: cluster.sync().",
     "{verb} in another block's shared memory, with nothing that keeps that block from leaving",
-    {"": Case(
+    {LEAVES: Case(
         note="let the blocks meet behind the last access: cluster.sync(), which is "
         "barrier.cluster.arrive and barrier.cluster.wait"
     )},

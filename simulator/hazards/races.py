@@ -93,7 +93,7 @@ class RaceHazards:
         if group.how in _kind(group).cases:
             return group.how
         if group.distance == "block":
-            return "blocks" if in_global else "cluster"
+            return "blocks" if in_global else "far"
         return ""
 
     def _loses_update(self, group: RaceGroup) -> bool:

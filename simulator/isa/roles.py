@@ -16,12 +16,13 @@ from .table import TABLE, Flow, Row, Unsupported, named_space
 
 CARRY = "%CC"
 """The condition-code register of extended-precision arithmetic."""
-OWN_RANK = "%cluster_ctarank"
+OWN = "%own"
+"""What stands in addresses of the block's own shared memory (``windows``): no register of PTX."""
 STACK, STACK_POINTER = "%stack", "%SP"
 """A function's variable that it allocates from, and the register that says how much it has."""
 _UNSAID: dict[str, Operand] = {
     "CC": Reg(CARRY), "SP": Reg(STACK_POINTER), "stack": Symbol(STACK),
-    "rank": Special(OWN_RANK),
+    "own": Special(OWN),
 }  # fmt: skip
 HALVES = (":low", ":high")
 """What follows the name of a register of 128 bits in those of its halves."""

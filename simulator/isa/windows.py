@@ -20,73 +20,99 @@ WINDOWS = {
     "global": 0, "const": 0, "param": 0, "shared": (1 << 60) + MIDDLE, "local": (1 << 61) + MIDDLE,
 }  # fmt: skip
 """Where each state space begins among generic addresses."""
-_SPACES = "global|shared|shared::cta|local|const|param|param::entry"
+_PLAIN = "global|local|const|param|param::entry"
 CLUSTER = "shared::cluster"
+_SHARED = f"shared|shared::cta|{CLUSTER}"
 RANK_BITS = 24
 """From this bit on, an address in the window of shared memory says whose: 0 for the block's own,
-else one more than the number in the cluster of the block whose it is."""
+else one more than the number in the cluster of the block whose it is. Generic addresses that a
+block makes of its own say so too, since others of the cluster may get them; but for those of
+variables by name, which only the block itself accesses. ``own``: that, 0 where are no clusters."""
 MOST_RANK = 30
 """What cannot be a block's number in its cluster; higher ones are taken for it."""
 _NARROW = ".u32 : generic addresses of 32 bits"
 _INSIDE = np.int64((1 << RANK_BITS) - 1)
 
 
-@row("cvta", section=SECTION, forms=f"to! {_SPACES}|{CLUSTER} .u64 : t = t")
-@row("cvta", section=SECTION, generic=True, forms=f"{_SPACES}|{CLUSTER} .u64 : t = t&")
+@row("cvta", section=SECTION, forms=f"to! {_PLAIN} .u64 : t = t\nto! {_SHARED} .u64 : t = t own")
+@row(
+    "cvta", section=SECTION, generic=True,
+    forms=f"{_PLAIN} .u64 : t = t&\n{_SHARED} .u64 : t = t& own",
+)  # fmt: skip
 def convert_address(ins: Instruction) -> Op:
     """An address in a state space as a generic one, or (``.to``) back."""
     start = WINDOWS[named_space(ins)]
+    if named_space(ins) == "shared":
+        convert = from_generic if ins.has("to") else to_generic
+        return Op(convert, ("s64", "u32"), ("s64",))
     move = np.int64(-start if ins.has("to") else start)
     return Op(functools.partial(np.add, move) if start else same, ("b64",), ("b64",))
 
 
-@row("isspacep", section=SECTION, forms=f"{_SPACES}|{CLUSTER} : pred = where")
+def to_generic(address: Addresses, own: Lanes) -> Addresses:
+    """A generic address of one in shared memory: the block's own says whose it is."""
+    plain = address >> np.int64(RANK_BITS) == 0
+    whose: Addresses = np.where(plain, own.astype(np.int64) << np.int64(RANK_BITS), np.int64(0))
+    return address + whose + np.int64(WINDOWS["shared"])
+
+
+def from_generic(address: Addresses, own: Lanes) -> Addresses:
+    """An address in shared memory of a generic one: without saying so if it is the block's own."""
+    inside = address - np.int64(WINDOWS["shared"])
+    mine = (inside >> np.int64(RANK_BITS) == own.astype(np.int64)) & in_window("shared", address)
+    return inside - np.where(mine, own.astype(np.int64) << np.int64(RANK_BITS), np.int64(0))
+
+
+@row(
+    "isspacep", section=SECTION,
+    forms=f"{_PLAIN}|{CLUSTER} : pred = where\nshared|shared::cta : pred = where own",
+)  # fmt: skip
 def is_in_space(ins: Instruction) -> Op:
     """Whether a generic address lies in a state space."""
     if named_space(ins) == "shared" and not ins.has(CLUSTER):
-        return Op(is_own, ("b64",), ("pred",))
+        return Op(is_own, ("b64", "u32"), ("pred",))
     return Op(functools.partial(in_window, named_space(ins)), ("b64",), ("pred",))
 
 
-def is_own(address: Addresses) -> Mask:
+def is_own(address: Addresses, own: Lanes) -> Mask:
     """Whether generic addresses lie in the block's own shared memory."""
-    rank = (address - np.int64(WINDOWS["shared"])) >> np.int64(RANK_BITS)
-    return in_window("shared", address) & (rank <= 0)
+    whose = (address - np.int64(WINDOWS["shared"])) >> np.int64(RANK_BITS)
+    return in_window("shared", address) & ((whose <= 0) | (whose == own.astype(np.int64)))
 
 
 @row(
     "mapa", section=SECTION,
     forms=f"""
-        {CLUSTER} .u32|u64 @90 : t = t& i32 rank
-        .u64 @90 : t = t i32 rank
+        {CLUSTER} .u32|u64 @90 : t = t& i32 own
+        .u64 @90 : t = t i32 own
     """,
     later=_NARROW,
 )  # fmt: skip
 def map_address(ins: Instruction) -> Op:
     """The address of the same place in the shared memory of another block of the cluster."""
     type = "s32" if ins.types == ("u32",) else "s64"
-    window = 0 if ins.has(CLUSTER) else WINDOWS["shared"]
 
-    def apply(address: Addresses, rank: Lanes, own: Lanes) -> Addresses:
-        return at_rank(address, rank, own, window)
+    def generic(address: Addresses, rank: Lanes, own: Lanes) -> Addresses:
+        start = np.int64(WINDOWS["shared"])
+        return to_generic(at_rank(address - start, rank, own), own)
 
-    return Op(apply, (type, "u32", "u32"), (type,))
+    return Op(at_rank if ins.has(CLUSTER) else generic, (type, "u32", "u32"), (type,))
 
 
-def at_rank(address: Addresses, rank: Lanes, own: Lanes, window: int) -> Addresses:
-    """The same place of a window in the shared memory of a block, by its number (uint32)."""
+def at_rank(address: Addresses, rank: Lanes, own: Lanes) -> Addresses:
+    """The same place in the shared memory of a block, by its number (uint32); the own is plain."""
     make = address.dtype.type
-    inside = (address - make(window)) & make(_INSIDE)
-    whose = np.minimum(rank, np.uint32(MOST_RANK)).astype(make)
-    other = (whose + make(1)) << make(RANK_BITS)
-    return inside + np.where(rank == own, make(0), other) + make(window)
+    whose = np.minimum(rank, np.uint32(MOST_RANK)) + np.uint32(1)
+    mine = whose == np.maximum(own, np.uint32(1))
+    other = np.where(mine, make(0), whose.astype(make) << make(RANK_BITS))
+    return (address & make(_INSIDE)) + other
 
 
 @row(
     "getctarank", section=SECTION,
     forms=f"""
-        {CLUSTER} .u32|u64 @90 : b32 = t& rank
-        .u64 @90 : b32 = t rank
+        {CLUSTER} .u32|u64 @90 : b32 = t& own
+        .u64 @90 : b32 = t own
     """,
     later=_NARROW,
 )  # fmt: skip
@@ -98,7 +124,8 @@ def rank_of_address(ins: Instruction) -> Op:
 
     def apply(address: Addresses, own: Lanes) -> Lanes:
         whose = (address - window) >> make(RANK_BITS)
-        return np.where(whose <= 0, own, (whose - make(1)).astype(np.uint32))
+        found = np.where(whose <= 0, own.astype(make), whose) - make(1)
+        return np.maximum(found, make(0)).astype(np.uint32)
 
     return Op(apply, (type, "u32"), ("u32",))
 

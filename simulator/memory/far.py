@@ -45,6 +45,20 @@ def at(g: Geometry, address: int, column: int) -> tuple[int, int]:
     return address & (1 << RANK_BITS) - 1, int(g.clusters.columns[column, rank])
 
 
+def plain(g: Geometry, base: Addresses) -> Addresses:
+    """Generic addresses; those of a lane's own shared memory do not say whose it is."""
+    if g.clusters.size == 1:
+        return base
+    own = (g.clusters.rank + 1).reshape(1, 1, 1, -1)
+    inside = base - np.int64(WINDOWS["shared"])
+    mine = inside >> np.int64(RANK_BITS) == own
+    if not mine.any():
+        return base
+    found: Addresses = base - np.where(mine, own << np.int64(RANK_BITS), np.int64(0))
+    first = found[..., :1]
+    return first if (found == first).all() else found
+
+
 def take(memories: Memories, site: Site, address: Addresses, left: Mask, aligned: Mask) -> Far:
     """Take such lanes out of those that are ``left``, by addresses of ``windows.map_address``.
 

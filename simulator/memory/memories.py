@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..geometry import WARP, Addresses, Geometry, Lanes, Mask, as_mask
-from ..isa.windows import MIDDLE, WINDOWS
+from ..isa.windows import MIDDLE, RANK_BITS, WINDOWS
 from . import far
 from .event import ADDRESS_SPACE, MISALIGNED, OUT_OF_BOUNDS, READ_ONLY, BadAccess, Event
 from .extents import extent, valid
@@ -81,8 +81,11 @@ class Memories:
     def bytes_at(self, address: int, most: int, lane: tuple[int, ...]) -> bytes:
         """What a lane finds from a generic address on, up to the end of the array or space."""
         for window, memory in ((_SHARED, self.shared), (_LOCAL, self.local)):
-            if 0 <= (at := address - window) < memory.nbytes:
-                column = int(np.broadcast_to(memory.numbers, self.geometry.shape)[lane])
+            column = int(np.broadcast_to(memory.numbers, self.geometry.shape)[lane])
+            at = address - window
+            if memory is self.shared:
+                at, column = far.at(self.geometry, at, column)
+            if 0 <= at < memory.nbytes:
                 words = memory.words[at // 4 : (at + most) // 4 + 1, column]
                 return words.tobytes()[at % 4 :][: min(most, memory.nbytes - at)]
         return self.param_bytes(address, most)
@@ -109,6 +112,8 @@ class Memories:
     def resolve(self, site: Site, base: Addresses, mask: Mask | None) -> tuple[Index, list[Part]]:
         """The index of an access, and its events."""
         mask = self.narrowed(site, mask)
+        if site.space == "generic":
+            base = far.plain(self.geometry, base)
         low, high, bits = extent(base, None)
         found = self._whole(site, base, low, high, bits, None)
         if found is None and mask is not None:
@@ -224,6 +229,8 @@ class Memories:
         home: Home | None
         if site.space in ("shared", "local"):
             kind = OUT_OF_BOUNDS if -MIDDLE <= first < MIDDLE else ADDRESS_SPACE
+            if site.space == "shared" and 0 < first >> RANK_BITS <= self.geometry.clusters.size:
+                kind = ADDRESS_SPACE  # of another block: an H200 stops at an illegal instruction
             home, start = self.shared if site.space == "shared" else self.local, 0
         elif window in (1, 2, 3):
             kind = OUT_OF_BOUNDS if site.space == "generic" else ADDRESS_SPACE

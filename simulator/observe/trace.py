@@ -21,7 +21,8 @@ from ..compile.program import Program, Watched
 from ..events import Observer
 from ..geometry import Addresses, Flat, Geometry, Lanes, Mask
 from ..isa import DTYPES
-from ..isa.windows import WINDOWS
+from ..isa.windows import RANK_BITS, WINDOWS
+from ..memory import far
 from ..memory.layout import HEAP, array_address, array_number
 from ..memory.spaces import Allocation
 
@@ -225,6 +226,7 @@ class Trace(Observer):
         if site.space in ("shared", "local"):
             near = np.int64(SHARED if site.space == "shared" else LOCAL)
             return cast(Lanes, near), address
+        address = far.plain(self.geometry, address)  # of a cluster's other blocks nothing is drawn
         if mask is None or address.ndim == 0:
             known = address
         else:
@@ -285,9 +287,9 @@ def _add(counts: Flat, elements: Flat, weight: int) -> None:
 
 def _places(address: Addresses) -> Lanes:
     """The place of generic addresses."""
-    window = address >> np.int64(60)
-    array = array_number(address)
-    other = np.where(window == 1, SHARED, np.where((window == 2) | (window == 3), LOCAL, NOWHERE))
+    window, array = address >> np.int64(60), array_number(address)
+    near = (window == 1) & (address - WINDOWS["shared"] >> RANK_BITS <= 0)
+    other = np.where(near, SHARED, np.where((window == 2) | (window == 3), LOCAL, NOWHERE))
     return np.where((window == 0) & (array >= 0), array, other)[()]
 
 
