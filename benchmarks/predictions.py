@@ -72,7 +72,8 @@ def main() -> None:
     print(
         "What `tilescope predict` says of 57 launches of the library on an H200, beside what was\n"
         "measured there (`tests/ground_truth/README.md`).\n"
-        "Made by `python -m benchmarks.predictions`. Constants were adjusted on the half marked *; these are "
+        "Made by `python -m benchmarks.predictions`. Constants were adjusted on the half\n"
+        "marked *; these are "
         f"{', '.join(f'`{name}`' for name in ADJUSTED)}\n"
         "(`simulator/prediction/rates.py` says what each is).\n"
     )

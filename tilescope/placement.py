@@ -6,11 +6,12 @@ from typing import Any
 
 import device
 from device import Gpu, Occupancy, Roofline, UnknownGpu
+from kernels.machine_code import machine_code
 
 from .failure import UserError
 from .outcome import Outcome
 
-GIVEN, DRIVER = "as given", "from the driver"
+GIVEN, DRIVER, COMPILER = "as given", "from the driver", "from machine code made here"
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ def find(name: str) -> Gpu:
 def place(outcome: Outcome, gpu: Gpu, registers: int | None = None) -> Placement:
     """Put a run on a GPU.
 
-    Registers a thread are asked of the driver, if they are not given and a GPU of this kind is
-    here.
+    Registers a thread, if they are not given, are asked of the driver where a GPU of this kind is
+    here, else of the compiler of machine code.
 
     Raises:
         UserError: The driver refuses the kernel.
@@ -76,7 +77,10 @@ def place(outcome: Outcome, gpu: Gpu, registers: int | None = None) -> Placement
     source = GIVEN
     if registers is None:
         registers = _from_driver(outcome, gpu)
-        source = "" if registers is None else DRIVER
+        source = DRIVER
+    if registers is None:
+        code = machine_code(target.kernel, gpu.capability)
+        registers, source = (code.registers, COMPILER) if code else (None, "")
     return Placement(
         gpu,
         device.occupancy(gpu, math.prod(run.block), registers, run.shared_bytes),
