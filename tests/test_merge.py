@@ -47,7 +47,7 @@ def told(run: Run) -> dict[str, Any]:
 @pytest.mark.parametrize("name", NAMES)
 def test_library(name: str) -> None:
     entry = library.get(name)
-    size = (5,) if entry.axes == ("blocks",) else SIZES[len(entry.axes)]
+    size = (6,) if entry.axes == ("blocks",) else SIZES[len(entry.axes)]
 
     def one(parts: int) -> dict[str, Any]:
         launch = entry.launch(size)
