@@ -51,6 +51,8 @@ def convert_address(ins: Instruction) -> Op:
 
 def to_generic(address: Addresses, own: Lanes) -> Addresses:
     """A generic address of one in shared memory: the block's own says whose it is."""
+    if own.ndim == 0:  # no clusters
+        return address + np.int64(WINDOWS["shared"])
     plain = address >> np.int64(RANK_BITS) == 0
     whose: Addresses = np.where(plain, own.astype(np.int64) << np.int64(RANK_BITS), np.int64(0))
     return address + whose + np.int64(WINDOWS["shared"])
@@ -59,6 +61,8 @@ def to_generic(address: Addresses, own: Lanes) -> Addresses:
 def from_generic(address: Addresses, own: Lanes) -> Addresses:
     """An address in shared memory of a generic one: without saying so if it is the block's own."""
     inside = address - np.int64(WINDOWS["shared"])
+    if own.ndim == 0:
+        return inside
     mine = (inside >> np.int64(RANK_BITS) == own.astype(np.int64)) & in_window("shared", address)
     return inside - np.where(mine, own.astype(np.int64) << np.int64(RANK_BITS), np.int64(0))
 
