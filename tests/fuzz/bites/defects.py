@@ -100,11 +100,13 @@ BITES = (
         "undefined bits: a store over what nothing wrote leaves it unset", "unset",
         "simulator/memory/undefined.py",
         "        self.unset.store(base, mask, *(value.dtype.type(0) for value in values))\n", "",
+        seed=290,
     ),
     Bite(
         "undefined bits: a guard is no use", "unset",
         "simulator/compile/undefined.py",
         "            steps += self.uses(probe, None, step.guard)\n", "",
+        seed=75,
     ),
     Bite(
         "the write at the end of an asynchronous copy is forgotten", "races",
@@ -122,6 +124,7 @@ BITES = (
         "what arrives at an mbarrier is there before its phase is over", "races",
         "simulator/races/copies.py",
         "done = copy.over & np.isin(copy.barrier,", "done = np.isin(copy.barrier,",
+        seed=597,
     ),
     Bite(
         "any fence between the proxies will do", "races",
