@@ -183,10 +183,10 @@ def _address(
             raise Wrong(f"{base.name!r} is a parameter of the {what}")
         if ins.opcode == "ld" and any(p.name == base.name for p in function.results):
             raise Wrong(f"{base.name!r} is the function's result")
-        if (ins.guard or ins.opcode == "prefetch") and space == "param":
-            if base.name in function.variables:
-                what = "takes no guard" if ins.guard else "has no address"
-                raise Wrong(f"{base.name.split('#')[0]!r} is a call's parameter, which {what}")
+        passed = space == "param" and base.name in function.variables
+        if passed and (ins.guard or ins.opcode == "prefetch"):
+            what = "takes no guard" if ins.guard else "has no address"
+            raise Wrong(f"{base.name.split('#')[0]!r} is a call's parameter, which {what}")
         if space in ("const", "param") and not named:
             raise Wrong(f"{base.name!r} is in .{space}, which has no generic addresses here")
         if ins.opcode == "prefetchu" and space != "global":
