@@ -10,7 +10,7 @@ _DONE = "mbarrier::complete_tx::bytes"
 _IN = f"async! bulk! shared::cta|shared::cluster! global {_DONE}"
 _ALL = f"async! bulk! shared::cluster! global {_DONE} multicast::cluster"
 _ACROSS = f"async! bulk! shared::cluster! shared::cta {_DONE}"
-_OUT = "async! bulk! global! shared::cta! bulk_group!"
+_OUT = "async! bulk! global! shared::cta! bulk_group"
 _BOX = (
     "async! bulk! tensor! {}d! shared::cta|shared::cluster! global! mbarrier::complete_tx::bytes "
 )

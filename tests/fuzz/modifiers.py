@@ -87,6 +87,8 @@ def operand(spec: str, types: Sequence[str], modifiers: Sequence[str], n: int) -
     if "|" in spec:
         first, second = spec.split("|")
         return f"{operand(first, types, modifiers, n)}|{operand(second, types, modifiers, n + 1)}"
+    if pixel := re.fullmatch(r"{pixel(\d)", spec):
+        return f"{{{', '.join(['%b16_1'] * int(pixel[1]))}}}"
     if many := re.fullmatch(r"@(\d)a?[fs]?|{(?:slope|offset)(\d)", spec):
         some = ", ".join(["%b32_1"] * int(many[1] or many[2]))
         return f"[%b64_3, {{{some}}}]" if many[1] else f"{{{some}}}"
