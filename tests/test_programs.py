@@ -58,7 +58,7 @@ ROWS = [
         lambda a: a[0] == ramp(50) * 2),
     Row("class_kernel.cu", "linear::fill", 1, 1, lambda: [matrix(), 1.0], lambda a: True),
     Row("cooperative.cu", "total", 2, 64, lambda: [ramp(1, I32), ramp(1000, I32) * 0 + 1, 1000],
-        lambda a: a[0] == 1000, builds=("device",)),  # the source build refers to clusters
+        lambda a: a[0] == 1000),
     Row("modern.cu", "reduce<Mode::largest, float>", 1, 32, lambda: [ramp(90), ramp(1), 90],
         lambda a: a[1] == 89, options=("-std=c++20",)),
     Row("modern.cu", "reduce<Mode::sum, int>", 1, 32, lambda: [ramp(90, I32), ramp(1, I32), 90],
