@@ -79,7 +79,9 @@ def footprint(touches: TouchWatch, sites: Sequence[Site], blocks: int) -> Footpr
         for site in sites:
             if (site.access != "load") == writes:
                 into += _of_site(touches, site.number, loose)
-        into += [_scatter(some, ran, blocks) for some in loose.values()]
+        # What goes beside a trail, such as a halo, is on another block's.
+        lined = {int(t.sectors[0]) >> _ARRAY for t in into if isinstance(t, Trail)}
+        into += [_scatter(some, ran, blocks) for at, some in loose.items() if at not in lined]
     return found
 
 

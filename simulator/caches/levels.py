@@ -9,6 +9,7 @@ import numpy as np
 from ..geometry import Flat
 from ..memory.site import Site
 from .reuse import ages, window
+from .shared_level import SPREAD
 from .watch import LINE, SECTOR, TouchWatch
 
 _NOT_KEPT = frozenset({"cg", "cv", "volatile", "relaxed", "acquire", "mmio"})
@@ -26,6 +27,7 @@ def l1_misses(
     sites: Sequence[Site],
     groups: Collection[Flat],
     capacity: float,
+    slots: int,
 ) -> dict[int, int]:
     """Sectors that loads have to fetch from L2, by the number of the access.
 
@@ -34,6 +36,7 @@ def l1_misses(
         sites: The program's accesses.
         groups: Blocks that share a multiprocessor, one array for each.
         capacity: Bytes of L1.
+        slots: Blocks that run at a time; the later the wave, the less its blocks are in step.
     """
     cached = np.array([kept(site) for site in sites], bool)
     loads = np.array([site.access == "load" for site in sites], bool)
@@ -42,6 +45,8 @@ def l1_misses(
     for geometry, some in touches.batches:
         owner = np.array([unit.get(int(block), -1) for block in geometry.blocks], np.int64)
         keys, times, numbers = [], [], []
+        span = max((touch.time for touch in some), default=1)
+        off = _out_of_step(geometry.blocks, slots) * span
         for touch in some:
             if not loads[touch.site]:
                 continue
@@ -50,25 +55,36 @@ def l1_misses(
                 inside = here >= 0
                 sectors = touch.sectors[:, None] + touch.starts[inside]
                 units = np.broadcast_to(here[inside], sectors.shape)
+                when = np.broadcast_to(
+                    (touch.time + off[touch.columns[inside]]) % span, sectors.shape
+                )
             else:
                 units = owner[touch.columns]
                 inside = units >= 0
                 sectors, units = touch.sectors[inside], units[inside]
+                when = (touch.time + off[touch.columns[inside]]) % span
             if not cached[touch.site]:
                 found[touch.site] += sectors.size
                 continue
             keys.append((sectors + (units << 46)).reshape(-1))
-            times.append(np.full(sectors.size, touch.time, np.int32))
+            times.append(when.reshape(-1))
             numbers.append(np.full(sectors.size, touch.site, np.int32))
         if not keys:
             continue
         key, time, number = (np.concatenate(part) for part in (keys, times, numbers))
         there = len(np.unique(owner[owner >= 0]))
-        span = float(time.max() - time.min() + 1)
         line_ages = ages(key >> int(np.log2(LINE // SECTOR)), time)
         distinct = float(np.count_nonzero(np.isinf(line_ages)))
-        keep = window(line_ages, span, capacity / LINE, distinct, there)
+        keep = window(line_ages, float(span), capacity / LINE, distinct, there)
         age = ages(key, time)
         missed = (age > keep) | np.isinf(age)
         found += np.bincount(number[missed], minlength=len(sites))
     return dict(enumerate(found.tolist()))
+
+
+def _out_of_step(blocks: Flat, slots: int) -> Flat:
+    """How far blocks are from those that began with them, as shares of a block's time."""
+    waves = blocks // max(1, slots)
+    drawn = np.random.default_rng(3).standard_normal(len(blocks))
+    found: Flat = SPREAD * np.sqrt(waves) * drawn
+    return found

@@ -208,14 +208,17 @@ def _groups(total: int, sms: int, resident: int) -> list[Flat]:
     wave = sms * resident
     waves = -(-total // wave)
     # Spread over the launch, first and last wave among them, and over the multiprocessors.
-    found = []
+    found, used = [], np.zeros(0, np.int64)
     for step in range(64 if waves > 1 else sms):
         number = _spread(step, waves)
         sm = (step * 61 if waves > 1 else step) % min(sms, total)
         group = np.arange(number * wave + sm, min((number + 1) * wave, total), sms, dtype=np.int64)
-        if number:  # whoever is done first gets the next block
+        if number or waves > 8:  # whoever is done first gets the next block
             last = min(wave, total - number * wave)
-            group = np.unique(number * wave + (group - number * wave) * 7919 % last)
+            rng = np.random.default_rng(step)
+            group = number * wave + np.sort(rng.choice(last, len(group), replace=False))
+            group = group[~np.isin(group, used)]
+        used = np.concatenate([used, group])
         if len(group):
             found.append(group)
     unique: dict[int, Flat] = {}

@@ -21,7 +21,7 @@ SPREAD = 0.1
 """How much a block's time differs from another's, as a share of it."""
 _TOUCHES = 1_500_000
 """Touches that are looked at, of lines picked at random if there are more."""
-_LISTED = 60_000_000
+_LISTED = 80_000_000
 """Touches that are listed to pick from; of a larger launch some blocks in its middle."""
 
 
@@ -104,6 +104,7 @@ def device_memory(
     missed_again = again > (window(again, span, lines, distinct) if whole else keep)
     # A line that is only ever written in whole sectors is not read first.
     read = float(np.count_nonzero(missed & ~store & count)) * factor
+    read = max(read, float(np.count_nonzero(np.isinf(cold) & ~store)) * UNIT * rate)
     read_again = float(np.count_nonzero(missed_again & ~store & count)) * factor
     dirty = _stays(key, time, missed, store & count) * factor
     # What L2 holds at the end it holds in proportion to what came in.

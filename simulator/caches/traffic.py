@@ -114,9 +114,10 @@ def observe(
     known = widths(program, code) if code else {}
     sample = take(launch, gpu.sms, held.blocks, known)
     capacity = l1_bytes(gpu, launch.shared_bytes, held.blocks)
-    missed = l1_misses(sample.touches, program.sites, sample.groups, capacity)
+    slots = max(1, held.blocks) * gpu.sms
+    missed = l1_misses(sample.touches, program.sites, sample.groups, capacity, slots)
     touched = footprint(sample.touches, program.sites, math.prod(launch.grid))
-    memory = device_memory(touched, launch.grid, max(1, held.blocks) * gpu.sms, usable * gpu.l2)
+    memory = device_memory(touched, launch.grid, slots, usable * gpu.l2)
     return Observed(launch, gpu, code, held, sample, missed, memory)
 
 
