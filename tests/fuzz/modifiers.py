@@ -3,7 +3,7 @@
 An instruction is drawn from a row's forms; it is taken as it is, or with one illegal change:
 a modifier dropped, doubled, swapped or foreign, a foreign type, another operand. What ptxas
 refuses, the simulator has to refuse; what ptxas accepts, the simulator has to compile, or to
-refuse for a reason that the rows give (``later``) or that stands in ``NOT_YET``.
+refuse for a reason that the rows (``later``) or ``NOT_YET`` give.
 """
 
 import functools
@@ -99,8 +99,7 @@ def operand(spec: str, types: Sequence[str], modifiers: Sequence[str], n: int) -
         "imm": "1", "d8": "7", "bar": "1", "threads": "64", "label": "X", "where": "%b64_1",
         "registers": "24", "128": "128", "d16": "9", "event": "3", "policy": "%b64_2",
         "predicate": "%pred_2", "scale": "%pred_1", "sign": "-1", "bit": "1", "count": "1",
-        "quarter": "2", "zero": "0", "fraction": "0.5", "_": "_",
-        "copied": "16", "16": "16",
+        "quarter": "2", "zero": "0", "fraction": "0.5", "_": "_", "copied": "16", "16": "16",
     }  # fmt: skip
     if spec in plain:
         return plain[spec]
