@@ -130,6 +130,13 @@ def test_refused(options: dict[str, str], message: str) -> None:
         of_library("matmul_tiled", "64", **options)
 
 
+def test_a_block_that_does_not_fit_is_refused() -> None:
+    kernel = Kernel.from_cuda(COPY, "copy")
+    args = [np.zeros(1024, np.float32), np.zeros(1024, np.float32), 1024]
+    with pytest.raises(simulator.LaunchError, match="does not fit on H200 SXM, for registers"):
+        simulator.predict(kernel, 1, 1024, args, registers=200)
+
+
 def test_command(tmp_path: Path) -> None:
     measured, found = tmp_path / "mine.json", tmp_path / "found.json"
     measured.write_text(json.dumps({"gpu": "h200", "rates": {"launch_us": 60.0}}))

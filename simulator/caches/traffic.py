@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from kernels.errors import LaunchError
 from kernels.machine_code import MachineCode, machine_code
 
 from ..execute.prepare import Prepared
@@ -105,16 +106,21 @@ def observe(
         gpu: Where.
         registers: Of a thread, if they are known better.
         usable: Share of L2 that holds what is used again.
+
+    Raises:
+        LaunchError: A block does not fit on a multiprocessor.
     """
     code = machine_code(launch.kernel, gpu.capability)
     if registers is None and code is not None:
         registers = code.registers
     held = occupancy(gpu, math.prod(launch.block), registers, launch.shared_bytes)
+    if not held.blocks:
+        raise LaunchError(f"a block does not fit on {gpu.name}, for {' and '.join(held.limiters)}")
     program = launch.program
     known = widths(program, code) if code else {}
     sample = take(launch, gpu.sms, held.blocks, known)
     capacity = l1_bytes(gpu, launch.shared_bytes, held.blocks)
-    slots = max(1, held.blocks) * gpu.sms
+    slots = held.blocks * gpu.sms
     missed = l1_misses(sample.touches, program.sites, sample.groups, capacity, slots)
     touched = footprint(sample.touches, program.sites, math.prod(launch.grid))
     memory = device_memory(touched, launch.grid, slots, usable * gpu.l2)
