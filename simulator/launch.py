@@ -6,11 +6,13 @@ these saw becomes a ``Run`` (``run.py``).
 """
 
 import contextlib
+import dataclasses
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from kernels import Kernel
+from kernels.errors import LaunchError
 
 from .attempts import run_until_seen
 from .caches.traffic import count, observe
@@ -43,6 +45,7 @@ def launch(
     cluster: int | Sequence[int] | None = None,
     heap_bytes: int = HEAP_BYTES,
     gpu: str | Gpu | None = None,
+    counters: str = "all",
 ) -> Run:
     """Run a kernel and count what it does.
 
@@ -74,6 +77,7 @@ def launch(
         heap_bytes: What the kernel's ``malloc`` has to give (``cudaLimitMallocHeapSize``).
         gpu: Whose caches to follow the traffic through (``h200``); then ``run.counters.l1``,
             ``.l2`` and ``.dram`` are what they would have to do if they were empty.
+        counters: ``all``, or ``none``: nothing is counted, ``run.counted`` is false.
 
     Raises:
         PtxError: The PTX cannot be parsed, or has an instruction without a row.
@@ -83,11 +87,14 @@ def launch(
     """
     began = time.perf_counter()
     asked = chosen(checks)
+    if counters not in ("all", "none") or (gpu is not None and counters == "none"):
+        raise LaunchError(f"counters is 'all' or 'none' (with gpu, 'all'), not {counters!r}")
     recorder = Trace() if trace is True else trace or None
     prepared = prepare(
         kernel, grid, block, args, shared_bytes, schedule, step_limit, recorder is not None, arch,
         symbols, cooperative, stack_bytes, cluster, heap_bytes,
     )  # fmt: skip
+    prepared = dataclasses.replace(prepared, counted=counters == "all")
     prepared.arguments.warn()
     chip = find(gpu) if isinstance(gpu, str) else gpu
     cached = observe(prepared, chip) if chip else None  # before the launch changes its arrays

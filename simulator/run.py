@@ -13,7 +13,8 @@ from .hazards.hazard import Hazard, Source
 from .hazards.kinds import CHECKS, EQUAL
 from .hazards.sources import Sources
 from .isa.architectures import MEASURED
-from .observe.counters import TrafficCounter
+from .memory.site import Site
+from .observe.counters import COUNTED_SPACES, TrafficCounter
 from .observe.observers import Observers
 from .observe.totals import Counters, Line, collect
 from .observe.trace import Trace
@@ -31,7 +32,7 @@ class Run:
         sha256: Of the PTX text that ran.
         grid: Blocks; ``block``: threads of a block; x first.
         shared_bytes: Shared memory of a block, static and dynamic.
-        counters: Totals.
+        counters: Totals; zeros where ``counted`` is false.
         hazards: What was found, errors first; empty if nothing was.
         checked: Names of the checks that ran.
         seconds: Wall-clock time of the simulation.
@@ -67,6 +68,7 @@ class Run:
     output: str = ""
     arch: str = ""
     cluster: tuple[int, int, int] = (1, 1, 1)
+    counted: bool = True
 
     @functools.cached_property
     def data_dependence(self) -> Source | None:
@@ -116,7 +118,7 @@ class Run:
             "notes": list(self.notes),
             "output": self.output,
             "argument_warnings": list(self.warnings),
-            "counters": self.counters.to_dict(),
+            "counters": self.counters.to_dict() if self.counted else None,
             "lines": [line.to_dict() for line in self.lines],
             "hazards": [hazard.to_dict() for hazard in self.hazards],
         }
@@ -134,9 +136,9 @@ def report(launch: Prepared, seen: Observers, checks: Collection[str], began: fl
         launch.shared_bytes, str(launch.schedule), counters, lines, hazards,
         tuple(check for check in CHECKS if check in checks),
         time.perf_counter() - began, program.approximate,
-        functools.partial(_dependence, program, seen.traffic, sources), seen.trace,
+        functools.partial(_dependence, launch, seen.traffic, sources), seen.trace,
         _notes(program, seen) + own, tuple(launch.arguments.warnings), seen.output.text(),
-        f"sm_{program.arch}" if program.by_arch else "", launch.cluster,
+        f"sm_{program.arch}" if program.by_arch else "", launch.cluster, launch.counted,
     )  # fmt: skip
 
 
@@ -163,6 +165,10 @@ def _notes(program: Program, seen: Observers) -> tuple[str, ...]:
     return notes
 
 
-def _dependence(program: Program, traffic: TrafficCounter, sources: Sources) -> Source | None:
-    steered = depends_on_data(program, lambda site: set(traffic.traffic(site)))
+def _dependence(launch: Prepared, traffic: TrafficCounter, sources: Sources) -> Source | None:
+    def spaces(site: Site) -> set[str]:
+        """The address spaces that a site reached; any, where nobody counted."""
+        return set(traffic.traffic(site)) if launch.counted else set(COUNTED_SPACES)
+
+    steered = depends_on_data(launch.program, spaces)
     return sources.of(steered) if steered else None

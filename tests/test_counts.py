@@ -1,12 +1,15 @@
 """What no result shows: divergent branches, sectors of local memory, and memory that is taken."""
 
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
 from launches import compiled, entry
 
 import simulator
+from kernels import library
+from kernels.errors import LaunchError
 
 HEAD = """\
 .local .align 16 .b8 own[256];
@@ -135,3 +138,34 @@ def test_memory_does_not_grow_with_the_grid() -> None:
     peak(1024)
     few, many = peak(1024), peak(8192)
     assert many < 1.1 * few, f"{few:,} bytes for 1,024 blocks, {many:,} for 8,192"
+
+
+@pytest.mark.parametrize("name", ["matmul_tiled", "matmul_missing_first_barrier"])
+def test_without_counters_all_else_is_the_same(name: str) -> None:
+    one = library.get(name)
+    runs, results = [], []
+    for counters in ("all", "none"):
+        launch = one.launch((20, 20, 20), None, np.random.default_rng(1))
+        runs.append(
+            simulator.launch(
+                one.kernel(), launch.grid, launch.block, launch.args, counters=counters
+            )
+        )
+        results.append([a.copy() for a in launch.args if isinstance(a, np.ndarray)])
+    counted, bare = runs
+    assert counted.counted
+    assert not bare.counted
+    assert bare.to_dict()["counters"] is None
+    assert bare.lines == []
+    assert [str(h) for h in bare.hazards] == [str(h) for h in counted.hazards]
+    assert bare.data_dependence == counted.data_dependence
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("how", [{"counters": "some"}, {"counters": "none", "gpu": "h200"}])
+def test_counters_that_cannot_be(how: dict[str, Any]) -> None:
+    one = library.get("matmul_tiled")
+    launch = one.launch((16, 16, 16), None, np.random.default_rng(1))
+    with pytest.raises(LaunchError, match="counters is 'all' or 'none'"):
+        simulator.launch(one.kernel(), launch.grid, launch.block, launch.args, **how)

@@ -47,6 +47,7 @@ class Prepared:
         shared_bytes: Shared memory of a block; ``dynamic_bytes``: what of it the launch added.
         step_limit: Basic blocks that a batch may run.
         cooperative: Whether blocks may wait for each other.
+        counted: Whether counters are kept.
         cluster: Blocks of a cluster; ``clustered``: whether anybody says so.
         heap_bytes: What ``malloc`` has to give.
     """
@@ -64,6 +65,7 @@ class Prepared:
     cluster: Dim3 = ONE
     clustered: bool = False
     heap_bytes: int = HEAP_BYTES
+    counted: bool = True
 
     @functools.cached_property
     def granule(self) -> int:

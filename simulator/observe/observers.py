@@ -79,7 +79,8 @@ class Observers:
         races = RaceHazards(book, sources, steering)
         self.findings = findings = Findings(sources, layout, program.module.functions, races)
         self.trace, self.output = trace, Output()
-        all_of_them: list[Observer] = [self.traffic, self.ran, self.output, findings]
+        counters = [self.traffic, self.ran] if launch.counted else []
+        all_of_them: list[Observer] = [*counters, self.output, findings]
         if "memory" in checks:
             all_of_them.append(MemoryCheck(findings))
         if "barriers" in checks:
