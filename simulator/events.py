@@ -131,8 +131,11 @@ class Observer:
     def proxy_fence(self, lanes: Mask | None) -> None:
         """Lanes execute a fence between a thread's own accesses and the asynchronous proxy's."""
 
-    def copies(self, lanes: Mask | None, left: int | None, queue: str) -> None:
-        """Lanes end a group of copies or ``wgmma``, or wait until ``left`` groups are left."""
+    def copies(self, lanes: Mask | None, left: int | None, queue: str, reads: bool) -> None:
+        """Lanes end a group of copies or ``wgmma``, or wait until ``left`` groups are left.
+
+        ``reads``: only until the others have read their sources.
+        """
 
     def copies_arrive(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
         """Lanes' asynchronous copies so far are to arrive at an mbarrier, each at its address."""

@@ -200,12 +200,27 @@ def test_what_is_written_passes_a_fence(write: str, found: set[str], schedule: s
     assert all(word in message for word in found for message in errors)
 
 
+AGAIN = "cp.async.bulk.wait_group.read 0; cp{}.async.bulk.tensor.2d.global.shared::cta{}.tile."
+
+
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_who_does_not_wait_races(schedule: str | int) -> None:
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("mbarrier.try_wait.parity.shared.b64 %q, [%m], 0;\n    @!%q bra wait;", ""),
+        ("cp.async.bulk.wait_group 0;", AGAIN.format("", "") + "bulk_group [%g, {%d, %c}], [%s];"),
+        (
+            "cp.async.bulk.wait_group 0;",
+            AGAIN.format(".reduce", ".add") + "bulk_group [%g, {%d, %c}], [%s];",
+        ),
+    ],
+)
+def test_who_does_not_wait_races(old: str, new: str, schedule: str | int) -> None:
     source, target = arrays((40, 48), np.float32)
     maps = [TensorMap(array, (16, 32)) for array in (source, target)]
-    text = program(2).ptx.replace("mbarrier.try_wait.parity.shared.b64 %q, [%m], 0;", "")
-    kernel = Kernel.from_ptx(text.replace("@!%q bra wait;", ""), "k")
+    text = program(2).ptx
+    assert old in text
+    kernel = Kernel.from_ptx(text.replace(old, new), "k")
     arguments = [np.zeros(2048, np.uint8), *maps, 0, 0, 2048]
     run = simulator.launch(kernel, 1, 32, arguments, schedule=schedule)
     assert [h for h in run.hazards if "a copy in bulk that is under way" in h.message]

@@ -99,7 +99,8 @@ class Emitter:
                 self.emit(f"fence({self.mask(guard)}, {reach})")
             case Group(guard=guard, left=left):
                 queue = roles(step.instruction).row.queue
-                self.emit(f"copies({self.mask(guard)}, {left}, {queue!r})")
+                reads = step.instruction.has("read")
+                self.emit(f"copies({self.mask(guard)}, {left}, {queue!r}, {reads})")
             case Phase(guard=guard, offset=offset, arrives=True, sources=(at,)):
                 self.emit(f"copies_arrive({self.mask(guard)}, {self.source(at)}, {offset})")
             case Phase(offset=offset, sources=(at, seen)):

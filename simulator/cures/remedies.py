@@ -59,6 +59,10 @@ _WAIT = _Statement(
 _BULK_WAIT = _Statement(
     r"cp\.async\.bulk\.wait_group", "cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0"
 )
+_SENT_WAIT = _Statement(
+    r"cp\.async\.bulk\.wait_group(?!\.read)",
+    "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0",
+)
 _PRODUCT_WAIT = _Statement(r"wgmma\.wait_group", "wgmma.wait_group.sync.aligned 0")
 _PRODUCT_COMMIT = _Statement(r"wgmma\.commit_group", "wgmma.commit_group.sync.aligned")
 _PRODUCT_FENCE = _Statement(r"wgmma\.fence", "wgmma.fence.sync.aligned")
@@ -75,6 +79,7 @@ _PLACES, _FEW = 8, 1
 _REMEDIES: dict[str, tuple[tuple[_Statement, ...], bool]] = {
     "copy": ((_COMMIT, _WAIT), True),
     "bulk": ((_BULK_WAIT,), True),
+    "sent": ((_SENT_WAIT,), True),
     "transaction": ((), False),
     "product": ((_PRODUCT_COMMIT, _PRODUCT_WAIT), True),
     "proxy": ((_PROXY_FENCE,), True),

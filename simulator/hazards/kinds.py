@@ -94,6 +94,7 @@ REACHES = {
     "product": "a wgmma that is under way",
     "bulk": "a copy in bulk that is under way",
     "transaction": "a copy in bulk that is under way",
+    "sent": "a copy in bulk that is under way",
     "proxy": "a thread, with no fence.proxy.async since,",
     "registers": "a wgmma that is under way",
     "ungrouped": "a wgmma that is in no group",
@@ -131,6 +132,10 @@ _ANY_RACE = {
     "bulk": Case(
         note="wait for the copy first: cp.async.bulk.wait_group.read; then a barrier where other "
         "threads write there"
+    ),
+    "sent": Case(
+        note="wait until it is written: cp.async.bulk.wait_group, without .read, which waits for "
+        "what the copy reads alone; then a barrier where other threads touch it"
     ),
     "transaction": Case(
         note="wait first until the phase of its mbarrier is over, for the right parity"

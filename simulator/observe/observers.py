@@ -26,6 +26,7 @@ from ..races.copies import CopyCheck
 from ..races.detector import RaceCheck
 from ..races.program_order import ProgramOrder
 from ..races.proxies import ProxyCheck
+from ..races.sent import SentCheck, sends
 from .counters import TrafficCounter
 from .output import Output
 from .products import ProductCheck
@@ -96,6 +97,8 @@ class Observers:
             all_of_them.append(race_check)
             if "races" in checks and any(site.asynchronous for site in program.sites):
                 all_of_them.append(CopyCheck(book, launch.granule, race_check))
+            if "races" in checks and any(map(sends, program.sites)):
+                all_of_them.append(SentCheck(book, launch.granule, race_check))
             if "races" in checks and any(
                 s.asynchronous and s.access == "load" for s in program.sites
             ):

@@ -111,7 +111,7 @@ class ProductCheck(Observer):
         some = rows.reshape(-1, WARP, g.columns).any(axis=1).astype(np.int64)
         self.times[number] = some + self.times.get(number, np.zeros_like(some))
 
-    def copies(self, lanes: Mask | None, left: int | None, queue: str) -> None:
+    def copies(self, lanes: Mask | None, left: int | None, queue: str, reads: bool) -> None:
         """See ``Observer``."""
         if queue != "product":
             return

@@ -35,6 +35,8 @@ class _Example(NamedTuple):
 READING = ("product", "bulk")
 """How a write races with what still reads, a ``wgmma`` or a copy in bulk: that comes first,
 wherever it stands."""
+SENT = "sent"
+"""How an access races with what a copy in bulk still writes to global memory: that comes first."""
 
 
 @dataclass
@@ -121,7 +123,7 @@ class RaceBook:
         earlier, later = conflict.earlier[at], conflict.later[at]
         name = self._named(race, int(conflict.place[at[0]]))
         reads = "load" in (one.access, other.access)
-        turn = self.find_order().first(one, other, race.distance)
+        turn = how == SENT or self.find_order().first(one, other, race.distance)
         if one.access == "load" or (not reads and _after(one, other, turn)):
             one, other, earlier, later, turn = other, one, later, earlier, not turn
         turn &= how not in READING

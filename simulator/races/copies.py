@@ -18,14 +18,14 @@ from ..geometry import WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
 from ..memory.event import Event, Spread
 from ..memory.site import PHASE
 from .accesses import Accesses, Race, lanes_of
-from .book import READING, RaceBook
+from .book import READING, SENT, RaceBook
 from .detector import RaceCheck
 from .phases import arrivals
 from .shadow import Conflict
 
 _SITES = 2
 """Of a copy in bulk, besides its arrival: what it reads and what it writes."""
-UNDER_WAY = ("copy", "transaction", *READING)
+UNDER_WAY = ("copy", "transaction", SENT, *READING)
 """How an access races with what is under way: a name for all that the same waits are for."""
 
 
@@ -128,7 +128,7 @@ class CopyCheck(Observer):
             copy = _Copy(event, lanes.copy(), group, low, high, time=self.race.now)
             self.open.append(copy)
 
-    def copies(self, lanes: Mask | None, left: int | None, queue: str) -> None:
+    def copies(self, lanes: Mask | None, left: int | None, queue: str, reads: bool) -> None:
         """See ``Observer``."""
         on = self.geometry.full(as_mask(lanes))
         if left is None:

@@ -64,7 +64,7 @@ class ExactLook:
         values = written(event, lanes, self.geometry, part * self.granule, self.granule)
         locked: list[Locked] = []
         clocks: dict[int, Clock] = {}
-        ordered = self._ordered(site, lanes, locked, clocks)
+        ordered = self.ordered(site, lanes, locked, clocks)
         together: Alike | None = None
 
         for history, how in shadow.against(site):
@@ -178,7 +178,7 @@ class ExactLook:
         near = clusters.together(conflict.earlier // threads, conflict.later // threads)
         return conflict.some(~near)
 
-    def _ordered(
+    def ordered(
         self, site: Site, lanes: Accesses, locked: list[Locked], clocks: dict[int, Clock]
     ) -> Ordered:
         """What orders lanes after earlier accesses; notes those in ``locked`` that a lock does."""

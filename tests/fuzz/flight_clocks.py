@@ -13,8 +13,6 @@ from .flight_program import Arrive, Await, Bulk, Copy, Program, ProxyFence, Queu
 from .race_clocks import Clock, join, meetings
 from .race_program import AREA, WARP, Access
 
-FOLLOWS_GLOBAL = False
-"""Whether the simulator follows what copies out of shared memory write."""
 Key = tuple[str, str, str]
 """Space, ``raw``/``war``/``waw``, ``warning``/``error``."""
 
@@ -208,19 +206,10 @@ class Detector:
         for byte in place:
             self.proxy(byte, t)
         reads = self.issue(t, "read")
-        writes = self.issue(t, "write") if FOLLOWS_GLOBAL else t
-        when = self.known[t][writes]
+        writes = self.issue(t, "write")
         for i, byte in enumerate(place):
             self.meet("shared", byte, _Seen(reads, 1, t, self.number, False, copy=True))
-            there = _Seen(
-                writes,
-                when if writes == t else 1,
-                t,
-                self.number,
-                True,
-                copy=FOLLOWS_GLOBAL,
-                value=1,
-            )
+            there = _Seen(writes, 1, t, self.number, True, copy=True, value=1)
             self.meet("global", step.there + i, there)
 
     def proxy(self, byte: int, reader: int) -> None:

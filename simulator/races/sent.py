@@ -1,0 +1,143 @@
+"""Copies in bulk out of shared memory: what touches their destination before it is written.
+
+``cp.async.bulk``, ``cp.reduce.async.bulk`` and those of tensors write global memory some time
+before a ``cp.async.bulk.wait_group`` of their thread ends; one with ``.read`` waits for their
+source alone (PTX ISA, "cp.async.bulk.wait_group"). What knows of a copy, but not of the end of such
+a wait, is told here; what does not know of the copy either races with it as with any write, which
+is the other race checks' business, and so is all that others do before the copy begins.
+"""
+
+import numpy as np
+
+from ..events import Observer
+from ..geometry import WARP, Flat, Geometry, Mask, Rows, as_mask
+from ..memory.event import Event
+from ..memory.site import Site
+from ..memory.spaces import Allocation
+from .accesses import Accesses, Race, lanes_of
+from .book import SENT, RaceBook
+from .clocks import Clock
+from .detector import RaceCheck
+from .pairs import distances
+from .shadow import Conflict, clash
+
+_THREAD, _COLUMN, _SITE, _GROUP, _BEGUN, _DONE = range(6)
+"""What is kept of a lane's copy: who, which group it is in, when it began and was waited for."""
+
+
+def sends(site: Site) -> bool:
+    """Whether it is what a copy in bulk out of shared memory writes."""
+    return site.bulk is not None and site.queue == "bulk"
+
+
+class SentCheck(Observer):
+    """Follows what the copies of a batch write, until all that touch it know that it is written.
+
+    Args:
+        book: Where races are written down.
+        granule: Bytes of a location.
+        race: The other race checks, which know who has seen what.
+    """
+
+    def __init__(self, book: RaceBook, granule: int, race: RaceCheck) -> None:
+        self.book, self.granule, self.race = book, granule, race
+        self.geometry: Geometry
+        self.groups: Rows
+
+    def start(self, geometry: Geometry) -> None:
+        """See ``Observer``."""
+        self.geometry = geometry
+        self.groups = np.zeros((geometry.threads, geometry.columns), np.int64)
+        self.kept = np.zeros((_DONE + 1, 64), np.int64)
+        self.count = 0
+        # Of each array that copies write: the last copy to write each location, or -1.
+        self.last: dict[int, Flat] = {}
+
+    def access(self, event: Event) -> None:
+        """See ``Observer``."""
+        home, site = event.home, event.site
+        if event.space != "global" or not isinstance(home, Allocation) or not site.counted:
+            return
+        last, sending = self.last.get(home.number), sends(site)
+        if last is None and not sending:
+            return
+        lanes = lanes_of(self.geometry, event)
+        parts = np.arange(max(1, site.nbytes // self.granule))
+        places: Rows = ((lanes.address - home.base) // self.granule)[:, None] + parts
+        if last is None:
+            last = np.full(len(home.buffer) // self.granule, -1, np.int32)
+            self.last[home.number] = last
+        copies = last[places]
+        lane, part = np.nonzero(copies >= 0)
+        if lane.size:
+            self._look(event, lanes, lane, places[lane, part], copies[lane, part])
+        if sending:
+            last[places] = self._begin(site, lanes)[:, None]
+
+    def copies(self, lanes: Mask | None, left: int | None, queue: str, reads: bool) -> None:
+        """See ``Observer``."""
+        if queue != "bulk" or reads:
+            return
+        on = self.geometry.full(as_mask(lanes))
+        if left is None:
+            self.groups += on
+            return
+        self.race.now += 1
+        kept = self.kept[:, : self.count]
+        who = kept[_THREAD], kept[_COLUMN]
+        done = on[who] & (kept[_GROUP] < self.groups[who] - left) & (kept[_DONE] == 0)
+        kept[_DONE, done] = self.race.now
+
+    def _begin(self, site: Site, lanes: Accesses) -> Flat:
+        """Lanes' copies begin; the number of each element's."""
+        threads = self.geometry.threads
+        who, copy = np.unique(lanes.column * threads + lanes.thread, return_inverse=True)
+        column, thread = np.divmod(who, threads)
+        first, self.count = self.count, self.count + len(who)
+        if self.count > self.kept.shape[1]:
+            more = max(self.count, 2 * self.kept.shape[1]) - self.kept.shape[1]
+            self.kept = np.pad(self.kept, ((0, 0), (0, more)))
+        new = self.kept[:, first : self.count]
+        new[_THREAD], new[_COLUMN], new[_SITE] = thread, column, site.number
+        new[_GROUP], new[_BEGUN], new[_DONE] = self.groups[thread, column], self.race.now, 0
+        numbers: Flat = first + copy.reshape(-1)
+        return numbers
+
+    def _look(self, event: Event, lanes: Accesses, lane: Flat, place: Flat, copies: Flat) -> None:
+        """Of lanes that touch what copies write: who knows of them, and not that they are done."""
+        g, site = self.geometry, event.site
+        found = self.kept[:, copies]
+        earlier = g.blocks[found[_COLUMN]] * g.threads + found[_THREAD]
+        mine = g.blocks[lanes.column[lane]] * g.threads + lanes.thread[lane]
+        own, waited = earlier == mine, found[_DONE] > 0
+        clocks: dict[int, Clock] = {}
+        ordered = self.race.exact.ordered(site, lanes, [], clocks)
+        knows = own | ordered(found[_BEGUN], earlier, lane)
+        late = np.flatnonzero(~(waited & (own | ordered(found[_DONE], earlier, lane))))
+        near = earlier // g.threads == mine // g.threads
+        near &= found[_THREAD] // WARP == lanes.thread[lane] // WARP
+        for number in np.unique(found[_SITE, late]).tolist():
+            other = self.book.sites[number]
+            if not (how := clash(other, site)):
+                continue
+            # Lanes of a warp that nothing orders: those of a later instruction come later.
+            after = near & ~waited & (not self.book.find_order().first(site, other, SENT))
+            at = late[(found[_SITE, late] == number) & (knows | after)[late]]
+            conflict = Conflict(place, earlier, mine, lane, copies)
+            self._add(event, other, SENT, SENT, conflict.some(at[~waited[at]]))
+            at = at[waited[at]]
+            for distance, those in distances(earlier[at], mine[at], g.threads):
+                self._add(event, other, how, distance, conflict.some(at[those]))
+
+    def _add(
+        self, event: Event, other: Site, how: str, distance: str, conflict: Conflict
+    ) -> None:  # fmt: skip
+        if not conflict.place.size or (how == "scope" and distance != "block"):
+            return
+        g = self.geometry
+        race = Race(
+            other, event.site, "global", event.home, self.granule, how, distance,
+            g.threads, g.columns,
+        )  # fmt: skip
+        ones = np.ones(len(conflict.place), bool)
+        self.book.add(race, conflict, ones, ~ones)
