@@ -30,7 +30,8 @@ from simulator.compile.steps import (
 )
 
 Wait = tuple[Any, ...]
-"""Why a thread stops: ``warp`` (step, operands), ``gate`` (block, members) or ``barrier``."""
+"""Why a thread stops: ``warp`` (function, operands, instruction), ``gate`` (instruction,
+members) or ``barrier``."""
 Code = Callable[[Any], Generator[Wait, Any, int]]
 
 
@@ -46,7 +47,7 @@ class Emitter:
         """The function."""
         block, gate, end = self.lowered.block, self.lowered.gate, self.lowered.end
         if gate and gate.members:
-            where = None if gate.barrier else block.number
+            where = "None" if gate.barrier else self.name(self.alike())
             indent = self.under(gate.guard)
             self.emit(f"yield 'gate', {where}, int({self.source(gate.members)})", indent)
         for step in self.lowered.steps:
@@ -90,13 +91,20 @@ class Emitter:
         value = f"take({value}, {self.name(source.type)})"
         return f"(~{value})" if source.negated else value
 
+    def alike(self) -> str:
+        """Of an instruction with a member mask: what its copies elsewhere share."""
+        gate = self.lowered.gate
+        masked = gate and gate.members
+        return self.lowered.block.instructions[0].name if masked else ""
+
     def step(self, step: Step, indent: int) -> None:
         sources = "".join(f"{self.source(source)}, " for source in step.sources)
         match step:
             case Move():
                 call = f"({sources})"
             case WarpCompute(op=op):
-                call = f"parts((yield 'warp', {self.name(op.fn)}, ({sources})))"
+                where = self.name(self.alike() or op.fn)
+                call = f"parts((yield 'warp', {self.name(op.fn)}, ({sources}), {where}))"
             case Compute(op=op):
                 call = f"parts({self.name(op.fn)}({sources}))"
             case Access(site=site, base=base):

@@ -49,11 +49,11 @@ class Block:
             assert self.warps() or self.gates() or self.barriers(), "a deadlock"
 
     def warps(self) -> bool:
-        """Let the lanes of a warp go that stand at the same warp instruction."""
+        """Let the lanes of a warp go that stand at one warp instruction, or at copies of it."""
         groups: dict[Any, list[Thread]] = {}
         for thread in self.threads:
             if thread.wait and thread.wait[0] == "warp":
-                groups.setdefault((thread.lane // 32, id(thread.wait[1])), []).append(thread)
+                groups.setdefault((thread.lane // 32, thread.wait[3]), []).append(thread)
         for group in groups.values():
             mask = np.zeros(self.geometry.threads, bool)
             mask[[thread.lane for thread in group]] = True

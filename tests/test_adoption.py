@@ -35,8 +35,11 @@ def file(folder: Path, comment: str = "") -> Path:
         ("  // ignore[raw-race]", False),
     ],
 )
-def test_a_comment_leaves_a_hazard_out(comment: str, left_out: bool, tmp_path: Path) -> None:
-    path = file(tmp_path, comment)
+def test_a_comment_leaves_a_hazard_out(
+    comment: str, left_out: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(file(tmp_path, comment).parent)
+    path = "old.cu"
     checked, ran = (
         tilescope(c, path, *LAUNCH, *m) for c, m in (("check", ["--no-cure"]), ("run", []))
     )
@@ -45,8 +48,9 @@ def test_a_comment_leaves_a_hazard_out(comment: str, left_out: bool, tmp_path: P
     assert ("ignored by comments: 1 of the hazards found" in ran.stdout) == left_out
 
 
-def test_only_what_is_new_fails(tmp_path: Path) -> None:
-    path, known = file(tmp_path), tmp_path / "known.json"
+def test_only_what_is_new_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(file(tmp_path).parent)
+    path, known = Path("old.cu"), Path("known.json")
     first = tilescope("check", path, *LAUNCH, "--no-cure", "--write-baseline", known)
     assert first.exit_code == 1
     assert json.loads(known.read_text())["hazards"][0]["kind"] == "raw-race"
@@ -68,12 +72,14 @@ def test_what_is_no_baseline_is_refused(content: str, tmp_path: Path) -> None:
     assert "--write-baseline" in done.stderr
 
 
-def test_junit(tmp_path: Path) -> None:
-    out = tmp_path / "out.xml"
-    tilescope("check", file(tmp_path), *LAUNCH, "--no-cure", "--junit", out, "--expect", "o=7")
+def test_junit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(file(tmp_path).parent)
+    out = Path("out.xml")
+    tilescope("check", "old.cu", *LAUNCH, "--no-cure", "--junit", out, "--expect", "o=7")
     suite = ElementTree.parse(out).getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("2", "4")
     assert [c.get("name") for c in suite] == ["k (device)", "k (source)"]
     assert {f.get("type") for f in suite.iter("failure")} == {"raw-race", "result"}
-    tilescope("check", file(tmp_path, " // tilescope: ignore"), *LAUNCH, "--junit", out)
+    file(tmp_path, " // tilescope: ignore")
+    tilescope("check", "old.cu", *LAUNCH, "--junit", out)
     assert ElementTree.parse(out).getroot().get("failures") == "0"

@@ -120,8 +120,13 @@ def shown_path(file: str) -> str:
 
 
 def lines(run: Run) -> list[dict[str, Any]]:
-    """Counters of each source line."""
-    return [item.to_dict() | {"file": shown_path(item.file)} for item in run.lines]
+    """Counters of each source line; memory that it did not touch is left out."""
+    found = []
+    for item in run.lines:
+        every = item.counters.to_dict()
+        some = {n: v for n, v in every.items() if not isinstance(v, dict) or v.get("requests")}
+        found.append(item.to_dict() | {"file": shown_path(item.file), "counters": some})
+    return found
 
 
 def arrays(trace: Trace, pool: Pool, values: bool) -> list[dict[str, Any]]:
