@@ -91,7 +91,9 @@ class SentCheck(Observer):
     def _begin(self, site: Site, lanes: Accesses) -> Flat:
         """Lanes' copies begin; the number of each element's."""
         threads = self.geometry.threads
-        who, copy = np.unique(lanes.column * threads + lanes.thread, return_inverse=True)
+        number = lanes.column * threads + lanes.thread  # all elements of a lane, then the next
+        starts = np.diff(number, prepend=-1) != 0
+        who = number[starts]
         column, thread = np.divmod(who, threads)
         first, self.count = self.count, self.count + len(who)
         if self.count > self.kept.shape[1]:
@@ -100,7 +102,7 @@ class SentCheck(Observer):
         new = self.kept[:, first : self.count]
         new[_THREAD], new[_COLUMN], new[_SITE] = thread, column, site.number
         new[_GROUP], new[_BEGUN], new[_DONE] = self.groups[thread, column], self.race.now, 0
-        numbers: Flat = first + copy.reshape(-1)
+        numbers: Flat = first - 1 + np.cumsum(starts)
         return numbers
 
     def _look(self, event: Event, lanes: Accesses, lane: Flat, place: Flat, copies: Flat) -> None:
@@ -129,9 +131,7 @@ class SentCheck(Observer):
             for distance, those in distances(earlier[at], mine[at], g.threads):
                 self._add(event, other, how, distance, conflict.some(at[those]))
 
-    def _add(
-        self, event: Event, other: Site, how: str, distance: str, conflict: Conflict
-    ) -> None:  # fmt: skip
+    def _add(self, event: Event, other: Site, how: str, distance: str, conflict: Conflict) -> None:
         if not conflict.place.size or (how == "scope" and distance != "block"):
             return
         g = self.geometry
