@@ -16,6 +16,9 @@ from kernels import Kernel
 from kernels.errors import LaunchError, PtxError
 from tilescope.cli import main
 
+pytestmark = pytest.mark.second
+
+
 OPCODES = {"mapa", "getctarank"}
 SPECIALS = [
     *(f"%{name}.{axis}" for name in ("clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid")

@@ -15,6 +15,9 @@ import simulator
 from kernels import Kernel
 from simulator.cures import find_cures
 
+pytestmark = pytest.mark.second
+
+
 INTRINSICS = """\
 #include <cuda_pipeline.h>
 __global__ void k(float* out, const float* in, int n) {
