@@ -89,6 +89,17 @@ def is_structure(element: str) -> bool:
     return element not in own and not _VECTOR.match(element)
 
 
+def vector_of(kind: str) -> tuple[str, int]:
+    """The element of one of CUDA's vector types, and how many; another type is one of itself."""
+    if kind in _OTHER_VECTORS:
+        return _OTHER_VECTORS[kind], 2
+    m = _VECTOR.match(kind)
+    if m is None:
+        return kind, 1
+    wide = {"longlong": "long long"}.get(m[2], m[2])
+    return f"unsigned {wide}" if m[1] else "signed char" if wide == "char" else wide, int(m[3])
+
+
 def misfit(element: str, dtype: Any) -> str:
     """What is wrong with an array for a pointer to ``element``; ``""`` if nothing is known to be.
 
@@ -96,12 +107,7 @@ def misfit(element: str, dtype: Any) -> str:
     """
     if dtype.newbyteorder("<") != dtype:
         return f"the array is big-endian ({dtype.str}), a GPU is not"
-    vector = _VECTOR.match(element)
-    base = _OTHER_VECTORS.get(element, element)
-    if vector:
-        wide = {"longlong": "long long"}.get(vector[2], vector[2])
-        base = f"unsigned {wide}" if vector[1] else "signed char" if wide == "char" else wide
-    known = _SIZES.get(base)
+    known = _SIZES.get(vector_of(element)[0])
     if known is None or dtype.kind not in "biufc":
         return ""
     kind, size = known

@@ -7,7 +7,7 @@ are folded where a name has one value in its function; all else is unknown.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from .element_types import spelled
 from .preprocessor import Macros
 from .ptx.types import TYPE_SIZES
 from .structures import SCALARS
-from .syntax import parse
+from .syntax import declared, descendants, parse
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -24,12 +24,13 @@ Number = int | float
 _ALLOCATING = ("cudaMalloc", "cudaMallocManaged", "cudaMallocAsync", "cudaHostAlloc")
 _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,
-    "<<": lambda a, b: a << b, ">>": lambda a, b: a >> b, "&": lambda a, b: a & b,
+    "<<": lambda a, b: a << min(b, _BITS), ">>": lambda a, b: a >> b, "&": lambda a, b: a & b,
     "|": lambda a, b: a | b, "%": lambda a, b: a % b,
     "/": lambda a, b: a // b if isinstance(a, int) and isinstance(b, int) else a / b,
 }  # fmt: skip
-_MOST = 1 << 62
-_DEEP = 8
+_BITS = 62
+_MOST = 1 << _BITS
+_DEEP, _NODES = 8, 150
 
 
 @dataclass(frozen=True)
@@ -81,20 +82,18 @@ def host_launches(source: str) -> list[HostLaunch]:
     for child in root.children:
         if child.type == "declaration":
             shared.learn(child)
-    return list(_launches(root, shared))
-
-
-def _launches(node: Node, scope: _Scope) -> Iterator[HostLaunch]:
-    for child in node.children:
-        if child.type == "function_definition":
-            inner = scope.inside()
-            inner.learn(child)
-            yield from _launches(child, inner)
-            continue
-        called = next((c for c in child.children if c.type == "kernel_call_syntax"), None)
+    found = []
+    scope, end = shared, 0
+    for node in descendants(root):
+        if node.start_byte >= end:
+            scope = shared
+        if node.type == "function_definition":
+            scope, end = shared.inside(), node.end_byte
+            scope.learn(node)
+        called = next((c for c in node.children if c.type == "kernel_call_syntax"), None)
         if called is not None:
-            yield _launch(child, called, scope)
-        yield from _launches(child, scope)
+            found.append(_launch(node, called, scope))
+    return found
 
 
 def _launch(call: Node, called: Node, scope: _Scope) -> HostLaunch:
@@ -123,6 +122,7 @@ class _Scope:
     kinds: dict[str, str] = field(default_factory=dict)
     sizes: dict[str, Node | None] = field(default_factory=dict)
     busy: set[str] = field(default_factory=set)
+    work: list[int] = field(default_factory=lambda: [0])
 
     def inside(self) -> _Scope:
         """A function's scope."""
@@ -135,34 +135,28 @@ class _Scope:
         """A node's text."""
         return self.source[node.start_byte : node.end_byte].decode("ascii")
 
-    def learn(self, node: Node) -> None:
+    def learn(self, whole: Node) -> None:
         """Note declarations, assignments and allocations, wherever they stand."""
-        if node.type in ("declaration", "parameter_declaration"):
-            self._declared(node)
-        elif node.type == "assignment_expression":
-            left, right = (node.child_by_field_name(n) for n in ("left", "right"))
-            plain = any(child.type == "=" for child in node.children)
-            self._set(self.text(left) if left else "", right if plain else None)
-        elif node.type == "update_expression":
-            argument = node.child_by_field_name("argument")
-            self._set(self.text(argument) if argument else "", None)
-        elif node.type == "call_expression":
-            self._called(node)
-        for child in node.children:
-            self.learn(child)
+        for node in (whole, *descendants(whole)):
+            if node.type in ("declaration", "parameter_declaration"):
+                self._declared(node)
+            elif node.type == "assignment_expression":
+                left, right = (node.child_by_field_name(n) for n in ("left", "right"))
+                plain = any(child.type == "=" for child in node.children)
+                self._set(self.text(left) if left else "", right if plain else None)
+            elif node.type == "update_expression":
+                argument = node.child_by_field_name("argument")
+                self._set(self.text(argument) if argument else "", None)
+            elif node.type == "call_expression":
+                self._called(node)
 
     def _declared(self, node: Node) -> None:
         typed = node.child_by_field_name("type")
         for declarator in node.children_by_field_name("declarator"):
-            stars, value = 0, None
-            inner: Node | None = declarator
-            while inner is not None and inner.type != "identifier":
-                if inner.type == "init_declarator":
-                    value = inner.child_by_field_name("value")
-                stars += inner.type in ("pointer_declarator", "reference_declarator")
-                inside = inner.named_children
-                named = [c for c in inside if c.type.endswith(("declarator", "identifier"))]
-                inner = inner.child_by_field_name("declarator") or (named[0] if named else None)
+            inner, around = declared(declarator)
+            given = [d.child_by_field_name("value") for d in around if d.type == "init_declarator"]
+            value = given[0] if given else None
+            stars = sum(d.type in ("pointer_declarator", "reference_declarator") for d in around)
             if inner is None or typed is None:
                 continue
             name = self.text(inner)
@@ -191,8 +185,13 @@ class _Scope:
                 self._set(self.text(argument)[1:].strip(), None)
 
     def value(self, node: Node | None) -> Number | None:
-        """An expression's value."""
-        if node is None:
+        """An expression's value, if it is short: names may stand for as much as they like."""
+        self.work[0] = _NODES
+        return self._value(node)
+
+    def _value(self, node: Node | None) -> Number | None:
+        self.work[0] -= 1
+        if node is None or self.work[0] < 0:
             return None
         text = self.text(node)
         if node.type == "number_literal":
@@ -200,17 +199,17 @@ class _Scope:
         if node.type == "identifier":
             return self._named(text)
         if node.type == "parenthesized_expression":
-            return self.value(node.named_children[0])
+            return self._value(node.named_children[0])
         if node.type == "cast_expression":
-            return self.value(node.child_by_field_name("value"))
+            return self._value(node.child_by_field_name("value"))
         if node.type == "sizeof_expression":
             typed = node.child_by_field_name("type")
             return self._bytes(self.text(typed)) if typed else None
         if node.type == "unary_expression" and text.startswith("-"):
-            inner = self.value(node.child_by_field_name("argument"))
+            inner = self._value(node.child_by_field_name("argument"))
             return None if inner is None else -inner
         if node.type == "binary_expression":
-            sides = [self.value(node.child_by_field_name(n)) for n in ("left", "right")]
+            sides = [self._value(node.child_by_field_name(n)) for n in ("left", "right")]
             made = _OPERATIONS.get(self.text(node.children[1]))
             if made is None or sides[0] is None or sides[1] is None:
                 return None
@@ -227,7 +226,7 @@ class _Scope:
         self.busy.add(name)
         try:
             if name in self.values:
-                return self.value(self.values[name])
+                return self._value(self.values[name])
             if name in self.macros:
                 return self._macro(self.macros[name])
         finally:
@@ -237,9 +236,10 @@ class _Scope:
     def _macro(self, body: str) -> Number | None:
         text = f"auto x = {body};".encode("ascii", "replace")
         tree = parse(text)
-        declarator = tree.root_node.children[0].child_by_field_name("declarator")
-        inner = _Scope(text, self.macros, self.sources, busy=self.busy)
-        return inner.value(declarator.child_by_field_name("value") if declarator else None)
+        first = next(iter(tree.root_node.children), None)
+        declarator = first.child_by_field_name("declarator") if first else None
+        inner = _Scope(text, self.macros, self.sources, busy=self.busy, work=self.work)
+        return inner._value(declarator.child_by_field_name("value") if declarator else None)
 
     def shape(self, node: Node, depth: int = 0) -> tuple[int, ...] | None:
         """A grid or block: a number, a ``dim3``, or a variable of that type."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .preprocessor import VARIANTS, Macros, readable
-from .syntax import parse
+from .syntax import declared, descendants, parse
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -92,11 +92,8 @@ def _walk(
 
 def _functions(node: Node) -> Iterator[Node]:
     """The declarator of the function that a node declares."""
-    for child in node.children:
-        if child.type == "function_declarator":
-            yield child
-        elif child.type not in ("compound_statement", "parameter_list"):
-            yield from _functions(child)
+    closed = ("function_declarator", "compound_statement", "parameter_list")
+    return (n for n in descendants(node, closed) if n.type == "function_declarator")
 
 
 def _signature(declarator: Node, plain: str, template: bool) -> Signature:
@@ -109,12 +106,7 @@ def _signature(declarator: Node, plain: str, template: bool) -> Signature:
     for param in listed.named_children if listed else ():
         if "parameter_declaration" not in param.type:
             continue
-        inner = param.child_by_field_name("declarator")
-        while inner is not None and inner.type != "identifier":
-            inner = inner.child_by_field_name("declarator") or next(
-                (c for c in inner.named_children if c.type.endswith(("declarator", "identifier"))),
-                None,
-            )
+        inner, _ = declared(param.child_by_field_name("declarator"))
         value = param.child_by_field_name("default_value")
         end = value.start_byte if value else param.end_byte
         text = plain[param.start_byte : end]

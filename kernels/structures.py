@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .element_types import spelled
+from .element_types import spelled, vector_of
 from .ptx.types import TYPE_SIZES
-from .syntax import parse
+from .syntax import declared, descendants, parse
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -27,9 +27,9 @@ SCALARS = {
 }  # fmt: skip
 """The PTX type of each of C++'s own types."""
 
-_VECTOR = re.compile(r"(u?)(char|short|int|longlong|long|float|double)([1-4])(_16a|_32a)?$")
-_HALVES = {"__half2": ("__half", 2), "__nv_bfloat162": ("__nv_bfloat16", 2)}
-_DEPTH = 16
+_KINDS = 64
+_MOST = 32_764
+"""Bytes of a kernel's parameters (PTX ISA, "Kernel Function Parameters"): the largest structure."""
 _ALIGNED = re.compile(r"\balignas\s*\(\s*(\d+)\s*\)")
 _CONSTANT = r"#\s*define\s+{0}\s+(\d+)\s*$|\bconst(?:expr)?\s+[\w\s]*\b{0}\s*=\s*(\d+)\s*;"
 
@@ -53,41 +53,45 @@ class Layout:
 POINTER = Layout(8, 8, "pointer")
 
 
-def layout_of(kind: str, sources: Mapping[str, str], depth: int = 0) -> Layout | None:
-    """The layout of a type named as C++ names it; ``None`` if it is not known for sure."""
+def layout_of(
+    kind: str, sources: Mapping[str, str], known: dict[str, Layout | None] | None = None
+) -> Layout | None:
+    """The layout of a type named as C++ names it; ``None`` if it is not known for sure.
+
+    ``known``: those that were asked for before, and those that are being worked out.
+    """
     kind = spelled(kind, sources)
     if kind.endswith(("*", "&")):
         return POINTER
     if kind in SCALARS:
         scalar = SCALARS[kind]
         return Layout(TYPE_SIZES[scalar], TYPE_SIZES[scalar], scalar)
-    vector = _VECTOR.match(kind)
-    if vector or kind in _HALVES:
-        return _vector(kind, sources)
-    if depth > _DEPTH:
-        return None
+    base, count = vector_of(kind)
+    if base != kind:
+        element = layout_of(base, sources)
+        assert element
+        whole = element.nbytes * count
+        widest = 32 if kind.endswith("_32a") else 16
+        align = element.align if count in (1, 3) else min(whole, widest)
+        return Layout(whole, align, "", _repeated(element, count))
+    known = {} if known is None else known
+    if kind not in known:
+        known[kind] = None
+        if len(known) <= _KINDS:
+            known[kind] = _one(kind, sources, known)
+    return known[kind]
+
+
+def _one(kind: str, sources: Mapping[str, str], known: dict[str, Layout | None]) -> Layout | None:
+    """The layout on which all definitions of a structure agree."""
     qualified, _, given = kind.partition("<")
     name = qualified.split("::")[-1].strip()
     found = [
         layout
         for source in sources.values()
-        for layout in _defined(source, name, given[:-1], sources, depth)
+        for layout in _defined(source, name, given[:-1], sources, known)
     ]
     return found[0] if found and all(layout == found[0] for layout in found) else None
-
-
-def _vector(kind: str, sources: Mapping[str, str]) -> Layout:
-    m = _VECTOR.match(kind)
-    if m:
-        wide = {"longlong": "long long"}.get(m[2], m[2])
-        base, count = f"unsigned {wide}" if m[1] else wide, int(m[3])
-    else:
-        base, count = _HALVES[kind]
-    element = layout_of(base, sources)
-    assert element
-    whole = element.nbytes * count
-    align = element.align if count in (1, 3) else min(whole, 32 if m and m[4] == "_32a" else 16)
-    return Layout(whole, align, "", _repeated(element, count))
 
 
 def _repeated(element: Layout, count: int) -> tuple[tuple[str, int, Layout], ...]:
@@ -96,7 +100,11 @@ def _repeated(element: Layout, count: int) -> tuple[tuple[str, int, Layout], ...
 
 
 def _defined(
-    source: str, name: str, given: str, sources: Mapping[str, str], depth: int
+    source: str,
+    name: str,
+    given: str,
+    sources: Mapping[str, str],
+    known: dict[str, Layout | None],
 ) -> Iterator[Layout | None]:
     """The layout of each structure of that name that a source defines."""
     if not re.search(rf"\b{re.escape(name)}\b", source):
@@ -107,17 +115,15 @@ def _defined(
         if name not in _names(node, text):
             continue
         arguments = _arguments(node, text, given)
-        yield None if arguments is None else _structure(node, text, arguments, sources, depth)
+        yield None if arguments is None else _structure(node, text, arguments, sources, known)
 
 
 def _structures(node: Node) -> Iterator[Node]:
-    for child in node.children:
-        if child.type in ("struct_specifier", "class_specifier") and child.child_by_field_name(
-            "body"
-        ):
-            yield child
-        if child.type not in ("function_definition", "compound_statement"):
-            yield from _structures(child)
+    closed = ("function_definition", "compound_statement")
+    kinds = ("struct_specifier", "class_specifier")
+    return (
+        n for n in descendants(node, closed) if n.type in kinds and n.child_by_field_name("body")
+    )
 
 
 def _names(node: Node, text: bytes) -> list[str]:
@@ -145,7 +151,11 @@ def _arguments(node: Node, text: bytes, given: str) -> dict[str, str] | None:
 
 
 def _structure(
-    node: Node, text: bytes, arguments: Mapping[str, str], sources: Mapping[str, str], depth: int
+    node: Node,
+    text: bytes,
+    arguments: Mapping[str, str],
+    sources: Mapping[str, str],
+    known: dict[str, Layout | None],
 ) -> Layout | None:
     body = node.child_by_field_name("body")
     assert body
@@ -164,18 +174,24 @@ def _structure(
             return None
         if field.type != "field_declaration" or re.match(r"\s*static\b", _text(field, text)):
             continue
-        made = list(_fields(field, text, arguments, sources, depth))
+        made = list(_fields(field, text, arguments, sources, known))
         for name, layout in made:
             if layout is None:
                 return None
             at += -at % layout.align
             fields.append((name, at, layout))
             at, align = at + layout.nbytes, max(align, layout.align)
+    if at > _MOST:
+        return None
     return Layout(max(1, at + -at % align), align, "", tuple(fields))
 
 
 def _fields(
-    field: Node, text: bytes, arguments: Mapping[str, str], sources: Mapping[str, str], depth: int
+    field: Node,
+    text: bytes,
+    arguments: Mapping[str, str],
+    sources: Mapping[str, str],
+    known: dict[str, Layout | None],
 ) -> Iterator[tuple[str, Layout | None]]:
     """(name, layout) of what one declaration of a structure declares; none for functions."""
     typed = field.child_by_field_name("type")
@@ -187,10 +203,10 @@ def _fields(
         name, stars, counts = _declared(declarator, text)
         if not name:
             continue  # a function
-        layout = layout_of(kind + "*" * stars, sources, depth + 1)
+        layout = layout_of(kind + "*" * stars, sources, known)
         for count in counts:
             number = _number(arguments.get(count, count), sources)
-            if layout is None or number is None:
+            if layout is None or number is None or layout.nbytes * number > _MOST:
                 layout = None
                 break
             layout = Layout(layout.nbytes * number, layout.align, "", _repeated(layout, number))
@@ -201,18 +217,12 @@ def _fields(
 
 def _declared(declarator: Node, text: bytes) -> tuple[str, int, list[str]]:
     """A field's name (``""`` for a function), its stars, and its sizes, the last one first."""
-    stars, counts = 0, []
-    inner: Node | None = declarator
-    while inner is not None and inner.type != "field_identifier":
-        if inner.type == "function_declarator":
-            return "", 0, []
-        stars += inner.type == "pointer_declarator"
-        if inner.type == "array_declarator":
-            size = inner.child_by_field_name("size")
-            counts.append(_text(size, text) if size else "")
-        inside = [c for c in inner.named_children if c.type.endswith(("declarator", "identifier"))]
-        inner = inner.child_by_field_name("declarator") or (inside[0] if inside else None)
-    return (_text(inner, text) if inner else ""), stars, counts
+    name, around = declared(declarator)
+    if name is None or any(d.type == "function_declarator" for d in around):
+        return "", 0, []
+    stars = sum(d.type == "pointer_declarator" for d in around)
+    sizes = [d.child_by_field_name("size") for d in around if d.type == "array_declarator"]
+    return _text(name, text), stars, [_text(size, text) if size else "" for size in sizes]
 
 
 def _number(word: str, sources: Mapping[str, str]) -> int | None:

@@ -7,10 +7,11 @@ compiler takes the file. Whoever reads one has to be content with what it is sur
 from __future__ import annotations
 
 import functools
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tree_sitter import Parser, Tree
+    from tree_sitter import Node, Parser, Tree
 
 
 @functools.cache
@@ -24,3 +25,28 @@ def _parser() -> Parser:
 def parse(text: bytes) -> Tree:
     """The tree of a source text; positions in it count bytes, lines count from 0."""
     return _parser().parse(text)
+
+
+def descendants(node: Node, closed: Collection[str] = ()) -> Iterator[Node]:
+    """All below a node, in the order of the text; of a type in ``closed`` not what is inside.
+
+    No recursion: a stranger's text nests as deep as it likes.
+    """
+    stack = list(reversed(node.children))
+    while stack:
+        child = stack.pop()
+        yield child
+        if child.type not in closed:
+            stack.extend(reversed(child.children))
+
+
+def declared(declarator: Node | None) -> tuple[Node | None, list[Node]]:
+    """The name that a declarator declares, and the declarators around it, the outermost first."""
+    around = []
+    while declarator is not None and not declarator.type.endswith("identifier"):
+        around.append(declarator)
+        inside = [
+            c for c in declarator.named_children if c.type.endswith(("declarator", "identifier"))
+        ]
+        declarator = declarator.child_by_field_name("declarator") or (inside[0] if inside else None)
+    return declarator, around

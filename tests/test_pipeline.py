@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +98,15 @@ def test_expected_values_from_a_file(tmp_path: Path) -> None:
         ('[arrays]\nx = "3"\n' + ADD, "x = '3' is no array"),
         (ARRAYS + ADD + '[expect]\nz = "1"\n', "no array 'z'"),
         (ARRAYS + ADD.replace("k.cu", "none.cu"), "none.cu"),
+        (ARRAYS + ADD.replace("k.cu", "."), "launch 1: no file"),
+        (ARRAYS + ADD.replace("k.cu", "/dev/zero"), "launch 1: no file"),
+        (ARRAYS + ADD.replace('"t"', '"x"'), "launch 1: symbol 'total'"),
+        (ARRAYS + ADD.replace("total", "other"), "no __constant__ or __device__ variable 'other'"),
+        (ARRAYS + LAUNCH.format("copy", '"x"'), "launch 1: "),
+        (ARRAYS + ADD + '[expect]\ny = "i32[3]=1"\n', "another shape"),
+        ("seed = -1\n" + ARRAYS + ADD, "seed = -1"),
+        ("launch = [3]\n", "a launch is a table"),
+        ("x = " + "[" * 5000 + "]" * 5000, "too deep"),
     ],
 )
 def test_bad_files(text: str, message: str, tmp_path: Path) -> None:
@@ -104,6 +114,26 @@ def test_bad_files(text: str, message: str, tmp_path: Path) -> None:
     assert code == 2
     assert message in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("value", ["3", "-1.5", '"x"', "[[]]", "{a = 1}", "true", "1979-05-27"])
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [(key, ADD + f"{key} = ?\n") for key in ("shared", "cooperative", "cluster", "options")]
+    + [(key, re.sub(rf"(?m)^{key} = .*", f"{key} = ?", ADD))
+       for key in ("file", "kernel", "grid", "block", "args", "symbols")]
+    + [(key, f"{key} = ?\n" + ADD) for key in ("launch", "expect", "close", "seed")]
+    + [("x", '[arrays]\nt = "i32[1]"\nx = ?\n' + ADD), ("t", ADD + "[expect]\nt = ?\n")],
+)  # fmt: skip
+def test_values_of_any_type(key: str, text: str, value: str, tmp_path: Path) -> None:
+    """One line that names the key, or a launch: never a traceback."""
+    before, after = ("", ARRAYS) if text.startswith(f"{key} =") else (ARRAYS, "")
+    if key == "x":
+        before = ""
+    code, _, err = run(tmp_path, before + text.replace("?", value) + after)
+    assert code in (0, 1, 2)
+    assert "Traceback" not in err
+    assert len(err.splitlines()) <= 1 or code < 2
 
 
 def test_of_check_only_json() -> None:

@@ -14,12 +14,20 @@ from kernels.library import Agreement, Expected, Launch
 
 from .failure import UserError
 from .references import CLOSE, tolerances
-from .target import Target, only_kernel
+from .target import Target, check_arguments, only_kernel
 from .words import parse_arguments
 
-_LAUNCH = {"file", "kernel", "grid", "block", "shared", "args", "symbols", "cooperative", "cluster",
-           "options"}  # fmt: skip
-_TOP = {"arrays", "launch", "expect", "close", "seed"}
+_KINDS = {str: "text in quotes", int: "a whole number", bool: "true or false", list: "a list",
+          dict: "a table"}  # fmt: skip
+_SHAPE = (int, list)
+_LAUNCH: dict[str, tuple[type, ...]] = {
+    "file": (str,), "kernel": (str,), "grid": _SHAPE, "block": _SHAPE, "shared": (int,),
+    "args": (list,), "symbols": (dict,), "cooperative": (bool,), "cluster": _SHAPE,
+    "options": (list,),
+}  # fmt: skip
+_TOP: dict[str, tuple[type, ...]] = {
+    "arrays": (dict,), "launch": (list,), "expect": (dict,), "close": (str,), "seed": (int,),
+}  # fmt: skip
 
 
 @dataclass
@@ -64,9 +72,12 @@ class Pipeline:
         return made.compare(self.expected)
 
     def _target(self, table: Mapping[str, Any], build: str | None) -> Target:
+        _fits(table, _LAUNCH)
         file = self.path.parent / table["file"]
+        if not file.is_file():
+            raise UserError(f"no file {str(file)!r}")
         entry = table.get("kernel")
-        options = tuple(table.get("options", ()))
+        options = tuple(map(str, table.get("options", ())))
         if file.suffix == ".ptx":
             kernel = Kernel.from_ptx(file, entry)
         else:
@@ -77,12 +88,14 @@ class Pipeline:
         given = table.get("symbols", {})
         symbols = {name: self._argument(word, rng) for name, word in given.items()}
         cluster = table.get("cluster")
-        return Target(
+        target = Target(
             kernel.name, kernel, _shape(table["grid"]), _shape(table["block"]), args,
-            int(table.get("shared", 0)), file=str(file), symbols=symbols,
-            how={"cooperative": bool(table.get("cooperative", False)),
+            table.get("shared", 0), file=str(file), symbols=symbols,
+            how={"cooperative": table.get("cooperative", False),
                  "cluster": None if cluster is None else _shape(cluster)},
         )  # fmt: skip
+        check_arguments(target)
+        return target
 
     def _argument(self, word: Any, rng: np.random.Generator) -> Any:
         """A number, the name of an array, or a word as the command line takes it."""
@@ -109,30 +122,54 @@ def read(path: Path) -> Pipeline:
         raise UserError(f"no file {str(path)!r}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: {error}") from None
+    except RecursionError:
+        raise UserError(f"{path}: brackets in brackets, too deep to read") from None
+    try:
+        return _pipeline(path, content)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def _pipeline(path: Path, content: Mapping[str, Any]) -> Pipeline:
+    _fits(content, _TOP)
     launches = content.get("launch", [])
-    unknown = set(content) - _TOP or {key for table in launches for key in table} - _LAUNCH
-    if unknown:
-        raise UserError(f"{path}: no such key: {', '.join(sorted(unknown))}")
     if not launches:
-        raise UserError(f"{path}: no [[launch]]")
+        raise UserError("no [[launch]]")
+    if not all(isinstance(table, dict) for table in launches):
+        raise UserError("a launch is a table: [[launch]]")
+    if content.get("seed", 0) < 0:
+        raise UserError(f"seed = {content['seed']}: from 0 on")
     rng = np.random.default_rng(content.get("seed", 0))
     arrays = {}
     for name, word in content.get("arrays", {}).items():
-        made = parse_arguments([word], rng)[0]
+        made = parse_arguments([str(word)], rng)[0]
         if not isinstance(made, np.ndarray):
-            raise UserError(f"{path}: {name} = {word!r} is no array")
+            raise UserError(f"{name} = {word!r} is no array")
         arrays[name] = made if "=" in word else unset(made.shape, made.dtype)
     relative, absolute = tolerances(content.get("close", CLOSE))
     expected = {}
     for name, word in content.get("expect", {}).items():
         if name not in arrays:
-            raise UserError(f"{path}: no array {name!r} to expect something of")
+            raise UserError(f"no array {name!r} to expect something of")
         array = arrays[name]
         kind = f"{array.dtype.kind}{8 * array.dtype.itemsize}"
-        given = word if "[" in str(word) else f"{kind}[{','.join(map(str, array.shape))}]={word}"
-        wide = parse_arguments([given], rng)[0].astype(np.float64)
+        shape = ",".join(map(str, array.shape))
+        given = word if isinstance(word, str) and "[" in word else f"{kind}[{shape}]={word}"
+        wide = np.asarray(parse_arguments([given], rng)[0]).astype(np.float64)
+        if wide.shape != array.shape:
+            raise UserError(f"{name} should become {word!r}, another shape than its {array.shape}")
         expected[name] = Expected(wide, absolute + relative * np.abs(wide))
     return Pipeline(path, arrays, launches, expected)
+
+
+def _fits(table: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -> None:
+    """Refuse a key that a table does not have, and a value of another type."""
+    for key, value in table.items():
+        if key not in kinds:
+            raise UserError(f"no such key: {key}")
+        if type(value) not in kinds[key]:
+            wanted = " or ".join(_KINDS[kind] for kind in kinds[key])
+            raise UserError(f"{key} = {value!r} is not {wanted}")
 
 
 def _shape(value: Any) -> tuple[int, ...]:

@@ -95,6 +95,16 @@ def resolve(request: Request, reference: bool = True) -> Target:
     """
     from_file = is_file(request.target)
     target = _from_file(request) if from_file else _from_library(request, reference)
+    check_arguments(target)
+    return target
+
+
+def check_arguments(target: Target) -> None:
+    """Tell now what a launch would say of the target's arguments.
+
+    Raises:
+        UserError: They do not fit the kernel.
+    """
     names = target.kernel.labels()
     try:
         arguments = convert(target.kernel, target.args, names)
@@ -104,7 +114,6 @@ def resolve(request: Request, reference: bool = True) -> Target:
         raise UserError(str(error)) from None
     for text in arguments.warnings:
         warn(text)
-    return target
 
 
 def kernel_of(request: Request) -> Kernel:
