@@ -1,0 +1,54 @@
+"""Scripts as the front ends' documents teach them: right, counted, clean; their faults found.
+
+Each script takes ``--faulty``; the line where that shows is marked ``named``.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilescope
+from tilescope.scripts.machine import Machine
+from tilescope.scripts.run import run_script
+
+FOLDER = Path(__file__).parent / "front_ends" / "scripts"
+NEEDS = {"numba": "numba_cuda", "triton": "triton", "cuda": "cuda.core"}
+KINDS = {
+    "numba_matmul": "war-race", "numba_reduction": "raw-race", "numba_histogram": "raw-race",
+    "numba_shared": "raw-race", "triton_vector_add": "out-of-bounds",
+    "triton_softmax": "waw-race", "triton_matmul": "waw-race", "triton_layer_norm": "waw-race",
+    "triton_attention": "waw-race", "cuda_core_transpose": "raw-race",
+}  # fmt: skip
+"""What is found in the faulty one of each script."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_CACHE_DIR", str(tmp_path_factory.mktemp("triton")))
+        yield
+
+
+@pytest.mark.filterwarnings("ignore")  # of the front ends
+@pytest.mark.parametrize("words", [(), ("--faulty",)], ids=["right", "faulty"])
+@pytest.mark.parametrize("name", KINDS)
+def test_a_script(name: str, words: tuple[str, ...]) -> None:
+    needs = NEEDS[name.split("_")[0]]
+    pytest.importorskip(needs, reason=f"{needs} is not installed")
+    path = FOLDER / f"{name}.py"
+    with np.errstate(all="ignore"), tilescope.session() as made:
+        code, end = run_script(path, words, Machine())
+    assert (code, end) == (0, "")
+    assert all(launch.run.counters.global_load.requests > 0 for launch in made.launches)
+    assert {launch.file for launch in made.launches} == {str(path)}
+    if not words:
+        assert made.hazards == []
+        return
+    named = [h for h in made.hazards if any("named" in i.source.code for i in h.involved)]
+    assert KINDS[name] in {h.kind for h in named}
+
+
+def test_every_script_is_run() -> None:
+    assert {path.stem for path in FOLDER.glob("*.py")} == set(KINDS)
