@@ -16,7 +16,7 @@ from kernels.errors import PtxError, SimulatorError
     [
         (".reg .bf16 %b;", "nothing is declared as .bf16: .b16 holds it"),
         (".shared .bf16 s;", "nothing is declared as .bf16"),
-        (".reg .v2 .b32 %v;", "vector registers are not executed yet"),
+        (".reg .v2 .b32 %v;", "vector registers yet"),
         (".shared .b32 s[0];", "'s' has no extent"),
         (".shared .b32 s[];", "'s' has no extent"),
         (".shared .b32 s = 3;", "'s' is in .shared and cannot have an initial value"),
@@ -103,7 +103,9 @@ def test_parameters_in_registers() -> None:
     function = ".func (.reg .b32 r) f(.reg .b32 x) { add.u32 r, x, 1; ret; }"
     head = f".version 9.0\n.target sm_90\n{function}\n.visible .entry k() {{ .reg .b32 %r; "
     assert not simulator.launch(Kernel.from_ptx(f"{head} ret; }}", "k"), 1, 1, []).hazards
-    with pytest.raises(PtxError, match=r"^PTX line 3: .*not execute parameters in registers yet$"):
+    with pytest.raises(
+        PtxError, match=r"^PTX line 3: .*parameters in registers yet \(use .param\)$"
+    ):
         simulator.launch(Kernel.from_ptx(f"{head} call (%r), f, (%r); ret; }}", "k"), 1, 1, [])
 
 

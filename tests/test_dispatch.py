@@ -207,9 +207,9 @@ def test_a_larger_stack_holds_more_calls() -> None:
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        ("barrier", "a block barrier in what a function calls that calls itself"),
-        ("helper", "a block barrier in what a function calls that calls itself"),
-        ("structure", "a structure passed to or by a function that calls itself"),
+        ("barrier", "a block barrier in recursion"),
+        ("helper", "a block barrier in recursion"),
+        ("structure", "a structure passed in recursion"),
     ],
 )
 def test_what_a_function_that_calls_itself_may_not(entry: str, words: str) -> None:

@@ -3,6 +3,10 @@
 (``tests/fuzz/modifiers.py`` holds every row against ptxas; here are texts and the words.)
 """
 
+import ast
+import itertools
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -120,7 +124,10 @@ LATER = [
     ("tex.2d.v4.f32.f32 {%f1, %f1, %f1, %f1}, [picture, {%f1, %f2}];", "references to textures"),
     ("mov.u64 %rd3, picture;", "references to textures"),
     ("mapa.u32 %r3, %r1, 1;", "generic addresses of 32 bits"),
-    ("clusterlaunchcontrol.try_cancel.async.shared::cta.b128 [%r1], [%r1];", "sm_100"),
+    (
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.b128 [%r1], [%r1];",
+        "clusters that take",
+    ),
     (
         "mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 "
         "{%r1, %r2, %r1, %r2}, {%r1, %r2}, {%r1, %r2}, {%r1, %r2, %r1, %r2}, %r3, 0;",
@@ -143,6 +150,32 @@ def test_what_comes_later_is_named(code: str, about: str) -> None:
     assert message.startswith("the simulator does not execute '")
     assert f"yet ({'an ' if 'call' in about else ''}{about}" in message
     assert message.endswith(f"PTX line {LINE}")
+
+
+_INSTEAD = re.compile(
+    r"[^:]+(::[^:]+)*: ((.* )?(use|leave|give|make|count|add) .+|no GPU simulated has another way)"
+)
+
+
+def _refusals() -> Iterator[str]:
+    """What is said of everything that the simulator does not execute."""
+    for row in itertools.chain.from_iterable(TABLE.values()):
+        yield from (about for _, about in row.later)
+        if not row.forms:
+            yield row.section
+    for file in (Path(simulator.__file__).parent).rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            name = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+            if name in ("NotYet", "Unsupported", "not_yet"):
+                words = ast.unparse(node.args[-1])
+                if words[0] in "f'\"":
+                    yield words.lstrip("f").strip("'\"")
+
+
+def test_all_that_is_refused_says_what_to_use_instead() -> None:
+    found = list(_refusals())
+    assert len(found) > len(LATER)
+    assert [text for text in found if not _INSTEAD.fullmatch(text)] == []
 
 
 def test_every_later_row_says_what_it_is_about() -> None:

@@ -234,11 +234,11 @@ def test_a_pointer_does_not_reach_its_array() -> None:
 
 @pytest.mark.parametrize(("code", "words"), [
     (FETCH.replace("2d", "cube").replace("%b", "%b, %c, %c"), "cube maps"),
-    (FETCH.replace("tex", "tex.base"), "mipmaps; without .base"),
+    (FETCH.replace("tex", "tex.base"), "mipmaps: leave .base out"),
     (FETCH.replace("];", "], {%c, %c};"), "an offset of texels"),
     (FETCH.replace("%o3}", "%o3}|%p"), "resident texels"),
     ("txq.filter_mode.b32 %o0, [%object];", "as a parameter"),
-    ("sured.p.add.2d.b32.trap [%object, {%a, %b}], %c;", "sured.b has a type"),
+    ("sured.p.add.2d.b32.trap [%object, {%a, %b}], %c;", "use sured.b"),
 ])  # fmt: skip
 def test_what_is_left_is_refused(code: str, words: str) -> None:
     with pytest.raises(simulator.PtxError, match=re.escape(words)) as refused:

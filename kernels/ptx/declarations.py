@@ -121,7 +121,7 @@ class DeclarationParser(OperandParser):
         """Refuse parameters in registers, among the tokens before a function's body."""
         for self.at in range(first, end):
             if self.peek == ".reg":
-                self.fail("the simulator does not execute parameters in registers yet")
+                self.fail("the simulator does not execute parameters in registers yet (use .param)")
 
     def register_declaration(self, function: Function) -> None:
         """``.reg .type name {, name<count>...} ;``."""
@@ -132,7 +132,7 @@ class DeclarationParser(OperandParser):
             vector, ptx_type = int(ptx_type[1]), self.next().text[1:]
         self._refuse(_wrong_type(ptx_type))
         if vector > 1:
-            self.fail("vector registers are not executed yet")
+            self.fail("the simulator does not execute vector registers yet (use scalars)")
         if ptx_type not in TYPES:
             self.fail(f"cannot declare registers of type {ptx_type!r}")
         while True:

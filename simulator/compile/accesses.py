@@ -33,9 +33,9 @@ class Accesses(Pictures):
         sites.append(site)
         base = self.base(role.address, site)
         if access == "load" and len(role.results) != site.count:
-            raise Unsupported("a vector of another length than its destination")
+            raise Unsupported("a vector of another length than its destination: use as many")
         if access == "store" and len(role.sources) != site.count:
-            raise Unsupported("a vector of another length than its source")
+            raise Unsupported("a vector of another length than its source: use as many")
         sources = tuple(self.source(item, site.type) for item in role.sources)
         targets = tuple(self.target(item, site.type) for item in role.results)
         return Access(ins, self.guard(ins.guard), targets, sources, site=site, base=base)
@@ -139,18 +139,18 @@ class Accesses(Pictures):
         params = {p.name: p for p in self.function.params} if self.function.is_entry else {}
         if name in params:
             if not load:
-                raise Unsupported("a store to a kernel parameter")
+                raise Unsupported("a store to a kernel parameter: use a .local copy")
             return self.load_parameter(ins, operands, params[name].offset + offset)
         owner, formal = self.owner.aliases[self.function.name].get(name, (self.function.name, name))
         home = self.owner.module.functions[owner]
         param = next((p for p in (*home.params, *home.results) if p.name == formal), None)
         given = owner == self.function.name and formal in home.variables  # to the system
         if param is None and not given:
-            raise Unsupported(f"the parameter {name!r} is not declared")
+            raise Unsupported(f"the parameter {name!r}, which is not declared: use one that is")
         if param.is_struct if param else home.variables[formal].dims:
             return None
         if len(operands) > 1 or offset:
-            raise Unsupported("part of a scalar parameter")
+            raise Unsupported("part of a scalar parameter: use shr or mov on all of it")
         source, target = (Reg(name), operands[0]) if load else (operands[0], Reg(name))
         moved = (self.target(target, type),), (self.source(source, type),)
         return [Move(ins, self.guard(ins.guard), *moved)]

@@ -65,7 +65,7 @@ def reachable(module: Module, entry: str) -> list[Function]:
             return
         function = module.functions.get(name)
         if function is None:
-            what = _SYSTEM.get(name, "it has no body in this PTX")
+            what = _SYSTEM.get(name, "it has no body in this PTX: add one")
             raise PtxError(
                 f"the simulator does not execute a call of {variable_name(name)!r} yet "
                 f"({what}): {_called(caller)}"
@@ -92,10 +92,10 @@ def _called(call: Instruction | None) -> str:
     return place(call) if call else "the entry"
 
 
-_SYSTEM = {
-    "cudaLaunchDeviceV2": "launches from a kernel", "cudaGetParameterBufferV2": "launches from a "
-    "kernel", "cudaDeviceSynchronize": "launches from a kernel",
-}  # fmt: skip
+_SYSTEM = dict.fromkeys(
+    ("cudaLaunchDeviceV2", "cudaGetParameterBufferV2", "cudaDeviceSynchronize"),
+    "launches from a kernel: use one launch after the other",
+)
 """Functions of the system, and what they are about."""
 
 

@@ -26,14 +26,14 @@ class BulkCopies(Operands):
         """The address's variable part; its constant part goes into the site."""
         site.operand = address
         if address is None:
-            raise Unsupported("no address operand")
+            raise Unsupported("no address: use one in brackets")
         if abs(address.offset) >= 1 << 62:
-            raise Unsupported(f"an offset of {address.offset}")
+            raise Unsupported(f"an offset of {address.offset}: use add.s64")
         site.offset = address.offset
         if isinstance(address.base, Reg):
             register = self.register(address.base.name)
             if register.carrier not in ("s64", "s32"):
-                raise Unsupported("an address in a register of another type")
+                raise Unsupported("an address in such a register: use .b64")
             return Source(register, "s64")  # with its sign: ``s[-1]`` stays in front of ``s``
         if isinstance(address.base, Imm):
             return Source(Constant(np.int64(address.base.value), address.base), "s64")

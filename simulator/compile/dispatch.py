@@ -101,7 +101,7 @@ class Dispatch:
         given = [home[o.name] for o in ins.operands if isinstance(o, Symbol) and o.name in home]
         results = [home[name] for name in ins.results if name in home]
         if len(given) != len(ins.operands) or len(results) != len(ins.results):
-            raise not_yet(ins, "an indirect call with parameters of another kind")
+            raise not_yet(ins, "an indirect call with such parameters: use .param variables")
         for name in self.addressed:
             function = self.module.functions[name]
             if _alike(given, function.params) and _alike(results, function.results):

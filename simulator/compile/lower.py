@@ -69,7 +69,7 @@ class Lowering(Matrices):
             except Unsupported as error:
                 raise not_yet(ins, str(error)) from None
             except _MALFORMED:
-                raise not_yet(ins, "operands or types that do not fit") from None
+                raise not_yet(ins, "operands or types that do not fit: use the PTX ISA's") from None
         private = self.function.registers
         outlives = tuple(
             register
@@ -108,7 +108,7 @@ class Lowering(Matrices):
         op = self.meaning(ins, role)
         guard = self.guard(ins.guard)
         if len(role.sources) != len(op.inputs):
-            raise Unsupported(f"{len(role.sources)} source operands, not {len(op.inputs)}")
+            raise Unsupported(f"{len(role.sources)} source operands: use {len(op.inputs)}")
         sources = tuple(map(self.source, role.sources, op.inputs))
         results = role.results + (None,) * (len(op.outputs) - len(role.results))
         targets = tuple(map(self.target, results, op.outputs))
@@ -127,7 +127,7 @@ class Lowering(Matrices):
         if isinstance(members, Reg):
             return Gate(Source(self.register(members.name), "u32"), barrier, guard)
         if not isinstance(members, Imm):
-            raise Unsupported("a member mask of an unexpected form")
+            raise Unsupported("such a member mask: use a register or a number")
         return Gate(self.source(members, "u32"), barrier, guard)
 
     def end(self, ins: Instruction, role: Roles) -> End:
@@ -137,7 +137,7 @@ class Lowering(Matrices):
             return self.system(ins, guard)
         if flow is Flow.SWITCH:
             if guard:
-                raise Unsupported("a guard")
+                raise Unsupported("a guard: use a branch around it")
             return End(ins, None, (), (self.source(role.sources[0], "b32"),), how="switch")
         if flow is Flow.CALL:
             callee = ins.targets[0]
@@ -177,10 +177,10 @@ class Lowering(Matrices):
             target = role.results[0]
             operation = next((m for m in ins.modifiers if m in ("popc", "and", "or")), None)
             if operation is None or not isinstance(target, Reg):
-                raise Unsupported("no operation")
+                raise Unsupported("no operation: use .popc, .and or .or")
             register = self.register(target.name)
             if register.carrier != ("s32" if operation == "popc" else "pred"):
-                raise Unsupported(f"a result in a register of type {register.carrier}")
+                raise Unsupported(f"a result of type {register.carrier}: use .u32 or .pred")
             reduction = (operation, register.number)
             predicate = (self.source(role.operand("pred"), "pred"),)
         zero = Source(Constant(np.int32(0)), "b32")

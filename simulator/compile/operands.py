@@ -52,7 +52,7 @@ class Operands:
             return None
         register = self.register(reg.name)
         if register.carrier != "pred":
-            raise Unsupported("a guard that is no predicate")
+            raise Unsupported("a guard that is no predicate: use setp")
         return Source(register, "pred", reg.negated)
 
     def source(self, operand: Operand | None, type: str) -> Source:
@@ -63,7 +63,7 @@ class Operands:
             if found is None:
                 register = self.register(operand.name)
                 if operand.negated and register.carrier != "pred":
-                    raise Unsupported("the negation of a register that is no predicate")
+                    raise Unsupported("the negation of a register that is no predicate: use not")
                 _must_fit(register.carrier, type)
                 found = self.sources[key] = Source(register, type, operand.negated)
             return found
@@ -77,16 +77,16 @@ class Operands:
         if isinstance(operand, Symbol):
             want = DTYPES[type]
             if want.itemsize < 4:
-                raise Unsupported("an address in a narrow register")
+                raise Unsupported("an address in a narrow register: use .b32 or .b64")
             held = self.owner.local(self.function, operand.name)
             if held:
                 if operand.offset:
-                    raise Unsupported("part of a variable of a function that calls itself")
+                    raise Unsupported("part of a recursive function's variable: use mov and add")
                 return Source(held, type)
             address = np.int64(self.symbol(operand.name) + operand.offset)
             value = address.astype(f"i{want.itemsize}").view(want)
             return Source(Constant(value, operand), type)
-        raise Unsupported("operand of an unexpected form")
+        raise Unsupported("such an operand: use a register")
 
     def constant(self, operand: Imm, type: str) -> Source:
         """A constant: the same object wherever it stands, so that a value is known again."""
@@ -102,12 +102,12 @@ class Operands:
         if operand is None:
             return None
         if not isinstance(operand, Reg):
-            raise Unsupported("a destination that is not a register")
+            raise Unsupported("such a destination: use a register")
         register = self.register(operand.name)
         if (type == "pred") != (register.carrier == "pred"):
-            raise Unsupported("a predicate for a number")
+            raise Unsupported("a predicate for a number: use selp or setp")
         if DTYPES[type].itemsize > DTYPES[register.carrier].itemsize:
-            raise Unsupported(f"a register narrower than .{type}")
+            raise Unsupported(f"a register narrower than .{type}: use cvt")
         self.written[register] = operand.name
         return Target(register, type)
 
@@ -123,6 +123,6 @@ class Operands:
 def _must_fit(carrier: str, type: str) -> None:
     """A register is read as a type of its width, or its low bits are."""
     if (carrier == "pred") != (type == "pred"):
-        raise Unsupported("a predicate for a number")
+        raise Unsupported("a predicate for a number: use selp or setp")
     if DTYPES[carrier].itemsize < DTYPES[type].itemsize:
-        raise Unsupported(f"a register narrower than .{type}")
+        raise Unsupported(f"a register narrower than .{type}: use cvt")

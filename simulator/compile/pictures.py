@@ -17,10 +17,10 @@ class Pictures(BulkCopies):
         sites, row = self.owner.result.sites, role.row
         values, shape = len(role.results), texture.shape(ins)
         if any(word.startswith("{offset") for word in role.form.sources[: len(ins.operands)]):
-            raise Unsupported("an offset of texels; add it to the coordinates")
+            raise Unsupported("an offset of texels: add it to the coordinates")
         fetches = row.picture in ("fetch", "gather")
         if fetches and values > 4:
-            raise Unsupported("the predicate of resident texels; without it all are")
+            raise Unsupported("the predicate of resident texels: leave it out, all are")
         space = "surface" if row.picture.startswith("surface") else "texture"
         kind = ins.types[0] if fetches else ins.types[-1]
         sources = [self.source(item, "f32" if shape.floats else "s32")

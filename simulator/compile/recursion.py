@@ -82,7 +82,10 @@ def check_groups(functions: Sequence[Function], found: Mapping[str, frozenset[st
         if function.name in inside:
             for ins in function.body:
                 if roles(ins).flow is Flow.BARRIER:
-                    raise not_yet(ins, "a block barrier in what a function calls that calls itself")
+                    raise not_yet(
+                        ins,
+                        "a block barrier in recursion: use a loop",
+                    )
         group = found.get(function.name)
         if group is None:
             continue
@@ -93,7 +96,7 @@ def check_groups(functions: Sequence[Function], found: Mapping[str, frozenset[st
             if not (callee(ins) in group or role.parameter):
                 continue
             if any(p.is_struct for p in (*function.params, *function.results)):
-                raise not_yet(ins, "a structure passed to or by a function that calls itself")
+                raise not_yet(ins, "a structure passed in recursion: use its address")
             base = next((o.base for o in ins.operands if isinstance(o, Address)), None)
             if called and isinstance(base, Symbol) and base.name in own:
-                raise not_yet(ins, "a parameter read after a function has called itself")
+                raise not_yet(ins, "a parameter read after recursion: use a register")

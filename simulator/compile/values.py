@@ -63,7 +63,7 @@ def immediate(imm: Imm, type: str) -> np.generic:
         with np.errstate(over="ignore"):
             made = value.view(f"f{size}").astype(dtype)
     else:
-        raise Unsupported(f"a floating constant for .{type}")
+        raise Unsupported(f"a floating constant for .{type}: use its bits as an integer")
     return made
 
 

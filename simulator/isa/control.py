@@ -39,10 +39,13 @@ plain(
         proxy! async shared::cta|shared::cluster :
     """,
     later="""
-        acquire|release sync_restrict::shared::cta|sync_restrict::shared::cluster cluster : clusters
+        acquire|release sync_restrict::shared::cta|sync_restrict::shared::cluster cluster : \
+            order of shared memory alone: use fence.acq_rel.cluster
         proxy! async::generic acquire|release \
-            sync_restrict::shared::cta|sync_restrict::shared::cluster cluster : clusters
-        proxy! async sync_restrict::shared::cta|sync_restrict::shared::cluster : clusters
+            sync_restrict::shared::cta|sync_restrict::shared::cluster cluster : \
+            order of shared memory alone: use fence.proxy.async, and fence.acq_rel.cluster
+        proxy! async sync_restrict::shared::cta|sync_restrict::shared::cluster : \
+            order of shared memory alone: use fence.proxy.async
         proxy! tensormap::generic acquire|release cta|cluster|gpu|sys : \
             tensor maps that a kernel changes: make one for each array
     """,

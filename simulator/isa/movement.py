@@ -82,8 +82,8 @@ plain(
     later=f"""
         weak? param|param::func .b128 : parameters of 128 bits: use .v2.b64
         async! mmio? release {_SCOPE} global? {_ELEMENT} : \
-            sm_100: asynchronous stores to global memory
-        bulk! weak? shared::cta? : sm_100, shared memory filled in bulk: use st.shared
+            asynchronous stores to global memory, of sm_100: use st.release
+        bulk! weak? shared::cta? : shared memory filled in bulk, of sm_100: use st.shared
     """,
 )  # fmt: skip
 
@@ -135,7 +135,8 @@ plain(
         async! weak? shared::cluster {_DONE} v2 .b32|b64|u32|u64|s32|s64|f32|f64 @90 : = @ v:t~ @
         async! weak? shared::cluster {_DONE} v4 .b32|u32|s32|f32 @90 : = @ v:t~ @
     """,
-    later=f"async! weak? {_DONE} v2|v4? .b32|b64|u32|u64|s32|s64|f32|f64 : generic addresses",
+    later=f"async! weak? {_DONE} v2|v4? .b32|b64|u32|u64|s32|s64|f32|f64 : "
+    "generic addresses: use .shared::cluster",
 )  # fmt: skip
 plain(
     "red", section=PARALLEL, memory="atomic", asynchronous="store", queue="transaction",
@@ -144,7 +145,7 @@ plain(
         for how in ("inc|dec .u32", "min|max .u32|s32", "add .u32|s32|u64|s64", "and|or|xor .b32")
     ),
     later=f"async! relaxed cluster {_DONE} inc|dec|min|max|add|and|or|xor .b32|u32|s32|u64 : "
-    "generic addresses",
+    "generic addresses: use .shared::cluster",
 )  # fmt: skip
 
 plain(

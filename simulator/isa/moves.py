@@ -55,7 +55,7 @@ def unpack_parts(ins: Instruction) -> Op:
 @row("mov", section=SECTION, forms=".b16|b32|b64 : {t} = {t}")
 def move_parts(ins: Instruction) -> Op:
     """Parts to parts."""
-    raise Unsupported("a move between two vectors")
+    raise Unsupported("a move between two vectors: use one for each part")
 
 
 @row("mov", section=SECTION, forms=".b128 : t = t\n.b128 : t = {t}\n.b128 : {t} = t")

@@ -45,7 +45,7 @@ class Wrong(Exception):
 
 
 class NotYet(Exception):
-    """PTX that the simulator does not execute, in words."""
+    """PTX that the simulator does not execute: what it is, and what to use instead."""
 
 
 _WIDE_SPECIALS = ("%clock64", "%globaltimer", "%gridid")
@@ -135,7 +135,7 @@ class _Checker:
         if self.many and type in ("f32", "f64") and found in (f"s{type[1:]}", f"u{type[1:]}"):
             return  # as ptxas has it in vectors
         if found == "b128" != type:
-            raise NotYet("the low bits of a 128-bit register")
+            raise NotYet("the low bits of a 128-bit register: use mov.b128 to {a, b}")
         if not holds(found, type, "~" in spec):
             raise Wrong(f"the register {reg.name!r} is .{found}, not .{type.replace('i32', 'b32')}")
 
@@ -261,7 +261,7 @@ class _Checker:
         """A register or constant that is read."""
         type = self.type_of(spec)
         if type == "b128" and isinstance(operand, Imm | Symbol | Special):
-            raise NotYet("a constant of 128 bits")
+            raise NotYet("a constant of 128 bits: use mov.b128 of {a, b}")
         integer = type[0] in "bus" and not type.startswith("bf") and "x" not in type
         if isinstance(operand, Reg):
             if operand.negated and type != "pred":

@@ -95,7 +95,7 @@ def roles(ins: Instruction) -> Roles:
         for number, match in matches:
             if suits(match.form, ins.operands):
                 return decode(ins, number, match)
-    raise Unsupported("operands or types that do not fit")
+    raise Unsupported("operands or types that do not fit: use the PTX ISA's")
 
 
 def calls(ins: Instruction) -> bool:

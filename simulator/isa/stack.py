@@ -33,7 +33,7 @@ def allocate(ins: Instruction) -> Op:
         assert isinstance(ins.operands[2], Imm)
         align = ins.operands[2].value
     if align <= 0 or align & (align - 1):
-        raise Unsupported("an alignment that is no power of two")
+        raise Unsupported("an alignment that is no power of two: use the next one")
     below = np.uint64(align - 1)
 
     def apply(size: Lanes, *given: Lanes) -> tuple[Lanes, Lanes]:

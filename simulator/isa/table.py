@@ -47,7 +47,7 @@ class Op:
 
 
 class Unsupported(Exception):
-    """Raised by a builder for a variant of its opcode that it does not have."""
+    """Raised for a variant of an opcode that there is not: what it is, and what to use instead."""
 
 
 Builder = Callable[[Instruction], Op]
@@ -99,7 +99,8 @@ class Row:
         section: Where the PTX ISA defines it.
         forms: Its modifiers, types and operands with their roles, in the notation of
             ``grammar``; none for an instruction that the simulator does not execute.
-        later: Forms of PTX that the simulator does not execute, with what they are about.
+        later: Forms of PTX that the simulator does not execute, with what they are about and what
+            to use instead.
         build: Its meaning, where that is a function of values.
         flow: Where lanes go after it.
         waits: For whom a lane waits there: ``nobody``, the ``block``, the ``cluster``, or the
@@ -217,7 +218,7 @@ def scalar_type(ins: Instruction, index: int = -1) -> str:
     """The instruction's type suffix (the last one unless said otherwise)."""
     types = ins.types
     if not types:
-        raise Unsupported("no type")
+        raise Unsupported("no type: use one that the PTX ISA has")
     return types[index]
 
 

@@ -42,16 +42,16 @@ def _fetches() -> Iterator[str]:
             yield f"{way}{geometry} v4 .u32|s32|f32 .{kind} : v:t0|pred? = {place}{more}{offset}"
 
 
-_CUBE = "cube maps and multisampled textures; use layers: a2d"
+_CUBE = "cube maps and multisampled textures: use layers, a2d"
 _SHAPED = "cube|acube|2dms|a2dms"
 _FLAT = "1d|2d|3d|a1d|a2d"
 plain(
     "tex", section=TEXTURES, memory="load", picture="fetch", forms="\n".join(_fetches()),
     later=f"""
         base|level|grad? {_SHAPED} v4 .u32|s32|f32 .s32|f32 : {_CUBE}
-        base|level|grad? {_FLAT}|{_SHAPED} v2 .f16x2 .s32|f32 : pairs of halves; .v4.f32 has floats
-        base {_FLAT} v4 .u32|s32|f32 .s32|f32 : mipmaps; without .base the only level is read
-        level|grad? {_FLAT} v4 .u32|s32|f32 .s32 : integer coordinates there; use floats
+        base|level|grad? {_FLAT}|{_SHAPED} v2 .f16x2 .s32|f32 : pairs of halves: use .v4.f32
+        base {_FLAT} v4 .u32|s32|f32 .s32|f32 : mipmaps: leave .base out, there is one level
+        level|grad? {_FLAT} v4 .u32|s32|f32 .s32 : integer coordinates there: use floats
     """,
 )  # fmt: skip
 plain(
@@ -69,10 +69,10 @@ plain(
     forms=f"{'|'.join(QUERIES)} .b32 : t = @o",
     later="""
         channel_data_type|channel_order|normalized_coords|array_size|num_mipmap_levels|num_samples \
-            .b32 : give the kernel that number as a parameter; the driver cannot compile it
+            .b32 : what the driver does not compile: give the kernel that number as a parameter
         filter_mode|addr_mode_0|addr_mode_1|addr_mode_2 .b32 : \
-            give the kernel that number as a parameter; the driver cannot compile it
-        level width|height|depth .b32 : mipmaps; there is one level
+            what the driver does not compile: give the kernel that number as a parameter
+        level width|height|depth .b32 : mipmaps: leave .level out, there is one
     """,
 )  # fmt: skip
 plain(
@@ -80,7 +80,7 @@ plain(
     forms=f"{'|'.join(QUERIES)} .b32 : t = @o",
     later="""
         channel_data_type|channel_order|array_size|memory_layout .b32 : \
-            give the kernel that number as a parameter; the driver cannot compile it
+            what the driver does not compile: give the kernel that number as a parameter
     """,
 )  # fmt: skip
 
@@ -117,7 +117,7 @@ plain(
             ("add", ".u32|s32|u64"), ("min|max", ".u32|s32|u64|s64"), ("and|or", ".b32"),
         )
     ),
-    later=f"p! add|min|max|and|or 1d|2d|3d .b32|b64 {_CLAMP} : formatted; sured.b has a type",
+    later=f"p! add|min|max|and|or 1d|2d|3d .b32|b64 {_CLAMP} : elements of any format: use sured.b",
 )  # fmt: skip
 
 

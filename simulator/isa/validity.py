@@ -60,9 +60,8 @@ def invalid(ins: Instruction, why: str) -> PtxError:
 
 
 def not_yet(ins: Instruction, about: str) -> PtxError:
-    """The error for an instruction or a variant that the table does not have."""
-    reason = f" ({about})" if about else ""
-    return PtxError(f"the simulator does not execute {ins.name!r} yet{reason}: {place(ins)}")
+    """The error for what the table does not have; ``about``: what it is, what to use instead."""
+    return PtxError(f"the simulator does not execute {ins.name!r} yet ({about}): {place(ins)}")
 
 
 def _instruction(ins: Instruction, function: Function, module: Module) -> PtxError | None:
@@ -135,12 +134,12 @@ def _names(ins: Instruction, operand: Operand | None, function: Function, module
         if space is None:
             raise Wrong(f"{operand.name!r} is not declared")
         if space == "texture":
-            raise NotYet("references to textures and surfaces; give the kernel an object")
+            raise NotYet("references to textures and surfaces: give the kernel an object")
         if space == "param" and operand.name in function.variables:
             raise Wrong(f"{operand.name.split('#')[0]!r} is a call's parameter: it has no address")
         given = () if function.is_entry else (*function.params, *function.results)
         if any(p.name == operand.name and not p.is_struct for p in given):
-            raise NotYet("the address of a function's parameter")
+            raise NotYet("the address of a function's parameter: use that of a .local copy")
         narrow = ins.opcode == "mov" and ins.types[-1] in ("b32", "u32", "s32")
         if space == "global" and narrow and not operand.offset:
             raise Wrong(f"{operand.name!r} has an address of 64 bits")
@@ -164,7 +163,7 @@ def _address(
         if size < 64 and named in ("", "global"):
             raise Wrong(f"{base.name!r} has {size} bits, a .{named or 'generic'} address has 64")
         if size not in (32, 64):
-            raise NotYet(f"an address in a register of {size} bits")
+            raise NotYet(f"an address in a register of {size} bits: use one of 32 or 64")
     elif isinstance(base, Imm):
         if named != "local":
             raise Wrong("a constant is an address in .local only")
@@ -175,7 +174,7 @@ def _address(
         if space == "label":
             raise Wrong(f"the label {base.name!r} is no variable")
         if space == "texture":
-            raise NotYet("references to textures and surfaces; give the kernel an object")
+            raise NotYet("references to textures and surfaces: give the kernel an object")
         if TABLE[ins.opcode][0].picture:
             raise Wrong(f"{base.name!r} is no texture or surface")
         if ins.opcode == "st" and any(p.name == base.name for p in function.params):

@@ -147,7 +147,7 @@ def multiply_add(ins: Instruction) -> Op:
     parts = [_part(operand) for operand in ins.operands[1:]]
     minus = [part.startswith("-") for part in parts]
     if minus[2] and minus[0] != minus[1]:
-        raise Unsupported("two signs")
+        raise Unsupported("signs of product and summand: use neg before it")
     kinds = [type == "s32" for type in ins.types[1:]]
     signed = any(kinds) or minus[2] or minus[0] != minus[1]
     down = 7 if ins.has("shr7") else 15 if ins.has("shr15") else 0

@@ -30,7 +30,7 @@ block makes of its own say so too, since others of the cluster may get them; but
 variables by name, which only the block itself accesses. ``own``: that, 0 where are no clusters."""
 MOST_RANK = 30
 """What cannot be a block's number in its cluster; higher ones are taken for it."""
-_NARROW = ".u32 : generic addresses of 32 bits"
+_NARROW = ".u32 : generic addresses of 32 bits: use .u64, or .shared::cluster"
 _INSIDE = np.int64((1 << RANK_BITS) - 1)
 
 

@@ -189,7 +189,7 @@ def make_site(ins: Instruction, number: int, access: str, function: Function, bl
     if access == "atomic":
         operation = next((w for w in words if w in ATOMICS), "")
         if not operation:
-            raise Unsupported("this atomic operation")
+            raise Unsupported("this atomic operation: use atom.cas in a loop")
     return Site(
         number, ins, function.name, access, space, type, count, block,
         operation, bool(role.form.results), counted, far=reaches_far(ins),
