@@ -6,7 +6,7 @@ ABOUT = {
     "tensor cores of sm_100: use wgmma or mma": "tcgen05",
     "tensor maps that a kernel changes: make one for each array": "tensormap",
     "memory of several GPUs at once: use ld, st or red": "multimem",
-    "clusters that take over others' work (sm_100): use atom on a counter": "clusterlaunchcontrol",
+    "clusters that take over others' work, of sm_100: use atom": "clusterlaunchcontrol",
 }
 
 for about, opcodes in ABOUT.items():
