@@ -1,4 +1,4 @@
-"""Declarations that PTX allows, and those that it does not."""
+"""Declarations and calls that PTX allows, and those that it does not."""
 
 import re
 
@@ -9,6 +9,7 @@ from test_refused import LINE, launch
 import simulator
 from kernels import Kernel, KernelError
 from kernels.errors import PtxError, SimulatorError
+from simulator.isa.control import SIGNATURES
 
 
 @pytest.mark.parametrize(
@@ -187,3 +188,72 @@ def test_versions_and_targets_that_go_together(version: str, target: str, words:
         return
     with pytest.raises(PtxError, match=re.escape(words)):
         simulator.launch(Kernel.from_ptx(text, "k"), 1, 1, [])
+
+
+_PASSED = (
+    ".param .b64 p; .param .b64 q; .param .b32 w; .param .f64 f; .param .align 8 .b8 s[8]; "
+    ".param .align 4 .b8 t[8]; .local .b64 l;"
+)
+
+
+def _caller(call: str, own: str = "own") -> Kernel:
+    """A kernel that makes a call, on its text's line 6."""
+    return Kernel.from_ptx(
+        ".version 9.0\n.target sm_90\n"
+        f".func (.param .b64 r) {own}(.param .b64 a, .param .align 8 .b8 b[8]) {{ ret; }}\n"
+        f".visible .entry k(.param .u64 out) {{ .reg .b64 %x;\n{{ {_PASSED} mov.b64 %x, 0; "
+        f"st.param.b64 [p], %x; st.param.b64 [f], %x; st.param.b64 [s], %x;\ncall {call};\n}}"
+        " ret; }",
+        "k",
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("(q), malloc", "'malloc' has 1 parameters, not 0"),
+        ("(q), malloc, (p, p)", "'malloc' has 1 parameters, not 2"),
+        ("(q), malloc, (w)", "'w' is not what 'malloc' has as its parameter"),
+        ("(q), malloc, (f)", "'f' is not what 'malloc'"),
+        ("(w), malloc, (p)", "'w' is not what 'malloc' has as its result"),
+        ("(q, p), malloc, (p)", "'malloc' has 1 results, not 2"),
+        ("(q), malloc, (%x)", "put '%x' into a .param variable"),
+        ("(q), malloc, (l)", "'l' is no .param variable"),
+        ("(q), malloc, (nowhere)", "'nowhere' is no .param variable"),
+        ("(q), malloc, (out)", "'out' is no .param variable"),
+        ("(q), free, (p)", "'free' has 0 results, not 1"),
+        ("free", "'free' has 1 parameters, not 0"),
+        ("free, (s)", "'s' is not what 'free'"),
+        ("(w), vprintf, (p)", "'vprintf' has 2 parameters, not 1"),
+        ("(q), vprintf, (p, p)", "'q' is not what 'vprintf' has as its result"),
+        ("(w), vprintf, (p, w)", "'w' is not what 'vprintf'"),
+        ("__assertfail", "'__assertfail' has 5 parameters, not 0"),
+        ("__assertfail, (p, p, p, p, p)", "'p' is not what '__assertfail'"),
+        ("(w), __assertfail, (p, p, w, p, p)", "'__assertfail' has 0 results, not 1"),
+        ("(q), own", "'own' has 2 parameters, not 0"),
+        ("own, (p, s)", "'own' has 1 results, not 0"),
+        ("(q), own, (w, s)", "'w' is not what 'own'"),
+        ("(q), own, (s, s)", "'s' is not what 'own'"),
+        ("(q), own, (p, t)", "'t' is not what 'own'"),
+        ("(q), own, (p, p)", "'p' is not what 'own'"),
+        ("(%x), own, (p, s)", "put '%x' into a .param variable"),
+    ],
+)
+def test_calls_that_do_not_fit(call: str, words: str) -> None:
+    """What is called gets as many and as wide parameters as it has."""
+    with pytest.raises(PtxError, match=f"{re.escape(words)}.*: PTX line 6$"):
+        simulator.launch(_caller(call), 1, 1, [np.zeros(1, np.int32)])
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_a_function_of_the_users_with_the_name_of_the_systems(name: str) -> None:
+    with pytest.raises(PtxError, match=r"give yours another\): PTX line 6$"):
+        simulator.launch(_caller(f"(q), {name}, (p, s)", name), 1, 1, [np.zeros(1, np.int32)])
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["(q), malloc, (p)", "malloc, (p)", "free, (p)", "(q), own, (f, s)", "(q), own, (p, s)"],
+)
+def test_calls_that_fit(call: str) -> None:
+    assert not simulator.launch(_caller(call), 1, 1, [np.zeros(1, np.int32)]).hazards

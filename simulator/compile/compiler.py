@@ -210,8 +210,6 @@ class Compiler:
                 continue
             callee = self.module.functions[ins.targets[0]]
             given = [operand.name for operand in ins.operands if isinstance(operand, Symbol)]
-            if len(given) != len(callee.params) or len(ins.results) != len(callee.results):
-                raise PtxError(f"PTX line {ins.line}: call of {callee.name} with other parameters")
             formals = [*callee.params, *callee.results]
             for name, param in zip([*given, *ins.results], formals, strict=True):
                 target = (callee.name, param.name)

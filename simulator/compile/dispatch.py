@@ -26,7 +26,7 @@ from kernels.ptx.module import (
 
 from ..isa.control import ASTRAY
 from ..isa.roles import calls
-from ..isa.validity import not_yet
+from ..isa.validity import not_yet, shape
 
 
 def spell_out(module: Module, function: Function) -> None:
@@ -155,7 +155,7 @@ class Dispatch:
 
 
 def _alike(given: Iterable[Variable], params: Iterable[Param]) -> bool:
-    return [v.nbytes for v in given] == [p.nbytes for p in params]
+    return [shape(v) for v in given] == [shape(p) for p in params]
 
 
 def addressed(module: Module) -> set[str]:

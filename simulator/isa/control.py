@@ -16,6 +16,12 @@ SYSTEM = {
     "malloc": Flow.SYSTEM, "free": Flow.SYSTEM,
 }  # fmt: skip
 """Functions of the system that PTX calls without a body; the machine plays them."""
+SIGNATURES = {
+    "__assertfail": ((), (8, 8, 4, 8, 8)), "vprintf": ((4,), (8, 8)), "malloc": ((8,), (8,)),
+    "free": ((), (8,)),
+}  # fmt: skip
+"""Bytes of what each gives and takes, all whole numbers (CUDA's "PTX Writer's Guide to
+Interoperability", System Calls)."""
 
 plain("bra", section=CONTROL, flow=Flow.BRANCH, forms="uni? : = label")
 plain("brx", section=CONTROL, flow=Flow.SWITCH, forms="idx! uni? : = i32 label")

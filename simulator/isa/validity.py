@@ -6,6 +6,7 @@ simulator does not execute it yet.
 """
 
 from kernels.errors import PtxError
+from kernels.ptx.header import Param
 from kernels.ptx.module import (
     Address,
     Function,
@@ -16,12 +17,13 @@ from kernels.ptx.module import (
     Pair,
     Reg,
     Symbol,
+    Variable,
     Vector,
 )
 from kernels.toolkit import short_path
 
 from . import operand_types
-from .control import SYSTEM
+from .control import ASTRAY, SIGNATURES, SYSTEM
 from .grammar import Match, Misfit
 from .operand_types import NotYet, Wrong
 from .registers import bits
@@ -79,8 +81,8 @@ def _instruction(ins: Instruction, function: Function, module: Module) -> PtxErr
     try:
         if ins.guard and function.registers.get(ins.guard.name) != "pred":
             raise Wrong(f"the guard {ins.guard.name!r} is no predicate")
-        if flow is Flow.CALL and ins.targets[0].startswith("%") and ins.targets[0] not in SYSTEM:
-            return invalid(ins, f"{ins.targets[0]!r} is not declared")
+        if flow is Flow.CALL and ins.targets[0] != ASTRAY:
+            _call(ins, function, module)
         if flow is Flow.SWITCH and ins.operands:
             operand_types.index(ins, function.registers.get)
         places = flow is Flow.CALL or flow.jumps
@@ -97,6 +99,43 @@ def _instruction(ins: Instruction, function: Function, module: Module) -> PtxErr
         return invalid(ins, str(error))
     decode(ins, *fitting)
     return None
+
+
+def _call(ins: Instruction, function: Function, module: Module) -> None:
+    """A call gives and takes what the function that it calls does."""
+    name = ins.targets[0]
+    if name.startswith("%"):
+        raise Wrong(f"{name!r} is not declared")
+    callee = module.functions.get(name)
+    if callee and name in SYSTEM:
+        raise NotYet("the system has a function of that name: give yours another")
+    given = [operand.name for operand in ins.operands if isinstance(operand, Symbol)]
+    for names, what, number in ((ins.results, "result", 0), (given, "parameter", 1)):
+        if callee:
+            wanted = [shape(param) for param in (callee.results, callee.params)[number]]
+        else:
+            wanted = [(nbytes, nbytes, False) for nbytes in SIGNATURES[name][number]]
+        if not callee and not number and not names:
+            continue  # nobody looks at what it gives
+        if len(names) != len(wanted):
+            raise Wrong(f"{name!r} has {len(wanted)} {what}s, not {len(names)}")
+        for passed, param in zip(names, wanted, strict=True):
+            variable, said = function.variables.get(passed), passed.split("#")[0]
+            if passed in function.registers:
+                raise NotYet(f"a {what} in a register: put {said!r} into a .param variable")
+            if variable is None or variable.space != "param":
+                raise Wrong(f"{said!r} is no .param variable of the caller's")
+            if shape(variable) != param or (not callee and variable.type[0] == "f"):
+                raise Wrong(f"{said!r} is not what {name!r} has as its {what}")
+
+
+def shape(passed: Param | Variable) -> tuple[int, int, bool]:
+    """Of what is passed: its bytes, its alignment and whether it is an array.
+
+    All are the same on both sides of a call (PTX ISA, "call").
+    """
+    array = passed.count > 1 if isinstance(passed, Param) else bool(passed.dims)
+    return passed.nbytes, passed.align, array and passed.nbytes > 1
 
 
 def _fitting(ins: Instruction, matches: Ways, function: Function) -> tuple[int, Match]:
