@@ -8,6 +8,7 @@ import numpy as np
 
 from kernels import Pointer
 from kernels.arguments import OBJECTS
+from kernels.pointers import owner
 from kernels.unset import Unset
 
 
@@ -15,17 +16,17 @@ def copies(args: Sequence[Any]) -> list[Any]:
     """Copies of all arrays; one given twice stays one, and views of one array stay views of one."""
     users: dict[int, set[int]] = {}
     for array in arrays_of(args):
-        users.setdefault(id(_owner(array)), set()).add(id(array))
+        users.setdefault(id(owner(array)), set()).add(id(array))
     made: dict[int, Any] = {}
 
     def copied(array: Any) -> Any:
-        owner = _owner(array)
-        if isinstance(array, Unset) or len(users[id(owner)]) == 1:
+        whole = owner(array)
+        if isinstance(array, Unset) or len(users[id(whole)]) == 1:
             return _once(made, array, lambda: array.copy())
-        base = _once(made, owner, lambda: np.array(owner, copy=True))
-        if owner is array:
+        base = _once(made, whole, lambda: np.array(whole, copy=True))
+        if whole is array:
             return base
-        return _once(made, array, lambda: _view(base, owner, array))
+        return _once(made, array, lambda: _view(base, whole, array))
 
     return [_mapped(arg, copied) for arg in args]
 
@@ -52,19 +53,14 @@ def _mapped(arg: Any, of: Callable[[Any], Any]) -> Any:
     if isinstance(arg, Mapping):
         return {name: _mapped(one, of) for name, one in arg.items()}
     if isinstance(arg, (list, tuple)):
-        return type(arg)(_mapped(one, of) for one in arg)
+        made = [_mapped(one, of) for one in arg]
+        return type(arg)(*made) if hasattr(arg, "_fields") else type(arg)(made)
     if isinstance(arg, np.void) and arg.dtype.hasobject and arg.dtype.names:
-        made = np.array(arg)
+        record = np.array(arg)
         for name in arg.dtype.names:
-            made[name] = _mapped(arg[name], of)
-        return made[()]
+            record[name] = _mapped(arg[name], of)
+        return record[()]
     return arg
-
-
-def _owner(array: Any) -> Any:
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
 
 
 def _once(made: dict[int, Any], array: Any, make: Callable[[], Any]) -> Any:
@@ -74,8 +70,8 @@ def _once(made: dict[int, Any], array: Any, make: Callable[[], Any]) -> Any:
     return made[id(array)]
 
 
-def _view(base: Any, owner: Any, array: Any) -> Any:
-    at = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
-    if not owner.flags.c_contiguous:
+def _view(base: Any, whole: Any, array: Any) -> Any:
+    at = array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+    if not whole.flags.c_contiguous:
         return array.copy()
     return np.ndarray(array.shape, array.dtype, base, at, array.strides)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .pointers import Pointer
+from .pointers import Pointer, owner
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,7 @@ def in_memory(name: str, array: Any) -> Any:
         return array
     if array.flags.f_contiguous:
         return array.T
-    base = array
-    while isinstance(base.base, np.ndarray):
-        base = base.base
+    base = owner(array)
     flat = base if base.flags.c_contiguous else base.T if base.flags.f_contiguous else None
     if flat is None:
         raise ValueError(f"{name}: neither the array nor what it is a view of is contiguous")

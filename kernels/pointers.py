@@ -104,7 +104,7 @@ class Gathered:
     def _base(self, numbers: Sequence[int], label: str) -> Any:
         """The array of which some arrays are views."""
         views = [self.arrays[n] for n in numbers]
-        bases = {id(base): base for base in map(_owner, views)}
+        bases = {id(base): base for base in map(owner, views)}
         whole = all(v.flags.c_contiguous for v in (*views, *bases.values()))
         if len(bases) > 1 or not whole:
             raise ValueError(
@@ -119,7 +119,8 @@ class Gathered:
         return base
 
 
-def _owner(array: Any) -> Any:
+def owner(array: Any) -> Any:
+    """The array whose memory a view shows."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array

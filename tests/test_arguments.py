@@ -1,7 +1,7 @@
 """Arguments as people have them: structures with pointers, tables, views, addresses inside."""
 
 import ctypes
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -68,17 +68,30 @@ def test_what_is_not_plain_has_no_layout(kind: str) -> None:
     assert layout_of(kind, {"a.cu": SOURCE}) is None
 
 
+class Named(NamedTuple):
+    x: Any
+    n: int
+
+
+class Filter(NamedTuple):
+    x: Any
+    y: Any
+    n: int
+    c: tuple[float, ...]
+
+
 def filters(x: Any, y: Any) -> list[Any]:
     dtype = np.dtype([("x", object), ("y", object), ("n", "i4"), ("c", "f4", 3)])
     return [
         (x, y, 16, (1, 2, 0.5)),
         {"x": x, "y": Pointer(y), "n": np.int32(16), "c": np.array([1, 2, 0.5])},
         np.array((x, y, 16, (1, 2, 0.5)), dtype)[()],
+        Filter(x, y, 16, (1, 2, 0.5)),
     ]
 
 
 @pytest.mark.parametrize("build", ["device", "source"])
-@pytest.mark.parametrize("form", range(3))
+@pytest.mark.parametrize("form", range(4))
 def test_a_structure_with_pointers(form: int, build: str) -> None:
     x, y = ramp(16), np.zeros(16, np.float32)
     run = simulator.launch(kernel("filter", build), 1, 32, [filters(x, y)[form]])
@@ -191,10 +204,11 @@ def test_a_pointer_stays_in_its_array(offset: int) -> None:
 
 def test_copies_keep_what_belongs_together() -> None:
     v = ramp(64)
-    given = [v, v[32:], (Pointer(v, 4), {"a": v}), [v[:8], None], 3]
+    given = [v, v[32:], (Pointer(v, 4), {"a": v}), [v[:8], None], 3, Named(v, 1)]
     made = copies(given)
     assert made[0] is not v
-    assert made[0] is made[2][1]["a"] is made[2][0].array
+    assert made[0] is made[2][1]["a"] is made[2][0].array is made[5].x
+    assert isinstance(made[5], Named)
     assert made[1].base is made[0]
     made[0][:] = -1
     assert {float(a.max()) for a in arrays_of(made)} == {-1.0}
