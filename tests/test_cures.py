@@ -5,12 +5,17 @@
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+import simulator
+from kernels import Kernel
+from simulator.cures import find_cures
 from tests import lost_barriers
 from tilescope.cli import main
 
@@ -158,3 +163,42 @@ def test_the_changed_part_of_a_long_line_is_shown(
     said = check(*launch(Path("my.cu"), 1, 64, "f32[64]")).stdout
     assert "s[t] = t; __syncthreads(); out[t] = s[63 - t]; }\n" in said
     assert max(map(len, said.splitlines())) <= 80
+
+
+def test_edits_that_leave_the_race_follow_no_undefined_bits() -> None:
+    """What nothing wrote is followed bit by bit in runs of its own: for likely cures alone."""
+    kernel = Kernel.from_ptx("""
+        .version 9.0
+        .target sm_90
+        .visible .entry k(.param .u64 x) {
+        .reg .b32 %s, %t, %u, %v, %w; .reg .b64 %x, %d; .shared .b32 a[64]; .shared .b32 unset;
+        ld.param.u64 %x, [x]; mov.u32 %t, %tid.x; mov.u32 %s, a; shl.b32 %w, %t, 2;
+        cvt.u64.u32 %d, %w; add.u64 %x, %x, %d; add.u32 %w, %s, %w; xor.b32 %v, %w, 252;
+        st.shared.u32 [%w], %t;
+        ld.shared.u32 %u, [unset];
+        ld.shared.u32 %t, [%v];
+        after: add.u32 %u, %u, %t;
+        st.global.u32 [%x], %u;
+        ret; }""")
+    tried: list[tuple[str, bool]] = []
+
+    def runner(name: str, checks: object) -> Callable[[Kernel], simulator.Run]:
+        def rerun(edited: Kernel) -> simulator.Run:
+            run = simulator.launch(edited, 1, 64, [np.zeros(64, np.int32)], checks=checks)
+            tried.append((name, any(h.row.is_race for h in run.hazards)))
+            return run
+
+        return rerun
+
+    everything = runner("all", "all")
+    races = runner("races", {*simulator.CHECKS} - {"uninitialised"})
+    run = everything(kernel)
+    found = []
+    for quick in (None, races):
+        tried.clear()
+        find_cures(kernel, run, everything, races=quick)
+        found.append(([h.cure for h in run.hazards], tried.count(("all", True))))
+    (slow, wasted), (fast, none) = found
+    assert slow == fast
+    assert any(slow)
+    assert (wasted > 0, none) == (True, 0)

@@ -161,7 +161,7 @@ class Checker:
             raise next(iter(refusals.values()))
         own = self.target.kernel
         if cures and own.origin is None:
-            find_cures(own, runs[0], self.rerun)
+            find_cures(own, runs[0], self.rerun, races=self.races)
         hazards = merge(runs)
         if cures and own.origin is not None:
             weight = max(run.counters.thread_instructions for run in runs)
@@ -207,3 +207,7 @@ class Checker:
         """Run an edited kernel with all checks on, judged by the same policy."""
         run = self.launch(kernel, "all")
         return dataclasses.replace(run, hazards=judge(self.policy, run.hazards, run.kernel))
+
+    def races(self, kernel: Kernel) -> Run:
+        """Look only whether an edited kernel's races are still there."""
+        return self.launch(kernel, {*CHECKS} - {"uninitialised"})

@@ -30,18 +30,21 @@ _TRIES = 12
 
 
 def find_cures(
-    kernel: Kernel, run: Run, rerun: Rerun, trials: Sequence[Trial] | None = None
-) -> int:
+    kernel: Kernel, run: Run, rerun: Rerun, trials: Sequence[Trial] | None = None,
+    races: Rerun | None = None,
+) -> int:  # fmt: skip
     """Look for a barrier that removes each race inside blocks; how many hazards got a ``cure``.
 
     Of CUDA C++ the source is edited, compiled in both builds, and run; of PTX the PTX is. Only what
     runs with the edit proved is reported: no error left at all if one barrier can do that, else
     this hazard gone and none new. Where several barriers are needed, a last run with all of them
     says what is left then. ``rerun`` runs an edited kernel on the same inputs; ``trials`` are what
-    a cure has to pass, that alone if left out.
+    a cure has to pass, that alone if left out; ``races`` is ``rerun`` without the check of unset
+    memory, whose runs follow undefined bits: most edits fail before that.
     """
     if kernel.origin is None:
-        return _cure_ptx(kernel, run, rerun)
+        unset = any(h.kind == "uninitialised" for h in run.hazards)
+        return _cure_ptx(kernel, run, rerun, races if unset else None)
     here = Trial("this launch", run.schedule, lambda edited: (rerun(edited), True))
     return cure_source({run.build: kernel}, run.hazards, rerun, lambda _: list(trials or [here]))
 
@@ -74,14 +77,14 @@ def cure_source(
     return SourceSearch(kernels, files, hazards, trials([*hazards, *others]), others).run()
 
 
-def _cure_ptx(kernel: Kernel, run: Run, rerun: Rerun) -> int:
+def _cure_ptx(kernel: Kernel, run: Run, rerun: Rerun, races: Rerun | None) -> int:
     """A place in the PTX for each race inside blocks."""
     errors = [h for h in run.hazards if h.severity == "error"]
     racing = [h for h in errors if curable(h)]
     whole = len(racing) == len(errors)  # no barrier cures anything but a race in a block
     known = {_identity(h) for h in run.hazards}
     for hazard in racing:
-        hazard.cure = _cure(kernel, hazard, known, rerun, whole)
+        hazard.cure = _cure(kernel, hazard, known, rerun, whole, races)
         whole = whole and hazard.cure is not None and not hazard.cure.left
     cured = [h for h in racing if h.cure]
     edits = {(h.cure.ptx_lines, h.cure.text) for h in cured if h.cure}
@@ -118,13 +121,17 @@ def _errors(run: Run) -> list[Hazard]:
 
 
 def _cure(
-    kernel: Kernel, hazard: Hazard, known: set[object], rerun: Rerun, whole: bool
-) -> Cure | None:
+    kernel: Kernel, hazard: Hazard, known: set[object], rerun: Rerun, whole: bool,
+    races: Rerun | None,
+) -> Cure | None:  # fmt: skip
     """The first place that leaves no error; or (at once if not ``whole``) none but known ones."""
     functions = reachable(parse(kernel.ptx), kernel.entry)
     partly: Cure | None = None
     for after, places, text in _edits(functions, hazard):
-        result = rerun(with_barriers(kernel, places, text))
+        edited = with_barriers(kernel, places, text)
+        if races and any(_identity(h) == _identity(hazard) for h in races(edited).hazards):
+            continue
+        result = rerun(edited)
         errors = _errors(result)
         found = {_identity(h) for h in result.hazards}
         if _identity(hazard) in found or _new_trouble(result, known):
