@@ -48,7 +48,8 @@ def dim3(value: Any, name: str) -> Dim3:
     except (TypeError, ValueError):
         raise LaunchError(f"{name} must be one to three whole numbers, not {value!r}") from None
     if not exact or not 1 <= len(numbers) <= 3 or min(numbers) < 1:
-        raise LaunchError(f"{name} must be one to three positive whole numbers, not {value!r}")
+        said = times(numbers) if exact and numbers else repr(value)
+        raise LaunchError(f"{name} must be one to three positive whole numbers, not {said}")
     x, y, z = (*numbers, 1, 1)[:3]
     return x, y, z
 
@@ -62,12 +63,12 @@ def check_shape(grid: Dim3, block: Dim3) -> None:
     threads = block[0] * block[1] * block[2]
     if threads > MAX_THREADS:
         raise LaunchError(
-            f"{threads} threads in a block of {_times(block)}; a GPU allows {MAX_THREADS}"
+            f"{threads} threads in a block of {times(block)}; a GPU allows {MAX_THREADS}"
         )
     for limits, shape, name in ((MAX_BLOCK, block, "block"), (MAX_GRID, grid, "grid")):
         for axis, most, n in zip("xyz", limits, shape, strict=True):
             if n > most:
-                raise LaunchError(f"{name} of {_times(shape)}: {axis} may be {most} at most")
+                raise LaunchError(f"{name} of {times(shape)}: {axis} may be {most} at most")
 
 
 def check_resident(grid: Dim3, block: Dim3) -> None:
@@ -97,7 +98,9 @@ def check_threads(block: Dim3, most: Sequence[int], required: Sequence[int]) -> 
             "at most (.maxntid, __launch_bounds__)"
         )
     if required and (*required, 1, 1)[:3] != block:
-        raise LaunchError(f"the kernel requires a block of {required} (.reqntid), not {block}")
+        raise LaunchError(
+            f"the kernel requires a block of {times(required)} (.reqntid), not {times(block)}"
+        )
 
 
 def check_memory(static: int, dynamic: int, total: int, local: int) -> None:
@@ -127,7 +130,8 @@ def check_memory(static: int, dynamic: int, total: int, local: int) -> None:
         )
 
 
-def _times(shape: Dim3) -> str:
+def times(shape: Sequence[int]) -> str:
+    """``16x16x1``."""
     return "x".join(str(n) for n in shape)
 
 
@@ -206,8 +210,10 @@ def convert(kernel: Kernel, args: Sequence[Any], names: Sequence[str] = ()) -> A
     if kernel.adapter:
         args = kernel.adapter(kernel.name, args)
     if len(args) != len(params):
-        listed = ", ".join(str(p) for p in params) or "none"
-        raise TypeError(f"{kernel.name} takes {len(params)} arguments, not {len(args)}: {listed}")
+        raise TypeError(
+            f"{kernel.name} takes {len(params)} argument{'s' * (len(params) != 1)}, not "
+            f"{len(args)}: {_listed(kernel, names)}"
+        )
     made, gathered = Arguments(params), Gathered()
     kinds = parameter_types(kernel.entry, kernel.sources, kernel.name, len(params))
     elements = element_types(kernel.entry, kernel.sources, kernel.name, len(params))
@@ -231,6 +237,19 @@ def convert(kernel: Kernel, args: Sequence[Any], names: Sequence[str] = ()) -> A
         made.values.append(Packer(gathered).value(param, arg, layout, label))
     _allocate(made, gathered, structures)
     return made
+
+
+def _listed(kernel: Kernel, names: Sequence[str]) -> str:
+    """A kernel's parameters as C++ writes them, or as the PTX does where that is all there is."""
+    kinds = parameter_types(kernel.entry, kernel.sources, kernel.name, len(kernel.params))
+    known = len(names) == len(kinds)
+    listed = [
+        " ".join(word for word in (kind, name) if word) or str(param)
+        for kind, name, param in zip(
+            kinds, names if known else [""] * len(kinds), kernel.params, strict=True
+        )
+    ]
+    return ", ".join(listed) or "none"
 
 
 def _allocate(made: Arguments, gathered: Gathered, structures: set[int]) -> None:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from .arguments import Dim3, dim3
+from .arguments import Dim3, dim3, times
 from .errors import LaunchError
 from .ptx.module import Function
 
@@ -22,11 +22,13 @@ def check_cluster(cluster: Dim3, grid: Dim3) -> None:
     blocks = math.prod(cluster)
     if blocks > MOST:
         raise LaunchError(
-            f"{blocks} blocks in a cluster of {cluster}; a GPU allows {MOST}, and more only where "
-            "a program asks for what is not portable"
+            f"{blocks} blocks in a cluster of {times(cluster)}; a GPU allows {MOST}, and more only "
+            "where a program asks for what is not portable"
         )
     if any(n % of for n, of in zip(grid, cluster, strict=True)):
-        raise LaunchError(f"a grid of {grid} is no multiple of its clusters of {cluster}")
+        raise LaunchError(
+            f"a grid of {times(grid)} is no multiple of its clusters of {times(cluster)}"
+        )
 
 
 def cluster_shape(
@@ -49,8 +51,8 @@ def cluster_shape(
         return ONE, False
     if given and required and given != required:
         raise LaunchError(
-            f"the kernel requires a cluster of {required} (.reqnctapercluster, "
-            f"__cluster_dims__), not {given}"
+            f"the kernel requires a cluster of {times(required)} (.reqnctapercluster, "
+            f"__cluster_dims__), not {times(given)}"
         )
     found = given or required or ONE
     check_cluster(found, grid)

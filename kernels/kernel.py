@@ -225,6 +225,8 @@ class Origin:
     def read(self) -> tuple[str, str, Path]:
         """The source's text, what the compiler calls it, and where its own headers are."""
         text, path = _read(self.source, (".cu", ".cuh", ".cpp"))
+        if "\0" in text:
+            raise KernelError(f"{path or 'the source'} is no CUDA C++ as text (UTF-8): NUL bytes")
         return text, str(path or "kernel.cu"), path.parent.resolve() if path else Path.cwd()
 
     def flags(self, build: str, arch: str = "") -> list[str]:

@@ -59,9 +59,7 @@ class Packer:
             return self._structure(param, arg, layout, label)
         if isinstance(arg, (np.ndarray, Pointer, list, tuple)):
             if param.type not in _ADDRESS:
-                raise TypeError(
-                    f"{label} is {param.type} by value ({param.name}); it cannot be an array"
-                )
+                raise TypeError(f"{label} is {param.type} by value; it cannot be an array")
             return self._pointer(arg, label)
         if isinstance(arg, ctypes._SimpleCData):
             arg = arg.value
@@ -114,8 +112,8 @@ class Packer:
             value = self._natural(arg, param.nbytes, label)
         else:
             raise TypeError(
-                f"{label} is a struct of {param.nbytes} bytes ({param.name}); give a NumPy "
-                f"structured scalar, a ctypes.Structure or a tuple, not {type(arg).__name__}"
+                f"{label} is a struct of {param.nbytes} bytes; give a NumPy structured scalar, a "
+                f"ctypes.Structure or a tuple, not {type(arg).__name__}"
             )
         if len(value.raw) != param.nbytes:
             raise ValueError(f"{label} is a struct of {param.nbytes} bytes, not {len(value.raw)}")

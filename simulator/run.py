@@ -23,7 +23,7 @@ SCHEMA = 1
 """Version of ``Run.to_dict``'s layout; it changes when a key changes its meaning."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Run:
     """The result of ``simulator.launch``.
 
@@ -69,6 +69,13 @@ class Run:
     arch: str = ""
     cluster: tuple[int, int, int] = (1, 1, 1)
     counted: bool = True
+
+    def __repr__(self) -> str:
+        """In one line what ran and what was found; all of it is in ``to_dict``."""
+        what = f"<Run {self.kernel}, grid {self.grid}, block {self.block}"
+        if not self.checked:
+            return f"{what}: not checked>"
+        return f"{what}: {len(self.hazards)} hazard{'s' * (len(self.hazards) != 1)}>"
 
     @functools.cached_property
     def data_dependence(self) -> Source | None:

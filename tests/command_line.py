@@ -57,6 +57,16 @@ def tilescope(*words: Any) -> Result:
     return result
 
 
+def error_of(*words: Any) -> str:
+    """What a command line that cannot run says: on stderr alone, and never a traceback."""
+    result = tilescope(*words)
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ")
+    return result.stderr.removeprefix("error: ").rstrip("\n")
+
+
 def check(*words: Any) -> Result:
     return tilescope("check", *words)
 

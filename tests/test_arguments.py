@@ -1,6 +1,7 @@
 """Arguments as people have them: structures with pointers, tables, views, addresses inside."""
 
 import ctypes
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 import simulator
 from device.copies import arrays_of, copies
-from kernels import Kernel, Pointer
+from kernels import Kernel, Pointer, library
 from kernels.structures import Layout, layout_of
 
 SOURCE = """
@@ -219,3 +220,13 @@ def test_a_layouts_fields_have_places() -> None:
     layout = layout_of("Nested", {"a.cu": SOURCE})
     assert isinstance(layout, Layout)
     assert [(name, at) for name, at, _ in layout.fields] == [("in", 0), ("p", 48), ("on", 64)]
+
+
+def test_a_run_is_a_line_at_the_prompt() -> None:
+    """Whatever it holds: ``run`` in a notebook or a debugger shows what it is."""
+    kernel = library.get("matmul_missing_first_barrier")
+    launch = kernel.launch((16, 16, 16), 16, np.random.default_rng(0))
+    for checks, said in (("all", r"[1-9] hazards?"), ("none", "not checked")):
+        run = simulator.launch(kernel.kernel(16), launch.grid, launch.block, launch.args,
+                               checks=checks)  # fmt: skip
+        assert re.fullmatch(f"<Run {kernel.kernel(16).name}, .*: {said}>", repr(run))

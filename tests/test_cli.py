@@ -4,11 +4,10 @@ import json
 import re
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from command_line import tilescope
+from command_line import error_of, tilescope
 
 import simulator
 from kernels import library
@@ -34,16 +33,6 @@ def scale(tmp_path: Path) -> Path:
     file = tmp_path / "scale.cu"
     file.write_text(SCALE)
     return file
-
-
-def error_of(*words: Any) -> str:
-    """What a command line that cannot run says: on stderr alone, and never a traceback."""
-    result = tilescope(*words)
-    assert result.exit_code == 2, result.output
-    assert isinstance(result.exception, SystemExit)
-    assert result.stdout == ""
-    assert result.stderr.startswith("error: ")
-    return result.stderr.removeprefix("error: ").rstrip("\n")
 
 
 # -- reports ----------------------------------------------------------------------------
@@ -208,73 +197,6 @@ def test_json_on_stdout_stands_alone() -> None:
     assert content["ratios"]["global_load_accesses"] == 16.0
     assert content["ratios"]["shared_load_requests"] == 0.0
     assert content["ratios"]["local_load_requests"] is None
-
-
-# -- what cannot run --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("matmul_tield",), "did you mean matmul_tiled"),
-        (("nowhere.cu",), "no file 'nowhere.cu'"),
-        (("nowhere.ptx",), "no file 'nowhere.ptx'"),
-        (("matmul_tiled", "--size", "3x3"), "takes a size as in MxNxK, not 2 numbers"),
-        (("matmul_tiled", "--size", "big"), "size 'big' is not whole numbers"),
-        (("matmul_tiled", "--size", "9000000"), "not enough memory"),
-        (("matmul_tiled", "--tile", "7"), "there are: 2, 4, 8, 16, 32"),
-        (("matmul_tiled", "--tile", "x"), "'x' is not a valid integer"),
-        (("matmul_tiled_exact", "--size", "20"), "multiple of 16"),
-        (("matmul_tiled", "--sise", "20"), "no such option --sise; did you mean --size?"),
-        (("matmul_tiled", "--grid", "2"), "sets its own launch shape"),
-        (("matmul_tiled", "12"), "makes its own arguments"),
-        (("matmul_tiled", "--compare", "other"), "no kernel 'other'"),
-        (("matmul_tiled", "--checks", "luck"), "unknown check 'luck'"),
-        (("matmul_tiled", "--schedule", "luck"), "unknown schedule 'luck'"),
-        (("matmul_tiled", "--seed", "-1"), "--seed must not be negative"),
-        (("matmul_tiled", "--build", "both"), "'both' is not one of"),
-        (("matmul_tiled", "--arch", "compute_1"), "invalid value for --gpu-architecture"),
-        (("matmul_tiled", "--json", "no/such/folder/x"), "no/such/folder/x: No such file"),
-        ((), "missing argument"),
-    ],
-)
-def test_bad_command_lines(words: tuple[str, ...], message: str) -> None:
-    said = error_of("run", *words)
-    assert message in said
-    assert "\n" not in said
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (SCALE_ARGS, "which kernel of"),
-        (("nope", *SCALE_ARGS), "its __global__ functions: scale<...>, reach"),
-        (("reach", "--grid", 1, "--block", 1, "f32[8]"), "takes 2 arguments, not 1"),
-        (("reach", "--grid", 1, "--block", 1, "f32[8]", 1.5), "offset is u32"),
-        (("reach", "--grid", 1, "--block", 1025, "f32[8]", 0), "1025 threads in a block"),
-        (("reach", "--grid", 1, "--block", 1, "--shared", 300000, "f32[8]", 0), "shared memory"),
-        (("reach", "--grid", 1, "f32[8]", 0), "--block is missing"),
-        (("reach", "--grid", "1;2", "--block", 1, "f32[8]", 0), "--grid '1;2'"),
-        (("reach", "--grid", 0, "--block", 1, "f32[8]", 0), "positive"),
-        (("reach", "--size", 8), "belong to library kernels"),
-    ],
-)
-def test_bad_launches_of_a_file(scale: Path, words: tuple[Any, ...], message: str) -> None:
-    said = error_of("run", scale, *words)
-    assert message in said
-    assert "\n" not in said
-
-
-def test_a_compile_error_points_at_the_users_line(tmp_path: Path) -> None:
-    file = tmp_path / "bad.cu"
-    file.write_text("__global__ void bad(float* x) {\n    x[0] = oops;\n}\n")
-    said = error_of("run", file, "bad", "--grid", 1, "--block", 1, "f32[1]")
-    assert "bad.cu(2)" in said
-    assert '"oops" is undefined' in said
-
-
-def test_unknown_command() -> None:
-    assert "no such command 'frobnicate'" in error_of("frobnicate")
 
 
 def test_version_says_what_a_report_of_a_defect_needs() -> None:

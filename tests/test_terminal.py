@@ -1,6 +1,7 @@
 """People and pipes: help, interrupts, progress, numbers, and words that become arguments."""
 
 import io
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,15 @@ def test_a_closed_pipe_is_no_error() -> None:
     said = child.stderr.read()
     child.stderr.close()
     assert (child.wait(), said) == (141, b"")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("words", ["list", "run matmul_tiled --size 5x3x7"])
+def test_closed_streams_are_no_error(words: str, closed: str) -> None:
+    """What a shell closed is not there for Python either: ``sys.stdout`` is ``None``."""
+    command = f"{shlex.quote(sys.executable)} -m tilescope {words} {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 class Terminal(io.StringIO):

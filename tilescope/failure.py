@@ -1,5 +1,6 @@
 """How a command fails: one clear line on stderr and an exit code, never a traceback."""
 
+import difflib
 import errno
 import os
 import sys
@@ -15,6 +16,8 @@ CANNOT_RUN = 2
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 """Exit codes; the last two are what a shell reports for SIGINT and SIGPIPE."""
+_LOG = 24
+"""Lines of a compiler's log that are shown."""
 
 
 class UserError(Exception):
@@ -27,6 +30,9 @@ class CommandGroup(click.Group):
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run a command line and leave with its exit code."""
         extra["standalone_mode"] = False  # errors come here, not to click's own report
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # closed, as by >&-: the exit code is worth having
+                setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ArgumentWarning)  # told once, when it is read
@@ -39,13 +45,33 @@ class CommandGroup(click.Group):
             sys.exit(INTERRUPTED)
         except click.ClickException as error:
             _fail(_usage(error))
-        except (UserError, KernelError, SimulatorError) as error:
+        except KernelError as error:
+            _fail(_shortened(str(error)))
+        except (UserError, SimulatorError) as error:
             _fail(str(error))
         except MemoryError as error:
             _fail(f"not enough memory: {error}" if str(error) else "not enough memory")
         except OSError as error:
-            _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+            where = error.filename or "cannot write"
+            _fail(f"{where}: {error.strerror}" if error.strerror else str(error))
         sys.exit(code if isinstance(code, int) else 0)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first word names; what is near it, if it names none."""
+        word = args[0]
+        if word in self.commands or word.startswith("-"):
+            return super().resolve_command(ctx, args)
+        shown = [name for name, command in self.commands.items() if not command.hidden]
+        near = difflib.get_close_matches(word, shown, n=1)
+        if near:
+            hint = f"did you mean {near[0]}?"
+        elif len(args) > 1 or "." in word or "_" in word:
+            hint = f"to run a kernel: {ctx.command_path} run {word} ..."
+        else:
+            hint = f"there are: {', '.join(shown)}"
+        raise UserError(f"no such command {word!r}; {hint}")
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a reader that closed the pipe ends it quietly."""
@@ -69,6 +95,14 @@ def warn(message: str) -> None:
 def _fail(message: str) -> NoReturn:
     click.echo(f"error: {message}", err=True)
     sys.exit(CANNOT_RUN)
+
+
+def _shortened(log: str) -> str:
+    """A compiler's first errors: the others are mostly what follows from these."""
+    lines = log.splitlines()
+    if len(lines) <= _LOG:
+        return log
+    return "\n".join([*lines[:_LOG], f"... and {len(lines) - _LOG} more lines"])
 
 
 def _usage(error: click.ClickException) -> str:

@@ -12,7 +12,7 @@ from simulator.memory.heap import HEAP_BYTES
 
 from .failure import UserError
 from .progress import STEP_LIMIT
-from .references import CLOSE
+from .references import CLOSE, tolerances
 from .target import Request
 from .words import is_argument
 
@@ -30,7 +30,13 @@ _TARGET = (
     ),
     click.option("--grid", metavar="X[,Y[,Z]]", help="Blocks, for a kernel of your own."),
     click.option("--block", metavar="X[,Y[,Z]]", help="Threads of a block, likewise."),
-    click.option("--shared", type=int, default=0, metavar="BYTES", help="Dynamic shared memory."),
+    click.option(
+        "--shared",
+        type=click.IntRange(0),
+        default=0,
+        metavar="BYTES",
+        help="Dynamic shared memory.",
+    ),
     click.option(
         "--symbol",
         "symbols",
@@ -117,6 +123,7 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
         close: str, launch: int | None, seed: int, arch: str | None, build: str | None, **rest: Any,
     ) -> Any:  # fmt: skip
         _refuse_options(words)
+        tolerances(close)  # a mistake is told though nothing is compared
         if seed < 0:
             raise UserError(f"--seed must not be negative: {seed}")
         options = (*(f"-D{define}" for define in defines), *nvrtc)

@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,13 @@ def _called(function: str, called: Sequence[str], args: Sequence[Any]) -> dict[s
         if added:
             sys.path.remove(here)
     given = copies(args)
-    result = one(*given)
+    try:
+        result = one(*given)
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = "" if place.filename == __file__ else f", {place.filename}:{place.lineno}"
+        said = f"{type(error).__name__}: {error}"
+        raise UserError(f"--reference {function!r} failed{where}: {said}") from None
     if isinstance(result, Mapping):
         return dict(result)
     changed = {

@@ -113,7 +113,8 @@ def prepare(
         kernel.ptx, kernel.entry, number, stack_bytes
     )
     entry, layout = program.entry, program.layout
-    shared_bytes = max(shared_bytes, kernel.dynamic_bytes)
+    if shared_bytes >= 0:
+        shared_bytes = max(shared_bytes, kernel.dynamic_bytes)
     if entry.params != kernel.params:
         raise PtxError(f"the parameters of {kernel.entry} are declared in two ways")
     total = layout.dynamic_offset + shared_bytes if shared_bytes else layout.shared_bytes

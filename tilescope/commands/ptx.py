@@ -6,8 +6,9 @@ from kernels.reading import plain
 from simulator.compile.compiler import compile_ptx
 from simulator.compile.listing import listing
 
+from ..failure import UserError
 from ..options import target_options
-from ..target import Request, kernel_of
+from ..target import Request, is_file, kernel_of
 
 
 @click.command("ptx", context_settings={"ignore_unknown_options": True})
@@ -27,4 +28,6 @@ def ptx_command(request: Request, steps: bool) -> None:
       tilescope ptx my.cu 'tiled<16>' --steps
     """  # noqa: D301 - click reads \b
     kernel = kernel_of(request)
+    if not is_file(request.target) and request.words:
+        raise UserError(f"{request.target} is the library's; {request.words[0]!r} is one too many")
     click.echo(listing(compile_ptx(kernel.ptx, kernel.entry)) if steps else plain(kernel.ptx))
