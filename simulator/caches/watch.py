@@ -11,7 +11,7 @@ from ..events import Observer
 from ..geometry import Addresses, Flat, Geometry, Mask, Rows
 from ..memory.event import Event, Spread
 from ..memory.site import Site
-from ..observe.banks import OFF
+from ..observe.banks import fresh, off, requests, switched_off
 from ..observe.counters import TrafficCounter
 
 LINE, SECTOR = 128, 32
@@ -59,16 +59,11 @@ class RequestCounter(TrafficCounter):
 
     def _lines(self, address: Rows, mask: Rows | None) -> tuple[int, int]:
         """Cycles of the tag stage, which looks into all sets at once, and distinct lines."""
-        g = self._shape
-        columns = max(address.shape[1], 1 if mask is None else mask.shape[1])
-        full = np.full((g.warps * 32, columns), OFF, np.int64)
-        full[: g.threads] = np.where(True if mask is None else mask, address // LINE, OFF)
-        lanes = np.sort(full.reshape(g.warps, 32, columns).transpose(0, 2, 1).reshape(-1, 32))
-        fresh = np.ones(lanes.shape, bool)
-        fresh[:, 1:] = lanes[:, 1:] != lanes[:, :-1]
-        fresh &= lanes != OFF
-        sets = [np.count_nonzero(fresh & (lanes % SETS == one), axis=1) for one in range(SETS)]
-        return int(np.max(sets, axis=0).sum()), int(np.count_nonzero(fresh))
+        lanes = np.sort(requests(address, mask))
+        lines = switched_off(lanes // LINE, lanes != off(lanes))
+        distinct = fresh(lines)
+        sets = [np.count_nonzero(distinct & (lines % SETS == one), axis=1) for one in range(SETS)]
+        return int(np.max(sets, axis=0).sum()), int(np.count_nonzero(distinct))
 
 
 @dataclass

@@ -6,17 +6,50 @@ from ..geometry import WARP, Flat, Rows
 
 BANKS = 32
 """Banks of shared memory, each one 32-bit word wide."""
-OFF = np.int64(2**62)
-"""The address of a lane that is off."""
+_NEAR = 1 << 30
+"""Bytes between addresses for which 32 bits are enough."""
 
 
-def wavefronts(lanes: Rows, width: int, load: bool) -> tuple[int, int]:
-    """Passes through the banks that shared memory requests take, and conflicts among them.
+def off(lanes: Rows) -> int:
+    """What stands in the place of a lane that is off: it comes last when they are sorted."""
+    return int(np.iinfo(lanes.dtype).max)
 
-    Takes what ``bank_passes`` takes; both figures are summed over the requests.
+
+def switched_off(lanes: Rows, mask: Rows) -> Rows:
+    """Lanes, unsigned, with those ``off`` that a mask leaves out; faster than ``np.where``."""
+    filled: Rows = lanes | (mask.astype(lanes.dtype) - lanes.dtype.type(1))
+    return filled
+
+
+def fresh(rows: Rows) -> Rows:
+    """Where an element of a sorted row is none that is ``off``, and differs from the one before."""
+    out: Rows = rows != off(rows)
+    out[:, 1:] &= rows[:, 1:] != rows[:, :-1]
+    return out
+
+
+def requests(address: Rows, mask: Rows | None) -> Rows:
+    """The lanes of each request side by side, unsigned ``(warps * columns, 32)``; or ``off``.
+
+    Counted from a 128-byte line's start on, in 32 bits if that is enough; a request is a warp of a
+    column.
+
+    Args:
+        address: Byte addresses, int64 ``(threads, columns)``.
+        mask: Which of them; ``None``: all.
     """
-    passes, conflicts, _ = bank_passes(lanes, width, load)
-    return int(passes.sum()), int(conflicts.sum())
+    low, high = address.min(), address.max()
+    if mask is not None and high - low >= _NEAR:
+        low = np.min(address, where=mask, initial=high)
+        high = np.max(address, where=mask, initial=low)
+    low &= np.int64(-4 * BANKS)
+    near: Rows = (address - low).astype(np.uint32 if high - low < _NEAR else np.uint64)
+    if mask is not None:
+        near = switched_off(near, mask)
+    if len(near) % WARP:
+        near = np.pad(near, ((0, -len(near) % WARP), (0, 0)), constant_values=off(near))
+    lanes: Rows = near.reshape(-1, WARP, near.shape[1]).transpose(0, 2, 1).reshape(-1, WARP)
+    return lanes
 
 
 def bank_passes(lanes: Rows, width: int, load: bool) -> tuple[Flat, Flat, Flat]:
@@ -32,32 +65,37 @@ def bank_passes(lanes: Rows, width: int, load: bool) -> tuple[Flat, Flat, Flat]:
     patterns, loads and stores of 2 to 16 bytes, that this rule gives to the unit.
 
     Args:
-        lanes: Byte addresses in lane order, int64 ``(requests, 32)``; ``2**62`` is a lane
-            that is off.
+        lanes: Byte addresses in lane order, as ``requests`` gives them.
         width: Bytes a lane accesses.
         load: Stores (and atomics) never take the wider groups.
 
     Returns:
         For each request: wavefronts, bank conflicts, and lanes a group; int64 each.
     """
-    live = lanes != OFF
-    size = np.full(len(lanes), {8: 16, 16: 8}.get(width, 32))
-    if load and width > 4:
-        alike = np.zeros(len(lanes), bool)
-        for step in (1, 2):
-            partner = np.arange(WARP) ^ step
-            same = (lanes == lanes[:, partner]) | ~live | ~live[:, partner]
-            alike |= same.all(axis=1)
-        size[alike] *= 2
-    numbered = np.arange(WARP) // size[:, None] + 4 * np.arange(len(lanes))[:, None]
-    group = numbered[live]
-    # Addresses are relative to a block's first lane: what matters of a word is where it lies
-    # modulo the banks, and that different words stay different.
-    words = (lanes[live][:, None] // 4 + np.arange(max(1, width // 4))) & np.int64(0xFFFFFFFF)
-    wanted = np.unique((group[:, None] << np.int64(32)) + words)
-    per_bank = np.bincount(
-        (wanted >> np.int64(32)) * BANKS + wanted % BANKS, minlength=len(lanes) * 4 * BANKS
-    )
-    fullest = per_bank.reshape(len(lanes), 4, BANKS).max(axis=2)
+    live = lanes != off(lanes)
+    groups, words = 1, lanes >> 2
+    bank = words & (BANKS - 1)
+    size = np.full(len(lanes), {8: 16, 16: 8}.get(width, WARP))
+    if width > 4:
+        if load:
+            alike = np.zeros(len(lanes), bool)
+            for step in (1, 2):
+                partner = np.arange(WARP) ^ step
+                same = (lanes == lanes[:, partner]) | ~live | ~live[:, partner]
+                alike |= same.all(axis=1)
+            size[alike] *= 2
+        group = (np.arange(WARP) // size[:, None]).astype(lanes.dtype)[:, :, None]
+        groups, words = 4, words[:, :, None] + np.arange(width // 4, dtype=lanes.dtype)
+        bank = (words & (BANKS - 1)) + group * BANKS
+        live = np.broadcast_to(live[:, :, None], words.shape)
+    # Sorted by bank and row, what is distinct stands side by side; the rest goes to bin 0.
+    row, bins = words >> 5, groups * BANKS
+    bits = int((row * live).max(initial=0)).bit_length()
+    wanted = switched_off((bank << bits) + row, live).reshape(len(lanes), -1)
+    wanted.sort()
+    first = np.arange(1, len(lanes) * bins, bins)[:, None]
+    at = ((wanted >> bits).astype(np.int64) + first) * fresh(wanted)
+    per_bank = np.bincount(at.reshape(-1), minlength=len(lanes) * bins + 1)[1:]
+    fullest = per_bank.reshape(len(lanes), groups, BANKS).max(axis=2)
     passes = fullest.sum(axis=1)
     return passes, passes - np.count_nonzero(fullest, axis=1), size

@@ -15,7 +15,7 @@ from ..geometry import WARP, Addresses, Flat, Geometry, Mask, Rows
 from ..isa.windows import RANK_BITS
 from ..memory.event import Event, Spread
 from ..memory.site import Site
-from .banks import BANKS, OFF, wavefronts
+from .banks import BANKS, bank_passes, fresh, off, requests, switched_off
 from .bulk import bulk_cost
 
 SECTOR = 32
@@ -33,7 +33,7 @@ class Traffic:
         bytes: Bytes they asked for, summed.
         distinct_bytes: Distinct bytes a request touches, summed.
         sectors: 32-byte sectors a request touches, summed (global and local memory).
-        wavefronts: Passes through the 32 banks of shared memory, see ``wavefronts``.
+        wavefronts: Passes through the 32 banks of shared memory, see ``bank_passes``.
         bank_conflicts: Wavefronts beyond one for each group of lanes.
         ideal_sectors: Sectors, were the distinct bytes side by side and aligned.
     """
@@ -70,6 +70,10 @@ class Traffic:
 
 
 _FIGURES = len(fields(Traffic))
+_PATTERNS = 16
+"""So many patterns of an access are looked up; of more of them all warps are judged at once."""
+_TOGETHER = 1 << 18
+"""Lanes that are judged at once."""
 
 
 class TrafficCounter(Observer):
@@ -169,7 +173,7 @@ class TrafficCounter(Observer):
         if relative.shape[3] > 1:
             column = relative[..., :1]
             if not (relative == column).all():
-                return self._columns(site, space, address, mask)
+                return self._judge(site, space, address + np.int64(site.offset), mask)
             relative = np.ascontiguousarray(column)
         # Every block sees the same pattern, from a start that matters modulo the unit.
         starts = (first.reshape(-1) + np.int64(site.offset)) & np.int64(unit - 1)
@@ -192,7 +196,7 @@ class TrafficCounter(Observer):
         """
         size = max(site.nbytes, 4)
         local = address + np.int64(site.offset)
-        inside = local % np.int64(size)
+        inside = local & np.int64(size - 1)
         lane = self._shape.thread_ids.astype(np.int64)
         return (local - inside) * WARP + lane * size + inside - np.int64(site.offset)
 
@@ -214,70 +218,60 @@ class TrafficCounter(Observer):
     def _masked(
         self, site: Site, space: str, relative: Addresses, starts: Flat, mask: Mask
     ) -> Flat:
-        """The mask differs between blocks: group blocks by mask and start."""
+        """The mask differs between blocks; often it does so only in some."""
         g = self._shape
         rows = g.factored(mask)
-        signature = np.packbits(rows, axis=0).T
-        starts = np.broadcast_to(starts, (g.columns,)).astype(np.uint8)
-        table = np.ascontiguousarray(np.concatenate([signature, starts[:, None]], axis=1))
-        keys = table.view(np.dtype((np.void, table.shape[1]))).reshape(-1)
-        _, samples, counts = np.unique(keys, return_index=True, return_counts=True)
+        starts = np.broadcast_to(starts, (g.columns,))
+        other = (rows[:, 1:] != rows[:, :-1]).any(axis=0) | (starts[1:] != starts[:-1])
+        samples = np.append(0, np.flatnonzero(other) + 1)
+        if len(samples) > _PATTERNS:
+            return self._judge(site, space, relative + starts, mask)
         total = np.zeros(_FIGURES, np.int64)
+        counts = np.diff(samples, append=g.columns)
         for column, count in zip(samples.tolist(), counts.tolist(), strict=True):
             one = np.ascontiguousarray(rows[:, column]).reshape(*g.shape[:3], 1)
             total += self._pattern(site, space, relative, one, int(starts[column])) * count
         return total
 
-    def _columns(self, site: Site, space: str, address: Addresses, mask: Mask | None) -> Flat:
-        """No common pattern: judge every warp by itself."""
+    def _judge(self, site: Site, space: str, address: Addresses, mask: Mask | None) -> Flat:
+        """Every warp by itself, some blocks at a time."""
         total = np.zeros(_FIGURES, np.int64)
         g = self._shape
-        width = max(1, (1 << 18) // g.threads)
-        rows = g.factored(address + np.int64(site.offset))
+        width = max(1, _TOGETHER // g.threads)
+        rows = g.factored(address)
         lanes = None if mask is None else g.factored(mask)
+        if lanes is not None and lanes.shape[1] > rows.shape[1]:
+            rows = np.broadcast_to(rows, lanes.shape)
         for at in range(0, rows.shape[1], width):
-            piece = rows[:, at : at + width]
             part = lanes
             if lanes is not None and lanes.shape[1] > 1:
                 part = lanes[:, at : at + width]
-            total += self._judge_rows(site, space, piece, part)
+            total += self._judge_rows(site, space, rows[:, at : at + width], part)
         return total
-
-    def _judge(self, site: Site, space: str, address: Addresses, mask: Mask | None) -> Flat:
-        g = self._shape
-        lanes = None if mask is None else g.factored(mask)
-        return self._judge_rows(site, space, g.factored(address), lanes)
 
     def _judge_rows(self, site: Site, space: str, address: Rows, mask: Rows | None) -> Flat:
         """Cost of ``(threads, columns)`` addresses, each column a block."""
-        g = self._shape
-        columns = max(address.shape[1], 1 if mask is None else mask.shape[1])
-        full = np.full((g.warps * WARP, columns), OFF, np.int64)
-        on = True if mask is None else mask
-        full[: g.threads] = np.where(on, address, OFF)
-        in_order = full.reshape(g.warps, WARP, columns).transpose(0, 2, 1).reshape(-1, WARP)
-        # Sorted, what is distinct stands side by side.
-        lanes = np.sort(in_order)
-        lanes = lanes[lanes[:, 0] != OFF]
-        live = lanes != OFF
+        in_order = requests(address, mask)
+        lanes = np.sort(in_order)  # what is distinct stands side by side
+        live = lanes != off(lanes)
         accesses = int(np.count_nonzero(live))
-        distinct = int(np.count_nonzero(_fresh(lanes) & live)) * site.nbytes
+        touched = np.count_nonzero(fresh(lanes), axis=1) * site.nbytes
         sectors = passes = conflicts = ideal = 0
         if space == "cluster":
             pass  # how it passes the network between SMs is not known
         elif space == "shared":
-            passes, conflicts = wavefronts(in_order, site.nbytes, site.access == "load")
+            served = bank_passes(in_order, site.nbytes, site.access == "load")
+            passes, conflicts = served[0].sum(), served[1].sum()
         else:
-            numbers = np.where(live, lanes // SECTOR, OFF)
-            sectors = int(np.count_nonzero(_fresh(numbers) & live))
-            touched = np.count_nonzero(_fresh(lanes) & live, axis=1) * site.nbytes
+            numbers = switched_off(lanes >> 5, live)
+            sectors = int(np.count_nonzero(fresh(numbers)))
             ideal = int((-(-touched // SECTOR)).sum())
         return np.array(
             [
-                len(lanes),
+                np.count_nonzero(live[:, 0]),
                 accesses,
                 accesses * site.nbytes,
-                distinct,
+                touched.sum(),
                 sectors,
                 passes,
                 conflicts,
@@ -285,10 +279,3 @@ class TrafficCounter(Observer):
             ],
             np.int64,
         )
-
-
-def _fresh(rows: Rows) -> Rows:
-    """Where a sorted row's element differs from the one before it."""
-    out = np.ones(rows.shape, bool)
-    out[:, 1:] = rows[:, 1:] != rows[:, :-1]
-    return out

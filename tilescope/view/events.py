@@ -7,7 +7,7 @@ import numpy as np
 
 from simulator.compile.program import Watched
 from simulator.geometry import WARP
-from simulator.observe.banks import OFF, bank_passes
+from simulator.observe.banks import bank_passes, requests
 from simulator.observe.trace import RELEASE, SHARED, Batch, Event, Trace
 
 from .pool import Pool, shrink
@@ -138,10 +138,8 @@ class _Packer:
         shape = (*self.extent, columns)
         address, there, on = (np.broadcast_to(part, shape).reshape(-1, columns) for part in full)
         warps = -(-len(address) // WARP)
-        lanes = np.full((warps * WARP, columns), OFF)
-        lanes[: len(address)] = np.where(there & on, address, OFF)
-        requests = lanes.reshape(warps, WARP, columns).transpose(0, 2, 1).reshape(-1, WARP)
-        figures = np.stack(bank_passes(requests, site.nbytes, site.access == "load"))
+        lanes = requests(address, there & on)
+        figures = np.stack(bank_passes(lanes, site.nbytes, site.access == "load"))
         return self.pool.add(shrink(figures.reshape(1, 3, warps, columns).astype(np.uint8)))
 
     def typed(self, value: Any, watched: Watched, event: Event) -> Any:
