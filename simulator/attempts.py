@@ -25,6 +25,9 @@ from .observe.observers import Observers
 from .observe.trace import Trace
 from .observe.uses import UseFinder
 from .races.accesses import Closer, LookCloser
+from .workers.crew import WAITS, Crew, why_alone
+from .workers.pool import cores
+from .workers.touched import Alone
 
 _Users = list[Instruction]
 """Instructions that use a value after it was kept in memory; none: they did at once."""
@@ -34,43 +37,69 @@ _FOLLOWED = 8
 
 @dataclass(frozen=True)
 class Seen:
-    """What the last attempt at a launch left: its observers, and global memory."""
+    """What the last attempt at a launch left: its observers, and global memory.
+
+    Attributes:
+        workers: How many processes shared it; ``alone``: why it was one, where more were asked for.
+    """
 
     observers: Observers
     allocations: dict[int, Allocation]
+    workers: int = 1
+    alone: str = ""
 
 
 def run_until_seen(
     launch: Prepared, checks: Collection[str], trace: Trace | None, progress: Progress | None,
-    parts: int = 1,
+    parts: int = 1, workers: int | str = 1,
 ) -> Seen:  # fmt: skip
     """Run a launch, as often as its observers want.
 
     ``trace`` records the last attempt; ``parts`` sets of observers share the batches, and what they
-    saw is merged.
+    saw is merged; ``workers``: processes that do, ``all``: as many as there are cores, if it is
+    worth that.
     """
     closer: Closer = {}
     together = launch.cooperative
+    count = cores() if workers == "all" else int(workers)
+    alone = why_alone(launch, bool(trace)) if count > 1 else ""
+    said = alone if workers != "all" else ""
     while True:
-        allocations = launch.allocations()
-        seen: list[Observers] = []
+        crew = Crew(launch, checks, closer, count, workers != "all")
         try:
-            for share in _shares(list(batches(launch, together)), 1 if together else parts):
-                recorder = Trace(trace.wanted, trace.max_bytes) if trace and seen else trace
-                seen.append(Observers(launch, checks, recorder, allocations, closer))
-                run_batches(launch, allocations, seen[-1].told, share, together, progress)
-            first, *others = seen
-            for other in others:
-                first.merge(other)
-            first.end()
+            if count > 1 and not alone and not together:
+                first, allocations = crew.run(progress)
+            else:
+                first, allocations = _run(launch, checks, closer, together, trace, progress, parts)
         except LookCloser as suspicion:
             closer[suspicion.number] = suspicion.places
         except BlocksWait:
             together = True
+            said = said or WAITS * (count > 1)
+        except Alone as why:
+            alone = said = str(why)
+            closer.clear()
         else:
             _keep_used_reads(launch, first, together)
             _tell_used_shuffles(launch, first, together)
-            return Seen(first, allocations)
+            return Seen(first, allocations, crew.shared, said)
+
+
+def _run(
+    launch: Prepared, checks: Collection[str], closer: Closer, together: bool,
+    trace: Trace | None, progress: Progress | None, parts: int,
+) -> tuple[Observers, dict[int, Allocation]]:  # fmt: skip
+    """One attempt in one process: who watched all of it, and what it left in global memory."""
+    allocations, seen = launch.allocations(), list[Observers]()
+    for share in _shares(list(batches(launch, together)), 1 if together else parts):
+        recorder = Trace(trace.wanted, trace.max_bytes) if trace and seen else trace
+        seen.append(Observers(launch, checks, recorder, allocations, closer))
+        run_batches(launch, allocations, seen[-1].told, share, together, progress)
+    first, *others = seen
+    for other in others:
+        first.merge(other)
+    first.end()
+    return first, allocations
 
 
 def _shares(todo: list[Flat], parts: int) -> Iterator[list[Flat]]:

@@ -161,6 +161,9 @@ class Observer:
     ) -> None:  # fmt: skip
         """A lane prints the text at a generic address, which is a global array's if it has one."""
 
+    def overtaken(self) -> None:
+        """Lanes go before others that stand lower: it may depend on who else is in the batch."""
+
     def stuck(self, stall: Stall) -> None:
         """No lane of the batch can go on; it ends here."""
 
@@ -206,6 +209,7 @@ class Told:
         self.registers = those("registers")
         self.copies_arrive, self.phase = those("copies_arrive"), those("phase")
         self.apart, self.event, self.stuck = those("apart"), those("event"), those("stuck")
+        self.overtaken = those("overtaken")
 
 
 def all_of(tell: Tell) -> Callable[..., None]:

@@ -46,6 +46,7 @@ def launch(
     heap_bytes: int = HEAP_BYTES,
     gpu: str | Gpu | None = None,
     counters: str = "all",
+    workers: int | str = 1,
 ) -> Run:
     """Run a kernel and count what it does.
 
@@ -78,6 +79,10 @@ def launch(
         gpu: Whose caches to follow the traffic through (``h200``); then ``run.counters.l1``,
             ``.l2`` and ``.dram`` are what they would have to do if they were empty.
         counters: ``all``, or ``none``: nothing is counted, ``run.counted`` is false.
+        workers: How many processes share the blocks, this one among them; ``all``: as many as
+            there are cores, if more than a second of work is left by then. Results and reports are
+            those of one. Where blocks touch what others write they are run again in one process;
+            ``run.notes`` says why.
 
     Raises:
         PtxError: The PTX cannot be parsed, or has an instruction without a row.
@@ -89,6 +94,8 @@ def launch(
     asked = chosen(checks)
     if counters not in ("all", "none") or (gpu is not None and counters == "none"):
         raise LaunchError(f"counters is 'all' or 'none' (with gpu, 'all'), not {counters!r}")
+    if workers != "all" and (isinstance(workers, (str, bool)) or workers < 1):
+        raise LaunchError(f"workers is a number of processes from 1 on, or 'all', not {workers!r}")
     recorder = Trace() if trace is True else trace or None
     prepared = prepare(
         kernel, grid, block, args, shared_bytes, schedule, step_limit, recorder is not None, arch,
@@ -98,10 +105,13 @@ def launch(
     prepared.arguments.warn()
     chip = find(gpu) if isinstance(gpu, str) else gpu
     cached = observe(prepared, chip) if chip else None  # before the launch changes its arrays
-    seen = run_until_seen(prepared, asked, recorder, progress)
+    seen = run_until_seen(prepared, asked, recorder, progress, workers=workers)
     layout = prepared.program.layout
     give_back(prepared.arguments, layout, seen.allocations, "uninitialised" in asked)
     run = report(prepared, seen.observers, asked, began)
+    run.workers = seen.workers
+    if seen.alone:
+        run.notes += (f"one worker: {seen.alone}",)
     if cached:
         count(run.counters, cached)
     for tell in _listeners:

@@ -45,6 +45,7 @@ class Run:
             schedule.
         arch: The architecture whose arithmetic tensor cores had, such as ``sm_90``; or nothing.
         cluster: Blocks of a cluster, x first; ones where there are none.
+        counted: Whether anything was counted; ``workers``: how many processes shared the blocks.
     """
 
     kernel: str
@@ -69,6 +70,7 @@ class Run:
     arch: str = ""
     cluster: tuple[int, int, int] = (1, 1, 1)
     counted: bool = True
+    workers: int = 1
 
     def __repr__(self) -> str:
         """In one line what ran and what was found; all of it is in ``to_dict``."""

@@ -51,6 +51,18 @@ def batches(launch: Prepared, together: bool = False) -> Iterator[Flat]:
 
     ``together``: all at once, as far as memory goes: blocks wait for each other.
     """
+    clusters = _count(launch.grid) // _count(launch.cluster)
+    return pieces(launch, 0, clusters, batch_size(launch, together))
+
+
+def pieces(launch: Prepared, first: int, last: int, size: int) -> Iterator[Flat]:
+    """The same of some of the grid's clusters, up to the last; ``size``: clusters of a batch."""
+    for begin in range(first, last, size):
+        yield blocks_of(begin, min(begin + size, last), launch.grid, launch.cluster)
+
+
+def batch_size(launch: Prepared, together: bool = False) -> int:
+    """Clusters of a batch; ``together``: of one whose blocks wait for each other."""
     total, threads = _count(launch.grid), _count(launch.block)
     shared, local = launch.shared_bytes, launch.program.layout.local_bytes
     size = min(total, max(1, LANES // threads))
@@ -64,11 +76,7 @@ def batches(launch: Prepared, together: bool = False) -> Iterator[Flat]:
         size = min(size, max(1, _PAIRS // threads**2))
     if local and not together:
         size = min(size, max(1, _LOCAL_BYTES // (local * threads)))
-    clusters = _count(launch.cluster)
-    size = max(size // clusters, 1)
-    for first in range(0, total // clusters, size):
-        last = min(first + size, total // clusters)
-        yield blocks_of(first, last, launch.grid, launch.cluster)
+    return max(size // _count(launch.cluster), 1)
 
 
 def run_batches(

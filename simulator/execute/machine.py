@@ -195,6 +195,8 @@ class Machine:
             often = _OFTEN if self.step - self.together > _APART else _FAIR
             if self.step % often == 0:
                 oldest = min(groups, key=lambda n: self.ages.get(n, -1))
+                for tell in self.told.overtaken if oldest != min(groups) else ():
+                    tell()
         number, mask, whole = self.schedule.pick(groups, oldest)
         if groups is self.groups:
             return number, mask, whole

@@ -80,6 +80,12 @@ class Findings(Observer):
         for key, places in other.unwritten.items():
             self.unwritten.setdefault(key, set()).update(places)
 
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was found."""
+        races = self.races.book.groups or self.races.of_registers.found
+        return not (self.found or self.control.groups or races)
+
     def hazards(self) -> list[Hazard]:
         """Errors first, then in order of discovery."""
         raced, lines = self._raced(), dict[_Key, Hazard]()

@@ -60,7 +60,8 @@ class BarrierCheck(Observer):
 class Observers:
     """The observers of one attempt at a launch, or of some batches of it.
 
-    ``closer``: what races have to be looked for closely in.
+    ``closer``: what races have to be looked for closely in; ``first``: one more, told and merged
+    before them.
 
     Attributes:
         told: What they are to be told.
@@ -68,7 +69,7 @@ class Observers:
 
     def __init__(
         self, launch: Prepared, checks: Collection[str], trace: Trace | None,
-        allocations: dict[int, Allocation], closer: Closer,
+        allocations: dict[int, Allocation], closer: Closer, first: Observer | None = None,
     ) -> None:  # fmt: skip
         program, layout = launch.program, launch.program.layout
         steering = program.fact(Steering)
@@ -81,7 +82,8 @@ class Observers:
         self.findings = findings = Findings(sources, layout, program.module.functions, races)
         self.trace, self.output = trace, Output()
         counters = [self.traffic, self.ran] if launch.counted else []
-        all_of_them: list[Observer] = [*counters, self.output, findings]
+        first_of_all = [first] if first else []
+        all_of_them: list[Observer] = [*first_of_all, *counters, self.output, findings]
         if "memory" in checks:
             all_of_them.append(MemoryCheck(findings))
         if "barriers" in checks:

@@ -1,0 +1,1 @@
+"""A launch on several cores: its blocks shared out among processes."""

@@ -1,0 +1,181 @@
+"""A launch whose blocks are shared out among processes, this one among them.
+
+This one begins. Once it knows that the rest is worth it, it hands on all but the next of the
+blocks, goes on with these, and takes over what the others saw, in the blocks' order.
+"""
+
+import dataclasses
+import itertools
+import math
+import pickle
+import time
+from collections.abc import Collection, Iterator
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+
+from ..execute.batches import Progress, batch_size, pieces, run_batches
+from ..execute.prepare import Prepared
+from ..geometry import Flat
+from ..memory.spaces import Allocation
+from ..observe.observers import Observers
+from ..races.accesses import Closer
+from . import pool
+from .moving import unpack
+from .pool import Common
+from .share import Array, Done, run_share, share_of
+from .touched import STOPPED, Alone, Touched
+
+WAITS = "its blocks may wait for each other"
+WORTH = 1.0
+"""Seconds of work that are left and worth being shared, where nobody asked for it."""
+_BATCHES = 8
+"""So many for each process are shared as they are; of fewer, pieces are."""
+MIXED = "it has few batches, and in these the lanes of a block depend on other blocks"
+UNCLEAN = "it has few batches, and hazards in them are told of the blocks together"
+_START = 0.6
+"""Seconds that a new process needs before it runs its first block."""
+
+
+def why_alone(launch: Prepared, traced: bool) -> str:
+    """Why a launch cannot be shared out, as far as its text tells; or nothing."""
+    program = launch.program
+    if launch.cooperative:
+        return WAITS
+    if traced:
+        return "its steps are recorded"
+    called = {block.called for block in program.blocks} - {"", "__assertfail"}
+    if called:
+        return f"it calls {sorted(called)[0].removeprefix('v')}"
+    if any(site.picture for site in program.sites):
+        return "it has textures or surfaces"
+    if not pool.possible():
+        return "it runs in a process that may not start others"
+    return ""
+
+
+@dataclass
+class Crew:
+    """The processes of one attempt at a launch.
+
+    Args:
+        count: How many there may be, this one among them.
+        asked: Whether someone asked for them; else they have to be worth it.
+
+    Attributes:
+        shared: How many there were.
+        cut: Whether batches are smaller than those of one process, which are too few to share.
+    """
+
+    launch: Prepared
+    checks: Collection[str]
+    closer: Closer
+    count: int
+    asked: bool
+    shared: int = 1
+    cut: bool = False
+    _futures: "list[Future[bytes]]" = field(default_factory=list)
+    _common: Common | None = None
+    _new: bool = True
+
+    def run(self, progress: Progress | None) -> tuple[Observers, dict[int, Allocation]]:
+        """Who watched all of it, and what it left in global memory.
+
+        Raises:
+            LookCloser, BlocksWait: As ``run_batches``, any process.
+            Alone: It has to be run again, in one process.
+        """
+        launch, allocations = self.launch, self.launch.allocations()
+        touched = Touched(launch.program, launch.granule)
+        seen = Observers(launch, self.checks, None, allocations, self.closer, touched)
+        try:
+            run_batches(launch, allocations, seen.told, self._mine(touched), progress=progress)
+            for future in self._futures:
+                done = self._done(future.result(), allocations)
+                seen.merge(done.observers)
+                for number, (left, sums) in done.changes.items():
+                    done.touched.apply(allocations[number], left, sums)
+            if self.cut and touched.mixed:
+                raise Alone(MIXED)
+            if self.cut and not seen.findings.clean:
+                raise Alone(UNCLEAN)
+            if self.shared > 1 and touched.stopped:
+                raise Alone(STOPPED)
+        except BrokenProcessPool:
+            pool.stop(now=True)
+            raise Alone("a process that had a share of it died") from None
+        except Exception:
+            if self._common:
+                self._common.give_up()
+            raise
+        except BaseException:
+            pool.stop(now=True)
+            raise
+        finally:
+            if self._common:
+                self._common.remove()
+        seen.end()
+        return seen, allocations
+
+    def _mine(self, touched: Touched) -> Iterator[Flat]:
+        """This process's batches, of which some are handed on on the way."""
+        launch, size = self.launch, batch_size(self.launch)
+        total = math.prod(launch.grid) // math.prod(launch.cluster)
+        self._new = not pool.running()
+        if self.asked and self._new and total > 1:  # they start while this one begins
+            for _ in range(self.count - 1):
+                pool.submit(run_share, b"", self.count - 1)
+        lockstep = self.launch.schedule == "lockstep"
+        few = 1 < total < _BATCHES * self.count * size
+        self.cut = self.asked and lockstep and few and size > 1
+        piece = min(max(total // (4 * self.count), 1), size) if self.cut else size
+        at = 0
+        for _ in range(1 if self.asked else 2):  # what the first one takes is not all its own
+            end = min(at + piece, total)
+            began = time.perf_counter()
+            yield from pieces(launch, at, end, size)
+            spent = (time.perf_counter() - began) / piece
+            if self.cut and end < total and (touched.stopped or touched.mixed):
+                raise Alone(STOPPED if touched.stopped else MIXED)
+            at = end
+            if spent * (total - at) < WORTH and not self.asked:
+                break
+        else:
+            if at < total:
+                total = self._hand_on(at, total, spent, 1 if self.cut else size)
+        yield from pieces(launch, at, total, size)
+
+    def _hand_on(self, at: int, total: int, spent: float, unit: int) -> int:
+        """Give all but the next clusters to others, whole units of them; gives those' end."""
+        units = -(-(total - at) // unit)
+        others = min(self.count - 1, units)
+        start = _START / (spent * unit) if self._new else 0.0
+        ahead = round((units + others * start) / (others + 1))
+        mine = max(0, min(ahead, units - others))
+        ends = [at + unit * (mine + (units - mine) * i // others) for i in range(others + 1)]
+        made = self.launch.allocations()
+        missing = {n: a.missing for n, a in made.items() if a.missing is not None}
+        contents = [a.buffer for a in made.values()] + [m.view("u1") for m in missing.values()]
+        self._common = Common.make(contents)
+        task = dataclasses.replace(
+            share_of(self.launch, self.checks, self.closer),
+            arrays=tuple(Array.of(a) for a in made.values()), missing=tuple(missing),
+            common=self._common.name, places=self._common.places, size=batch_size(self.launch),
+        )  # fmt: skip
+        for first, last in itertools.pairwise(ends):
+            share = dataclasses.replace(task, first=first, last=min(last, total))
+            self._futures.append(pool.submit(run_share, pickle.dumps(share), others))
+        self.shared = others + 1
+        return min(ends[0], total)
+
+    def _done(self, packed: bytes, allocations: dict[int, Allocation]) -> Done:
+        """What a process gave back.
+
+        Raises:
+            LookCloser, BlocksWait: It did.
+        """
+        if packed[:1] == b"!":
+            raise pickle.loads(packed[1:])
+        done = unpack(packed[1:], self.launch, allocations)
+        assert isinstance(done, Done)
+        return done

@@ -1,0 +1,141 @@
+"""The processes that share a launch with their caller, and memory that all of them see."""
+
+import contextlib
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing.shared_memory import SharedMemory
+
+import numpy as np
+
+from ..geometry import Flat
+
+_pool: ProcessPoolExecutor | None = None
+_size = 0
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def possible() -> bool:
+    """Whether this process may start others: those of a ``multiprocessing.Pool`` may not."""
+    return not multiprocessing.current_process().daemon
+
+
+def submit(work: Callable[[bytes], bytes], task: bytes, count: int) -> "Future[bytes]":
+    """Have one of at least ``count`` processes do something; they are kept for the next time."""
+    global _pool, _size
+    if _pool is None or _size < count:
+        stop()
+        context = multiprocessing.get_context("spawn")
+        _pool, _size = ProcessPoolExecutor(count, context, _begin), count
+    with _no_main():
+        return _pool.submit(work, task)
+
+
+def running() -> bool:
+    """Whether there are processes from before."""
+    return _pool is not None
+
+
+def stop(now: bool = False) -> None:
+    """End the processes; ``now``: whatever they are doing."""
+    global _pool
+    pool, _pool = _pool, None
+    if pool is None:
+        return
+    processes = list((pool._processes or {}).values())  # nothing public tells them
+    pool.shutdown(wait=not now, cancel_futures=True)
+    if now:
+        for process in processes:
+            process.kill()
+
+
+@contextlib.contextmanager
+def _no_main() -> Iterator[None]:
+    """Processes that start now do not run the caller's script, which so needs no main guard."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def _begin() -> None:
+    """In a new process: who interrupts its caller is answered there; it ends when that ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    caller = multiprocessing.parent_process()
+    assert caller is not None
+    threading.Thread(target=_end_with, args=(caller.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    multiprocessing.connection.wait([sentinel])
+    os._exit(1)
+
+
+class Common:
+    """Arrays of bytes in shared memory, and a flag: nobody needs what is being done with them.
+
+    Attributes:
+        name: What other processes find it by.
+        places: Where each array starts, and its bytes.
+    """
+
+    def __init__(self, memory: SharedMemory, places: Sequence[tuple[int, int]]) -> None:
+        self._memory, self.places, self.name = memory, places, memory.name
+
+    @classmethod
+    def make(cls, arrays: Sequence[Flat]) -> "Common":
+        """A copy of arrays; ``remove`` has to be called in the end."""
+        places, end = [], 64
+        for array in arrays:
+            places.append((end, len(array)))
+            end += -(-len(array) // 64) * 64
+        made = cls(SharedMemory(create=True, size=end), places)
+        for copy, array in zip(made.arrays(), arrays, strict=True):
+            copy[:] = array
+        return made
+
+    @classmethod
+    def find(cls, name: str, places: Sequence[tuple[int, int]]) -> "Common":
+        """What another process has made; ``close`` has to be called in the end."""
+        return cls(SharedMemory(name), places)
+
+    def arrays(self) -> list[Flat]:
+        """The arrays; none may be in use when this is closed."""
+        return [np.frombuffer(self._bytes, np.uint8, n, at) for at, n in self.places]
+
+    @property
+    def _bytes(self) -> "memoryview[int]":
+        assert self._memory.buf is not None, "it is not closed"
+        return self._memory.buf
+
+    @property
+    def vain(self) -> bool:
+        """The flag."""
+        return bool(self._bytes[0])
+
+    def give_up(self) -> None:
+        """Set the flag."""
+        self._bytes[0] = 1
+
+    def close(self) -> None:
+        """This process is done with it."""
+        self._memory.close()
+
+    def remove(self) -> None:
+        """All are done with it, or will be soon."""
+        self._memory.close()
+        self._memory.unlink()

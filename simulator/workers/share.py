@@ -1,0 +1,148 @@
+"""A share of a launch's blocks, run in a process of its own."""
+
+import dataclasses
+import pickle
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from kernels import Kernel
+from kernels.arguments import Arguments
+
+from ..compile.compiler import compile_ptx
+from ..execute.batches import BlocksWait, pieces, run_batches
+from ..execute.prepare import Prepared
+from ..geometry import Flat
+from ..memory.spaces import Allocation
+from ..observe.observers import Observers
+from ..races.accesses import Closer, LookCloser
+from .moving import pack
+from .pool import Common
+from .touched import Sum, Touched
+
+
+@dataclass(frozen=True)
+class Array:
+    """What makes an allocation, but for its content."""
+
+    number: int
+    name: str
+    writable: bool
+    nbytes: int
+    space: str
+    unfilled: bool
+
+    @classmethod
+    def of(cls, made: Allocation) -> "Array":
+        """That of an allocation."""
+        return cls(made.number, made.name, made.writable, made.nbytes, made.space, made.unfilled)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A share of a launch.
+
+    Attributes:
+        kernel: The kernel; ``fields``: of the launch, but for its program and its arguments.
+        arch, stack: What the program is compiled for.
+        arrays: Its global memory, whose content is at ``places`` of the shared memory ``common``;
+            ``missing``: those with a table of what nothing has written, which come after them.
+        first, last: The share: clusters of the grid, of which a batch has ``size``.
+    """
+
+    kernel: Kernel
+    fields: dict[str, object]
+    arch: int
+    stack: int
+    checks: Collection[str]
+    closer: Closer
+    arrays: tuple[Array, ...]
+    missing: tuple[int, ...]
+    common: str
+    places: Sequence[tuple[int, int]]
+    size: int
+    first: int
+    last: int
+
+    def launch(self) -> Prepared:
+        """The launch, as far as its blocks need it."""
+        program = compile_ptx(self.kernel.ptx, self.kernel.entry, self.arch, self.stack)
+        arguments = Arguments(self.kernel.params)
+        return Prepared(self.kernel, program, arguments, **self.fields)  # type: ignore[arg-type]
+
+    def allocations(self, contents: list[Flat]) -> dict[int, Allocation]:
+        """Copies of the launch's global memory, which are this process's own."""
+        made = {}
+        for array, content in zip(self.arrays, contents, strict=False):
+            made[array.number] = Allocation(
+                array.number, content, array.name, array.writable, array.nbytes, array.space
+            )
+            made[array.number].unfilled = array.unfilled
+        for number, content in zip(self.missing, contents[len(self.arrays) :], strict=True):
+            made[number].missing = content.view(bool).copy()
+        return made
+
+
+@dataclass
+class Done:
+    """What a share has left: who watched it, and how arrays have changed, by number."""
+
+    observers: Observers
+    touched: Touched
+    changes: dict[int, tuple[Flat, list[Sum]]]
+
+
+class Vain(Exception):
+    """Nobody needs what this process does."""
+
+
+def share_of(launch: Prepared, checks: Collection[str], closer: Closer) -> Task:
+    """A task for a launch; its memory and the share are still to be said."""
+    kernel = dataclasses.replace(launch.kernel, adapter=None, origin=None)
+    fields = {f.name: getattr(launch, f.name) for f in dataclasses.fields(launch)}
+    for name in ("kernel", "program", "arguments"):
+        del fields[name]
+    program = launch.program
+    return Task(
+        kernel, fields, program.arch, program.stack, frozenset(checks), dict(closer), (), (), "",
+        (), 0, 0, 0,
+    )  # fmt: skip
+
+
+def run_share(task: bytes) -> bytes:
+    """Run a pickled ``Task``; gives a packed ``Done``, or pickled, what was raised instead.
+
+    An empty task is done at once: the process has started.
+    """
+    if not task:
+        return b""
+    share: Task = pickle.loads(task)
+    common = Common.find(share.common, share.places)
+    try:
+        return _run(share, common)
+    except (LookCloser, BlocksWait, Vain) as instead:
+        return b"!" + pickle.dumps(instead)
+    finally:
+        common.close()
+
+
+def _run(share: Task, common: Common) -> bytes:
+    launch, allocations = share.launch(), share.allocations(common.arrays())
+    touched = Touched(launch.program, launch.granule)
+    seen = Observers(launch, share.checks, None, allocations, share.closer, touched)
+
+    def progress(done: int, total: int) -> None:
+        if common.vain:
+            raise Vain
+
+    todo = pieces(launch, share.first, share.last, share.size)
+    run_batches(launch, allocations, seen.told, todo, progress=progress)
+    done = Done(seen, touched, _changes(share, common, touched, allocations))
+    return b"=" + pack(done, launch, allocations)
+
+
+def _changes(
+    share: Task, common: Common, touched: Touched, allocations: dict[int, Allocation]
+) -> dict[int, tuple[Flat, list[Sum]]]:
+    """How arrays have changed; here, so that nothing keeps the shared memory in use."""
+    before = dict(zip((array.number for array in share.arrays), common.arrays(), strict=False))
+    return {n: touched.changes(allocations[n], before[n]) for n in touched.changed()}

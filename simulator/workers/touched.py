@@ -1,0 +1,207 @@
+"""What the blocks of one process touch in global memory, so that it is known if they needed others.
+
+Each process runs its blocks on memory as the host gave it. That is what one process would have done
+if no block touches what a block of another process has changed. Sums may meet, of integers and
+where nobody asks for the old value: their order leaves no trace. All else that meets is left to one
+process, races among it, so that its report says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..compile.program import Program
+from ..events import Observer, Stall
+from ..geometry import Flat
+from ..isa import DTYPES
+from ..isa.roles import roles
+from ..memory.event import Event, Spread
+from ..memory.site import Site
+from ..memory.spaces import Allocation
+
+_SUMS = {"add": np.add, "xor": np.bitwise_xor, "and": np.bitwise_and, "or": np.bitwise_or}
+_PICKS = {"min": np.minimum, "max": np.maximum}
+_KINDS = [(how, f"b{bits}") for how in _SUMS for bits in (32, 64)]
+_KINDS += [(how, f"{sign}{bits}") for how in _PICKS for sign in "su" for bits in (32, 64)]
+"""Atomics whose order leaves no trace; a location's mark is the place in here, from 1 on."""
+STOPPED = "some of its threads cannot go on"
+Sum = tuple[int, Flat, Flat]
+"""Atomics of one kind: the kind, elements by number, and what to add to each (or to hold to it)."""
+
+
+class Alone(Exception):
+    """The launch has to run in one process; says why."""
+
+
+class Marks:
+    """Of each location of an array: whether it is read, written, summed in (and how)."""
+
+    def __init__(self, size: int) -> None:
+        self.read, self.written = np.zeros(size, bool), np.zeros(size, bool)
+        self.summed = np.zeros(size, np.uint8)
+
+    def __getstate__(self) -> tuple[object, ...]:
+        summed = self.summed if self.summed.any() else None
+        return len(self.read), np.packbits(self.read), np.packbits(self.written), summed
+
+    def __setstate__(self, state: tuple[int, Flat, Flat, Flat | None]) -> None:
+        size, read, written, summed = state
+        self.read, self.written = (np.unpackbits(m, count=size).view(bool) for m in (read, written))
+        self.summed = np.zeros(size, np.uint8) if summed is None else summed
+
+    def meets(self, other: Marks) -> bool:
+        """Whether one changes what the other touches, other than by such sums as it makes too."""
+        for one, two in ((self, other), (other, self)):
+            if ((one.written | (one.summed > 0)) & (two.read | two.written)).any():
+                return True
+        return bool(((self.summed != other.summed) & (self.summed > 0) & (other.summed > 0)).any())
+
+    def merge(self, other: Marks) -> None:
+        """Take over what another process touched."""
+        self.read |= other.read
+        self.written |= other.written
+        np.maximum(self.summed, other.summed, out=self.summed)
+
+
+class Touched(Observer):
+    """Marks what is touched of arrays that can be written; ``granule``: bytes of a location.
+
+    Attributes:
+        stopped: Whether some threads could not go on.
+        mixed: Whether the order of a block's lanes may depend on which blocks are in its batch.
+    """
+
+    def __init__(self, program: Program, granule: int) -> None:
+        self._kinds = program.fact(Sums).kinds
+        self.granule, self.stopped, self.mixed = granule, False, False
+        self.marks: dict[int, Marks] = {}
+
+    def access(self, event: Event) -> None:
+        """See ``Observer``."""
+        home, site = event.home, event.site
+        if event.space != "global" or event.repeated or not home.writable:
+            return
+        marks = self.marks.get(home.number)
+        if marks is None:
+            marks = self.marks[home.number] = Marks(len(home.buffer) // self.granule)
+        kind = self._kinds[site.number] if home.missing is None else 0
+        chunk = min(max(site.nbytes // self.granule, 1), 8)
+        at = self._places(event, home, chunk)
+        for part in range(max(site.nbytes // self.granule // chunk, 1)):
+            if kind:
+                summed = marks.summed.view(f"u{chunk}")
+                value = summed.dtype.type(int.from_bytes(bytes([kind] * chunk), "little"))
+                old = summed[at]
+                if ((old != 0) & (old != value)).any():  # the order of several kinds does matter
+                    marks.written.view(f"u{chunk}")[at] = _ones(chunk)
+                summed[at] = value
+                continue
+            if site.access != "store":
+                marks.read.view(f"u{chunk}")[at + part] = _ones(chunk)
+            if site.access != "load":
+                marks.written.view(f"u{chunk}")[at + part] = _ones(chunk)
+
+    def _places(self, event: Event, home: Allocation, chunk: int) -> Flat:
+        """Where the lanes access an array, in pieces of so many locations."""
+        spread = isinstance(event.address, Spread)
+        address = event.address.address if isinstance(event.address, Spread) else event.address
+        relative = address + np.int64(event.site.offset) - home.base
+        places: Flat = relative >> (self.granule * chunk).bit_length() - 1
+        if event.mask is None or spread:
+            return places
+        shape = np.broadcast_shapes(places.shape, event.mask.shape)
+        return np.broadcast_to(places, shape)[np.broadcast_to(event.mask, shape)]
+
+    def stuck(self, stall: Stall) -> None:
+        """See ``Observer``: who waits for whom is told of all blocks of a batch."""
+        self.stopped = True
+
+    def overtaken(self) -> None:
+        """See ``Observer``."""
+        self.mixed = True
+
+    def merge(self, other: Touched) -> None:
+        """See ``Observer``.
+
+        Raises:
+            Alone: One has touched what the other changes, or stopped.
+        """
+        if self.stopped or other.stopped:
+            raise Alone(STOPPED)
+        self.mixed |= other.mixed
+        for number, theirs in other.marks.items():
+            mine = self.marks.setdefault(number, theirs)
+            if mine is not theirs:
+                if mine.meets(theirs):
+                    raise Alone("its blocks touch what others of them write")
+                mine.merge(theirs)
+
+    def changes(self, allocation: Allocation, before: Flat) -> tuple[Flat, list[Sum]]:
+        """What blocks left in an array: the locations written, in order, and sums.
+
+        ``before``: the array's bytes before the launch.
+        """
+        marks = self.marks[allocation.number]
+        left = allocation.buffer.view(f"u{self.granule}")[marks.written]
+        sums: list[Sum] = []
+        for kind, (how, type) in enumerate(_KINDS, 1):
+            if not (marks.summed == kind).any():
+                continue
+            size = DTYPES[type].itemsize
+            where = ((marks.summed == kind) & ~marks.written)[:: size // self.granule]
+            at = np.flatnonzero(where)
+            old, new = (b.view(DTYPES[type])[at] for b in (before, allocation.buffer))
+            values = {"add": np.subtract, "xor": np.bitwise_xor}.get(how, lambda n, _: n)(new, old)
+            sums.append((kind, at, values))
+        return left, sums
+
+    def apply(self, allocation: Allocation, left: Flat, sums: list[Sum]) -> None:
+        """Do to an array what the blocks did that these marks are of."""
+        for kind, at, values in sums:
+            how, type = _KINDS[kind - 1]
+            elements = allocation.buffer.view(DTYPES[type])
+            elements[at] = (_SUMS | _PICKS)[how](elements[at], values)
+        written = self.marks[allocation.number].written
+        allocation.buffer.view(f"u{self.granule}")[written] = left
+        if allocation.missing is not None:
+            allocation.missing[np.repeat(written, self.granule)[: len(allocation.missing)]] = False
+
+    def changed(self) -> Iterator[int]:
+        """The numbers of arrays that are not as they were."""
+        for number, marks in self.marks.items():
+            if marks.written.any() or marks.summed.any():
+                yield number
+
+
+class Sums:
+    """The mark of each of a program's accesses: 0, if it is no atomic whose order leaves no trace.
+
+    For that nobody may want the old value: no instruction reads its register.
+    """
+
+    def __init__(self, program: Program) -> None:
+        functions = program.module.functions
+        names = {site.function for site in program.sites if site.access == "atomic"}
+        read = {name: {r for i in functions[name].body for r in roles(i).reads} for name in names}
+        self.kinds = [
+            0 if read.get(site.function, set()).intersection(roles(site.instruction).writes)
+            else _kind(site)
+            for site in program.sites
+        ]  # fmt: skip
+
+
+def _kind(site: Site) -> int:
+    if site.access != "atomic" or site.count != 1 or site.bound or site.bulk:
+        return 0
+    type = site.type if site.operation in _PICKS else f"b{site.size * 8}"
+    whole = site.type[0] in "bsu" and site.type[1:].isdigit()
+    kind = site.operation, type
+    return _KINDS.index(kind) + 1 if whole and kind in _KINDS else 0
+
+
+def _ones(chunk: int) -> np.generic:
+    """As many true bools, as one number."""
+    value: np.generic = np.frombuffer(b"\1" * chunk, f"u{chunk}")[0]
+    return value
