@@ -212,6 +212,48 @@ def test_copies_that_arrive(build: str, waits: bool) -> None:
         assert "an asynchronous copy that is under way" in errors[0].message
 
 
+RETIRED = (
+    HEAD
+    + r"""
+__global__ void retired(int* out) {
+    __shared__ u64 barrier;
+    __shared__ int users, data[64];
+    if (threadIdx.x == 0) { init(&barrier, 64); users = 64; }
+    __syncthreads();
+    data[threadIdx.x] = arrive(&barrier) != 0;
+    unsigned peers = COLLECTIVE;
+    if (threadIdx.x % 32 == 0) {
+        __threadfence_block();
+        bool last = atomicSub(&users, __popc(peers)) == __popc(peers);
+        __threadfence_block();
+        if (last) { LAST }
+    }
+}
+"""
+)
+END = 'asm volatile("mbarrier.inval.shared.b64 [%0];" :: AT(&barrier) : "memory");'
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize(
+    ("collective", "last", "races"),
+    [
+        ("__match_any_sync(__activemask(), 5)", END, False),
+        ("__ballot_sync(~0u, 1)", END, True),
+        ("__match_any_sync(~0u, 5)", "*out = data[threadIdx.x ^ 33];", True),
+    ],
+)
+def test_one_lane_ends_a_barrier_for_those_it_counted(
+    collective: str, last: str, races: bool, build: str, schedule: str | int
+) -> None:
+    """As ``cuda::pipeline`` does it; else no collective puts accesses in order."""
+    text = RETIRED.replace("COLLECTIVE", collective).replace("LAST", last)
+    kernel = Kernel.from_cuda(text, "retired", build=build)
+    ran = simulator.launch(kernel, 1, 64, [np.zeros(1, np.int32)], schedule=schedule)
+    assert bool(ran.hazards) == races
+
+
 @given(
     count=st.integers(1, 6),
     steps=st.lists(st.tuples(*(st.integers(0, most) for most in (3, 100, 100))), max_size=30),

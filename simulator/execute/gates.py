@@ -105,6 +105,11 @@ class Gates:
         return known is not None and known[0] is named and known[1] is mask
 
     @functools.cached_property
+    def ordering(self) -> frozenset[int]:
+        """The blocks after whose first instruction the lanes' accesses are in order."""
+        return self.machine.program.fact(Ordering).blocks
+
+    @functools.cached_property
     def _lane(self) -> Lanes:
         return self.machine.geometry.lane_ids.astype(np.uint32)
 
@@ -191,13 +196,14 @@ class Gates:
                 self.parked[copy] = late
         if not met:
             return
+        if number in self.ordering:
+            for tell in self.machine.told.warp_sync:
+                tell(together, masks)
         if not self.machine.program.blocks[number].warp_barrier:
             self.met.append(met)
             return
         for copy, go in met.items():
             self._open(copy, go)
-        for tell in self.machine.told.warp_sync:
-            tell(together, masks)
 
     def exchange(self, met: dict[int, Mask]) -> dict[int, list[Results]]:
         """What lanes at copies of an instruction get from each other, by block number."""
@@ -234,3 +240,25 @@ class Copies:
                 first = block.block.instructions[0]
                 alike.setdefault(first.name, []).append(block.number)
         self.of = {number: tuple(numbers) for numbers in alike.values() for number in numbers}
+
+
+class Ordering:
+    """Which blocks begin with an instruction that puts its lanes' accesses in order.
+
+    ``bar.warp.sync`` does, the others do not (CUDA C++ Programming Guide, "Warp Vote", "Warp
+    Shuffle"). But NVIDIA's ``cuda::pipeline`` ends its barriers (``mbarrier.inval``) for all
+    lanes that one ``match.sync`` has counted: beside those, that counts as well.
+
+    Attributes:
+        blocks: Their numbers.
+    """
+
+    def __init__(self, program: Program) -> None:
+        instructions = (ins for block in program.blocks for ins in block.block.instructions)
+        ends = any(ins.opcode == "mbarrier" and ins.has("inval") for ins in instructions)
+        self.blocks = frozenset(
+            block.number
+            for block in program.blocks
+            if block.warp_barrier
+            or (ends and block.gate and block.block.instructions[0].opcode == "match")
+        )

@@ -129,7 +129,7 @@ class Machine:
                     return
                 alone = alone and through is mask
                 mask = through
-                if block.warp_barrier:
+                if number in self.gates.ordering:
                     come = self.gates.heeded(block.gate.guard, as_mask(mask))
                     for tell in self.told.warp_sync:
                         tell(come, self.gates.members(block))
