@@ -80,3 +80,58 @@ again:
         Kernel.from_ptx(text, "k"), 2, 32, [np.zeros(512, np.uint8), np.ones(256, np.uint8), 256]
     )
     assert [hazard.kind for hazard in run.hazards] == ["raw-race"] * races
+
+
+FENCE = "fence.proxy.async;"
+ARRIVE = "mbarrier.arrive.shared.b64 _, [bar];"
+WAIT = "again: mbarrier.test_wait.parity.shared.b64 %q, [bar], 0; @!%q bra again;"
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(
+    ("steps", "races"),
+    [
+        ([(0, 32, "bar.warp.sync -1;"), (0, 32, FENCE), (0, 128, MEET)], True),
+        ([(0, 32, FENCE), (0, 32, "bar.warp.sync -1;"), (0, 128, MEET)], True),
+        ([(0, 128, MEET), (0, 32, "bar.warp.sync -1;"), (0, 32, FENCE)], False),
+        ([(0, 128, MEET), (0, 1, FENCE), (0, 128, MEET)], False),
+        ([(0, 128, MEET), (1, 2, FENCE), (0, 32, "bar.warp.sync -1;")], False),
+        ([(32, 96, "bar.sync 1, 64;"), (64, 96, FENCE), (0, 32, FENCE), (0, 128, MEET)], False),
+        ([(32, 96, "bar.sync 1, 64;"), (96, 128, FENCE), (0, 32, FENCE), (0, 128, MEET)], True),
+        ([(32, 128, "bar.sync 1, 96;"), (64, 96, FENCE), (96, 128, FENCE)], None),
+        ([(33, 34, ARRIVE), (69, 70, WAIT), (64, 96, FENCE), (0, 128, MEET)], False),
+        ([(33, 34, ARRIVE), (64, 96, FENCE), (69, 70, WAIT), (0, 128, MEET)], True),
+        ([(33, 34, ARRIVE), (69, 70, WAIT), (70, 71, FENCE), (0, 128, MEET)], True),
+        ([(33, 34, ARRIVE), (0, 1, WAIT), (0, 1, FENCE)], False),
+        ([(33, 34, ARRIVE), (0, 1, FENCE), (0, 1, WAIT)], True),
+    ],
+)
+def test_a_fence_has_seen_the_write(
+    steps: list[tuple[int, int, str]], races: bool | None, schedule: str | int
+) -> None:
+    """Thread 33 writes, thread 0 copies out: between the two a fence of who knows of the write."""
+    if races is None:  # two fenced, and who copies has met the second
+        steps, races = [*steps, (0, 32, "bar.sync 2, 64;"), (96, 128, "bar.sync 2, 64;")], False
+    copy = "cp.async.bulk.global.shared::cta.bulk_group [%o], [area], 16;"
+    ends = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
+    body = ""
+    for number, (low, high, what) in enumerate([(33, 34, "st.shared.b32 [area], 7;"), *steps,
+                                                (0, 1, copy + ends)]):  # fmt: skip
+        body += f"""
+        setp.ge.u32 %p, %t, {low}; setp.lt.and.u32 %p, %t, {high}, %p; @!%p bra L{number};
+        {what}
+        L{number}:"""
+    kernel = Kernel.from_ptx(f"""
+        .version 9.0
+        .target sm_90
+        .visible .entry k(.param .u64 out) {{
+        .reg .pred %p, %q; .reg .b32 %t; .reg .b64 %o; .shared .align 16 .b32 area[4];
+        .shared .align 8 .b64 bar; mov.u32 %t, %tid.x; ld.param.u64 %o, [out];
+        setp.ne.u32 %p, %t, 0; @%p bra ready; mbarrier.init.shared.b64 [bar], 1;
+        ready: bar.sync 0;
+        {body} ret; }}""")
+    run = simulator.launch(
+        kernel, 1, 128, [np.zeros(4, np.int32)], schedule=schedule, checks={"races"}
+    )
+    told = [(h.kind, h.severity, "fence.proxy.async" in h.message) for h in run.hazards]
+    assert told == [("raw-race", "error", True)] * races

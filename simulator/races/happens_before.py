@@ -6,6 +6,8 @@ through block barriers (kept per pair of warps, transitively), through ``bar.war
 (per pair of lanes, transitively, too); ``releases`` has what is ordered without barriers.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -179,14 +181,20 @@ class HappensBefore:
         block, thread = np.divmod(threads, g.threads)
         return list(map(self.known, thread.tolist(), np.searchsorted(g.blocks, block).tolist()))
 
-    def latest(self) -> Rows:
-        """When each thread last heard of others of its block."""
-        warp = np.arange(self.geometry.threads) // WARP
-        found: Rows = np.maximum(self.block_time, self._warp_time[warp])
-        pairs = None if self._pairs is None else self._pairs[warp]
-        for heard in (pairs, self._lanes, self.phases.seen if self.phases else None):
-            found = found if heard is None else np.maximum(found, heard.max(axis=1))
-        return found
+    def rows(self, threads: Flat) -> Iterator[tuple[str, NDArray[np.int64]]]:
+        """Up to when threads have seen others: ``(threads, others, columns)`` by what others are.
+
+        (Together they say what ``near`` does.)
+        """
+        warp = threads // WARP
+        yield "block", np.broadcast_to(self.block_time, (len(threads), 1, self.geometry.columns))
+        yield "own warp", self._warp_time[warp][:, None]
+        if self._pairs is not None:
+            yield "warps", self._pairs[warp]
+        if self._lanes is not None:
+            yield "own lanes", self._lanes[threads]
+        if self.phases is not None:
+            yield "threads", self.phases.seen[threads]
 
     def ordered(self, time: Flat, other: Flat, mine: Flat, column: Flat) -> Mask:
         """Whether accesses at ``time`` by threads ``other`` come before ``mine`` (same block)."""

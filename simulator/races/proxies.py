@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Observer
-from ..geometry import WARP, Flat, Geometry, Mask, as_mask
+from ..geometry import WARP, Flat, Geometry, Mask, Rows, as_mask
 from ..memory.event import Event
 from ..memory.site import PHASE, Site
 from .accesses import Race, lanes_of
@@ -40,8 +40,9 @@ class ProxyCheck(Observer):
         self.writer, self.fencer = (np.full(shape, _NOBODY, np.int64) for _ in range(2))
         self.time, self.fenced = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         self.site = np.zeros(shape, np.int32)
-        # Of each thread: when it fenced last, and of what time it had heard then.
-        self.own, self.heard = np.zeros((2, geometry.threads, geometry.columns), np.int64)
+        # Of each thread: when it fenced last, and what it had seen of others then.
+        self.own = np.zeros((geometry.threads, geometry.columns), np.int64)
+        self.heard: dict[str, NDArray[np.int64]] = {}
 
     def access(self, event: Event) -> None:
         """See ``Observer``."""
@@ -64,13 +65,34 @@ class ProxyCheck(Observer):
         self.race.now += 1
         on = self.geometry.full(as_mask(lanes))
         self.own[on] = self.race.now
-        order = self.race.happens_before
-        self.heard[on] = order.latest()[on] if order.cluster is None else self.race.now
+        self._hear(on)
         for first in range(0, len(on), WARP):
             for column in np.flatnonzero(on[first : first + WARP].any(axis=0)).tolist():
                 self._fence(
                     np.flatnonzero(on[:, column]), first + int(on[first:, column].argmax()), column
                 )
+
+    def _hear(self, on: Rows) -> None:
+        """Keep what threads that fence have seen."""
+        order, g = self.race.happens_before, self.geometry
+        rows = np.flatnonzero(on.any(axis=1))
+        for others, seen in order.rows(rows):
+            if others not in self.heard:
+                self.heard[others] = np.zeros((g.threads, *seen.shape[1:]), np.int64)
+            kept = self.heard[others]
+            # (What clusters order is not kept: there a fence counts for all that came before.)
+            new = seen if order.cluster is None else self.race.now
+            kept[rows] = np.where(on[rows][:, None], new, kept[rows])
+
+    def _heard(self, other: Flat, mine: Flat, column: Flat) -> Flat:
+        """Up to when threads had seen others as they fenced last; what they did themselves, too."""
+        found = np.where(other == mine, self.own[mine, column], 0)
+        near = other // WARP == mine // WARP
+        of = {"warps": other // WARP, "own lanes": other % WARP, "threads": other}
+        for others, kept in self.heard.items():
+            seen = kept[mine, of.get(others, 0), column]
+            found = np.maximum(found, np.where(near, seen, 0) if "own" in others else seen)
+        return found
 
     def _fence(self, threads: Flat, speaker: int, column: int) -> None:
         open_ = np.flatnonzero(
@@ -90,16 +112,37 @@ class ProxyCheck(Observer):
         who, where = np.broadcast_to(mine, other.shape), np.broadcast_to(column, other.shape)
         return self.race.happens_before.horizon(other, who, where)
 
+    def _passed(self, writer: Flat, reader: Flat, column: Flat) -> Flat:
+        """Up to when what writers did has passed the last fence of somebody readers know of."""
+        g = self.geometry
+        everyone, passed = np.arange(g.threads), np.zeros(len(writer), np.int64)
+        keys = column * g.threads + reader
+        known: dict[bytes, Flat] = {}
+        for key in np.unique(keys).tolist():
+            where, who = divmod(key, g.threads)
+            fenced = self.own[:, where]
+            knows = (self._seen(everyone, who, where) >= fenced) | (everyone == who)
+            fencers = np.flatnonzero((fenced > 0) & knows)
+            name = fencers.tobytes() + where.to_bytes(4, "little")
+            if name not in known:
+                pairs = [a.reshape(-1) for a in np.meshgrid(everyone, fencers, indexing="ij")]
+                times = self._heard(pairs[0], pairs[1], np.full(pairs[0].size, where))
+                known[name] = times.reshape(g.threads, -1).max(axis=1, initial=0)
+            at = keys == key
+            passed[at] = known[name][writer[at]]
+        return passed
+
     def _read(self, site: Site, at: tuple[Flat, Flat], thread: Flat) -> None:
         g, column = self.geometry, at[1]
         writer, fencer = self.writer[at], self.fencer[at]
         own = (writer == thread) | (self._seen(writer, thread, column) >= self.time[at])
         through = (fencer == thread) | (self._seen(fencer, thread, column) >= self.fenced[at])
-        # A fence of the reader's own, after the write and after it last heard of others since:
-        # what it has seen by now it is taken to have seen by then.
-        fenced, heard = self.own[thread, column], self.heard[thread, column]
-        mine = np.where(writer == thread, fenced, np.minimum(fenced, heard)) >= self.time[at]
-        bad = np.flatnonzero((writer != _NOBODY) & own & ~mine & ~((fencer != _NOBODY) & through))
+        open_ = np.flatnonzero((writer != _NOBODY) & own & ~((fencer != _NOBODY) & through))
+        late = self._heard(writer[open_], thread[open_], column[open_]) < self.time[at][open_]
+        bad = open_[late]
+        if bad.size:
+            passed = self._passed(writer[bad], thread[bad], column[bad])
+            bad = bad[passed < self.time[at][bad]]
         for number in np.unique(self.site[at][bad]).tolist():
             lane = bad[self.site[at][bad] == number]
             race = Race(
