@@ -19,6 +19,8 @@ from .clusters import Clusters, coordinates
 
 Shape = tuple[int, int, int, int]
 WARP = 32
+GROUP = 128
+"""Threads of a warpgroup."""
 
 Lanes = NDArray[Any]
 """A value for each lane, a register's: broadcasts to ``(Z, Y, X, B)``."""

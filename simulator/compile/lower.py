@@ -121,9 +121,11 @@ class Lowering(Matrices):
     def gate(self, role: Roles) -> Gate:
         """What lanes wait for in front of a block that begins with such an instruction."""
         barrier = role.row.warp_barrier
+        guard = self.guard(self.block.instructions[0].guard)
         if "members" not in role.form.sources:
-            return Gate(None, barrier)
-        members, guard = role.operand("members"), self.guard(self.block.instructions[0].guard)
+            group = role.row.asynchronous == "wait"
+            return Gate(None, barrier, guard if group else None, group)
+        members = role.operand("members")
         if isinstance(members, Reg):
             return Gate(Source(self.register(members.name), "u32"), barrier, guard)
         if not isinstance(members, Imm):

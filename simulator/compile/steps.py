@@ -271,14 +271,14 @@ class System(End):
 class Gate:
     """Lanes wait in front of a block for those that ``members`` names; ``None``: the warp's.
 
-    Attributes:
-        barrier: It is all that the instruction does.
-        guard: The lanes that wait; the others go on.
+    Or, ``warpgroup``, that's; ``barrier``: it is all that the instruction does; ``guard``: the
+    lanes that wait, while the others go on.
     """
 
     members: Source | None
     barrier: bool
     guard: Source | None = None
+    warpgroup: bool = False
 
 
 @dataclass(frozen=True)

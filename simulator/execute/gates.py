@@ -1,5 +1,6 @@
 """Warp-synchronous instructions: lanes are held until all that the member mask names have come.
 
+(Or the whole warp, at ``mma.sync.aligned`` and the like; at ``wgmma.wait_group`` the warpgroup.)
 ``shfl.sync``, ``vote.sync``, ``match.sync``, ``redux.sync``, ``elect.sync`` and
 ``bar.warp.sync`` (PTX ISA): they wait for the lanes of the mask that have not exited, which
 execute an instruction with the same qualifiers and mask, wherever in the code: compilers make
@@ -9,13 +10,16 @@ copies of one. Where it is a copy each (as an H200 does it, too), they exchange 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from kernels.ptx.module import Imm
+
 from ..compile.program import CompiledBlock, Form, Program
 from ..compile.steps import Constant, Register, Source
-from ..geometry import NO_LANE, WARP, WHOLE_WARP, Lanes, Mask, Rows, as_mask
+from ..geometry import GROUP, NO_LANE, WARP, WHOLE_WARP, Lanes, Mask, Rows, as_mask
 from ..isa.table import Results
 from .schedule import Part
 
@@ -46,17 +50,19 @@ class Gates:
         number, gate = block.number, block.gate
         assert gate
         if everyone and not gate.guard and (gate.members is None or self._right(block, mask)):
+            self.opened.pop(number, None)
             return mask
         here = self.parked.pop(number, None)
         if here is not None:
             mask = here if mask is None else mask | here
         on = as_mask(mask)
-        if gate.members is None:
-            return self._whole(on)
         passing = NO_LANE
         if gate.guard:
             passing = on & ~self.heeded(gate.guard, on)
             on = on & ~passing
+        if gate.members is None:
+            going = passing | self._aligned(number, on)
+            return self._whole(going) if going.any() else False
         named = self.members(block)
         left_out = on & ((named >> self._lane) & np.uint32(1) == 0)
         if left_out.any():
@@ -148,21 +154,77 @@ class Gates:
             ready = ready & (~named | ~living[:, lane : lane + 1] | (other == theirs))
         return g.from_rows(ready.reshape(g.warps * WARP, -1))
 
+    def _aligned(self, number: int, on: Mask) -> Mask:
+        """Of lanes that came to an ``.aligned`` instruction, those whose whole warp has.
+
+        Who waits for products of a warpgroup waits for its four warps, wherever in the code: so
+        none goes on before the others have begun them.
+        """
+        opened = self.opened.pop(number, NO_LANE)
+        if (opened & ~on).any():
+            self.opened[number] = opened & ~on
+        self.parked[number] = on & ~opened
+        complete = self._complete([number])
+        met = [(place, lanes) for place, lanes in complete.items() if lanes.any()]
+        for place, lanes in met if len(met) > 1 else ():  # before one of them tells others of it
+            (left,) = self.machine.program.blocks[place].block.instructions[0].operands
+            for tell in self.machine.told.copies:
+                tell(lanes, cast(Imm, left).value, "product", False)
+        going = complete.pop(number) | (on & opened)
+        self._go_on(complete)
+        return going
+
+    def _complete(self, numbers: Sequence[int]) -> dict[int, Mask]:
+        """Of the lanes at some ``.aligned`` instructions, those that are held no longer."""
+        found = {}
+        groups = [n for n in self.parked if self._of_warpgroup(n)]
+        for number in dict.fromkeys(numbers):
+            size, held = WARP, [number]
+            if number in groups:
+                size, held = GROUP, groups
+            come = functools.reduce(np.logical_or, [self.parked[n] for n in held])
+            together = self._everybody(come, size)
+            for place in held:
+                found[place] = self.parked[place] & together
+        for place, going in found.items():
+            late = self.parked.pop(place) & ~going
+            if late.any():
+                self.parked[place] = late
+        return found
+
+    def _everybody(self, come: Mask, size: int) -> Mask:
+        """The lanes of groups of so many threads of which all that live have come."""
+        g = self.machine.geometry
+        there = g.factored(as_mask(come | ~as_mask(self.machine.alive)))
+        whole = np.logical_and.reduceat(there, np.arange(0, g.threads, size), axis=0)
+        return g.from_rows(np.repeat(whole, size, axis=0))
+
+    def _of_warpgroup(self, number: int) -> bool:
+        gate = self.machine.program.blocks[number].gate
+        return gate is not None and gate.warpgroup
+
+    def _go_on(self, complete: dict[int, Mask]) -> None:
+        for number, lanes in complete.items():
+            if lanes.any():
+                self._open(number, lanes)
+
     def look_again(self) -> None:
         """Lanes have exited, which are waited for no longer."""
-        for number in list(self.parked):
+        named = [number for number in self.parked if number in self.copies.of]
+        self._go_on(self._complete([number for number in self.parked if number not in named]))
+        for number in named:
             block = self.machine.program.blocks[number]
-            named = np.where(self.parked[number], self.members(block), np.uint32(0))
-            if self._agreed(named).any():
+            masks = np.where(self.parked[number], self.members(block), np.uint32(0))
+            if self._agreed(masks).any():
                 self.machine.join(number, self.parked.pop(number))
-        for copies in {self.copies.of[number] for number in self.parked}:
+        for copies in {self.copies.of[number] for number in named if number in self.parked}:
             self._meet(copies[0])
 
     def force(self) -> None:
-        """Nothing else can run: the lanes that a mask names never come."""
-        number = min(self.parked)
+        """Nothing else can run: the lanes that a mask names, or a warp's others, never come."""
+        number = min(self.parked, key=lambda n: (not self._of_warpgroup(n), n))
         mask = self.parked.pop(number)
-        for tell in self.machine.told.event:
+        for tell in self.machine.told.event if number in self.copies.of else ():
             tell("absent", self.machine.program.blocks[number], mask)
         self._open(number, mask)
 

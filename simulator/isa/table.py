@@ -104,7 +104,7 @@ class Row:
         build: Its meaning, where that is a function of values.
         flow: Where lanes go after it.
         waits: For whom a lane waits there: ``nobody``, the ``block``, the ``cluster``, or the
-            ``lanes`` of the warp that its member mask names.
+            ``lanes`` of the warp that its member mask names (of ``wgmma``: of the warpgroup).
         memory: What it does to memory at its address operand.
         rows: Whether what the lanes load are rows of matrices (``matrix``), for all to share: its
             meaning takes the rows' words.
@@ -154,7 +154,7 @@ class Row:
     @property
     def warp_barrier(self) -> bool:
         """Whether lanes wait for each other and do nothing else there."""
-        return self.waits == "lanes" and self.build is None
+        return self.waits == "lanes" and self.build is None and not self.asynchronous
 
 
 TABLE: dict[str, tuple[Row, ...]] = {}

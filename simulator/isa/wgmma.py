@@ -58,7 +58,7 @@ plain(
     forms="commit_group! sync aligned? @-90 @a :",
 )  # fmt: skip
 plain(
-    "wgmma", section=SECTION, asynchronous="wait", queue="product",
+    "wgmma", section=SECTION, waits="lanes", asynchronous="wait", queue="product",
     forms="wait_group! sync aligned? @-90 @a : = count",
 )  # fmt: skip
 

@@ -42,7 +42,7 @@ def kinds(program: Program) -> dict[int, str]:
             row = roles(ins).row
             if row.waits == "block":
                 found[ins.line] = "barrier"
-            elif row.gate and not row.warp_barrier:
+            elif row.gate and row.build:
                 found[ins.line] = "shuffle"
     for entry in program.arithmetic:
         pipe, _, type = (entry.count or "").partition("_")

@@ -11,14 +11,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ..geometry import EVERY_LANE, WARP, Flat, Geometry, Lanes, Mask, Rows, as_mask
+from ..geometry import EVERY_LANE, GROUP, WARP, Flat, Geometry, Lanes, Mask, Rows, as_mask
 from .clusters import ClusterOrder
 from .phases import Arrival, Key, Phases
 from .seen import Seen
 from .shadow import Ordered
-
-GROUP = 128
-"""Threads of a warpgroup."""
 
 
 class HappensBefore:
