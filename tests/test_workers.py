@@ -15,23 +15,23 @@ from test_merge import SIZES
 import simulator
 from kernels import Kernel, library, unset
 from kernels.errors import LaunchError
-from simulator import Run
+from simulator import Run, attempts
 from simulator.execute import batches
+from simulator.workers import crew
 from simulator.workers.pool import Common
 
 
-def both(kernel: Kernel, *shape: Any, args: list[Any], **how: Any) -> tuple[Run, Run]:
+def both(kernel: Kernel, *shape: Any, args: list[Any], two: Any = 2, **how: Any) -> tuple[Run, Run]:
     """The same launch in one process, whose arrays these are, and in two, held against it."""
     runs, left = [], []
-    for workers in (1, 2):
+    for workers in (1, two):
         mine = [np.array(a) if isinstance(a, np.ndarray) else a for a in args]
         runs.append(simulator.launch(kernel, *shape, mine, **how, workers=workers))
         left.append([a.tobytes() for a in mine if isinstance(a, np.ndarray)])
-    one, two = runs
-    told = [run.to_dict() | {"seconds": 0, "notes": [*one.notes]} for run in runs]
+    told = [run.to_dict() | {"seconds": 0, "notes": [*runs[0].notes]} for run in runs]
     assert told[0] == told[1]
     assert left[0] == left[1]
-    return one, two
+    return runs[0], runs[1]
 
 
 FAULTY = [n for n in library.names() if n.startswith("faulty") and not n.endswith("_fixed")]
@@ -138,6 +138,18 @@ def test_what_nothing_wrote() -> None:
 def test_reasons(body: str, how: dict[str, Any], why: str) -> None:
     _, two = both(kernel(body), 4, 32, args=[np.zeros(128, np.int32)], **how)
     assert two.notes == (f"one worker: {why}",)
+
+
+def test_all_cores_where_it_is_worth_it(monkeypatch: pytest.MonkeyPatch, single: None) -> None:
+    """Batches are as those of one process: the report of a race is, too."""
+    monkeypatch.setattr(attempts, "cores", lambda: 2)
+    racing = kernel("out[threadIdx.x] = i; out[64 + i] = i;")
+    one, little = both(racing, 8, 32, args=[np.zeros(400, np.int32)], two="all")
+    assert (little.workers, little.notes, len(one.hazards)) == (1, (), 1)
+    monkeypatch.setattr(crew, "WORTH", 0)
+    own = kernel("out[i] = out[i] + atomicAdd(out + 300 + blockIdx.x, 1);")
+    _, much = both(own, 8, 32, args=[np.zeros(400, np.int32)], two="all")
+    assert (much.workers, much.notes) == (2, ())
 
 
 @pytest.fixture

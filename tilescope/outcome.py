@@ -53,7 +53,7 @@ def simulate(
     target: Target, kernel: Kernel, args: Sequence[Any], quiet: bool = False,
     began: float | None = None, **how: Any,
 ) -> Run:  # fmt: skip
-    """``simulator.launch`` in a target's shape, with a progress bar if it takes long.
+    """``simulator.launch`` in a target's shape, on all cores, and a progress bar, if it takes long.
 
     Raises:
         SimulatorError: It cannot be launched.
@@ -62,7 +62,7 @@ def simulate(
     with ProgressBar(target.name, quiet, began) as progress:
         return simulator.launch(
             kernel, target.grid, target.block, args, target.shared_bytes, progress=progress,
-            symbols=symbols, **target.how, **how,
+            symbols=symbols, workers="all", **target.how, **how,
         )  # fmt: skip
 
 

@@ -80,11 +80,15 @@ class Owners:
 
     def merge(self, other: Owners) -> None:
         """Take over the owners that other threads' accesses gave."""
-        mine, theirs = self.owner, other.owner
-        read = [(o.owner == _READERS) | ((o.owner > 0) & ~o.written) for o in (self, other)]
+        at = np.flatnonzero((self.owner != 0) & (other.owner != 0))
+        mine, theirs = self.owner[at], other.owner[at]
+        read = [
+            (owner == _READERS) | ((owner > 0) & ~written[at])
+            for owner, written in ((mine, self.written), (theirs, other.written))
+        ]
         both = np.where(read[0] & read[1], _READERS, _CONTESTED)
-        both = np.where((mine == theirs) & (mine < 0), mine, both)
-        self.owner = np.where(mine == 0, theirs, np.where(theirs == 0, mine, both))
+        np.bitwise_or(self.owner, other.owner, out=self.owner)  # elsewhere one of them is zero
+        self.owner[at] = np.where((mine == theirs) & (mine < 0), mine, both)
         self.written |= other.written
 
     def _contest(self, place: Flat) -> None:

@@ -75,7 +75,7 @@ def _launch(target: Target, how: dict[str, Any], quiet: bool) -> simulator.Run:
     with ProgressBar(target.name, quiet) as progress:
         return simulator.launch(
             target.kernel, target.grid, target.block, target.args, target.shared_bytes,
-            progress=progress, symbols=target.symbols, **target.how, **how,
+            progress=progress, symbols=target.symbols, workers="all", **target.how, **how,
         )  # fmt: skip
 
 

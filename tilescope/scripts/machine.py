@@ -84,7 +84,7 @@ class Machine:
         with ProgressBar(kernel.name, self.quiet) as progress:
             return simulator.launch(
                 kernel, grid, block, args, shared_bytes, self.schedule,
-                "all" if wanted else "none", progress, trace=traced, **how,
+                "all" if wanted else "none", progress, trace=traced, workers="all", **how,
             )  # fmt: skip
 
 
