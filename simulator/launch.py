@@ -23,6 +23,7 @@ from .isa.stack import STACK_BYTES
 from .memory.allocate import give_back
 from .memory.heap import HEAP_BYTES
 from .observe.observers import chosen
+from .observe.touched import Touched
 from .observe.trace import Trace
 from .run import Run, report
 
@@ -101,7 +102,8 @@ def launch(
         kernel, grid, block, args, shared_bytes, schedule, step_limit, recorder is not None, arch,
         symbols, cooperative, stack_bytes, cluster, heap_bytes,
     )  # fmt: skip
-    prepared = dataclasses.replace(prepared, counted=counters == "all")
+    followed = bool(_listeners)
+    prepared = dataclasses.replace(prepared, counted=counters == "all", followed=followed)
     prepared.arguments.warn()
     chip = find(gpu) if isinstance(gpu, str) else gpu
     cached = observe(prepared, chip) if chip else None  # before the launch changes its arrays
@@ -114,17 +116,21 @@ def launch(
         run.notes += (f"one worker: {seen.alone}",)
     if cached:
         count(run.counters, cached)
-    for tell in _listeners:
-        tell(kernel, run)
+    if followed:
+        arguments = prepared.arguments
+        touched = seen.observers.touches.touched(arguments.arrays, arguments.labels)
+        for tell in _listeners:
+            tell(kernel, run, touched)
     return run
 
 
-_listeners: list[Callable[[Kernel, Run], None]] = []
+_Tell = Callable[[Kernel, Run, Sequence[Touched]], None]
+_listeners: list[_Tell] = []
 
 
 @contextlib.contextmanager
-def listen(tell: Callable[[Kernel, Run], None]) -> Iterator[None]:
-    """Be told of each launch that ends inside a ``with``."""
+def listen(tell: _Tell) -> Iterator[None]:
+    """Be told of each launch that ends inside a ``with``, and of what it touched."""
     _listeners.append(tell)
     try:
         yield

@@ -124,3 +124,97 @@ m, sums = np.arange(64, dtype=np.float32).reshape(8, 8), np.zeros(8, np.float32)
 rows[(1,)](m.T, sums, 1, 8, N=8)
 np.testing.assert_array_equal(sums, m.sum(0))
 """
+
+STREAMS = {
+    "cuda.bindings": f'''
+import sys, numpy as np
+from cuda.bindings import driver, nvrtc
+
+def ok(answer):
+    assert answer[0].value == 0, answer[0]
+    return answer[1] if len(answer) > 1 else None
+
+program = ok(nvrtc.nvrtcCreateProgram(b"""{SOURCE}""", b"some.cu", 0, [], []))
+ok(nvrtc.nvrtcCompileProgram(program, 1, [b"--gpu-architecture=compute_90"]))
+code = b" " * ok(nvrtc.nvrtcGetPTXSize(program))
+ok(nvrtc.nvrtcGetPTX(program, code))
+twice = ok(driver.cuModuleGetFunction(ok(driver.cuModuleLoadData(code)), b"twice"))
+first, second = (ok(driver.cuStreamCreate(1)) for _ in "ab")
+x = ok(driver.cuMemAlloc(128))
+ok(driver.cuMemsetD32Async(x, 0x3F800000, 32, first))
+values = np.array([int(x)], np.uint64), np.array([32], np.int32)
+table = np.array([v.ctypes.data for v in values], np.uint64)
+def launch(stream):
+    ok(driver.cuLaunchKernel(twice, 1, 1, 1, 32, 1, 1, 0, stream, table.ctypes.data, 0))
+launch(first)
+if "--faulty" not in sys.argv:
+    done = ok(driver.cuEventCreate(0))
+    ok(driver.cuEventRecord(done, first))
+    ok(driver.cuStreamWaitEvent(second, done, 0))
+launch(second)
+ok(driver.cuStreamSynchronize(second))
+ok(driver.cuMemFree(x))
+''',
+    "cuda.core": f'''
+import sys, numpy as np
+from cuda.core import Device, LaunchConfig, Program, launch
+
+device = Device()
+device.set_current()
+twice = Program("""{SOURCE}""", code_type="c++").compile("cubin").get_kernel("twice")
+first, second = device.create_stream(), device.create_stream()
+x = device.allocate(128, stream=first)
+x.fill(np.float32(1).tobytes(), stream=first)
+launch(first, LaunchConfig(grid=1, block=32), twice, x, np.int32(32))
+if "--faulty" not in sys.argv:
+    second.wait(first.record())
+launch(second, LaunchConfig(grid=1, block=32), twice, x, np.int32(32))
+second.sync()
+x.close(second)
+''',
+    "numba": """
+import sys, numpy as np
+from numba import cuda
+
+@cuda.jit
+def twice(x):
+    x[cuda.grid(1)] *= 2
+
+first, second = cuda.stream(), cuda.stream()
+x = cuda.to_device(np.ones(32, np.float32), stream=first)
+twice[1, 32, first](x)
+if "--faulty" not in sys.argv:
+    done = cuda.event()
+    done.record(first)
+    done.wait(second)
+twice[1, 32, second](x)
+assert x.copy_to_host(stream=second)[0] == 4
+host = np.ones(32, np.float32)
+twice[1, 32, first](host)
+twice[1, 32, second](host)
+""",
+    "torch": """
+import sys, torch, triton, triton.language as tl
+
+@triton.jit
+def twice(x, N: tl.constexpr):
+    at = tl.arange(0, N)
+    tl.store(x + at, tl.load(x + at) * 2)
+
+x = torch.ones(128, device="cuda")
+first, second = torch.cuda.Stream(), torch.cuda.Stream()
+first.wait_stream(torch.cuda.current_stream())
+with torch.cuda.stream(first):
+    twice[(1,)](x, N=128)
+    done = torch.cuda.Event()
+    done.record()
+if "--faulty" not in sys.argv:
+    second.wait_event(done)
+with torch.cuda.stream(second):
+    twice[(1,)](x, N=128)
+    assert torch.cuda.current_stream() == second
+torch.cuda.synchronize()
+assert x.cpu()[0] == 4
+""",
+}
+"""Scripts in which one launch depends on another in another stream; ``--faulty``: unordered."""

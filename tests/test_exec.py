@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gpu_scripts import DRIVER, NUMBA, SOURCE, TRITON
+from gpu_scripts import DRIVER, NUMBA, SOURCE, STREAMS, TRITON
 
 import simulator
 import tilescope
@@ -197,3 +197,20 @@ def test_tritons_host_side(tmp_path: Path) -> None:
     done = run(write(tmp_path, TRITON))
     assert done.returncode == 0, done.stderr
     assert "3 launches of 2 kernels; no hazards" in done.stdout
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("words", [(), ("--faulty",)])
+@pytest.mark.parametrize("name", STREAMS)
+def test_order_of_streams(name: str, words: tuple[str, ...], tmp_path: Path) -> None:
+    pytest.importorskip({"numba": "numba_cuda"}.get(name, name), reason=f"{name} is not installed")
+    script = write(tmp_path, STREAMS[name])
+    with tilescope.session() as made:
+        assert run_script(script, words, Machine(order=made.order)) == (0, "")
+    assert {h.kind for h in made.hazards} == ({"host-order"} if words else set())
+    assert bool(made.launches[1].run.hazards) == bool(words)
+    for hazard in made.hazards:
+        assert all(
+            any(w in i.source.code for w in ("twice", "launch", "copy", "close"))
+            for i in hazard.involved
+        )

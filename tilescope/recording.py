@@ -1,16 +1,19 @@
 """``session``: every launch made inside of it, in one report."""
 
 import contextlib
+import linecache
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
 from kernels import Kernel
-from simulator import Hazard, Run
+from simulator import Hazard, Run, Source
 from simulator.launch import listen
+from simulator.observe.touched import Touched
+from simulator.order import Order, Stream
 
 _OWN = ("simulator", "kernels", "device", "tilescope", "numba", "triton", "cuda", "torch",
         "contextlib", "importlib", "runpy")  # fmt: skip
@@ -44,14 +47,33 @@ class Launch:
 
 @dataclass
 class Session:
-    """Launches in the order in which they were made."""
+    """Launches in the order in which they were made, and what orders them on a GPU.
+
+    A launch outside ``with stream:`` is in the legacy default stream. One that touches what
+    another touched which it is not ordered after is a ``host-order`` hazard of it.
+    """
 
     launches: list[Launch] = field(default_factory=list)
+    order: Order = field(default_factory=Order, repr=False)
 
     @property
     def hazards(self) -> list[Hazard]:
-        """The hazards of all launches."""
-        return [hazard for launch in self.launches for hazard in launch.run.hazards]
+        """The hazards of all launches, and between copies."""
+        own = [hazard for launch in self.launches for hazard in launch.run.hazards]
+        return own + self.order.hazards
+
+    def stream(self, blocking: bool = True) -> Stream:
+        """A stream, for ``with stream:``, with ``record``, ``wait`` and ``synchronize``.
+
+        Args:
+            blocking: Whether it and the default stream wait for each other; not so with
+                ``cudaStreamNonBlocking``.
+        """
+        return self.order.stream(blocking)
+
+    def synchronize(self) -> None:
+        """The host waits for all that was launched."""
+        self.order.synchronize()
 
     def places(self) -> dict[tuple[str, str, int], list[Launch]]:
         """Launches of one kernel from one place together, in the order of their first ones."""
@@ -61,14 +83,15 @@ class Session:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: ``schema``, ``launches``, and ``kernels`` by name and place."""
+        """JSON-ready: ``schema``, ``launches``, ``kernels`` by name and place; also ``copies``."""
         kernels = [
             {"kernel": name, "file": file, "line": line, "launches": len(some),
              "hazards": sum(len(launch.run.hazards) for launch in some)}
             for (name, file, line), some in self.places().items()
         ]  # fmt: skip
         launches = [launch.to_dict() for launch in self.launches]
-        return {"schema": 1, "launches": launches, "kernels": kernels}
+        copies = [hazard.to_dict() for hazard in self.order.hazards]
+        return {"schema": 1, "launches": launches, "kernels": kernels, "copies": copies}
 
 
 @contextlib.contextmanager
@@ -76,20 +99,22 @@ def session() -> Iterator[Session]:
     """Collect every ``simulator.launch`` made inside a ``with``."""
     made = Session()
 
-    def tell(kernel: Kernel, run: Run) -> None:
-        file, line = _caller()
-        made.launches.append(Launch(kernel, file, line, run))
+    def tell(kernel: Kernel, run: Run, touched: Sequence[Touched]) -> None:
+        source = user_line()
+        made.launches.append(Launch(kernel, source.file, source.line, run))
+        made.order.work(f"the launch of {kernel.name}", source, touched, run.hazards)
 
     with listen(tell):
         yield made
 
 
-def _caller() -> tuple[str, int]:
-    """The innermost line of code that is the user's own."""
+def user_line() -> Source:
+    """The innermost line of code that is running and the user's own."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         package = frame.f_globals.get("__name__", "").partition(".")[0]
         if package not in _OWN and not package.startswith("_numba"):
-            return os.path.abspath(frame.f_code.co_filename), frame.f_lineno
+            file, line = os.path.abspath(frame.f_code.co_filename), frame.f_lineno
+            return Source(file, line, linecache.getline(file, line).strip())
         frame = frame.f_back
-    return "", 0
+    return Source("", 0)

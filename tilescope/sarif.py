@@ -44,7 +44,8 @@ def session_sarif(session: Session, script: str) -> dict[str, object]:
             found.setdefault(
                 (launch.place, hazard.kind, str(result["partialFingerprints"])), result
             )
-    return _log(list(found.values()), {"executionSuccessful": True}, {"target": script})
+    copies = [_result(hazard, "", script) for hazard in session.order.hazards]
+    return _log([*found.values(), *copies], {"executionSuccessful": True}, {"target": script})
 
 
 def _log(

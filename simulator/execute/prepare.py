@@ -47,7 +47,7 @@ class Prepared:
         shared_bytes: Shared memory of a block; ``dynamic_bytes``: what of it the launch added.
         step_limit: Basic blocks that a batch may run.
         cooperative: Whether blocks may wait for each other.
-        counted: Whether counters are kept.
+        counted: Whether counters are kept; ``followed``: whether what it touches is noted.
         cluster: Blocks of a cluster; ``clustered``: whether anybody says so.
         heap_bytes: What ``malloc`` has to give.
     """
@@ -66,6 +66,7 @@ class Prepared:
     clustered: bool = False
     heap_bytes: int = HEAP_BYTES
     counted: bool = True
+    followed: bool = False
 
     @functools.cached_property
     def granule(self) -> int:

@@ -349,6 +349,15 @@ UNSET_CONSTANT = HazardKind(
     "it is not part of the launch: it reads as zeros here.",
     "read of constant {place}, which nothing has filled: zeros here",
 )  # fmt: skip
+HOST_ORDER = HazardKind(
+    "host-order", "", "error", "A launch does not wait for what it depends on",
+    "Work in two streams touches the same bytes, at least one writes, and nothing orders the two. "
+    "Let the later stream wait for an event that is recorded behind the earlier work, put both "
+    "into one stream, or let the host synchronise in between.",
+    "{who} {verb} {place}, which {word}: nothing orders the two",
+    {"streams": Case(note="let its stream wait for an event behind the earlier one, put both into "
+                     "one stream, or synchronise in between")},
+)  # fmt: skip
 
 CHECKS = tuple(dict.fromkeys(row.check for row in KINDS.values() if row.check))
 """What ``checks`` of a launch may name."""

@@ -31,6 +31,7 @@ from .counters import TrafficCounter
 from .output import Output
 from .products import ProductCheck
 from .totals import InstructionCounter
+from .touched import TouchRecorder
 from .trace import Trace
 from .uninitialised import ConstantCheck, GlobalCheck, LocalCheck, ShuffleCheck
 
@@ -117,6 +118,9 @@ class Observers:
                 all_of_them.append(ConstantCheck(findings))
             if any(allocation.missing is not None for allocation in allocations.values()):
                 all_of_them.append(GlobalCheck(findings))
+        self.touches = TouchRecorder(launch.granule, len(launch.arguments.arrays))
+        if launch.followed:
+            all_of_them.append(self.touches)
         if trace:
             trace.begin(
                 launch.kernel, program, (launch.grid, launch.block), allocations,

@@ -56,8 +56,9 @@ def exec_command(
     from ..scripts.run import run_script
 
     how = int(schedule) if schedule.lstrip("-").isdecimal() else schedule
-    machine = Machine(only, most, sample, how, traced=page is not None, quiet=quiet)
     with session() as made:
+        traced = page is not None
+        machine = Machine(only, most, sample, how, traced, quiet, order=made.order)
         code, end = run_script(script, arguments, machine)
     if page is not None:
         _view(made.launches, page)

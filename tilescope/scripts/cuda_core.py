@@ -14,6 +14,7 @@ import numpy as np
 
 from kernels import Kernel
 from kernels.adapter import as_array
+from simulator.order import Stream as Queue
 
 from . import machine as stand_in
 from .machine import Event, Machine, RefusedError, Stream, nothing, refuse
@@ -26,27 +27,39 @@ TESTED = "1.2"
 class CoreStream(Stream):
     """A stream; work on it is done at once."""
 
-    handle = 3
     device_id = 0
+
+    def __init__(self, machine: Machine, queue: Queue) -> None:
+        super().__init__(queue)
+        self._machine, self.handle = machine, queue.number
+        self.sync, self.is_nonblocking = self.synchronize, not queue.blocking
 
     def close(self) -> None:
         """Nothing to release."""
 
     def record(self, event: Any = None, options: Any = None) -> Any:
-        """An event."""
-        return event or CoreEvent()
+        """An event behind what is in it."""
+        made = event or CoreEvent(self._machine)
+        made.record(self)
+        return made
 
     def wait(self, event_or_stream: Any) -> None:
-        """Nothing is left to wait for."""
+        """Wait for an event, or for what is in another stream."""
+        other = event_or_stream
+        self.queue.wait(other.moment if isinstance(other, CoreEvent) else other.queue)
 
 
 class CoreEvent(Event):
     """A moment; of the time between two nothing is known."""
 
-    is_done = True
-
     def sync(self) -> None:
-        """Nothing is left to wait for."""
+        """The host waits for it."""
+        self.synchronize()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has come to pass."""
+        return self.query()
 
     def close(self) -> None:
         """Nothing to release."""
@@ -61,8 +74,8 @@ class Buffer:
     is_device_accessible = is_host_accessible = True
     device_id = 0
 
-    def __init__(self, memory: Memory, size: int) -> None:
-        self._memory, self.size = memory, size
+    def __init__(self, machine: Machine, memory: Memory, size: int, stream: Any = None) -> None:
+        self._machine, self._memory, self.size, self._stream = machine, memory, size, stream
         self.handle = memory.allocate(size)
 
     @property
@@ -71,21 +84,28 @@ class Buffer:
 
     def copy_to(self, dst: Any = None, *, stream: Any = None) -> Any:
         """Its contents in another buffer."""
-        dst = dst or Buffer(self._memory, self.size)
+        dst = dst or Buffer(self._machine, self._memory, self.size)
+        self._machine.copied("the copy of a buffer", stream, to=dst._bytes, given=self._bytes)
         dst._bytes[...] = np.array(self._bytes)
         return dst
 
     def copy_from(self, src: Any, *, stream: Any = None) -> None:
         """Take another buffer's contents."""
-        src.copy_to(self)
+        src.copy_to(self, stream=stream)
 
     def fill(self, value: Any, *, stream: Any = None) -> None:
         """Set every element: a byte, or the bytes of one."""
         raw = bytes([value]) if isinstance(value, int) else bytes(value)
+        self._machine.copied("the fill of a buffer", stream, to=self._bytes)
         self._bytes[...] = np.frombuffer(raw * (self.size // len(raw)), np.uint8)
 
     def close(self, stream: Any = None) -> None:
-        """Give the memory back."""
+        """Give the memory back, in the stream it was made in; where there is none, at once."""
+        stream = stream or self._stream
+        if stream is None:
+            self._machine.order.synchronize()
+        elif self._memory.find(self.handle):
+            self._machine.copied("the close of a buffer", stream, to=self._bytes)
         self._memory.free(self.handle)
 
     def __dlpack__(self, **how: Any) -> Any:
@@ -140,6 +160,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
     if not str(module.__version__).startswith(TESTED + "."):
         warnings.warn(f"cuda-core {module.__version__}: what was tested is {TESTED}", stacklevel=2)
     memory = Memory()
+    default = CoreStream(machine, machine.order.legacy)
 
     class Resource:
         is_device_accessible = is_host_accessible = True
@@ -149,14 +170,14 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
             pass
 
         def allocate(self, size: int, stream: Any = None) -> Buffer:
-            return Buffer(memory, int(size))
+            return Buffer(machine, memory, int(size), stream)
 
     class Device:
         arch, name, device_id = "90", stand_in.NAME, 0
         compute_capability = type("ComputeCapability", (tuple,), {"major": 9, "minor": 0})((9, 0))
         memory_resource = Resource()
-        default_stream = CoreStream()
-        set_current = sync = close = nothing
+        default_stream = default
+        set_current = close = nothing
         properties = stand_in.setting(
             {"multiprocessor_count": 132, "max_threads_per_block": 1024, "warp_size": 32,
              "max_shared_memory_per_block": 49_152, "cooperative_launch": True,
@@ -167,29 +188,35 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
             if device_id not in (0, None):
                 raise ValueError(f"there is one device, simulated; not {device_id}")
 
-        def create_stream(self, *_: Any, **__: Any) -> CoreStream:
-            return CoreStream()
+        def sync(self) -> None:
+            machine.order.synchronize()
+
+        def create_stream(self, obj: Any = None, options: Any = None) -> CoreStream:
+            if obj is not None:
+                raise RefusedError("tilescope exec has no stand-in for another library's stream")
+            free = True if options is None else options.nonblocking
+            return CoreStream(machine, machine.order.stream(blocking=not free))
 
         def create_event(self, *_: Any, **__: Any) -> CoreEvent:
-            return CoreEvent()
+            return CoreEvent(machine)
 
         def allocate(self, size: int, stream: Any = None) -> Buffer:
-            return Buffer(memory, int(size))
+            return Buffer(machine, memory, int(size), stream)
 
     def launch(stream: Any, config: Any, kernel: Kernel, *args: Any) -> None:
         values = [_argument(kernel, i, arg, memory) for i, arg in enumerate(args)]
         how: dict[str, Any] = {"cooperative": bool(config.is_cooperative)}
         if config.cluster is not None:
             how["cluster"] = config.cluster
-        machine.launch(kernel, config.grid, config.block, values, config.shmem_size, **how)
+        machine.launch(kernel, config.grid, config.block, values, config.shmem_size, stream, **how)
 
     replaced = {
         "Device": Device, "Program": Program, "ObjectCode": _Objects, "Buffer": Buffer,
         "launch": launch, "Stream": CoreStream, "Event": CoreEvent,
         "DeviceMemoryResource": Resource,
         "LegacyPinnedMemoryResource": Resource, "PinnedMemoryResource": Resource,
-        "ManagedMemoryResource": Resource, "LEGACY_DEFAULT_STREAM": CoreStream(),
-        "PER_THREAD_DEFAULT_STREAM": CoreStream(),
+        "ManagedMemoryResource": Resource, "LEGACY_DEFAULT_STREAM": default,
+        "PER_THREAD_DEFAULT_STREAM": CoreStream(machine, machine.order.stream()),
     }  # fmt: skip
     kept = ("ProgramOptions", "LaunchConfig", "EventOptions", "StreamOptions", "Host", "typing",
             "cuda", "cu13", "cu12", "utils", "DeviceMemoryResourceOptions",
@@ -224,6 +251,3 @@ def _argument(kernel: Kernel, number: int, arg: Any, memory: Memory) -> Any:
     if isinstance(arg, int) and number < len(kernel.params) and kernel.params[number].nbytes == 8:
         return memory.arguments_of(kernel, number, arg)
     return arg
-
-
-__all__ = ["install"]

@@ -1,6 +1,7 @@
 """``cuda.bindings.driver``: the calls by which a script loads PTX, moves memory and launches."""
 
 import ctypes
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from types import ModuleType
@@ -14,6 +15,7 @@ from . import machine as stand_in
 from .machine import Machine, RefusedError
 from .memory import Memory
 from .patches import Patches
+from .streams import Streams
 
 _ELF = b"\x7fELF"
 
@@ -26,17 +28,16 @@ class _DriverApi:
         self._numbers = itertools.count(1)
         self._modules: dict[int, str] = {}
         self._functions: dict[int, Kernel] = {}
-        self._shared: dict[int, int] = {}
+        self._streams = Streams(machine)
 
     def calls(self) -> dict[str, Callable[..., tuple[Any, ...]]]:
         """The stand-ins by name; each gives what the driver's gives, the result first."""
         own = {name: getattr(self, name) for name in dir(self) if name.startswith("cu")}
         d = self.module
         empty = (
-            "cuInit cuCtxSetCurrent cuCtxPushCurrent cuCtxSynchronize cuCtxDestroy "
-            "cuDevicePrimaryCtxRelease cuModuleUnload cuLibraryUnload cuStreamSynchronize "
-            "cuStreamDestroy cuStreamWaitEvent cuEventRecord cuEventSynchronize cuEventDestroy "
-            "cuEventQuery cuStreamQuery cuFuncSetCacheConfig cuMemPrefetchAsync cuProfilerStart "
+            "cuInit cuCtxSetCurrent cuCtxPushCurrent cuCtxDestroy "
+            "cuDevicePrimaryCtxRelease cuModuleUnload cuLibraryUnload cuStreamDestroy "
+            "cuEventDestroy cuFuncSetCacheConfig cuMemPrefetchAsync cuProfilerStart "
             "cuProfilerStop cuCtxSetLimit"
         )
         fixed: dict[str, tuple[Any, ...]] = {
@@ -44,15 +45,25 @@ class _DriverApi:
             "cuDriverGetVersion": (13000,),
             "cuCtxCreate": (d.CUcontext(1),), "cuDevicePrimaryCtxRetain": (d.CUcontext(1),),
             "cuCtxGetCurrent": (d.CUcontext(1),), "cuCtxGetDevice": (d.CUdevice(0),),
-            "cuCtxPopCurrent": (d.CUcontext(1),), "cuStreamCreate": (d.CUstream(3),),
-            "cuStreamCreateWithPriority": (d.CUstream(3),), "cuEventCreate": (d.CUevent(4),),
+            "cuCtxPopCurrent": (d.CUcontext(1),),
             "cuEventElapsedTime": (float("nan"),), "cuMemGetInfo": (1 << 36, 1 << 37),
             "cuDeviceComputeCapability": stand_in.CAPABILITY, "cuDeviceTotalMem": (1 << 37,),
         }  # fmt: skip
         made: dict[str, Callable[..., tuple[Any, ...]]] = {
             name: self._answer(*values) for name, values in fixed.items()
         }
-        return made | {name: self._answer() for name in empty.split()} | own
+        made |= {name: self._answer() for name in empty.split()} | own
+        for name in dir(self._streams):
+            if name.startswith("cu"):
+                made[name] = functools.partial(self._ask, getattr(self._streams, name))
+        return made
+
+    def _ask(self, call: Callable[..., Any], *given: Any) -> tuple[Any, ...]:
+        found = call(*given)
+        if found is None:
+            return (self._done,)
+        kind = self.module.CUevent if call == self._streams.cuEventCreate else self.module.CUstream
+        return self._done, kind(found)
 
     def _answer(self, *values: Any) -> Callable[..., tuple[Any, ...]]:
         return lambda *_, **__: (self._done, *values)
@@ -101,54 +112,71 @@ class _DriverApi:
 
     cuMemAllocAsync = cuMemAllocManaged = cuMemAlloc
 
-    def cuMemFree(self, address: Any, *_: Any) -> tuple[Any, ...]:
+    def cuMemFree(self, address: Any) -> tuple[Any, ...]:
+        self.machine.order.synchronize()
         return (self._done if self.memory.free(int(address)) else self._wrong,)
 
-    cuMemFreeAsync = cuMemFree
+    def cuMemFreeAsync(self, address: Any, stream: Any) -> tuple[Any, ...]:
+        found = self.memory.find(int(address))
+        if found:
+            self.machine.copied("cuMemFreeAsync", self._streams.find(stream), to=found[0])
+        return (self._done if self.memory.free(int(address)) else self._wrong,)
 
-    def cuMemcpyHtoD(self, to: Any, given: Any, nbytes: int, *_: Any) -> tuple[Any, ...]:
+    def cuMemcpyHtoD(self, to: Any, given: Any, nbytes: int) -> tuple[Any, ...]:
+        return self._in("cuMemcpyHtoD", to, given, nbytes, 0, True)
+
+    def cuMemcpyHtoDAsync(self, to: Any, given: Any, nbytes: int, stream: Any) -> tuple[Any, ...]:
+        return self._in("cuMemcpyHtoDAsync", to, given, nbytes, stream, False)
+
+    def _in(
+        self, name: str, to: Any, given: Any, nbytes: int, stream: Any, waits: bool
+    ) -> tuple[Any, ...]:  # fmt: skip
         place = self.memory.bytes_at(int(to), nbytes)
         if place is None:
             return (self._wrong,)
+        self.machine.copied(name, self._streams.find(stream), waits, to=place)
         place[...] = np.frombuffer(_host(given, nbytes), np.uint8)
         return (self._done,)
 
-    cuMemcpyHtoDAsync = cuMemcpyHtoD
-
-    def cuMemcpyDtoH(self, to: Any, given: Any, nbytes: int, *_: Any) -> tuple[Any, ...]:
+    def cuMemcpyDtoH(self, to: Any, given: Any, nbytes: int, stream: Any = 0) -> tuple[Any, ...]:
         place = self.memory.bytes_at(int(given), nbytes)
         if place is None:
             return (self._wrong,)
+        # The host's memory is never pinned here: the copy is done when the call returns.
+        self.machine.copied("cuMemcpyDtoH", self._streams.find(stream), True, given=place)
         _host(to, nbytes)[:] = place.tobytes()
         return (self._done,)
 
     cuMemcpyDtoHAsync = cuMemcpyDtoH
 
-    def cuMemcpyDtoD(self, to: Any, given: Any, nbytes: int, *_: Any) -> tuple[Any, ...]:
+    def cuMemcpyDtoD(self, to: Any, given: Any, nbytes: int, stream: Any = 0) -> tuple[Any, ...]:
         there, here = (self.memory.bytes_at(int(a), nbytes) for a in (to, given))
         if there is None or here is None:
             return (self._wrong,)
+        self.machine.copied("cuMemcpyDtoD", self._streams.find(stream), to=there, given=here)
         there[...] = np.asarray(here).copy()
         return (self._done,)
 
     cuMemcpyDtoDAsync = cuMemcpyDtoD
 
-    def cuMemsetD8(self, to: Any, value: int, count: int, *_: Any) -> tuple[Any, ...]:
-        return self._set(int(to), np.uint8(value), count)
+    def cuMemsetD8(self, to: Any, value: int, count: int, stream: Any = 0) -> tuple[Any, ...]:
+        return self._set(int(to), np.uint8(value), count, stream)
 
-    def cuMemsetD16(self, to: Any, value: int, count: int, *_: Any) -> tuple[Any, ...]:
-        return self._set(int(to), np.uint16(value), count)
+    def cuMemsetD16(self, to: Any, value: int, count: int, stream: Any = 0) -> tuple[Any, ...]:
+        return self._set(int(to), np.uint16(value), count, stream)
 
-    def cuMemsetD32(self, to: Any, value: int, count: int, *_: Any) -> tuple[Any, ...]:
-        return self._set(int(to), np.uint32(value), count)
+    def cuMemsetD32(self, to: Any, value: int, count: int, stream: Any = 0) -> tuple[Any, ...]:
+        return self._set(int(to), np.uint32(value), count, stream)
 
     cuMemsetD8Async, cuMemsetD16Async = cuMemsetD8, cuMemsetD16
     cuMemsetD32Async = cuMemsetD32
 
-    def _set(self, to: int, value: Any, count: int) -> tuple[Any, ...]:
+    def _set(self, to: int, value: Any, count: int, stream: Any) -> tuple[Any, ...]:
         place = self.memory.bytes_at(to, count * value.itemsize)
         if place is None:
             return (self._wrong,)
+        name = f"cuMemsetD{8 * value.itemsize}"
+        self.machine.copied(name, self._streams.find(stream), to=place)
         place[...] = np.full(count, value).view(np.uint8)
         return (self._done,)
 
@@ -192,8 +220,9 @@ class _DriverApi:
         raws = _parameters(given, [p.nbytes for p in kernel.params])
         args = self.memory.arguments(kernel, raws)
         self.machine.launch(
-            kernel, (gx, gy, gz), (bx, by, bz), args, shared, cooperative=cooperative
-        )
+            kernel, (gx, gy, gz), (bx, by, bz), args, shared, self._streams.find(stream),
+            cooperative=cooperative,
+        )  # fmt: skip
         return (self._done,)
 
 

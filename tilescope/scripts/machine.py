@@ -1,7 +1,5 @@
 """What stands in for a GPU while a script runs: how launches are made, what memory is."""
 
-import functools
-import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,9 +8,13 @@ import numpy as np
 
 import simulator
 from kernels import Kernel
-from kernels.unset import Unset, unset
+from kernels.unset import Unset
+from simulator.observe.touched import Touched
+from simulator.order import Clock, Order
+from simulator.order import Stream as Queue
 
 from ..progress import ProgressBar
+from ..recording import user_line
 
 ARCH = "compute_90"
 CAPABILITY = (9, 0)
@@ -53,6 +55,7 @@ class Machine:
         sample: Of launches that are alike (kernel, shapes, types) so many are checked; 0: all.
         quiet: Whether no progress is shown.
         unchecked: Launches that were made without checks, by kernel.
+        order: What orders them and copies: the session's.
     """
 
     only: Collection[str] = ()
@@ -63,13 +66,14 @@ class Machine:
     quiet: bool = True
     launches: int = 0
     unchecked: dict[str, int] = field(default_factory=dict)
+    order: Order = field(default_factory=Order)
     _alike: dict[object, int] = field(default_factory=dict)
 
     def launch(
         self, kernel: Kernel, grid: Sequence[int], block: Sequence[int], args: Sequence[Any],
-        shared_bytes: int = 0, **how: Any,
+        shared_bytes: int = 0, stream: Any = None, **how: Any,
     ) -> simulator.Run:  # fmt: skip
-        """``simulator.launch``, with checks where they are wanted."""
+        """``simulator.launch`` in a stream, with checks where they are wanted."""
         if self.most and self.launches >= self.most:
             raise StopScriptError
         self.launches += 1
@@ -81,11 +85,28 @@ class Machine:
         if not wanted:
             self.unchecked[kernel.name] = self.unchecked.get(kernel.name, 0) + 1
         traced, self.traced = self.traced and wanted, self.traced and not wanted
-        with ProgressBar(kernel.name, self.quiet) as progress:
+        with self.order.on(self.queue(stream)), ProgressBar(kernel.name, self.quiet) as progress:
             return simulator.launch(
                 kernel, grid, block, args, shared_bytes, self.schedule,
                 "all" if wanted else "none", progress, trace=traced, workers="all", **how,
             )  # fmt: skip
+
+    def queue(self, stream: Any) -> Queue:
+        """A front end's stream as the order knows it; for ``None`` and 0 the current one."""
+        found: Queue = getattr(stream, "queue", stream) or self.order.current
+        return found
+
+    def copied(
+        self, what: str, stream: Any, waits: bool = False, *, to: Any = None, given: Any = None
+    ) -> None:
+        """A copy between arrays of the GPU, or one of it and the host; ``waits``: the host does."""
+        some = (to, "its destination", "store"), (given, "its source", "load")
+        touched = [Touched.whole(*of) for of in some if of[0] is not None]
+        queue = self.queue(stream)
+        with self.order.on(queue):
+            self.order.work(what, user_line(), touched)
+        if waits:
+            queue.synchronize()
 
 
 def _kind(arg: Any) -> object:
@@ -93,19 +114,7 @@ def _kind(arg: Any) -> object:
 
 
 class DeviceArray(Unset):
-    """Memory of the simulated GPU as Numba's and CuPy's users know it: a NumPy array."""
-
-    def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
-        """The contents in a new array, or in ``ary``."""
-        found = np.array(self, copy=True, subok=False, order="K")
-        if ary is None:
-            return found
-        ary[...] = found
-        return ary
-
-    def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
-        """Take the contents of ``ary``."""
-        self[...] = np.asarray(ary).reshape(self.shape)
+    """Memory of the simulated GPU as Numba's users know it: a NumPy array."""
 
     def is_c_contiguous(self) -> bool:
         """As Numba's arrays say it."""
@@ -121,47 +130,44 @@ class DeviceArray(Unset):
         return self.nbytes
 
 
-def device_array(shape: Any, dtype: Any = np.float64, order: str = "C") -> Any:
-    """Memory that nothing has written."""
-    sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-    made = unset(sizes if order == "C" else sizes[::-1], dtype).view(DeviceArray)
-    return made if order == "C" else made.T
-
-
-def to_device(values: Any) -> Any:
-    """Memory with a copy of some values."""
-    return np.array(values, copy=True, order="K").view(DeviceArray)
-
-
-@dataclass
 class Stream:
-    """A queue of work: all of it is done when it is asked for."""
+    """A queue of work as front ends have them: all of it is done when it is asked for."""
 
-    number: int = field(default_factory=functools.partial(next, itertools.count(1)))
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
 
     def synchronize(self) -> None:
-        """Nothing is left to wait for."""
+        """The host waits for it."""
+        self.queue.synchronize()
 
-    sync = synchronize
-
-    def __bool__(self) -> bool:
+    def query(self) -> bool:
+        """Whether all of it is done."""
+        self.queue.synchronize()
         return True
 
 
 class Event:
-    """A moment of which the time is not known: there is no GPU."""
+    """A moment in a stream, of which the time is not known: there is no GPU."""
 
-    def record(self, stream: Any = 0) -> None:
-        """Nothing to note."""
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self.moment: Clock = {}
+
+    def record(self, stream: Any = None) -> None:
+        """It is when all that is in a stream is done."""
+        self.moment = self._machine.queue(stream).record()
+
+    def wait(self, stream: Any = None) -> None:
+        """A stream waits for it."""
+        self._machine.queue(stream).wait(self.moment)
 
     def synchronize(self) -> None:
-        """Nothing is left to wait for."""
-
-    def wait(self, stream: Any = 0) -> None:
-        """Nothing is left to wait for."""
+        """The host waits for it."""
+        self._machine.order.waits(self.moment)
 
     def query(self) -> bool:
         """Whether it has come to pass."""
+        self.synchronize()
         return True
 
     def elapsed_time(self, other: Any) -> float:

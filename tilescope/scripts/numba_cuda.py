@@ -5,6 +5,7 @@ step (``cuda.compile_ptx``), and launches where the dispatcher makes them.
 """
 
 import contextlib
+import functools
 import warnings
 from collections.abc import Iterator
 from types import ModuleType
@@ -12,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from kernels import Kernel, KernelError
+from kernels import Kernel
 from kernels.adapter import as_array
 from kernels.front_ends import numba_cuda as front_end
+from kernels.unset import unset
 
 from . import machine as stand_in
-from .machine import DeviceArray, Event, Machine, RefusedError, Stream, device_array, nothing
+from .machine import DeviceArray, Event, Machine, RefusedError, Stream, nothing
 from .patches import Patches
 
 _PASSED = ("fastmath", "opt", "forceinline", "launch_bounds")
@@ -46,7 +48,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
             kernels[key] = Kernel.from_front_end(made)
         return kernels[key]
 
-    def run(self: Any, args: Any, grid: Any, block: Any, shared: int) -> None:
+    def run(self: Any, args: Any, grid: Any, block: Any, stream: Any, shared: int) -> None:
         values = [_plain(arg.value if isinstance(arg, ArgHint) else arg) for arg in args]
         eager = self.__dict__.get("_tilescope_signatures")
         kinds = tuple(eager[0]) if eager and len(eager) == 1 else tuple(
@@ -56,25 +58,27 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
             raise TypeError(f"{self.py_func.__name__} has no signature for {kinds}")
         kernel = kernel_for(self, kinds)
         cooperative = "cudaCGSynchronize" in kernel.ptx or "cudaCGGetIntrinsicHandle" in kernel.ptx
-        machine.launch(kernel, grid, block, values, shared, cooperative=cooperative)
+        machine.launch(kernel, grid, block, values, shared, stream, cooperative=cooperative)
+        if any(isinstance(v, np.ndarray) and not isinstance(v, DeviceArray) for v in values):
+            machine.queue(stream).synchronize()  # Numba copies it back for the host
 
     class Configured:
-        def __init__(self, dispatcher: Any, grid: Any, block: Any, shared: int) -> None:
-            self.dispatcher, self.grid, self.block, self.shared = dispatcher, grid, block, shared
+        def __init__(self, dispatcher: Any, *how: Any) -> None:
+            self.dispatcher, self.how = dispatcher, how
 
         def __call__(self, *args: Any) -> None:
-            run(self.dispatcher, args, self.grid, self.block, self.shared)
+            run(self.dispatcher, args, *self.how)
 
     def configure(
         self: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0
     ) -> Any:
         shapes = dispatcher.normalize_kernel_dimensions(griddim, blockdim)
         grid, block = shapes
-        return Configured(self, grid, block, sharedmem)
+        return Configured(self, grid, block, stream, sharedmem)
 
     def forall(self: Any, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> Any:
         block = tpb or 256
-        return Configured(self, (-(-ntasks // block), 1, 1), (block, 1, 1), sharedmem)
+        return Configured(self, (-(-ntasks // block), 1, 1), (block, 1, 1), stream, sharedmem)
 
     def compile_later(self: Any, kinds: Any) -> None:
         self.__dict__.setdefault("_tilescope_signatures", []).append(tuple(kinds))
@@ -85,7 +89,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
     patches.set(owner, "compile", compile_later)
     patches.set(owner, "disable_compile", nothing)
     patches.set(owner, "specialize", lambda self, *_: self)
-    for name, value in _functions().items():
+    for name, value in _functions(machine).items():
         for place in (module, api):
             if hasattr(place, name):
                 patches.set(place, name, value)
@@ -100,46 +104,87 @@ def _plain(value: Any) -> Any:
     return as_array(value)
 
 
-def _functions() -> dict[str, Any]:
+def _arrays(machine: Machine) -> type[DeviceArray]:
+    """Numba's device arrays, whose copies a machine is told of."""
+
+    class Array(DeviceArray):
+        def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
+            """The contents in a new array, or in ``ary``; the host waits if that is not pinned."""
+            waits = not stream or not isinstance(ary, DeviceArray)
+            machine.copied("copy_to_host", stream, waits, given=self)
+            if ary is None:
+                return np.array(self, copy=True, subok=False, order="K")
+            ary[...] = self
+            return ary
+
+        def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
+            """Take the contents of ``ary``."""
+            given = ary if isinstance(ary, DeviceArray) else None
+            machine.copied("copy_to_device", stream, not stream, to=self, given=given)
+            self[...] = np.asarray(ary).reshape(self.shape)
+
+    return Array
+
+
+def _functions(machine: Machine) -> dict[str, Any]:
     """What ``numba.cuda`` offers to the host, for a machine without a GPU."""
+    kind = _arrays(machine)
 
     def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> Any:
         if to is None:
-            return stand_in.to_device(obj)
-        to.copy_to_device(obj)
+            to = np.array(obj, copy=True, order="K").view(kind)
+        to.copy_to_device(obj, stream)
         return to
 
     def array(shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C",
               stream: Any = 0, **_: Any) -> Any:  # fmt: skip
-        return device_array(shape, dtype, order)
+        sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+        made = unset(sizes if order == "C" else sizes[::-1], dtype).view(kind)
+        return made if order == "C" else made.T
 
     def like(ary: Any, stream: Any = 0, **_: Any) -> Any:
         order = "F" if ary.flags.f_contiguous and not ary.flags.c_contiguous else "C"
-        return device_array(ary.shape, ary.dtype, order)
+        return array(ary.shape, ary.dtype, order=order)
 
     @contextlib.contextmanager
     def quietly(*values: Any, **_: Any) -> Iterator[Any]:
         yield values[0] if len(values) == 1 else values
 
-    @contextlib.contextmanager
-    def automatic(self: Any) -> Iterator[Any]:
-        yield self
+    class NumbaStream(Stream):
+        @contextlib.contextmanager
+        def auto_synchronize(self) -> Iterator[Any]:
+            yield self
+            self.synchronize()
 
-    stream = type("Stream", (Stream,), {"auto_synchronize": automatic})
+        def __bool__(self) -> bool:
+            return bool(self.queue.number)
+
+    def stream() -> NumbaStream:
+        return NumbaStream(machine.order.stream())
+
+    def default() -> NumbaStream:
+        return NumbaStream(machine.order.legacy)
+
+    per_thread = functools.cache(stream)
+    synchronize = machine.order.synchronize
     device = stand_in.setting(
         {"id": 0, "name": stand_in.NAME.encode(), "compute_capability": stand_in.CAPABILITY,
          "MULTIPROCESSOR_COUNT": 132, "WARP_SIZE": 32, "MAX_THREADS_PER_BLOCK": 1024,
          "MAX_SHARED_MEMORY_PER_BLOCK": 49_152, "reset": nothing}
     )()  # fmt: skip
     context = stand_in.setting(
-        {"device": device, "synchronize": nothing, "get_memory_info": lambda _: (1 << 36, 1 << 37)}
+        {
+            "device": device,
+            "synchronize": lambda _: synchronize(),
+            "get_memory_info": lambda _: (1 << 36, 1 << 37),
+        }
     )()
     return {
         "to_device": to_device, "device_array": array, "managed_array": array,
         "pinned_array": array, "mapped_array": array, "device_array_like": like,
-        "mapped_array_like": like, "pinned_array_like": like, "synchronize": nothing,
-        "stream": stream, "default_stream": stream, "legacy_default_stream": stream,
-        "per_thread_default_stream": stream, "event": lambda timing=True: Event(),
+        "mapped_array_like": like, "pinned_array_like": like, "synchronize": synchronize,
+        "stream": stream, "default_stream": default, "legacy_default_stream": default,
+        "per_thread_default_stream": per_thread, "event": lambda timing=True: Event(machine),
         "event_elapsed_time": lambda first, last: float("nan"), "is_available": lambda: True,
         "detect": lambda: True, "close": nothing, "select_device": lambda number: device,
         "get_current_device": lambda: device, "list_devices": lambda: [device], "gpus": [device],
@@ -148,6 +193,3 @@ def _functions() -> dict[str, Any]:
         "profile_stop": nothing, "is_cuda_array": lambda obj: isinstance(obj, DeviceArray),
         "is_float16_supported": lambda: True, "is_bfloat16_supported": lambda: True,
     }  # fmt: skip
-
-
-__all__ = ["KernelError", "install"]

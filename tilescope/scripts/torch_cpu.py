@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
+from simulator.order import Stream as Queue
+
 from . import machine as stand_in
 from .machine import Machine, nothing, refuse
 from .patches import Patches
@@ -86,7 +88,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
     mode = Simulated()
     mode.__enter__()
     patches.later(lambda: mode.__exit__(None, None, None))
-    replaced = _cuda()
+    replaced = _cuda(machine)
     for name in dir(torch.cuda):
         value = getattr(torch.cuda, name)
         if name in replaced:
@@ -95,32 +97,55 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
             patches.set(torch.cuda, name, refuse(f"torch.cuda.{name}"))
 
 
-def _cuda() -> dict[str, Any]:
+def _cuda(machine: Machine) -> dict[str, Any]:
     """What ``torch.cuda`` offers, for a machine without a GPU."""
-
-    class Stream(stand_in.Stream):
-        cuda_stream = 0
-
-        def __init__(self, *_: Any, **__: Any) -> None:
-            super().__init__()
-
-        def wait_stream(self, stream: Any) -> None:
-            """Nothing is left to wait for."""
-
-        def wait_event(self, event: Any) -> None:
-            """Nothing is left to wait for."""
-
-        def record_event(self, event: Any = None) -> Any:
-            """An event."""
-            return event or Event()
+    order = machine.order
 
     class Event(stand_in.Event):
         def __init__(self, *_: Any, **__: Any) -> None:
-            pass
+            super().__init__(machine)
+
+    class Stream(stand_in.Stream):
+        """PyTorch's own streams do not wait for the default stream."""
+
+        def __init__(self, *_: Any, queue: Queue | None = None, **__: Any) -> None:
+            super().__init__(queue or order.stream(blocking=False))
+            self.cuda_stream = self.queue.number
+
+        def __eq__(self, other: Any) -> bool:
+            return isinstance(other, Stream) and other.queue is self.queue
+
+        def __hash__(self) -> int:
+            return hash(self.queue.number)
+
+        def wait_stream(self, stream: Any) -> None:
+            """Wait for all that is in another stream."""
+            self.queue.wait(stream.queue)
+
+        def wait_event(self, event: Any) -> None:
+            """Wait for an event."""
+            event.wait(self)
+
+        def record_event(self, event: Any = None) -> Any:
+            """An event behind all that is in it."""
+            made = event or Event()
+            made.record(self)
+            return made
 
     @contextlib.contextmanager
     def within(*_: Any, **__: Any) -> Iterator[None]:
         yield
+
+    @contextlib.contextmanager
+    def in_stream(stream: Any) -> Iterator[None]:
+        with order.on(machine.queue(stream)):
+            yield
+
+    def set_stream(stream: Any) -> None:
+        order.current = stream.queue
+
+    def synchronize(device: Any = None) -> None:
+        order.synchronize()
 
     properties = stand_in.setting(
         {"name": stand_in.NAME, "major": 9, "minor": 0, "multi_processor_count": 132,
@@ -129,9 +154,11 @@ def _cuda() -> dict[str, Any]:
     )()  # fmt: skip
     return {
         "is_available": lambda: True, "device_count": lambda: 1, "current_device": lambda: 0,
-        "set_device": nothing, "synchronize": nothing, "empty_cache": nothing,
-        "current_stream": Stream, "default_stream": Stream, "Stream": Stream, "Event": Event,
-        "stream": within, "device": within, "manual_seed": nothing, "manual_seed_all": nothing,
+        "set_device": nothing, "synchronize": synchronize, "empty_cache": nothing,
+        "current_stream": lambda device=None: Stream(queue=order.current),
+        "default_stream": lambda device=None: Stream(queue=order.legacy),
+        "Stream": Stream, "Event": Event, "stream": in_stream, "set_stream": set_stream,
+        "device": within, "manual_seed": nothing, "manual_seed_all": nothing,
         "get_device_name": lambda device=None: stand_in.NAME,
         "get_device_capability": lambda device=None: stand_in.CAPABILITY,
         "get_device_properties": lambda device=None: properties,

@@ -18,7 +18,7 @@ def summary(session: Session, unchecked: dict[str, int], policy: Policy, end: st
     """What was launched from where, what it did, and what is wrong."""
     places = session.places()
     kernels = {name for name, _, _ in places}
-    found = sum(len(_judged(some, policy)) for some in places.values())
+    found = len(hazards(session, policy))
     head = f"{count(len(session.launches), 'launch').replace('launchs', 'launches')}"
     head += (
         f" of {count(len(kernels), 'kernel')}; {count(found, 'hazard') if found else 'no hazards'}"
@@ -26,6 +26,7 @@ def summary(session: Session, unchecked: dict[str, int], policy: Policy, end: st
     parts = [head]
     for (name, file, line), some in places.items():
         parts.append(_place(name, f"{display_path(file)}:{line}", some, policy))
+    parts += [str(hazard) for hazard in judge(policy, session.order.hazards, "")]
     if unchecked:
         many = ", ".join(f"{n} of {name}" for name, n in unchecked.items())
         parts.append(wrapped(f"not checked: {many}"))
@@ -36,7 +37,8 @@ def summary(session: Session, unchecked: dict[str, int], policy: Policy, end: st
 
 def hazards(session: Session, policy: Policy) -> list[Hazard]:
     """What is wrong, each hazard once for all launches of a kernel from one place."""
-    return [h for some in session.places().values() for h in _judged(some, policy)]
+    found = [h for some in session.places().values() for h in _judged(some, policy)]
+    return found + judge(policy, session.order.hazards, "")
 
 
 def _judged(launches: list[Launch], policy: Policy) -> list[Hazard]:

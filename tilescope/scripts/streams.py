@@ -1,0 +1,70 @@
+"""Streams and events of ``cuda.bindings.driver``: handles, and the order that they make."""
+
+# ruff: noqa: D102 - the driver's own documents say what its calls do
+
+from typing import Any
+
+from simulator.order import Stream
+
+from .machine import Event, Machine
+
+_PER_THREAD = 2
+"""The handle of the per-thread default stream; those of the legacy one are 0 and 1."""
+_FIRST = 16
+_NON_BLOCKING = 1
+
+
+class Streams:
+    """What the driver's calls about them do; those that make one give its handle."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        legacy = machine.order.legacy
+        self._streams: dict[int, Stream] = {0: legacy, 1: legacy}
+        self._events: dict[int, Event] = {}
+
+    def find(self, handle: Any) -> Stream:
+        """A stream by its handle.
+
+        Raises:
+            ValueError: There is none.
+        """
+        number = int(handle or 0)
+        if number == _PER_THREAD and number not in self._streams:
+            self._streams[number] = self._machine.order.stream()
+        if number not in self._streams:
+            raise ValueError(f"{handle!r} is no stream of this script")
+        return self._streams[number]
+
+    def cuStreamCreate(self, flags: Any, priority: int = 0) -> int:
+        handle = _FIRST + len(self._streams)
+        self._streams[handle] = self._machine.order.stream(not int(flags) & _NON_BLOCKING)
+        return handle
+
+    cuStreamCreateWithPriority = cuStreamCreate
+
+    def cuStreamWaitEvent(self, stream: Any, event: Any, flags: int = 0) -> None:
+        self._events[int(event)].wait(self.find(stream))
+
+    def cuStreamSynchronize(self, stream: Any) -> None:
+        self.find(stream).synchronize()
+
+    cuStreamQuery = cuStreamSynchronize
+
+    def cuCtxSynchronize(self) -> None:
+        self._machine.order.synchronize()
+
+    def cuEventCreate(self, flags: Any) -> int:
+        handle = _FIRST + len(self._events)
+        self._events[handle] = Event(self._machine)
+        return handle
+
+    def cuEventRecord(self, event: Any, stream: Any, flags: int = 0) -> None:
+        self._events[int(event)].record(self.find(stream))
+
+    cuEventRecordWithFlags = cuEventRecord
+
+    def cuEventSynchronize(self, event: Any) -> None:
+        self._events[int(event)].synchronize()
+
+    cuEventQuery = cuEventSynchronize
