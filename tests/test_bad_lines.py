@@ -46,6 +46,10 @@ def scale(tmp_path: Path) -> Path:
         (("matmul_tiled", "--grid", "2"), "sets its own launch shape"),
         (("matmul_tiled", "12"), "makes its own arguments"),
         (("matmul_tiled", "--compare", "other"), "no kernel 'other'"),
+        (
+            ("matmul_tiled", "--compare", "my.cu fast"),
+            "matmul_tiled makes its own arguments, my.cu",
+        ),
         (("matmul_tiled", "--checks", "luck"), "unknown check 'luck'"),
         (("matmul_tiled", "--schedule", "luck"), "unknown schedule 'luck'"),
         (("matmul_tiled", "--seed", "-1"), "--seed must not be negative"),
@@ -86,6 +90,10 @@ def test_bad_command_lines(words: tuple[str, ...], message: str) -> None:
             "--reference 'math:sin' failed: TypeError",
         ),
         (("reach", "--size", 8), "belong to library kernels"),
+        (("scale<float>", *ARGS, "--compare", "other"), "no kernel 'other' in this source"),
+        (("scale<float>", *ARGS, "--compare", "'"), '--compare "\'": No closing quotation'),
+        (("scale<float>", *ARGS, "--compare", "reach --gird 2"), "did you mean --grid?"),
+        (("scale<float>", *ARGS, "--compare", "reach --grid"), "'--grid' requires an argument"),
     ],
 )
 def test_bad_launches_of_a_file(scale: Path, words: tuple[Any, ...], message: str) -> None:

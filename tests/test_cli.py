@@ -199,6 +199,40 @@ def test_json_on_stdout_stands_alone() -> None:
     assert content["ratios"]["local_load_requests"] is None
 
 
+PAIR = """\
+__global__ void slow(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x * 8] = 1.0f; }
+template <int By> __global__ void fast(float* x, int n) { x[blockIdx.x * 32 + threadIdx.x] = By; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ("fast<1>", ["slow fast<1>", "global_store_sectors 32 4 8.00x", "grid 1 1",
+                     "x: 56 of 256 elements differ, by 1 at most"]),
+        ("pair.cu 'fast<1>' --grid 8 --block 32", ["grid 1 8", "x: 224 of 256 elements"]),
+        ("twin.cu", ["pair.cu twin.cu", "global_store_sectors 32 32 1.00x",
+                     "both leave the same in every array, bit for bit"]),
+        ("twin.cu slow f32[256]=2 32", ["x: 224 of 256 elements differ, by 2 at most"]),
+    ],
+)  # fmt: skip
+def test_compare_own_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str, said: list[str]
+) -> None:
+    """Beside a file: a kernel of it, or another file with what of the launch is different."""
+    monkeypatch.chdir(tmp_path)
+    Path("pair.cu").write_text(PAIR)
+    Path("twin.cu").write_text(PAIR.splitlines()[0])
+    words = ("pair.cu", "slow", "--grid", 1, "--block", 32, "f32[256]", 32, "--compare", other)
+    result = tilescope("run", *words)
+    assert result.exit_code == 0, result.stderr
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    for words_said in said:
+        assert any(words_said.replace("_", " ") in line for line in lines), words_said
+    page = tilescope("view", *words, "-o", "page.html")
+    assert (page.exit_code, Path("page.html").is_file()) == (0, True)
+
+
 def test_version_says_what_a_report_of_a_defect_needs() -> None:
     result = tilescope("--version")
     assert result.exit_code == 0

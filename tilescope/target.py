@@ -223,7 +223,7 @@ def _symbols(request: Request) -> dict[str, Any]:
 def _kernel_of_file(request: Request) -> tuple[Kernel, list[str]]:
     """The kernel, and the words that are its arguments."""
     words = list(request.words)
-    named = words.pop(0) if words and _names_a_kernel(words[0], request.target) else None
+    named = words.pop(0) if words and names_a_kernel(words[0], request.target) else None
     if request.target.endswith(".ptx"):
         if request.build is not None:
             raise UserError(f"{request.target} is PTX: there is no build to choose")
@@ -239,7 +239,7 @@ def _kernel_of_file(request: Request) -> tuple[Kernel, list[str]]:
     return kernel, words
 
 
-def _names_a_kernel(word: str, file: str) -> bool:
+def names_a_kernel(word: str, file: str) -> bool:
     """Whether the first word is the entry's name: ``inf`` and ``nan`` are numbers, too."""
     if not (is_argument(word) and word.isalpha()):
         return not is_argument(word)

@@ -1,6 +1,5 @@
 """``tilescope run``: launch a kernel on the simulator and report its traffic."""
 
-import dataclasses
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -8,8 +7,8 @@ from typing import Any
 import click
 
 from device import roofline_svg
-from kernels import library
 
+from ..beside import beside
 from ..failure import UserError
 from ..options import launch_options, target_options
 from ..outcome import Outcome, execute
@@ -26,7 +25,7 @@ from .pipelines import is_pipeline, run_pipeline
 @click.command("run", context_settings={"ignore_unknown_options": True})
 @target_options
 @launch_options
-@click.option("--compare", "other", metavar="OTHER", help="A library kernel to put beside it.")
+@click.option("--compare", "other", metavar="OTHER", help="What to put beside it.")
 @click.option("--by-line", is_flag=True, help="The traffic of every source line.")
 @click.option("--gpu", metavar="NAME", help="Occupancy and roofline there: a100, h100, h200...")
 @click.option(
@@ -80,8 +79,12 @@ def run_command(
       tilescope run matmul_tiled --gpu h200 --registers 34 --plot roofline.svg
       tilescope run my.cu 'tiled<16>' --grid 4,4 --block 16,16 \\
           f32[64,64]=normal f32[64,64]=normal f32[64,64] 64 64 64
+      tilescope run my.cu slow --grid 4 --block 256 f32[1000]=ones --compare fast
       tilescope run kernel.ptx scale --grid 4 --block 256 f32[1000]=ones -3
       tilescope run matmul_naive --json - --quiet
+
+    --compare takes a kernel of the library; beside a file, a kernel of that file or
+    another file, with what of the launch is different: 'fast.cu tiled --block 8,8'.
 
     Exit code 0: nothing wrong; 1: a hazard or a wrong result; 2: it could not run.
     """  # noqa: D301 - click reads \b
@@ -92,7 +95,8 @@ def run_command(
         raise UserError("--registers and --plot belong to --gpu")
     chip = find(gpu) if gpu is not None else None
     requests = [request] if other is None else [request, beside(request, other)]
-    outcomes = [execute(resolve(r), schedule, checks, quiet, step_limit) for r in requests]
+    targets = [resolve(r) for r in requests]  # what cannot run is told before any of it has run
+    outcomes = [execute(target, schedule, checks, quiet, step_limit) for target in targets]
     placements = [place(outcome, chip, registers) for outcome in outcomes] if chip else []
     if json_file is not None:
         _write(json_file, outcomes, placements)
@@ -105,15 +109,6 @@ def run_command(
     elif json_file != "-":
         click.echo(_text(outcomes, by_line, placements))
     ctx.exit(int(any(outcome.failed for outcome in outcomes)))
-
-
-def beside(request: Request, other: str) -> Request:
-    """The same request for another kernel, which keeps its own tile if it lacks this one."""
-    first, second = library.get(request.target), library.get(other)
-    if first.axes != second.axes:
-        raise UserError(f"{other} has other sizes than {request.target}: they do not compare")
-    tile = request.tile if request.tile in second.tiles else None
-    return dataclasses.replace(request, target=other, tile=tile)
 
 
 def _text(outcomes: list[Outcome], lines: bool, placements: list[Placement]) -> str:

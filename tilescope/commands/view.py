@@ -14,11 +14,11 @@ from kernels.library import Agreement
 from simulator import Run
 from simulator.cures import find_cures
 
+from ..beside import beside
 from ..options import launch_options, target_options
 from ..outcome import simulate
 from ..target import Request, Target, resolve, settled
 from ..view import Story, page
-from .run import beside
 
 _BY_WARP = 1 << 16
 """Threads of a launch up to which one warp at a time is fast enough."""
@@ -31,7 +31,7 @@ _BY_WARP = 1 << 16
 )
 @target_options
 @launch_options
-@click.option("--compare", "other", metavar="OTHER", help="A library kernel to put beside it.")
+@click.option("--compare", "other", metavar="OTHER", help="What to put beside it, as run has it.")
 @click.option(
     "-o", "--output", default="run.html", show_default=True, metavar="FILE", help="The page."
 )

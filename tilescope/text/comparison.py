@@ -2,6 +2,9 @@
 
 import textwrap
 from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
 
 from simulator import Counters
 from simulator.observe.totals import TRAFFIC
@@ -18,7 +21,8 @@ _LABEL = 24
 
 def comparison(first: Outcome, second: Outcome) -> str:
     """Both runs' figures in two columns, with ratios."""
-    names = _short(first.target.name, second.target.name)
+    titles = _titles(first, second)
+    names = _short(*titles)
     columns = [max(19, len(name) + 2) for name in names]
     widths = (_LABEL, *columns, min(12, WIDTH - _LABEL - sum(columns)))
     head = ("", *names, "ratio")
@@ -26,9 +30,9 @@ def comparison(first: Outcome, second: Outcome) -> str:
         ("grid", *(shape(o.run.grid) for o in (first, second)), ""),
         ("block", *(shape(o.run.block) for o in (first, second)), ""),
     ]
-    title = f"{first.target.name} against {second.target.name}"
+    title = " against ".join(titles)
     title = "\n".join(textwrap.wrap(title, WIDTH, subsequent_indent="  "))
-    text = [title, _sizes(first, second), ""]
+    text = [title, *filter(None, [_sizes(first, second)]), ""]
     text += table(head, launch, widths)
     for group in _groups(first, second):
         rows = [_row(figure) for figure in group if figure[1] or figure[2]]
@@ -36,8 +40,10 @@ def comparison(first: Outcome, second: Outcome) -> str:
             text += ["", *table(rows[0], rows[1:], widths)]
     text.append("")
     text.append("ratio: the first over the second")
-    for outcome in (first, second):
-        text += ["", outcome.target.name, *results(outcome), *hazards(outcome)]
+    if first.target.entry is None:
+        text += ["", *_agreement(first, second)]
+    for outcome, name in zip((first, second), titles, strict=True):
+        text += ["", name, *results(outcome), *hazards(outcome)]
     return "\n".join(text)
 
 
@@ -48,6 +54,47 @@ def ratios(first: Outcome, second: Outcome) -> dict[str, float | None]:
         for group in _groups(first, second)
         for name, a, b, _ in group
     }
+
+
+def _titles(first: Outcome, second: Outcome) -> tuple[str, str]:
+    """What tells the two apart: their names, or else their files."""
+    a, b = first.target, second.target
+    return (a.name, b.name) if a.name != b.name else (a.file or a.name, b.file or b.name)
+
+
+def _agreement(first: Outcome, second: Outcome) -> list[str]:
+    """Whether the arrays of two launches of one's own hold the same in the end."""
+    a, b = first.target, second.target
+    names = a.kernel.labels()
+    if len(a.args) != len(b.args):
+        return ["arrays: not compared, the kernels take different arguments"]
+    said, seen = [], 0
+    for i, (x, y) in enumerate(zip(a.args, b.args, strict=True)):
+        if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray)):
+            continue
+        name = names[i] if i < len(names) else f"array {i}"
+        seen += 1
+        if x.shape != y.shape or x.dtype != y.dtype:
+            said.append(f"{name}: not compared, the arrays have different types or shapes")
+        elif count := int((_bits(x) != _bits(y)).any(axis=-1).sum()):
+            said.append(f"{name}: {count:,} of {x.size:,} elements differ{_most(x, y)}")
+    if not seen:
+        return []
+    return said or ["arrays: both leave the same in every array, bit for bit"]
+
+
+def _most(x: Any, y: Any) -> str:
+    """By how much two arrays differ at most, where that is a number."""
+    if x.dtype.kind not in "biuf":
+        return ""
+    with np.errstate(all="ignore"):
+        off = np.abs(x.astype(np.float64) - y.astype(np.float64))
+    return f", by {off.max():.3g} at most" if np.isfinite(off).all() else ""
+
+
+def _bits(array: Any) -> Any:
+    """The bytes of each element."""
+    return np.ascontiguousarray(array).reshape(-1, 1).view(np.uint8)
 
 
 def _sizes(first: Outcome, second: Outcome) -> str:
