@@ -1,5 +1,6 @@
 """Fixtures that several folders of tests share."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import pytest
 from command_line import KERNELS
 
 from simulator.compile.compiler import CHECKED
+
+os.environ["COLUMNS"] = "80"  # of reports, whatever terminal the tests run in
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,10 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from command_line import error_of, tilescope
 
 import simulator
 from kernels import library
-from tilescope.cli import main
 
 SCALE = """\
 template <typename T>
@@ -38,10 +36,20 @@ def scale(tmp_path: Path) -> Path:
 # -- reports ----------------------------------------------------------------------------
 
 
-def test_list_names_every_kernel_on_a_line_of_its_own() -> None:
-    result = CliRunner().invoke(main, ["list"])  # as wide as it wants to be
-    assert result.exit_code == 0
-    assert [line.split()[0] for line in result.stdout.splitlines()] == library.names()
+def test_list_has_the_clean_kernels_and_folds_the_faulty_ones() -> None:
+    def shown(*words: str) -> tuple[list[str], str]:
+        result = tilescope("list", *words)
+        assert result.exit_code == 0
+        *rows, last = result.stdout.splitlines()
+        return [row.split()[0] for row in rows if row and row[0] != " "], last
+
+    (clean, rest), (faulty, last) = shown(), shown("--faulty")
+    faulty.append(last.split()[0])
+    assert [name for name in library.names() if name in clean] == clean
+    assert sorted(clean + faulty) == sorted(library.names())
+    assert f"and {len(faulty)} with a fault" in rest
+    assert {"matmul_tiled", "softmax_rows"} <= set(clean)
+    assert {"matmul_missing_first_barrier", "faulty_shared_raw_fixed"} <= set(faulty)
 
 
 def test_report_of_a_library_kernel() -> None:
@@ -55,12 +63,13 @@ def test_report_of_a_library_kernel() -> None:
         "shared load            1,048,576            1.00               0",
         "FLOPs                 33,554,432  an fma is two",
         "3.88  FLOP per global byte asked for",
-        "busiest lines by warp instructions, kernels/matmul/tiled.cu",
+        "busiest lines by cost, kernels/matmul/tiled.cu",
         "sum += As[y][k] * Bs[k][x];",
         "result: C is within its error bound",
         "hazards: none found (checked: ",
     ):
         assert row in result.stdout
+    assert result.stdout.splitlines()[-1] == "verdict: no hazards; right result"
     assert "atomic" not in result.stdout
     assert "local" not in result.stdout
 

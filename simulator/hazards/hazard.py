@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from .kinds import KINDS, HazardKind
 from .parts import Cure, Involved, Source, Triple
-from .text import report
+from .text import COLUMNS, report
 
 __all__ = ["SEVERITIES", "Cure", "Hazard", "Involved", "Source", "Triple"]
 
@@ -91,7 +91,12 @@ class Hazard:
         return self.involved[0].block if self.involved else None
 
     def __str__(self) -> str:
-        return report(f"{self.severity}: {self.message}", self.involved, self.notes, self.cure)
+        return self.text()
+
+    def text(self, columns: int = COLUMNS) -> str:
+        """The report, in lines of so many columns."""
+        headline = f"{self.severity}: {self.message}"
+        return report(headline, self.involved, self.notes, self.cure, columns)
 
     def to_dict(self) -> dict[str, object]:
         """JSON-ready."""

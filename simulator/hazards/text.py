@@ -1,4 +1,4 @@
-"""A hazard as a report shows it, in lines of 80 columns."""
+"""A hazard as a report shows it, in lines of so many columns."""
 
 import itertools
 import textwrap
@@ -8,28 +8,30 @@ from kernels.reading import plain
 
 from .parts import Cure, Involved, Triple
 
-_COLUMNS = 80
+COLUMNS = 80
+"""What most terminals have."""
 _CODE = 20
 """Columns that a line of code needs to be worth showing."""
 
 
 def report(
-    headline: str, involved: Sequence[Involved], notes: Sequence[str], cure: Cure | None
-) -> str:
+    headline: str, involved: Sequence[Involved], notes: Sequence[str], cure: Cure | None,
+    columns: int = COLUMNS,
+) -> str:  # fmt: skip
     """The finding, the lines that take part in it, what else is to say, and the cure."""
-    text = textwrap.wrap(headline, _COLUMNS, subsequent_indent="  ")
+    text = textwrap.wrap(headline, columns, subsequent_indent="  ")
     roles = max((len(i.role) for i in involved), default=0)
     places = max((len(str(i.source)) for i in involved), default=0)
     block = None
     for item in involved:
         code = item.source.code or item.instruction
         place = f"  {item.role:<{roles}}  {item.source!s:<{places}}"
-        if len(place) > _COLUMNS - _CODE:  # a long path: the code gets a line of its own
+        if len(place) > columns - _CODE:  # a long path: the code gets a line of its own
             text.append(place.rstrip())
             place = f"  {'':<{roles}}"
-        text.append(_clipped(f"{place}  {code}"))
+        text.append(_clipped(f"{place}  {code}", columns))
         indent = f"  {'':<{roles}}  "
-        text += [_clipped(f"{indent}{link}") for link in _calls(item)]
+        text += [_clipped(f"{indent}{link}", columns) for link in _calls(item)]
         if item.thread is not None:
             who = f"thread {triple(item.thread)}"
             if item.block is not None and item.block != block:
@@ -37,12 +39,12 @@ def report(
                 block = item.block
             text.append(f"{indent}{who}")
     for note in notes:
-        text += textwrap.wrap(note, _COLUMNS, initial_indent="  ", subsequent_indent="    ")
+        text += textwrap.wrap(note, columns, initial_indent="  ", subsequent_indent="    ")
     if cure:
-        text += _paragraph(f"cure  {cure}")
-        text += _shown(cure.diff)
+        text += _paragraph(f"cure  {cure}", columns)
+        text += _shown(cure.diff, columns)
         if cure.proof:
-            text += _paragraph(f"      {cure.proof}")
+            text += _paragraph(f"      {cure.proof}", columns)
     return "\n".join(text)
 
 
@@ -53,9 +55,9 @@ def _calls(item: Involved) -> list[str]:
     return chain + ([f"in {item.inside}"] if item.inside else [])
 
 
-def _clipped(line: str) -> str:
+def _clipped(line: str, columns: int) -> str:
     line = line.rstrip()
-    return line if len(line) <= _COLUMNS else line[: _COLUMNS - 3] + "..."
+    return line if len(line) <= columns else line[: columns - 3] + "..."
 
 
 def triple(t: Triple | None) -> str:
@@ -63,17 +65,17 @@ def triple(t: Triple | None) -> str:
     return f"({t[0]},{t[1]},{t[2]})" if t else "?"
 
 
-def _paragraph(text: str) -> list[str]:
-    return textwrap.wrap(text, _COLUMNS, initial_indent="  ", subsequent_indent="        ")
+def _paragraph(text: str, columns: int) -> list[str]:
+    return textwrap.wrap(text, columns, initial_indent="  ", subsequent_indent="        ")
 
 
-def _shown(diff: str) -> list[str]:
+def _shown(diff: str, columns: int) -> list[str]:
     """The changed lines of a diff and those around them, cut to the width.
 
     Of a long line that changed, the part is shown that did.
     """
     lines = [plain(line.expandtabs(4)) for line in diff.splitlines()[2:]]
-    width, shown = _COLUMNS - 8, []
+    width, shown = columns - 8, []
     for line, before, after in zip(lines, ["", *lines], [*lines[1:], ""], strict=False):
         other = after if line[:1] == "-" else before
         if len(line) > width and {line[:1], other[:1]} == {"-", "+"}:

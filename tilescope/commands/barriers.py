@@ -12,6 +12,7 @@ from ..options import schedule_options, target_options
 from ..output import write_json
 from ..target import Request, resolve
 from ..text.barriers import barriers
+from ..text.layout import fitted
 
 
 @click.command("barriers", context_settings={"ignore_unknown_options": True})
@@ -43,7 +44,7 @@ def barriers_command(
     if json_file is not None:
         write_json(json_file, _content(checker, run, verdicts))
     if json_file != "-":
-        click.echo(barriers(checker.target.name, run, verdicts))
+        click.echo(fitted(barriers(checker.target.name, run, verdicts)))
 
 
 def _content(checker: Checker, run: Run, verdicts: list[BarrierVerdict]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ..policy import CHOICES, Policy
 from ..sarif import sarif
 from ..target import Request, is_file, resolve
 from ..text.findings import demonstration, findings, refusals
-from ..text.layout import display_path
+from ..text.layout import display_path, fitted, told
 from .pipelines import check_pipeline, is_pipeline
 
 _MOST = 20
@@ -142,11 +142,11 @@ def check_command(
         write_json(new_baseline, baselines.content(name, verdict.hazards, known))
     if quiet:
         for hazard in verdict.hazards:
-            click.echo(str(hazard), err=True)
+            click.echo(told(hazard), err=True)
         for text in refusals(verdict):
             click.echo(text, err=True)
     elif not only_diff and "-" not in (json_file, sarif_file):
-        click.echo(_text(verdict, most, show, difference))
+        click.echo(fitted(_text(verdict, most, show, difference)))
     if only_diff:
         click.echo(fixes.as_diff(verdict.hazards), nl=False)
     if fix:

@@ -15,6 +15,7 @@ from ..outcome import execute
 from ..output import write_json
 from ..target import Request, resolve
 from ..text.hardware import hardware
+from ..text.layout import fitted
 
 
 @click.command("counters", context_settings={"ignore_unknown_options": True})
@@ -50,7 +51,7 @@ def counters_command(
     if json_file is not None:
         write_json(json_file, _content(run, found, level0, default))
     if json_file != "-":
-        click.echo(hardware(run, found, level0, default, device.device_name(index)))
+        click.echo(fitted(hardware(run, found, level0, default, device.device_name(index))))
     ctx.exit(int(any(figure.verdict == "NOT" for figure in found)))
 
 

@@ -16,6 +16,7 @@ from ..progress import ProgressBar
 from ..recording import Launch, Session
 from ..target import Target
 from ..text.findings import findings
+from ..text.layout import fitted, told
 from ..text.report import result
 from ..text.script import hazards, summary
 
@@ -41,7 +42,7 @@ def run_pipeline(
         results = {"results": [agreement.to_dict() for agreement in pipeline.results()]}
         write_json(json_file, session.to_dict() | results)
     if not quiet and json_file != "-":
-        click.echo(summary(session, {}, policy, ""))
+        click.echo(fitted(summary(session, {}, policy, "")))
         _results(pipeline)
     return int(bool(wrong) or any(h.severity == "error" for h in hazards(session, policy)))
 
@@ -51,20 +52,20 @@ def check_pipeline(
     cures: bool, most: int, json_file: str | None, quiet: bool,
 ) -> int:  # fmt: skip
     """Check every launch on the arrays as those before it left them; the exit code."""
-    pipeline, told, code = read(Path(file)), [], 0
+    pipeline, listed, code = read(Path(file)), [], 0
     for line, target in zip(pipeline.lines(), pipeline.targets(), strict=True):
         checker = Checker(target, how["schedule"], how["checks"], policy, quiet, how["step_limit"])
         verdict = checker.check(builds, cures)
         code |= int(verdict.fails(fail_on))
-        told.append({"file": file, "line": line} | verdict.to_dict())
+        listed.append({"file": file, "line": line} | verdict.to_dict())
         if quiet:
             for hazard in verdict.hazards:
-                click.echo(str(hazard), err=True)
+                click.echo(told(hazard), err=True)
         elif json_file != "-":
             click.echo(f"== {target.name}, {file}:{line}\n{findings(verdict, most)}\n")
         _launch(target, how | {"checks": "none"}, quiet)
     if json_file is not None:
-        write_json(json_file, {"schema": 1, "launches": told})
+        write_json(json_file, {"schema": 1, "launches": listed})
     if not quiet and json_file != "-":
         _results(pipeline)
     return code | int(any(not agreement.within for agreement in pipeline.results()))

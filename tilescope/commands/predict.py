@@ -16,6 +16,7 @@ from ..options import target_options
 from ..output import write_json
 from ..placement import find
 from ..target import Request, Target, is_file, resolve
+from ..text.layout import fitted
 from ..text.prediction import predictions
 from ..words import is_argument
 
@@ -65,7 +66,7 @@ def predict_command(
         found = [p.to_dict() | {"name": t.name, "tile": t.tile} for t, ps in rows for p in ps]
         write_json(json_file, {"schema": 1, "predictions": found})
     if json_file != "-":
-        click.echo(predictions(rows, caches or ""))
+        click.echo(fitted(predictions(rows, caches or "")))
 
 
 def _chip(name: str) -> tuple[Gpu, Measured | None]:

@@ -16,7 +16,9 @@ from ..output import write_json
 from ..placement import Placement, find, place
 from ..target import Request, resolve
 from ..text.comparison import comparison, ratios
-from ..text.lines import by_line
+from ..text.layout import fitted
+from ..text.lines import SORTS
+from ..text.lines import by_line as traffic_of_lines
 from ..text.placement import placement
 from ..text.report import report, wrong
 from .pipelines import is_pipeline, run_pipeline
@@ -27,6 +29,7 @@ from .pipelines import is_pipeline, run_pipeline
 @launch_options
 @click.option("--compare", "other", metavar="OTHER", help="What to put beside it.")
 @click.option("--by-line", is_flag=True, help="The traffic of every source line.")
+@click.option("--sort", type=click.Choice(SORTS), help="What the lines are sorted by.")
 @click.option("--gpu", metavar="NAME", help="Occupancy and roofline there: a100, h100, h200...")
 @click.option(
     "--registers",
@@ -46,6 +49,7 @@ def run_command(
     checks: str | Collection[str],
     other: str | None,
     by_line: bool,
+    sort: str | None,
     gpu: str | None,
     registers: int | None,
     plot_file: str | None,
@@ -107,16 +111,19 @@ def run_command(
             for line in wrong(outcome):
                 click.echo(line, err=True)
     elif json_file != "-":
-        click.echo(_text(outcomes, by_line, placements))
+        click.echo(fitted(_text(outcomes, by_line, sort, placements)))
     ctx.exit(int(any(outcome.failed for outcome in outcomes)))
 
 
-def _text(outcomes: list[Outcome], lines: bool, placements: list[Placement]) -> str:
-    parts = [comparison(*outcomes)] if len(outcomes) == 2 else [report(outcomes[0])]
+def _text(
+    outcomes: list[Outcome], lines: bool, sort: str | None, placements: list[Placement]
+) -> str:
+    two = len(outcomes) == 2
+    parts = [comparison(*outcomes) if two else report(outcomes[0], sort or "cost")]
     for outcome, there in zip(outcomes, placements, strict=False):
-        parts.append(placement(there, outcome.target.name if len(outcomes) == 2 else ""))
+        parts.append(placement(there, outcome.target.name if two else ""))
     if lines:
-        parts += [by_line(outcome.run) for outcome in outcomes]
+        parts += [traffic_of_lines(outcome.run, sort or "line") for outcome in outcomes]
     return "\n\n".join(parts)
 
 

@@ -11,6 +11,7 @@ from ..hardware import device_errors, device_option, jit_option, require_gpu
 from ..options import target_options
 from ..output import write_json
 from ..target import Request, Target, resolve
+from ..text.layout import fitted
 from ..text.timing import timings
 from ..timing import Row, vendor_row, work
 from ..words import is_argument
@@ -69,7 +70,7 @@ def time_command(
         content = {"schema": 1, "device": name, "driver_release": release}
         write_json(json_file, content | {"rows": [row.to_dict() for row in rows]})
     if json_file != "-":
-        click.echo(timings(rows, name, release))
+        click.echo(fitted(timings(rows, name, release)))
 
 
 def _targets(request: Request) -> list[Target]:

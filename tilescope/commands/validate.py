@@ -15,6 +15,7 @@ from ..hardware import (
 from ..options import target_options
 from ..output import write_json
 from ..target import Request, resolve
+from ..text.layout import fitted
 from ..text.validation import validation
 
 
@@ -55,5 +56,5 @@ def validate_command(
         content = found.to_dict() | {"name": target.name, "driver_release": release}
         write_json(json_file, content)
     if json_file != "-":
-        click.echo(validation(target, found, release, numpy_product(target)))
+        click.echo(fitted(validation(target, found, release, numpy_product(target))))
     ctx.exit(int(not found.validated))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from simulator import Hazard, Run
 from simulator.cures import BarrierVerdict
 
-from .findings import count, wrapped
-from .layout import WIDTH, clip, shape
+from .findings import count
+from .layout import clip, columns, shape, wrapped
 
 
 def barriers(name: str, run: Run, verdicts: Sequence[BarrierVerdict]) -> str:
@@ -28,14 +28,14 @@ def barriers(name: str, run: Run, verdicts: Sequence[BarrierVerdict]) -> str:
 
 def _verdict(verdict: BarrierVerdict) -> str:
     copies = f", {verdict.copies} copies in the PTX" if verdict.copies > 1 else ""
-    head = clip(f"{verdict.source}  {verdict.source.code}{copies}", WIDTH)
+    head = clip(f"{verdict.source}  {verdict.source.code}{copies}", columns())
     if not verdict.needed:
         return f"{head}\n  no hazard in this launch without it"
     more = len(verdict.hazards) - 1
     text = f"needed: {_line(verdict.hazards[0])}"
     if more:
         text += f" (and {count(more, 'more hazard')})"
-    return "\n".join([head, *textwrap.wrap(text, WIDTH, initial_indent="  ",
+    return "\n".join([head, *textwrap.wrap(text, columns(), initial_indent="  ",
                                            subsequent_indent="    ")])  # fmt: skip
 
 

@@ -1,6 +1,5 @@
 """Two runs side by side."""
 
-import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -11,7 +10,7 @@ from simulator.observe.totals import TRAFFIC
 
 from ..outcome import Outcome
 from ..target import settled
-from .layout import WIDTH, clip, human_bytes, percent, shape, table
+from .layout import clip, columns, human_bytes, percent, shape, table, wrapped
 from .report import hazards, results
 
 Figure = tuple[str, float | None, float | None, Callable[[float], str]]
@@ -23,22 +22,20 @@ def comparison(first: Outcome, second: Outcome) -> str:
     """Both runs' figures in two columns, with ratios."""
     titles = _titles(first, second)
     names = _short(*titles)
-    columns = [max(19, len(name) + 2) for name in names]
-    widths = (_LABEL, *columns, min(12, WIDTH - _LABEL - sum(columns)))
+    cells = [max(19, len(name) + 2) for name in names]
+    widths = (_LABEL, *cells, max(8, min(12, columns() - _LABEL - sum(cells))))
     head = ("", *names, "ratio")
     launch = [
         ("grid", *(shape(o.run.grid) for o in (first, second)), ""),
         ("block", *(shape(o.run.block) for o in (first, second)), ""),
     ]
     title = " against ".join(titles)
-    title = "\n".join(textwrap.wrap(title, WIDTH, subsequent_indent="  "))
-    text = [title, *filter(None, [_sizes(first, second)]), ""]
-    text += table(head, launch, widths)
+    text = [wrapped(title), *filter(None, [_sizes(first, second)]), ""]
+    rows = list(launch)
     for group in _groups(first, second):
-        rows = [_row(figure) for figure in group if figure[1] or figure[2]]
-        if rows:
-            text += ["", *table(rows[0], rows[1:], widths)]
-    text.append("")
+        shown = [_row(figure) for figure in group if figure[1] or figure[2]]
+        rows += [("",) * 4, *shown] if shown else []
+    text += [*table(head, rows, widths), ""]
     text.append("ratio: the first over the second")
     if first.target.entry is None:
         text += ["", *_agreement(first, second)]

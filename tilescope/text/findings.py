@@ -6,7 +6,7 @@ from simulator import CHECKS, Hazard
 
 from ..checker import Verdict
 from ..demonstrate import SCHEDULES, Difference
-from .layout import WIDTH, percent, shape
+from .layout import columns, percent, shape, told, wrapped
 from .report import result
 
 
@@ -35,16 +35,16 @@ def _together(group: list[Hazard]) -> str:
     """The first hazard in full, the others with a line or two each."""
     first, *others = group
     if not others:
-        return str(first)
+        return told(first)
     two = first.cure is not None and " and " in first.cure.how
     barrier = first.cure is None or first.cure.text in ("__syncthreads();", "__syncwarp();")
     what = "barrier" if barrier else "statement"
     missing = f"two missing {what}s explain" if two else f"one missing {what} explains"
-    lines = [str(first), f"  {missing} these {len(group)}: the above and"]
+    lines = [told(first), f"  {missing} these {len(group)}: the above and"]
     for hazard in others:
         places = " and ".join(dict.fromkeys(str(source) for source in hazard.sources))
         text = f"{hazard.severity}: {hazard.message}, {places}"
-        lines += textwrap.wrap(text, WIDTH, initial_indent="    ", subsequent_indent="      ")
+        lines += textwrap.wrap(text, columns(), initial_indent="    ", subsequent_indent="      ")
     return "\n".join(lines)
 
 
@@ -98,7 +98,9 @@ def refusals(verdict: Verdict) -> list[str]:
         "\n".join(
             piece
             for line in f"not checked: {build} build: {reason}".splitlines()
-            for piece in textwrap.wrap(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+            for piece in textwrap.wrap(
+                line, columns(), subsequent_indent="  ", break_on_hyphens=False
+            )
         )
         for build, reason in verdict.refused.items()
     ]
@@ -116,18 +118,13 @@ def reach(verdict: Verdict) -> list[str]:
 
 def code(text: str) -> list[str]:
     """A line of code, indented and cut to the width."""
-    clipped = text if len(text) <= WIDTH - 4 else text[: WIDTH - 7] + "..."
+    clipped = text if len(text) <= columns() - 4 else text[: columns() - 7] + "..."
     return [f"    {clipped}"] if text else []
 
 
 def count(number: int, noun: str) -> str:
     """``1 error``, ``2 errors``."""
     return f"{number:,} {noun}{'s' if number != 1 else ''}"
-
-
-def wrapped(text: str) -> str:
-    """The text in lines of 80 columns."""
-    return "\n".join(textwrap.wrap(text, WIDTH, subsequent_indent="  "))
 
 
 _TRIED = f"{len(SCHEDULES)} schedules (lockstep, warps, reverse, seeds 0 to {SCHEDULES[-1]})"

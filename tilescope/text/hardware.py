@@ -7,8 +7,7 @@ from device import UnknownGpu, find_gpu, occupancy
 from simulator import Run
 
 from ..ncu import LAUNCHES, Figure, Readings
-from .findings import wrapped
-from .layout import shape, table
+from .layout import shape, table, wrapped
 
 _WIDTHS = (28, 15, 15, 15, 5)
 

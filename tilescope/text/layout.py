@@ -1,14 +1,44 @@
 """Numbers, tables and paths as a person reads them."""
 
 import os
+import shutil
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
 import kernels
+from simulator import Hazard
 
-WIDTH = 80
-"""Columns of a report."""
+_MOST, _LEAST = 80, 32
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def columns() -> int:
+    """Of a report: as many as the terminal has, 80 at most."""
+    return max(_LEAST, min(_MOST, shutil.get_terminal_size((_MOST, 24)).columns))
+
+
+def wrapped(text: str) -> str:
+    """The text in lines that fit."""
+    return "\n".join(textwrap.wrap(text, columns(), subsequent_indent="  "))
+
+
+def fitted(text: str) -> str:
+    """Lines that are too long, wrapped under their own indentation."""
+    lines = []
+    for line in text.splitlines():
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        cut = textwrap.wrap(
+            line, columns(), subsequent_indent=indent, break_long_words=False,
+            break_on_hyphens=False,
+        )  # fmt: skip
+        lines += cut if len(line) > columns() else [line]
+    return "\n".join(lines)
+
+
+def told(hazard: Hazard) -> str:
+    """A hazard's report."""
+    return hazard.text(columns())
 
 
 def human_bytes(count: float) -> str:
@@ -49,7 +79,16 @@ def clip(text: str, width: int) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int]) -> list[str]:
-    """Lines of a table: the first column to the left, the others to the right."""
+    """Lines of a table: the first column to the left, the others to the right.
+
+    Where the terminal is narrower than ``widths``, columns are as wide as they have to be; where
+    that is still too much, each cell has a line of its own.
+    """
+    if sum(widths) > columns():
+        needed = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+        widths = (needed[0], *(2 + n for n in needed[1:]))
+        if sum(widths) > columns():
+            return _stacked(head, rows)
     return [
         "".join(
             [f"{row[0]:<{widths[0]}}"]
@@ -57,6 +96,17 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[i
         ).rstrip()
         for row in (head, *rows)
     ]
+
+
+def _stacked(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Each row as its name, and below it what the columns say."""
+    width = max(map(len, head[1:]))
+    lines = [head[0]] if head[0] else []
+    for row in rows:
+        lines.append(row[0])
+        pairs = zip(head[1:], row[1:], strict=True)
+        lines += [f"  {name:<{width}}  {cell.strip()}" for name, cell in pairs if cell]
+    return lines
 
 
 def display_path(file: str) -> str:

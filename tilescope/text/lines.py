@@ -1,22 +1,29 @@
 """Source lines: the busiest ones, and all of them with their traffic."""
 
+import textwrap
+
 from simulator import Counters, Line, Run, Traffic
 from simulator.observe.totals import TRAFFIC
 
-from .layout import WIDTH, clip, display_path, human_bytes, percent, table
+from .layout import clip, columns, display_path, human_bytes, percent, table
 
 _SHOWN = 8
 _NAMES = ("instr", "sectors", "waves")
+_LONG = ("warp instructions", "global sectors", "shared wavefronts")
+SORTS = ("cost", *_NAMES, "line")
+"""What lines are sorted by: cycles, one of the three that take them, or the source's order."""
+_CODE = 20
+"""Columns that a line of code needs to be worth showing."""
 
 
-def busiest(run: Run) -> str:
-    """The lines that execute most, with their share of what costs time."""
+def busiest(run: Run, by: str = "cost") -> str:
+    """The lines that cost most, with their share of what costs time."""
     lines = [line for line in run.lines if line.line]
     if not lines:
         return "no source lines: this PTX was made without line information (-lineinfo)"
     whole = _costs(run.counters)
     kept = [i for i, total in enumerate(whole) if total]
-    lines.sort(key=lambda line: (-line.counters.warp_instructions, line.file, line.line))
+    lines.sort(key=lambda line: _order(line, by))
     rows = [
         (_place(line, run), *(_share(_costs(line.counters)[i], whole[i]) for i in kept))
         for line in lines[:_SHOWN]
@@ -24,27 +31,46 @@ def busiest(run: Run) -> str:
     widths = (max(6, *(len(row[0]) + 1 for row in rows)), *(9 for _ in kept))
     head = ("line", *(_NAMES[i] for i in kept))
     text = table(head, rows, widths)
-    code = WIDTH - sum(widths) - 2
-    for i, line in enumerate(lines[:_SHOWN], start=1):
-        text[i] = f"{text[i]:<{sum(widths)}}  {clip(line.code, code)}".rstrip()
-    title = [clip("busiest lines by warp instructions" + _file(run), WIDTH)]
-    shares = "share of: warp instructions"
-    if 1 in kept:
-        shares += ", global sectors"
-    if 2 in kept:
-        shares += ", shared wavefronts"
+    text = _with_code(text, [line.code for line in lines[:_SHOWN]], sum(widths))
+    named = dict(zip(_NAMES, _LONG, strict=True)).get(by, by)
+    shares = textwrap.wrap(f"share of: {', '.join(_LONG[i] for i in kept)}", columns())
     rest = len(lines) - _SHOWN
     more = [f"(and {rest} more: --by-line shows all)"] if rest > 0 else []
-    return "\n".join([*title, shares, *text, *more])
+    title = clip(f"busiest lines by {named}{_file(run)}", columns())
+    return "\n".join([title, *shares, *text, *more])
 
 
-def by_line(run: Run) -> str:
+def _with_code(text: list[str], codes: list[str], width: int) -> list[str]:
+    """The table with each line's code beside it, or below it where there is no room."""
+    room = columns() - width - 2
+    if room >= _CODE:
+        rows = zip(text[1:], codes, strict=True)
+        return [text[0], *(f"{row:<{width}}  {clip(code, room)}".rstrip() for row, code in rows)]
+    each = (len(text) - 1) // len(codes)
+    below = [text[0]]
+    for i, code in enumerate(codes):
+        below += [*text[1 + i * each : 1 + (i + 1) * each], f"  {clip(code, columns() - 2)}"]
+    return below
+
+
+def _order(line: Line, by: str) -> tuple[float, str, int]:
+    instructions, sector_bytes, waves = costs = _costs(line.counters)
+    if by == "cost":
+        # Cycles of a multiprocessor at best: four warps issue, a wavefront goes through, 32 bytes
+        # come in (L2 gives somewhat more, DRAM somewhat less).
+        most = instructions / 4 + sector_bytes / 32 + waves
+    else:
+        most = costs[_NAMES.index(by)] if by in _NAMES else 0
+    return -most, line.file, line.line
+
+
+def by_line(run: Run, by: str = "line") -> str:
     """Every line with its code, and below it what it did."""
-    text = [clip("traffic of each line" + _file(run), WIDTH)]
-    for line in run.lines:
+    text = [clip("traffic of each line" + _file(run), columns())]
+    for line in sorted(run.lines, key=lambda line: _order(line, by)) if by != "line" else run.lines:
         counters = line.counters
         place = _place(line, run) if line.line else "no line"
-        text += ["", clip(f"{place:>5}  {line.code}", WIDTH)]
+        text += ["", clip(f"{place:>5}  {line.code}", columns())]
         done = [f"{counters.warp_instructions:,} warp instructions"]
         if counters.flops:
             done.append(f"{counters.flops:,} FLOPs")

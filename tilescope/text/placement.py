@@ -4,8 +4,8 @@ from device import Occupancy
 from simulator.prediction.roofline import Bound
 
 from ..placement import Placement
-from .findings import count, wrapped
-from .layout import human_bytes, percent, table
+from .findings import count
+from .layout import human_bytes, percent, table, wrapped
 
 _WIDTHS = (22, 14, 14, 28)
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from simulator import Prediction
 
 from ..target import Target, settled
-from .findings import wrapped
-from .layout import percent, table
+from .layout import percent, table, wrapped
 
 _WIDTHS = (20, 10, 20, 10, 8, 6, 6)
 _LIMITS = {
@@ -27,12 +26,10 @@ def predictions(rows: Sequence[tuple[Target, Sequence[Prediction]]], caches: str
     for target, found in rows:
         name = _name(target)
         if several or len(name) >= _WIDTHS[0]:
-            cells.append((name,))
+            cells.append((name, *("" for _ in _WIDTHS[1:])))
         for p in found:
             cells.append(_row(p.gpu.key if several else name, p))
-    for row in (head, *cells):
-        lines += list(row) if len(row) == 1 else table(row, (), _WIDTHS)
-    lines.append("")
+    lines += [*table(head, cells, _WIDTHS), ""]
     for target, found in rows:
         for p in found:
             name = _name(target) + (f" on {p.gpu.key}" if several else "")

@@ -9,7 +9,7 @@ from simulator.observe.totals import ARITHMETIC, TENSOR
 
 from ..outcome import Outcome
 from ..target import settled
-from .layout import WIDTH, human_bytes, human_count, percent, shape, table
+from .layout import columns, human_bytes, human_count, percent, shape, table, told, wrapped
 from .lines import busiest, used
 
 _COLUMNS = (16, 16, 16, 16)
@@ -17,8 +17,8 @@ _PRINTED = 20
 """Lines of what a kernel printed that are shown."""
 
 
-def report(outcome: Outcome) -> str:
-    """All of it, without a line break at the end."""
+def report(outcome: Outcome, by: str = "cost") -> str:
+    """All of it, without a line break at the end; ``by``: what the busiest lines are sorted by."""
     counters = outcome.run.counters
     parts = [
         heading(outcome),
@@ -26,9 +26,10 @@ def report(outcome: Outcome) -> str:
         _sectors(counters),
         _banks(counters),
         _arithmetic(outcome.run),
-        busiest(outcome.run),
+        busiest(outcome.run, by),
         _printed(outcome.run.output),
-        "\n".join([*results(outcome), *hazards(outcome), _speed(outcome)]),
+        "\n".join([*results(outcome), *hazards(outcome), wrapped(_speed(outcome))]),
+        verdict(outcome),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -53,7 +54,7 @@ def heading(outcome: Outcome) -> str:
     if run.schedule != "lockstep":
         lines.append(f"schedule {run.schedule}")
     return "\n".join(
-        part for line in lines for part in textwrap.wrap(line, WIDTH, subsequent_indent="  ")
+        part for line in lines for part in textwrap.wrap(line, columns(), subsequent_indent="  ")
     )
 
 
@@ -111,7 +112,12 @@ def _arithmetic(run: Run) -> str:
     if counters.divergent_branches:
         count = f"{counters.divergent_branches:,}"
         rows.append(("divergence", count, "branches that split a warp"))
-    return "\n".join(f"{name:<16}{value:>16}  {note}".rstrip() for name, value, note in rows)
+    lines = []
+    for name, value, note in rows:
+        line = f"{name:<16}{value:>16}  {note}".rstrip()
+        fits = len(line) <= columns()
+        lines += [line] if fits else [f"{name:<16}{value:>16}", f"  {note}"]
+    return "\n".join(lines)
 
 
 def _printed(output: str) -> str:
@@ -128,7 +134,7 @@ def results(outcome: Outcome) -> list[str]:
     notes = [f"note: {note}" for note in outcome.run.notes]
     if not outcome.agreements:
         return ["result: not checked, there is no reference", *notes]
-    lines = [result(agreement) for agreement in outcome.agreements]
+    lines = [wrapped(result(agreement)) for agreement in outcome.agreements]
     entry = outcome.target.entry
     if entry is not None and entry.racy and all(a.within for a in outcome.agreements):
         lines.append("        by luck: this kernel has a race, and another schedule may differ")
@@ -137,10 +143,38 @@ def results(outcome: Outcome) -> list[str]:
     return [*lines, *notes]
 
 
+def verdict(outcome: Outcome) -> str:
+    """In a line: whether anything is wrong, and what was not looked at."""
+    run, bad = outcome.run, [a.name for a in outcome.agreements if not a.within]
+    found = [sum(h.severity == s for h in run.hazards) for s in ("error", "warning", "note")]
+    many = [
+        f"{n} {noun}{'s' if n > 1 else ''}"
+        for n, noun in zip(found, ("error", "warning", "note"), strict=True) if n
+    ]  # fmt: skip
+    if many:
+        said = [", ".join(many)]
+    elif run.checked == CHECKS:
+        said = ["no hazards"]
+    else:
+        which = ", ".join(run.checked)
+        said = [
+            f"no hazards among {which}, the rest not checked" if which else "hazards not checked"
+        ]
+    if bad:
+        said.insert(0, f"{', '.join(bad)} wrong")
+    elif outcome.agreements:
+        said.append("right result")
+    else:
+        said.append("result not checked (--expect, --reference)")
+    if found[0] + found[1]:
+        said.append("tilescope check looks for cures")
+    return wrapped(f"verdict: {'; '.join(said)}")
+
+
 def wrong(outcome: Outcome) -> list[str]:
     """Only what makes the run fail, or may."""
     bad = [result(agreement) for agreement in outcome.agreements if not agreement.within]
-    return bad + [str(hazard) for hazard in outcome.run.hazards]
+    return bad + [told(hazard) for hazard in outcome.run.hazards]
 
 
 def result(agreement: Agreement) -> str:
@@ -159,13 +193,13 @@ def hazards(outcome: Outcome) -> list[str]:
     if outcome.left_out:
         left = [f"ignored by comments: {outcome.left_out} of the hazards found"]
     if run.hazards:
-        return [*(str(hazard) for hazard in run.hazards), *left]
+        return [*(told(hazard) for hazard in run.hazards), *left]
     if not run.checked:
         return ["hazards: not checked"]
     missing = [check for check in CHECKS if check not in run.checked]
     more = f"; not checked: {', '.join(missing)}" if missing else ""
     text = f"hazards: none found (checked: {', '.join(run.checked)}{more})"
-    return [*textwrap.wrap(text, WIDTH, subsequent_indent="  "), *left]
+    return [*textwrap.wrap(text, columns(), subsequent_indent="  "), *left]
 
 
 def _speed(outcome: Outcome) -> str:

@@ -7,8 +7,8 @@ from simulator.observe.counters import Traffic
 
 from ..policy import Policy, judge
 from ..recording import Launch, Session
-from .findings import count, wrapped
-from .layout import WIDTH, display_path
+from .findings import count
+from .layout import columns, display_path, told, wrapped
 
 _MOST = 5
 """Hazards of a kernel that are shown in full."""
@@ -70,9 +70,11 @@ def _place(name: str, place: str, some: list[Launch], policy: Policy) -> str:
     checked = any(launch.run.checked for launch in some)
     clean = "no hazards" if checked else "not checked"
     said.append(count(len(found), "hazard") if found else clean)
-    lines += textwrap.wrap("; ".join(said), WIDTH, initial_indent="    ", subsequent_indent="    ")
+    lines += textwrap.wrap(
+        "; ".join(said), columns(), initial_indent="    ", subsequent_indent="    "
+    )
     for hazard in found[:_MOST]:
-        lines += ["", str(hazard)]
+        lines += ["", told(hazard)]
     if found:
         lines.append("")
     if len(found) > _MOST:

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from ..target import settled
 from ..timing import Row
-from .findings import wrapped
-from .layout import clip, table
+from .layout import clip, table, wrapped
 
 _WIDTHS = (26, 12, 20, 12, 10)
 _HEAD = ("", "median ms", "middle half ms", "GFLOP/s", "GB/s")

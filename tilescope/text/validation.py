@@ -6,8 +6,7 @@ from device import Comparison, Validation
 from kernels.library import Agreement, Launch
 
 from ..target import Target, settled
-from .findings import wrapped
-from .layout import percent, shape, table
+from .layout import percent, shape, table, told, wrapped
 
 _WIDTHS = (12, 23, 13, 30)
 _HEAD = ("", "max error vs float64", "of its bound", "equal to simulator")
@@ -24,7 +23,7 @@ def validation(target: Target, found: Validation, release: str, product: Any | N
     lines.append(f"{run.kernel}{size}, grid {shape(run.grid)}, block {shape(run.block)}")
     if out is None:
         lines.append(f"PTX {run.sha256[:12]}… (simulator only)")
-        lines += ["", *(str(hazard) for hazard in found.run.hazards), ""]
+        lines += ["", *(told(hazard) for hazard in found.run.hazards), ""]
         lines.append(wrapped(f"NOT validated: {found.reason}"))
         return "\n".join(lines)
     lines.append(f"PTX {run.sha256[:12]}… (same bytes on both)   {out.device}, driver {release}")

@@ -1,0 +1,80 @@
+"""How a report ends, what its lines are sorted by, and narrow terminals."""
+
+import re
+from pathlib import Path
+
+import pytest
+from command_line import tilescope
+
+REACH = "__global__ void reach(float* x, int by) { x[threadIdx.x + by] = 1.0f; }\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("matmul_missing_first_barrier --size 32", "1 error, 1 warning; right result; tilescope"),
+        (
+            "matmul_tiled --size 16 --checks races",
+            "no hazards among races, the rest not",
+        ),
+        ("matmul_tiled --size 16 --checks none", "hazards not checked; right result"),
+        ("reach.cu --grid 1 --block 8 f32[8] 0", "no hazards; result not checked (--expect"),
+        ("reach.cu --grid 1 --block 8 f32[8] 0 --expect x=2", "x wrong; no hazards"),
+        ("reach.cu --grid 1 --block 8 f32[8] 9", "1 error; result not checked (--expect"),
+    ],
+)
+def test_a_run_ends_with_its_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("reach.cu").write_text(REACH)
+    result = tilescope("run", *words.split())
+    told = result.stdout.partition("\n\nverdict: ")[2].replace("\n ", "")
+    assert told.startswith(said), told
+    assert result.exit_code == ("error" in said or "wrong" in said)
+
+
+SORTED = """\
+__global__ void sorted(float* x, int n) {
+    __shared__ float s[2048];
+    int t = threadIdx.x;
+    for (int i = 0; i < n; ++i) t = t * t + i;
+    s[threadIdx.x * 32] = t;
+    __syncthreads();
+    x[threadIdx.x * 4] = s[2016 - threadIdx.x * 32];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("by", "first"),
+    [("cost", 7), ("instr", 4), ("sectors", 7), ("waves", 5), ("line", 1)],
+)
+def test_busiest_lines_are_sorted(tmp_path: Path, by: str, first: int) -> None:
+    """By what costs most, or by what was asked for: each puts another line first."""
+    (tmp_path / "s.cu").write_text(SORTED)
+    words = ("run", tmp_path / "s.cu", "--grid", 1, "--block", 64, "f32[256]", 20, "--sort", by)
+    shown = tilescope(*words).stdout
+    rows = shown.partition("busiest lines by ")[2].splitlines()[3:]
+    assert int(rows[0].split()[0]) == first, shown
+    lines = tilescope(*words, "--by-line").stdout.partition("traffic of each line")[2]
+    numbers = [int(n) for n in re.findall(r"^ +(\d+)  \S", lines, re.M)]
+    assert numbers[0] == first
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "list", "list --faulty", "run matmul_tiled --size 16",
+        "run matmul_tiled --size 16 --gpu h200 --registers 40",
+        "run matmul_naive --size 16 --compare matmul_padded",
+        "run matmul_tiled --size 16 --by-line",
+        "check matmul_missing_first_barrier --size 32", "barriers matmul_tiled --size 16",
+        "predict matmul_tiled --size 64 --gpu h100,h200", "run reduction_shuffle",
+    ],
+)  # fmt: skip
+def test_a_narrow_terminal(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    shown = tilescope(*words.split()).stdout.splitlines()
+    assert shown
+    assert [line for line in shown if len(line) > 40 and " " in line.strip()] == []
