@@ -108,6 +108,12 @@ class Geometry:
         return np.arange(self.threads, dtype=np.int32).reshape(*self.shape[:3], 1)
 
     @functools.cached_property
+    def lane_numbers(self) -> Flat:
+        """Numbers in the launch of all threads, block after block, int64."""
+        numbers: Flat = (self.blocks[:, None] * self.threads + np.arange(self.threads)).reshape(-1)
+        return numbers
+
+    @functools.cached_property
     def lane_ids(self) -> Lanes:
         """``%laneid``, shape ``(Z, Y, X, 1)``, int32."""
         return self.thread_ids % WARP

@@ -22,6 +22,7 @@ from .gpus.table import Gpu, find
 from .isa.stack import STACK_BYTES
 from .memory.allocate import give_back
 from .memory.heap import HEAP_BYTES
+from .memory.pages import keep_pages
 from .observe.observers import chosen
 from .observe.touched import Touched
 from .observe.trace import Trace
@@ -92,6 +93,7 @@ def launch(
         ValueError: An argument that does not fit, or an unknown architecture; names it.
     """
     began = time.perf_counter()
+    keep_pages()
     asked = chosen(checks)
     if counters not in ("all", "none") or (gpu is not None and counters == "none"):
         raise LaunchError(f"counters is 'all' or 'none' (with gpu, 'all'), not {counters!r}")

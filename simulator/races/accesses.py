@@ -104,6 +104,35 @@ def flatten(
     return Accesses(thread, column, flat + np.int64(site.offset), home)
 
 
+def by_block(
+    g: Geometry, site: Site, address: Addresses | Spread, mask: Mask | None
+) -> tuple[Flat, Flat]:
+    """An access's addresses, and the numbers in the launch of its threads, block after block.
+
+    In this order neighbours usually access neighbours; ``flatten`` goes thread after thread.
+    """
+    if isinstance(address, Spread):
+        lanes = flatten(g, site, address, mask, g.columns)
+        return lanes.address, g.blocks[lanes.column] * g.threads + lanes.thread
+    rows = np.broadcast_to(g.factored(address), (g.threads, g.columns))
+    flat = np.ascontiguousarray(rows.T).reshape(-1)
+    thread = g.lane_numbers
+    if mask is not None:
+        on = np.broadcast_to(g.factored(mask), (g.threads, g.columns))
+        at = np.flatnonzero(on.T)
+        if at.size < flat.size:
+            flat, thread = flat[at], thread[at]
+    return flat + np.int64(site.offset) if site.offset else flat, thread
+
+
+def dense(places: Flat) -> slice | Flat:
+    """Places as an index: a slice, with which nothing is gathered, where they follow each other."""
+    count = len(places)
+    if count and places[-1] - places[0] == count - 1 and (places[1:] > places[:-1]).all():
+        return slice(int(places[0]), int(places[-1]) + 1)
+    return places
+
+
 def columns_of(*values: Lanes | None) -> int:
     """Number of block columns that a set of addresses and masks distinguish."""
     return max(v.shape[3] if v is not None and v.ndim else 1 for v in values)

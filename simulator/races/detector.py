@@ -20,7 +20,7 @@ from ..memory.event import Event, Spread
 from ..memory.site import PHASE
 from ..memory.spaces import Allocation
 from . import exits
-from .accesses import SHARED, Closer, LookCloser, lanes_of
+from .accesses import SHARED, Closer, LookCloser, by_block, lanes_of
 from .book import RaceBook
 from .exact import ExactLook, find_between
 from .happens_before import HappensBefore
@@ -206,14 +206,15 @@ class RaceCheck(Synchronisation):
             return
         if closer is False and self._owners(home).seen(event):
             return
-        lanes = lanes_of(g, event)
-        places = (lanes.address - home.base) >> self.granule.bit_length() - 1
-        parts = max(1, site.nbytes // self.granule)
+        shift, parts = self.granule.bit_length() - 1, max(1, site.nbytes // self.granule)
         if closer is False:
-            thread = g.blocks[lanes.column] * g.threads + lanes.thread
+            address, thread = by_block(g, site, event.address, event.mask)
             for part in range(parts):
-                self._owners(home).access(site, places + part, thread)
+                places = ((address - home.base) >> shift) + part
+                self._owners(home).access(site, places, thread)
             return
+        lanes = lanes_of(g, event)
+        places = (lanes.address - home.base) >> shift
         shadow = self.shadows.get(number)
         if shadow is None:
             shadow = self.shadows[number] = Shadow(g.everyone, g.threads)

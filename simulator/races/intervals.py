@@ -1,14 +1,15 @@
 """Shared memory between two barriers, judged once for each pattern of accesses."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import numpy as np
 
-from ..geometry import Addresses, Geometry, Lanes, Mask
+from ..geometry import Addresses, Flat, Geometry, Lanes, Mask
 from ..memory.site import Site
-from .accesses import SHARED, Accesses, LookCloser, columns_of, flatten
+from .accesses import SHARED, LookCloser, by_block, columns_of, dense
 from .happens_before import HappensBefore
+from .quick import Owners
 from .shadow import Shadow, clash
 
 _Told = tuple[Site | None, Lanes, Mask | None]
@@ -88,58 +89,64 @@ class Intervals:
         before = self.states[self.state]
         columns = g.columns if self._wide(pending) > 1 else 1
         if before is not None:
-            columns = max(columns, before.shape[1])
-        one = Geometry(g.grid, g.block, g.blocks[:columns])
+            columns = max(columns, len(before))
+        one = Geometry(g.grid, g.block, np.arange(columns))
         granules = -(-self.shared_bytes // self.granule)
-        shadow, happens_before = Shadow(g.threads * columns, g.threads), HappensBefore(one)
-        written = np.zeros((granules, columns), bool)
+        written = np.zeros((columns, granules), bool)
         if before is not None:
             written |= before
-        flat = written.reshape(-1)
-        now = 0
+        owners, flat = Owners(granules * columns, g.threads * columns), written.reshape(-1)
         for site, address, mask in pending:
-            now += 1
             if site is None:
-                happens_before.warp_sync(mask, address, now)
                 continue
-            lanes = flatten(one, site, address, mask, columns)
-            self._check(site, lanes, columns, shadow, happens_before, flat, now)
+            for place, thread in self._places(one, site, address, mask):
+                at = dense(place)
+                if self.initialised and site.access != "store" and not flat[at].all():
+                    raise LookCloser(SHARED)
+                if site.access != "load":
+                    flat[at] = True
+                if self.races:
+                    owners.access(site, place, thread)
+        contested = owners.contested
+        if contested.any():
+            self._look_at(contested, pending, one)
         if before is not None and np.array_equal(np.broadcast_to(before, written.shape), written):
             return self.state
         self.states.append(written)
         return len(self.states) - 1
 
-    def _check(
-        self,
-        site: Site,
-        lanes: Accesses,
-        columns: int,
-        shadow: Shadow,
-        happens_before: HappensBefore,
-        written: Mask,
-        now: int,
-    ) -> None:
-        thread = lanes.column * self.geometry.threads + lanes.thread
-        ordered = happens_before.before(lanes.thread, lanes.column)
-
+    def _places(
+        self, g: Geometry, site: Site, address: Addresses, mask: Mask | None
+    ) -> Iterator[tuple[Flat, Flat]]:
+        """The locations of an access and its threads, for each location that a lane accesses."""
+        granules = -(-self.shared_bytes // self.granule)
+        at, thread = by_block(g, site, address, mask)
+        place = at // self.granule + thread // g.threads * granules
         for part in range(max(1, site.nbytes // self.granule)):
-            place = (lanes.address // self.granule + part) * columns + lanes.column
-            if self.initialised and site.access != "store" and not written[place].all():
-                raise LookCloser(SHARED)
-            if site.access != "load":
-                written[place] = True
-            if not self.races:
+            yield place + part, thread
+
+    def _look_at(self, contested: Mask, pending: list[_Told], g: Geometry) -> None:
+        """Is what several threads access at some locations in order, by warp barriers?"""
+        shadow, happens_before = Shadow(g.threads * g.columns, g.threads), HappensBefore(g)
+        for now, (site, address, mask) in enumerate(pending, 1):
+            if site is None:
+                happens_before.warp_sync(mask, address, now)
                 continue
-            for history, _ in shadow.against(site):
-                if any(True for _ in shadow.races(history, place, thread, ordered, "near")):
-                    raise LookCloser(SHARED)
-            if clash(site, site) and any(True for _ in shadow.within(place, thread, "near")):
+            for place, thread in self._places(g, site, address, mask):
+                at = np.flatnonzero(contested[place])
+                if at.size:
+                    self._check(site, place[at], thread[at], shadow, happens_before, now)
+
+    def _check(
+        self, site: Site, place: Flat, thread: Flat, shadow: Shadow,
+        happens_before: HappensBefore, now: int,
+    ) -> None:  # fmt: skip
+        column, mine = np.divmod(thread, self.geometry.threads)
+        ordered = happens_before.before(mine, column)
+        for history, _ in shadow.against(site):
+            if any(True for _ in shadow.races(history, place, thread, ordered, "near")):
                 raise LookCloser(SHARED)
-            shadow.remember(
-                site,
-                place,
-                thread,
-                now,
-                np.zeros(len(place), np.uint64),
-                np.zeros(len(place), np.int64),
-            )
+        if clash(site, site) and any(True for _ in shadow.within(place, thread, "near")):
+            raise LookCloser(SHARED)
+        values, since = np.zeros(len(place), np.uint64), np.zeros(len(place), np.int64)
+        shadow.remember(site, place, thread, now, values, since)

@@ -13,7 +13,7 @@ import numpy as np
 from ..geometry import Addresses, Flat, Geometry, Lanes, Mask
 from ..memory.event import Event, Spread
 from ..memory.site import Site
-from .accesses import LookCloser, lanes_of
+from .accesses import LookCloser, by_block, dense
 
 _READERS, _CONTESTED, _STRONG = -1, -2, -10
 
@@ -42,9 +42,7 @@ class Owners:
         """Lanes access a location each."""
         owner = self.owner
         mine = (thread + 1).astype(owner.dtype)
-        at: slice | Flat = place
-        if len(place) and (place[1:] - place[:-1] == 1).all():  # then nothing is gathered
-            at = slice(int(place[0]), int(place[-1]) + 1)
+        at = dense(place)
         state = owner[at]
         if site.strong and not site.volatile and not site.narrow:
             code = _STRONG - site.size
@@ -62,7 +60,7 @@ class Owners:
                 owner[at] = mine
             else:
                 owner[place[free]] = mine[free]
-            other = owner[at] != mine
+            other = owner[at] != mine  # of lanes at the same place one owns it
         if site.access == "load":
             if other.any():
                 self._also_read(place[other])
@@ -106,18 +104,6 @@ def _same(one: Lanes | None, other: Lanes | None) -> bool:
     if one is None or other is None:
         return False
     return bool(one.shape == other.shape and np.array_equal(one, other))
-
-
-def all_different(places: Flat, size: int) -> bool:
-    """Whether no two of some locations, below ``size``, are the same."""
-    if len(places) < 2:
-        return True
-    if (np.diff(places) > 0).all():
-        return True
-    mark = np.empty(size, np.int32)
-    number = np.arange(len(places), dtype=np.int32)
-    mark[places] = number
-    return bool((mark[places] == number).all())
 
 
 class QuickLook:
@@ -166,15 +152,19 @@ class QuickLook:
         site, home = event.site, event.home
         if event.repeated:
             raise LookCloser(home.number)
-        lanes = lanes_of(g, event)
+        address, _ = by_block(g, site, event.address, event.mask)
         touched = self._touched.get(home.number)
         if touched is None:
             touched = self._touched[home.number] = np.zeros(len(home.buffer) // self.granule, bool)
-        places = (lanes.address - home.base) // self.granule
-        if not all_different(places, len(touched)):
-            raise LookCloser(home.number)
-        for part in range(max(1, site.nbytes // self.granule)):
-            where = places + part
-            if touched[where].any():
+        places = (address - home.base) // self.granule
+        at = dense(places)
+        if not isinstance(at, slice):
+            places.sort()
+            if (places[1:] == places[:-1]).any():
                 raise LookCloser(home.number)
-            touched[where] = True
+            at = dense(places)
+        for _ in range(max(1, site.nbytes // self.granule)):
+            if touched[at].any():
+                raise LookCloser(home.number)
+            touched[at] = True
+            at = slice(at.start + 1, at.stop + 1) if isinstance(at, slice) else at + 1
