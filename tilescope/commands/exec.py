@@ -9,7 +9,6 @@ from ..output import write_json
 from ..policy import CHOICES, Policy
 from ..recording import session
 from ..sarif import session_sarif
-from ..text.layout import fitted
 from ..text.script import hazards, summary
 
 
@@ -70,7 +69,7 @@ def exec_command(
     if sarif_file is not None:
         write_json(sarif_file, session_sarif(made, str(script)))
     if not quiet and "-" not in (json_file, sarif_file):
-        click.echo(fitted(summary(made, machine.unchecked, policy, "")))
+        click.echo(summary(made, machine.unchecked, policy, ""))
     if end:
         click.echo(end, err=True)
     wrong = [h for h in found if fail_on == "warning" or h.severity == fail_on]

@@ -16,7 +16,7 @@ from ..progress import ProgressBar
 from ..recording import Launch, Session
 from ..target import Target
 from ..text.findings import findings
-from ..text.layout import fitted, told
+from ..text.layout import told
 from ..text.report import result
 from ..text.script import hazards, summary
 
@@ -42,7 +42,7 @@ def run_pipeline(
         results = {"results": [agreement.to_dict() for agreement in pipeline.results()]}
         write_json(json_file, session.to_dict() | results)
     if not quiet and json_file != "-":
-        click.echo(fitted(summary(session, {}, policy, "")))
+        click.echo(summary(session, {}, policy, ""))
         _results(pipeline)
     return int(bool(wrong) or any(h.severity == "error" for h in hazards(session, policy)))
 
