@@ -48,6 +48,27 @@ def oclgrind_steps() -> tuple[float, str]:
     return _child(["oclgrind", sys.executable, "-m", "benchmarks.peers"], {}, "pyopencl")
 
 
+def pocl_steps() -> tuple[float, str]:
+    """Steps a second of PoCL's native code, which checks nothing, or 0 and the reason why not."""
+    return _child([sys.executable, "-m", "benchmarks.peers", "512"], {}, "pyopencl")
+
+
+def triton_steps() -> tuple[float, str]:
+    """Steps a second of Triton's interpreter on blocks of 32 x 32, or 0 and the reason why not."""
+    return _child(
+        [sys.executable, "-m", "benchmarks.triton_product"], {"TRITON_INTERPRET": "1"}, "triton"
+    )
+
+
+PEERS = {
+    "Oclgrind": oclgrind_steps,
+    "Numba's CUDA simulator": numba_steps,
+    "Triton's interpreter": triton_steps,
+    "PoCL": pocl_steps,
+}
+"""By name, what measures each."""
+
+
 def _child(command: list[str], extra: dict[str, str], package: str) -> tuple[float, str]:
     done = subprocess.run(
         command, env=os.environ | extra, capture_output=True, text=True, timeout=300, check=False
@@ -60,12 +81,12 @@ def _child(command: list[str], extra: dict[str, str], package: str) -> tuple[flo
 
 
 def main() -> None:
-    """The OpenCL product, run by Oclgrind around this process."""
+    """The OpenCL product, run by Oclgrind around this process or by PoCL in it."""
     import pyopencl as cl
 
     context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
     queue = cl.CommandQueue(context)
-    n = _SIZE
+    n = int(sys.argv[1]) if len(sys.argv) > 1 else _SIZE
     a = np.ones((n, n), np.float32)
     c = np.zeros_like(a)
     flags = cl.mem_flags
