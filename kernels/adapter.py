@@ -19,11 +19,13 @@ class Adapter:
         names: What to call each parameter of the PTX in reports.
         flatten: The parameters' values for the user's arguments; raises ``TypeError`` or
             ``ValueError`` for what the kernel was not compiled for.
+        repeats: Whether its compiler lets several threads load the same, for one of them to use.
     """
 
     given: tuple[str, ...]
     names: tuple[str, ...]
     flatten: Callable[[Sequence[Any]], list[Any]]
+    repeats: bool = False
 
     def __call__(self, kernel: str, args: Sequence[Any]) -> list[Any]:
         """The parameters' values.

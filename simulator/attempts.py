@@ -18,6 +18,7 @@ from .events import Observer, Stall, Told
 from .execute.batches import BlocksWait, Progress, batches, run_batches
 from .execute.prepare import Prepared
 from .geometry import Flat, Instead, Mask
+from .idle_reads import drop_idle_reads
 from .memory.event import BadAccess
 from .memory.spaces import Allocation
 from .memory.undefined import UndefinedMemory
@@ -82,6 +83,7 @@ def run_until_seen(
         else:
             _keep_used_reads(launch, first, together)
             _tell_used_shuffles(launch, first, together)
+            drop_idle_reads(launch, first, together)
             return Seen(first, allocations, crew.shared, said)
 
 

@@ -171,6 +171,8 @@ def _notes(program: Program, seen: Observers) -> tuple[str, ...]:
     if program.flights and program.module.unoptimised:
         notes += ("wgmma: this build keeps its registers in memory: who touches them too soon, or "
                   "with no fence, is told by the device build alone",)  # fmt: skip
+    if seen.idle_reads:
+        notes += ("what several threads load for one to use is no race with those that do not",)
     return notes
 
 

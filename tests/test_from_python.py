@@ -116,3 +116,19 @@ def test_triton_refuses_in_our_words(triton: Any) -> None:
         Kernel.from_triton(
             triton.softmax, {"out": "*fp32", "x": "*fp32", "columns": "i32"}, {"BLOCK": 255}
         )
+
+
+@pytest.mark.parametrize(("step", "raced"), [(0, False), (1, True)])
+def test_what_tritons_spare_threads_load_is_no_race(triton: Any, step: int, raced: bool) -> None:
+    kernel = Kernel.from_triton(triton.doubled, {"x": "*fp32"}, {"STEP": step, "N": 64})
+    x = whole(64)
+    expected = 2 * np.roll(x, -step)
+    run = simulator.launch(kernel, 1, 128, [x])
+    np.testing.assert_array_equal(x, expected)
+    assert any("several threads load" in note for note in run.notes) != raced
+    kinds = {(h.kind, h.severity) for h in run.hazards}
+    assert (("war-race", "error") in kinds) == bool(kinds) == raced
+    code = {i.source.code for h in run.hazards for i in h.involved}
+    assert not raced or code == {
+        "value = tl.load(x + (at + STEP) % N)", "tl.store(x + at, value * 2)"
+    }  # fmt: skip

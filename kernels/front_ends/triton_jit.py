@@ -91,7 +91,7 @@ def from_compiled(
         return values + [0] * hidden
 
     names = (*given, *("global scratch", "profile scratch")[:hidden])
-    adapter = Adapter(tuple(given), names, flatten)
+    adapter = Adapter(tuple(given), names, flatten, repeats=True)
     return Made(text, name, adapter, python_file(function), made.metadata.shared)
 
 

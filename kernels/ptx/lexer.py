@@ -20,6 +20,8 @@ _TOKEN = re.compile(
 )
 
 
+_ASSEMBLY = re.compile(r"// begin inline asm$.*?// end inline asm$", re.M | re.S)
+_LOC = re.compile(r"^[ \t]*\.loc[ \t].*$", re.M)
 _DATA = re.compile(r'[^{}"]*')
 """What stands in a section: numbers and labels, megabytes of them."""
 _ESCAPES = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
@@ -38,8 +40,11 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> list[Token]:
-    """Split a PTX text; comments are gone, and what is in sections; lines are counted."""
-    text = strip_comments(text)
+    """Split a PTX text; comments are gone, and what is in sections; lines are counted.
+
+    LLVM gives each further line of inline assembly the next line of the source, which is not its.
+    """
+    text = strip_comments(_ASSEMBLY.sub(lambda m: _LOC.sub("", m[0]), text))
     found: list[Token] = []
     position, line, counted = 0, 1, 0
     match = _TOKEN.match

@@ -45,7 +45,11 @@ class UndefinedMemory:
         stores: The sites that stored undefined bits in a global array, by its number.
         printed: Whether any were printed.
         returned: Whether undefined bits were read back from where they had been stored.
+        readers: The lanes of a batch whose reads count, by ``wanted`` site, whatever they read;
+            ``None``: all lanes, where they read what nothing wrote.
     """
+
+    readers: dict[int, Mask] | None = None
 
     def __init__(
         self, layout: Layout, allocations: dict[int, Allocation], shared_bytes: int,
@@ -109,9 +113,18 @@ class _UndefinedAccess:
         found = self._read(self.copied, base, mask, *length)
         self.memory.returned |= any(bits.any() for bits in found)
         if self.wanted:
-            unset = self._read(self.unset, base, mask, *length)
+            unset = self._wanted(found, base, mask, *length)
             found = tuple(a | b for a, b in zip(found, unset, strict=True))
         return tuple(bits if bits.any() else bits.dtype.type(0) for bits in found)
+
+    def _wanted(
+        self, like: tuple[Lanes, ...], base: Addresses, mask: Mask | None, *length: Lanes
+    ) -> tuple[Lanes, ...]:
+        """The bits that count as undefined because they are read here."""
+        if self.memory.readers is None:
+            return self._read(self.unset, base, mask, *length)
+        on = self.memory.readers[self.number] & as_mask(mask)
+        return tuple(np.where(on, ~bits.dtype.type(0), bits.dtype.type(0)) for bits in like)
 
     def store(self, base: Addresses, mask: Mask | None, *values: Lanes) -> None:
         """Undefined bits are stored, and defined ones."""

@@ -66,6 +66,7 @@ class Observers:
 
     Attributes:
         told: What they are to be told.
+        idle_reads: Whether races were left out for nobody uses what is read.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Observers:
     ) -> None:  # fmt: skip
         program, layout = launch.program, launch.program.layout
         steering = program.fact(Steering)
+        self.idle_reads = False
         self.sources = sources = Sources(launch.kernel.source_text)
         self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", launch.block))
         self.ran = InstructionCounter(len(program.blocks), len(program.arithmetic))

@@ -73,6 +73,11 @@ class Pairs:
         both = np.concatenate([self.keys >> 32, self.keys & 0xFFFFFFFF])
         return set(distinct(both // threads).tolist())
 
+    def threads(self) -> Flat:
+        """The threads of the pairs, ``(2, pairs)``."""
+        self._gather()
+        return np.stack([self.keys >> 32, self.keys & 0xFFFFFFFF])
+
     def __len__(self) -> int:
         self._gather()
         return min(len(self.keys), MOST)
