@@ -83,7 +83,8 @@ def run_until_seen(
         else:
             _keep_used_reads(launch, first, together)
             _tell_used_shuffles(launch, first, together)
-            drop_idle_reads(launch, first, together)
+            if launch.kernel.adapter and launch.kernel.adapter.repeats:
+                drop_idle_reads(launch, first, together)
             return Seen(first, allocations, crew.shared, said)
 
 

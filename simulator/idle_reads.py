@@ -60,10 +60,8 @@ class _Memory(UndefinedMemory):
 
 
 def drop_idle_reads(launch: Prepared, observers: Observers, together: bool) -> None:
-    """Take the races out of the book whose reads nobody uses."""
-    adapter, groups = launch.kernel.adapter, observers.findings.races.book.groups
-    if adapter is None or not adapter.repeats:
-        return
+    """Take the races out of the book whose reads nobody uses (``Adapter.repeats``)."""
+    groups = observers.findings.races.book.groups
     sites = launch.program.sites
     suspects = [
         (key, group)
