@@ -5,8 +5,8 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from tests.instructions.test_wgmma import _WAIT as WGMMA_WAIT
-from tests.instructions.test_wgmma import CASES, Operands, program
+from tests.instructions.wgmma_cases import CASES, Operands, program
+from tests.instructions.wgmma_cases import WAIT as WGMMA_WAIT
 from tests.launches import BUILDS, SCHEDULES
 
 OPCODES = {"wgmma"}

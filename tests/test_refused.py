@@ -153,7 +153,8 @@ def test_what_comes_later_is_named(code: str, about: str) -> None:
 
 
 _INSTEAD = re.compile(
-    r"[^:]+(::[^:]+)*: ((.* )?(use|leave|give|make|count|add) .+|no GPU simulated has another way)"
+    r"[^:]+(::[^:]+)*: "
+    r"((.* )?(use|leave|give|make|count|add|put) .+|no GPU simulated has another way)"
 )
 
 

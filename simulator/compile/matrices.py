@@ -95,6 +95,10 @@ class Matrices(Accesses):
                 into = tuple(Target(word, "b32") for word in words)
                 steps.append(Access(ins, guard, into, site=site, base=Source(place, "s64")))
                 given += [Source(word, "u32") for word in words]
-        given.append(self.source(role.sources[own + len(fetches)], "pred"))
+        rest = role.sources[own + len(fetches) :]
+        if ins.has("sp"):
+            given.append(self.source(rest[0], "u32"))
+            rest = rest[2:]
+        given.append(self.source(rest[0], "pred"))
         results = tuple(map(self.target, role.results, op.outputs))
         return [*steps, WarpCompute(ins, guard, results, tuple(given), op=op)]

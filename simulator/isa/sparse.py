@@ -40,7 +40,7 @@ def _forms() -> str:
     )
 
 
-def _places(geometry: Geometry, word: Lanes, kept: int, bits: int, selector: int) -> Lanes:
+def places(geometry: Geometry, word: Lanes, kept: int, bits: int, selector: int) -> Lanes:
     """Where along K the elements of A stand, ``(kept, 16, warps)``."""
     size = 4 if bits == 32 else 2  # bits of a place
     lanes = fragments.stacked(geometry, [word], 1)[0]  # warps, 8, 4, blocks
@@ -76,11 +76,11 @@ def multiply(ins: Instruction) -> Op:
             parts.append(words[at : at + counts[name][0]])
             at += counts[name][0]
         kept = fragments.rows_of(g, parts[0], BITS[types[1]], 16)
-        places = _places(g, words[-2], len(kept), BITS[types[1]], chosen)
+        where = places(g, words[-2], len(kept), BITS[types[1]], chosen)
         b = fragments.rows_of(g, parts[1], BITS[types[2]])
         c = bits_of(fragments.outputs_of(g, parts[2], BITS[types[3]], 16))
-        kept, places, b, c = widest(kept, places, b, c)
-        found = _product(ins, arch, kept, places, b, c)
+        kept, where, b, c = widest(kept, where, b, c)
+        found = product(ins, arch, kept, where, b, c)
         return warp.together(ins, tuple(fragments.to_registers(g, found.view(result))))
 
     inputs, outputs = (
@@ -93,23 +93,26 @@ def multiply(ins: Instruction) -> Op:
     )
 
 
-def _product(ins: Instruction, arch: int, kept: Lanes, places: Lanes, b: Lanes, c: Lanes) -> Lanes:
-    """The sum of the products that there are."""
+def product(
+    ins: Instruction, arch: int, kept: Lanes, where: Lanes, b: Lanes, c: Lanes,
+    warpgroup: bool = False,
+) -> Lanes:  # fmt: skip
+    """The sum of the products that there are; ``where``: of what is kept, its place along K."""
     types = kinds(ins.modifiers)
 
     def spread(part: slice | Lanes) -> tuple[Lanes, Lanes]:
         dense = np.zeros((len(b), *kept.shape[1:]), kept.dtype)
         there = np.zeros(dense.shape, bool)
-        np.put_along_axis(dense, places[part], kept[part], axis=0)
-        np.put_along_axis(there, places[part], True, axis=0)
+        np.put_along_axis(dense, where[part], kept[part], axis=0)
+        np.put_along_axis(there, where[part], True, axis=0)
         return dense, there
 
     if types[0] == "s32":
         dense, _ = spread(slice(None))
         return tensor_integers.integers(dense, b, c, types, ins.has("satfinite"))
-    rule = sums(arch, types[1])
+    rule = sums(arch, types[1], warpgroup)
     whole = rule._replace(step=len(b))  # those of a step lie among zeros
-    if arch == 90 and BITS[types[1]] == 8:
+    if arch == 90 and BITS[types[1]] == 8 and not warpgroup:
         first = np.arange(len(kept)) % 4 < 2
         parts = [(*spread(np.flatnonzero(half)), b) for half in (first, ~first)]
         return tensor_numerics.unpacked(parts, c, types, whole)

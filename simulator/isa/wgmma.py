@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.ptx.module import Imm, Instruction, Vector
+from kernels.ptx.module import Imm, Instruction, Operand, Vector
 from kernels.ptx.types import DTYPES
 
 from ..geometry import Geometry, Lanes, WarpView
@@ -25,6 +25,8 @@ from .fragments import (
     stacked,
     widest,
 )  # fmt: skip
+from .sparse import places
+from .sparse import product as product_of_sparse
 from .table import Op, Results, plain, row
 from .tensor import counted, product
 
@@ -47,8 +49,12 @@ def _forms() -> str:
             (256, some, ".s32 .b1 .b1 .and .popc", ""),
         ):
             shapes = "|".join(f"m64n{n}k{k}" for n in columns)
-            head = f"mma_async! sync aligned {shapes} {types} @-90 @a"
-            found.append(f"{head} : #d+ = {a} u64 scale {rest}")
+            head = f"sync aligned {shapes} {types} @-90 @a"
+            found.append(f"mma_async! {head} : #d+ = {a} u64 scale {rest}")
+            if k < 256:
+                head = head.replace(f"k{k}", f"k{2 * k}")
+                chosen = "zero" if k == 32 else "bit"
+                found.append(f"mma_async! sp! {head} : #d+ = {a} u64 b32! {chosen} scale {rest}")
     return "\n".join(found)
 
 
@@ -88,19 +94,31 @@ def fetches(ins: Instruction) -> list[Fetch]:
     """Of A, if it has a descriptor, and of B."""
     turns, n = turned(ins), shape(ins.modifiers).n
     found = [] if isinstance(ins.operands[1], Vector) else [_fetch(ROWS, turns[0], True)]
-    return [*found, _fetch(n, turns[1], False)]
+    return [*found, _fetch(n, turns[1], False, _chunks(ins))]
 
 
-def _fetch(rows: int, turns: bool, own: bool) -> Fetch:
-    units = 2 * rows
+def _constant(operand: Operand | None) -> int:
+    assert isinstance(operand, Imm)
+    return operand.value
+
+
+def _chunks(ins: Instruction) -> int:
+    """How many rows of sixteen bytes B has along K: twice as many as A, if that is sparse."""
+    return 4 if ins.has("sp") else 2
+
+
+def _fetch(rows: int, turns: bool, own: bool, chunks: int = 2) -> Fetch:
+    units = chunks * rows
     loads = -(-units // 32)
 
     def addresses(warp: WarpView, descriptor: Lanes) -> Results:
         unit = np.arange(loads).reshape(-1, 1, 1, 1, 1) * 32 + warp.lane
         first = ROWS * (warp.geometry.warp_ids % 4) if own else 0
         if turns:
-            return _split(_place(descriptor, unit // 16 + first // 8, unit % 16, True))
-        return _split(_place(descriptor, unit // 2 + first, unit % 2, False))
+            across, along = np.divmod(unit, 8 * chunks)
+            return _split(_place(descriptor, across + first // 8, along, True))
+        across, along = np.divmod(unit, chunks)
+        return _split(_place(descriptor, across + first, along, False))
 
     lanes = tuple(min(32, units - 32 * load) for load in range(loads))
     return Fetch(Op(addresses, ("s64",), ("s64",) * loads, warp=True), lanes)
@@ -113,8 +131,9 @@ def _split(found: Lanes) -> Results:
 def _place(descriptor: Lanes, across: Lanes, along: Lanes, turns: bool) -> Lanes:
     """The address of a row of sixteen bytes.
 
-    Without turning, row ``across`` of M or N has two of them along K; with it, row ``along`` of K
-    has one for each eight of M or N.
+    Without turning, row ``across`` of M or N has some of them along K; with it, row ``along`` of K
+    has one for each eight of M or N. What a swizzled row has no room for lies ``lead`` further on,
+    as an H200 was seen to read it.
     """
     start, lead, stride = ((descriptor >> at & 0x3FFF) << 4 for at in (0, 16, 32))
     mode = descriptor >> 62 & 3
@@ -127,36 +146,38 @@ def _place(descriptor: Lanes, across: Lanes, along: Lanes, turns: bool) -> Lanes
         offset = offset + np.where(plain_mode, lead, stride) * (along // 8)
     else:
         offset = across % 8 * 16 * units + across // 8 * stride
-        offset = offset + along * np.where(plain_mode, lead, 16)
+        inside = np.where(plain_mode, 1, units)
+        offset = offset + along % inside * 16 + along // inside * lead
     address = start + offset
     phase = (address >> 7) - (descriptor >> 49 & 7)
     found: Lanes = address ^ ((phase & (units - 1)) << 4)
     return found
 
 
-def _matrix(geometry: Geometry, words: tuple[Lanes, ...], bits: int, turns: bool) -> Lanes:
+def _matrix(
+    geometry: Geometry, words: tuple[Lanes, ...], bits: int, turns: bool, chunks: int = 2
+) -> Lanes:
     """A matrix of what ``_fetch`` has loaded, ``(K, rows, warps)``."""
     found = stacked(geometry, words, len(words) // 4, 4)
     loads, _, warps, _, _, blocks = found.shape
-    halves = (2, 16) if turns else (16, 2)
+    halves = (4 // chunks, 8 * chunks) if turns else (32 // chunks, chunks)
     parts = elements(found.reshape(loads, 4, warps, *halves, blocks), bits)
     stack = np.stack(parts, 2)  # load, word, part, warp, lane's two, block
     order = (5, 0, 4, 1, 2, 3, 6) if turns else (5, 1, 2, 0, 4, 3, 6)
-    depth = 16 if turns else 8 * len(parts)
+    depth = 8 * chunks if turns else 4 * chunks * len(parts)
     return stack.transpose(order).reshape(depth, -1, warps * blocks)
 
 
 @row("wgmma", section=SECTION, waits="lanes", by_arch=True, warpgroup=True,
-     queue="product", forms=_forms(),
-     later="\n".join(
-        f"mma_async! sp sync aligned {'|'.join(f'm64n{n}k{k}' for n in range(8, 257, 8))} "
-        f"satfinite? .f16|f32|s32 .{types} .{types} : sparse matrices: use mma.sp"
-        for k, types in ((16, "tf32"), (32, "f16|bf16"), (64, "e4m3|e5m2|s8|u8"))
-     ))  # fmt: skip
+     queue="product", forms=_forms())  # fmt: skip
 def multiply(ins: Instruction) -> Op:
-    """``d = a @ b + d``, or without it; of D, A's registers or words, B's words and ``scale-d``."""
+    """``d = a @ b + d``, or without it; of D, A's registers or words, B's words and ``scale-d``.
+
+    Where A is sparse, the word that says which of it are there comes before ``scale-d``.
+    """
     modifiers = ins.modifiers
     size, types, counts = shape(modifiers), kinds(modifiers), registers(modifiers)
+    sparse = ins.has("sp")
     own_a, turns = isinstance(ins.operands[1], Vector), turned(ins)
     sums, parts_a = counts["d"][0], counts["a"][0] if own_a else 4
     numbers = [operand.value for operand in ins.operands[3:] if isinstance(operand, Imm)]
@@ -169,21 +190,27 @@ def multiply(ins: Instruction) -> Op:
         start = words[:sums]
         if scale.ndim or not scale:
             start = tuple(np.where(scale, d, d.dtype.type(0)) for d in start)
-        given, rest = words[sums : sums + parts_a], words[sums + parts_a : -1]
+        given, rest = words[sums : sums + parts_a], words[sums + parts_a : -1 - sparse]
         if own_a:
             a = fragments.rows_of(g, given, bits[1], ROWS)
         else:
             a = _matrix(g, given, bits[1], turns[0])
         if negative:
             a = a ^ a.dtype.type(1 << (bits[1] - 1))
-        b = _matrix(g, rest, bits[2], turns[1])[:, : size.n]
+        b = _matrix(g, rest, bits[2], turns[1], _chunks(ins))[:, : size.n]
         c = bits_of(fragments.outputs_of(g, start, bits[0], ROWS))
-        operation = product(ins, arch, warpgroup=True)
-        found = operation(*widest(a, b, c)).view(result)
+        if sparse:
+            where = places(g, words[-2], len(a), bits[1], _constant(ins.operands[4]))
+            a, where, b, c = widest(a, where, b, c)
+            found = product_of_sparse(ins, arch, a, where, b, c, warpgroup=True).view(result)
+        else:
+            operation = product(ins, arch, warpgroup=True)
+            found = operation(*widest(a, b, c)).view(result)
         return warp.together(ins, tuple(fragments.to_registers(g, found)))
 
-    loads = -(-size.n // ROWS)
-    inputs = (held(counts["d"][1]),) * sums + ("u32",) * (parts_a + 4 * loads) + ("pred",)
+    loads = -(-size.n * _chunks(ins) // 32)
+    others = parts_a + 4 * loads + sparse
+    inputs = (held(counts["d"][1]),) * sums + ("u32",) * others + ("pred",)
     outputs = (held(counts["d"][1]),) * sums
-    work = 2 * ROWS * size.n * size.k // 32
+    work = 2 * ROWS * size.n * size.k // 32 // (1 + sparse)
     return Op(apply, inputs, outputs, f"tensor_{counted(types[1])}", work, warp=True)
