@@ -18,9 +18,7 @@ from kernels.ptx.module import Instruction
 from .clusters import Clusters, coordinates
 
 Shape = tuple[int, int, int, int]
-WARP = 32
-GROUP = 128
-"""Threads of a warpgroup."""
+WARP, GROUP = 32, 128  # threads of a warp, of a warpgroup
 
 Lanes = NDArray[Any]
 """A value for each lane, a register's: broadcasts to ``(Z, Y, X, B)``."""

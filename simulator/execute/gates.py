@@ -17,10 +17,11 @@ import numpy as np
 
 from kernels.ptx.module import Imm
 
-from ..compile.program import CompiledBlock, Form, Program
+from ..compile.program import CompiledBlock, Form
 from ..compile.steps import Constant, Register, Source
 from ..geometry import GROUP, NO_LANE, WARP, WHOLE_WARP, Lanes, Mask, Rows, as_mask
 from ..isa.table import Results
+from .alike import Copies, Ordering
 from .schedule import Part
 
 if TYPE_CHECKING:
@@ -286,41 +287,3 @@ class Gates:
                 view.asking = here
                 got[number].append(function(view, *operands))
         return got
-
-
-class Copies:
-    """Which blocks begin with the same warp-synchronous instruction but for its registers.
-
-    Attributes:
-        of: The numbers of such blocks, by the number of each.
-    """
-
-    def __init__(self, program: Program) -> None:
-        alike: dict[str, list[int]] = {}
-        for block in program.blocks:
-            if block.gate and block.gate.members:
-                first = block.block.instructions[0]
-                alike.setdefault(first.name, []).append(block.number)
-        self.of = {number: tuple(numbers) for numbers in alike.values() for number in numbers}
-
-
-class Ordering:
-    """Which blocks begin with an instruction that puts its lanes' accesses in order.
-
-    ``bar.warp.sync`` does, the others do not (CUDA C++ Programming Guide, "Warp Vote", "Warp
-    Shuffle"). But NVIDIA's ``cuda::pipeline`` ends its barriers (``mbarrier.inval``) for all
-    lanes that one ``match.sync`` has counted: beside those, that counts as well.
-
-    Attributes:
-        blocks: Their numbers.
-    """
-
-    def __init__(self, program: Program) -> None:
-        instructions = (ins for block in program.blocks for ins in block.block.instructions)
-        ends = any(ins.opcode == "mbarrier" and ins.has("inval") for ins in instructions)
-        self.blocks = frozenset(
-            block.number
-            for block in program.blocks
-            if block.warp_barrier
-            or (ends and block.gate and block.block.instructions[0].opcode == "match")
-        )

@@ -123,6 +123,7 @@ class Row:
         warpgroup: Whether descriptors say where in shared memory it reads (``wgmma``).
         picture: What it does to a texture or a surface, whose handle stands in the brackets.
         by_arch: Whether its meaning takes an architecture's number first (``architectures``).
+        agrees: Whether it tells lanes which others have the same value (``match``).
     """
 
     opcode: str
@@ -145,6 +146,7 @@ class Row:
     queue: str = "copy"
     scattered: bool = False
     picture: Picture = ""
+    agrees: bool = False
 
     @property
     def gate(self) -> bool:
@@ -179,6 +181,7 @@ class Effects(TypedDict, total=False):
     queue: str
     scattered: bool
     picture: Picture
+    agrees: bool
 
 
 def lines(text: str) -> tuple[str, ...]:

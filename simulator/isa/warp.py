@@ -85,7 +85,7 @@ def vote(ins: Instruction) -> Op:
 
 
 @row(
-    "match", section=PARALLEL, waits="lanes",
+    "match", section=PARALLEL, waits="lanes", agrees=True,
     forms="""
         any sync .b32|b64 : i32 = t members
         all sync .b32|b64 : i32*|pred*? = t members
