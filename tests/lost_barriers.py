@@ -26,7 +26,7 @@ from tilescope.target import Request, Target, resolve
 SHAPES = Path(__file__).parent / "barrier_shapes"
 SIZES = {"matmul_naive_square": (40,) * 3, "matmul_tiled_exact": (32,) * 3,
          "matmul_vectorised": (40, 36, 48), "matmul_register_tiled": (70, 66, 40),
-         "matmul_warp_tiled": (70, 66, 40), "matmul_tensor": (72, 72, 72)}  # fmt: skip
+         "matmul_warp_tiled": (70, 66, 40), "matmul_tensor": (72, 72, 136)}  # fmt: skip
 """Where the usual ones do not suit; more than a tile each way, and some of the last one."""
 _USUAL = {1: (300,), 2: (37, 40), 3: (20, 36, 40)}
 

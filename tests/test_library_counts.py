@@ -92,8 +92,8 @@ def test_registers_save_shared_loads(tile: int) -> None:
 
 def test_tensor_cores_count_their_flops_and_fragments_have_no_bank_conflicts() -> None:
     for tile in (32, 64, 128):
-        counters = run("matmul_tensor", (128, 128, 64), tile)[0].counters
-        assert counters.flops == 2 * 128 * 128 * 64
+        counters = run("matmul_tensor", (128, 128, 128), tile)[0].counters
+        assert counters.flops == 2 * 128 * 128 * 128
         assert counters.bank_conflicts == 0
 
 

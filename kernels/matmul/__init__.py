@@ -93,7 +93,7 @@ def _tensor(size: Size, tile: int, rng: np.random.Generator) -> Launch:
     inputs = [matrix.astype(np.float16) for matrix in launch.args[:2]]
     return replace(
         launch, args=[*inputs, *launch.args[2:]], reference=tensor_product,
-        shared_bytes=_STAGES * 2 * _DEPTH * (tile + tile),
+        shared_bytes=_STAGES * 2 * (128 if tile == 64 else _DEPTH) * (tile + tile),
     )  # fmt: skip
 
 

@@ -1,9 +1,9 @@
 // Tensor cores: f16 inputs, f32 sums, by mma.sync.m16n8k16 behind a pipeline of three stages.
 //
-// Four warps compute a tile of C, each a quarter. A phase takes 64 steps of k. cp.async brings
-// the tiles of two phases ahead, 16 bytes a copy, into the stage that was read a phase ago; so
-// one barrier a phase is enough. N and K are multiples of 8: eight neighbours then lie either all
-// inside a matrix or all outside, where the copy writes zeros.
+// Four warps compute a tile of C, each a quarter. A phase takes 64 steps of k, with tiles of 64,
+// whose phases are short, 128. cp.async brings the tiles of two phases ahead, 16 bytes a copy, into
+// the stage that was read a phase ago; so one barrier a phase is enough. N and K are multiples of 8:
+// eight neighbours then lie either all inside a matrix or all outside, where the copy writes zeros.
 //
 // ldmatrix fetches 8 x 8 matrices, a row of 16 bytes from each lane's address. Rows of a tile are
 // as far apart as the tile is wide, so eight of them would meet in the same banks; a row's chunks
@@ -11,7 +11,6 @@
 #include <cuda_fp16.h>
 
 const int STAGES = 3;
-const int DEPTH = 64;  // steps of k a phase
 const int THREADS = 128;
 
 // The place of a chunk of eight elements in a tile of WIDTH columns.
@@ -57,13 +56,16 @@ __device__ void multiply(float (&c)[4], const unsigned (&a)[4], const unsigned* 
 
 template <int TILE>
 struct Stage {
+    static const int DEPTH = TILE == 64 ? 128 : 64;  // steps of k a phase
     __half a[TILE * DEPTH], b[DEPTH * TILE];
 };
 
 template <int TILE>
 __global__ void __launch_bounds__(THREADS)
 tensor(const __half* A, const __half* B, float* C, int M, int N, int K) {
+    const int DEPTH = Stage<TILE>::DEPTH;
     const int SIDE = TILE / 2;  // of a warp's quarter
+    const bool MANY = TILE > 64;  // products, behind which the copies may come first
     extern __shared__ __align__(16) char memory[];
     Stage<TILE>* stages = reinterpret_cast<Stage<TILE>*>(memory);
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -87,7 +89,7 @@ tensor(const __half* A, const __half* B, float* C, int M, int N, int K) {
     for (int phase = 0; phase < phases; ++phase) {
         asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
         __syncthreads();
-        start(phase + STAGES - 1);
+        if (MANY) start(phase + STAGES - 1);
         const Stage<TILE>& stage = stages[phase % STAGES];
 #pragma unroll
         for (int k = 0; k < DEPTH; k += 16) {
@@ -99,6 +101,7 @@ tensor(const __half* A, const __half* B, float* C, int M, int N, int K) {
             for (int i = 0; i < SIDE / 16; ++i)
                 for (int j = 0; j < SIDE / 8; ++j)
                     multiply(c[i][j], a[i], &b[j / 2][j % 2 * 2]);
+            if (!MANY && k == 0) start(phase + STAGES - 1);
         }
     }
     // A lane has two neighbours of a row, and the same of the row eight below.
