@@ -18,7 +18,7 @@ from ..geometry import Flat, Geometry
 from ..memory.site import Site
 from .watch import Touch, TouchWatch
 
-_ARRAY = 35
+ARRAY = 35
 """Bits of a sector's number inside an array, which has 2**40 bytes of addresses."""
 _INSIDE = (1 << 34) - 1
 UNIT = 64
@@ -80,7 +80,7 @@ def footprint(touches: TouchWatch, sites: Sequence[Site], blocks: int) -> Footpr
             if (site.access != "load") == writes:
                 into += _of_site(touches, site.number, loose)
         # What goes beside a trail, such as a halo, is on another block's.
-        lined = {int(t.sectors[0]) >> _ARRAY for t in into if isinstance(t, Trail)}
+        lined = {int(t.sectors[0]) >> ARRAY for t in into if isinstance(t, Trail)}
         into += [_scatter(some, ran, blocks) for at, some in loose.items() if at not in lined]
     return found
 
@@ -107,7 +107,7 @@ def _of_site(
     for number, touch in apart:
         if len(touch.sectors):
             at = int(touch.sectors[0] + (touch.starts[0] if len(touch.starts) else 0))
-            loose.setdefault(at >> _ARRAY, []).append((number, touch))
+            loose.setdefault(at >> ARRAY, []).append((number, touch))
     return []
 
 

@@ -55,13 +55,14 @@ class AtomicWatch(Observer):
     Attributes:
         pieces: Passes of global ones by the 512 bytes that they go to. Lanes of a request that go
             to one sector pass together, but for those that go to the same word.
-        conflicts: Further passes of shared ones, whose lanes go to the same word.
+        conflicts: Further passes of shared ones, whose lanes go to the same word; ``same``: that
+            global ones would take, were they shared.
         requests: Of global ones, with the lanes of a line together.
     """
 
     def __init__(self) -> None:
         self.pieces: dict[int, int] = {}
-        self.requests = self.conflicts = 0
+        self.requests = self.conflicts = self.same = 0
         self.geometry: Geometry
 
     @property
@@ -88,9 +89,11 @@ class AtomicWatch(Observer):
         for lane in range(1, 32):
             same = (ordered[:, lane] == ordered[:, lane - 1]) & live[:, lane]
             run[:, lane] = np.where(same, run[:, lane - 1] + 1, run[:, lane])
+        further = int((run.max(axis=1) - 1)[live[:, -1]].sum())
         if event.space == "shared":
-            self.conflicts += int((run.max(axis=1) - 1)[live[:, -1]].sum())
+            self.conflicts += further
             return
+        self.same += further
         sectors = np.where(live, ordered >> 5, -1)
         row = np.broadcast_to(np.arange(len(sectors))[:, None], sectors.shape)[live]
         places, inverse = np.unique(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ..events import Observer
-from ..geometry import Addresses, Flat, Geometry, Mask, Rows
+from ..geometry import Addresses, Flat, Geometry, Lanes, Mask, Rows
 from ..memory.event import Event, Spread
 from ..memory.site import Site
 from ..observe.banks import fresh, off, requests, switched_off
@@ -19,8 +21,12 @@ LINE, SECTOR = 128, 32
 SETS = 4
 """Of L1: the tags of lines in different ones are looked up at once (Z. Jia and others: "Dissecting
 the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018, table 3.1)."""
-_TAGS, _LINES = 6, 7
+_LINES, _TAGS = 5, 6
 """Places among the figures of ``Traffic`` that global memory has no use for here."""
+_COMPARED = 64
+"""Executions of a site whose addresses are compared with those before."""
+_ALIKE = 0.85
+"""Share of a warp's lanes that stand as far apart as is said of all: rows of a tile begin anew."""
 _COLUMN = 46
 """Bits of a sector's number: the block stands above them."""
 
@@ -29,7 +35,11 @@ class RequestCounter(TrafficCounter):
     """What requests cost L1, for instructions as the machine code has them.
 
     ``widths`` are the bytes of a lane by site, 0 for one that is part of another. Of global memory
-    ``bank_conflicts`` are cycles of the tag stage, and ``ideal_sectors`` the 128-byte lines.
+    ``bank_conflicts`` are cycles of the tag stage, and ``wavefronts`` the 128-byte lines.
+
+    Attributes:
+        strides: Bytes from each lane to the next, by site; ``None`` where they differ.
+        executed: How often each site ran, to a limit; ``again``: and went where it had just been.
     """
 
     unit = LINE
@@ -38,10 +48,21 @@ class RequestCounter(TrafficCounter):
         super().__init__(sites, known)
         self._widths = widths
         self._wide: dict[int, Site] = {}
+        self.strides: dict[int, int | None] = {}
+        self.executed: Counter[int] = Counter()
+        self.again: Counter[int] = Counter()
+        self._before: dict[int, Addresses] = {}
+
+    def start(self, geometry: Geometry) -> None:
+        """See ``Observer``."""
+        super().start(geometry)
+        self._before.clear()
 
     def access(self, event: Event) -> None:
         """See ``Observer``."""
         site = event.site
+        if site.counted and not isinstance(event.address, Spread):
+            self._note(site.number, event)
         width = self._widths.get(site.number, site.nbytes)
         if width == 0:
             return
@@ -50,6 +71,19 @@ class RequestCounter(TrafficCounter):
                 self._wide[site.number] = replace(site, count=max(1, width // site.size))
             event = event._replace(site=self._wide[site.number])
         super().access(event)
+
+    def _note(self, site: int, event: Event) -> None:
+        """How lanes stand apart, the first time; whether this is where it went before."""
+        assert not isinstance(event.address, Spread)
+        if site not in self.strides:
+            self.strides[site] = _stride(self._shape, event.address, event.mask)
+        if self.executed[site] < _COMPARED:
+            self.executed[site] += 1
+            before = self._before.get(site)
+            self._before[site] = event.address
+            self.again[site] += event.repeated or (
+                before is not None and np.array_equal(before, event.address)
+            )
 
     def _judge_rows(self, site: Site, space: str, address: Rows, mask: Rows | None) -> Flat:
         figures = super()._judge_rows(site, space, address, mask)
@@ -179,6 +213,24 @@ class TouchWatch(Observer):
         if site.nbytes > SECTOR:
             keys = np.concatenate([keys, keys + 1])
         return _distinct(keys)
+
+
+def _stride(g: Geometry, address: Addresses, mask: Mask | None) -> int | None:
+    """Bytes between neighbouring lanes that are on, in the warp that has most of them."""
+
+    def by_lane(value: Lanes, fill: Any) -> Rows:
+        rows = g.by_warp(np.broadcast_to(value, g.shape), fill)
+        return rows.transpose(0, 2, 1).reshape(-1, 32)
+
+    on = by_lane(np.ones((1, 1, 1, 1), bool) if mask is None else mask, False)
+    best = int(np.argmax(on.sum(axis=1)))
+    lanes, live = by_lane(address, 0)[best], on[best]
+    apart = np.diff(lanes)[live[1:] & live[:-1]]
+    values, counts = np.unique(apart, return_counts=True)
+    if not len(values):
+        return 0
+    most = int(np.argmax(counts))
+    return int(values[most]) if counts[most] >= _ALIKE * len(apart) else None
 
 
 def _distinct(numbers: Flat) -> Flat:

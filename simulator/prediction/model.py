@@ -70,7 +70,7 @@ def demands(
     asked = sum(one.requests for one in work.sites)
     shared += max(0.0, sum(n for pipe, n in issued.items() if pipe in _ACCESSES) - asked)
     needs["shared"] = shared
-    needs["l1"] = shared + max(tags, data) + rates.l1_fill * work.l2_reads
+    needs["l1"] = shared + work.spilled + max(tags, data) + rates.l1_fill * work.l2_reads
     per_second = sms * 1.0
     l2 = (work.l2_read + work.l2_write) * 32
     needs["l2"] = max(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from kernels import Kernel
@@ -15,10 +14,10 @@ from ..gpus.table import Gpu, find
 from ..isa.stack import STACK_BYTES
 from ..memory.heap import HEAP_BYTES
 from ..observe.totals import CacheTraffic
-from . import code, plain
-from .model import Shape, Times, times
+from .advice import Advice, advise
+from .case import case
+from .model import Times
 from .rates import Rates, rates
-from .work import Work, chain, of_block
 
 CACHES = ("", "warm", "cold")
 _BAND, _NO_REGISTERS, _NOT_MEASURED = 0.2, 0.4, 0.4
@@ -43,6 +42,7 @@ class Prediction:
         warps_active: Share of a multiprocessor's warps that are there.
         blocks_run, blocks: Of the grid: how many were run for this, and all.
         notes: What to know, a sentence each.
+        advice: What would help most, three at most, the most helpful first.
     """
 
     kernel: str
@@ -61,12 +61,14 @@ class Prediction:
     blocks_run: int
     blocks: int
     notes: tuple[str, ...] = ()
-    work: Work = field(default_factory=Work, repr=False, compare=False)
+    advice: tuple[Advice, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; times in milliseconds."""
-        plainly = {k: v for k, v in self.__dict__.items() if k not in ("gpu", "work")}
-        return plainly | {"gpu": self.gpu.key, "notes": list(self.notes)}
+        advice = [one.to_dict() for one in self.advice]
+        return self.__dict__ | {
+            "gpu": self.gpu.key, "notes": list(self.notes), "advice": advice,
+        }  # fmt: skip
 
 
 def predict(
@@ -121,22 +123,10 @@ def predict(
 
 
 def _predict(launch: Prepared, seen: Observed, known: Rates, caches: str) -> Prediction:
-    sample, chip = seen.sample, seen.gpu
-    program, held = launch.program, seen.occupancy
-    counted = dict(enumerate(sample.ran.warps)), sample.path.rounds
-    if seen.code is not None:
-        found = code.pieces(program, seen.code, *counted)
-    else:
-        found = plain.pieces(program, *counted)
-    work = of_block(seen, found)
-    memory, traffic = seen.dram(caches == "cold"), seen.dram(caches != "warm")
-    asked = work.l2_read * 32 * seen.blocks
-    to_dram = min(1.0, memory.read_bytes / asked) if asked else 0.0
-    work.chain = chain(program, found, work, len(sample.blocks), known, to_dram)
-    warps = -(-math.prod(launch.block) // 32)
-    shape = Shape(seen.blocks, warps, max(1, held.blocks))
-    took = times(work, work.chain, (memory.read_bytes, memory.write_bytes), chip, known, shape)
-    there = min(held.blocks, -(-seen.blocks // chip.sms)) * warps / chip.architecture.warps
+    it = case(launch, seen, known, caches)
+    sample, chip, held, traffic = seen.sample, seen.gpu, seen.occupancy, seen.dram(caches != "warm")
+    took = it.took
+    there = min(held.blocks, -(-seen.blocks // chip.sms)) * it.shape.warps / chip.architecture.warps
     band, notes = _trust(seen, known)
     milliseconds = took.total * 1e3
     low, high = milliseconds / (1 + band), milliseconds * (1 + band)
@@ -145,7 +135,7 @@ def _predict(launch: Prepared, seen: Observed, known: Rates, caches: str) -> Pre
         _limiter(took), {name: value * 1e3 for name, value in took.bounds.items()},
         traffic.read_bytes, traffic.write_bytes, seen.l1.hit_rate,
         _rate(seen.l2(caches != "warm")), held.registers, there, len(sample.blocks), seen.blocks,
-        notes, work,
+        notes, advise(it),
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields, replace
 
 from kernels.sass import MachineInstruction
 
@@ -21,9 +21,10 @@ class SiteWork:
 
     Attributes:
         requests: Of warps; ``sectors``, ``lines``: that these touch; ``tags``: cycles to look these
-            up; ``missed``: sectors that L1
-            does not have; ``wavefronts``: of shared memory, a wide access taking two at least;
-            ``bytes``: distinct ones of each request, summed.
+            up; ``missed``: sectors that L1 does not have.
+        wavefronts: Of shared memory, a wide access taking two at least; ``conflicts``: of these.
+        bytes: Distinct ones of each request, summed.
+        ideal: Sectors, were the distinct bytes of each request side by side.
     """
 
     site: Site
@@ -34,91 +35,131 @@ class SiteWork:
     tags: float
     missed: float
     wavefronts: float
+    conflicts: float
     bytes: float
+    ideal: float
 
 
-@dataclass
+@dataclass(frozen=True)
 class Work:
     """A block's share of a launch.
 
     Attributes:
         issued: Warp instructions by pipe.
-        chain: Cycles that a warp would take by itself.
         sites: Accesses.
         barriers: How often its warps meet.
-        l2_read, l2_write: Sectors that L2 is asked for; ``l2_reads``, ``l2_writes``: requests, a
-            line each.
         atomic_passes: Of global atomics, as ``AtomicWatch`` has them; ``atomic_hottest``: share of
             them that goes to the busiest 512 bytes.
         atomic_is_float: Whether they are floating-point ones.
         shared_conflicts: Passes that atomics of shared memory take besides.
-        l1_hit_rate: Of sectors that loads ask for; ``None`` without any.
     """
 
-    issued: dict[str, float] = field(default_factory=dict)
-    chain: float = 0.0
-    sites: list[SiteWork] = field(default_factory=list)
+    issued: Mapping[str, float]
+    sites: Sequence[SiteWork]
     barriers: float = 0.0
-    l2_read: float = 0.0
-    l2_write: float = 0.0
-    l2_reads: float = 0.0
-    l2_writes: float = 0.0
     atomic_passes: float = 0.0
     atomic_hottest: float = 0.0
     atomic_is_float: bool = False
     shared_conflicts: float = 0.0
-    l1_hit_rate: float | None = None
+
+    @property
+    def loads(self) -> list[SiteWork]:
+        """Those of global memory."""
+        return self._of("load")
+
+    @property
+    def stores(self) -> list[SiteWork]:
+        """Likewise."""
+        return self._of("store")
+
+    def _of(self, access: str) -> list[SiteWork]:
+        return [one for one in self.sites if (one.space, one.site.access) == ("global", access)]
+
+    @property
+    def l2_read(self) -> float:
+        """Sectors that loads ask L2 for."""
+        return sum(one.missed for one in self.loads)
+
+    @property
+    def l2_reads(self) -> float:
+        """The requests, a line each."""
+        return sum(one.lines * one.missed / one.sectors for one in self.loads if one.sectors)
+
+    @property
+    def l2_write(self) -> float:
+        """Sectors that stores hand to L2."""
+        return sum(one.sectors for one in self.stores)
+
+    @property
+    def l2_writes(self) -> float:
+        """The requests, a line each."""
+        return sum(one.lines for one in self.stores)
+
+    @property
+    def spilled(self) -> float:
+        """Accesses to local memory that are the compiler's own."""
+        there = sum(self.issued.get(f"{what}_local", 0.0) for what in ("load", "store"))
+        known = sum(one.requests for one in self.sites if one.space == "local")
+        return max(0.0, there - known)
+
+
+def scaled(one: SiteWork, share: float) -> SiteWork:
+    """An access so many times."""
+    figures = [f.name for f in fields(SiteWork) if f.name not in ("site", "space")]
+    return replace(one, **{name: share * getattr(one, name) for name in figures})
+
+
+def issued(found: Sequence[Piece], blocks: int) -> dict[str, float]:
+    """Warp instructions of a block by pipe; ``found``: the machine code, of so many blocks."""
+    counts: dict[str, float] = {}
+    for piece in found:
+        for instruction in piece.code:
+            pipe = instruction.pipe
+            counts[pipe] = counts.get(pipe, 0.0) + piece.warps / blocks
+    return counts
 
 
 def of_block(seen: Observed, found: Sequence[Piece]) -> Work:
     """What was seen of a sample, for one block of it; ``found``: the machine code, counted."""
     program, sample, missed = seen.launch.program, seen.sample, seen.missed
     blocks = len(sample.blocks)
-    work = Work(barriers=sample.path.barriers / blocks)
-    for piece in found:
-        for instruction in piece.code:
-            pipe = instruction.pipe
-            work.issued[pipe] = work.issued.get(pipe, 0.0) + piece.warps / blocks
     grouped = sum(len(group) for group in sample.groups)
-    asked = hit = 0.0
+    sites, is_float = [], False
     for site in program.sites:
         if not (site.counted and site.traffic) or site.space == "const":
             continue
         for space, traffic in sample.requests.traffic(site).items():
             away = missed.get(site.number, 0) / grouped if space == "global" else 0.0
             wide = max(1, site.nbytes // 8)
-            one = SiteWork(
+            shared = space == "shared"
+            sites.append(SiteWork(
                 site, space, traffic.requests / blocks, traffic.sectors / blocks,
-                traffic.ideal_sectors / blocks, traffic.bank_conflicts / blocks, away,
-                max(traffic.wavefronts, traffic.requests * wide) / blocks,
-                traffic.distinct_bytes / blocks,
-            )  # fmt: skip
-            work.sites.append(one)
-            if space != "global":
-                continue
-            if site.access == "load":
-                asked, hit = asked + one.sectors, hit + one.sectors - away
-                work.l2_read += away
-                work.l2_reads += one.lines * (away / one.sectors if one.sectors else 0.0)
-            elif site.access == "atomic":
-                work.atomic_is_float |= site.type.startswith("f")
-            elif site.access == "store":
-                work.l2_write += one.sectors
-                work.l2_writes += one.lines
-    work.l1_hit_rate = hit / asked if asked else None
-    work.shared_conflicts = sample.atomics.conflicts / blocks
+                0.0 if shared else traffic.wavefronts / blocks,
+                0.0 if shared else traffic.bank_conflicts / blocks, away,
+                max(traffic.wavefronts, traffic.requests * wide) / blocks if shared else 0.0,
+                traffic.bank_conflicts / blocks if shared else 0.0,
+                traffic.distinct_bytes / blocks, traffic.ideal_sectors / blocks,
+            ))  # fmt: skip
+            if space == "global" and site.access == "atomic":
+                is_float |= site.type.startswith("f")
     passes = sample.atomics.passes
-    if passes:
-        # Predicated, although nothing in the PTX is: one lane adds for all, as ptxas has it.
-        plain = {site.instruction.line for site in program.sites if not site.instruction.guard}
-        combined = any(
-            i.pipe == "atomic_global" and i.guarded and i.line in plain
-            for piece in found
-            for i in piece.code
-        )
-        work.atomic_passes = (sample.atomics.requests if combined else passes) / blocks
-        work.atomic_hottest = max(sample.atomics.pieces.values()) / passes
-    return work
+    hottest = max(sample.atomics.pieces.values()) / passes if passes else 0.0
+    if _combined(program, found):
+        passes = sample.atomics.requests
+    return Work(
+        issued(found, blocks), sites, sample.path.barriers / blocks, passes / blocks, hottest,
+        is_float, sample.atomics.conflicts / blocks,
+    )  # fmt: skip
+
+
+def _combined(program: Program, found: Sequence[Piece]) -> bool:
+    """Whether one lane adds for all: predicated, although nothing in the PTX is."""
+    plain = {site.instruction.line for site in program.sites if not site.instruction.guard}
+    return any(
+        i.pipe == "atomic_global" and i.guarded and i.line in plain
+        for piece in found
+        for i in piece.code
+    )
 
 
 def chain(

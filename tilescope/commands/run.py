@@ -7,9 +7,11 @@ from typing import Any
 import click
 
 from device import roofline_svg
+from device.copies import copies
 
 from ..beside import beside
 from ..failure import UserError
+from ..forecast import GPU, Forecast, forecast
 from ..options import launch_options, target_options
 from ..outcome import Outcome, execute
 from ..output import write_json
@@ -20,7 +22,8 @@ from ..text.layout import fitted
 from ..text.lines import SORTS
 from ..text.lines import by_line as traffic_of_lines
 from ..text.placement import placement
-from ..text.report import report, wrong
+from ..text.prediction import advice
+from ..text.report import report, verdict, wrong
 from .pipelines import is_pipeline, run_pipeline
 
 
@@ -30,7 +33,7 @@ from .pipelines import is_pipeline, run_pipeline
 @click.option("--compare", "other", metavar="OTHER", help="What to put beside it.")
 @click.option("--by-line", is_flag=True, help="The traffic of every source line.")
 @click.option("--sort", type=click.Choice(SORTS), help="What the lines are sorted by.")
-@click.option("--gpu", metavar="NAME", help="Occupancy and roofline there: a100, h100, h200...")
+@click.option("--gpu", metavar="NAME", help="Occupancy, roofline, advice there: a100, h200...")
 @click.option(
     "--registers",
     type=click.IntRange(1, 255),
@@ -90,6 +93,9 @@ def run_command(
     --compare takes a kernel of the library; beside a file, a kernel of that file or
     another file, with what of the launch is different: 'fast.cu tiled --block 8,8'.
 
+    Where nothing is wrong, the report ends with what would make the kernel faster there
+    (on an H200, if no GPU is named): three sentences at most, those of tilescope predict.
+
     Exit code 0: nothing wrong; 1: a hazard or a wrong result; 2: it could not run.
     """  # noqa: D301 - click reads \b
     if is_pipeline(request.target):
@@ -100,10 +106,18 @@ def run_command(
     chip = find(gpu) if gpu is not None else None
     requests = [request] if other is None else [request, beside(request, other)]
     targets = [resolve(r) for r in requests]  # what cannot run is told before any of it has run
-    outcomes = [execute(target, schedule, checks, quiet, step_limit) for target in targets]
+    outcomes: list[Outcome] = []
+    forecasts: list[Forecast | None] = []
+    for target in targets:
+        wanted = not quiet or json_file is not None
+        args, symbols = copies([target.args, target.symbols]) if wanted else ([], {})
+        outcomes.append(execute(target, schedule, checks, quiet, step_limit))
+        clean = wanted and not outcomes[-1].run.hazards
+        there = forecast(target, args, symbols, chip or GPU, registers) if clean else None
+        forecasts.append(there)
     placements = [place(outcome, chip, registers) for outcome in outcomes] if chip else []
     if json_file is not None:
-        _write(json_file, outcomes, placements)
+        _write(json_file, outcomes, placements, forecasts)
     if plot_file is not None:
         _plot(plot_file, outcomes, placements)
     if quiet:
@@ -111,26 +125,37 @@ def run_command(
             for line in wrong(outcome):
                 click.echo(line, err=True)
     elif json_file != "-":
-        click.echo(fitted(_text(outcomes, by_line, sort, placements)))
+        click.echo(fitted(_text(outcomes, by_line, sort, placements, forecasts)))
     ctx.exit(int(any(outcome.failed for outcome in outcomes)))
 
 
 def _text(
-    outcomes: list[Outcome], lines: bool, sort: str | None, placements: list[Placement]
-) -> str:
+    outcomes: list[Outcome], lines: bool, sort: str | None, placements: list[Placement],
+    forecasts: list[Forecast | None],
+) -> str:  # fmt: skip
     two = len(outcomes) == 2
     parts = [comparison(*outcomes) if two else report(outcomes[0], sort or "cost")]
     for outcome, there in zip(outcomes, placements, strict=False):
         parts.append(placement(there, outcome.target.name if two else ""))
     if lines:
         parts += [traffic_of_lines(outcome.run, sort or "line") for outcome in outcomes]
+    for outcome, made in zip(outcomes, forecasts, strict=True):
+        if made:
+            parts += advice(made, outcome.target.name if two else "")
+    if not two:
+        parts.append(verdict(outcomes[0]))
     return "\n\n".join(parts)
 
 
-def _write(file: str, outcomes: list[Outcome], placements: list[Placement]) -> None:
+def _write(
+    file: str, outcomes: list[Outcome], placements: list[Placement],
+    forecasts: list[Forecast | None],
+) -> None:  # fmt: skip
     contents = [outcome.to_dict() for outcome in outcomes]
     for made, there in zip(contents, placements, strict=False):
         made["gpu"] = there.to_dict()
+    for made, ahead in zip(contents, forecasts, strict=True):
+        made["prediction"] = ahead.to_dict() if ahead else None
     content: dict[str, Any] = contents[0]
     if len(outcomes) == 2:
         content["compare"] = contents[1]

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from simulator import Prediction
 
+from ..forecast import Forecast
 from ..target import Target, settled
-from .layout import percent, table, wrapped
+from .layout import fitted, percent, table, wrapped
 
 _WIDTHS = (20, 10, 20, 10, 8, 6, 6)
 _LIMITS = {
@@ -40,7 +41,20 @@ def predictions(rows: Sequence[tuple[Target, Sequence[Prediction]]], caches: str
         wrapped(f"caches: {state}" if state else "time with warm caches, traffic with cold ones")
     )
     lines.append("L1, L2: of the sectors that loads ask for, how many are there")
+    for target, found in rows:
+        for p in found:
+            name = _name(target) if len(rows) > 1 else ""
+            lines += ["", *advice(Forecast(p), name)] if p.advice else []
     return "\n".join(lines)
+
+
+def advice(made: Forecast, name: str = "") -> list[str]:
+    """What would help, a sentence each, as one part; nothing where nothing would help much."""
+    p, of = made.prediction, f" {name}" if name else ""
+    if p is None:
+        return [wrapped(f"no advice{f' on{of}' if of else ''}: {made.reason}")]
+    head = f"what would help{of} most on {p.gpu.name}"
+    return ["\n".join([head, *(fitted(f"  {one}") for one in p.advice)])] if p.advice else []
 
 
 def _told(p: Prediction) -> list[str]:

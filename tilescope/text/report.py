@@ -18,7 +18,7 @@ _PRINTED = 20
 
 
 def report(outcome: Outcome, by: str = "cost") -> str:
-    """All of it, without a line break at the end; ``by``: what the busiest lines are sorted by."""
+    """All but the verdict; ``by``: what the busiest lines are sorted by."""
     counters = outcome.run.counters
     parts = [
         heading(outcome),
@@ -29,7 +29,6 @@ def report(outcome: Outcome, by: str = "cost") -> str:
         busiest(outcome.run, by),
         _printed(outcome.run.output),
         "\n".join([*results(outcome), *hazards(outcome), wrapped(_speed(outcome))]),
-        verdict(outcome),
     ]
     return "\n\n".join(part for part in parts if part)
 

@@ -1,0 +1,44 @@
+"""What ``predict`` says of a target beside what was run or timed of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import simulator
+from kernels.errors import SimulatorError
+from simulator import Prediction
+from simulator.gpus.table import Gpu
+
+from .target import Target
+
+GPU = "h200"
+"""For which advice is given where no GPU is named."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A prediction, or why there is none."""
+
+    prediction: Prediction | None
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """JSON-ready; nothing without a prediction."""
+        return self.prediction.to_dict() if self.prediction else None
+
+
+def forecast(
+    target: Target, args: Sequence[Any], symbols: Mapping[str, Any], gpu: str | Gpu,
+    registers: int | None = None,
+) -> Forecast:  # fmt: skip
+    """Predict a target's launch on arguments as they were before it; they stay as they are."""
+    if target.kernel.build == "source":
+        return Forecast(None, "the source build is not what a GPU usually runs")
+    try:
+        found = simulator.predict(
+            target.kernel, target.grid, target.block, args, gpu, target.shared_bytes, registers,
+            symbols=symbols, **target.how,
+        )  # fmt: skip
+    except (SimulatorError, ValueError) as error:
+        return Forecast(None, str(error).splitlines()[0])
+    return Forecast(found)
