@@ -14,6 +14,7 @@ from .commands.list import list_command
 from .commands.predict import predict_command
 from .commands.ptx import ptx_command
 from .commands.run import run_command
+from .commands.sweep import sweep_command
 from .commands.time import time_command
 from .commands.validate import validate_command
 from .commands.view import view_command
@@ -57,6 +58,7 @@ def main() -> None:
       tilescope view matmul_tiled --size 64 --open
       tilescope exec my_script.py
       tilescope predict matmul_naive matmul_tiled --size 1024 --gpu h200
+      tilescope sweep matmul_naive matmul_tiled --size 256,512 --tile 8,16,32 --predict
       tilescope run my.cu 'fill<float>' --grid 4 --block 256 f32[1000] 1.5
 
     \b
@@ -77,5 +79,6 @@ main.add_command(ptx_command)
 main.add_command(validate_command)
 main.add_command(time_command)
 main.add_command(predict_command)
+main.add_command(sweep_command)
 main.add_command(counters_command)
 main.add_command(launch_command)

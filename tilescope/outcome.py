@@ -62,7 +62,7 @@ def simulate(
     with ProgressBar(target.name, quiet, began) as progress:
         return simulator.launch(
             kernel, target.grid, target.block, args, target.shared_bytes, progress=progress,
-            symbols=symbols, workers="all", **target.how, **how,
+            symbols=symbols, **{"workers": "all"} | target.how | how,
         )  # fmt: skip
 
 
@@ -72,11 +72,15 @@ def execute(
     checks: str | Collection[str],
     quiet: bool = False,
     step_limit: int = STEP_LIMIT,
+    **how: Any,
 ) -> Outcome:
-    """Launch a target on the simulator; raises what ``simulate`` does."""
+    """Launch a target on the simulator; raises what ``simulate`` does.
+
+    ``how``: what else ``simulator.launch`` is told.
+    """
     run = simulate(
         target, target.kernel, target.args, quiet,
-        schedule=schedule, checks=checks, step_limit=step_limit,
+        schedule=schedule, checks=checks, step_limit=step_limit, **how,
     )  # fmt: skip
     run.hazards, left_out = set_aside(Policy(), run.hazards, run.kernel)
     if target.launch is None or target.expected is None:

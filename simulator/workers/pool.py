@@ -21,7 +21,9 @@ _size = 0
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """How many cores this process may use; one, if it is itself one of several."""
+    if multiprocessing.parent_process() is not None:
+        return 1
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -39,7 +41,7 @@ def submit(work: Callable[[bytes], bytes], task: bytes, count: int) -> "Future[b
         stop()
         context = multiprocessing.get_context("spawn")
         _pool, _size = ProcessPoolExecutor(count, context, _begin), count
-    with _no_main():
+    with no_main():
         return _pool.submit(work, task)
 
 
@@ -62,7 +64,7 @@ def stop(now: bool = False) -> None:
 
 
 @contextlib.contextmanager
-def _no_main() -> Iterator[None]:
+def no_main() -> Iterator[None]:
     """Processes that start now do not run the caller's script, which so needs no main guard."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
