@@ -54,3 +54,13 @@ def _read(path: Path) -> str | None:
             return None
         content = opened.read(LIMIT + 1)
     return content.decode("utf-8", "replace") if len(content) <= LIMIT else None
+
+
+def display_path(file: str) -> str:
+    """A path below the working folder from there; a library source from ``kernels/``."""
+    library = Path(__file__).resolve().parent
+    path = Path(os.path.abspath(file))
+    for folder, root in ((library, library.parent), (Path.cwd(), Path.cwd())):
+        if file and path.is_relative_to(folder):
+            return str(path.relative_to(root))
+    return file

@@ -132,3 +132,11 @@ def test_the_wheel_has_every_file_of_the_rooms() -> None:
     }
     assert others
     assert others - named == set()
+
+
+def test_the_sdist_has_what_its_readme_speaks_of() -> None:
+    """The rooms are found as packages; tests with their helpers, docs and examples are named."""
+    named = (ROOT / "MANIFEST.in").read_text().split()
+    for room in ("tests", "docs", "examples", "benchmarks", ".ci", "CHANGELOG.md"):
+        assert room in named
+        assert (ROOT / room).exists()

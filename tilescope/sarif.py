@@ -7,6 +7,7 @@ import os
 from pathlib import Path, PurePath
 from urllib.parse import quote
 
+from kernels.reading import display_path
 from simulator import Hazard, Involved
 from simulator.hazards.kinds import KINDS, HazardKind
 
@@ -14,7 +15,6 @@ from . import version
 from .checker import Verdict
 from .policy import fingerprint
 from .recording import Session
-from .text.layout import display_path
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

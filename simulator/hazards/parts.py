@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 
+from kernels.reading import display_path
 from kernels.source_edit import Edit
 
 Triple = tuple[int, int, int]
@@ -22,7 +23,8 @@ class Source:
     code: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}" if self.line else self.file
+        shown = display_path(self.file)
+        return f"{shown}:{self.line}" if self.line else shown
 
     def to_dict(self) -> dict[str, object]:
         """JSON-ready."""

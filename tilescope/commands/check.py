@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from kernels.reading import display_path
+
 from .. import baseline as baselines
 from .. import fix as fixes
 from ..checker import Checker, Verdict
@@ -18,7 +20,7 @@ from ..policy import CHOICES, Policy
 from ..sarif import sarif
 from ..target import Request, is_file, resolve
 from ..text.findings import demonstration, findings, refusals
-from ..text.layout import display_path, fitted, told
+from ..text.layout import fitted, told
 from .pipelines import check_pipeline, is_pipeline
 
 _MOST = 20

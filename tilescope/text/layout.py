@@ -1,12 +1,9 @@
 """Numbers, tables and paths as a person reads them."""
 
-import os
 import shutil
 import textwrap
 from collections.abc import Sequence
-from pathlib import Path
 
-import kernels
 from simulator import Hazard
 
 _MOST, _LEAST = 80, 32
@@ -107,12 +104,3 @@ def _stacked(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
         pairs = zip(head[1:], row[1:], strict=True)
         lines += [f"  {name:<{width}}  {cell.strip()}" for name, cell in pairs if cell]
     return lines
-
-
-def display_path(file: str) -> str:
-    """A path below the working folder from there; a library source from ``kernels/``."""
-    path, library = Path(os.path.abspath(file)), Path(kernels.__file__).resolve().parent
-    for folder, root in ((library, library.parent), (Path.cwd(), Path.cwd())):
-        if path.is_relative_to(folder):
-            return str(path.relative_to(root))
-    return file

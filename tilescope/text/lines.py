@@ -2,10 +2,11 @@
 
 import textwrap
 
+from kernels.reading import display_path
 from simulator import Counters, Line, Run, Traffic
 from simulator.observe.totals import TRAFFIC
 
-from .layout import clip, columns, display_path, human_bytes, percent, table
+from .layout import clip, columns, human_bytes, percent, table
 
 _SHOWN = 8
 _NAMES = ("instr", "sectors", "waves")

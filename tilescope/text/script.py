@@ -2,13 +2,14 @@
 
 import textwrap
 
+from kernels.reading import display_path
 from simulator import Hazard
 from simulator.observe.counters import Traffic
 
 from ..policy import Policy, judge
 from ..recording import Launch, Session
 from .findings import count
-from .layout import columns, display_path, told, wrapped
+from .layout import columns, told, wrapped
 
 _MOST = 5
 """Hazards of a kernel that are shown in full."""
