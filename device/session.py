@@ -181,9 +181,9 @@ class Prepared:
             place, _ = call("cuModuleGetGlobal", module, name.encode(), doing=f"finding {name}")
             self.pointers.append(place)
         place_of = lambda number: int(self.pointers[number])  # noqa: E731
-        for number in arguments.tables:
-            self._inputs[number] = arguments.initial(number, place_of)
         self.pictures = Pictures(lambda name, made: stack.callback(quietly, name, made))
+        for number in arguments.tables:
+            self._inputs[number] = arguments.table(number, place_of, self._encode)
         pack = arguments.parameter_buffer(place_of, self._encode)
         self._values = [
             np.frombuffer(pack, np.uint8, p.nbytes, p.offset).copy() for p in request.kernel.params

@@ -177,12 +177,11 @@ class Arguments:
                 buffer += encode(value[1], address(value[0]))
         return bytes(buffer)
 
-    def initial(self, number: int, address: Callable[[int], int]) -> Any:
-        """What an array holds as the launch begins, flat uint8; tables get their addresses."""
-        table = self.tables.get(number)
-        if table is None:
-            return content(self.arrays[number])
-        return np.frombuffer(table.filled(address), np.uint8)
+    def table(
+        self, number: int, address: Callable[[int], int], encode: Callable[[Object, int], bytes]
+    ) -> Any:
+        """What a table of addresses and handles holds as the launch begins, flat uint8."""
+        return np.frombuffer(self.tables[number].filled(address, encode), np.uint8)
 
 
 def content(array: Any) -> Any:

@@ -69,7 +69,7 @@ def _typedefs(sources: Mapping[str, str]) -> dict[str, str]:
 
 def _plain(kind: str, named: Mapping[str, str]) -> str:
     """A type as it is spelled in a source, without qualifiers."""
-    kind = re.sub(r"\b(?:const|volatile|struct|restrict|__restrict__|__restrict)\b", " ", kind)
+    kind = re.sub(r"\b(?:const|volatile|struct|restrict|__\w+__|__restrict)\b", " ", kind)
     kind = re.sub(r"\[[^\]]*\]", "*", kind)
     base, stars = kind.replace("*", " "), kind.count("*")
     words = " ".join(base.split())

@@ -75,17 +75,19 @@ class Packer:
         return Value(bytes(8), (Address(0, self.gathered.add(arg, label)),))
 
     def _table(self, rows: Sequence[Any], label: str) -> int:
-        """A table of addresses, as ``float**`` takes it: its number among the arrays."""
+        """A table of addresses, as ``float**`` takes it, or of handles: its number as an array."""
+        values = []
         for i, row in enumerate(rows):
-            if row is not None and not isinstance(row, (np.ndarray, Pointer, list, tuple)):
+            if isinstance(row, (Texture, Surface)):
+                values.append(self._handle(row, f"{label}[{i}]"))
+            elif row is None or isinstance(row, (np.ndarray, Pointer, list, tuple)):
+                values.append(self._address(row, f"{label}[{i}]"))
+            else:
                 raise TypeError(
                     f"{label} is a pointer: it takes an array, a Pointer, or a sequence of these "
-                    f"as a table of addresses; element {i} is {type(row).__name__}"
+                    f"as a table of addresses, or of textures or surfaces; element {i} is "
+                    f"{type(row).__name__}"
                 )
-        values = [
-            Value(bytes(8)) if row is None else self._pointer(row, f"{label}[{i}]")
-            for i, row in enumerate(rows)
-        ]
         table = np.zeros(len(rows), np.uint64)
         table.flags.writeable = False  # it is the launch's own: nothing of it comes back
         number = self.gathered.add(table, label)

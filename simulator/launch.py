@@ -75,7 +75,8 @@ def launch(
         symbols: Arrays that fill ``__constant__`` and ``__device__`` variables, by their names
             in C++ or in the PTX, and get what the launch leaves there.
         cooperative: Whether blocks may wait for each other at grid-wide barriers.
-        stack_bytes: Of each thread, for functions that call themselves (``cudaLimitStackSize``).
+        stack_bytes: Of each thread, for functions that call themselves and for ``alloca``
+            (``cudaLimitStackSize``).
         cluster: Blocks of a cluster, as the grid's; by default what the kernel is compiled for.
         heap_bytes: What the kernel's ``malloc`` has to give (``cudaLimitMallocHeapSize``).
         gpu: Whose caches to follow the traffic through (``h200``); then ``run.counters.l1``,

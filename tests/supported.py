@@ -24,7 +24,8 @@ bytes stay as they are), `applypriority`, `createpolicy` (its policy is zero), c
 hints, `setmaxnreg`, `griddepcontrol`, `pmevent`, `brkpt`. `nanosleep` returns at once. `%clock`,
 `%clock64` and `%globaltimer` count nanoseconds of the simulating machine's clock, from any start:
 a later read is no smaller, lanes that read together read the same, and nothing of a GPU's time
-is in them. `alloca` has {STACK_BYTES} bytes in each function.
+is in them. `alloca` has as many bytes in each function as a thread's stack (`stack_bytes`,
+{STACK_BYTES} unless said otherwise).
 """
 
 

@@ -163,9 +163,11 @@ def test_stack(t: str, align: int) -> None:
 
 
 def test_a_stack_that_is_full() -> None:
+    """Where it ends, ``stack_bytes`` says."""
     lines = [*START, "alloca.u64 %rd4, 1016; alloca.u64 %rd5, 16;", "st.local.u8 [%rd5], 1; ret;"]
-    run = simulator.launch(kernel(lines, 0), 1, 1, [])
-    assert [hazard.kind for hazard in run.hazards] == ["out-of-bounds"]
+    for room, fits in ((1024, False), (2048, True), (1032, True), (1031, False)):
+        run = simulator.launch(kernel(lines, 0), 1, 1, [], stack_bytes=room)
+        assert [h.kind for h in run.hazards] == ["out-of-bounds"] * (not fits), room
 
 
 @pytest.mark.parametrize("uniform", [False, True])

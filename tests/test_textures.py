@@ -219,6 +219,29 @@ def test_what_cuda_has_not_is_refused(array: Any, options: dict[str, Any], words
         Texture(array, **options)
 
 
+def test_handles_may_lie_anywhere() -> None:
+    """By value, in a structure's array, in memory: the same numbers; a handle each object."""
+    source = """
+    struct Some { cudaTextureObject_t t[3]; int n; };
+    __device__ float one(cudaTextureObject_t t) { return tex2D<float>(t, threadIdx.x, 0); }
+    extern "C" __global__ void k(float* out, const __grid_constant__ Some some,
+                                 const cudaTextureObject_t* list, cudaSurfaceObject_t* to) {
+        float sum = 0;
+        for (int i = 0; i < some.n; ++i) sum += one(some.t[i]) * one(list[threadIdx.x % 3]);
+        out[threadIdx.x] = sum;
+        surf2Dwrite(sum, to[threadIdx.x % 2], threadIdx.x * 4, 0);
+    }"""
+    made = [Texture(np.arange(8, dtype=np.float32).reshape(1, 8) + 10 * i) for i in range(3)]
+    to = [Surface(np.zeros((1, 8), np.float32)) for _ in range(2)]
+    out = np.zeros(8, np.float32)
+    kernel = Kernel.from_cuda(source, "k")
+    assert simulator.launch(kernel, 1, 8, [out, (made, 3), made, to]).hazards == []
+    i = np.arange(8)
+    assert out.tolist() == ((3 * i + 30) * (i + i % 3 * 10)).tolist()
+    for n, surface in enumerate(to):
+        assert surface.array[0].tolist() == np.where(i % 2 == n, out, 0).tolist()
+
+
 def test_a_pointer_does_not_reach_its_array() -> None:
     array = np.zeros((32, 4), np.uint32)
     code = "tex.2d.v4.u32.f32 {%o0, %o1, %o2, %o3}, [%object, {%a, %b}];"

@@ -100,7 +100,7 @@ class Compiler:
         self.module = module
         self.checked, self.shadowed = checked, shadowed
         self.functions = reachable(module, entry)
-        self.layout = lay_out(module, self.functions)
+        self.layout = lay_out(module, self.functions, stack)
         self.result = Program(module.functions[entry], module, self.layout)
         self.result.arch, self.result.stack = arch or number(module.target), stack
         self.registers: dict[tuple[str, str], Register] = {}

@@ -10,8 +10,8 @@ A row lists its *forms*, each a line such as ``"rn|rz? ftz? .f32 : t = t t"``:
 - left of ``=`` the types of the results, right of it those of the sources (``operands``): ``t``
   the form's last type, ``t0`` its first, ``2t`` one of twice the size, or a type's name; ``@``
   an address, ``members`` a member mask, ``label``; ``CC`` the condition code, ``SP`` the stack
-  pointer, ``stack`` the stack and ``own`` what addresses of the block's own shared memory have,
-  which stand in no text: results are written, all others are read (``roles``).
+  pointer, ``stack`` the stack, ``end`` its end and ``own`` what addresses of the block's own shared
+  memory have, which stand in no text: results are written, all others are read (``roles``).
 """
 
 import functools
@@ -70,7 +70,7 @@ class Misfit:
 
 _CLUSTERS = 90
 """The first target that has clusters."""
-_UNSAID = ("CC", "SP", "stack", "own")
+_UNSAID = ("CC", "SP", "stack", "end", "own")
 
 
 @functools.cache

@@ -18,11 +18,12 @@ CARRY = "%CC"
 """The condition-code register of extended-precision arithmetic."""
 OWN = "%own"
 """What stands in addresses of the block's own shared memory (``windows``): no register of PTX."""
-STACK, STACK_POINTER = "%stack", "%SP"
-"""A function's variable that it allocates from, and the register that says how much it has."""
+STACK, STACK_END, STACK_POINTER = "%stack", "%end", "%SP"
+"""A function's variable that it allocates from, where that ends, and the register that says how
+much of it is taken."""
 _UNSAID: dict[str, Operand] = {
     "CC": Reg(CARRY), "SP": Reg(STACK_POINTER), "stack": Symbol(STACK),
-    "own": Special(OWN),
+    "end": Symbol(STACK_END), "own": Special(OWN),
 }  # fmt: skip
 HALVES = (":low", ":high")
 """What follows the name of a register of 128 bits in those of its halves."""

@@ -1,7 +1,7 @@
 """The stack, and policies of the cache (PTX ISA, "Stack Manipulation", "createpolicy").
 
-A function's allocations come from its own variable, of as many bytes as CUDA gives a thread's
-stack unless told otherwise, and are gone when it returns. What does not fit has an address at
+A function's allocations come from its own variable, of as many bytes as a thread's stack has in
+all, and are gone when it returns. What does not fit has an address at
 which nothing lies.
 """
 
@@ -22,8 +22,8 @@ _NOWHERE = np.uint64(0x7FFF_0000)
 @row(
     "alloca", section=SECTION,
     forms="""
-        .u32|u64 : t SP = t stack SP
-        .u32|u64 : t SP = t imm stack SP
+        .u32|u64 : t SP = t stack end SP
+        .u32|u64 : t SP = t imm stack end SP
     """,
 )  # fmt: skip
 def allocate(ins: Instruction) -> Op:
@@ -37,15 +37,14 @@ def allocate(ins: Instruction) -> Op:
     below = np.uint64(align - 1)
 
     def apply(size: Lanes, *given: Lanes) -> tuple[Lanes, Lanes]:
-        start, used = given[-2:]
+        start, left, used = given[-3:]
         at = (start + used + below) & ~below
-        left = np.uint64(STACK_BYTES) + start
         fits = (at <= left) & (size.astype(np.uint64) <= left - np.minimum(at, left))
         end = at + size.astype(np.uint64) - start
         return np.where(fits, at, _NOWHERE).astype(size.dtype), np.where(fits, end, used)
 
     inputs = (type, type)[: len(ins.operands) - 1]
-    return Op(apply, (*inputs, "u64", "u64"), (type, "u64"))
+    return Op(apply, (*inputs, "u64", "u64", "u64"), (type, "u64"))
 
 
 @row("stacksave", section=SECTION, forms=".u32|u64 : t = stack SP")

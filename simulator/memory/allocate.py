@@ -26,9 +26,7 @@ def allocate(
 ) -> dict[int, Allocation]:
     """Global memory: the argument arrays, the parameters, the module's variables."""
     made = {
-        number: Allocation(
-            number, arguments.initial(number, array_address), label, bool(array.flags.writeable)
-        )
+        number: Allocation(number, content(array), label, bool(array.flags.writeable))
         for number, (array, label) in enumerate(
             zip(arguments.arrays, arguments.labels, strict=True)
         )
@@ -43,6 +41,8 @@ def allocate(
             return of.packed(address)
         return handle(made[int(array_number(address))], of)
 
+    for number in arguments.tables:
+        made[number].content()[:] = arguments.table(number, array_address, encoded)
     parameters = np.frombuffer(arguments.parameter_buffer(array_address, encoded), np.uint8)
     made[PARAMETERS] = Allocation(PARAMETERS, parameters, "parameters", False, space="param")
     addresses = function_addresses(functions)

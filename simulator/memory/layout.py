@@ -10,7 +10,7 @@ from kernels.ptx.module import Address, Function, Module, Symbol, Variable, Vect
 from kernels.ptx.types import TYPE_SIZES
 
 from ..geometry import Addresses
-from ..isa.roles import STACK, roles
+from ..isa.roles import STACK, STACK_END, roles
 from ..isa.stack import STACK_BYTES
 from ..isa.windows import ARRAY_BITS, MIDDLE
 
@@ -90,13 +90,16 @@ class Layout:
         return start + variable.nbytes
 
 
-def lay_out(module: Module, functions: list[Function]) -> Layout:
-    """Place the variables of a module and of the functions that are reachable."""
+def lay_out(module: Module, functions: list[Function], stack: int = STACK_BYTES) -> Layout:
+    """Place the variables of a module and of the functions that are reachable.
+
+    ``stack``: bytes that each of those has to allocate from.
+    """
     layout = Layout()
     for function in functions:
         if any("stack" in roles(ins).form.read for ins in function.body):
-            stack = Variable(STACK, "local", "b8", (STACK_BYTES,), 16)
-            function.variables[STACK] = stack
+            function.variables[STACK] = Variable(STACK, "local", "b8", (stack,), 16)
+            function.variables[STACK_END] = Variable(STACK_END, "local", "b8", (0,), 1)
     scopes = [("", list(module.variables.values()))]
     scopes += [(f.name, list(f.variables.values())) for f in functions]
     copied = {f.name: f.copy_of for f in functions if f.copy_of}

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from kernels.errors import LaunchError
 from kernels.texture import Surface, Texture, described
 
 from ..geometry import Flat, Lanes, Mask, as_mask
@@ -16,12 +17,21 @@ from .spaces import Allocation
 _HANDLES = 0x7E << 52
 """Handles begin here: an array's number and which of its objects follow."""
 Picture = Texture | Surface
+MOST = 256
 
 
 def handle(array: Allocation, of: Picture) -> bytes:
-    """An object's handle, as a kernel gets it."""
-    array.pictures.append(of)
-    return (_HANDLES | array.number << 8 | len(array.pictures) - 1).to_bytes(8, "little")
+    """An object's handle, as a kernel gets it; an array has room for ``MOST`` objects.
+
+    Raises:
+        LaunchError: One more.
+    """
+    if of not in array.pictures:
+        array.pictures.append(of)
+    which = array.pictures.index(of)
+    if which == MOST:
+        raise LaunchError(f"{array.name} has more than {MOST} textures and surfaces")
+    return (_HANDLES | array.number << 8 | which).to_bytes(8, "little")
 
 
 class PictureAccess:
