@@ -1,5 +1,6 @@
 """Atomics of every operation and type against Python loops."""
 
+import itertools
 import random
 import re
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from memory_kernels import START, THREADS, element, launch
 
 import simulator
 from kernels import Kernel
+from simulator.memory import atomics
 
 OPCODES = {"atom", "red"}
 pytestmark = pytest.mark.usefixtures("checked_writes")
@@ -37,7 +39,7 @@ def float_add(t: str, is_global: bool) -> Operation:
     return add
 
 
-def atomics() -> list[tuple[str, str, Operation]]:
+def operations() -> list[tuple[str, str, Operation]]:
     found: list[tuple[str, str, Operation]] = []
     for t in ("s32", "u32", "s64", "u64"):
         if t != "s64":
@@ -67,7 +69,7 @@ PLACES: dict[str, Callable[[int], int]] = {
 
 def atomic_cases() -> list[Any]:
     cases = []
-    for name, t, fn in atomics():
+    for name, t, fn in operations():
         for places in PLACES:
             for space in ("global", "shared", ""):
                 label = f"{name}.{t}-{places}-{space or 'generic'}"
@@ -129,6 +131,47 @@ def test_atomic(name: str, t: str, fn: Operation, places: str, space: str) -> No
     launch(simulator, kernel(lines, 5), 1, THREADS, arrays)
     assert arrays[4].tolist() == old
     assert arrays[0].tolist() == state
+
+
+@pytest.mark.parametrize("name", ["add", "min", "max", "and", "or", "xor"])
+def test_operations_in_bulk_know_whether_any_changed_a_value(name: str) -> None:
+    """As one after the other would; two at one place among them may cancel each other out."""
+    ufunc = atomics.in_bulk(name, "s32")
+    assert ufunc is not None
+    where = np.array([0, 0, 1])
+    for start, *given in itertools.product([0, 1, -1, 5], repeat=4):
+        operand, memory = np.array(given, np.int32), np.full(2, start, np.int32)
+        changed = False
+        for at, value in zip(where, operand, strict=True):
+            old = memory[at]
+            memory[at] = ufunc(old, value)
+            changed |= bool(memory[at] != old)
+        bulk = np.full(2, start, np.int32)
+        ufunc.at(bulk, where, operand)
+        before = np.full(3, start, np.int32)
+        assert atomics.changes(name, operand, before, bulk[where]) == changed
+
+
+@pytest.mark.parametrize("reads", [
+    "add.u32 %r5, %r4, 0;",
+    "@%p1 mov.u32 %r5, %r4;",
+    "bra NEXT; NEXT: add.u32 %r5, %r4, 0;",
+    "@!%p1 bra NEXT; mov.u32 %r5, %r4; NEXT: bar.warp.sync 0xffffffff;",
+    "bar.sync 0; @%p1 bra NEXT; bra.uni NEXT; NEXT: shfl.sync.idx.b32 %r5, %r4, %r6, 31, -1;",
+    "mov.b64 %rd4, {%r4, %r0}; mov.b64 {%r5, %r6}, %rd4;",
+    "setp.eq.u32 %p2, %r4, %r3; @%p2 mov.u32 %r5, %r3;",
+])  # fmt: skip
+def test_whoever_reads_what_an_atomic_found(reads: str) -> None:
+    """It may be in another block, or as a guard."""
+    lines = [
+        *START, *element(0, 4), "mov.u32 %r5, 99; and.b32 %r6, %r0, 31;",
+        "setp.lt.u32 %p1, %r0, 1000;", "atom.global.add.u32 %r4, [%rd2], 7;", *reads.split("  "),
+        *element(1, 4), "st.global.u32 [%rd2], %r5;", "ret;",
+    ]  # fmt: skip
+    arrays = [np.arange(THREADS, dtype=np.uint32), np.zeros(THREADS, np.uint32)]
+    launch(simulator, kernel(lines, 2), 1, THREADS, arrays)
+    assert arrays[1].tolist() == list(range(THREADS))
+    assert arrays[0].tolist() == list(range(7, THREADS + 7))
 
 
 def wide_atomics() -> list[Any]:

@@ -5,7 +5,7 @@ import functools
 from kernels.ptx.module import Imm, Instruction, Operand, Reg
 
 from ..isa import DTYPES, Unsupported, asynchronous
-from ..isa.roles import Roles
+from ..isa.roles import Roles, roles
 from ..isa.validity import invalid
 from ..memory.site import make_site
 from .pictures import Pictures
@@ -38,7 +38,17 @@ class Accesses(Pictures):
             raise Unsupported("a vector of another length than its source: use as many")
         sources = tuple(self.source(item, site.type) for item in role.sources)
         targets = tuple(self.target(item, site.type) for item in role.results)
+        site.returns = site.returns and self._read_later(ins, role)
         return Access(ins, self.guard(ins.guard), targets, sources, site=site, base=base)
+
+    def _read_later(self, ins: Instruction, role: Roles) -> bool:
+        """Whether anything reads what an instruction writes, a trace or a shadow among it."""
+        if self.owner.shadowed or self.owner.result.watched is not None:
+            return True
+        written, instructions = set(role.writes), self.block.instructions
+        at = next(i for i, other in enumerate(instructions) if other is ins)
+        later = (roles(other).reads for other in instructions[at + 1 :])
+        return not written.isdisjoint(self.block.live_out.union(*later))
 
     def phase(self, ins: Instruction, role: Roles) -> list[Step]:
         """An operation of an ``mbarrier``."""

@@ -10,7 +10,7 @@ from . import atomics
 from .event import Event
 from .memories import Memories, Part
 from .site import Site
-from .spaces import Index, MixedIndex
+from .spaces import GlobalIndex, Index, MixedIndex
 
 _NOWHERE = MixedIndex([], "b32", 0)
 
@@ -95,9 +95,16 @@ class Access:
     def atomic(
         self, base: Addresses, mask: Mask | None, *values: Lanes
     ) -> Lanes | tuple[Lanes, ...]:
-        """Read-modify-write; gives the old values, of a vector one array an element."""
+        """Read-modify-write; gives the old values, of a vector one array an element.
+
+        (Zero where nobody asks for them.)
+        """
         repeated = self._resolve(base, mask)
         site, index = self.site, self.index
+        if not site.returns and self._in_bulk(mask, values):
+            self._tell(repeated, values)
+            nothing: Lanes = DTYPES[site.type].type(0)
+            return nothing
         geometry = self.memories.geometry
         vector = (site.count,) if site.count > 1 else ()
         old = np.zeros((*geometry.shape, *vector), DTYPES[site.type])
@@ -133,3 +140,21 @@ class Access:
         several = tuple(old[..., i] for i in range(site.count)) if vector else (old,)
         self._tell(repeated, values, several)
         return several if vector else old
+
+    def _in_bulk(self, mask: Mask | None, values: tuple[Lanes, ...]) -> bool:
+        """Whether that could be done to all lanes at once; then it is."""
+        site, index, shape = self.site, self.index, self.memories.geometry.shape
+        operation = atomics.in_bulk(site.operation, site.type)
+        if operation is None or site.count > 1 or isinstance(index, MixedIndex):
+            return False
+        if index.space != "global" and site.size > 4:
+            return False  # its words lie apart
+        view = index.view if isinstance(index, GlobalIndex) else index.memory.flat.view(index.dtype)
+        lanes = np.broadcast_to(as_mask(mask), shape)
+        where = index.positions(shape, lanes)
+        operand = np.broadcast_to(values[0], shape)[lanes]
+        before = view[where] if self.memories.exact else None
+        operation.at(view, where, operand)
+        if before is None or atomics.changes(site.operation, operand, before, view[where]):
+            self.memories.writes += 1
+        return True

@@ -57,6 +57,26 @@ def _equal(old: Flat, compare: Flat) -> Flat:
     return np.asarray(equal if np.ndim(equal) < 2 else equal.all(-1, keepdims=True))
 
 
+_BULK: dict[str, np.ufunc] = {
+    "add": np.add, "min": np.minimum, "max": np.maximum,
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+}  # fmt: skip
+_WHOLE = ("b32", "s32", "u32", "b64", "s64", "u64")
+
+
+def in_bulk(name: str, ptx_type: str) -> np.ufunc | None:
+    """What does an operation on many lanes at once, if their order does not matter."""
+    return _BULK.get(name) if ptx_type in _WHOLE else None
+
+
+def changes(name: str, operand: Flat, before: Flat, after: Flat) -> bool:
+    """Whether any of some operations in bulk changed what it found.
+
+    Sums may come out as they were; the others, once they have changed a value, do not go back.
+    """
+    return bool(operand.any() if name in ("add", "xor") else (before != after).any())
+
+
 def apply(
     name: str,
     ptx_type: str,

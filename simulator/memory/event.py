@@ -34,7 +34,8 @@ class Event(NamedTuple):
         repeated: Address and mask are the very objects of this site's last event.
         home: The ``Allocation`` or ``ColumnMemory`` accessed.
         values: What a store writes, one array an element; an atomic's operands; else ``None``.
-        old: What an atomic found, one array an element, in the geometry's shape.
+        old: What an atomic found, one array an element, in the geometry's shape; ``None`` where
+            nobody asks for it and it is none that compares.
         columns: The column of the block whose shared memory it is, where it is not the lane's own;
             as the addresses are.
     """

@@ -28,7 +28,7 @@ class Site:
         type: PTX type of one element.
         count: Elements a thread: 1, 2, 4 or 8.
         operation: ``add`` ... ``cas`` of an atomic.
-        returns: Whether an atomic's old value is asked for.
+        returns: Whether an atomic's old value is asked for, and read by any instruction.
         block: The basic block it stands in.
         counted: Whether it is traffic (passing a struct to a function is not).
         offset: Constant part of the address in bytes.

@@ -28,9 +28,8 @@ def shadow_site(site: Site) -> Site:
     """The access to the shadow that goes with one to memory; an atomic's mixes both shadows."""
     operation = site.operation and ("exch" if site.operation == "exch" else "or")
     kind = bits_of(site.type)
-    return dataclasses.replace(
-        site, number=site.number + _SHADOWS, type=kind, operation=operation
-    )  # fmt: skip
+    number = site.number + _SHADOWS
+    return dataclasses.replace(site, number=number, type=kind, operation=operation, returns=True)
 
 
 class UndefinedMemory:
