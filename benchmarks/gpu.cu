@@ -2,6 +2,13 @@
 
 extern "C" __global__ void nothing() {}
 
+// Takes so many cycles, whatever it runs beside.
+extern "C" __global__ void spin(long long cycles) {
+    long long begin = clock64();
+    while (clock64() - begin < cycles) {
+    }
+}
+
 extern "C" __global__ void cycles(long long* out, float* sink, int rounds) {
     float a = threadIdx.x, b = a + 1;
     long long begin = clock64();

@@ -19,12 +19,18 @@ from simulator.gpus.table import Gpu, UnknownGpu, find
 
 SOURCE = Path(__file__).with_name("gpu.cu")
 _MIB = 1 << 20
+_SPIN = 5000
+"""Cycles that a block spins for."""
 
 
-def seconds(entry: str, grid: int, block: int, args: Sequence[Any], launches: int = 9) -> float:
+def seconds(
+    entry: str, grid: int, block: int, args: Sequence[Any], launches: int = 9, shared: int = 0
+) -> float:
     """Median time of a launch, from event to event."""
     kernel = Kernel.from_cuda(SOURCE, entry)
-    timing = device.time_launches(kernel, grid, block, list(args), launches=launches, warmup=3)
+    timing = device.time_launches(
+        kernel, grid, block, list(args), shared, launches=launches, warmup=3
+    )
     return float(np.median(timing.times_ms)) / 1e3
 
 
@@ -63,15 +69,26 @@ def latencies(gpu: Gpu) -> dict[str, float]:
     return found
 
 
-def launches(clock: float, sms: int) -> dict[str, float]:
-    """What beginning takes: a launch, a block after another, blocks of the whole GPU."""
+def launches(gpu: Gpu, clock: float, l2_latency: float) -> dict[str, float]:
+    """What beginning takes: a launch, a block after another, blocks of the whole GPU.
+
+    A kernel that does nothing ends before the event behind it is looked at, so a launch is timed by
+    one that copies a little, less what that waits for. Blocks that take as long as they are told
+    stand alone on their multiprocessors: what a further wave of them takes beyond that is a start.
+    """
     empty = seconds("nothing", 1, 32, [], 50)
     many = 1 << 20
-    one, full = (seconds("nothing", many, threads, []) - empty for threads in (32, 256))
+    small = seconds("nothing", many, 32, []) - empty
+    alone = gpu.architecture.shared_per_block
+    few, more = (seconds("spin", waves * gpu.sms, 32, [_SPIN], shared=alone) for waves in (10, 60))
+    start = (more - few) * clock / 50 - _SPIN
+    little = np.zeros(128, np.float32)
+    copied = seconds("copy", 1, 32, [little, little.copy(), 32], 50)
     return {
-        "launch_us": empty * 1e6,
-        "blocks_per_cycle": many / (one * clock),
-        "block_start": full * clock * sms * 8 / many,
+        "launch_us": (copied - (l2_latency + start) / clock) * 1e6,
+        "blocks_per_cycle": many / (small * clock),
+        "block_start": start,
+        "empty_us": empty * 1e6,
     }
 
 
@@ -129,7 +146,8 @@ def measure() -> dict[str, Any]:
     counted = cycles("cycles", 1, [None, sink, rounds], rounds)
     took = seconds("cycles", 1, 1, [out, sink, rounds]) - seconds("nothing", 1, 32, [])
     raw = {"clock": counted * rounds / took}
-    raw |= launches(raw["clock"], gpu.sms) | latencies(gpu) | traffic(gpu) | atomics(gpu)
+    raw |= latencies(gpu)
+    raw |= launches(gpu, raw["clock"], raw["l2_latency"]) | traffic(gpu) | atomics(gpu)
     known = (
         "clock", "launch_us", "blocks_per_cycle", "block_start", "l1_latency", "l2_latency",
         "dram_latency", "shared_latency", "atomic_latency", "barrier", "dram_bytes", "l2_bytes",

@@ -20,7 +20,7 @@ from ..memory.event import Event, Spread
 from ..observe.totals import InstructionCounter
 from .watch import RequestCounter, TouchWatch
 
-WORK = 4.0e8
+WORK = 1.5e8
 """Thread instructions that a sample may have, about: some seconds."""
 LANES = 1 << 16
 """Lanes of a batch, at most."""

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import device
-from benchmarks import counters, gflops, sanitizer
+from benchmarks import counters, gflops, gpu, sanitizer
+from simulator.gpus.table import find
 from tilescope.ncu import METRICS
 from tilescope.timing import Row
 
@@ -64,6 +65,23 @@ def test_gflops(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
     for name in ("matmul_naive", "matmul_register_tiled:128"):
         assert rows[name] == ["128³", "1.0000", "1.0000 to 1.0000", rate, "50.0%", "24"]
     assert rows["cuBLAS (test)"][4:] == ["100.0%", "-"]
+
+
+def test_what_beginning_takes_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From times as a GPU would take them whose launches, starts and rate of blocks are known."""
+    chip, clock, latency, start, launch, rate = find("h200"), 2e9, 300.0, 700.0, 6e-6, 0.5
+
+    def seconds(entry: str, grid: int, block: int, args: Any, launches: int = 9, shared: int = 0):  # type: ignore[no-untyped-def]
+        if entry == "nothing":
+            return 4e-6 + grid / rate / clock
+        own = args[0] if entry == "spin" else latency
+        return launch + -(-grid // chip.sms) * (own + start) / clock
+
+    monkeypatch.setattr(gpu, "seconds", seconds)
+    found = gpu.launches(chip, clock, latency)
+    assert found["launch_us"] == pytest.approx(6)
+    assert found["block_start"] == pytest.approx(start)
+    assert found["blocks_per_cycle"] == pytest.approx(rate, rel=1e-3)
 
 
 def test_a_missing_vendor_is_named(
