@@ -16,6 +16,7 @@ from .device_part import Compiled, compile_device_part, looks_like_a_program
 from .errors import CompileError
 from .headers import follow, named_folders
 from .mangling import demangle
+from .precompiled import precompiling
 from .ptx import header as ptx_header
 from .toolkit import OWN_HEADERS, toolkit_folders
 
@@ -89,6 +90,7 @@ def _translate(
 ) -> Compiled:
     """A file as it stands, or else the device's part of it."""
     arguments = [*options, *(f"-I{path}" for path in include_folders(directory))]
+    arguments += precompiling(source, directory, options)
     compile_text = functools.partial(compiler, name, arguments)
     program = looks_like_a_program(source)
     found = [] if program else compile_text(source, entry)

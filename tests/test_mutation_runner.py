@@ -41,10 +41,10 @@ def test_a_mutant_runs_where_the_function_was_imported() -> None:
 
 def test_what_stands_in_a_class_body_is_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs at import: in a live process such a mutant would survive unseen."""
-    file = "simulator/observe/trace.py"
-    assert "= field(default_factory=list)" in (mutants.ROOT / file).read_text()
-    monkeypatch.setattr(mutants, "AREAS", {"trace": (file,)})
-    found = mutants.drawn("trace", 1000, 1)
+    file = "simulator/compile/recursion.py"
+    assert "= field(default_factory=" in (mutants.ROOT / file).read_text()
+    monkeypatch.setattr(mutants, "AREAS", {"recursion": (file,)})
+    found = mutants.drawn("recursion", 1000, 1)
     assert len(found) > 10
     assert not [mutant for mutant in found if "field(" in mutant.diff]
 

@@ -138,7 +138,7 @@ def test_numpy_simulator_device(
         request.getfixturevalue("gpu")
     entry = library.get(name)
     twin = name.startswith("faulty")  # these hold their own inputs
-    examples = EXAMPLES or (40 if path is on_both else 2 if twin else 4 if "matmul" in name else 8)
+    examples = EXAMPLES or (40 if path is on_both else 2 if twin else 3 if "matmul" in name else 4)
 
     # The source build of tiles in registers takes seconds a launch.
     one = path is on_both or name in ("matmul_register_tiled", "matmul_warp_tiled")

@@ -1,5 +1,6 @@
 """Every row of the instruction table has a test."""
 
+import functools
 import importlib
 import inspect
 import re
@@ -30,6 +31,7 @@ ROWS = [
 """What is executed: the meaning of a move of parts to parts is that it is refused."""
 
 
+@functools.cache
 def reached() -> list[Row]:
     """The rows of what this folder's cases run."""
     paths = sorted(Path(__file__).parent.glob("test_*.py"))
@@ -42,7 +44,6 @@ def reached() -> list[Row]:
     return list({id(row): row for row in (roles(ins).row for ins in function.body)}.values())
 
 
-REACHED = reached()
 PLACES = (
     test_atomics, test_clusters, test_control, test_copies, test_mbarrier, test_memory,
     test_surfaces, test_textures,
@@ -53,9 +54,9 @@ PLACES = (
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.opcode)
 def test_row_has_a_test(row: Row) -> None:
     if any(row.opcode in module.OPCODES for module in PLACES):
-        assert row.opcode not in {found.opcode for found in REACHED}
+        assert row.opcode not in {found.opcode for found in reached()}
     else:
-        assert any(row is found for found in REACHED)
+        assert any(row is found for found in reached())
 
 
 @pytest.mark.parametrize("module", PLACES, ids=lambda m: m.__name__)
