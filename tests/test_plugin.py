@@ -1,8 +1,9 @@
-"""The pytest plugin: the fixture, the failure text, the JSON, and docs/testing.md's example."""
+"""The pytest plugin: the fixture, the failure text, the JSON, and what tilescope init writes."""
 
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from importlib import metadata
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import error_of, tilescope
 
 from kernels import Kernel, library
 from tilescope.plugin import Simulate, assert_clean
@@ -145,19 +147,41 @@ def test_the_json_has_the_runs_of_all_workers(project: pytest.Pytester) -> None:
     assert len(json.loads((project.path / "runs.json").read_text())["runs"]) == 4
 
 
-def test_the_documentations_example(project: pytest.Pytester) -> None:
-    text = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
-    files = re.findall(r"`([\w.]+)`:\n\n```\w+\n(.*?)```", text, re.S)
-    assert [name for name, _ in files] == ["blocksum.cu", "test_blocksum.py"]
-    for name, content in files:
-        (project.path / name).write_text(content, encoding="utf-8")
+def test_a_start(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ``tilescope init`` writes is docs/testing.md's example, and all of it runs."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(project.path)
+    result = tilescope("init")
+    assert result.exit_code == 0, result.stderr
+    names = ["blocksum.cu", "test_blocksum.py", ".github/workflows/kernels.yml"]
+    assert [line for line in result.stdout.splitlines() if line.startswith("wrote")] == [
+        f"wrote {name}" for name in names
+    ]
+    docs = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+    for name in names:
+        assert f"\n{(project.path / name).read_text()}```\n" in docs
+    assert "blocksum.cu is there already; nothing was written" in error_of("init")
+
     run_pytest(project).assert_outcomes(passed=4)
-    # Its barrier matters: without it the same tests fail, with the report.
-    source = (project.path / "blocksum.cu").read_text()
-    (project.path / "blocksum.cu").write_text(source.replace("__syncthreads();", ""))
-    result = run_pytest(project, "-k", "is_clean")
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(["*race on shared part*"])
+    recipe = (project.path / names[2]).read_text()
+    steps = [shlex.split(line) for line in re.findall(r"- run: (.*)", recipe)]
+    advice = result.stdout.replace("\\\n", "").replace("--open", "")
+    steps += [shlex.split(line) for line in re.findall(r"^  (tilescope .*)", advice, re.M)]
+    assert [step[:2] for step in steps] == [
+        ["pip", "install"], ["pytest"], ["tilescope", "check"], ["tilescope", "check"],
+        ["tilescope", "view"],
+    ]  # fmt: skip
+    for step in steps[2:]:
+        done = tilescope(*step[1:])
+        assert done.exit_code == 0, done.stderr
+    assert Path("blocksum.sarif").is_file()
+    # Its barrier matters: without it the same tests and commands fail, with the report.
+    source = Path("blocksum.cu").read_text()
+    Path("blocksum.cu").write_text(source.replace("__syncthreads();", ""))
+    failed = run_pytest(project, "-k", "is_clean")
+    assert failed.ret == 1
+    failed.stdout.fnmatch_lines(["*race on shared part*"])
+    assert tilescope(*steps[2][1:]).exit_code == 1
 
 
 def test_importing_the_plugin_is_cheap() -> None:

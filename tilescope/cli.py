@@ -9,6 +9,7 @@ from .commands.barriers import barriers_command
 from .commands.check import check_command
 from .commands.counters import counters_command
 from .commands.exec import exec_command
+from .commands.init import init_command
 from .commands.launch import launch_command
 from .commands.list import list_command
 from .commands.predict import predict_command
@@ -51,6 +52,7 @@ def main() -> None:
     \b
     Examples:
       tilescope list
+      tilescope init my_kernels
       tilescope run matmul_tiled --size 256x256x256 --tile 16
       tilescope run matmul_naive --size 256 --compare matmul_tiled
       tilescope check matmul_missing_first_barrier --size 64
@@ -58,7 +60,7 @@ def main() -> None:
       tilescope view matmul_tiled --size 64 --open
       tilescope exec my_script.py
       tilescope predict matmul_naive matmul_tiled --size 1024 --gpu h200
-      tilescope sweep matmul_naive matmul_tiled --size 256,512 --tile 8,16,32 --predict
+      tilescope sweep matmul_tiled --size 256,512 --tile 8,16,32 --predict
       tilescope run my.cu 'fill<float>' --grid 4 --block 256 f32[1000] 1.5
 
     \b
@@ -74,6 +76,7 @@ main.add_command(check_command)
 main.add_command(barriers_command)
 main.add_command(view_command)
 main.add_command(exec_command)
+main.add_command(init_command)
 main.add_command(list_command)
 main.add_command(ptx_command)
 main.add_command(validate_command)

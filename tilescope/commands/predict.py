@@ -52,9 +52,9 @@ def predict_command(
 
     \b
     Examples:
-      tilescope predict matmul_naive matmul_tiled matmul_register_tiled:128 --size 4096
+      tilescope predict matmul_naive matmul_register_tiled:128 --size 4096
       tilescope predict transpose_naive --size 8192 --gpu a100,h100,h200
-      tilescope predict my.cu scale --grid 4096 --block 256 f32[1048576]=normal 2.5
+      tilescope predict my.cu scale --grid 4096 --block 256 f32[1048576] 2.5
 
     Exit code 0: predicted; 2: it could not be.
     """  # noqa: D301 - click reads \b

@@ -57,9 +57,9 @@ def sweep_command(
 
     \b
     Examples:
-      tilescope sweep matmul_naive matmul_tiled --size 64,128 --tile 8,16 --schedule lockstep,7
-      tilescope sweep matmul_tiled --size 1024,4096 --tile 8,16,32 --gpu a100,h200 --predict
-      tilescope sweep my.cu scale --size 1024,4096 --tile 128,256 --grid '{size/tile}'
+      tilescope sweep matmul_tiled --size 64,128 --tile 8,16 --schedule lockstep,7
+      tilescope sweep matmul_tiled --size 1024,4096 --gpu a100,h200 --predict
+      tilescope sweep my.cu scale --size 1024,4096 --tile 128 --grid '{size/tile}'
                       --block '{tile}' 'f32[{size}]=normal' 2.5
 
     Each cell runs on one core. Its row is kept as it comes; with --resume it stands for a cell of
