@@ -78,16 +78,25 @@ class Owners:
 
     def merge(self, other: Owners) -> None:
         """Take over the owners that other threads' accesses gave."""
-        at = np.flatnonzero((self.owner != 0) & (other.owner != 0))
-        mine, theirs = self.owner[at], other.owner[at]
-        read = [
-            (owner == _READERS) | ((owner > 0) & ~written[at])
-            for owner, written in ((mine, self.written), (theirs, other.written))
-        ]
+        part = span(other.owner)
+        owner, given = self.owner[part], other.owner[part]
+        written, also = self.written[part], other.written[part]
+        at = np.flatnonzero((owner != 0) & (given != 0)) if owner.any() else slice(0)
+        mine, theirs = owner[at], given[at]
+        read = [(o == _READERS) | ((o > 0) & ~w[at]) for o, w in ((mine, written), (theirs, also))]
         both = np.where(read[0] & read[1], _READERS, _CONTESTED)
-        np.bitwise_or(self.owner, other.owner, out=self.owner)  # elsewhere one of them is zero
-        self.owner[at] = np.where((mine == theirs) & (mine < 0), mine, both)
-        self.written |= other.written
+        np.bitwise_or(owner, given, out=owner)  # elsewhere one of them is zero
+        owner[at] = np.where((mine == theirs) & (mine < 0), mine, both)
+        written |= also
+
+    def __getstate__(self) -> tuple[object, ...]:
+        part = span(self.owner)
+        return len(self.owner), part, self.owner[part], self.written[part]
+
+    def __setstate__(self, state: tuple[int, slice, Flat, Flat]) -> None:
+        size, part, owner, written = state
+        self.owner, self.written, self._last = np.zeros(size, owner.dtype), np.zeros(size, bool), {}
+        self.owner[part], self.written[part] = owner, written
 
     def _contest(self, place: Flat) -> None:
         self.owner[place] = _CONTESTED
@@ -96,6 +105,14 @@ class Owners:
     def contested(self) -> Flat:
         """Which locations need the exact table, bools."""
         return np.equal(self.owner, _CONTESTED)
+
+
+def span(table: Flat) -> slice:
+    """From the first to the last of a dense table's places that are not zero, in whole words."""
+    words = table.view(np.uint64) != 0
+    per = 8 // table.itemsize
+    first, last = int(words.argmax()), int(words[::-1].argmax())
+    return slice(first * per, (len(words) - last) * per) if words[first] else slice(0, 0)
 
 
 def _same(one: Lanes | None, other: Lanes | None) -> bool:

@@ -20,6 +20,7 @@ from ..isa.roles import roles
 from ..memory.event import Event, Spread
 from ..memory.site import Site
 from ..memory.spaces import Allocation
+from ..races.quick import span
 
 _SUMS = {"add": np.add, "xor": np.bitwise_xor, "and": np.bitwise_and, "or": np.bitwise_or}
 _PICKS = {"min": np.minimum, "max": np.maximum}
@@ -42,27 +43,45 @@ class Marks:
         self.read, self.written = np.zeros(size, bool), np.zeros(size, bool)
         self.summed = np.zeros(size, np.uint8)
 
-    def __getstate__(self) -> tuple[object, ...]:
-        summed = self.summed if self.summed.any() else None
-        return len(self.read), np.packbits(self.read), np.packbits(self.written), summed
+    @property
+    def span(self) -> slice:
+        """From the first to the last location of which something is marked."""
+        spans = [span(table) for table in (self.read, self.written, self.summed)]
+        used = [one for one in spans if one.stop]
+        return slice(
+            min((s.start for s in used), default=0), max((s.stop for s in used), default=0)
+        )
 
-    def __setstate__(self, state: tuple[int, Flat, Flat, Flat | None]) -> None:
-        size, read, written, summed = state
-        self.read, self.written = (np.unpackbits(m, count=size).view(bool) for m in (read, written))
-        self.summed = np.zeros(size, np.uint8) if summed is None else summed
+    def __getstate__(self) -> tuple[object, ...]:
+        part = self.span
+        bits = np.packbits(self.read[part]), np.packbits(self.written[part])
+        summed = self.summed[part]
+        return len(self.read), part, *bits, summed if summed.any() else None
+
+    def __setstate__(self, state: tuple[int, slice, Flat, Flat, Flat | None]) -> None:
+        size, part, *bits, summed = state
+        Marks.__init__(self, size)
+        for table, packed in zip((self.read, self.written), bits, strict=True):
+            table[part] = np.unpackbits(packed, count=part.stop - part.start).view(bool)
+        if summed is not None:
+            self.summed[part] = summed
 
     def meets(self, other: Marks) -> bool:
         """Whether one changes what the other touches, other than by such sums as it makes too."""
-        for one, two in ((self, other), (other, self)):
-            if ((one.written | (one.summed > 0)) & (two.read | two.written)).any():
+        mine, theirs = self.span, other.span
+        part = slice(max(mine.start, theirs.start), min(mine.stop, theirs.stop))
+        one, two = ([t[part] for t in (m.read, m.written, m.summed)] for m in (self, other))
+        for (_, written, summed), (read, also, _) in ((one, two), (two, one)):
+            if ((written | (summed > 0)) & (read | also)).any():
                 return True
-        return bool(((self.summed != other.summed) & (self.summed > 0) & (other.summed > 0)).any())
+        return bool(((one[2] != two[2]) & (one[2] > 0) & (two[2] > 0)).any())
 
     def merge(self, other: Marks) -> None:
         """Take over what another process touched."""
-        self.read |= other.read
-        self.written |= other.written
-        np.maximum(self.summed, other.summed, out=self.summed)
+        part = other.span
+        self.read[part] |= other.read[part]
+        self.written[part] |= other.written[part]
+        self.summed[part] = np.maximum(self.summed[part], other.summed[part])
 
 
 class Touched(Observer):
@@ -144,7 +163,7 @@ class Touched(Observer):
         ``before``: the array's bytes before the launch.
         """
         marks = self.marks[allocation.number]
-        left = allocation.buffer.view(f"u{self.granule}")[marks.written]
+        left = allocation.buffer.view(f"u{self.granule}")[_where(marks.written)]
         sums: list[Sum] = []
         for kind, (how, type) in enumerate(_KINDS, 1):
             if not (marks.summed == kind).any():
@@ -164,7 +183,7 @@ class Touched(Observer):
             elements = allocation.buffer.view(DTYPES[type])
             elements[at] = (_SUMS | _PICKS)[how](elements[at], values)
         written = self.marks[allocation.number].written
-        allocation.buffer.view(f"u{self.granule}")[written] = left
+        allocation.buffer.view(f"u{self.granule}")[_where(written)] = left
         if allocation.missing is not None:
             allocation.missing[np.repeat(written, self.granule)[: len(allocation.missing)]] = False
 
@@ -199,6 +218,12 @@ def _kind(site: Site) -> int:
     whole = site.type[0] in "bsu" and site.type[1:].isdigit()
     kind = site.operation, type
     return _KINDS.index(kind) + 1 if whole and kind in _KINDS else 0
+
+
+def _where(written: Flat) -> Flat | slice:
+    """The locations that are written: as a slice, where they lie side by side."""
+    part = span(written)
+    return part if written[part].all() else written
 
 
 def _ones(chunk: int) -> np.generic:
