@@ -22,6 +22,7 @@ class Memory:
         self.threads = math.prod(program.block)
         self.depth = 0
         self.in_function = False
+        self.apart = 0
         self.widths = [w for w in (2, 4, 8, 16, 32) if self.threads % w == 0 or self.threads == w]
 
     def reg(self, c: str) -> str:

@@ -38,7 +38,7 @@ EDGES = {
 
 @dataclass
 class Program:
-    """A program: its parts as trees, its shape, and its arguments."""
+    """A program: its parts as trees, its shape (a cluster's blocks), and its arguments."""
 
     seed: int
     body: list[Statement]
@@ -48,6 +48,7 @@ class Program:
     inputs: np.ndarray
     names: set[str] = field(default_factory=set)
     entry: str = "k"
+    cluster: int = 1
 
     def trees(self) -> list[list[Statement]]:
         return [self.body, *self.functions]
@@ -65,7 +66,8 @@ class Program:
     def head(self) -> str:
         threads = math.prod(self.block)
         return (
-            HEAD.replace("NAME", self.entry)
+            HEAD.replace("CLUSTER", CLUSTER.format(self.cluster) if self.cluster > 1 else "")
+            .replace("NAME", self.entry)
             .replace("REGISTERS", registers())
             .replace("START", start())
             .replace("SHARED", str(16 * threads))
@@ -115,9 +117,10 @@ def start() -> str:
     return "\n".join(lines)
 
 
+CLUSTER = ".explicitcluster .reqnctapercluster {}\n"
 HEAD = """\
 .visible .entry NAME(.param .u64 NAME_out, .param .u64 NAME_in, .param .u64 NAME_count)
-{
+CLUSTER{
 REGISTERS
 .shared .align 16 .b8 s[SHARED];
 .shared .align 8 .b8 sums[64];

@@ -28,6 +28,8 @@ class Writer(Together):
                          (0.7, self.copies), (0.5, self.reduce_barrier), (0.5, self.uniform_loop),
                          (0.5, self.whole_warps), (0.4, self.hand_over), (0.6, self.by_block),
                          (0.3, self.two_places), (0.3, self.warp_barrier)]  # fmt: skip
+            if self.program.cluster > 1 and not self.apart:
+                anywhere += [(3, self.neighbours), (1, self.places)]
         weights = [w for w, _ in anywhere]
         return rng.choices([make for _, make in anywhere], weights)[0]()
 
@@ -103,6 +105,10 @@ def draw(seed: int, entry: str = "k", small: bool = False) -> Program:
     if small:
         block, grid = rng.choice([(32,), (8,), (7,), (4, 2, 2)]), (1,)
     program = Program(seed, [], [], grid, block, np.array(words, np.uint64), entry=entry)
+    other = Draw(seed ^ 0xC1)
+    if not small and other.chance(0.25):
+        program.cluster = other.choice([2, 2, 3, 4])
+        program.grid = (program.cluster * other.choice([1, 1, 2]), other.choice([1, 1, 2]))
     writer = Writer(rng, program)
     writer.in_function = True
     program.functions = [writer.body(False, rng.randrange(2, 6)) for _ in range(2)]

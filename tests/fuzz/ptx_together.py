@@ -52,6 +52,42 @@ class Together(Memory):
             f"{self.guard()}ld{space}.{kind} {self.operand(registers)}, [%a9];\n{self.barrier()}"
         )
 
+    def neighbours(self) -> Statement:
+        """Threads read what another block of the cluster has in its shared memory, or write it."""
+        rng, blocks = self.rng, self.program.cluster
+        kind, registers, _ = self.typed()
+        stored, target = self.operand([self.reg(r[1]) for r in registers]), self.operand(registers)
+        aligned = rng.choice(["", ".aligned"])
+        arrive = f"barrier.cluster.arrive{rng.choice(['', '.release'])}{aligned};"
+        wait = f"barrier.cluster.wait{rng.choice(['', '.acquire'])}{aligned};"
+        which = "mov.u32 %t20, %cluster_ctarank;\n"
+        which += f"add.u32 %t20, %t20, {rng.randrange(1, blocks)}; rem.u32 %t20, %t20, {blocks};\n"
+        space = rng.choice([".shared::cluster", ""])
+        mapa = f"{which}mapa{space}.u64 %a9, %a9, %t20;\n"
+        if not space:
+            mapa = f"cvta.shared.u64 %a9, %a9;\n{mapa}"
+        rank = f"getctarank{space}.u64 {self.reg('r')}, %a9;\n"
+        self.program.names |= {f"mapa{space}.u64", f"getctarank{space}.u64", "barrier.cluster"}
+        if rng.chance(0.5):
+            return Statement(
+                f"st.shared.{kind} [%a5], {stored};\n{arrive}\n{{0}}\n{wait}\n"
+                f"add.u32 %t9, %t0, {rng.randrange(self.threads)};\n"
+                f"rem.u32 %t9, %t9, {self.threads};\nmad.wide.u32 %a9, %t9, 16, %a4;\n{mapa}{rank}"
+                f"{self.guard()}ld{space}.{kind} {target}, [%a9];\n{arrive}\n{wait}",
+                [self.inner(1)],
+            )  # fmt: skip
+        return Statement(
+            f"mov.u64 %a9, %a5;\n{mapa}{arrive}\n{wait}\nst{space}.{kind} [%a9], {stored};\n"
+            f"{rank}{arrive}\n{wait}\nld.shared.{kind} {target}, [%a5];\n{arrive}\n{wait}"
+        )
+
+    def places(self) -> Statement:
+        """Where a block stands in its cluster, and the cluster in the grid."""
+        names = ["cluster_ctarank", "cluster_nctarank"]
+        for name in ("cluster_ctaid", "cluster_nctaid", "clusterid", "nclusterid"):
+            names += [f"{name}.{axis}" for axis in "xyz"]
+        return Statement(f"mov.u32 {self.reg('r')}, %{self.rng.choice(names)};")
+
     def reduce_barrier(self) -> Statement:
         word, c = self.rng.choice([("popc.u32", "r"), ("and.pred", "p"), ("or.pred", "p")])
         name = self.rng.choice(["bar.red", "barrier.red.aligned"]) + f".{word}"
@@ -96,7 +132,9 @@ class Together(Memory):
         """Blocks go different ways, and meet barriers there."""
         if self.depth > 1:
             return self.exchange()
+        self.apart += 1
         ways = [self.inner(self.rng.randrange(1, 3), uniform=True) for _ in range(2)]
+        self.apart -= 1
         return Statement(
             "mov.u32 %t9, %ctaid.x; and.b32 %t9, %t9, 1; setp.eq.u32 %q2, %t9, 0;\n"
             "@%q2 bra T{id};\n{0}\nbra.uni E{id};\nT{id}:\n{1}\nE{id}:", ways,

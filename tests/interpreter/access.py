@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kernels.ptx.module import Address, Instruction, Symbol, Vector
 from tests.instructions.floats import FORMATS
 
-from .memory import ARRAY, LOCAL, SHARED, Fault
+from .memory import ARRAY, LOCAL, RANK, SHARED, Fault
 from .values import WIDTH, NotModelled, mask, number, with_nan
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ def find(t: Thread, space: str, address: int, width: int) -> tuple[bytearray, in
         elif address >= SHARED:
             space, address = "shared", address - SHARED
     if space == "shared":
-        home = t.shared
+        whose, address = (0, address) if address < 0 else divmod(address, 1 << RANK)
+        home = t.block.cluster.blocks[whose - 1].shared if whose else t.shared
     elif space == "local":
         home = t.local
     else:

@@ -33,7 +33,7 @@ class Barriers:
         """The threads at each barrier of the block."""
         found: dict[int, list[Thread]] = {}
         for t in self.block.threads:
-            if t.wait and not decode.of_warp(t.wait.ins):
+            if t.wait and not decode.of_warp(t.wait.ins) and not t.wait.ins.has("cluster"):
                 found.setdefault(t.wait.values[0], []).append(t)
         return found
 

@@ -19,7 +19,7 @@ from kernels.ptx.module import (
     Vector,
 )  # fmt: skip
 
-from . import access, undefined_steps, warp
+from . import access, clusters, undefined_steps, warp
 from .memory import PARAMETERS
 from .values import WIDTH, Meaning, NotModelled, mask, meaning, number, with_nan
 
@@ -180,6 +180,10 @@ class Code:
             return lambda t, f: made
         if name in NOTHING:
             return lambda t, f: None
+        if name == "barrier" and ins.has("cluster"):
+            return clusters.barrier(ins)
+        if name in ("mapa", "getctarank"):
+            return clusters.mapped(self, ins)
         if name in ("bar", "barrier", "shfl", "vote", "match", "redux", "elect", "activemask"):
             return warp.waiting(self, ins)
         if name in ("ld", "ldu", "st", "atom", "red", "cvta", "isspacep"):

@@ -11,6 +11,7 @@ from kernels.ptx.parser import parse
 
 from . import decode, undefined_steps
 from .barriers import Barriers, Deadlock
+from .clusters import Cluster
 from .definedness import Follow, Shadow
 from .memory import Memory
 
@@ -131,6 +132,9 @@ class Thread:
 class Block:
     """The threads of one block, and its barriers."""
 
+    cluster: Cluster
+    rank: int
+
     def __init__(self, launch: Launch, ctaid: tuple[int, int, int]) -> None:
         self.launch, self.ctaid = launch, ctaid
         self.shared = bytearray(launch.shared_bytes)
@@ -139,25 +143,6 @@ class Block:
             Thread(self, (i % x, i // x % y, i // (x * y)), i) for i in range(x * y * z)
         ]
         self.barriers = Barriers(self)
-
-    def run(self, order: random.Random | None) -> None:
-        """Run all threads to their end.
-
-        Raises:
-            Deadlock: Some wait for ever.
-        """
-        left = self.launch.steps
-        while True:
-            ready = [t for t in self.threads if not t.done and t.wait is None]
-            if order:
-                order.shuffle(ready)
-            for thread in ready:
-                left = thread.go(left)
-            if all(t.done for t in self.threads):
-                return
-            moved = self.warps() or self.barriers.release()
-            if not moved and all(t.done or t.wait for t in self.threads):
-                raise Deadlock(f"block {self.ctaid}: threads wait for ever")
 
     def warps(self) -> bool:
         """Let groups of lanes go that stand at the same warp instruction, or at copies of it."""
@@ -214,10 +199,12 @@ class Launch:
             self.follow.arrays(self.memory.arrays)
         x, y, z = self.grid
         places = [(i % x, i // x % y, i // (x * y)) for i in range(x * y * z)]
+        size = (*self.entry.required_cluster, 1)[0]
+        clusters = [places[i : i + size] for i in range(0, len(places), size)]
         if order:
-            order.shuffle(places)
-        for place in places:
-            Block(self, place).run(order)
+            order.shuffle(clusters)
+        for those in clusters:
+            Cluster([Block(self, place) for place in those]).run(order, self.steps)
         if self.follow:
             self.follow.end()
 

@@ -3,6 +3,8 @@
 from kernels.ptx.module import Function, Module, Symbol, Variable
 
 SHARED, LOCAL = 1 << 50, 1 << 51
+RANK = 24
+"""Bits of an address inside a block's shared memory; above them stands whose it is."""
 ARRAY = 32
 """Bits of addresses that each global array has to itself."""
 PARAMETERS = 1 << 10

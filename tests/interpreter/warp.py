@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernels.ptx.module import Instruction, Pair
 
+from . import clusters
 from .values import WIDTH, NotModelled, mask, number
 
 if TYPE_CHECKING:
@@ -38,7 +39,10 @@ def special(name: str) -> Callable[[Thread], int]:
         "%lanemask_gt": lambda t: EVERYBODY & ~mask(t.lane + 1),
         "%lanemask_ge": lambda t: EVERYBODY & ~mask(t.lane),
         "%dynamic_smem_size": lambda t: t.block.launch.dynamic,
+        **clusters.SPECIAL,
     }
+    if "cluster" in root and root not in found:
+        return lambda t: clusters.place(t, root, i)
     if root not in found:
         raise NotModelled(name)
     return found[root]
