@@ -189,3 +189,56 @@ def test_the_thread_itself_waits_for_its_copies(
     run = simulator.launch(Kernel.from_ptx(PTX.replace("COPY", copy), "k"), 1, 4, [out, data, 0])
     errors = {h.kind for h in run.hazards if UNDER_WAY in h.message}
     assert errors == found
+
+
+COPY, ENDS, LANE, OTHER = (
+    "cp.async.ca.shared.global [%m], [%a], 4;", "cp.async.wait_all;",
+    "xor.b32 %w, %t, 1; mad.lo.u32 %w, %w, 4, %s;", "xor.b32 %w, %t, 32; mad.lo.u32 %w, %w, 4, %s;",
+)  # fmt: skip
+READS, WRITES, MEETS = "ld.shared.u32 %v, [%w];", "st.shared.u32 [%w], %t;", "bar.sync 0;"
+COPIES_THERE = "cp.async.ca.shared.global [%w], [%a], 4;"
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        ((LANE, COPY, READS, ENDS), ("raw-race", "error", "copy")),
+        ((LANE, COPY, WRITES, ENDS), ("waw-race", "error", "copy")),
+        ((LANE, COPY, COPIES_THERE, ENDS), ("waw-race", "error", "copy")),
+        ((LANE, COPY, MEETS, READS, ENDS), ("raw-race", "error", "copy")),
+        ((LANE, COPY, ENDS, READS), ("raw-race", "warning", "in step")),
+        ((LANE, COPY, MEETS, ENDS, READS), ("raw-race", "warning", "in step")),
+        ((LANE, COPY, ENDS, MEETS, READS), None),
+        ((OTHER, COPY, READS, ENDS), ("raw-race", "error", "copy")),
+        ((OTHER, COPY, MEETS, READS, ENDS), ("raw-race", "error", "copy")),
+        ((OTHER, COPY, MEETS, READS, MEETS, ENDS), ("raw-race", "error", "copy")),
+        ((OTHER, COPY, MEETS, READS), ("raw-race", "error", "copy")),
+        ((OTHER, COPY, MEETS, WRITES, MEETS, ENDS), ("waw-race", "error", "copy")),
+        ((OTHER, COPY, ENDS, READS), ("raw-race", "error", "")),
+        ((OTHER, COPY, MEETS, ENDS, READS), ("raw-race", "error", "")),
+        ((OTHER, COPY, MEETS, ENDS, WRITES), ("waw-race", "error", "")),
+        ((OTHER, COPY, ENDS, MEETS, READS), None),
+        ((OTHER, READS, COPY, ENDS), ("war-race", "error", "")),
+        ((OTHER, READS, MEETS, COPY, ENDS), None),
+    ],
+)
+def test_one_hazard_under_every_schedule(
+    steps: tuple[str, ...], told: tuple[str, str, str] | None, schedule: str | int
+) -> None:
+    """Who touches what another thread brings is told once, and of what is missing."""
+    text = "\n".join(steps)
+    kernel = Kernel.from_ptx(f"""
+        .version 9.0
+        .target sm_90
+        .visible .entry k(.param .u64 in) {{
+        .reg .b64 %a; .reg .b32 %t, %s, %m, %v, %w; .shared .align 16 .b32 place[64];
+        ld.param.u64 %a, [in]; mov.u32 %t, %tid.x; mov.u32 %s, place; mad.lo.u32 %m, %t, 4, %s;
+        mad.wide.u32 %a, %t, 4, %a;
+        {text}
+        ret; }}""")
+    data = np.arange(64, dtype=np.int32)
+    run = simulator.launch(kernel, 1, 64, [data], schedule=schedule, checks={"races"})
+    found = [(h.kind, h.severity, h.case) for h in run.hazards]
+    assert found == ([told] if told else [])
+    assert all(h.count == 32 for h in run.hazards)

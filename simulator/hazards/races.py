@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 
 from kernels.ptx.module import Instruction
 
@@ -26,7 +27,10 @@ class RaceHazards:
 
     def hazards(self, g: Geometry) -> list[Hazard]:
         """One for each group; races of the same lines on several variables are joined."""
-        made = [(group, self._hazard(group, g)) for group in self.book.groups.values()]
+        groups = self.book.groups.values()
+        made = [
+            (group, self._hazard(group, g)) for group in groups if not _explained(group, groups)
+        ]
         joined: list[tuple[object, RaceGroup, Hazard]] = []
         for group, hazard in made:
             key = (hazard.family, hazard.notes)
@@ -111,6 +115,22 @@ class RaceHazards:
             for read in sorted(reads)
             for write in writes
         )
+
+
+def _place(group: RaceGroup) -> tuple[object, ...]:
+    """Where it stands in the program, and in which order a report says so."""
+    sites = [sorted(side) for side in group.sides]
+    return min(map(min, sites)), sites, group.space, group.name, group.how, group.distance
+
+
+def _explained(group: RaceGroup, others: Iterable[RaceGroup]) -> bool:
+    """Whether lanes of a warp race at what one of them has under way, which says it all."""
+    return group.distance == "lane" and any(
+        other.how in UNDER_WAY
+        and (other.space, other.name, other.lines) == (group.space, group.name, group.lines)
+        and group.pairs <= other.pairs
+        for other in others
+    )
 
 
 def _kind(group: RaceGroup) -> HazardKind:

@@ -54,7 +54,7 @@ class RaceGroup:
     name: str
     threads: int
     reads: bool
-    one_line: bool
+    lines: frozenset[object]
     unequal: bool = False
     pairs: Pairs = field(default_factory=Pairs)
     all_pairs: int | None = 0
@@ -62,6 +62,11 @@ class RaceGroup:
     places: set[tuple[str, int]] = field(default_factory=set)
     turns: set[bool] = field(default_factory=set)
     examples: dict[bool, _Example] = field(default_factory=dict)
+
+    @property
+    def one_line(self) -> bool:
+        """Whether both sides stand in the same source line."""
+        return len(self.lines) == 1
 
     @property
     def in_order(self) -> bool:
@@ -131,11 +136,22 @@ class RaceBook:
         if same and not reads:
             turn = True
             earlier, later = np.minimum(earlier, later), np.maximum(earlier, later)
-        key = (how, race.distance, race.space, name, one.line, other.line, reads)
+        distance = race.distance
+        if how == "race" and race.space == "shared" and distance == "warp":
+            for copy, touching in ((one, other), (other, one)):
+                if copy.asynchronous and self.find_order().unwaited(copy, touching):
+                    how = distance = copy.queue
+        key = (how, distance, race.space, name, one.line, other.line, reads)
         group = self.groups.get(key)
         if group is None:
             group = self.groups[key] = RaceGroup(
-                how, race.distance, race.space, name, race.threads, reads, same
+                how,
+                distance,
+                race.space,
+                name,
+                race.threads,
+                reads,
+                frozenset((one.line, other.line)),
             )
         by_sites = self._by_sites.setdefault(_sites(race), [])
         if not any(group is known for known in by_sites):

@@ -9,8 +9,6 @@ arrive; one that reads shared memory, when its group has been waited for. A ``wg
 reads shared memory until it has been waited for: two reads, and who writes in between is told.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..events import Observer
@@ -22,6 +20,7 @@ from .book import READING, SENT, RaceBook
 from .detector import RaceCheck
 from .phases import arrivals
 from .shadow import Conflict
+from .under_way import Copy, Touch, barrier_number
 
 _SITES = 2
 """Of a copy in bulk, besides its arrival: what it reads and what it writes."""
@@ -29,55 +28,10 @@ UNDER_WAY = ("copy", "transaction", SENT, *READING)
 """How an access races with what is under way: a name for all that the same waits are for."""
 
 
+_TOUCHES = 64
+"""Accesses to what a copy is to write that are kept until it ends."""
 _FINISHED = 32
 """Copies that are done, but not known to all as such, that are kept."""
-
-
-@dataclass
-class _Copy:
-    """One execution of a copy, as far as it is under way.
-
-    Attributes:
-        lanes: Which lanes' copies are, ``(threads, columns)``; ``group``: of each lane.
-        barrier: The mbarrier at which each lane's copy arrives when it is done, by its number
-            (``_barrier``); ``over``: of which lanes the phase is over in which it has.
-        low, high: The bytes they are to write, in each block's shared memory; ``time``: when it
-            began.
-        waited: When each thread saw that it was done; 0: it did not. ``known``: who knows of that.
-    """
-
-    event: Event
-    lanes: Rows
-    group: Rows
-    low: int
-    high: int
-    barrier: Rows | None = None
-    over: Rows | None = None
-    time: int = 0
-    waited: Rows | None = None
-    known: Rows | None = None
-
-    @property
-    def finished(self) -> Flat:
-        """The blocks in which it is done, and somebody has waited for that."""
-        assert self.waited is not None
-        return np.asarray(self.waited.any(axis=0))
-
-    def arrives(self, which: Rows, at: Rows) -> None:
-        """Copies of some lanes arrive at mbarriers, those not told of yet."""
-        if self.barrier is None or self.over is None:
-            self.barrier, self.over = (
-                np.full(which.shape, -1, np.int64),
-                np.zeros(which.shape, bool),
-            )
-        which &= self.barrier < 0
-        self.barrier[which] = at[which]
-
-
-def _barrier(column: Rows | int, address: Rows | int) -> Rows:
-    """A number for an mbarrier: its block's column, and its address."""
-    number: Rows = np.left_shift(column, 40, dtype=np.int64) | address
-    return number
 
 
 class CopyCheck(Observer):
@@ -92,7 +46,7 @@ class CopyCheck(Observer):
     def __init__(self, book: RaceBook, granule: int, race: RaceCheck) -> None:
         self.book, self.granule, self.race = book, granule, race
         self.geometry: Geometry
-        self.open: list[_Copy] = []
+        self.open: list[Copy] = []
         self.groups: dict[str, Rows]
 
     def start(self, geometry: Geometry) -> None:
@@ -125,7 +79,8 @@ class CopyCheck(Observer):
         if site.asynchronous:
             self._replaced(event, low, high, np.asarray(lanes.any(axis=0)))
             group = self.groups[site.queue].copy()
-            copy = _Copy(event, lanes.copy(), group, low, high, time=self.race.now)
+            since = np.full(lanes.shape, self.race.now)
+            copy = Copy(event, lanes.copy(), group, low, high, since)
             self.open.append(copy)
 
     def copies(self, lanes: Mask | None, left: int | None, queue: str, reads: bool) -> None:
@@ -139,6 +94,7 @@ class CopyCheck(Observer):
                 continue
             done = copy.lanes & on & (copy.group < self.groups[queue] - left)
             if done.any():
+                self._ends(copy, done)
                 copy.lanes &= ~done
                 mask = self.geometry.from_rows(done)
                 self.race.access(copy.event._replace(mask=mask, repeated=False))
@@ -152,9 +108,37 @@ class CopyCheck(Observer):
             if copy.event.site.queue != "copy":
                 continue
             which = copy.lanes & on
-            copy.arrives(which, _barrier(np.arange(self.geometry.columns), at))
+            copy.arrives(which, barrier_number(np.arange(self.geometry.columns), at))
             mask = self.geometry.from_rows(which)
+            self._ends(copy, which)
             self.race.access(copy.event._replace(mask=mask, repeated=False))
+            copy.since[which] = self.race.now
+
+    def finish(self) -> None:
+        """See ``Observer``; what nobody has waited for is under way until the end."""
+        for copy in self.open:
+            for touch in copy.touched:
+                self._tell(touch.race, touch.conflict)
+
+    def _ends(self, copy: Copy, done: Rows) -> None:
+        """Lanes' copies end: what touched them surely came before that, or races with it anyway.
+
+        (An access that nothing puts before the end is told by the other race checks, which take
+        the end for a write: whether it was seen before or behind is a matter of the schedule.)
+        """
+        left = []
+        for touch in copy.touched:
+            ends = done[touch.issuer, touch.column]
+            known = self.race.happens_before.horizon(touch.mine, touch.issuer, touch.column)
+            self._tell(touch.race, touch.conflict.some(ends & (known >= touch.time)))
+            if not ends.all():
+                left.append(touch.some(~ends))
+        copy.touched = left
+
+    def _tell(self, race: Race, conflict: Conflict) -> None:
+        if conflict.place.size:
+            ones = np.ones(len(conflict.place), bool)
+            self.book.add(race, conflict, ones, ~ones)
 
     def phase(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
         """See ``Observer``; who sees the end of a phase sees it for the lanes of the warp."""
@@ -165,7 +149,7 @@ class CopyCheck(Observer):
             if copy.barrier is None or copy.over is None:
                 continue
             for column in np.flatnonzero(on.any(axis=0)):
-                places = _barrier(int(column), at[:, column])
+                places = barrier_number(int(column), at[:, column])
                 done = copy.over & np.isin(copy.barrier, np.unique(places[on[:, column]]))
                 mine = copy.lanes & (np.arange(on.shape[1]) == column)
                 if mine.any() and not (copy.lanes & done & ~mine).any() and done[mine].all():
@@ -175,7 +159,7 @@ class CopyCheck(Observer):
                     copy.lanes[done] = False
         self.open = [copy for copy in self.open if copy.lanes.any()]
 
-    def _waited(self, copy: _Copy, column: int, threads: Flat) -> None:
+    def _waited(self, copy: Copy, column: int, threads: Flat) -> None:
         """Threads of a block have seen that a copy is done."""
         if copy.waited is None or copy.known is None:
             copy.waited, copy.known = (
@@ -189,7 +173,7 @@ class CopyCheck(Observer):
         if copy.known[:, column].all():
             copy.lanes[:, column] = False
 
-    def _look(self, copy: _Copy, event: Event, lanes: Rows) -> None:
+    def _look(self, copy: Copy, event: Event, lanes: Rows) -> None:
         """Of those who access what a copy is to write: who does not know that it is done."""
         if copy.waited is not None and copy.known is not None:
             finished = copy.finished
@@ -230,11 +214,11 @@ class CopyCheck(Observer):
             for copy in self.open:
                 one = copy.event.site  # whose sites come just before this one
                 if one.instruction is site.instruction and 0 < site.number - one.number <= _SITES:
-                    copy.arrives(copy.lanes & on, _barrier(homes, at))
+                    copy.arrives(copy.lanes & on, barrier_number(homes, at))
         for arrival in arrivals(event, g):
             for copy in self.open:
                 if arrival.end is not None and copy.barrier is not None and copy.over is not None:
-                    copy.over |= copy.barrier == _barrier(*arrival.place)
+                    copy.over |= copy.barrier == barrier_number(*arrival.place)
 
     def _places(self, event: Event) -> tuple[Accesses, Rows]:
         """The lanes of an access, and the locations of each, ``(lanes, parts)``."""
@@ -244,7 +228,7 @@ class CopyCheck(Observer):
         first = lanes.address // self.granule
         return lanes, (first[:, None] + parts) * g.columns + lanes.home[:, None]
 
-    def _meet(self, copy: _Copy, event: Event) -> None:
+    def _meet(self, copy: Copy, event: Event) -> None:
         """Write down who accesses what a copy is to write."""
         g = self.geometry
         under_way = copy.event._replace(mask=g.from_rows(copy.lanes))
@@ -265,13 +249,20 @@ class CopyCheck(Observer):
             copy.event.site, event.site, "shared", None, self.granule, how, how,
             g.threads, g.columns,
         )  # fmt: skip
+        mine, issuer, column = lanes.thread[lane], others.thread[entry], lanes.column[lane]
+        near = mine // WARP == issuer // WARP
         if how in READING and self.book.find_order().first(event.site, race.other, race.distance):
-            # Who did not wait for the copy to begin races with that: it is told as such.
-            mine, issuer, column = lanes.thread[lane], others.thread[entry], lanes.column[lane]
-            seen = self.race.happens_before.horizon(issuer, mine, column) >= copy.time
-            far = others.column[entry] != column
-            hit, lane, entry = (of[(mine == issuer) | seen | far] for of in (hit, lane, entry))
-            if not hit.size:
-                return
+            near = mine == issuer
+        far = others.column[entry] != column
+        seen = self.race.happens_before.horizon(issuer, mine, column) >= copy.since[issuer, column]
         conflict = Conflict(places.reshape(-1)[hit], their[entry], thread[lane], lane, entry)
-        self.book.add(race, conflict, np.ones(len(hit), bool), np.zeros(len(hit), bool))
+        # Who did not wait for the copy to begin races with that: it is told as such.
+        # (One begins copies in bulk for all.)
+        far |= how == "transaction"
+        later = seen & ~near & ~far
+        if copy.barrier is not None:
+            later &= copy.barrier[issuer, column] < 0
+        self._tell(race, conflict.some((near | seen | far) & ~later))
+        if later.any() and len(copy.touched) < _TOUCHES:
+            touch = Touch(race, conflict, self.race.now, mine, issuer, column)
+            copy.touched.append(touch.some(later))

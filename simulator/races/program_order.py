@@ -7,12 +7,15 @@ comes before the read; else the order of the source text decides.
 """
 
 import functools
+from collections.abc import Sequence
+
+from kernels.ptx.module import Instruction
 
 from ..compile.blocks import Block
 from ..compile.flow import Paths
 from ..compile.program import Program
 from ..isa import Flow
-from ..isa.roles import roles
+from ..isa.roles import calls, roles
 from ..memory.site import Site
 
 
@@ -41,8 +44,8 @@ class ProgramOrder:
         return self._text(one) < self._text(other)
 
     def _text(self, site: Site) -> tuple[object, ...]:
-        location = site.instruction.location and site.instruction.location.user
         at = (site.block, self._position.get(id(site.instruction), 0), site.number)
+        location = site.instruction.location and site.instruction.location.user
         if location is None:
             return "", 0, *at
         return location.file, location.line, site.access == "load", *at
@@ -53,6 +56,27 @@ class ProgramOrder:
             if a < b:
                 return True
         return other.block in self._after(one.block, way)
+
+    @functools.cache  # noqa: B019
+    def unwaited(self, one: Site, other: Site) -> bool:
+        """Whether a way in one function leads from a copy to another access with no wait."""
+        start, end = self.blocks[one.block], self.blocks[other.block]
+        a, b = (self._position[id(site.instruction)] for site in (one, other))
+        if start.function is not end.function:
+            return False
+
+        def waits(some: Sequence[Instruction]) -> bool:
+            return any(_waits(ins, one.queue) for ins in some)
+
+        if start is end and a < b:
+            return not waits(start.instructions[a:b])
+        if waits(start.instructions[a:]) or waits(end.instructions[:b]):
+            return False
+
+        def passes(block: Block, _: int) -> bool:
+            return block is start or not waits(block.instructions)
+
+        return end.number in Paths(self.blocks, passes).after(start.number)
 
     @functools.cache  # noqa: B019
     def _after(self, number: int, way: str) -> set[int]:
@@ -68,3 +92,11 @@ class ProgramOrder:
             return not (way == "lane" and body and roles(body[0]).row.warp_barrier)
 
         return Paths(self.blocks, passes)
+
+
+def _waits(ins: Instruction, queue: str) -> bool:
+    """Whether an instruction waits for what is under way in a queue, or may, as any call."""
+    row = roles(ins).row
+    if row.phase == "wait":
+        return queue in ("copy", "transaction")
+    return calls(ins) or (row.asynchronous == "wait" and row.queue == queue)

@@ -1,0 +1,82 @@
+"""Copies that are under way, and what touched their bytes meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..geometry import Flat, Mask, Rows
+from ..memory.event import Event
+from .accesses import Race
+from .shadow import Conflict
+
+
+@dataclass
+class Touch:
+    """An access that began between the begin of a copy and its end, an element a pair.
+
+    Attributes:
+        time: When it was; ``mine``, ``issuer``: threads of the blocks in ``column``.
+    """
+
+    race: Race
+    conflict: Conflict
+    time: int
+    mine: Flat
+    issuer: Flat
+    column: Flat
+
+    def some(self, which: Mask) -> Touch:
+        """Those that a mask names."""
+        columns = (self.mine[which], self.issuer[which], self.column[which])
+        return Touch(self.race, self.conflict.some(which), self.time, *columns)
+
+
+@dataclass
+class Copy:
+    """One execution of a copy, as far as it is under way.
+
+    Attributes:
+        lanes: Which lanes' copies are, ``(threads, columns)``; ``group``: of each lane.
+        barrier: The mbarrier at which each lane's copy arrives when it is done, by its number
+            (``barrier_number``); ``over``: of which lanes the phase is over in which it has.
+        low, high: The bytes they are to write, in each block's shared memory.
+        since: When each lane's began, or arrived at an mbarrier for when it is done.
+        touched: Accesses by other warps that know that it has begun, until it ends.
+        waited: When each thread saw that it was done; 0: it did not. ``known``: who knows of that.
+    """
+
+    event: Event
+    lanes: Rows
+    group: Rows
+    low: int
+    high: int
+    since: Rows
+    touched: list[Touch] = field(default_factory=list)
+    barrier: Rows | None = None
+    over: Rows | None = None
+    waited: Rows | None = None
+    known: Rows | None = None
+
+    @property
+    def finished(self) -> Flat:
+        """The blocks in which it is done, and somebody has waited for that."""
+        assert self.waited is not None
+        return np.asarray(self.waited.any(axis=0))
+
+    def arrives(self, which: Rows, at: Rows) -> None:
+        """Copies of some lanes arrive at mbarriers, those not told of yet."""
+        if self.barrier is None or self.over is None:
+            self.barrier, self.over = (
+                np.full(which.shape, -1, np.int64),
+                np.zeros(which.shape, bool),
+            )
+        which &= self.barrier < 0
+        self.barrier[which] = at[which]
+
+
+def barrier_number(column: Rows | int, address: Rows | int) -> Rows:
+    """A number for an mbarrier: its block's column, and its address."""
+    number: Rows = np.left_shift(column, 40, dtype=np.int64) | address
+    return number
