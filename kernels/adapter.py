@@ -20,12 +20,14 @@ class Adapter:
         flatten: The parameters' values for the user's arguments; raises ``TypeError`` or
             ``ValueError`` for what the kernel was not compiled for.
         repeats: Whether its compiler lets several threads load the same, for one of them to use.
+        notes: What a report has to say of the kernel, a sentence each.
     """
 
     given: tuple[str, ...]
     names: tuple[str, ...]
     flatten: Callable[[Sequence[Any]], list[Any]]
     repeats: bool = False
+    notes: tuple[str, ...] = ()
 
     def __call__(self, kernel: str, args: Sequence[Any]) -> list[Any]:
         """The parameters' values.

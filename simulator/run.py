@@ -140,6 +140,7 @@ def report(launch: Prepared, seen: Observers, checks: Collection[str], began: fl
         program.blocks, program.arithmetic, program.sites, seen.ran, seen.traffic, sources
     )
     hazards, own = _without_triton(seen.findings.hazards())
+    own += kernel.adapter.notes if kernel.adapter else ()
     return Run(
         kernel.name, kernel.entry, kernel.build, kernel.sha256, launch.grid, launch.block,
         launch.shared_bytes, str(launch.schedule), counters, lines, hazards,

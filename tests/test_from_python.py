@@ -132,3 +132,12 @@ def test_what_tritons_spare_threads_load_is_no_race(triton: Any, step: int, race
     assert not raced or code == {
         "value = tl.load(x + (at + STEP) % N)", "tl.store(x + at, value * 2)"
     }  # fmt: skip
+
+
+def test_numba_calls_device_functions_and_refuses_c(numba: Any) -> None:
+    x = whole(32)
+    expected = x * x + 1
+    simulator.launch(Kernel.from_numba(numba.calls, "void(float32[:])"), 1, 32, [x])
+    np.testing.assert_array_equal(x, expected)
+    with pytest.raises(KernelError, match=r"squares calls .*half.*, C.. that Numba links"):
+        Kernel.from_numba(numba.squares, "void(float16[:])")

@@ -22,6 +22,9 @@ KINDS = {
     "triton_attention": "waw-race", "cuda_core_transpose": "raw-race",
 }  # fmt: skip
 """What is found in the faulty one of each script."""
+FEATURES = ("numba_features", "triton_features")
+"""Scripts with what else the documents show; of these there is no faulty one."""
+RUNS = [(name, ("--faulty",) * faulty) for name in KINDS for faulty in (0, 1)]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -32,8 +35,7 @@ def _cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore")  # of the front ends
-@pytest.mark.parametrize("words", [(), ("--faulty",)], ids=["right", "faulty"])
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(("name", "words"), [*RUNS, *((name, ()) for name in FEATURES)])
 def test_a_script(name: str, words: tuple[str, ...]) -> None:
     needs = NEEDS[name.split("_")[0]]
     pytest.importorskip(needs, reason=f"{needs} is not installed")
@@ -41,7 +43,10 @@ def test_a_script(name: str, words: tuple[str, ...]) -> None:
     with np.errstate(all="ignore"), tilescope.session() as made:
         code, end = run_script(path, words, Machine())
     assert (code, end) == (0, "")
-    assert all(launch.run.counters.global_load.requests > 0 for launch in made.launches)
+    assert all(
+        c.global_load.requests + c.global_store.requests > 0
+        for c in (launch.run.counters for launch in made.launches)
+    )
     assert {launch.file for launch in made.launches} == {str(path)}
     if not words:
         assert made.hazards == []
@@ -51,4 +56,4 @@ def test_a_script(name: str, words: tuple[str, ...]) -> None:
 
 
 def test_every_script_is_run() -> None:
-    assert {path.stem for path in FOLDER.glob("*.py")} == set(KINDS)
+    assert {path.stem for path in FOLDER.glob("*.py")} == {*KINDS, *FEATURES}

@@ -4,17 +4,19 @@ Numba flattens its arguments (numba-cuda 0.30, ``dispatcher._Kernel._prepare_arg
 two unused words, its elements, their size, its address, its shape and its strides in bytes.
 """
 
+import contextlib
 import inspect
 import warnings
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ..adapter import Adapter, Made, as_array, in_memory, python_file
 from ..errors import KernelError
-
-TESTED = "0.30"
+from .numba_links import linked
+from .versions import warn_of
 
 
 def compiled(function: Any, signature: Any, arch: str, options: dict[str, Any]) -> Made:
@@ -30,10 +32,7 @@ def compiled(function: Any, signature: Any, arch: str, options: dict[str, Any]) 
         from numba.cuda import types
     except ImportError as error:
         raise KernelError(f"Kernel.from_numba needs the extra 'numba': {error}") from None
-    if not numba_cuda.__version__.startswith(TESTED + "."):
-        warnings.warn(
-            f"numba-cuda {numba_cuda.__version__}; what was tested is {TESTED}", stacklevel=3
-        )
+    warn_of("numba-cuda", numba_cuda.__version__)
     python = getattr(function, "py_func", function)
     if isinstance(signature, str):
         signature, result = sigutils.normalize_signature(signature)
@@ -53,7 +52,7 @@ def compiled(function: Any, signature: Any, arch: str, options: dict[str, Any]) 
     number = int("".join(c for c in arch if c.isdigit()))
     capability = divmod(number, 10)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _device(capability):
             warnings.simplefilter("ignore")
             text, _ = cuda.compile_ptx(
                 python, types.void(*kinds), cc=capability, device=False, abi="numba",
@@ -62,6 +61,20 @@ def compiled(function: Any, signature: Any, arch: str, options: dict[str, Any]) 
     except Exception as error:  # Numba's errors have many bases
         raise KernelError(f"Numba refuses {python.__name__}: {error}") from error
     return from_text(text, python, given, kinds)
+
+
+@contextlib.contextmanager
+def _device(capability: tuple[int, int]) -> Iterator[None]:
+    """Numba asks for the device when it compiles what a kernel calls."""
+    from numba.cuda import api
+
+    old = api.current_context
+    device = SimpleNamespace(compute_capability=capability)
+    api.current_context = lambda *_: SimpleNamespace(device=device)
+    try:
+        yield
+    finally:
+        api.current_context = old
 
 
 def from_text(text: str, python: Any, given: Sequence[str], kinds: Sequence[Any]) -> Made:
@@ -78,7 +91,8 @@ def from_text(text: str, python: Any, given: Sequence[str], kinds: Sequence[Any]
         ]
 
     adapter = Adapter(tuple(given), names, flatten)
-    return Made(text.rstrip("\0"), python.__name__, adapter, python_file(python))
+    text = linked(text.rstrip("\0"), python.__name__)
+    return Made(text, python.__name__, adapter, python_file(python))
 
 
 def _names(name: str, kind: Any) -> Iterator[str]:

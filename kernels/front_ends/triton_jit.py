@@ -4,7 +4,6 @@ Triton leaves constants out of the parameters and puts two pointers to scratch m
 (Triton 3.9, ``backends/nvidia/driver.py``).
 """
 
-import re
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -14,9 +13,13 @@ import numpy as np
 from ..adapter import Adapter, Made, as_array, in_memory, python_file
 from ..errors import KernelError
 from ..pointers import Pointer
+from .versions import warn_of
 
-TESTED = "3.9"
 _ALIGNED = 16
+_WITHOUT_TMA = 80
+"""The architecture for which Triton makes pointers of tensor descriptors."""
+_DESCRIPTOR = "tensordesc"
+_POINTERS = f"tensor descriptors are pointers here: compiled for sm_{_WITHOUT_TMA}, without TMA"
 
 
 def compiled(
@@ -38,8 +41,7 @@ def compiled(
         from triton.compiler import ASTSource
     except ImportError as error:
         raise KernelError(f"Kernel.from_triton needs the extra 'triton': {error}") from None
-    if not triton.__version__.startswith(TESTED + "."):
-        warnings.warn(f"Triton {triton.__version__}; what was tested is {TESTED}", stacklevel=3)
+    warn_of("Triton", triton.__version__)
     names = list(function.arg_names)
     given = tuple(name for name in names if name not in constants)
     if set(given) != set(signature) or not set(constants) <= set(names):
@@ -66,6 +68,23 @@ def compiled(
     return from_compiled(made, function, given, [signature[name] for name in given], divisible)
 
 
+def _without_descriptors(made: Any) -> Any:
+    """A compiled kernel as it is on GPUs without TMA, if it has tensor descriptors."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+
+    described = any(_DESCRIPTOR in str(kind) for kind in made.src.signature.values())
+    if not described and not made.metadata.global_scratch_size:
+        return made
+    names = ("num_warps", "num_stages", "maxnreg", "enable_fp_fusion")
+    options = {name: getattr(made.metadata, name) for name in names}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return triton.compile(
+            made.src, target=GPUTarget("cuda", _WITHOUT_TMA, 32), options=options
+        )  # fmt: skip
+
+
 def from_compiled(
     made: Any, function: Any, given: Sequence[str], kinds: Sequence[str], divisible: Collection[str]
 ) -> Made:
@@ -75,24 +94,45 @@ def from_compiled(
         KernelError: It needs scratch memory.
     """
     name = function.__name__
+    first, made = made, _without_descriptors(made)
     if made.metadata.global_scratch_size or made.metadata.profile_scratch_size:
-        raise KernelError(
-            f"{name} needs scratch memory (tensor descriptors made on the device, or a profiler); "
-            "give it pointers instead"
-        )
+        raise KernelError(f"{name} needs scratch memory, for a profiler say: leave that out")
     text = made.asm["ptx"]
-    hidden = len(re.findall(r"\.param ", text.split(")")[0])) - len(given)
+    names = [part for one, kind in zip(given, kinds, strict=True) for part in _names(one, kind)]
+    header = text[text.index(".entry") :].split(")")[0]
+    hidden = header.count(".param ") - len(names)
 
     def flatten(args: Sequence[Any]) -> list[Any]:
-        values = [
-            _value(one, kind, as_array(arg), one in divisible)
-            for one, kind, arg in zip(given, kinds, args, strict=True)
-        ]
+        values: list[Any] = []
+        for one, kind, arg in zip(given, kinds, args, strict=True):
+            if kind.startswith(_DESCRIPTOR):
+                values += _described(one, arg)
+            else:
+                values.append(_value(one, kind, as_array(arg), one in divisible))
         return values + [0] * hidden
 
-    names = (*given, *("global scratch", "profile scratch")[:hidden])
-    adapter = Adapter(tuple(given), names, flatten, repeats=True)
+    names += ("global scratch", "profile scratch")[:hidden]
+    notes = () if made is first else (_POINTERS,)
+    adapter = Adapter(tuple(given), tuple(names), flatten, True, notes)
     return Made(text, name, adapter, python_file(function), made.metadata.shared)
+
+
+def _names(name: str, kind: str) -> list[str]:
+    """What the parameters of one argument are called (``triton.backends.driver``, descriptors)."""
+    if not kind.startswith(_DESCRIPTOR):
+        return [name]
+    axes = range(kind.count(",", kind.index("[")) + 1)
+    shape, strides = ([f"{name}.{of}[{i}]" for i in axes] for of in ("shape", "strides"))
+    return [name, *shape, *strides, f"{name}.padding", f"{name}.round", *shape, *strides]
+
+
+def _described(name: str, arg: Any) -> list[Any]:
+    """A ``TensorDescriptor``'s values as parameters."""
+    if not hasattr(arg, "block_shape"):
+        raise TypeError(f"{name} is a TensorDescriptor, not {type(arg).__name__}")
+    base = in_memory(name, as_array(getattr(arg.base, "array", arg.base)))
+    shape = [*arg.shape, *arg.strides]
+    return [base, *shape, arg.padding == "nan", arg.round_f32_to_tf32, *shape]
 
 
 def _value(name: str, kind: str, arg: Any, divisible: bool) -> Any:

@@ -48,3 +48,21 @@ def kinds(out, a, z, pair, flag, half):
     i = cuda.grid(1)
     if i < out.size and flag:
         out[i] = a[i] + z.real * pair[0] + z.imag * pair[1] + half
+
+
+@cuda.jit(device=True)
+def above(a):
+    """What a kernel calls."""
+    return a * a + 1
+
+
+@cuda.jit
+def calls(a):
+    """A device function."""
+    a[cuda.grid(1)] = above(a[cuda.grid(1)])
+
+
+@cuda.jit
+def squares(a):
+    """Halves are multiplied by C++."""
+    a[cuda.grid(1)] *= a[cuda.grid(1)]

@@ -5,7 +5,6 @@ hold nothing but options (``ProgramOptions``, ``LaunchConfig``) stay.
 """
 
 import ctypes
-import warnings
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -14,14 +13,13 @@ import numpy as np
 
 from kernels import Kernel
 from kernels.adapter import as_array
+from kernels.front_ends.versions import warn_of
 from simulator.order import Stream as Queue
 
 from . import machine as stand_in
 from .machine import Event, Machine, RefusedError, Stream, nothing, refuse
 from .memory import Memory
 from .patches import Patches
-
-TESTED = "1.2"
 
 
 class CoreStream(Stream):
@@ -157,8 +155,7 @@ class Program:
 
 def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
     """Have ``cuda.core`` allocate and launch on the simulator."""
-    if not str(module.__version__).startswith(TESTED + "."):
-        warnings.warn(f"cuda-core {module.__version__}: what was tested is {TESTED}", stacklevel=2)
+    warn_of("cuda-core", str(module.__version__))
     memory = Memory()
     default = CoreStream(machine, machine.order.legacy)
 

@@ -6,7 +6,6 @@ step (``cuda.compile_ptx``), and launches where the dispatcher makes them.
 
 import contextlib
 import functools
-import warnings
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 from kernels import Kernel
 from kernels.adapter import as_array
 from kernels.front_ends import numba_cuda as front_end
+from kernels.front_ends.versions import warn_of
 from kernels.unset import unset
 
 from . import machine as stand_in
@@ -31,11 +31,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
     from numba.cuda import api, dispatcher
     from numba.cuda.args import ArgHint
 
-    if not numba_cuda.__version__.startswith(front_end.TESTED + "."):
-        warnings.warn(
-            f"numba-cuda {numba_cuda.__version__}: what was tested is {front_end.TESTED}",
-            stacklevel=2,
-        )
+    warn_of("numba-cuda", numba_cuda.__version__)
     kernels: dict[object, Kernel] = {}
 
     def kernel_for(self: Any, kinds: tuple[Any, ...]) -> Kernel:
@@ -122,6 +118,11 @@ def _arrays(machine: Machine) -> type[DeviceArray]:
             given = ary if isinstance(ary, DeviceArray) else None
             machine.copied("copy_to_device", stream, not stream, to=self, given=given)
             self[...] = np.asarray(ary).reshape(self.shape)
+
+        def split(self, section: int, stream: Any = 0) -> Iterator[Any]:
+            """Its parts of so many elements each."""
+            for at in range(0, self.size, section):
+                yield self[at : at + section]
 
     return Array
 

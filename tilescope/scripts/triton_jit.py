@@ -5,7 +5,6 @@ it is handed on in place of the binary that a driver would have loaded.
 """
 
 import inspect
-import warnings
 from types import ModuleType
 from typing import Any
 
@@ -14,9 +13,10 @@ import numpy as np
 from kernels import Kernel
 from kernels.adapter import as_array
 from kernels.front_ends import triton_jit as front_end
+from kernels.front_ends.versions import warn_of
 
 from . import machine as stand_in
-from .machine import Machine, RefusedError, nothing
+from .machine import Machine, nothing
 from .patches import Patches
 
 
@@ -36,11 +36,9 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
     import triton
     from triton.compiler.compiler import CompiledKernel
     from triton.runtime import autotuner, driver, jit
+    from triton.tools.tensor_descriptor import TensorDescriptor
 
-    if not triton.__version__.startswith(front_end.TESTED + "."):
-        warnings.warn(
-            f"Triton {triton.__version__}: what was tested is {front_end.TESTED}", stacklevel=2
-        )
+    warn_of("Triton", triton.__version__)
     kernels: dict[str, Kernel] = {}
 
     class Launcher:
@@ -51,8 +49,6 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
             self.block = 32 * made.metadata.num_warps, 1, 1
             kinds = list(source.signature.values())
             self.places = [i for i, kind in enumerate(kinds) if kind != "constexpr"]
-            if any("tensordesc" in str(kind) for kind in kinds):
-                raise RefusedError("tilescope exec has no stand-in for Triton's tensor descriptors")
             names = list(source.signature)
             key = made.metadata.hash
             if key not in kernels:
@@ -89,6 +85,13 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
         self.configs = self.configs[:1]
         return tune(self, *args, **options)
 
+    describe = TensorDescriptor.__post_init__
+
+    def with_array(self: Any) -> None:
+        self.base = _tensor(self.base)
+        describe(self)
+
+    patches.set(TensorDescriptor, "__post_init__", with_array)
     patches.set(driver, "_active", _driver())
     patches.set(CompiledKernel, "_init_handles", handles)
     patches.set(jit.JITFunction, "run", with_arrays)
