@@ -27,6 +27,23 @@ extern "C" __global__ void twice(const float* in, float* out)
         sum += in[round * 0 + threadIdx.x] + *(volatile const float*)&in[threadIdx.x];
     out[blockIdx.x * 128 + threadIdx.x] = sum;
 }
+extern "C" __global__ void shifts(unsigned* out, int rounds)
+{
+    unsigned h = threadIdx.x;
+    for (int k = 0; k < rounds; ++k) {
+        h ^= h << 13;
+        h ^= h >> 17;
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = h;
+}
+extern "C" __global__ void planes(const float* in, float* out, int n)
+{
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y, z = blockIdx.z;
+    if (x == 0 || x == n - 1 || y == 0 || y == n - 1 || z == 0 || z == n - 1)
+        return;
+    int i = (z * n + y) * n + x;
+    out[i] = in[i - 1] + in[i + 1] + in[i - n] + in[i + n] + in[i - n * n] + in[i + n * n];
+}
 """
 ADD = """
 extern "C" __global__ void one_address(int* sum) { atomicAdd(sum, 1); }
@@ -101,6 +118,25 @@ def test_atomics_on_one_address_wait_for_each_other() -> None:
         Kernel.from_cuda(ADD, "one_address"), 8192, 256, [np.zeros(1, np.int32)]
     )
     assert prediction.limiter == "atomics"
+
+
+def test_rounds_of_a_loop_of_integers_are_known() -> None:
+    """Nothing in it is a load or a multiply-add: its shifts say how often it ran."""
+    few, many = (
+        simulator.predict(
+            Kernel.from_cuda(COPY, "shifts"), 1056, 256, [np.zeros(270336, np.int32), rounds]
+        )
+        for rounds in (100, 1000)
+    )
+    assert many.bounds["int"] == pytest.approx(10 * few.bounds["int"], rel=0.05)
+    assert many.limiter == "int"
+
+
+def test_a_halo_is_read_from_dram_once() -> None:
+    """Blocks at the edge have lanes off; the others still look alike."""
+    args = [np.zeros(1 << 21, np.float32), np.zeros(1 << 21, np.float32), 128]
+    seen = simulator.predict(Kernel.from_cuda(COPY, "planes"), (4, 128, 128), 32, args)
+    assert seen.dram_read_bytes == pytest.approx(4 << 21, rel=0.05)
 
 
 def test_volatile_loads_do_not_look_in_l1() -> None:

@@ -155,9 +155,13 @@ class TouchWatch(Observer):
             self._left -= len(keys)
             return
         address = event.address + np.int64(site.offset)
-        found = self._alike(g, site, address, event.mask)
-        if not found:
-            found = [self._apart(site, self._keys(g, site, address, event.mask))]
+        mask, common, others = event.mask, None, event.mask
+        if mask is not None and mask.ndim and mask.shape[3] > 1:
+            mask, common, others = _commonest(g, mask)
+        found = self._alike(g, site, address, mask, common)
+        if not found or common is not None:
+            left = others if found else event.mask
+            found.append(self._apart(site, self._keys(g, site, address, left)))
         for touch in found:
             self._left -= len(touch.sectors) * max(1, len(touch.starts))
         touches += found
@@ -166,10 +170,13 @@ class TouchWatch(Observer):
         sectors = keys & ((1 << _COLUMN) - 1)
         return Touch(site.number, self._time, sectors, sectors[:0], keys >> _COLUMN)
 
-    def _alike(self, g: Geometry, site: Site, address: Addresses, mask: Mask | None) -> list[Touch]:
-        """The touches of an access that looks the same in every block, but for where it starts."""
-        if mask is not None and mask.ndim and mask.shape[3] > 1:
-            return []
+    def _alike(
+        self, g: Geometry, site: Site, address: Addresses, mask: Mask | None, some: Mask | None
+    ) -> list[Touch]:
+        """The touches of an access that looks the same in every block, but for where it starts.
+
+        ``some``: of the blocks, if not of all.
+        """
         address = address.reshape((1,) * (4 - address.ndim) + address.shape)
         first = address[:1, :1, :1]
         relative = address - first
@@ -181,7 +188,10 @@ class TouchWatch(Observer):
         inside = starts & (SECTOR - 1)
         found = []
         for start in np.flatnonzero(np.bincount(inside)).tolist():
-            columns = np.flatnonzero(inside == start)
+            here = inside == start
+            columns = np.flatnonzero(here if some is None else here & some)
+            if not len(columns):
+                continue
             sectors = self._pattern(g, site, relative, mask, start)
             found.append(Touch(site.number, self._time, sectors, starts[columns] >> 5, columns))
         return found
@@ -231,6 +241,20 @@ def _stride(g: Geometry, address: Addresses, mask: Mask | None) -> int | None:
         return 0
     most = int(np.argmax(counts))
     return int(values[most]) if counts[most] >= _ALIKE * len(apart) else None
+
+
+def _commonest(g: Geometry, mask: Mask) -> tuple[Mask, Flat, Mask]:
+    """The mask that most blocks have, which blocks these are, and the masks of the others."""
+    rows = g.factored(mask)
+    kinds, which, counts = np.unique(
+        np.packbits(rows, axis=0), axis=1, return_inverse=True, return_counts=True
+    )
+    # One with no lane on tells nothing.
+    most = int(np.argmax(np.where(kinds.any(axis=0), counts, 0)))
+    common = which.reshape(-1) == most
+    column = int(np.argmax(common))
+    one = np.ascontiguousarray(np.broadcast_to(mask, (*g.shape[:3], mask.shape[3]))[..., column])
+    return one[..., None], common, mask & ~common
 
 
 def _distinct(numbers: Flat) -> Flat:

@@ -158,9 +158,13 @@ def _fewer_threads(case: Case, some: Mapping[int, SiteWork]) -> Case:
     return dataclasses.replace(mended, work=work, shape=shape)
 
 
+def _conflicting(one: SiteWork) -> bool:
+    return one.space == "shared" and one.conflicts > 0 and one.site.access != "atomic"
+
+
 def conflicts(case: Case) -> Change | None:
     """Lanes of a request go to different words of one bank."""
-    some = places(case, lambda one: one.space == "shared" and one.conflicts > 0)
+    some = places(case, _conflicting)
     if not some:
         return None
     wide = {at: max(1, one.site.nbytes // 8) for at, one in some.items()}

@@ -55,7 +55,7 @@ RULES = (
          "the same address in {share:.0%} of the rounds", "keep it in a register"),
     Rule("operands", reuse.operands,
          "{each:.1f} shared loads for each multiply-add",
-         "let a thread compute 4 x 4 results from registers"),
+         "let a thread compute several results from registers"),
     Rule("spills", reuse.spills,
          "{share:.0%} of the instructions spill registers to local memory",
          "allow more registers (launch bounds, --maxrregcount), or unroll less"),

@@ -20,7 +20,7 @@ from kernels.sass import MachineInstruction, instructions
 from ..compile.blocks import EXIT, successors
 from ..compile.program import Program
 from .flow import flows
-from .plain import Piece, kinds
+from .plain import Piece, kinds, simple
 
 
 def pieces(
@@ -49,6 +49,9 @@ def pieces(
         for ins in block.block.instructions
     }
     copies = _copies(listing, spans, ran, kinds(program))
+    told = {ran[line][1] for line in copies}
+    bare = {line: at for line, at in ran.items() if at[1] not in told}
+    copies |= _copies(listing, spans, bare, simple(program), sure=False)
     edges = _edges(listing, spans)
     sizes = [last - first for first, last in spans]
     trips = _trips(program, warps)
@@ -108,10 +111,11 @@ def _copies(
     spans: Sequence[tuple[int, int]],
     ran: Mapping[int, tuple[Instruction, int]],
     kinds: Mapping[int, str],
+    sure: bool = True,
 ) -> dict[int, tuple[dict[int, float], bool]]:
     """Of each line of the PTX that is one instruction of the machine: its copies by piece.
 
-    And whether all of these execute whenever their piece does.
+    And whether all of these execute whenever their piece does; ``sure``: whether they may be.
     """
     found: dict[int, tuple[dict[int, float], bool]] = {}
     for piece, (first, last) in enumerate(spans):
@@ -120,9 +124,9 @@ def _copies(
             if ins is None or ins.guard:
                 continue
             if instruction.pipe.startswith(kinds.get(instruction.line, "-")):
-                where, sure = found.get(instruction.line, ({}, True))
+                where, always = found.get(instruction.line, ({}, sure))
                 where[piece] = where.get(piece, 0.0) + 1
-                found[instruction.line] = where, sure and not instruction.guarded
+                found[instruction.line] = where, always and not instruction.guarded
     return found
 
 

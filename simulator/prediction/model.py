@@ -143,8 +143,11 @@ def times(
         for name, need in needs.items():
             bounds[name] = bounds.get(name, 0.0) + rounds * here * need
         waiting += rounds * (chain + rates.block_start)
-    cycles = max(cycles, shape.blocks / rates.blocks_per_cycle)
+    begun = shape.blocks / rates.blocks_per_cycle
+    late = begun if begun > cycles else 0.0  # blocks take longer to begin than to run
+    cycles = max(cycles, begun)
     launch = rates.launch_us * 1e-6
     found = {name: value / rates.clock for name, value in bounds.items() if value > 0}
-    found |= {"latency": waiting / rates.clock, "launch": launch}
+    found |= {"latency": waiting / rates.clock}
+    found["launch"] = launch + late / rates.clock
     return Times(launch + cycles / rates.clock, found)

@@ -17,6 +17,23 @@ _LATE = ("load", "atomic", "shuffle", "sfu", "tensor")
 """Pipes whose results are waited for."""
 
 
+_SIMPLE = (
+    "xor",
+    "and",
+    "or",
+    "not",
+    "shl",
+    "shr",
+    "shf",
+    "lop3",
+    "add",
+    "sub",
+    "min",
+    "max",
+    "popc",
+)
+
+
 @dataclass(frozen=True)
 class Piece:
     """A basic block of machine code.
@@ -56,6 +73,20 @@ def kinds(program: Program) -> dict[int, str]:
         else:
             found[site.instruction.line] = "constant"
     return found
+
+
+def simple(program: Program) -> dict[int, str]:
+    """The pipe of integer instructions that mostly stay one, where they are not merged."""
+    return {
+        ins.line: "alu"
+        for block in program.blocks
+        for ins in block.block.instructions
+        if roles(ins).row.flow is Flow.NEXT and not ins.guard and _narrow(ins)
+    }
+
+
+def _narrow(ins: Instruction) -> bool:
+    return ins.name.startswith(_SIMPLE) and ins.has("s32", "u32", "b32")
 
 
 def pieces(program: Program, warps: Mapping[int, int], rounds: Mapping[int, float]) -> list[Piece]:

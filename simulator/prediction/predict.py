@@ -35,7 +35,8 @@ class Prediction:
         low_ms, high_ms: Between which it is expected.
         limiter: What takes longest: ``launch``, ``latency``, ``issue``, ``fp32``, ``fp64``,
             ``int``, ``sfu``, ``tensor``, ``l1``, ``shared``, ``l2``, ``dram`` or ``atomics``.
-        bounds: Milliseconds that each would take by itself.
+        bounds: Milliseconds that each would take by itself; ``launch`` has
+            what the blocks take to begin in it, if they take longer to begin than to run.
         dram_read_bytes, dram_write_bytes: Between L2 and DRAM.
         l1_hit_rate, l2_hit_rate: Of the sectors that loads ask for; ``None`` without any.
         registers: Of a thread; ``None`` if nothing here can tell.
