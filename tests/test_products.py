@@ -47,6 +47,7 @@ RIGHT = {
     "chained": "FENCE(); product(d, a, b); product(d, a, b); COMMIT(); product(d, a, b); COMMIT();"
     " WAIT(0);",
     "loop": "FENCE(); " + LOOP.format("product(d, a, b); COMMIT();") + " WAIT(0);",
+    "waits at two places": f"{ONE} if (t < 32) WAIT(0); __syncthreads(); if (t >= 32) WAIT(0);",
     "one behind": "FENCE(); " + LOOP.format("product(d, a, b); COMMIT(); WAIT(1);") + " WAIT(0);",
     "touched in between": LOOP.format(
         f"{ONE} WAIT(0); for (int i = 0; i < 4; ++i) d[i] *= 2;"
@@ -107,6 +108,10 @@ WRONG = {
         "FENCE(); " + LOOP.format("product(d, a, b); COMMIT(); WAIT(0);"
                                   " for (int i = 0; i < 4; ++i) out[512 + t] = d[i];"),
         ("war-race", "PRODUCT", "CODE", "wgmma.fence"),
+    ),
+    "a warp at a time": (
+        LOOP.format(f"if (t / 32 % 2 == k) {{ {ONE} WAIT(0); }} __syncthreads();"),
+        ("bad-mask", "PRODUCT", "", "the four warps"),
     ),
     "half of a warpgroup": (
         f"if (t < 64) {{ {ONE} WAIT(0); }}", ("bad-mask", "PRODUCT", "", "the four warps"),

@@ -43,7 +43,7 @@ def _block(block: CompiledBlock) -> list[str]:
     lines = [f"block {block.number}, then {' or '.join(ways) or 'nowhere'}", "  PTX  line  step"]
     if lowered.gate:
         members = lowered.gate.members
-        whose = "warpgroup" if lowered.gate.warpgroup else "warp"
+        whose = "warpgroup" if lowered.gate.group else "warp"
         told = f"lanes {_source(members)}" if members else f"lanes of the {whose}"
         lines.append(_line(block.block.instructions[0], "wait", told))
     for step in lowered.steps:

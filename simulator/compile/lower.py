@@ -123,8 +123,9 @@ class Lowering(Matrices):
         barrier = role.row.warp_barrier
         guard = self.guard(self.block.instructions[0].guard)
         if "members" not in role.form.sources:
-            group = role.row.asynchronous == "wait"
-            return Gate(None, barrier, guard if group else None, group)
+            waits = role.row.asynchronous == "wait"
+            group = "wait" if waits else "warpgroup" if role.row.warpgroup else ""
+            return Gate(None, barrier, guard if waits else None, group)
         members = role.operand("members")
         if isinstance(members, Reg):
             return Gate(Source(self.register(members.name), "u32"), barrier, guard)

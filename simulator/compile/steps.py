@@ -271,14 +271,14 @@ class System(End):
 class Gate:
     """Lanes wait in front of a block for those that ``members`` names; ``None``: the warp's.
 
-    Or, ``warpgroup``, that's; ``barrier``: it is all that the instruction does; ``guard``: the
-    lanes that wait, while the others go on.
+    Or, ``group``, for the ``warpgroup``'s product, or where these ``wait`` for it; ``barrier``: it
+    is all that the instruction does; ``guard``: the lanes that wait, while others go on.
     """
 
     members: Source | None
     barrier: bool
     guard: Source | None = None
-    warpgroup: bool = False
+    group: str = ""
 
 
 @dataclass(frozen=True)

@@ -158,8 +158,8 @@ class Gates:
     def _aligned(self, number: int, on: Mask) -> Mask:
         """Of lanes that came to an ``.aligned`` instruction, those whose whole warp has.
 
-        Who waits for products of a warpgroup waits for its four warps, wherever in the code: so
-        none goes on before the others have begun them.
+        A product of a warpgroup begins when its four warps have come; who waits for products waits
+        for the four, wherever in the code: so none goes on before the others have begun them.
         """
         opened = self.opened.pop(number, NO_LANE)
         if (opened & ~on).any():
@@ -167,7 +167,8 @@ class Gates:
         self.parked[number] = on & ~opened
         complete = self._complete([number])
         met = [(place, lanes) for place, lanes in complete.items() if lanes.any()]
-        for place, lanes in met if len(met) > 1 else ():  # before one of them tells others of it
+        several = len(met) > 1 and self._group(number) == "wait"
+        for place, lanes in met if several else ():  # before one of them tells others of it
             (left,) = self.machine.program.blocks[place].block.instructions[0].operands
             for tell in self.machine.told.copies:
                 tell(lanes, cast(Imm, left).value, "product", False)
@@ -178,11 +179,10 @@ class Gates:
     def _complete(self, numbers: Sequence[int]) -> dict[int, Mask]:
         """Of the lanes at some ``.aligned`` instructions, those that are held no longer."""
         found = {}
-        groups = [n for n in self.parked if self._of_warpgroup(n)]
         for number in dict.fromkeys(numbers):
             size, held = WARP, [number]
-            if number in groups:
-                size, held = GROUP, groups
+            if group := self._group(number):
+                size, held = GROUP, [n for n in self.parked if self._group(n) == group]
             come = functools.reduce(np.logical_or, [self.parked[n] for n in held])
             together = self._everybody(come, size)
             for place in held:
@@ -200,9 +200,9 @@ class Gates:
         whole = np.logical_and.reduceat(there, np.arange(0, g.threads, size), axis=0)
         return g.from_rows(np.repeat(whole, size, axis=0))
 
-    def _of_warpgroup(self, number: int) -> bool:
+    def _group(self, number: int) -> str:
         gate = self.machine.program.blocks[number].gate
-        return gate is not None and gate.warpgroup
+        return gate.group if gate else ""
 
     def _go_on(self, complete: dict[int, Mask]) -> None:
         for number, lanes in complete.items():
@@ -223,10 +223,11 @@ class Gates:
 
     def force(self) -> None:
         """Nothing else can run: the lanes that a mask names, or a warp's others, never come."""
-        number = min(self.parked, key=lambda n: (not self._of_warpgroup(n), n))
+        number = min(self.parked, key=lambda n: (self._group(n) != "wait", n))
         mask = self.parked.pop(number)
-        for tell in self.machine.told.event if number in self.copies.of else ():
-            tell("absent", self.machine.program.blocks[number], mask)
+        name = "absent" if number in self.copies.of else self._group(number)
+        for tell in self.machine.told.event if name in ("absent", "warpgroup") else ():
+            tell(name, self.machine.program.blocks[number], mask)
         self._open(number, mask)
 
     def _open(self, number: int, lanes: Mask) -> None:
