@@ -11,6 +11,7 @@ from device.copies import arrays_of, copies
 from kernels.tensor_map import array_of
 
 from .failure import UserError
+from .forecast import Forecast
 from .outcome import simulate
 from .target import Target, settled
 
@@ -38,6 +39,7 @@ class Row:
         timing: From the device; ``None`` for the vendor's.
         label: Of the vendor's product.
         error: Why it was not timed; empty if it was.
+        forecast: What was predicted of it; ``None`` for the vendor's.
     """
 
     target: Target
@@ -47,6 +49,7 @@ class Row:
     timing: Timing | None = None
     label: str = ""
     error: str = ""
+    forecast: Forecast | None = None
 
     @property
     def name(self) -> str:
@@ -96,6 +99,7 @@ class Row:
             "registers": out.registers if out else None,
             "sha256": out.sha256 if out else None,
             "error": self.error or None,
+            "prediction": self.forecast.to_dict() if self.forecast else None,
         }
 
 

@@ -145,9 +145,19 @@ def test_time_takes_several_library_kernels(monkeypatch: pytest.MonkeyPatch) -> 
     result = run("time", "matmul_naive", "matmul_tiled", "--size", "100")
     assert result.exit_code == 0, result.output
     rows = {line.split()[0]: line.split() for line in result.stdout.splitlines() if line}
-    assert rows["matmul_naive"][1:] == ["0.5000", "0.3750", "to", "0.6250", "4", "0"]
+    assert rows["matmul_naive"][1:] == ["0.5000", "0.3750", "to", "0.6250", "-", "4", "0"]
     assert rows["matmul_tiled"][1] == "0.1250"
-    assert rows["matmul_tiled"][5] == "16"  # 2e6 FLOPs in 0.125 ms
+    assert rows["matmul_tiled"][6] == "16"  # 2e6 FLOPs in 0.125 ms
+    assert "matmul_tiled: not predicted (no GPU 'Stand-in' in the table" in result.stdout
+    monkeypatch.setattr(device, "available", lambda index=0: (True, "NVIDIA H200"))
+    known = run("time", "matmul_tiled", "--size", "100").stdout
+    row = next(line.split() for line in known.splitlines() if line.startswith("matmul_tiled"))
+    ahead = run("predict", "matmul_tiled", "--size", "100", "--registers", "24", "--json", "-")
+    predicted = json.loads(ahead.stdout)["predictions"][0]
+    assert row[5] == f"{predicted['time_ms']:.4f}"
+    times = f"measured {0.125 / predicted['time_ms']:.2f} times that, outside"
+    assert times in " ".join(known.split())
+    monkeypatch.setattr(device, "available", lambda index=0: (True, "Stand-in"))
     assert "FLOPs: 2 M N K" in result.stdout
     assert "arrays put back before each launch: matmul_naive" in result.stdout
     found = json.loads(run("time", "matmul_tiled", "--size", "100", "--json", "-").stdout)

@@ -7,6 +7,7 @@ import click
 import device
 
 from ..failure import UserError
+from ..forecast import forecast
 from ..hardware import device_errors, device_option, jit_option, require_gpu
 from ..options import target_options
 from ..output import write_json
@@ -41,7 +42,8 @@ def time_command(
     Library kernels may be several, each with the same --size. No copy is made between
     launches, unless the kernel accumulates into its arrays; then they are put back
     outside the time taken. FLOPs of matrix products are 2 M N K, the useful ones;
-    of other kernels what the simulator counts.
+    of other kernels what the simulator counts. Beside the time stands what tilescope
+    predict says of that GPU, if its table has it.
 
     TARGET, ENTRY and ARGUMENTs are those of tilescope run. Needs a GPU and cuda-python.
 
@@ -61,7 +63,9 @@ def time_command(
                 target.kernel, target.grid, target.block, target.args, target.shared_bytes,
                 index, jit_level, launches, symbols=target.symbols, **target.how,
             )  # fmt: skip
-        rows.append(Row(target, timing.times_ms, timing.restored, work(target, flops), timing))
+        done = work(target, flops)
+        ahead = forecast(target, target.args, target.symbols, name, timing.output.registers or None)
+        rows.append(Row(target, timing.times_ms, timing.restored, done, timing, forecast=ahead))
     if vendor:
         rows.append(vendor_row(rows[0].target, index, launches))
     with device_errors():

@@ -9,11 +9,12 @@ from ..target import Target, settled
 from .layout import fitted, percent, table, wrapped
 
 _WIDTHS = (20, 10, 20, 10, 8, 6, 6)
-_LIMITS = {
+LIMITS = {
     "launch": "launch", "latency": "waiting", "issue": "issue slots", "fp32": "FP32",
     "fp64": "FP64", "int": "integers", "sfu": "SFU", "tensor": "tensor cores",
     "l1": "L1", "shared": "shared memory", "l2": "L2", "dram": "DRAM", "atomics": "atomics",
 }  # fmt: skip
+"""What limits a launch, in words."""
 
 
 def predictions(rows: Sequence[tuple[Target, Sequence[Prediction]]], caches: str) -> str:
@@ -64,7 +65,7 @@ def _told(p: Prediction) -> list[str]:
     others = sorted(
         (ms / p.time_ms, name) for name, ms in p.bounds.items() if name not in (p.limiter, "launch")
     )
-    near = [f"{_LIMITS.get(name, name)} {percent(share)}" for share, name in others[::-1][:2]]
+    near = [f"{LIMITS.get(name, name)} {percent(share)}" for share, name in others[::-1][:2]]
     if near:
         found.append(f"next {', '.join(near)} of the time")
     return [*found, *(note for note in p.notes if not note.startswith("registers unknown"))]
@@ -74,7 +75,7 @@ def _row(name: str, p: Prediction) -> tuple[str, ...]:
     share = min(1.0, p.bounds.get(p.limiter, 0.0) / p.time_ms)
     return (
         f"  {name}" if len(name) < _WIDTHS[0] - 2 else "", _time(p.time_ms),
-        f"{_LIMITS.get(p.limiter, p.limiter)}: {100 * share:.0f}%", _bytes(p.dram_read_bytes),
+        f"{LIMITS.get(p.limiter, p.limiter)}: {100 * share:.0f}%", _bytes(p.dram_read_bytes),
         _bytes(p.dram_write_bytes), _rate(p.l1_hit_rate), _rate(p.l2_hit_rate),
     )  # fmt: skip
 
