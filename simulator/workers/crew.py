@@ -19,12 +19,12 @@ from ..execute.prepare import Prepared
 from ..geometry import Flat
 from ..memory.spaces import Allocation
 from ..observe.observers import Observers
-from ..races.accesses import Closer
+from ..races.accesses import Closer, LookCloser
 from . import pool
 from .moving import unpack
 from .pool import Common
 from .share import Array, Done, run_share, share_of
-from .touched import STOPPED, Alone, Touched
+from .touched import STOPPED, Alone, ReadToo, Touched
 
 WAITS = "its blocks may wait for each other"
 WORTH = 1.0
@@ -83,10 +83,11 @@ class Crew:
 
         Raises:
             LookCloser, BlocksWait: As ``run_batches``, any process.
+            ReadToo: It has to be run again, with more marks.
             Alone: It has to be run again, in one process.
         """
         launch, allocations = self.launch, self.launch.allocations()
-        touched = Touched(launch.program, launch.granule)
+        touched = Touched(launch.program, launch.granule, self._known)
         seen = Observers(launch, self.checks, None, allocations, self.closer, touched)
         try:
             run_batches(launch, allocations, seen.told, self._mine(touched), progress=progress)
@@ -101,12 +102,17 @@ class Crew:
                 raise Alone(UNCLEAN)
             if self.shared > 1 and touched.stopped:
                 raise Alone(STOPPED)
+        except (LookCloser, ReadToo) as more:
+            if isinstance(more, ReadToo):
+                self._known.update(dict.fromkeys(more.numbers, True))
+            launch.program.memo("again")[True] = True
+            self._give_up()
+            raise
         except BrokenProcessPool:
             pool.stop(now=True)
             raise Alone("a process that had a share of it died") from None
         except Exception:
-            if self._common:
-                self._common.give_up()
+            self._give_up()
             raise
         except BaseException:
             pool.stop(now=True)
@@ -116,6 +122,15 @@ class Crew:
                 self._common.remove()
         seen.end()
         return seen, allocations
+
+    @property
+    def _known(self) -> dict[int, bool]:
+        """The numbers of arrays that blocks of this kernel were seen to read and write."""
+        return self.launch.program.memo("read and written")
+
+    def _give_up(self) -> None:
+        if self._common:
+            self._common.give_up()
 
     def _mine(self, touched: Touched) -> Iterator[Flat]:
         """This process's batches, of which some are handed on on the way."""
@@ -129,36 +144,40 @@ class Crew:
         few = 1 < total < _BATCHES * self.count * size
         self.cut = self.asked and lockstep and few and size > 1
         piece = min(max(total // (4 * self.count), 1), size) if self.cut else size
-        at = 0
-        for _ in range(1 if self.asked else 2):  # what the first one takes is not all its own
+        at, spent = 0, math.inf
+        again = self._new or (bool(launch.program.memo("again")) and not self.closer)
+        # What the first piece takes is not all its own; and it may tell that all begins again.
+        for _ in range(int(again) if self.asked else 2):
             end = min(at + piece, total)
             began = time.perf_counter()
             yield from pieces(launch, at, end, size)
             spent = (time.perf_counter() - began) / piece
             if self.cut and end < total and (touched.stopped or touched.mixed):
                 raise Alone(STOPPED if touched.stopped else MIXED)
+            if end < total:
+                touched.look(touched)
             at = end
             if spent * (total - at) < WORTH and not self.asked:
                 break
         else:
-            if at < total:
+            if total - at > (at == 0):
                 total = self._hand_on(at, total, spent, 1 if self.cut else size)
         yield from pieces(launch, at, total, size)
 
     def _hand_on(self, at: int, total: int, spent: float, unit: int) -> int:
         """Give all but the next clusters to others, whole units of them; gives those' end."""
         units = -(-(total - at) // unit)
-        others = min(self.count - 1, units)
+        others = min(self.count - 1, units - (at == 0))
         start = _START / (spent * unit) if self._new else 0.0
         ahead = round((units + others * start) / (others + 1))
-        mine = max(0, min(ahead, units - others))
+        mine = max(int(at == 0), min(ahead, units - others))
         ends = [at + unit * (mine + (units - mine) * i // others) for i in range(others + 1)]
         made = self.launch.allocations()
         missing = {n: a.missing for n, a in made.items() if a.missing is not None}
         contents = [a.buffer for a in made.values()] + [m.view("u1") for m in missing.values()]
         self._common = Common.make(contents)
         task = dataclasses.replace(
-            share_of(self.launch, self.checks, self.closer),
+            share_of(self.launch, self.checks, self.closer, self._known),
             arrays=tuple(Array.of(a) for a in made.values()), missing=tuple(missing),
             common=self._common.name, places=self._common.places, size=batch_size(self.launch),
         )  # fmt: skip

@@ -43,7 +43,7 @@ class Task:
 
     Attributes:
         kernel: The kernel; ``fields``: of the launch, but for its program and its arguments.
-        arch, stack: What the program is compiled for.
+        arch, stack: What the program is compiled for; ``both``: see ``Touched``.
         arrays: Its global memory, whose content is at ``places`` of the shared memory ``common``;
             ``missing``: those with a table of what nothing has written, which come after them.
         first, last: The share: clusters of the grid, of which a batch has ``size``.
@@ -55,6 +55,7 @@ class Task:
     stack: int
     checks: Collection[str]
     closer: Closer
+    both: Collection[int]
     arrays: tuple[Array, ...]
     missing: tuple[int, ...]
     common: str
@@ -95,7 +96,9 @@ class Vain(Exception):
     """Nobody needs what this process does."""
 
 
-def share_of(launch: Prepared, checks: Collection[str], closer: Closer) -> Task:
+def share_of(
+    launch: Prepared, checks: Collection[str], closer: Closer, both: Collection[int]
+) -> Task:
     """A task for a launch; its memory and the share are still to be said."""
     kernel = dataclasses.replace(launch.kernel, adapter=None, origin=None)
     fields = {f.name: getattr(launch, f.name) for f in dataclasses.fields(launch)}
@@ -103,7 +106,8 @@ def share_of(launch: Prepared, checks: Collection[str], closer: Closer) -> Task:
         del fields[name]
     program = launch.program
     return Task(
-        kernel, fields, program.arch, program.stack, frozenset(checks), dict(closer), (), (), "",
+        kernel, fields, program.arch, program.stack, frozenset(checks), dict(closer),
+        frozenset(both), (), (), "",
         (), 0, 0, 0,
     )  # fmt: skip
 
@@ -127,7 +131,7 @@ def run_share(task: bytes) -> bytes:
 
 def _run(share: Task, common: Common) -> bytes:
     launch, allocations = share.launch(), share.allocations(common.arrays())
-    touched = Touched(launch.program, launch.granule)
+    touched = Touched(launch.program, launch.granule, share.both)
     seen = Observers(launch, share.checks, None, allocations, share.closer, touched)
 
     def progress(done: int, total: int) -> None:

@@ -8,7 +8,7 @@ process, races among it, so that its report says which.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
@@ -34,6 +34,14 @@ Sum = tuple[int, Flat, Flat]
 
 class Alone(Exception):
     """The launch has to run in one process; says why."""
+
+
+class ReadToo(Exception):
+    """Arrays, by number, that are read and written: where each is read has to be marked."""
+
+    def __init__(self, numbers: set[int]) -> None:
+        super().__init__(numbers)
+        self.numbers = numbers
 
 
 class Marks:
@@ -87,13 +95,17 @@ class Marks:
 class Touched(Observer):
     """Marks what is touched of arrays that can be written; ``granule``: bytes of a location.
 
+    ``both``: numbers of arrays that are read and written; of others no place is marked as read.
+
     Attributes:
+        loaded: Those others, as far as they are read.
         stopped: Whether some threads could not go on.
         mixed: Whether the order of a block's lanes may depend on which blocks are in its batch.
     """
 
-    def __init__(self, program: Program, granule: int) -> None:
+    def __init__(self, program: Program, granule: int, both: Collection[int]) -> None:
         self._kinds = program.fact(Sums).kinds
+        self.both, self.loaded = both, set[int]()
         self.granule, self.stopped, self.mixed = granule, False, False
         self.marks: dict[int, Marks] = {}
 
@@ -101,6 +113,9 @@ class Touched(Observer):
         """See ``Observer``."""
         home, site = event.home, event.site
         if event.space != "global" or event.repeated or not home.writable:
+            return
+        if site.access == "load" and home.number not in self.both:
+            self.loaded.add(home.number)
             return
         marks = self.marks.get(home.number)
         if marks is None:
@@ -146,9 +161,12 @@ class Touched(Observer):
 
         Raises:
             Alone: One has touched what the other changes, or stopped.
+            ReadToo: It is not known if one has.
         """
         if self.stopped or other.stopped:
             raise Alone(STOPPED)
+        self.loaded |= other.loaded
+        self.look(other)
         self.mixed |= other.mixed
         for number, theirs in other.marks.items():
             mine = self.marks.setdefault(number, theirs)
@@ -156,6 +174,16 @@ class Touched(Observer):
                 if mine.meets(theirs):
                     raise Alone("its blocks touch what others of them write")
                 mine.merge(theirs)
+
+    def look(self, other: Touched) -> None:
+        """Hold what one has changed to what both have read.
+
+        Raises:
+            ReadToo: As ``merge``.
+        """
+        numbers = self.loaded & {*self.changed(), *other.changed()}
+        if numbers:
+            raise ReadToo(numbers)
 
     def changes(self, allocation: Allocation, before: Flat) -> tuple[Flat, list[Sum]]:
         """What blocks left in an array: the locations written, in order, and sums.
