@@ -8,7 +8,11 @@ from kernels import Kernel
 
 OPCODES = {"cp"}
 BUILDS = ("device", "source")
-SCHEDULES = ("lockstep", "warps", "reverse", 3)
+PAIRS = [
+    *(("device", s) for s in ("lockstep", "warps", "reverse", 3)),
+    ("source", "lockstep"),
+    ("source", 3),
+]
 PIPELINE = """
 #include <cuda_pipeline.h>
 template<int FAULT> __device__ void tiles(float* out, const float* in, int n)
@@ -46,8 +50,7 @@ def run(source: str, entry: str, build: str, *args: object, **options: object) -
     return simulator.launch(kernel, 2, 128, args, **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("build", BUILDS)
-@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(("build", "schedule"), PAIRS)
 @pytest.mark.parametrize(
     ("entry", "lines", "words"),
     [

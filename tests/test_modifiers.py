@@ -12,7 +12,7 @@ needs_ptxas = pytest.mark.skipif(ptxas.path() is None, reason="the wheel nvidia-
 
 
 @needs_ptxas
-@pytest.mark.parametrize("seed", [9_000, 9_001, 9_002])
+@pytest.mark.parametrize("seed", [9_000, 9_001])
 def test_refuses_what_ptxas_refuses(seed: int) -> None:
     report = modifiers.run(float("inf"), seed, 1)
     assert not report.differences

@@ -19,9 +19,9 @@ from tests.fuzz.tree import Statement
 pytestmark = pytest.mark.usefixtures("checked_writes")
 
 
-@pytest.mark.parametrize("first", range(0, 44, 22))
+@pytest.mark.parametrize("first", range(0, 32, 16))
 def test_random_ptx(first: int) -> None:
-    for seed in range(first, first + 22):
+    for seed in range(first, first + 16):
         launch = draw_ptx(seed, small=True).launch()
         assert compare.difference(launch, (compare.SCHEDULES[seed % 4],)) is None, seed
 
@@ -35,9 +35,9 @@ def test_random_cuda(first: int) -> None:
             assert compare.difference(launch, (compare.SCHEDULES[seed % 4],)) is None, (seed, build)
 
 
-@pytest.mark.parametrize("first", range(1, 31, 15))
+@pytest.mark.parametrize("first", range(1, 21, 10))
 def test_random_copies_of_what_nothing_wrote(first: int) -> None:
-    for seed in range(first, first + 15):
+    for seed in range(first, first + 10):
         assert unset.wrong(unset.draw(seed)) is None, seed
 
 

@@ -50,7 +50,7 @@ def test_a_flag_that_is_set_late(build: str) -> None:
 # -- small programs of locks, flags and messages ------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 def test_programs_that_wait_for_each_other_end(seed: int) -> None:
     program = Program(seed)
     for build in BUILDS:

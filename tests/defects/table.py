@@ -81,8 +81,8 @@ DEFECTS = (
     Defect("check/wrongidx.cu", "mm", "2,2 16,16 f32[32,32]=normal f32[32,32]=normal f32[32,32] 32",
            later="a reference can be given on the command line"),
     Defect("compile/clock.cu", "k", "1 32 i64[32]"),
-    Defect("compile/cubreduce.cu", "k", "1 128 i32[128]=ones"),
-    Defect("compile/cubscan.cu", "k", "1 128 i32[128]=ones"),
+    Defect("compile/cubreduce.cu", "k", "1 128 i32[128]=ones", schedules=("lockstep", "1")),
+    Defect("compile/cubscan.cu", "k", "1 128 i32[128]=ones", schedules=("lockstep", "1")),
     # It takes ten seconds.
     Defect("compile/cubsort.cu", "k", "1 128 i32[256]=arange", schedules=("lockstep",)),
     Defect("compile/cut_loses_endif.cu", "k", "1 32 f32[32]"),
