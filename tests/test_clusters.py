@@ -89,7 +89,7 @@ EXPLICIT = """
         ("", None, 2, 0), ("", 1, 2, 1), ("", 2, 2, 1), (".reqnctapercluster 2, 1, 1", None, 2, 1),
         (".reqnctapercluster 2", (2, 1), 2, 1), (".maxclusterrank 4", None, 2, 0),
         (".maxclusterrank 4", 4, 4, 1),
-        (".minnctapersm 2 .maxntid 128, 1, 1 .noreturn", None, 2, 0),
+        (".minnctapersm 2 .maxntid 128, 1, 1", None, 2, 0),
         (".explicitcluster", 2, 2, 1),
         (".explicitcluster", None, 2, "clusters whose shape the launch has to say"),
         (".maxclusterrank 4", 8, 8, "compiled for 4 at most"),

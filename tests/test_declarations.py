@@ -257,3 +257,28 @@ def test_a_function_of_the_users_with_the_name_of_the_systems(name: str) -> None
 )
 def test_calls_that_fit(call: str) -> None:
     assert not simulator.launch(_caller(call), 1, 1, [np.zeros(1, np.int32)]).hazards
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        (".entry k() .maxntid 32, 1, 1 .minnctapersm 2", ""), (".entry k() .noreturn", ".noreturn"),
+        (".entry k() .maxntid 32, 1, 1 .noreturn", ".noreturn"),
+        (".entry k() .abi_preserve 4", ".abi_preserve"),
+        (".func f() .noreturn", ""), (".func f(.param .b32 a) .noreturn", ""),
+        (".func f() .abi_preserve 4", ""), (".func f() .noreturn .abi_preserve 4", ""),
+        (".func f() .abi_preserve 4 .noreturn", ".noreturn"),
+        (".func f() .noreturn .noreturn", ".noreturn"),
+        (".func (.param .b32 r) f() .noreturn", ".noreturn"), (".noreturn .func f()", ".noreturn"),
+        (".func f() .maxntid 32", ".maxntid"), (".func f() .minnctapersm 2", ".minnctapersm"),
+    ],
+)  # fmt: skip
+def test_directives_of_entries_and_functions(head: str, words: str) -> None:
+    """As ptxas 13.0 has them: ``.noreturn`` is of functions that give nothing, and comes first."""
+    other = "" if ".entry" in head else ".visible .entry k() { ret; }\n"
+    text = f".version 9.0\n.target sm_90\n{head} {{ ret; }}\n{other}"
+    if not words:
+        simulator.launch(Kernel.from_ptx(text, "k"), 1, 1, [])
+        return
+    with pytest.raises(PtxError, match=rf"^PTX line 3: cannot read '{re.escape(words)}'"):
+        simulator.launch(Kernel.from_ptx(text, "k"), 1, 1, [])

@@ -7,6 +7,13 @@ from .operands import OperandParser, float_constant
 from .types import TYPE_SIZES
 
 _MAX_ALIGN = 1 << 20
+ENTRY = {
+    ".maxntid", ".reqntid", ".minnctapersm", ".maxnctapersm", ".maxnreg", ".reqnctapercluster",
+    ".maxclusterrank", ".explicitcluster", ".blocksareclusters",
+}  # fmt: skip
+"""Directives of an entry."""
+CALLED = (".noreturn", ".abi_preserve", ".abi_preserve_control")
+"""Those of other functions; the first before all others, of what gives nothing."""
 _MAX_REGISTERS = 1 << 18
 _VECTOR_BYTES = 16
 _NO_TYPE = ("bf16", "bf16x2")

@@ -12,7 +12,7 @@ from kernels.toolkit import short_path
 
 from ..errors import PtxError
 from .debug_info import InlinedCall, inlined_calls, place_inlined
-from .declarations import DeclarationParser
+from .declarations import CALLED, ENTRY, DeclarationParser
 from .lexer import unquoted
 from .module import Function, Instruction, Location, Module, Operand, Reg, Symbol
 from .targets import refusal
@@ -22,9 +22,7 @@ _LINES = 10**9
 """Numbers of files, lines and columns are below this."""
 _INLINED = 100
 """Calls inlined into each other that are told apart."""
-_DIRECTIVES = {".maxnreg", ".minnctapersm", ".maxnctapersm", ".noreturn"}
-"""Of a function, besides those that mean something here."""
-_LINKAGE = {".visible", ".extern", ".weak", ".common", ".noreturn"}
+_LINKAGE = {".visible", ".extern", ".weak", ".common"}
 
 
 def parse(text: str, known: Collection[str] | None = None) -> Module:
@@ -115,13 +113,18 @@ class _Parser(DeclarationParser):
         name = self.name()
         params = self.param_list() if self.peek == "(" else ()
         function = Function(name, is_entry, params, results)
+        said = False
         while self.peek not in ("{", ";"):
-            token = self.next()
-            if token.text == ".pragma":
+            if self.accept(".pragma"):
                 self.skip_statement()
                 continue
+            token = self.next()
             extents = self.extents()
-            if token.text == ".maxntid":
+            if not is_entry and token.text in CALLED[bool(results) or said :]:
+                said = True
+            elif not is_entry or token.text not in ENTRY:
+                raise PtxError(f"PTX line {token.line}: cannot read {token.text!r} here")
+            elif token.text == ".maxntid":
                 function.max_threads = extents
             elif token.text == ".reqntid":
                 function.required_threads = extents
@@ -131,10 +134,7 @@ class _Parser(DeclarationParser):
                 function.max_cluster = extents[0] if extents else 0
             elif token.text == ".explicitcluster":
                 function.explicit_cluster = True
-            elif token.text == ".blocksareclusters":
-                function.in_clusters = True
-            elif token.text not in _DIRECTIVES:
-                raise PtxError(f"PTX line {token.line}: cannot read {token.text!r} here")
+            function.in_clusters |= token.text == ".blocksareclusters"
         if self.accept(";"):
             return
         if name in self.result.functions:

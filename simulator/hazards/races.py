@@ -128,7 +128,7 @@ def _explained(group: RaceGroup, others: Iterable[RaceGroup]) -> bool:
     return group.distance == "lane" and any(
         other.how in UNDER_WAY
         and (other.space, other.name, other.lines) == (group.space, group.name, group.lines)
-        and group.pairs <= other.pairs
+        and _kind(other) is _kind(group)
         for other in others
     )
 

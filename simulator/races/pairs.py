@@ -67,11 +67,6 @@ class Pairs:
         self._new.append(other.keys)
         self._gather()
 
-    def __le__(self, other: Pairs) -> bool:
-        self._gather()
-        other._gather()
-        return bool(np.isin(self.keys, other.keys).all())
-
     def blocks(self, threads: int) -> set[int]:
         """Blocks that a thread of a pair is in."""
         self._gather()

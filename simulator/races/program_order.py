@@ -7,7 +7,6 @@ comes before the read; else the order of the source text decides.
 """
 
 import functools
-from collections.abc import Sequence
 
 from kernels.ptx.module import Instruction
 
@@ -59,24 +58,23 @@ class ProgramOrder:
 
     @functools.cache  # noqa: B019
     def unwaited(self, one: Site, other: Site) -> bool:
-        """Whether a way in one function leads from a copy to another access with no wait."""
-        start, end = self.blocks[one.block], self.blocks[other.block]
-        a, b = (self._position[id(site.instruction)] for site in (one, other))
-        if start.function is not end.function:
+        """Whether a way in one function leads from a copy to another access, past no wait.
+
+        A wait in a branch between the two is one, as is any call.
+        """
+        if one.function != other.function or not self._leads(one, other, "all"):
             return False
-
-        def waits(some: Sequence[Instruction]) -> bool:
-            return any(_waits(ins, one.queue) for ins in some)
-
-        if start is end and a < b:
-            return not waits(start.instructions[a:b])
-        if waits(start.instructions[a:]) or waits(end.instructions[:b]):
-            return False
-
-        def passes(block: Block, _: int) -> bool:
-            return block is start or not waits(block.instructions)
-
-        return end.number in Paths(self.blocks, passes).after(start.number)
+        start, end = ((s.block, self._position[id(s.instruction)]) for s in (one, other))
+        waits = [
+            (block.number, at)
+            for block in self.blocks
+            if block.function.name == one.function
+            for at, ins in enumerate(block.instructions)
+            if _waits(ins, one.queue)
+        ]
+        return not any(
+            start < wait < end if start < end else wait > start or wait < end for wait in waits
+        )
 
     @functools.cache  # noqa: B019
     def _after(self, number: int, way: str) -> set[int]:

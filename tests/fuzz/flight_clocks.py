@@ -259,15 +259,16 @@ class Detector:
             severity = {"warning"}
             if one.copy and self.waited.get(one.who, self.number) >= two.step:
                 severity = {"error"}  # under way, whatever a warp does together
-                self.verdict.allowed.add((space, kind, "warning"))  # which it is besides
         if one.value and one.value == two.value:
             severity = {"warning", "error"}  # the same bytes, if nobody wrote between
         warps = self.landed.get(one.who, set())
         if warps:  # told by the copy's phase: by whoever of a warp waits, perhaps, for all of it
             severity = {"warning", "error"}
         keys = {(space, kind, s) for s in severity}
+        # One hazard says of two lines what is worst.
+        worse = {(space, kind, "error")} if near and one.copy else set()
         if two.thread // WARP not in warps:
-            self.verdict.wanted.add(frozenset(keys))
+            self.verdict.wanted.add(frozenset(keys | worse))
         self.verdict.allowed |= keys
         self.verdict.steps |= {one.step, two.step}
 
