@@ -9,6 +9,10 @@ from . import half
 from .table import Function, Op, row, scalar_type, signed
 
 SECTION = "Integer Arithmetic Instructions"
+SIMPLE = (
+    "xor", "and", "or", "not", "shl", "shr", "shf", "lop3", "add", "sub", "min", "max", "popc",
+)  # fmt: skip
+"""What mostly stays one instruction of a GPU's integer pipe, where it is not merged."""
 
 
 def saturated(fn: Function) -> Function:

@@ -10,28 +10,12 @@ from kernels.sass import MachineInstruction
 
 from ..compile.program import Program
 from ..isa import Flow
+from ..isa.integer import SIMPLE
 from ..isa.roles import roles
 from ..memory.site import Site
 
 _LATE = ("load", "atomic", "shuffle", "sfu", "tensor")
 """Pipes whose results are waited for."""
-
-
-_SIMPLE = (
-    "xor",
-    "and",
-    "or",
-    "not",
-    "shl",
-    "shr",
-    "shf",
-    "lop3",
-    "add",
-    "sub",
-    "min",
-    "max",
-    "popc",
-)
 
 
 @dataclass(frozen=True)
@@ -86,7 +70,7 @@ def simple(program: Program) -> dict[int, str]:
 
 
 def _narrow(ins: Instruction) -> bool:
-    return ins.name.startswith(_SIMPLE) and ins.has("s32", "u32", "b32")
+    return ins.name.startswith(SIMPLE) and ins.has("s32", "u32", "b32")
 
 
 def pieces(program: Program, warps: Mapping[int, int], rounds: Mapping[int, float]) -> list[Piece]:
