@@ -83,12 +83,13 @@ def open_page(chromium, tmp_path):
     """Open a story's page from disk; in the end nothing may have gone wrong or out."""
     problems, contexts = [], []
 
-    def opened(*stories, width=1280, height=900, theme="light"):
+    def opened(*stories, width=1280, height=900, theme="light", phone=False):
         file = tmp_path / "run.html"
         file.write_text(html(*stories), encoding="utf-8")
         context = chromium.new_context(
-            viewport={"width": width, "height": height}, color_scheme=theme
-        )
+            viewport={"width": width, "height": height}, color_scheme=theme,
+            has_touch=phone, is_mobile=phone,
+        )  # fmt: skip
         contexts.append(context)
         tab = context.new_page()
         tab.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pytest
 
 import simulator
 from kernels import Kernel
@@ -30,6 +31,32 @@ def test_sectors_are_those_that_the_run_counted(open_page):
     assert np.mean(found) == each
     row = shown.page.locator("#counters tbody tr").first.inner_text()
     assert f"{line.counters.global_load.sectors:,}" in row
+
+
+@pytest.mark.parametrize("name", ["transpose_tiled", "matmul_transposed", "matmul_naive_strided"])
+def test_memory_opens_at_the_worst_access(open_page, name):
+    """What wastes most sectors or wavefronts, its line marked; another line is a click away."""
+    story = of_library(name, "64")
+    shown = open_page(story)
+    shown.press("4")
+    marked = shown.page.locator("#counters tbody tr.now")
+    assert marked.count() == 1
+    assert marked.get_attribute("aria-current") == "true"
+
+    def wasted(line):
+        c = line.counters
+        spaces = (c.global_load, c.global_store)
+        sectors = sum(t.sectors - t.distinct_bytes / 32 for t in spaces)
+        return sectors + c.shared_load.bank_conflicts + c.shared_store.bank_conflicts
+
+    worst = max(story.run.by_line(), key=wasted)
+    assert marked.get_attribute("data-line") == str(worst.line)
+    others = shown.page.locator("#counters tbody tr:not(.now) button.line")
+    wanted = others.first.locator("xpath=ancestor::tr").get_attribute("data-line")
+    others.first.click()
+    assert marked.get_attribute("data-line") == wanted
+    chosen = shown.page.locator("#access-line option:checked").inner_text()
+    assert chosen.startswith(f"line {wanted}:")
 
 
 def test_banks_are_those_that_the_run_counted(open_page):

@@ -62,6 +62,45 @@ def test_cells_are_reached_by_keyboard(open_page):
     assert "C[1][2] belongs to thread (0,1) of block (1,0)" in shown.text("#answer0")
 
 
+def test_keys_go_on_from_the_cell_that_was_clicked(open_page):
+    shown = open_page(matmul(4, 2))
+    live = shown.click_cell("C", 2, 1).locator("[aria-live]")
+    shown.press("ArrowRight")
+    assert live.inner_text().startswith("C[2][2] = ")
+    shown.page.locator("#shade").focus()
+    shown.page.locator("figure.grid", has_text="C").first.locator("canvas").focus()
+    assert live.inner_text().startswith("C[2][2] = ")
+
+
+@pytest.mark.parametrize(("phone", "word"), [(False, "Pick"), (True, "Tap")])
+def test_phones_say_tap(open_page, phone, word):
+    shown = open_page(matmul(4, 2), width=360, height=700, phone=phone)
+    shown.press("1")
+    said = shown.page.locator("main .hint").all_inner_texts()
+    assert any(text.startswith(f"{word} an output element") for text in said)
+    if phone:
+        canvas = shown.page.locator("figure.grid", has_text="C").first.locator("canvas")
+        canvas.scroll_into_view_if_needed()
+        canvas.tap()
+        assert shown.page.locator("#tip").is_visible()
+
+
+SAME = """
+__device__ float data[8];
+__global__ void same(float* data, int n) { data[threadIdx.x] = ::data[threadIdx.x] + n; }
+"""
+
+
+def test_two_arrays_of_one_name(open_page):
+    args = [np.ones(8, np.float32), 3]
+    symbols = {"data": np.arange(8, dtype=np.float32)}
+    kernel = Kernel.from_cuda(SAME, "same")
+    run = simulator.launch(kernel, 1, 8, args, symbols=symbols, trace=True)
+    shown = open_page(Story(run, "same"))
+    names = shown.page.locator("figure.grid figcaption strong").all_inner_texts()
+    assert sorted(names) == ["data", "data (2)"]
+
+
 @pytest.mark.parametrize(("width", "theme"), [(360, "light"), (1280, "dark"), (3840, "light")])
 def test_widths_and_themes(open_page, width, theme):
     shown = open_page(of_library("matmul_missing_first_barrier", "32"), width=width, theme=theme)

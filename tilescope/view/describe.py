@@ -136,6 +136,11 @@ def arrays(trace: Trace, pool: Pool, values: bool) -> list[dict[str, Any]]:
         touched = bool(item.reads.any() or item.writes.any())
         if item.reads.size and (item.argument or touched):
             found.append(_array(item, pool, values))
+    seen: Counter[str] = Counter()
+    for made in found:  # a variable of the module may be called as a parameter is
+        seen[made["name"]] += 1
+        if seen[made["name"]] > 1:
+            made["name"] += f" ({seen[made['name']]})"
     return found
 
 

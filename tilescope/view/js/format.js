@@ -64,6 +64,11 @@ export function list(items, most = 6) {
   return items.length > most ? `${shown} and ${count(items.length - most)} more` : shown;
 }
 
+// What a hand does here: there is no pointer to hover with on a phone.
+export function hand() {
+  return matchMedia("(hover: none)").matches ? "Tap" : "Pick";
+}
+
 // 0, 1, 2, 5 as "0-2, 5"
 export function ranges(numbers) {
   const sorted = [...numbers].sort((a, b) => a - b);

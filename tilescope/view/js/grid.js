@@ -7,11 +7,14 @@ const UNIT = 15;
 
 const tip = el("div", { id: "tip", "aria-hidden": "true", hidden: true });
 
+document.addEventListener("scroll", () => (tip.hidden = true), { capture: true, passive: true });
+
 export class Grid {
   // about: { name, note, rows, columns, count, describe(i) -> lines, pick(i), label(i), most }
   constructor(about) {
     this.about = about;
     this.cursor = -1;
+    this.rest = 0; // where the cursor was when the focus left
     this.cells = { shade: null, text: null, marks: [] };
     this.canvas = el("canvas", {
       tabindex: 0,
@@ -35,12 +38,22 @@ export class Grid {
     this.least = Math.min(least, columns * most + 30) / UNIT;
     this.root.style.maxWidth = `max(${(columns * most + 34) / UNIT}rem, 14rem)`;
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
-    this.canvas.addEventListener("pointerleave", () => this.leave());
+    this.canvas.addEventListener("pointerleave", (event) => {
+      if (event.pointerType !== "touch") this.leave(); // a finger lifted is no farewell
+    });
+    // Before the focus comes: the keys go on from the cell that was clicked, and a tap is a hover.
+    this.canvas.addEventListener("pointerdown", (event) => {
+      const i = this.at(event);
+      if (i >= 0) this.cursor = i;
+      this.hover(event);
+    });
     this.canvas.addEventListener("click", (event) => this.choose(this.at(event)));
     this.canvas.addEventListener("keydown", (event) => this.key(event));
-    this.canvas.addEventListener("focus", () => this.move(Math.max(0, this.cursor)));
+    this.canvas.addEventListener("focus", () => this.move(this.cursor < 0 ? this.rest : this.cursor));
     this.canvas.addEventListener("blur", () => {
+      this.rest = Math.max(0, this.cursor);
       this.cursor = -1;
+      this.leave();
       this.draw();
     });
     new ResizeObserver(() => this.resize()).observe(this.box);

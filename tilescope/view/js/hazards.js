@@ -46,15 +46,25 @@ function find(run, hazard) {
   if (!two || !same) return single(run, hazard, block, one, thread(one), two);
   const named = match(block, one, two, thread(one), thread(two));
   const pair =
-    named && astray(block, ...named) ? named : (match(block, one, two, null, null) ?? named);
+    named && astray(block, ...named)
+      ? named
+      : (match(block, one, two, null, null, reach(run, one, two)) ?? named);
   return pair
     ? double(run, hazard, block, pair)
     : single(run, hazard, block, one, thread(one), two);
 }
 
+// Whether the two threads that the hazard names are of one warp; its title says so, and another
+// pair that is shown in their place has to be such a pair, too.
+function reach(run, one, two) {
+  if (!one.thread || !two.thread) return null;
+  const [a, b] = [one, two].map((item) => Math.floor(run.threadNumber(item.thread) / 32));
+  return a === b;
+}
+
 // Two accesses to the same bytes by different threads with no barrier between: best such that
 // came the other way round than each thread for itself does them.
-function match(block, one, two, threadOne, threadTwo) {
+function match(block, one, two, threadOne, threadTwo, oneWarp = null) {
   const byPlace = new Map();
   const key = (item) => `${block.phases[item.step]}:${item.place}:${Math.floor(item.offset / 16)}`;
   for (const a of candidates(block, one.ptx_line, threadOne)) {
@@ -65,6 +75,8 @@ function match(block, one, two, threadOne, threadTwo) {
   for (const b of candidates(block, two.ptx_line, threadTwo)) {
     for (const a of byPlace.get(key(b)) ?? []) {
       if (a.thread === b.thread || !overlap(a, b)) continue;
+      const together = Math.floor(a.thread / 32) === Math.floor(b.thread / 32);
+      if (oneWarp !== null && together !== oneWarp) continue;
       if (astray(block, a, b)) return [a, b];
       found ??= [a, b];
     }

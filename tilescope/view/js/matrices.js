@@ -1,7 +1,7 @@
 // Who reads what: every array as a heat map, and all that one output's thread has read.
 import { blockOf } from "./block.js";
 import { el, replace, setText } from "./dom.js";
-import { count, exact, list, plural, shape, times } from "./format.js";
+import { count, exact, hand, list, plural, shape, times } from "./format.js";
 import { Grid, extent, sideBySide } from "./grid.js";
 import { spot, subscripts } from "./run.js";
 import { threadOf } from "./thread.js";
@@ -40,7 +40,7 @@ export class Matrices {
       el(
         "p",
         { class: "hint" },
-        "Pick an output element to see what its thread read, in order; pick an input element to see who read it.",
+        `${hand()} an output element to see what its thread read, in order; ${hand().toLowerCase()} an input element to see who read it.`,
       ),
       this.parts.map((part) => part.root),
     );
@@ -212,7 +212,7 @@ export class Matrices {
       : `${capital(run.threadName(who.thread))} of ${run.blockName(who.block)}`;
     setText(
       part.answer,
-      `${subject} read ${plural(reads, "element")} of global memory itself${block.batch.full ? " in the steps recorded" : ""}${others ? `, and got ${count(others)} more that other threads had put into shared memory` : ""}. ${part.grids.some((g) => g.cell >= 17 * g.scale) ? "Numbers give the order." : "Hover for the order."}`,
+      `${subject} read ${plural(reads, "element")} of global memory itself${block.batch.full ? " in the steps recorded" : ""}${others ? `, and got ${count(others)} more that other threads had put into shared memory` : ""}. ${part.grids.some((g) => g.cell >= 17 * g.scale) ? "Numbers give the order." : `${hand() === "Tap" ? "Tap a cell" : "Hover"} for the order.`}`,
     );
   }
 

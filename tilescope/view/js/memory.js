@@ -1,9 +1,10 @@
 // The memory system: one warp's access as sectors or banks, and the counters of every line.
 import { el, replace, setText } from "./dom.js";
-import { bytes, count, plural, ranges } from "./format.js";
+import { bytes, count, hand, plural, ranges } from "./format.js";
 import { Limits } from "./limits.js";
 import { SHARED } from "./run.js";
 import { banks, distinct, lanesOf, sectors } from "./warp.js";
+import { isOf, worstOf } from "./worst.js";
 
 const COLUMNS = [
   ["line", "Line"],
@@ -61,7 +62,7 @@ export class Memory {
         "section",
         { class: "panel", "aria-label": "Counters of each source line" },
         el("h2", {}, "Where the traffic is"),
-        el("p", { class: "hint" }, "The whole launch, all blocks. Press a heading to sort."),
+        el("p", { class: "hint" }, `The whole launch, all blocks. ${hand()} a heading to sort, a line of code to see its access above.`),
         el(
           "div",
           { class: "scroll", tabindex: 0, role: "group", "aria-label": "Counters" },
@@ -120,6 +121,16 @@ export class Memory {
     const run = state.now;
     const block = state.blockNow;
     this.prepare(run, block);
+    if (this.opened !== run.number && state.stop === 0) {
+      this.opened = run.number;
+      const worst = worstOf(run, block, this.first);
+      if (worst) {
+        state.thread ||= worst.thread; // one that was picked stays
+        this.go(worst.number);
+        return;
+      }
+    }
+    this.opened = run.number;
     const warp = Math.floor(state.thread / 32);
     this.warp.value = warp;
     const step = nearest(run, block, state.step, warp);
@@ -130,6 +141,7 @@ export class Memory {
     }
     const w = block.watchedAt(step);
     this.choice.value = w.number;
+    this.mark(run, w);
     const lanes = lanesOf(run, block, step, warp);
     if (lanes[0].place === SHARED) this.drawBanks(run, w, lanes, warp, block.banks(step, warp));
     else this.drawSectors(run, w, lanes, warp);
@@ -232,6 +244,22 @@ export class Memory {
     );
   }
 
+  // The row of the source line that the access above comes from.
+  mark(run, w) {
+    const path = w.file >= 0 ? run.sources[w.file].path : "";
+    for (const item of this.table.querySelectorAll("tbody tr")) {
+      const on = item.dataset.file === path && Number(item.dataset.line) === w.source;
+      item.classList.toggle("now", on);
+      if (on) item.setAttribute("aria-current", "true");
+      else item.removeAttribute("aria-current");
+    }
+  }
+
+  // The first recorded instruction of a line that accesses memory.
+  accessOf(run, line) {
+    return [...this.first.keys()].find((number) => isOf(run, number, line));
+  }
+
   drawTable(run) {
     const rows = run.lines
       .map((line) => row(line))
@@ -268,12 +296,17 @@ export class Memory {
         rows.map((r) =>
           el(
             "tr",
-            {},
-            COLUMNS.map(([key]) => cell(r, key, most[key])),
+            { "data-line": r.line, "data-file": r.file },
+            COLUMNS.map(([key]) => cell(r, key, most[key], this.chosen(run, r))),
           ),
         ),
       ),
     );
+  }
+
+  chosen(run, line) {
+    const number = this.accessOf(run, line);
+    return number === undefined ? null : () => this.go(number);
   }
 
   resort(run, by) {
@@ -282,12 +315,17 @@ export class Memory {
       down: this.sort.by === by ? !this.sort.down : by !== "line" && by !== "code",
     };
     this.drawTable(run);
+    this.draw();
     this.table.querySelector('[aria-sort]:not([aria-sort="none"]) button')?.focus();
   }
 }
 
-function cell(r, key, most) {
-  if (key === "code") return el("td", { class: "code-cell" }, el("code", {}, r.code));
+function cell(r, key, most, go) {
+  if (key === "code") {
+    const code = el("code", {}, r.code);
+    const shown = go ? el("button", { type: "button", class: "line", onclick: go }, code) : code;
+    return el("td", { class: "code-cell" }, shown);
+  }
   if (key === "line") return el("td", {}, r.line ? String(r.line) : "\u2013");
   const value = r[key];
   const bar = el("meter", { min: 0, max: most, value, "aria-hidden": "true" });
@@ -305,6 +343,7 @@ function row(line) {
   const requests = sum("global", "requests");
   return {
     line: line.line,
+    file: line.file,
     code: line.code,
     requests,
     sectors: sum("global", "sectors"),

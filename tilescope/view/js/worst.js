@@ -1,0 +1,43 @@
+// Which access of a launch to look at first.
+import { SHARED } from "./run.js";
+import { distinct, lanesOf, sectors } from "./warp.js";
+
+// Of the line that wastes most in the whole launch (sectors' bytes that nobody asked for, and
+// wavefronts that wait for banks; else the line with most of either) the access that does.
+export function worstOf(run, block, first) {
+  const found = [];
+  for (const [number, step] of first) {
+    const warp = Math.floor(block.accesses(step)[0].thread / 32);
+    const lanes = lanesOf(run, block, step, warp);
+    if (!lanes.length) continue;
+    const here = lanes[0].place === SHARED ? block.banks(step, warp) : null;
+    const all = here ? here.wavefronts : sectors(lanes).length;
+    const waste = here ? here.conflicts : all - Math.ceil(distinct(lanes) / 32);
+    const line = run.lines.find((l) => isOf(run, number, l));
+    const total = line ? costs(line.counters) : [0, 0];
+    found.push({ number, thread: 32 * warp, order: [...total, waste, all] });
+  }
+  return found.reduce((best, one) => {
+    if (!best) return one;
+    const i = one.order.findIndex((n, k) => n !== best.order[k]);
+    return i >= 0 && one.order[i] > best.order[i] ? one : best;
+  }, null);
+}
+
+// Whether an instruction is of a source line.
+export function isOf(run, number, line) {
+  const w = run.watched[number];
+  return w.file >= 0 && w.source === line.line && run.sources[w.file].path === line.file;
+}
+
+// What a line wastes, and what it takes: sectors and wavefronts.
+function costs(counters) {
+  let [waste, all] = [0, 0];
+  for (const traffic of Object.values(counters)) {
+    if (!traffic) continue;
+    if (traffic.sectors) waste += traffic.sectors - traffic.distinct_bytes / 32;
+    waste += traffic.bank_conflicts ?? 0;
+    all += (traffic.sectors ?? 0) + (traffic.wavefronts ?? 0);
+  }
+  return [waste, all];
+}
