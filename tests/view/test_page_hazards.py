@@ -71,6 +71,22 @@ def participates(event, batch, block):
     return bool(event.mask[..., column].any())
 
 
+@pytest.mark.parametrize("which", ["first", "second"])
+def test_the_moment_is_a_pair_that_the_title_talks_about(open_page, which):
+    """Threads of one warp under a title about a warp, of two under one about another warp."""
+    story = of_library(f"matmul_missing_{which}_barrier", "32")
+    shown = open_page(story)
+    races = [hazard for hazard in story.run.hazards if hazard.row.is_race]
+    assert {"another warp" in hazard.message for hazard in races} == {True, False}
+    for hazard in races:
+        shown.press("3")
+        card = shown.page.locator(".finding", has_text=hazard.message).first
+        card.locator(".jump").click()
+        one, two = shown.page.evaluate("tilescopePage.state.hazard.threads")
+        assert one != two
+        assert (one // 32 != two // 32) == ("another warp" in hazard.message), hazard.message
+
+
 def test_the_cure_stands_beside_a_hazard(open_page):
     from simulator.hazards.hazard import Cure
 
