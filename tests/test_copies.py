@@ -5,6 +5,7 @@ import pytest
 
 import simulator
 from kernels import Kernel
+from tests.launches import SCHEDULES
 
 OPCODES = {"cp"}
 BUILDS = ("device", "source")
