@@ -166,6 +166,7 @@ FRONT_ENDS = [
     ("cuda_core_saxpy.py", "cuda.core", 1),
     ("numba_pipeline.py", "numba_cuda", 2),
     ("triton_softmax.py", "triton", 1),
+    ("torch_triton.py", "torch", 4),
 ]
 
 
