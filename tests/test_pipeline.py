@@ -140,3 +140,11 @@ def test_of_check_only_json() -> None:
     done = tilescope("check", EXAMPLE, "--fix")
     assert done.exit_code == 2
     assert "check one kernel for more" in done.stderr
+
+
+def test_one_page_of_all_launches(tmp_path: Path) -> None:
+    page = tmp_path / "all.html"
+    done = tilescope("view", str(EXAMPLE), "-q", "-o", str(page))
+    assert done.exit_code == 0, done.output
+    launches = EXAMPLE.read_text().count("[[launch]]")
+    assert page.read_text().count("<button data-page=") == launches

@@ -75,6 +75,16 @@ class Session:
         """The host waits for all that was launched."""
         self.order.synchronize()
 
+    def show(self) -> Any:
+        """All launches as one page, drawn inline in Jupyter; its ``save(file)`` writes it.
+
+        Raises:
+            NoTrace: None was launched with ``trace=True``.
+        """
+        from .view.launches import launches_page
+
+        return launches_page(self.launches)
+
     def places(self) -> dict[tuple[str, str, int], list[Launch]]:
         """Launches of one kernel from one place together, in the order of their first ones."""
         found: dict[tuple[str, str, int], list[Launch]] = {}

@@ -26,7 +26,7 @@ from ..text.script import hazards, summary
               help="Races that write the same value.")  # fmt: skip
 @click.option("--fail-on", type=click.Choice(["error", "warning", "never"]), default="error",
               show_default=True, help="What makes the exit code 1.")  # fmt: skip
-@click.option("--view", "page", metavar="FILE", help="Write a page of the first launch checked.")
+@click.option("--view", "page", metavar="FILE", help="Write a page of all launches.")
 @click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
 @click.option("--sarif", "sarif_file", metavar="FILE", help="Write SARIF 2.1.0, likewise.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but what the script prints.")
@@ -61,7 +61,9 @@ def exec_command(
         machine = Machine(only, most, sample, how, traced, quiet, order=made.order)
         code, end = run_script(script, arguments, machine)
     if page is not None:
-        _view(made.launches, page)
+        if not any(launch.run.trace is not None for launch in made.launches):
+            raise UserError("--view: the script launched no kernel that is checked")
+        made.show().save(page)
     policy = Policy(equal_writes=equal_writes)
     found = hazards(made, policy)
     if json_file is not None:
@@ -74,10 +76,3 @@ def exec_command(
         click.echo(end, err=True)
     wrong = [h for h in found if fail_on == "warning" or h.severity == fail_on]
     ctx.exit(code or int(bool(wrong)))
-
-
-def _view(launches: list, page: str) -> None:  # type: ignore[type-arg]
-    traced = [launch.run for launch in launches if launch.run.trace is not None]
-    if not traced:
-        raise UserError("--view: the script launched no kernel that is checked")
-    traced[0].show().save(page)

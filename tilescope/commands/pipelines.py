@@ -33,9 +33,8 @@ def run_pipeline(
 
     ``how``: schedule, checks and step limit as ``simulator.launch`` takes them.
     """
-    pipeline, session = read(Path(file)), Session()
-    for line, target in zip(pipeline.lines(), pipeline.targets(build), strict=True):
-        session.launches.append(Launch(target.kernel, file, line, _launch(target, how, quiet)))
+    pipeline = read(Path(file))
+    session = _made(pipeline, file, build, how, quiet)
     wrong = [agreement for agreement in pipeline.results() if not agreement.within]
     policy = Policy()
     if json_file is not None:
@@ -45,6 +44,23 @@ def run_pipeline(
         click.echo(summary(session, {}, policy, ""))
         _results(pipeline)
     return int(bool(wrong) or any(h.severity == "error" for h in hazards(session, policy)))
+
+
+def draw_pipeline(
+    file: str, build: str | None, how: dict[str, Any], quiet: bool, output: Path
+) -> None:  # fmt: skip
+    """Make every launch, and write a page of all."""
+    session = _made(read(Path(file)), file, build, how | {"trace": True}, quiet)
+    session.show().save(output)
+
+
+def _made(
+    pipeline: Pipeline, file: str, build: str | None, how: dict[str, Any], quiet: bool
+) -> Session:
+    session = Session()
+    for line, target in zip(pipeline.lines(), pipeline.targets(build), strict=True):
+        session.launches.append(Launch(target.kernel, file, line, _launch(target, how, quiet)))
+    return session
 
 
 def check_pipeline(

@@ -19,6 +19,7 @@ from ..options import launch_options, target_options
 from ..outcome import simulate
 from ..target import Request, Target, resolve, settled
 from ..view import Story, page
+from .pipelines import draw_pipeline, is_pipeline
 
 _BY_WARP = 1 << 16
 """Threads of a launch up to which one warp at a time is fast enough."""
@@ -54,7 +55,8 @@ def view_command(
     TARGET, ENTRY and ARGUMENTs are as in tilescope run. The page steps through the run,
     shows who reads what, who waits at which barrier, sectors and banks; a hazard's moment
     is a click away. Unless --schedule says otherwise, one warp runs at a time (all threads
-    in lockstep, if there are more than 65,536).
+    in lockstep, if there are more than 65,536). Of a pipeline's file (.toml) the page shows
+    every launch.
 
     \b
     Examples:
@@ -66,16 +68,19 @@ def view_command(
 
     Exit code 0: the page was written; 2: it could not run.
     """  # noqa: D301 - click reads \b
-    requests = [request] if other is None else [request, beside(request, other)]
-    targets = [resolve(r) for r in requests]
-    if ctx.get_parameter_source("schedule") is ParameterSource.DEFAULT:
-        schedule = "warps" if max(map(_threads, targets)) <= _BY_WARP else "lockstep"
-    stories = [_story(target, schedule, checks, step_limit, quiet) for target in targets]
-    text = page(stories)
     path = Path(output)
-    path.write_text(text, encoding="utf-8")
+    if is_pipeline(request.target):
+        how = {"schedule": schedule, "checks": checks, "step_limit": step_limit}
+        draw_pipeline(request.target, request.build, how, quiet, path)
+    else:
+        requests = [request] if other is None else [request, beside(request, other)]
+        targets = [resolve(r) for r in requests]
+        if ctx.get_parameter_source("schedule") is ParameterSource.DEFAULT:
+            schedule = "warps" if max(map(_threads, targets)) <= _BY_WARP else "lockstep"
+        stories = [_story(target, schedule, checks, step_limit, quiet) for target in targets]
+        path.write_text(page(stories), encoding="utf-8")
     if not quiet:
-        click.echo(f"{path}: {len(text.encode()) / 1e6:.2f} MB, opens in any browser")
+        click.echo(f"{path}: {path.stat().st_size / 1e6:.2f} MB, opens in any browser")
     if show:
         webbrowser.open(path.resolve().as_uri())
 

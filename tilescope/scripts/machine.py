@@ -26,6 +26,10 @@ PROPERTIES = {
 """Of an H200, by the names that Triton gives them (data sheet, ``cuDeviceGetAttribute``)."""
 
 
+_RECORDED = 32
+"""Launches that are recorded, at most."""
+
+
 class StopScriptError(BaseException):
     """The script made as many launches as it may."""
 
@@ -51,7 +55,7 @@ class Machine:
     Attributes:
         only: Names of the kernels that are checked; empty: all.
         most: Launches after which the script is stopped; 0: none.
-        traced: Whether to record the first launch that is checked.
+        traced: Whether to record launches that are checked: the first of those that are alike.
         sample: Of launches that are alike (kernel, shapes, types) so many are checked; 0: all.
         quiet: Whether no progress is shown.
         unchecked: Launches that were made without checks, by kernel.
@@ -84,7 +88,7 @@ class Machine:
         )
         if not wanted:
             self.unchecked[kernel.name] = self.unchecked.get(kernel.name, 0) + 1
-        traced, self.traced = self.traced and wanted, self.traced and not wanted
+        traced = self.traced and wanted and seen == 1 and len(self._alike) <= _RECORDED
         with self.order.on(self.queue(stream)), ProgressBar(kernel.name, self.quiet) as progress:
             return simulator.launch(
                 kernel, grid, block, args, shared_bytes, self.schedule,

@@ -55,37 +55,52 @@ def page(stories: Sequence[Story], budget: int = BUDGET) -> str:
     Raises:
         NoTrace: A run was launched without ``trace=True``.
     """
+    content = parts(stories, budget)
+    return rendered(content["title"], content["data"], content["numbers"])[2]
+
+
+def parts(stories: Sequence[Story], budget: int) -> dict[str, str]:
+    """What is a page's own: its title, data and numbers."""
     content = _content(stories, budget)
-    script, style = bundle("main"), styles()
     packed = content.pop("pool")
+    return {
+        "title": " / ".join(run["name"] for run in content["runs"]),
+        "data": to_json({**content, "pool": {k: v for k, v in packed.items() if k != "bytes"}}),
+        "numbers": packed["bytes"],
+    }
+
+
+def rendered(title: str, data: str, numbers: str) -> tuple[str, str, str]:
+    """The script, the styles, and the HTML of a page."""
+    script, style = bundle("main"), styles()
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tilescope.view", "."),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
-    return environment.get_template("page.html").render(
-        title=" / ".join(run["name"] for run in content["runs"]),
-        policy=_policy(script, style),
-        script=script,
-        style=style,
-        data=_json({**content, "pool": {k: v for k, v in packed.items() if k != "bytes"}}),
-        numbers=packed["bytes"],
-    )
+    text = environment.get_template("page.html").render(
+        title=title, policy=policy((script,), (style,)), script=script, style=style, data=data,
+        numbers=numbers,
+    )  # fmt: skip
+    return script, style, text
 
 
-def _policy(script: str, style: str) -> str:
+def policy(scripts: Sequence[str], sheets: Sequence[str]) -> str:
     """No network at all, and no script or style but the page's own."""
-    allowed = [
-        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-        for text in (script, style)
+    kinds = [
+        " ".join(
+            f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+            for text in texts
+        )
+        for texts in (scripts, sheets)
     ]
     return (
-        f"default-src 'none'; script-src 'sha256-{allowed[0]}'; "
-        f"style-src 'sha256-{allowed[1]}'; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {kinds[0]}; "
+        f"style-src {kinds[1]}; base-uri 'none'; form-action 'none'"
     )
 
 
-def _json(content: Any) -> str:
+def to_json(content: Any) -> str:
     """JSON that no HTML parser takes for a tag or the end of the script."""
     text = json.dumps(describe.plain(content), separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
