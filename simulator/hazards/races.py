@@ -45,7 +45,7 @@ class RaceHazards:
             exact = first.count[1] and group.count[1]
             first.pairs.update(group.pairs)
             first.all_pairs = None if not exact else first.all_pairs
-            first.places |= group.places
+            first.take_places(group.places)
             into.involved += tuple(i for i in hazard.involved if i.source not in into.sources)
             if hazard.variable != into.variable and hazard.variable not in into.also:
                 into.also = (*into.also, hazard.variable)
@@ -141,7 +141,7 @@ def _kind(group: RaceGroup) -> HazardKind:
 def _counted(group: RaceGroup, hazard: Hazard) -> Hazard:
     """The hazard, once nothing is joined to it any more."""
     hazard.count, exact = group.count
-    hazard.locations = len(group.places)
+    hazard.locations = group.locations
     blocks = len(group.pairs.blocks(group.threads))
     pairs = "pair" if hazard.count == 1 else "pairs"
     least = "" if exact else "at least "

@@ -1,5 +1,6 @@
 """A memory access as it stands in the program."""
 
+import functools
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -97,12 +98,12 @@ class Site:
     def _words(self) -> Collection[str]:
         return self.order or self.instruction.modifiers
 
-    @property
+    @functools.cached_property
     def strong(self) -> bool:
         """Whether it is a strong operation (PTX ISA, "Memory Consistency Model")."""
         return self.access == "atomic" or not _STRONG.isdisjoint(self._words)
 
-    @property
+    @functools.cached_property
     def reach(self) -> int:
         """How far its scope reaches: ``table.BLOCK``, ``CLUSTER`` or ``DEVICE``."""
         phase = bool(self.order) and not self.bound
@@ -113,12 +114,12 @@ class Site:
         """Whether its scope is less than the device."""
         return self.reach < DEVICE
 
-    @property
+    @functools.cached_property
     def acquires(self) -> bool:
         """Whether it takes over by itself, with no fence after it, what it finds released."""
         return not {"acquire", "acq_rel"}.isdisjoint(self._words)
 
-    @property
+    @functools.cached_property
     def releases(self) -> bool:
         """Whether it hands on by itself, with no fence before it."""
         return not {"release", "acq_rel"}.isdisjoint(self._words)

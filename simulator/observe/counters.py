@@ -237,11 +237,17 @@ class TrafficCounter(Observer):
         """Every warp by itself, some blocks at a time."""
         total = np.zeros(_FIGURES, np.int64)
         g = self._shape
-        width = max(1, _TOGETHER // g.threads)
         rows = g.factored(address)
         lanes = None if mask is None else g.factored(mask)
         if lanes is not None and lanes.shape[1] > rows.shape[1]:
             rows = np.broadcast_to(rows, lanes.shape)
+        if lanes is not None and rows.shape == lanes.shape and g.threads % WARP == 0:
+            live = lanes.reshape(g.warps, WARP, -1).any(axis=1)
+            warp, column = np.nonzero(live)
+            if len(warp) * 2 < live.size:  # each of the few as if it were a block of one warp
+                thread = warp * WARP + np.arange(WARP)[:, None]
+                rows, lanes = rows[thread, column], lanes[thread, column]
+        width = max(1, _TOGETHER // len(rows))
         for at in range(0, rows.shape[1], width):
             part = lanes
             if lanes is not None and lanes.shape[1] > 1:

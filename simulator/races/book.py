@@ -6,7 +6,7 @@ warps of a block, blocks) and for the same reason are one group.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -44,6 +44,7 @@ class RaceGroup:
     """Races that make one hazard, between instructions on ``sides`` (a write's side first).
 
     Attributes:
+        places: The elements, by the name of their variable.
         turns: Of which side an instruction came first in the program's order; both, in a loop.
         examples: If the first side is named first, and if the second is.
     """
@@ -59,7 +60,7 @@ class RaceGroup:
     pairs: Pairs = field(default_factory=Pairs)
     all_pairs: int | None = 0
     sides: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
-    places: set[tuple[str, int]] = field(default_factory=set)
+    places: dict[str, set[int]] = field(default_factory=dict)
     turns: set[bool] = field(default_factory=set)
     examples: dict[bool, _Example] = field(default_factory=dict)
 
@@ -80,6 +81,16 @@ class RaceGroup:
             return len(self.pairs), True
         return (self.all_pairs, True) if self.all_pairs else (MOST, False)
 
+    @property
+    def locations(self) -> int:
+        """How many elements are raced for."""
+        return sum(map(len, self.places.values()))
+
+    def take_places(self, places: Mapping[str, Iterable[int]]) -> None:
+        """More elements are."""
+        for name, some in places.items():
+            self.places.setdefault(name, set()).update(some)
+
     def merge(self, other: RaceGroup) -> None:
         """Take over such races between other threads."""
         self.unequal |= other.unequal
@@ -88,7 +99,7 @@ class RaceGroup:
         self.all_pairs = None if None in several else sum(n for n in several if n)
         for mine, theirs in zip(self.sides, other.sides, strict=True):
             mine |= theirs
-        self.places |= other.places
+        self.take_places(other.places)
         self.turns |= other.turns
         for turn, example in other.examples.items():
             self.examples[turn] = min(example, self.examples.get(turn, example))
@@ -170,14 +181,14 @@ class RaceBook:
             sites = (one.number, other.number) if turn else (other.number, one.number)
             example = _Example(int(second[pick]), int(first[pick]), element, sites)
             group.examples[turn] = min(example, group.examples.get(turn, example))
-        if len(group.places) < _LOCATIONS:
+        if group.locations < _LOCATIONS:
             places = distinct(elements) * race.granule // size
             if race.space == "shared":  # a block's own
                 blocks = np.minimum(earlier, later) // race.threads
                 if race.blocks is not None:
                     blocks = race.blocks[conflict.place[at] % race.columns]
                 places = distinct(blocks << 32 | elements * race.granule // size)
-            group.places.update((name, place) for place in places.tolist())
+            group.take_places({name: places.tolist()})
 
     def merge(self, other: RaceBook) -> None:
         """Take over races among other blocks."""
@@ -229,14 +240,14 @@ class RaceBook:
 
     def explains(self, line: object, name: str, places: set[int]) -> bool:
         """Whether writes that race with a source line's reads are what these found missing."""
-        raced: set[tuple[str, int]] = set()
+        raced: set[int] = set()
         for group in self.groups.values():
             reading = {self.sites[n].line for n in group.sides[1]} if group.reads else set()
             if group.in_order and group.name == name and line in reading:
-                if len(group.places) >= _LOCATIONS:
+                if group.locations >= _LOCATIONS:
                     return True
-                raced |= group.places
-        return bool(raced) and all((name, place) in raced for place in places)
+                raced |= group.places[name]
+        return bool(raced) and places <= raced
 
 
 def _after(one: Site, other: Site, turn: bool) -> bool:
