@@ -24,6 +24,9 @@ from .shadow import Conflict, clash
 _THREAD, _COLUMN, _SITE, _GROUP, _BEGUN, _DONE = range(6)
 """What is kept of a lane's copy: who, which group it is in, when it began and was waited for."""
 
+_LAYERS = 4
+"""Reductions at one location, by several threads, that are followed."""
+
 
 def sends(site: Site) -> bool:
     """Whether it is what a copy in bulk out of shared memory writes."""
@@ -50,8 +53,9 @@ class SentCheck(Observer):
         self.groups = np.zeros((geometry.threads, geometry.columns), np.int64)
         self.kept = np.zeros((_DONE + 1, 64), np.int64)
         self.count = 0
-        # Of each array that copies write: the last copy to write each location, or -1.
-        self.last: dict[int, Flat] = {}
+        # Of each array that copies write: the last copy to write each location, or -1; with
+        # others behind it where threads reduce into the same one.
+        self.last: dict[int, list[Flat]] = {}
 
     def access(self, event: Event) -> None:
         """See ``Observer``."""
@@ -65,14 +69,43 @@ class SentCheck(Observer):
         parts = np.arange(max(1, site.nbytes // self.granule))
         places: Rows = ((lanes.address - home.base) // self.granule)[:, None] + parts
         if last is None:
-            last = np.full(len(home.buffer) // self.granule, -1, np.int32)
-            self.last[home.number] = last
-        copies = last[places]
-        lane, part = np.nonzero(copies >= 0)
-        if lane.size:
-            self._look(event, lanes, lane, places[lane, part], copies[lane, part])
+            last = self.last[home.number] = [self._nobody(home)]
+        for layer in last:
+            copies = layer[places]
+            lane, part = np.nonzero(copies >= 0)
+            if lane.size:
+                self._look(event, lanes, lane, places[lane, part], copies[lane, part])
         if sending:
-            last[places] = self._begin(site, lanes)[:, None]
+            numbers = np.broadcast_to(self._begin(site, lanes)[:, None], places.shape)
+            self._keep(home, site, places.reshape(-1), numbers.reshape(-1))
+
+    def _nobody(self, home: Allocation) -> Flat:
+        return np.full(len(home.buffer) // self.granule, -1, np.int32)
+
+    def _keep(self, home: Allocation, site: Site, place: Flat, number: Flat) -> None:
+        """Copies are the last at their locations; other threads' reductions stay there, too."""
+        first, *others = layers = self.last[home.number]
+        if site.access != "atomic":
+            for layer in (first, *others):
+                layer[place] = -1
+            first[place] = number
+            return
+        sums = np.array([site.access == "atomic" for site in self.book.sites])
+        for level in range(2 * _LAYERS):
+            if level == len(layers) < _LAYERS:
+                layers.append(self._nobody(home))
+            layer = layers[level % _LAYERS]
+            old = layer[place]
+            there, mine = self.kept[:, old], self.kept[:, number]
+            same = (there[[_THREAD, _COLUMN]] == mine[[_THREAD, _COLUMN]]).all(axis=0)
+            free = (old < 0) | same | ~sums[there[_SITE]]
+            if level >= _LAYERS:  # there is no room but where somebody has waited
+                free |= there[_DONE] > 0
+            layer[place[free]] = number[free]
+            left = layer[place] != number
+            place, number = place[left], number[left]
+            if not place.size:
+                return
 
     def copies(self, lanes: Mask | None, left: int | None, queue: str, reads: bool) -> None:
         """See ``Observer``."""
