@@ -1,17 +1,10 @@
 """What people touch: the command line and its reports."""
 
-from importlib import metadata
 from typing import Any
 
+from .release import version
+
 __all__ = ["Session", "session", "version"]
-
-
-def version() -> str:
-    """The installed version; 0 where this runs from its sources."""
-    try:
-        return metadata.version("tilescope")
-    except metadata.PackageNotFoundError:
-        return "0"
 
 
 def __getattr__(name: str) -> Any:

@@ -11,10 +11,10 @@ from kernels.reading import display_path
 from simulator import Hazard, Involved
 from simulator.hazards.kinds import KINDS, HazardKind
 
-from . import version
 from .checker import Verdict
 from .policy import fingerprint
 from .recording import Session
+from .release import version
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

@@ -18,9 +18,9 @@ import device
 import kernels
 import simulator
 
-from .. import version
 from ..outcome import execute
 from ..progress import STEP_LIMIT
+from ..release import version
 from ..target import Request, Target, is_file, resolve
 
 _BLANK = re.compile(r"\{(size|tile)(?:/(size|tile|\d+))?\}")

@@ -16,7 +16,7 @@ from simulator import Run, SimulatorError
 from simulator.hazards.hazard import Triple
 from simulator.observe.trace import Trace
 
-from .. import version
+from ..release import version
 from . import describe
 from .bundle import bundle, styles
 from .events import FIELDS, pack_batch
