@@ -28,7 +28,7 @@ from .observe.uses import UseFinder
 from .races.accesses import Closer, LookCloser
 from .workers.crew import WAITS, Crew, why_alone
 from .workers.pool import cores
-from .workers.touched import Alone, ReadToo
+from .workers.touched import Again, Alone
 
 _Users = list[Instruction]
 """Instructions that use a value after it was kept in memory; none: they did at once."""
@@ -74,7 +74,7 @@ def run_until_seen(
                 first, allocations = _run(launch, checks, closer, together, trace, progress, parts)
         except LookCloser as suspicion:
             closer[suspicion.number] = suspicion.places
-        except ReadToo:
+        except Again:
             pass
         except BlocksWait:
             together = True

@@ -5,6 +5,7 @@ blocks, goes on with these, and takes over what the others saw, in the blocks' o
 """
 
 import dataclasses
+import functools
 import itertools
 import math
 import pickle
@@ -24,14 +25,13 @@ from . import pool
 from .moving import unpack
 from .pool import Common
 from .share import Array, Done, run_share, share_of
-from .touched import STOPPED, Alone, ReadToo, Touched
+from .touched import MIXED, STOPPED, Again, Alone, Touched
 
 WAITS = "its blocks may wait for each other"
 WORTH = 1.0
 """Seconds of work that are left and worth being shared, where nobody asked for it."""
 _BATCHES = 8
 """So many for each process are shared as they are; of fewer, pieces are."""
-MIXED = "it has few batches, and in these the lanes of a block depend on other blocks"
 UNCLEAN = "it has few batches, and hazards in them are told of the blocks together"
 _START = 0.6
 """Seconds that a new process needs before it runs its first block."""
@@ -64,7 +64,6 @@ class Crew:
 
     Attributes:
         shared: How many there were.
-        cut: Whether batches are smaller than those of one process, which are too few to share.
     """
 
     launch: Prepared
@@ -73,7 +72,6 @@ class Crew:
     count: int
     asked: bool
     shared: int = 1
-    cut: bool = False
     _futures: "list[Future[bytes]]" = field(default_factory=list)
     _common: Common | None = None
     _new: bool = True
@@ -83,11 +81,11 @@ class Crew:
 
         Raises:
             LookCloser, BlocksWait: As ``run_batches``, any process.
-            ReadToo: It has to be run again, with more marks.
+            Again: It has to be run again, with more marks.
             Alone: It has to be run again, in one process.
         """
         launch, allocations = self.launch, self.launch.allocations()
-        touched = Touched(launch.program, launch.granule, self._known)
+        touched = Touched(launch.program, launch.granule, self._known, self.cut)
         seen = Observers(launch, self.checks, None, allocations, self.closer, touched)
         try:
             run_batches(launch, allocations, seen.told, self._mine(touched), progress=progress)
@@ -96,17 +94,21 @@ class Crew:
                 seen.merge(done.observers)
                 for number, (left, sums) in done.changes.items():
                     done.touched.apply(allocations[number], left, sums)
-            if self.cut and touched.mixed:
-                raise Alone(MIXED)
             if self.cut and not seen.findings.clean:
                 raise Alone(UNCLEAN)
             if self.shared > 1 and touched.stopped:
                 raise Alone(STOPPED)
-        except (LookCloser, ReadToo) as more:
-            if isinstance(more, ReadToo):
+        except (LookCloser, Again) as more:
+            if isinstance(more, Again):
                 self._known.update(dict.fromkeys(more.numbers, True))
             launch.program.memo("again")[True] = True
             self._give_up()
+            raise
+        except Alone as why:
+            self._give_up()
+            if str(why) in (MIXED, UNCLEAN) and self.total > batch_size(launch):
+                self._whole[launch.grid, launch.block] = True
+                raise Again from None
             raise
         except BrokenProcessPool:
             pool.stop(now=True)
@@ -124,6 +126,24 @@ class Crew:
         return seen, allocations
 
     @property
+    def total(self) -> int:
+        """The grid's clusters."""
+        return math.prod(self.launch.grid) // math.prod(self.launch.cluster)
+
+    @functools.cached_property
+    def cut(self) -> bool:
+        """Whether batches are cut into pieces: those of one process would be too few to share."""
+        launch, size = self.launch, batch_size(self.launch)
+        few = 1 < self.total < _BATCHES * self.count * size and size > 1
+        known = (launch.grid, launch.block) in self._whole
+        return self.asked and launch.schedule == "lockstep" and few and not known
+
+    @property
+    def _whole(self) -> dict[object, bool]:
+        """Grids and blocks of this kernel of which pieces were seen not to do."""
+        return self.launch.program.memo("whole batches")
+
+    @property
     def _known(self) -> dict[int, bool]:
         """The numbers of arrays that blocks of this kernel were seen to read and write."""
         return self.launch.program.memo("read and written")
@@ -135,14 +155,11 @@ class Crew:
     def _mine(self, touched: Touched) -> Iterator[Flat]:
         """This process's batches, of which some are handed on on the way."""
         launch, size = self.launch, batch_size(self.launch)
-        total = math.prod(launch.grid) // math.prod(launch.cluster)
+        total = self.total
         self._new = not pool.running()
         if self.asked and self._new and total > 1:  # they start while this one begins
             for _ in range(self.count - 1):
                 pool.submit(run_share, b"", self.count - 1)
-        lockstep = self.launch.schedule == "lockstep"
-        few = 1 < total < _BATCHES * self.count * size
-        self.cut = self.asked and lockstep and few and size > 1
         piece = min(max(total // (4 * self.count), 1), size) if self.cut else size
         at, spent = 0, math.inf
         again = self._new or (bool(launch.program.memo("again")) and not self.closer)
@@ -152,8 +169,8 @@ class Crew:
             began = time.perf_counter()
             yield from pieces(launch, at, end, size)
             spent = (time.perf_counter() - began) / piece
-            if self.cut and end < total and (touched.stopped or touched.mixed):
-                raise Alone(STOPPED if touched.stopped else MIXED)
+            if self.cut and end < total and touched.stopped:
+                raise Alone(STOPPED)
             if end < total:
                 touched.look(touched)
             at = end
@@ -180,6 +197,7 @@ class Crew:
             share_of(self.launch, self.checks, self.closer, self._known),
             arrays=tuple(Array.of(a) for a in made.values()), missing=tuple(missing),
             common=self._common.name, places=self._common.places, size=batch_size(self.launch),
+            cut=self.cut,
         )  # fmt: skip
         for first, last in itertools.pairwise(ends):
             share = dataclasses.replace(task, first=first, last=min(last, total))

@@ -17,7 +17,7 @@ from ..observe.observers import Observers
 from ..races.accesses import Closer, LookCloser
 from .moving import pack
 from .pool import Common
-from .touched import Sum, Touched
+from .touched import Alone, Sum, Touched
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Task:
 
     Attributes:
         kernel: The kernel; ``fields``: of the launch, but for its program and its arguments.
-        arch, stack: What the program is compiled for; ``both``: see ``Touched``.
+        arch, stack: What the program is compiled for; ``both``, ``cut``: see ``Touched``.
         arrays: Its global memory, whose content is at ``places`` of the shared memory ``common``;
             ``missing``: those with a table of what nothing has written, which come after them.
         first, last: The share: clusters of the grid, of which a batch has ``size``.
@@ -61,6 +61,7 @@ class Task:
     common: str
     places: Sequence[tuple[int, int]]
     size: int
+    cut: bool
     first: int
     last: int
 
@@ -108,7 +109,7 @@ def share_of(
     return Task(
         kernel, fields, program.arch, program.stack, frozenset(checks), dict(closer),
         frozenset(both), (), (), "",
-        (), 0, 0, 0,
+        (), 0, False, 0, 0,
     )  # fmt: skip
 
 
@@ -123,7 +124,7 @@ def run_share(task: bytes) -> bytes:
     common = Common.find(share.common, share.places)
     try:
         return _run(share, common)
-    except (LookCloser, BlocksWait, Vain) as instead:
+    except (LookCloser, BlocksWait, Alone, Vain) as instead:
         return b"!" + pickle.dumps(instead)
     finally:
         common.close()
@@ -131,7 +132,7 @@ def run_share(task: bytes) -> bytes:
 
 def _run(share: Task, common: Common) -> bytes:
     launch, allocations = share.launch(), share.allocations(common.arrays())
-    touched = Touched(launch.program, launch.granule, share.both)
+    touched = Touched(launch.program, launch.granule, share.both, share.cut)
     seen = Observers(launch, share.checks, None, allocations, share.closer, touched)
 
     def progress(done: int, total: int) -> None:

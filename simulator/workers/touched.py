@@ -27,6 +27,7 @@ _PICKS = {"min": np.minimum, "max": np.maximum}
 _KINDS = [(how, f"b{bits}") for how in _SUMS for bits in (32, 64)]
 _KINDS += [(how, f"{sign}{bits}") for how in _PICKS for sign in "su" for bits in (32, 64)]
 """Atomics whose order leaves no trace; a location's mark is the place in here, from 1 on."""
+MIXED = "it has few batches, and in these the lanes of a block depend on other blocks"
 STOPPED = "some of its threads cannot go on"
 Sum = tuple[int, Flat, Flat]
 """Atomics of one kind: the kind, elements by number, and what to add to each (or to hold to it)."""
@@ -36,10 +37,13 @@ class Alone(Exception):
     """The launch has to run in one process; says why."""
 
 
-class ReadToo(Exception):
-    """Arrays, by number, that are read and written: where each is read has to be marked."""
+class Again(Exception):
+    """The launch has to be shared again, in another way.
 
-    def __init__(self, numbers: set[int]) -> None:
+    ``numbers``: of arrays that are read and written: where each is read has to be marked.
+    """
+
+    def __init__(self, numbers: Collection[int] = ()) -> None:
         super().__init__(numbers)
         self.numbers = numbers
 
@@ -95,18 +99,18 @@ class Marks:
 class Touched(Observer):
     """Marks what is touched of arrays that can be written; ``granule``: bytes of a location.
 
-    ``both``: numbers of arrays that are read and written; of others no place is marked as read.
+    ``both``: numbers of arrays that are read and written; of others no place is marked as read;
+    ``cut``: whether batches are not those of one process.
 
     Attributes:
         loaded: Those others, as far as they are read.
         stopped: Whether some threads could not go on.
-        mixed: Whether the order of a block's lanes may depend on which blocks are in its batch.
     """
 
-    def __init__(self, program: Program, granule: int, both: Collection[int]) -> None:
+    def __init__(self, program: Program, granule: int, both: Collection[int], cut: bool) -> None:
         self._kinds = program.fact(Sums).kinds
         self.both, self.loaded = both, set[int]()
-        self.granule, self.stopped, self.mixed = granule, False, False
+        self.granule, self.stopped, self.cut = granule, False, cut
         self.marks: dict[int, Marks] = {}
 
     def access(self, event: Event) -> None:
@@ -153,21 +157,25 @@ class Touched(Observer):
         self.stopped = True
 
     def overtaken(self) -> None:
-        """See ``Observer``."""
-        self.mixed = True
+        """See ``Observer``.
+
+        Raises:
+            Alone: Batches are cut, and other blocks in one may have led to another order.
+        """
+        if self.cut:
+            raise Alone(MIXED)
 
     def merge(self, other: Touched) -> None:
         """See ``Observer``.
 
         Raises:
             Alone: One has touched what the other changes, or stopped.
-            ReadToo: It is not known if one has.
+            Again: It is not known if one has.
         """
         if self.stopped or other.stopped:
             raise Alone(STOPPED)
         self.loaded |= other.loaded
         self.look(other)
-        self.mixed |= other.mixed
         for number, theirs in other.marks.items():
             mine = self.marks.setdefault(number, theirs)
             if mine is not theirs:
@@ -179,11 +187,11 @@ class Touched(Observer):
         """Hold what one has changed to what both have read.
 
         Raises:
-            ReadToo: As ``merge``.
+            Again: As ``merge``.
         """
         numbers = self.loaded & {*self.changed(), *other.changed()}
         if numbers:
-            raise ReadToo(numbers)
+            raise Again(numbers)
 
     def changes(self, allocation: Allocation, before: Flat) -> tuple[Flat, list[Sum]]:
         """What blocks left in an array: the locations written, in order, and sums.
