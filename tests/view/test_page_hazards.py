@@ -1,5 +1,6 @@
 """The page's hazards in a real browser: both sides, their steps, and the cure."""
 
+import dataclasses
 import re
 
 import numpy as np
@@ -80,8 +81,9 @@ def test_the_moment_is_a_pair_that_the_title_talks_about(open_page, which):
     assert {"another warp" in hazard.message for hazard in races} == {True, False}
     for hazard in races:
         shown.press("3")
-        card = shown.page.locator(".finding", has_text=hazard.message).first
-        card.locator(".jump").click()
+        shown.page.locator(".finding, .also", has_text=hazard.message).last.locator(
+            ".jump"
+        ).first.click()
         one, two = shown.page.evaluate("tilescopePage.state.hazard.threads")
         assert one != two
         assert (one // 32 != two // 32) == ("another warp" in hazard.message), hazard.message
@@ -95,6 +97,32 @@ def test_the_cure_stands_beside_a_hazard(open_page):
     hazard.cure = Cure(hazard.involved[0].source, (1,))
     shown = open_page(type(story)(story.run, "cured"))
     assert f"Cure: {hazard.cure}" in shown.page.locator(".finding .cure").first.inner_text()
+
+
+def test_one_cure_is_one_card_with_its_diff(open_page):
+    """Hazards that one edit mends stand together; each has its own moment."""
+    from simulator.hazards.hazard import Cure
+
+    story = of_library("matmul_missing_first_barrier", "32")
+    text = "--- a\n+++ b\n@@ -25,2 +25,3 @@\n <before>\n+__syncthreads();\n-gone\n"
+    cure = Cure(story.run.hazards[0].involved[0].source, (1,), diff=text)
+    found = [dataclasses.replace(h, cure=cure) for h in story.run.hazards if h.row.is_race]
+    alone = dataclasses.replace(found[0], cure=None, involved=found[0].involved[::-1])
+    run = dataclasses.replace(story.run, hazards=[*found, alone])
+    shown = open_page(type(story)(run, "together"))
+    cards = shown.page.locator(".finding")
+    assert cards.count() == 2
+    assert len(found) > 1
+    shown_diff = cards.first.locator(".diff")
+    assert shown_diff.inner_text().splitlines() == text.splitlines()[2:]
+    assert shown_diff.locator(".added").inner_text().strip() == "+__syncthreads();"
+    assert shown_diff.locator(".removed").inner_text().strip() == "-gone"
+    assert cards.first.locator(".also").count() == len(found) - 1
+    for i, hazard in enumerate(found):
+        shown.press("3")
+        cards.first.locator(".jump").nth(i).click()
+        assert hazard.message in shown.text("#hazard-note")
+    assert cards.nth(1).locator(".diff").count() == 0
 
 
 def test_a_race_between_blocks_shows_both(open_page):

@@ -202,7 +202,11 @@ def _element_sizes(trace: Trace) -> dict[int, int]:
 
 def hazards(run: Run) -> list[dict[str, Any]]:
     """The findings, with their report and the cure in words."""
-    return [_hazard(hazard) for hazard in run.hazards]
+    groups = list(dict.fromkeys(hazard.cure.group for hazard in run.hazards if hazard.cure))
+    return [
+        _hazard(hazard) | {"cure_group": groups.index(hazard.cure.group) if hazard.cure else -1}
+        for hazard in run.hazards
+    ]
 
 
 def _hazard(hazard: Hazard) -> dict[str, Any]:
@@ -213,6 +217,7 @@ def _hazard(hazard: Hazard) -> dict[str, Any]:
         "cure": None,
         "race": hazard.row.is_race,
         "cure_text": str(hazard.cure) if hazard.cure else "",
+        "cure_diff": hazard.cure.diff.splitlines()[2:] if hazard.cure else [],
         "cure_line": hazard.cure.source.line if hazard.cure else 0,
     }
 

@@ -95,16 +95,16 @@ export class Barriers {
     const sorted = [...groups.values()].sort((a, b) => rank(a) - rank(b));
     replace(
       this.findings,
-      sorted.map((numbers) =>
-        this.card(run, run.hazards[numbers[0]], numbers[0], numbers.length - 1),
+      together(run, sorted).map(([first, ...others]) =>
+        this.card(run, run.hazards[first[0]], first[0], first.length - 1, others),
       ),
     );
   }
 
-  card(run, hazard, number, more) {
+  card(run, hazard, number, more, others) {
     const on =
       this.state.hazard &&
-      this.state.hazard.number === number &&
+      [number, ...others.map((one) => one[0])].includes(this.state.hazard.number) &&
       this.state.hazard.run === run.number;
     const rows = hazard.involved.map((item, i) =>
       el(
@@ -122,7 +122,25 @@ export class Barriers {
       el("ol", {}, rows),
       el("p", {}, howOften(hazard, more)),
       hazard.cure_text ? el("p", { class: "cure" }, `Cure: ${hazard.cure_text}`) : null,
+      hazard.cure_diff.length ? diff(hazard.cure_diff) : null,
       hazard.notes.map((note) => el("p", { class: "hint" }, note)),
+      el(
+        "button",
+        { type: "button", class: "jump", onclick: () => this.jump(run, number) },
+        "Go to the moment",
+      ),
+      others.length ? el("p", { class: "mended" }, "The same cure mends") : null,
+      others.map(([other]) => this.also(run, run.hazards[other], other)),
+    );
+  }
+
+  // Another hazard that a card's cure mends.
+  also(run, hazard, number) {
+    return el(
+      "div",
+      { class: "also" },
+      el("span", { class: "tag" }, hazard.severity),
+      ` ${hazard.message} `,
       el(
         "button",
         { type: "button", class: "jump", onclick: () => this.jump(run, number) },
@@ -264,6 +282,27 @@ export class Barriers {
     });
     replace(this.chart, picture);
   }
+}
+
+// Groups of hazards that one cure mends, side by side; the others alone.
+function together(run, groups) {
+  const cards = new Map();
+  for (const numbers of groups) {
+    const cure = run.hazards[numbers[0]].cure_group;
+    const key = cure < 0 ? `alone ${numbers[0]}` : cure;
+    if (!cards.has(key)) cards.set(key, []);
+    cards.get(key).push(numbers);
+  }
+  return [...cards.values()];
+}
+
+function diff(lines) {
+  const kinds = { "+": "added", "-": "removed" };
+  return el(
+    "pre",
+    { class: "diff", tabindex: 0, role: "group", "aria-label": "The cure as a diff" },
+    lines.map((line) => el("span", { class: kinds[line[0]] ?? null }, `${line}\n`)),
+  );
 }
 
 function howOften(hazard, more) {
