@@ -190,16 +190,17 @@ def gone(names: list[str]) -> bool:
     return bool(names)
 
 
-def test_death(names: list[str]) -> None:
+def test_death(names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes that die with their share leave nothing, and their work is done again."""
-    out = np.zeros(128, np.int32)
+    out, make = np.zeros(128, np.int32), Common.make
 
-    def kill(done: int, total: int) -> None:
-        if names:
-            for process in multiprocessing.active_children():
-                process.kill()
+    def deadly(arrays: list[Any]) -> Common:
+        for process in multiprocessing.active_children():
+            process.kill()
+        return make(arrays)
 
-    run = simulator.launch(kernel("out[i] = i;"), 4, 32, [out], progress=kill, workers=2)
+    monkeypatch.setattr(Common, "make", deadly)
+    run = simulator.launch(kernel("out[i] = i;"), 4, 32, [out], workers=2)
     assert run.notes == ("one worker: a process that had a share of it died",)
     assert (out == np.arange(128)).all()
     assert gone(names)
