@@ -221,6 +221,10 @@ def test_what_a_kernel_allocates(
         ("char c[8], b[8]; c[0] = 'a'; c[n] = 0; for (int i = 0; i < 8; i++) b[i] = c[i];", False),
         ("char c[8], b[8]; c[0] = 'a'; c[n + 1] = 0; for (int i = 0; i < 8; i++) b[i] = c[i];",
          True),
+        ("__shared__ char b[8]; b[0] = 'a'; b[n] = 0;", False),
+        ("__shared__ char b[8]; b[0] = 'a'; b[n + 1] = 0;", True),
+        ("__shared__ char c[8]; char* b = c + 4; b[0] = 'a'; b[n] = 0;", False),
+        ("__shared__ char c[8]; char* b = c + 4; b[-1] = b[n] = 0;", True),
         ("char* b = g; b[0] = 'x'; b[n] = 0;", False),
         ("char* b = g; b[0] = 'x'; b[n + 1] = 0;", True),
     ],
@@ -232,3 +236,16 @@ def test_a_text_is_written_up_to_its_end(body: str, told: bool, build: str) -> N
     run = simulator.launch(kernel, 1, 1, [unset(8, np.int8), 1])
     assert [hazard.kind for hazard in run.hazards] == ["uninitialised"] * told
     assert told or run.output[1:] == "|"
+
+
+@pytest.mark.parametrize("schedule", ["lockstep", "warps", "reverse", 2])
+def test_a_text_that_another_thread_wrote(schedule: str | int) -> None:
+    source = """#include <cstdio>
+__global__ void k() {
+    __shared__ char text[4];
+    if (threadIdx.x == 32) { text[0] = 'a'; text[1] = 0; }
+    __syncthreads();
+    if (threadIdx.x == 0) printf("%s", text);
+}"""
+    run = simulator.launch(Kernel.from_cuda(source, "k"), 1, 64, [], schedule=schedule)
+    assert (run.hazards, run.output) == ([], "a")

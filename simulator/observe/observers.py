@@ -33,7 +33,13 @@ from .products import ProductCheck
 from .totals import InstructionCounter
 from .touched import TouchRecorder
 from .trace import Trace
-from .uninitialised import ConstantCheck, GlobalCheck, LocalCheck, ShuffleCheck
+from .uninitialised import (
+    ConstantCheck,
+    GlobalCheck,
+    LocalCheck,
+    SharedTextCheck,
+    ShuffleCheck,
+)
 
 
 class MemoryCheck(Observer):
@@ -100,6 +106,9 @@ class Observers:
                 "races" in checks, "uninitialised" in checks, memo,
             )  # fmt: skip
             all_of_them.append(race_check)
+            prints = any(block.called == "vprintf" for block in program.blocks)
+            if "uninitialised" in checks and prints and launch.shared_bytes:
+                all_of_them.append(SharedTextCheck(findings, race_check))
             if "races" in checks and any(site.asynchronous for site in program.sites):
                 all_of_them.append(CopyCheck(book, launch.granule, race_check))
             if "races" in checks and any(map(sends, program.sites)):

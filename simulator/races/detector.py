@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..analysis.steering import Steering
-from ..geometry import Geometry
+from ..geometry import Flat, Geometry
 from ..isa.table import scope
 from ..memory.event import Event, Spread
 from ..memory.site import PHASE
@@ -170,6 +170,18 @@ class RaceCheck(Synchronisation):
                 self._shared(event)
         elif space == "global" and self.races:
             self._global(event)
+
+    def unwritten_text(self, start: int, nbytes: int, column: int) -> Flat:
+        """The first of some bytes of a block's shared memory that nothing has written, if any.
+
+        Raises:
+            LookCloser: No table is kept yet.
+        """
+        if self.shared_shadow is None:
+            raise LookCloser(SHARED)
+        granules = np.arange(start // self.granule, -(-(start + nbytes) // self.granule))
+        missing = granules[~self.written[granules * self.geometry.columns + column]]
+        return np.maximum(missing[:1] * self.granule, start)
 
     # -- shared memory, with the table ------------------------------------------------
 
