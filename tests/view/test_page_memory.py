@@ -39,7 +39,7 @@ def test_memory_opens_at_the_worst_access(open_page, name):
     story = of_library(name, "64")
     shown = open_page(story)
     shown.press("4")
-    marked = shown.page.locator("#counters tbody tr.now")
+    marked = shown.page.locator("#counters tbody tr.here")
     assert marked.count() == 1
     assert marked.get_attribute("aria-current") == "true"
 
@@ -51,7 +51,7 @@ def test_memory_opens_at_the_worst_access(open_page, name):
 
     worst = max(story.run.by_line(), key=wasted)
     assert marked.get_attribute("data-line") == str(worst.line)
-    others = shown.page.locator("#counters tbody tr:not(.now) button.line")
+    others = shown.page.locator("#counters tbody tr:not(.here) button.line")
     wanted = others.first.locator("xpath=ancestor::tr").get_attribute("data-line")
     others.first.click()
     assert marked.get_attribute("data-line") == wanted

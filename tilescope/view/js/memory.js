@@ -249,7 +249,7 @@ export class Memory {
     const path = w.file >= 0 ? run.sources[w.file].path : "";
     for (const item of this.table.querySelectorAll("tbody tr")) {
       const on = item.dataset.file === path && Number(item.dataset.line) === w.source;
-      item.classList.toggle("now", on);
+      item.classList.toggle("here", on);
       if (on) item.setAttribute("aria-current", "true");
       else item.removeAttribute("aria-current");
     }
