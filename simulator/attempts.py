@@ -87,7 +87,7 @@ def run_until_seen(
             _tell_used_shuffles(launch, first, together)
             if launch.kernel.adapter and launch.kernel.adapter.repeats:
                 drop_idle_reads(launch, first, together)
-            return Seen(first, allocations, crew.shared, said)
+            return Seen(first, allocations, crew.shared, said or crew.alone)
 
 
 def _run(

@@ -149,6 +149,7 @@ def test_what_nothing_wrote() -> None:
         ("free(malloc(8));", {}, "it calls free"),
         ("out[i] = 1;", {"cooperative": True}, "its blocks may wait for each other"),
         ("out[i] = 1;", {"trace": True}, "its steps are recorded"),
+        ("out[i] = 1;", {"schedule": "warps"}, "its blocks are one batch"),
     ],
 )
 def test_reasons(body: str, how: dict[str, Any], why: str) -> None:

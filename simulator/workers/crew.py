@@ -63,7 +63,7 @@ class Crew:
         asked: Whether someone asked for them; else they have to be worth it.
 
     Attributes:
-        shared: How many there were.
+        shared: How many there were; ``alone``: why it was one, where more were asked for.
     """
 
     launch: Prepared
@@ -72,6 +72,7 @@ class Crew:
     count: int
     asked: bool
     shared: int = 1
+    alone: str = ""
     _futures: "list[Future[bytes]]" = field(default_factory=list)
     _common: Common | None = None
     _new: bool = True
@@ -177,8 +178,11 @@ class Crew:
             if spent * (total - at) < WORTH and not self.asked:
                 break
         else:
-            if total - at > (at == 0):
-                total = self._hand_on(at, total, spent, 1 if self.cut else size)
+            unit = 1 if self.cut else size
+            if -(-(total - at) // unit) > (at == 0):
+                total = self._hand_on(at, total, spent, unit)
+            elif self.asked:
+                self.alone = "its blocks are one batch"
         yield from pieces(launch, at, total, size)
 
     def _hand_on(self, at: int, total: int, spent: float, unit: int) -> int:
