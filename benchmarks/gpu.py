@@ -1,8 +1,8 @@
 """``python -m benchmarks.gpu > mygpu.json``: what ``tilescope predict`` wants to know of a GPU.
 
-Small kernels (``gpu.cu``), each of which waits for one thing alone. Takes a minute; prints JSON
-that ``predict --gpu mygpu.json`` reads: the name of the GPU in the table, and its constants with
-their units as ``simulator/prediction/rates.py`` has them; ``raw``: every figure measured.
+Small kernels (``gpu.cu``), each of which waits for one thing alone. Takes ten seconds on an H200;
+prints JSON that ``predict --gpu mygpu.json`` reads: the name of the GPU in the table, and its
+constants with their units as ``simulator/prediction/rates.py`` has them; ``raw``: every figure.
 """
 
 import json

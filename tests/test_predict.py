@@ -1,12 +1,15 @@
 """Predictions: traffic that can be counted by hand, limits that kernels were written to have."""
 
+import dataclasses
 import json
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import simulator
+from benchmarks import adjusted
 from kernels import Kernel, library
 from simulator import Prediction
 from simulator.gpus.table import find
@@ -171,6 +174,24 @@ def test_a_block_that_does_not_fit_is_refused() -> None:
     args = [np.zeros(1024, np.float32), np.zeros(1024, np.float32), 1024]
     with pytest.raises(simulator.LaunchError, match="does not fit on H200 SXM, for registers"):
         simulator.predict(kernel, 1, 1024, args, registers=200)
+
+
+def test_constants_are_found_again() -> None:
+    """From launches that took what other constants say, adjusting finds what they took."""
+    true = dataclasses.replace(adjusted.start(), launch_us=9.0, barrier=60.0)
+    launches = []
+    for name, size in (("matmul_tiled", "64"), ("scan_blelloch", "4096")):
+        entry = library.get(name)
+        launch = entry.launch(entry.parse_size(size), None)
+        one = adjusted.keep(name, 1.0, entry.kernel(None), launch)
+        launches.append(dataclasses.replace(one, ms=math.exp(one.error(true))))
+    found = adjusted.adjust(launches)
+    assert sum(abs(one.error(adjusted.start())) for one in launches) > 0.4
+    assert sum(abs(one.error(found)) for one in launches) < 0.02
+    families = {"scan": lambda case: case.startswith("scan")}
+    known, errors = adjusted.left_out(launches, families, lambda case: True)["scan"]
+    assert known == adjusted.adjust(launches[:1])
+    assert len(errors) == 1
 
 
 def test_command(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..gpus.table import Gpu
 from .rates import Rates
-from .work import Work
+from .work import Chain, Work
 
 _ACCESSES = frozenset(
     f"{what}_{where}" for what in ("load", "store", "atomic") for where in ("shared", "global")
@@ -94,7 +94,7 @@ def demands(
 
 
 def block_time(
-    needs: Mapping[str, float], chain: float, shape: Shape, together: int, barriers: bool,
+    needs: Mapping[str, float], chain: Chain, shape: Shape, together: int, barriers: bool,
     rates: Rates,
 ) -> float:  # fmt: skip
     """Cycles of a multiprocessor for each block, with so many there at a time.
@@ -104,8 +104,11 @@ def block_time(
     """
     apart = [need for name, need in needs.items() if name != "shared"]  # which is a part of L1
     busy = _joint(apart, rates.joint)
-    share = rates.alone if barriers else 1 / shape.warps
-    alone = chain + busy * share + rates.block_start
+    if barriers:  # while one warp works others do, but none while data are on their way
+        alone = chain.away + _joint((chain.cycles - chain.away, busy), rates.overlap)
+    else:
+        alone = chain.cycles + busy / shape.warps
+    alone += rates.block_start
     return _joint((busy, alone / together), rates.overlap)
 
 
@@ -124,7 +127,7 @@ class Times:
 
 
 def times(
-    work: Work, chain: float, memory: tuple[float, float], gpu: Gpu, rates: Rates, shape: Shape
+    work: Work, chain: Chain, memory: tuple[float, float], gpu: Gpu, rates: Rates, shape: Shape
 ) -> Times:
     """Seconds of a launch, and what each part of the GPU would need by itself."""
     slots = shape.resident * gpu.sms
@@ -142,7 +145,7 @@ def times(
         cycles += rounds * here * each
         for name, need in needs.items():
             bounds[name] = bounds.get(name, 0.0) + rounds * here * need
-        waiting += rounds * (chain + rates.block_start)
+        waiting += rounds * (chain.cycles + rates.block_start)
     begun = shape.blocks / rates.blocks_per_cycle
     late = begun if begun > cycles else 0.0  # blocks take longer to begin than to run
     cycles = max(cycles, begun)

@@ -39,7 +39,6 @@ class Rates:
         joint: Exponent of how parts that are busy at once delay each other: 1 is one after the
             other, infinity not at all.
         overlap: The same of waiting and working.
-        alone: Share of its work that a block with barriers, alone, does not do while it waits.
         l1_fill: Cycles of L1 that a line from L2 takes.
     """
 
@@ -73,7 +72,6 @@ class Rates:
     tensor_rate: float = 0.5
     joint: float = 4.0
     overlap: float = 3.0
-    alone: float = 1.0
     l1_fill: float = 0.5
     measured: bool = False
 
@@ -92,7 +90,7 @@ _MEASURED = {
 _REFERENCE = "h200"
 ADJUSTED = (
     "launch_us", "dram_bytes", "l2_requests", "l2_usable", "l2_latency", "atomic_same", "barrier",
-    "joint", "overlap", "alone", "l1_fill", "block_start",
+    "joint", "overlap", "l1_fill", "block_start",
 )  # fmt: skip
 """What was adjusted on launches after the microbenchmarks; with it ``shared_level.SPREAD``."""
 

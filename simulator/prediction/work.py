@@ -41,6 +41,14 @@ class SiteWork:
 
 
 @dataclass(frozen=True)
+class Chain:
+    """Cycles that a warp would take by itself; ``away``: of these, waiting for global memory."""
+
+    cycles: float
+    away: float
+
+
+@dataclass(frozen=True)
 class Work:
     """A block's share of a launch.
 
@@ -164,8 +172,8 @@ def _combined(program: Program, found: Sequence[Piece]) -> bool:
 
 def chain(
     program: Program, found: Sequence[Piece], work: Work, blocks: int, rates: Rates, to_dram: float
-) -> float:
-    """Cycles that a warp of a block needs by itself, waiting for what it has asked for.
+) -> Chain:
+    """What a warp of a block needs by itself, waiting for what it has asked for.
 
     Args:
         program: The kernel; ``found``: its machine code.
@@ -184,40 +192,48 @@ def chain(
         for site in sites:
             for one in of_site.get(site.number, []):
                 waits[line] = max(waits.get(line, 0.0), _latency(one, rates, to_dram))
-    total = 0.0
-    board = [0.0] * 6
+    total = waited = 0.0
+    board = [(0.0, False)] * 6
     for piece in found:
         if piece.rounds <= 0:
             continue
-        took = _run(piece.code, board, waits, rates)
+        took, away = _run(piece.code, board, waits, rates)
         if piece.loops:
             for _ in range(3):
-                took = _run(piece.code, board, waits, rates)
+                took, away = _run(piece.code, board, waits, rates)
         total += took * piece.rounds / blocks
-    return total
+        waited += away * piece.rounds / blocks
+    return Chain(total, waited)
 
 
 def _run(
     code: Sequence[MachineInstruction],
-    board: list[float],
+    board: list[tuple[float, bool]],
     waits: Mapping[int, float],
     rates: Rates,
-) -> float:
-    """Cycles of a piece of code; ``board``: when each scoreboard is done, from its start on."""
-    now = 0.0
+) -> tuple[float, float]:
+    """Cycles of a piece of code, and those of them that it waits for global memory.
+
+    ``board``: when each scoreboard is done, from its start on, and whether a global access set it.
+    """
+    now = away = 0.0
     for instruction in code:
-        now = max([now, *(board[b] for b in instruction.waits)])
+        last, far = max((board[b] for b in instruction.waits), default=(0.0, False))
+        if last > now:
+            away += (last - now) if far else 0.0
+            now = last
         sets, reads = instruction.sets
         if sets < 6:
-            board[sets] = max(board[sets], now + _result(instruction, waits, rates))
+            far = instruction.pipe.endswith("_global")
+            board[sets] = max(board[sets], (now + _result(instruction, waits, rates), far))
         if reads < 6:
-            board[reads] = max(board[reads], now + rates.read_operands)
+            board[reads] = max(board[reads], (now + rates.read_operands, False))
         if instruction.pipe == "barrier":
             now += rates.barrier
         now += max(1, instruction.stall)
     for number in range(6):
-        board[number] = max(0.0, board[number] - now)
-    return now
+        board[number] = max(0.0, board[number][0] - now), board[number][1]
+    return now, away
 
 
 def _result(instruction: MachineInstruction, waits: Mapping[int, float], rates: Rates) -> float:

@@ -42,6 +42,11 @@ def predictions(rows: Sequence[tuple[Target, Sequence[Prediction]]], caches: str
         wrapped(f"caches: {state}" if state else "time with warm caches, traffic with cold ones")
     )
     lines.append("L1, L2: of the sectors that loads ask for, how many are there")
+    lines.append(
+        wrapped(
+            "DRAM: within 10% in six of seven launches measured; of large products half to 1.7x"
+        )
+    )
     for target, found in rows:
         for p in found:
             name = _name(target) if len(rows) > 1 else ""

@@ -1,0 +1,126 @@
+"""Constants adjusted anew without a family of launches, to see what of the rest foretells it.
+
+The adjustment begins at what ``benchmarks.gpu`` measured on an H200, and goes up and down in one
+constant after the other while the sum of the errors falls. ``l2_usable`` stays: the traffic to DRAM
+depends on it, which would have to be worked out anew for each try.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from simulator.caches.traffic import observe
+from simulator.execute.prepare import prepare
+from simulator.gpus.table import find
+from simulator.prediction.case import case
+from simulator.prediction.model import Shape, times
+from simulator.prediction.plain import Piece
+from simulator.prediction.rates import ADJUSTED, Rates, rates
+from simulator.prediction.work import Chain, Work, chain
+
+GPU = find("h200")
+MEASURED = {
+    "launch_us": 6.51, "dram_bytes": 4.4e12, "l2_requests": 5.5e10, "l2_latency": 341.0,
+    "atomic_same": 1.39e9, "barrier": 29.0, "block_start": 390.0,
+}  # fmt: skip
+"""What ``python -m benchmarks.gpu`` said on an H200, of the constants that are adjusted."""
+_NEUTRAL = {"joint": 4.0, "overlap": 4.0, "l1_fill": 1.0}
+"""Where the adjustment of those begins that no microbenchmark tells."""
+_STEPS = (1.5, 1.2, 1.07, 1.03)
+_MEASURED_WITHIN, _FURTHEST = 1.5, 4.0
+"""Times above or below where it began, at most: of what was measured, and of the rest."""
+
+
+@dataclass
+class Kept:
+    """What the time of a launch is worked out from, without its arrays.
+
+    Attributes:
+        case: As ``time_h200.json`` names it; ``ms``: measured.
+        blocks: Of the sample.
+    """
+
+    case: str
+    ms: float
+    sites: Sequence[Any]
+    found: Sequence[Piece]
+    work: Work
+    memory: tuple[float, float]
+    shape: Shape
+    blocks: int
+    chains: dict[tuple[float, float], Chain] = dataclasses.field(default_factory=dict)
+
+    def error(self, known: Rates) -> float:
+        """Logarithm of predicted over measured."""
+        key = known.l2_latency, known.barrier
+        if key not in self.chains:
+            asked = self.work.l2_read * 32 * self.shape.blocks
+            to_dram = min(1.0, self.memory[0] / asked) if asked else 0.0
+            program: Any = SimpleNamespace(sites=self.sites)
+            self.chains[key] = chain(program, self.found, self.work, self.blocks, known, to_dram)
+        took = times(self.work, self.chains[key], self.memory, GPU, known, self.shape)
+        return math.log(took.total * 1e3 / self.ms)
+
+
+def keep(name: str, ms: float, kernel: Any, launch: Any) -> Kept:
+    """Observe a launch of the library."""
+    ready = prepare(
+        kernel, launch.grid, launch.block, launch.args, launch.shared_bytes, "lockstep",
+        50_000_000, False,
+    )  # fmt: skip
+    known = rates(GPU)
+    it = case(ready, observe(ready, GPU, None, known.l2_usable), known, "")
+    blocks = len(it.seen.sample.blocks)
+    return Kept(name, ms, ready.program.sites, it.found, it.work, it.memory, it.shape, blocks)
+
+
+def start() -> Rates:
+    """Where adjusting begins."""
+    figures: dict[str, Any] = MEASURED | _NEUTRAL
+    return dataclasses.replace(rates(GPU), **figures)
+
+
+def adjust(some: Sequence[Kept]) -> Rates:
+    """The constants with which the errors of some launches are least."""
+    begin = now = start()
+    names = [name for name in ADJUSTED if name != "l2_usable"]
+
+    def cost(known: Rates) -> float:
+        return sum(abs(one.error(known)) for one in some)
+
+    least = cost(now)
+    for step in _STEPS:
+        better = True
+        while better:
+            better = False
+            for name in names:
+                for factor in (step, 1 / step):
+                    value = getattr(now, name) * factor
+                    most = _MEASURED_WITHIN if name in MEASURED else _FURTHEST
+                    if not 1 / most <= value / getattr(begin, name) <= most:
+                        continue
+                    trial = dataclasses.replace(now, **{name: value})
+                    found = cost(trial)
+                    if found < least - 1e-6:
+                        now, least, better = trial, found, True
+    return now
+
+
+def left_out(
+    launches: Sequence[Kept], families: Mapping[str, Callable[[str], bool]],
+    tuned: Callable[[str], bool],
+) -> dict[str, tuple[Rates, list[float]]]:  # fmt: skip
+    """For each family the constants adjusted without it, and its errors with these."""
+    found = {}
+    for family, member in families.items():
+        known = adjust([one for one in launches if tuned(one.case) and not member(one.case)])
+        found[family] = (
+            known,
+            [math.expm1(abs(one.error(known))) for one in launches if member(one.case)],
+        )
+    return found
