@@ -110,8 +110,8 @@ def _print_left_out(readings: Sequence[dict[str, Any]]) -> None:
     """Each family foretold by constants that were adjusted without it."""
     print(
         "Each family, foretold by constants that were adjusted without it on the half marked *,\n"
-        "from what `benchmarks.gpu` measured on (`benchmarks/adjusted.py`; `l2_usable` stays), and\n"
-        "which of them came out more than a quarter from those in use.\n"
+        "from what `benchmarks.gpu` measured on (`benchmarks/adjusted.py`; `l2_usable` stays),\n"
+        "and which of them came out more than a quarter from those in use.\n"
     )
     launches = [_kept(reading) for reading in readings]
     rows = []
