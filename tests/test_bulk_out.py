@@ -100,6 +100,7 @@ again:
 
 
 FENCE = "fence.proxy.async;"
+BROUGHT = "cp.async.ca.shared.global [area], [%o], 16; cp.async.wait_all;"
 ARRIVE = "mbarrier.arrive.shared.b64 _, [bar];"
 WAIT = "again: mbarrier.test_wait.parity.shared.b64 %q, [bar], 0; @!%q bra again;"
 
@@ -121,6 +122,8 @@ WAIT = "again: mbarrier.test_wait.parity.shared.b64 %q, [bar], 0; @!%q bra again
         ([(33, 34, ARRIVE), (69, 70, WAIT), (70, 71, FENCE), (0, 128, MEET)], True),
         ([(33, 34, ARRIVE), (0, 1, WAIT), (0, 1, FENCE)], False),
         ([(33, 34, ARRIVE), (0, 1, FENCE), (0, 1, WAIT)], True),
+        ([(33, 34, BROUGHT), (0, 128, "bar.sync 0;")], False),
+        ([(33, 34, BROUGHT + "st.shared.b32 [area], 7;"), (0, 128, "bar.sync 0;")], True),
     ],
 )
 def test_a_fence_has_seen_the_write(

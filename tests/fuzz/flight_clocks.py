@@ -266,7 +266,7 @@ class Detector:
             severity = {"warning", "error"}
         keys = {(space, kind, s) for s in severity}
         # One hazard says of two lines what is worst.
-        worse = {(space, kind, "error")} if near and one.copy else set()
+        worse = {(space, kind, "error")} if near and (one.copy or two.copy) else set()
         if two.thread // WARP not in warps:
             self.verdict.wanted.add(frozenset(keys | worse))
         self.verdict.allowed |= keys
