@@ -23,8 +23,10 @@ def switched_off(lanes: Rows, mask: Rows) -> Rows:
 
 def fresh(rows: Rows) -> Rows:
     """Where an element of a sorted row is none that is ``off``, and differs from the one before."""
-    out: Rows = rows != off(rows)
-    out[:, 1:] &= rows[:, 1:] != rows[:, :-1]
+    flat = rows.reshape(-1)
+    out: Rows = np.append(True, flat[1:] != flat[:-1]).reshape(rows.shape)
+    out[:, 0] = True
+    out &= rows != off(rows)
     return out
 
 
@@ -93,9 +95,9 @@ def bank_passes(lanes: Rows, width: int, load: bool) -> tuple[Flat, Flat, Flat]:
     bits = int((row * live).max(initial=0)).bit_length()
     wanted = switched_off((bank << bits) + row, live).reshape(len(lanes), -1)
     wanted.sort()
-    first = np.arange(1, len(lanes) * bins, bins)[:, None]
-    at = ((wanted >> bits).astype(np.int64) + first) * fresh(wanted)
-    per_bank = np.bincount(at.reshape(-1), minlength=len(lanes) * bins + 1)[1:]
+    first = np.arange(1, len(lanes) * bins, bins, dtype=lanes.dtype)[:, None]
+    at = ((wanted >> bits) + first) * fresh(wanted)
+    per_bank = np.bincount(at.reshape(-1).astype(np.int64), minlength=len(lanes) * bins + 1)[1:]
     fullest = per_bank.reshape(len(lanes), groups, BANKS).max(axis=2)
     passes = fullest.sum(axis=1)
     return passes, passes - np.count_nonzero(fullest, axis=1), size

@@ -1,4 +1,4 @@
-"""Counters: what an access costs, worked out once for each pattern.
+"""Counters: what an access costs, worked out once for each pattern, or for all warps at once.
 
 Definitions are the hardware's (``docs/counters.md`` names the Nsight Compute metric
 each one equals). A request is one instruction of one warp with any lane on.
@@ -261,7 +261,7 @@ class TrafficCounter(Observer):
         lanes = np.sort(in_order)  # what is distinct stands side by side
         live = lanes != off(lanes)
         accesses = int(np.count_nonzero(live))
-        touched = np.count_nonzero(fresh(lanes), axis=1) * site.nbytes
+        distinct = fresh(lanes)
         sectors = passes = conflicts = ideal = 0
         if space == "cluster":
             pass  # how it passes the network between SMs is not known
@@ -269,15 +269,15 @@ class TrafficCounter(Observer):
             served = bank_passes(in_order, site.nbytes, site.access == "load")
             passes, conflicts = served[0].sum(), served[1].sum()
         else:
-            numbers = switched_off(lanes >> 5, live)
-            sectors = int(np.count_nonzero(fresh(numbers)))
+            sectors = int(np.count_nonzero(fresh(switched_off(lanes >> 5, live))))
+            touched = np.count_nonzero(distinct, axis=1) * site.nbytes
             ideal = int((-(-touched // SECTOR)).sum())
         return np.array(
             [
                 np.count_nonzero(live[:, 0]),
                 accesses,
                 accesses * site.nbytes,
-                touched.sum(),
+                np.count_nonzero(distinct) * site.nbytes,
                 sectors,
                 passes,
                 conflicts,

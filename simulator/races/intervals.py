@@ -1,4 +1,8 @@
-"""Shared memory between two barriers, judged once for each pattern of accesses."""
+"""Shared memory between two barriers, judged once for each pattern of accesses.
+
+What one thread alone touches, what is only read and what only atomics touch does not race
+(``quick.Owners``); who accessed the rest is held against warp barriers.
+"""
 
 from collections.abc import Hashable, Iterator
 from typing import Any
