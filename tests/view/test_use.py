@@ -85,6 +85,44 @@ def test_phones_say_tap(open_page, phone, word):
         assert shown.page.locator("#tip").is_visible()
 
 
+VALUES = """
+__global__ void values(float* x) {
+    __shared__ float s[32];
+    s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = s[31 - threadIdx.x];
+}
+"""
+
+
+@pytest.mark.parametrize("width", [420, 700, 1280])
+def test_cells_that_have_a_value_never_look_empty(open_page, width):
+    """Digits where there is room for them, a sign for a value where there is none."""
+    x = np.array([1.5e-7, 123456, np.nan, np.inf, -3, 0.25, 7, -1e30] * 4, np.float32)
+    run = simulator.launch(Kernel.from_cuda(VALUES, "values"), 1, 32, [x], trace=True)
+    shown = open_page(Story(run, "values"), width=width)
+    shown.press("2", "End")
+    drawn = shown.page.evaluate(
+        """() => {
+          const seen = [], own = CanvasRenderingContext2D.prototype.fillText;
+          CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+            const g = this.canvas.tilescopeGrid;
+            if (x > g.margin && y > g.top) seen.push(g.about.name);  // no heading
+          };
+          tilescopePage.repaint();
+          CanvasRenderingContext2D.prototype.fillText = own;
+          const grids = [...document.querySelectorAll("#step-grids canvas")];
+          return grids.map((c) => c.tilescopeGrid).map((g) => [
+            g.cell >= 13 * g.scale,
+            [...Array(g.about.count).keys()].filter((i) => g.cells.text(i) !== null).length,
+            seen.filter((name) => name === g.about.name).length,
+          ]);
+        }"""
+    )
+    assert any(valued for _, valued, _ in drawn)
+    assert [texts >= valued for roomy, valued, texts in drawn if roomy].count(False) == 0
+
+
 SAME = """
 __device__ float data[8];
 __global__ void same(float* data, int n) { data[threadIdx.x] = ::data[threadIdx.x] + n; }

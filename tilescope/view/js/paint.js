@@ -121,28 +121,24 @@ function texts(grid, context, colour) {
   const noted = new Set(
     cell < 34 * scale ? (cells.marks ?? []).filter((m) => m.note).map((m) => m.i) : [],
   );
-  const written = [];
-  let crowded = false;
+  context.fillStyle = colour.ink;
   for (let i = 0; i < grid.about.count; i++) {
     const text = noted.has(i) ? null : fitting(cells.text(i), room);
-    if (text === "") crowded = true;
-    else if (text !== null) written.push([i, text]);
-  }
-  context.fillStyle = colour.ink;
-  for (const [i, text] of written) {
-    if (crowded && room < 4 && text !== "\u00b7") continue; // some numbers and some gaps would mislead
+    if (text === null) continue;
     const [x, y] = corner(grid, i);
     context.fillText(text, x + cell / 2 + 0.5, y + cell / 2 + 1);
   }
 }
 
-// A cell's text, cut to a few digits; empty where it does not fit.
+const MORE = "\u2026"; // there is a value, and no room for it: a gap would say that there is none
+
+// A cell's text, cut to a few digits.
 function fitting(text, room) {
   if (text === null || text === undefined) return null;
-  if (typeof text !== "number") return text.length > room + 1 ? "" : text;
-  if (room < 4 && !Number.isInteger(text)) return "";
+  if (typeof text !== "number") return text.length > room + 1 ? MORE : text;
+  if (room < 4 && !Number.isInteger(text)) return MORE;
   const cut = brief(text, room);
-  return cut.length > room || (room < 6 && cut.includes("e")) ? "" : cut;
+  return cut.length > room || (room < 6 && cut.includes("e")) ? MORE : cut;
 }
 
 function outline(context, x, y, cell, colour, width, dash = []) {
