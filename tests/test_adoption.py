@@ -1,6 +1,7 @@
 """An old repository: comments that ignore, a baseline, JUnit's XML."""
 
 import json
+import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -83,3 +84,70 @@ def test_junit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file(tmp_path, " // tilescope: ignore")
     tilescope("check", "old.cu", *LAUNCH, "--junit", out)
     assert ElementTree.parse(out).getroot().get("failures") == "0"
+
+
+PROJECT = """
+[tool.tilescope]
+fail-on = "warning"
+
+[[tool.tilescope.kernels]]
+file = "src/old.cu"
+grid = 1
+block = "{n}"
+args = ["f32[{n}]=ones", "f32[{n}]"]
+sizes = [{n = 64}, {n = 32}]
+
+[[tool.tilescope.kernels]]
+file = "src/fine.cu"
+grid = 1
+block = 64
+args = ["f32[64]"]
+"""
+
+
+def project(folder: Path) -> Path:
+    (folder / "src").mkdir()
+    (folder / "src" / "part.cuh").write_text("#define VALUE 1\n")
+    fine = '#include "part.cuh"\n__global__ void fine(float *x) { x[threadIdx.x] = VALUE; }\n'
+    (folder / "src" / "fine.cu").write_text(fine)
+    file(folder / "src", "  // tilescope: ignore")
+    (folder / "pyproject.toml").write_text(PROJECT)
+    return folder / "pyproject.toml"
+
+
+def git(folder: Path, *words: str) -> None:
+    who = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
+
+
+def test_a_projects_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = project(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = tilescope("check", "pyproject.toml", "--build", "device")
+    assert done.exit_code == 0
+    assert "== k, pyproject.toml:5\n" in done.stdout
+    assert done.stdout.endswith("3 checked; 2 hazards ignored\n")
+    file(tmp_path / "src")
+    assert tilescope("check", "pyproject.toml", "--build", "device", "--no-cure").exit_code == 1
+    path.write_text(PROJECT.replace("{n = 32}", "{m = 32}"))
+    done = tilescope("check", "pyproject.toml")
+    assert (done.exit_code, "'n' is no size of {'m': 32}" in done.stderr) == (2, True)
+    path.write_text("[tool.other]\n")
+    assert "no [[tool.tilescope.kernels]]" in tilescope("check", "pyproject.toml").stderr
+
+
+def test_what_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "first")
+
+    def said(ref: str = "HEAD") -> str:
+        done = tilescope("check", "pyproject.toml", "--since", ref, "--build", "device")
+        return (done.stdout.splitlines() or done.stderr.splitlines())[-1]
+
+    assert said() == "0 checked; 3 unchanged since HEAD, not checked"
+    (tmp_path / "src" / "part.cuh").write_text("#define VALUE 2\n")
+    assert said() == "1 checked; 2 unchanged since HEAD, not checked"
+    assert "nowhere" in said("nowhere")

@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +39,14 @@ class Pipeline:
         arrays: By name; those without a start hold nothing that was written.
         launches: Tables as the file has them.
         expected: What arrays should become, by name.
+        heads: Where in the file each launch begins, if that is not to be looked for.
     """
 
     path: Path
     arrays: dict[str, Any]
     launches: list[dict[str, Any]]
     expected: dict[str, Expected]
+    heads: list[int] = field(default_factory=list)
 
     def targets(self, build: str | None = None) -> Iterator[Target]:
         """Each launch on the arrays as they are; make it before asking for the next.
@@ -61,8 +63,11 @@ class Pipeline:
 
     def lines(self) -> list[int]:
         """The line of the file at which each launch begins, from 1."""
+        if self.heads:
+            return self.heads
         text = self.path.read_text(encoding="utf-8").splitlines()
-        found = [n for n, line in enumerate(text, 1) if re.match(r"\s*\[\[\s*launch", line)]
+        head = r"\s*\[\[\s*(?:launch|tool\.tilescope\.kernels)\b"
+        found = [n for n, line in enumerate(text, 1) if re.match(head, line)]
         return found if len(found) == len(self.launches) else [0] * len(self.launches)
 
     def results(self) -> list[Agreement]:
@@ -72,7 +77,7 @@ class Pipeline:
         return made.compare(self.expected)
 
     def _target(self, table: Mapping[str, Any], build: str | None) -> Target:
-        _fits(table, _LAUNCH)
+        fits(table, _LAUNCH)
         file = self.path.parent / table["file"]
         if not file.is_file():
             raise UserError(f"no file {str(file)!r}")
@@ -131,7 +136,7 @@ def read(path: Path) -> Pipeline:
 
 
 def _pipeline(path: Path, content: Mapping[str, Any]) -> Pipeline:
-    _fits(content, _TOP)
+    fits(content, _TOP)
     launches = content.get("launch", [])
     if not launches:
         raise UserError("no [[launch]]")
@@ -162,7 +167,7 @@ def _pipeline(path: Path, content: Mapping[str, Any]) -> Pipeline:
     return Pipeline(path, arrays, launches, expected)
 
 
-def _fits(table: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -> None:
+def fits(table: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -> None:
     """Refuse a key that a table does not have, and a value of another type."""
     for key, value in table.items():
         if key not in kinds:

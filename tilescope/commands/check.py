@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from kernels.reading import display_path
 
@@ -44,6 +45,7 @@ def _policy(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[...
     show_default=True,
     help="What makes the exit code 1.",
 )
+@click.option("--since", metavar="REF", help="Of pyproject.toml: what git says has changed.")
 @click.option("--no-cure", is_flag=True, help="Do not look for barriers that cure a race.")
 @click.option("--fix", is_flag=True, help="Write the cures to the source files.")
 @click.option("--diff", "only_diff", is_flag=True, help="Print the cures as a unified diff only.")
@@ -73,6 +75,7 @@ def check_command(
     equal_writes: str,
     warp_synchronous: str,
     fail_on: str,
+    since: str | None,
     no_cure: bool,
     fix: bool,
     only_diff: bool,
@@ -104,6 +107,9 @@ def check_command(
       tilescope check my.cu fill --grid 4 --block 256 f32[1000] --sarif out.sarif
       tilescope check my.cu reduce --grid 4 --block 256 f32[1024] f32[4] --fix
 
+    A pyproject.toml as TARGET checks the kernels of [tool.tilescope], with --since REF
+    those whose files have changed (docs/testing.md).
+
     A comment "// tilescope: ignore[raw-race] why" on a line leaves out its hazards of
     that kind; what was left out is counted.
 
@@ -122,12 +128,16 @@ def check_command(
         if fix or only_diff or show or sarif_file or junit_file or new_baseline:
             raise UserError("of a pipeline, check writes --json alone; check one kernel for more")
         how = {"schedule": schedule, "checks": checks, "step_limit": step_limit}
+        default = ctx.get_parameter_source("fail_on") is ParameterSource.DEFAULT
         chosen = (request.build,) if request.build else ("device", "source")
         ctx.exit(
             check_pipeline(
-                request.target, chosen, how, policy, fail_on, not no_cure, most, json_file, quiet
+                request.target, chosen, how, policy, "" if default else fail_on, not no_cure,
+                most, json_file, quiet, since,
             )
-        )
+        )  # fmt: skip
+    if since is not None:
+        raise UserError("--since is for pyproject.toml and pipelines, which list files")
     checker = Checker(resolve(request), schedule, checks, policy, quiet, step_limit)
     builds = (request.build,) if request.build else ("device", "source")
     verdict = checker.check(builds, cures=not no_cure)

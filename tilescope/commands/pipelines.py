@@ -13,9 +13,10 @@ from ..output import write_json
 from ..pipeline import Pipeline, read
 from ..policy import Policy
 from ..progress import ProgressBar
+from ..project import changed_since, is_project, read_project, touches
 from ..recording import Launch, Session
 from ..target import Target
-from ..text.findings import findings
+from ..text.findings import count, findings
 from ..text.layout import told
 from ..text.report import result
 from ..text.script import hazards, summary
@@ -65,11 +66,23 @@ def _made(
 
 def check_pipeline(
     file: str, builds: Collection[str], how: dict[str, Any], policy: Policy, fail_on: str,
-    cures: bool, most: int, json_file: str | None, quiet: bool,
+    cures: bool, most: int, json_file: str | None, quiet: bool, since: str | None = None,
 ) -> int:  # fmt: skip
-    """Check every launch on the arrays as those before it left them; the exit code."""
-    pipeline, listed, code = read(Path(file)), [], 0
-    for line, target in zip(pipeline.lines(), pipeline.targets(), strict=True):
+    """Check every launch on the arrays as those before it left them; the exit code.
+
+    ``fail_on``: of a project its own, where it is empty; ``since``: a commit; what has not changed
+    is left out, and counted.
+    """
+    path, listed, code = Path(file), list[dict[str, Any]](), 0
+    pipeline, own = read_project(path) if is_project(file) else (read(path), "error")
+    fail_on = fail_on or own
+    every = list(zip(pipeline.lines(), pipeline.launches, strict=True))
+    if since is not None:
+        changed = changed_since(since, path.resolve().parent)
+        every = [one for one in every if touches(path.parent / str(one[1].get("file")), changed)]
+    unchanged = len(pipeline.launches) - len(every)
+    pipeline.launches = [table for _, table in every]
+    for (line, _), target in zip(every, pipeline.targets(), strict=True):
         checker = Checker(target, how["schedule"], how["checks"], policy, quiet, how["step_limit"])
         verdict = checker.check(builds, cures)
         code |= int(verdict.fails(fail_on))
@@ -79,11 +92,16 @@ def check_pipeline(
                 click.echo(told(hazard), err=True)
         elif json_file != "-":
             click.echo(f"== {target.name}, {file}:{line}\n{findings(verdict, most)}\n")
-        _launch(target, how | {"checks": "none"}, quiet)
+        if not is_project(file):
+            _launch(target, how | {"checks": "none"}, quiet)
     if json_file is not None:
-        write_json(json_file, {"schema": 1, "launches": listed})
+        write_json(json_file, {"schema": 1, "launches": listed, "unchanged": unchanged})
     if not quiet and json_file != "-":
         _results(pipeline)
+        left = sum(one["left_out"] + one["set_aside"] for one in listed)
+        said = [f"{len(listed)} checked", f"{count(left, 'hazard')} ignored" if left else ""]
+        said.append(f"{unchanged} unchanged since {since}, not checked" if since else "")
+        click.echo("; ".join(filter(None, said)))
     return code | int(any(not agreement.within for agreement in pipeline.results()))
 
 
