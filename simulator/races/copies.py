@@ -251,15 +251,15 @@ class CopyCheck(Observer):
         )  # fmt: skip
         mine, issuer, column = lanes.thread[lane], others.thread[entry], lanes.column[lane]
         near = mine // WARP == issuer // WARP
-        if how in READING and self.book.find_order().first(event.site, race.other, race.distance):
+        by_one = how == "transaction"  # who begins it for all
+        first = self.book.find_order().first(event.site, race.other, race.distance)
+        if (how in READING or by_one) and first:
             near = mine == issuer
-        far = others.column[entry] != column
+        far = (others.column[entry] != column) | (by_one and not first)
         seen = self.race.happens_before.horizon(issuer, mine, column) >= copy.since[issuer, column]
         conflict = Conflict(places.reshape(-1)[hit], their[entry], thread[lane], lane, entry)
         # Who did not wait for the copy to begin races with that: it is told as such.
-        # (One begins copies in bulk for all.)
-        far |= how == "transaction"
-        later = seen & ~near & ~far
+        later = seen & ~near & ~far & (not by_one)
         if copy.barrier is not None:
             later &= copy.barrier[issuer, column] < 0
         self._tell(race, conflict.some((near | seen | far) & ~later))
