@@ -6,10 +6,12 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from command_line import error_of, tilescope
 
 import simulator
 from kernels import library
+from tilescope.cli import main
 
 SCALE = """\
 template <typename T>
@@ -248,3 +250,16 @@ def test_version_says_what_a_report_of_a_defect_needs() -> None:
     assert result.exit_code == 0
     assert metadata.version("numpy") in result.stdout
     assert re.search(r"fused multiply-add: f32 (in steps|by complex product), f64", result.stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [("tilescope run matmul_til", "plain,matmul_tiled"), ("tilescope check x", "file,x"),
+     ("tilescope run --gpu h2", "plain,h200"),
+     ("tilescope predict --gpu a100,h2", "plain,a100,h200")],
+)  # fmt: skip
+def test_a_shell_completes(words: str, found: str) -> None:
+    asked = {"_TILESCOPE_COMPLETE": "bash_complete", "COMP_WORDS": words}
+    asked["COMP_CWORD"] = str(len(words.split()) - 1)
+    done = CliRunner().invoke(main, [], env=asked, prog_name="tilescope")
+    assert found in done.stdout.splitlines()

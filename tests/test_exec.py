@@ -215,3 +215,13 @@ def test_order_of_streams(name: str, words: tuple[str, ...], tmp_path: Path) -> 
             any(w in i.source.code for w in ("twice", "launch", "copy", "close"))
             for i in hazard.involved
         )
+
+
+def test_the_notebooks_cells_run(capsys: pytest.CaptureFixture[str]) -> None:
+    cells = json.loads((ROOT / "examples" / "notebook.ipynb").read_text())["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    names: dict[str, Any] = {}
+    for text in code[:-1]:
+        exec(text, names)
+    assert "RAW race on shared s" in capsys.readouterr().out
+    assert "<iframe" in eval(code[-1], names)._repr_html_()

@@ -10,6 +10,7 @@ import click
 from simulator.isa.stack import STACK_BYTES
 from simulator.memory.heap import HEAP_BYTES
 
+from . import completion
 from .failure import UserError
 from .progress import STEP_LIMIT
 from .references import CLOSE, tolerances
@@ -17,7 +18,7 @@ from .target import Request
 from .words import is_argument
 
 _TARGET = (
-    click.argument("target"),
+    click.argument("target", shell_complete=completion.targets),
     click.argument("words", nargs=-1, metavar="[ENTRY] [ARGUMENT]..."),
     click.option("--size", metavar="MxNxK", help="Size for a library kernel, as in 70x50x90."),
     click.option("--tile", type=int, help="Tile of a library kernel."),

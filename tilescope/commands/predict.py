@@ -11,6 +11,7 @@ from simulator import Prediction
 from simulator.gpus.table import Gpu
 from simulator.prediction.measured import Measured, read
 
+from ..completion import gpus as gpus_named
 from ..failure import UserError
 from ..options import target_options
 from ..output import write_json
@@ -24,7 +25,7 @@ from ..words import is_argument
 @click.command("predict", context_settings={"ignore_unknown_options": True})
 @target_options
 @click.option(
-    "--gpu", "gpus", default="h200", show_default=True, metavar="NAMES",
+    "--gpu", "gpus", shell_complete=gpus_named, default="h200", show_default=True, metavar="NAMES",
     help="a100, h100, h200, ...: several with commas between, or a file that "
     "python -m benchmarks.gpu wrote.",
 )  # fmt: skip

@@ -10,6 +10,7 @@ from device import roofline_svg
 from device.copies import copies
 
 from ..beside import beside
+from ..completion import gpus as gpus_named
 from ..failure import UserError
 from ..forecast import GPU, Forecast, forecast
 from ..options import launch_options, target_options
@@ -33,7 +34,12 @@ from .pipelines import is_pipeline, run_pipeline
 @click.option("--compare", "other", metavar="OTHER", help="What to put beside it.")
 @click.option("--by-line", is_flag=True, help="The traffic of every source line.")
 @click.option("--sort", type=click.Choice(SORTS), help="What the lines are sorted by.")
-@click.option("--gpu", metavar="NAME", help="Occupancy, roofline, advice there: a100, h200...")
+@click.option(
+    "--gpu",
+    shell_complete=gpus_named,
+    metavar="NAME",
+    help="Occupancy, roofline, advice there: a100, h200...",
+)
 @click.option(
     "--registers",
     type=click.IntRange(1, 255),
