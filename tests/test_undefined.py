@@ -2,10 +2,16 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import simulator
 from kernels import Kernel, unset
+from kernels.ptx.module import Instruction
+from simulator.compile.undefined import _spread
 from simulator.execute import batches
+from simulator.isa import DTYPES
+from simulator.isa.bits import find_bit, leading_zeros, population_count
 
 SOURCE = """\
 struct Pair { int first, second; };
@@ -209,3 +215,22 @@ def test_half_a_double_is_set(half: int, expression: str, told: bool) -> None:
     args = [np.zeros(1), 3, 0x3FF00000 if half else 0]
     run = simulator.launch(Kernel.from_cuda(source, "k"), 1, 1, args)
     assert [hazard.kind for hazard in run.hazards] == ["uninitialised"] * told
+
+
+@pytest.mark.parametrize("operation", ["popc.b32", "clz.b32", "bfind.u32", "bfind.shiftamt.s32"])
+@settings(max_examples=40, deadline=None)
+@given(value=st.integers(0, 2**32 - 1), places=st.sets(st.integers(0, 31), min_size=1, max_size=6))
+def test_what_counts_or_finds_bits(operation: str, value: int, places: set[int]) -> None:
+    """Its result's undefined bits are those in which any two of what it may be differ."""
+    opcode, *modifiers = operation.split(".")
+    build = {"popc": population_count, "clz": leading_zeros, "bfind": find_bit}[opcode]
+    op = build(Instruction(opcode, tuple(modifiers), (), None, 1, None))
+    dtype = np.dtype(DTYPES[op.inputs[0]])
+    free = [0]
+    for place in places:
+        free += [bits | 1 << place for bits in free]
+    shadow = np.uint32(sum(1 << place for place in places))
+    values = (np.array(free, np.uint32) | np.uint32(value) & ~shadow).view(dtype)
+    results = op.fn(values).view(np.uint32)
+    (found,) = _spread(op)(values[:1], np.array([shadow], np.uint32))
+    assert found.view(np.uint32) == np.bitwise_or.reduce(results ^ results[0])

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,8 @@ _FILLS = tuple(
 )  # fmt: skip
 """What undefined bits may hold, an odd number of them and signs alone as well: none of two
 operands' the same at a time."""
+_ENDS = tuple(np.uint64(flip ^ ((1 << n) - 1)) for n in range(1, 64) for flip in (0, 2**64 - 1))
+"""The lowest so many, or all others: whoever counts or finds bits can come to any of them."""
 
 
 class Shadowing:
@@ -167,7 +170,12 @@ def _spread(op: Op) -> Callable[..., Results]:
         found: list[Lanes] = [dtype.type(0) for dtype in dtypes]
         if any(shadow.any() for shadow in shadows):
             usual = results(warp, operands)
-            for other in _others(operands, shadows):
+            tried = _others(operands, shadows)
+            if op.positions:
+                (value,), (shadow,) = operands, shadows
+                ends = ((_filled(value, shadow, n.astype(shadow.dtype)),) for n in _ENDS)
+                tried = itertools.chain(tried, ends)
+            for other in tried:
                 changed = zip(found, results(warp, other), usual, strict=True)
                 found = [bits | (new ^ old) for bits, new, old in changed]
         return tuple(found) if len(found) > 1 else found[0]

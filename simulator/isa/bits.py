@@ -15,7 +15,7 @@ SECTION = "Integer Arithmetic Instructions"
 def population_count(ins: Instruction) -> Op:
     """Number of one bits."""
     type = unsigned(scalar_type(ins))
-    return Op(lambda a: np.bitwise_count(a).astype(np.int32), (type,), ("b32",))
+    return Op(lambda a: np.bitwise_count(a).astype(np.int32), (type,), ("b32",), positions=True)
 
 
 def highest_bit(a: Lanes) -> Lanes:
@@ -31,7 +31,7 @@ def leading_zeros(ins: Instruction) -> Op:
     """Zeros above the highest one bit."""
     type = unsigned(scalar_type(ins))
     top = np.int32(width(type) - 1)
-    return Op(lambda a: top - highest_bit(a), (type,), ("b32",))
+    return Op(lambda a: top - highest_bit(a), (type,), ("b32",), positions=True)
 
 
 @row("bfind", section=SECTION, forms="shiftamt? .s32|u32|s64|u64 : i32 = t")
@@ -48,7 +48,7 @@ def find_bit(ins: Instruction) -> Op:
             return np.where(found < 0, found, top - found)
         return found
 
-    return Op(apply, (type,), ("b32",))
+    return Op(apply, (type,), ("b32",), positions=True)
 
 
 @row("brev", section=SECTION, forms=".b32|b64 : t = t")

@@ -35,6 +35,7 @@ class Op:
         flops: Floating-point operations a thread.
         warp: ``fn`` looks across lanes: it gets the warp view as its first argument.
         approximate: PTX promises an error bound only, not the bits (``mufu``).
+        positions: The result is a number of bits, or the place of one.
     """
 
     fn: Callable[..., Results]
@@ -44,6 +45,7 @@ class Op:
     flops: int = 0
     warp: bool = False
     approximate: bool = False
+    positions: bool = False
 
 
 class Unsupported(Exception):
