@@ -72,7 +72,7 @@ CASES: dict[str, tuple[Launch | OfLibrary, Launch | OfLibrary, float]] = {
         Launch("gather", 4096, 256, [floats(MANY), np.arange(MANY, dtype=np.int32), floats(MANY)]),
         1.2,
     ),
-    "misaligned": (
+    "unaligned": (
         Launch("fill", 2112, 256, [floats(9 * MANY), 1]),
         Launch("fill", 2112, 256, [floats(9 * MANY), 0]), 1.1,
     ),

@@ -33,7 +33,7 @@ def _apart(case: Case, one: SiteWork) -> str:
     if not plain(one) or one.sectors < _SHIFTED * one.ideal:
         return ""
     if stride == width and one.sectors <= one.ideal + 1.1 * one.requests:
-        return "misaligned"
+        return "unaligned"
     if one.sectors < _WASTE * one.ideal or one.sectors - one.ideal < _APART * one.requests:
         return ""
     return "strided" if stride is not None and stride > width else "scattered"
@@ -49,7 +49,7 @@ def scattered(case: Case) -> Change | None:
     return _compact(case, places(case, lambda one: _apart(case, one) == "scattered"))
 
 
-def misaligned(case: Case) -> Change | None:
+def unaligned(case: Case) -> Change | None:
     """Lanes stand side by side, but begin inside a sector, wherever the array is accessed."""
     array = case.block.arrays
     aligned = {
@@ -59,7 +59,7 @@ def misaligned(case: Case) -> Change | None:
     }
 
     def wanted(one: SiteWork) -> bool:
-        return _apart(case, one) == "misaligned" and array.get(one.site.number) not in aligned
+        return _apart(case, one) == "unaligned" and array.get(one.site.number) not in aligned
 
     return _compact(case, places(case, wanted))
 

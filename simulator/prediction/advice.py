@@ -39,7 +39,7 @@ RULES = (
     Rule("uncoalesced", access.scattered,
          "lanes go anywhere, {each:.0f} sectors a request for {ideal:.0f}",
          "sort what is looked up, or stage it in shared memory"),
-    Rule("misaligned", access.misaligned,
+    Rule("unaligned", access.unaligned,
          "rows begin inside a sector, {each:.1f} a request for {ideal:.0f}",
          "pad or shift them to multiples of 128 bytes"),
     Rule("small transactions", access.small,
