@@ -23,6 +23,7 @@ class Memory:
         self.depth = 0
         self.in_function = False
         self.apart = 0
+        self.lent = 0  # above 0 where another block may read what the thread has in shared memory
         self.widths = [w for w in (2, 4, 8, 16, 32) if self.threads % w == 0 or self.threads == w]
 
     def reg(self, c: str) -> str:
@@ -108,10 +109,11 @@ class Memory:
         base, space = {"global": ("%a3", ".global"), "shared": ("%a5", ".shared")}.get(
             where, ("own", ".local")
         )
-        before = ""
+        before, lent = "", self.lent and where == "shared"
         if where == "generic":
             pick = rng.choice(["local", "shared", "global"])
             base = {"local": "%a6", "shared": "%a5", "global": "%a3"}[pick]
+            lent = self.lent and pick == "shared"
             before, space = f"cvta.{pick}.u64 %a9, {base};\n", ""
             offset %= {"local": 64, "shared": 16, "global": 128}[pick]
             base = "%a9"
@@ -125,7 +127,7 @@ class Memory:
         extra = rng.choice(["", "", ".volatile"]) if where in ("global", "shared") else ""
         if not extra and where == "global":
             extra = rng.choice(["", "", ".relaxed.gpu"])
-        if rng.chance(0.5):
+        if rng.chance(0.5) or lent:
             name = f"ld{extra}{space}.{kind}"
             text = f"{name} {self.operand(registers)}, {place};"
         else:
@@ -176,7 +178,8 @@ class Memory:
             ]  # fmt: skip
             operation, kind = rng.choice(operations)
             c = {"f32": "f", "f64": "d"}.get(kind, "r" if kind.endswith("32") else "l")
-            space, base = rng.choice([(".global", "%a3"), (".shared", "%a5"), ("", "%a3")])
+            shared = (".global", "%a3") if self.lent else (".shared", "%a5")
+            space, base = rng.choice([(".global", "%a3"), shared, ("", "%a3")])
             sources = [self.reg(c) for _ in range(2 if operation == "cas" else 1)]
             result = f"{self.reg(c)}, "
             opcode = "atom"

@@ -69,13 +69,17 @@ class Together(Memory):
         rank = f"getctarank{space}.u64 {self.reg('r')}, %a9;\n"
         self.program.names |= {f"mapa{space}.u64", f"getctarank{space}.u64", "barrier.cluster"}
         if rng.chance(0.5):
-            return Statement(
+            text = (
                 f"st.shared.{kind} [%a5], {stored};\n{arrive}\n{{0}}\n{wait}\n"
                 f"add.u32 %t9, %t0, {rng.randrange(self.threads)};\n"
                 f"rem.u32 %t9, %t9, {self.threads};\nmad.wide.u32 %a9, %t9, 16, %a4;\n{mapa}{rank}"
-                f"{self.guard()}ld{space}.{kind} {target}, [%a9];\n{arrive}\n{wait}",
-                [self.inner(1)],
-            )  # fmt: skip
+                f"{self.guard()}ld{space}.{kind} {target}, [%a9];\n{arrive}\n{wait}"
+            )
+            # What a thread stores between arrive and wait is not ordered before the others' loads.
+            self.lent += 1
+            between = self.inner(1)
+            self.lent -= 1
+            return Statement(text, [between])
         return Statement(
             f"mov.u64 %a9, %a5;\n{mapa}{arrive}\n{wait}\nst{space}.{kind} [%a9], {stored};\n"
             f"{rank}{arrive}\n{wait}\nld.shared.{kind} {target}, [%a5];\n{arrive}\n{wait}"
