@@ -183,7 +183,13 @@ BEFORE = "ld.shared.u32 %v, [%s]; st.global.u32 [%o], %v;"
     ],
 )
 @pytest.mark.parametrize(
-    "wait", ["cp.async.wait_all;", "cp.async.commit_group; cp.async.wait_group 0;"]
+    "wait",
+    [
+        "cp.async.wait_all;",
+        "cp.async.commit_group; cp.async.wait_group 0;",
+        f"cp.async.commit_group; cp.async.wait_group {2**40};",  # 32 bits of it
+        "cp.async.commit_group; " * 64 + "cp.async.wait_group -1;",  # no more than 63 are left
+    ],
 )
 def test_the_thread_itself_waits_for_its_copies(
     before: str, after: str, found: set[str], wait: str

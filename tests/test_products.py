@@ -63,6 +63,7 @@ RIGHT = {
     "A made in flight": LOOP.format(
         f"{ONE} for (int i = 0; i < 4; ++i) a[i] = (a[i] ^ k) & 0x3C003C00; WAIT(0);"
     ),
+    "waits for more than can be left": f"{ONE} {'COMMIT(); ' * 7} WAIT(1099511627776);",
     "others of A": "unsigned c[4] = {1, 1, 1, 1};" + LOOP.format(
         f"{ONE} for (int i = 0; i < 4; ++i) c[i] += k; WAIT(0);"
         " for (int i = 0; i < 4; ++i) a[i] = c[i] & 0x3C00;"

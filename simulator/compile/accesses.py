@@ -22,6 +22,10 @@ from .steps import (
     Temporary,
 )
 
+_MOST_OF_COPIES, _MOST_OF_PRODUCTS = 63, 7
+"""Groups that a wait can leave: ``ptxas`` makes that of a larger number, of which it takes 32 bits
+(of a ``wgmma``'s, all)."""
+
 
 class Accesses(Pictures):
     """Makes the steps of accesses."""
@@ -107,7 +111,13 @@ class Accesses(Pictures):
             return self.stored(ins, role)
         if role.row.asynchronous != "copy":
             number = role.sources[0] if role.sources else None
-            left = number.value if isinstance(number, Imm) else None
+            left = None
+            if isinstance(number, Imm):
+                left = (
+                    min(number.value, _MOST_OF_PRODUCTS)
+                    if role.row.queue == "product"
+                    else min(number.value & 0xFFFFFFFF, _MOST_OF_COPIES)
+                )
             if role.row.asynchronous == "wait" and left is None:  # all of them
                 return [Group(ins, guard, left=None), Group(ins, guard, left=0)]
             return [Group(ins, guard, left=left)]

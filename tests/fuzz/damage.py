@@ -24,6 +24,8 @@ def _bytes(rng: random.Random, text: str) -> str:
 def _tokens(rng: random.Random, text: str) -> str:
     parts = TOKEN.findall(text)
     solid = [i for i, part in enumerate(parts) if not part.isspace()]
+    if not solid:
+        return text
     i, j = rng.choice(solid), rng.choice(solid)
     action = rng.randrange(6)
     if action == 0:
@@ -57,7 +59,7 @@ def _operands(rng: random.Random, text: str) -> str:
         return text
     i = rng.choice(places)
     head, _, tail = lines[i].partition(";")
-    opcode, *rest = head.split(None, 1)
+    opcode, *rest = head.split(None, 1) or [""]
     operands = [o.strip() for o in (rest[0] if rest else "").split(",")]
     j = rng.randrange(len(operands))
     names = re.findall(r"[%$]\w+", text) or ["%r1"]

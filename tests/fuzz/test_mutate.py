@@ -75,6 +75,13 @@ def test_bites_on_names_in_generated_code(monkeypatch: pytest.MonkeyPatch) -> No
     assert any(what.startswith("NameError") for what in found)
 
 
+@pytest.mark.parametrize("change", damage.CHANGES, ids=lambda change: change[0])
+def test_takes_any_text(change: tuple[str, damage.Change, int]) -> None:
+    for text in ("\n", ";", " ,;\n;,", "@ {};\n"):
+        for seed in range(20):
+            change[1](random.Random(seed), text)
+
+
 def test_bites_on_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     peaks = iter([1 << 30, 4 << 30])
     monkeypatch.setattr(mutate, "_peak", lambda: next(peaks))
