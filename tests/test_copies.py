@@ -252,3 +252,50 @@ def test_one_hazard_under_every_schedule(
     found = [(h.kind, h.severity, h.case) for h in run.hazards]
     assert found == ([told] if told else [])
     assert all(h.count == 32 for h in run.hazards)
+
+
+ONE_PLACE = "cp.async.ca.shared.global [%s], [%a], 4;"
+SOMEONE_WAITS = "setp.ne.u32 %p, %t, 9;\n@%p bra past;\ncp.async.wait_group 1;\npast:"
+ARRIVES = "cp.async.mbarrier.arrive.noinc.shared.b64 [bar];"
+SEES = "sees:\nmbarrier.try_wait.parity.shared.b64 %p, [bar], 0;\n@!%p bra sees;"
+NEAR = ("raw-race", "warning")
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        ((SOMEONE_WAITS, "ld.shared.u32 %v, [%s];"), {("raw-race", "error")}),
+        ((SOMEONE_WAITS, "st.shared.u32 [%s], %t;"), {("waw-race", "error")}),
+        ((SOMEONE_WAITS, "@%p ld.shared.u32 %v, [%s];"), {("raw-race", "error")}),
+        (("ld.shared.u32 %v, [%s];", ENDS), {("raw-race", "error")}),
+        ((ENDS, MEETS, "ld.shared.u32 %v, [%s];"), set()),
+        ((ARRIVES, SEES, "ld.shared.u32 %v, [%s];"), set()),
+        ((ARRIVES, ENDS, SEES, "ld.shared.u32 %v, [%s];"), set()),
+        ((ENDS, ARRIVES, SEES, "ld.shared.u32 %v, [%s];"), set()),
+        ((ARRIVES, ENDS, "ld.shared.u32 %v, [%s];", SEES), {("raw-race", "error"), NEAR}),
+    ],
+)
+def test_copies_of_many_threads_to_one_place(
+    steps: tuple[str, ...], told: set[tuple[str, str]], schedule: str | int
+) -> None:
+    """Each of them is looked at, and is done once, whichever way somebody waits for it."""
+    text = "\n".join((ONE_PLACE, *steps))
+    kernel = Kernel.from_ptx(f"""
+        .version 9.0
+        .target sm_90
+        .visible .entry k(.param .u64 in) {{
+        .reg .b64 %a; .reg .b32 %t, %s, %v; .reg .pred %p;
+        .shared .b32 place; .shared .b64 bar;
+        ld.param.u64 %a, [in]; mov.u32 %t, %tid.x; mov.u32 %s, place;
+        mad.wide.u32 %a, %t, 4, %a;
+        setp.ne.u32 %p, %t, 0;
+        @!%p mbarrier.init.shared.b64 [bar], 64;
+        bar.sync 0;
+        {text}
+        ret; }}""")
+    run = simulator.launch(
+        kernel, 1, 64, [np.arange(64, dtype=np.int32)], schedule=schedule, checks={"races"}
+    )
+    found = {(h.kind, h.severity) for h in run.hazards}
+    assert found == told | {("waw-race", "error")}

@@ -18,6 +18,7 @@ from ..memory.site import PHASE
 from .accesses import Accesses, Race, lanes_of
 from .book import READING, SENT, RaceBook
 from .detector import RaceCheck
+from .pairs import MOST
 from .phases import arrivals
 from .shadow import Conflict
 from .under_way import Copy, Touch, barrier_number
@@ -96,6 +97,8 @@ class CopyCheck(Observer):
             if done.any():
                 self._ends(copy, done)
                 copy.lanes &= ~done
+                if copy.barrier is not None:  # it was, to whoever sees the end of a phase
+                    done &= copy.barrier < 0
                 mask = self.geometry.from_rows(done)
                 self.race.access(copy.event._replace(mask=mask, repeated=False))
         self.open = [copy for copy in self.open if copy.lanes.any()]
@@ -235,13 +238,16 @@ class CopyCheck(Observer):
         (lanes, places), (others, theirs) = self._places(event), self._places(under_way)
         order = np.argsort(theirs, axis=None, kind="stable")
         sorted_places = theirs.reshape(-1)[order]
-        at = np.searchsorted(sorted_places, places.reshape(-1))
-        at = np.minimum(at, len(sorted_places) - 1)
-        hit = np.flatnonzero(sorted_places[at] == places.reshape(-1))
+        wanted = places.reshape(-1)
+        starts = np.searchsorted(sorted_places, wanted)
+        many = np.searchsorted(sorted_places, wanted, "right") - starts
+        many[np.cumsum(many) > MOST] = 0  # more pairs than are kept
+        hit = np.repeat(np.arange(len(wanted)), many)  # once for each copy to the same place
         if not hit.size:
             return
         lane = hit // places.shape[1]
-        entry = order[at[hit]] // theirs.shape[1]
+        at = np.arange(len(hit)) - np.repeat(np.cumsum(many) - many, many) + starts[hit]
+        entry = order[at] // theirs.shape[1]
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
         their = g.blocks[others.column] * g.threads + others.thread
         how = copy.event.site.queue
@@ -257,7 +263,7 @@ class CopyCheck(Observer):
             near = mine == issuer
         far = (others.column[entry] != column) | (by_one and not first)
         seen = self.race.happens_before.horizon(issuer, mine, column) >= copy.since[issuer, column]
-        conflict = Conflict(places.reshape(-1)[hit], their[entry], thread[lane], lane, entry)
+        conflict = Conflict(wanted[hit], their[entry], thread[lane], lane, entry)
         # Who did not wait for the copy to begin races with that: it is told as such.
         later = seen & ~near & ~far & (not by_one)
         if copy.barrier is not None:

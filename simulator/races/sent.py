@@ -25,7 +25,7 @@ _THREAD, _COLUMN, _SITE, _GROUP, _BEGUN, _DONE = range(6)
 """What is kept of a lane's copy: who, which group it is in, when it began and was waited for."""
 
 _LAYERS = 4
-"""Reductions at one location, by several threads, that are followed."""
+"""Copies to one location, by several threads, that are followed."""
 
 
 def sends(site: Site) -> bool:
@@ -54,7 +54,7 @@ class SentCheck(Observer):
         self.kept = np.zeros((_DONE + 1, 64), np.int64)
         self.count = 0
         # Of each array that copies write: the last copy to write each location, or -1; with
-        # others behind it where threads reduce into the same one.
+        # others behind it where threads do that in no order.
         self.last: dict[int, list[Flat]] = {}
 
     def access(self, event: Event) -> None:
@@ -74,31 +74,28 @@ class SentCheck(Observer):
             copies = layer[places]
             lane, part = np.nonzero(copies >= 0)
             if lane.size:
-                self._look(event, lanes, lane, places[lane, part], copies[lane, part])
+                place = places[lane, part]
+                late = self._look(event, lanes, lane, place, copies[lane, part])
+                if sending:  # who knows that this one is done, knows it of those, too
+                    layer[place[~late]] = -1
         if sending:
             numbers = np.broadcast_to(self._begin(site, lanes)[:, None], places.shape)
-            self._keep(home, site, places.reshape(-1), numbers.reshape(-1))
+            self._keep(home, places.reshape(-1), numbers.reshape(-1))
 
     def _nobody(self, home: Allocation) -> Flat:
         return np.full(len(home.buffer) // self.granule, -1, np.int32)
 
-    def _keep(self, home: Allocation, site: Site, place: Flat, number: Flat) -> None:
-        """Copies are the last at their locations; other threads' reductions stay there, too."""
-        first, *others = layers = self.last[home.number]
-        if site.access != "atomic":
-            for layer in (first, *others):
-                layer[place] = -1
-            first[place] = number
-            return
-        sums = np.array([site.access == "atomic" for site in self.book.sites])
+    def _keep(self, home: Allocation, place: Flat, number: Flat) -> None:
+        """Copies are among the last at their locations; other threads' stay there, too."""
+        layers = self.last[home.number]
         for level in range(2 * _LAYERS):
             if level == len(layers) < _LAYERS:
                 layers.append(self._nobody(home))
             layer = layers[level % _LAYERS]
             old = layer[place]
             there, mine = self.kept[:, old], self.kept[:, number]
-            same = (there[[_THREAD, _COLUMN]] == mine[[_THREAD, _COLUMN]]).all(axis=0)
-            free = (old < 0) | same | ~sums[there[_SITE]]
+            # A thread's copies are waited for in their order.
+            free = (old < 0) | (there[[_THREAD, _COLUMN]] == mine[[_THREAD, _COLUMN]]).all(axis=0)
             if level >= _LAYERS:  # there is no room but where somebody has waited
                 free |= there[_DONE] > 0
             layer[place[free]] = number[free]
@@ -138,8 +135,12 @@ class SentCheck(Observer):
         numbers: Flat = first - 1 + np.cumsum(starts)
         return numbers
 
-    def _look(self, event: Event, lanes: Accesses, lane: Flat, place: Flat, copies: Flat) -> None:
-        """Of lanes that touch what copies write: who knows of them, and not that they are done."""
+    def _look(self, event: Event, lanes: Accesses, lane: Flat, place: Flat, copies: Flat) -> Flat:
+        """Of lanes that touch what copies write: who knows of them, and not that they are done.
+
+        Returns:
+            Which copies somebody touches who does not know that they are done.
+        """
         g, site = self.geometry, event.site
         found = self.kept[:, copies]
         earlier = g.blocks[found[_COLUMN]] * g.threads + found[_THREAD]
@@ -148,7 +149,8 @@ class SentCheck(Observer):
         clocks: dict[int, Clock] = {}
         ordered = self.race.exact.ordered(site, lanes, [], clocks)
         knows = own | ordered(found[_BEGUN], earlier, lane)
-        late = np.flatnonzero(~(waited & (own | ordered(found[_DONE], earlier, lane))))
+        still: Flat = ~(waited & (own | ordered(found[_DONE], earlier, lane)))
+        late = np.flatnonzero(still)
         near = earlier // g.threads == mine // g.threads
         near &= found[_THREAD] // WARP == lanes.thread[lane] // WARP
         for number in np.unique(found[_SITE, late]).tolist():
@@ -163,6 +165,7 @@ class SentCheck(Observer):
             at = at[waited[at]]
             for distance, those in distances(earlier[at], mine[at], g.threads):
                 self._add(event, other, how, distance, conflict.some(at[those]))
+        return still
 
     def _add(self, event: Event, other: Site, how: str, distance: str, conflict: Conflict) -> None:
         if not conflict.place.size or (how == "scope" and distance != "block"):
