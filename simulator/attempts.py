@@ -33,7 +33,11 @@ from .workers.touched import Again, Alone
 _Users = list[Instruction]
 """Instructions that use a value after it was kept in memory; none: they did at once."""
 _FOLLOWED = 8
-"""Runs that follow undefined bits, at most."""
+"""Runs that follow undefined bits, at most: a short one counts for less."""
+_SHORT = 512
+"""Work of a run (``UseFinder``) that counts for a whole one; 64 KiB of arrays are a unit, too."""
+_LEAST = 1 / 8
+"""What the shortest run counts for."""
 
 
 @dataclass(frozen=True)
@@ -129,12 +133,11 @@ def _keep_used_reads(launch: Prepared, observers: Observers, together: bool) -> 
     kernel, arch = launch.kernel, launch.program.arch
     shadowed = compile_shadowed(kernel.ptx, kernel.entry, arch, launch.program.stack)
     launch = dataclasses.replace(launch, program=shadowed)
-    left = _FOLLOWED
+    left: float = _FOLLOWED
 
     def uses(sites: list[int]) -> _Users | None:
         """Who uses what some sites read."""
         nonlocal left
-        left -= 1
         allocations = launch.allocations()
         layout = launch.program.layout
         memory = UndefinedMemory(layout, allocations, launch.shared_bytes, sites)
@@ -142,6 +145,8 @@ def _keep_used_reads(launch: Prepared, observers: Observers, together: bool) -> 
         todo = batches(launch, together)
         run_batches(launch, allocations, Told([finder]), todo, together, undefined=memory)
         users = finder.uses(launch)
+        arrays = sum(allocation.nbytes for allocation in allocations.values())
+        left -= min(1, max(_LEAST, (finder.work + (arrays >> 16)) / _SHORT))
         return (users if memory.returned else []) if users else None
 
     def each(sites: list[int], users: _Users) -> dict[int, _Users]:

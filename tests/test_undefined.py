@@ -217,6 +217,23 @@ def test_half_a_double_is_set(half: int, expression: str, told: bool) -> None:
     assert [hazard.kind for hazard in run.hazards] == ["uninitialised"] * told
 
 
+@pytest.mark.parametrize("used", [{0}, {11}, {0, 5, 6}, {*range(0, 12, 2)}, {*range(12)}])
+def test_which_of_many_reads(used: set[int]) -> None:
+    """A short launch runs as often as it takes to tell them apart."""
+    to = ["global.u32 [%o" if i in used else "shared.u32 [w+48" for i in range(12)]
+    reads = "\n".join(
+        f"ld.shared.u32 %v, [w+{4 * i}]; st.{place}+{4 * i}], %v;" for i, place in enumerate(to)
+    )
+    kernel = Kernel.from_ptx(f""".version 9.0
+        .target sm_90
+        .visible .entry k(.param .u64 out) {{ .reg .b64 %o; .reg .b32 %v; .shared .b32 w[24];
+        ld.param.u64 %o, [out];
+        {reads}
+        ret; }}""")
+    run = simulator.launch(kernel, 1, 1, [np.zeros(12, np.int32)])
+    assert {h.involved[0].ptx_line - 5 for h in run.hazards} == used
+
+
 @pytest.mark.parametrize("operation", ["popc.b32", "clz.b32", "bfind.u32", "bfind.shiftamt.s32"])
 @settings(max_examples=40, deadline=None)
 @given(value=st.integers(0, 2**32 - 1), places=st.sets(st.integers(0, 31), min_size=1, max_size=6))

@@ -20,17 +20,26 @@ _ALIGNED = 8
 _PRINTED = 10_000
 """Texts of one call of ``printf`` that are looked at."""
 
+_TOGETHER = 1024
+"""Threads whose execution of a block takes about as long as what there is to do for one."""
+
 
 class UseFinder(Observer):
-    """Observer of a program with shadows (``compile.undefined``)."""
+    """Observer of a program with shadows (``compile.undefined``).
+
+    Attributes:
+        work: How long the run takes, about: blocks executed, one more for so many threads.
+    """
 
     def __init__(self, program: Program, memory: UndefinedMemory) -> None:
         self.program, self.memory = program, memory
         self.steered, self.prints, self.block = set[int](), set[int](), 0
+        self.work = 0
 
     def ran(self, block: int, threads: int, warps: int) -> None:
         """See ``Observer``."""
         self.block = block
+        self.work += 1 + threads // _TOGETHER
 
     def forgotten(self, lanes: Mask | None, places: Sequence[range]) -> None:
         """See ``Observer``."""
