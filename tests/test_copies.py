@@ -207,6 +207,30 @@ COPY, ENDS, LANE, OTHER = (
 )  # fmt: skip
 READS, WRITES, MEETS = "ld.shared.u32 %v, [%w];", "st.shared.u32 [%w], %t;", "bar.sync 0;"
 COPIES_THERE = "cp.async.ca.shared.global [%w], [%a], 4;"
+ONE_PLACE = "cp.async.ca.shared.global [%s], [%a], 4;"
+SOMEONE_WAITS = "setp.ne.u32 %p, %t, 9;\n@%p bra past;\ncp.async.wait_group 1;\npast:"
+ARRIVES = "cp.async.mbarrier.arrive.noinc.shared.b64 [bar];"
+SEES = "sees:\nmbarrier.try_wait.parity.shared.b64 %p, [bar], 0;\n@!%p bra sees;"
+RAW, WAW, NEAR = ("raw-race", "error"), ("waw-race", "error"), ("raw-race", "warning")
+
+
+def launch_steps(steps: tuple[str, ...], schedule: str | int) -> simulator.Run:
+    text = "\n".join(steps)
+    kernel = Kernel.from_ptx(f"""
+        .version 9.0
+        .target sm_90
+        .visible .entry k(.param .u64 in) {{
+        .reg .b64 %a; .reg .b32 %t, %s, %m, %v, %w; .reg .pred %p;
+        .shared .align 16 .b32 place[64]; .shared .b64 bar;
+        ld.param.u64 %a, [in]; mov.u32 %t, %tid.x; mov.u32 %s, place; mad.lo.u32 %m, %t, 4, %s;
+        mad.wide.u32 %a, %t, 4, %a;
+        setp.ne.u32 %p, %t, 0;
+        @!%p mbarrier.init.shared.b64 [bar], 64;
+        bar.sync 0;
+        {text}
+        ret; }}""")
+    data = np.arange(64, dtype=np.int32)
+    return simulator.launch(kernel, 1, 64, [data], schedule=schedule, checks={"races"})
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -231,71 +255,46 @@ COPIES_THERE = "cp.async.ca.shared.global [%w], [%a], 4;"
         ((OTHER, COPY, ENDS, MEETS, READS), None),
         ((OTHER, READS, COPY, ENDS), ("war-race", "error", "")),
         ((OTHER, READS, MEETS, COPY, ENDS), None),
+        ((LANE, COPY, ARRIVES, ENDS, READS), ("raw-race", "warning", "in step")),
+        ((LANE, COPY, ARRIVES, MEETS, ENDS, READS), ("raw-race", "warning", "in step")),
+        ((LANE, COPY, ARRIVES, ENDS, SEES, READS), None),
+        ((LANE, COPY, ARRIVES, SEES, ENDS, READS), None),
+        ((OTHER, COPY, ARRIVES, ENDS, READS), ("raw-race", "error", "")),
+        ((OTHER, COPY, ARRIVES, MEETS, READS, ENDS), ("raw-race", "error", "copy")),
+        ((OTHER, COPY, ARRIVES, ENDS, MEETS, READS), None),
+        ((OTHER, COPY, ARRIVES, ENDS, SEES, READS), None),
+        ((OTHER, COPY, ARRIVES, SEES, ENDS, WRITES), None),
     ],
 )
 def test_one_hazard_under_every_schedule(
     steps: tuple[str, ...], told: tuple[str, str, str] | None, schedule: str | int
 ) -> None:
     """Who touches what another thread brings is told once, and of what is missing."""
-    text = "\n".join(steps)
-    kernel = Kernel.from_ptx(f"""
-        .version 9.0
-        .target sm_90
-        .visible .entry k(.param .u64 in) {{
-        .reg .b64 %a; .reg .b32 %t, %s, %m, %v, %w; .shared .align 16 .b32 place[64];
-        ld.param.u64 %a, [in]; mov.u32 %t, %tid.x; mov.u32 %s, place; mad.lo.u32 %m, %t, 4, %s;
-        mad.wide.u32 %a, %t, 4, %a;
-        {text}
-        ret; }}""")
-    data = np.arange(64, dtype=np.int32)
-    run = simulator.launch(kernel, 1, 64, [data], schedule=schedule, checks={"races"})
+    run = launch_steps(steps, schedule)
     found = [(h.kind, h.severity, h.case) for h in run.hazards]
     assert found == ([told] if told else [])
     assert all(h.count == 32 for h in run.hazards)
-
-
-ONE_PLACE = "cp.async.ca.shared.global [%s], [%a], 4;"
-SOMEONE_WAITS = "setp.ne.u32 %p, %t, 9;\n@%p bra past;\ncp.async.wait_group 1;\npast:"
-ARRIVES = "cp.async.mbarrier.arrive.noinc.shared.b64 [bar];"
-SEES = "sees:\nmbarrier.try_wait.parity.shared.b64 %p, [bar], 0;\n@!%p bra sees;"
-NEAR = ("raw-race", "warning")
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(
     ("steps", "told"),
     [
-        ((SOMEONE_WAITS, "ld.shared.u32 %v, [%s];"), {("raw-race", "error")}),
-        ((SOMEONE_WAITS, "st.shared.u32 [%s], %t;"), {("waw-race", "error")}),
-        ((SOMEONE_WAITS, "@%p ld.shared.u32 %v, [%s];"), {("raw-race", "error")}),
-        (("ld.shared.u32 %v, [%s];", ENDS), {("raw-race", "error")}),
-        ((ENDS, MEETS, "ld.shared.u32 %v, [%s];"), set()),
-        ((ARRIVES, SEES, "ld.shared.u32 %v, [%s];"), set()),
-        ((ARRIVES, ENDS, SEES, "ld.shared.u32 %v, [%s];"), set()),
-        ((ENDS, ARRIVES, SEES, "ld.shared.u32 %v, [%s];"), set()),
-        ((ARRIVES, ENDS, "ld.shared.u32 %v, [%s];", SEES), {("raw-race", "error"), NEAR}),
+        ((ONE_PLACE, SOMEONE_WAITS, "ld.shared.u32 %v, [%s];"), {WAW, RAW}),
+        ((ONE_PLACE, SOMEONE_WAITS, "st.shared.u32 [%s], %t;"), {WAW}),
+        ((ONE_PLACE, "ld.shared.u32 %v, [%s];", ENDS), {WAW, RAW}),
+        ((ONE_PLACE, ENDS, MEETS, "ld.shared.u32 %v, [%s];"), {WAW}),
+        ((ONE_PLACE, ARRIVES, SEES, "ld.shared.u32 %v, [%s];"), {WAW}),
+        ((ONE_PLACE, ARRIVES, ENDS, SEES, "ld.shared.u32 %v, [%s];"), {WAW}),
+        ((ONE_PLACE, ENDS, ARRIVES, SEES, "ld.shared.u32 %v, [%s];"), {WAW}),
+        ((ONE_PLACE, ARRIVES, ENDS, "ld.shared.u32 %v, [%s];"), {WAW, RAW, NEAR}),
+        ((OTHER, COPY, ARRIVES, MEETS, ENDS, READS), {RAW}),
+        ((OTHER, COPY, ARRIVES, MEETS, ENDS, WRITES), {WAW}),
     ],
 )
 def test_copies_of_many_threads_to_one_place(
     steps: tuple[str, ...], told: set[tuple[str, str]], schedule: str | int
 ) -> None:
     """Each of them is looked at, and is done once, whichever way somebody waits for it."""
-    text = "\n".join((ONE_PLACE, *steps))
-    kernel = Kernel.from_ptx(f"""
-        .version 9.0
-        .target sm_90
-        .visible .entry k(.param .u64 in) {{
-        .reg .b64 %a; .reg .b32 %t, %s, %v; .reg .pred %p;
-        .shared .b32 place; .shared .b64 bar;
-        ld.param.u64 %a, [in]; mov.u32 %t, %tid.x; mov.u32 %s, place;
-        mad.wide.u32 %a, %t, 4, %a;
-        setp.ne.u32 %p, %t, 0;
-        @!%p mbarrier.init.shared.b64 [bar], 64;
-        bar.sync 0;
-        {text}
-        ret; }}""")
-    run = simulator.launch(
-        kernel, 1, 64, [np.arange(64, dtype=np.int32)], schedule=schedule, checks={"races"}
-    )
-    found = {(h.kind, h.severity) for h in run.hazards}
-    assert found == told | {("waw-race", "error")}
+    run = launch_steps(steps, schedule)
+    assert {(h.kind, h.severity) for h in run.hazards} == told

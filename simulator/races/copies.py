@@ -9,6 +9,8 @@ arrive; one that reads shared memory, when its group has been waited for. A ``wg
 reads shared memory until it has been waited for: two reads, and who writes in between is told.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..events import Observer
@@ -96,9 +98,11 @@ class CopyCheck(Observer):
             done = copy.lanes & on & (copy.group < self.groups[queue] - left)
             if done.any():
                 self._ends(copy, done)
-                copy.lanes &= ~done
-                if copy.barrier is not None:  # it was, to whoever sees the end of a phase
+                if copy.barrier is not None:  # it is already, to who sees the end of a phase
+                    self.race.now += 1
+                    copy.ends(done & (copy.barrier >= 0), self.race.now)
                     done &= copy.barrier < 0
+                copy.lanes &= ~done
                 mask = self.geometry.from_rows(done)
                 self.race.access(copy.event._replace(mask=mask, repeated=False))
         self.open = [copy for copy in self.open if copy.lanes.any()]
@@ -204,6 +208,9 @@ class CopyCheck(Observer):
         done = [copy for copy in self.open if copy.waited is not None]
         for copy in done[:-_FINISHED]:
             copy.lanes[:, copy.finished] = False
+        done = [copy for copy in self.open if copy.ended is not None]
+        for copy in done[:-_FINISHED]:
+            copy.lanes[copy.waits_ended] = False
         self.open = [copy for copy in self.open if copy.lanes.any()]
 
     def _arrived(self, event: Event) -> None:
@@ -268,6 +275,15 @@ class CopyCheck(Observer):
         later = seen & ~near & ~far & (not by_one)
         if copy.barrier is not None:
             later &= copy.barrier[issuer, column] < 0
+        if copy.ended is not None:
+            ended = copy.ended[issuer, column]
+            horizon = self.race.happens_before.horizon(issuer, mine, column)
+            ends = (ended > 0) & seen & (mine != issuer) & (horizon < ended)
+            same = mine // WARP == issuer // WARP
+            for distance, those in (("lane", ends & same), ("warp", ends & ~same)):
+                waited = replace(race, how="race", distance=distance)
+                self._tell(waited, conflict.some(those))
+            near, seen, far = (which & (ended == 0) for which in (near, seen, far))
         self._tell(race, conflict.some((near | seen | far) & ~later))
         if later.any() and len(copy.touched) < _TOUCHES:
             touch = Touch(race, conflict, self.race.now, mine, issuer, column)

@@ -45,6 +45,7 @@ class Copy:
         since: When each lane's began, or arrived at an mbarrier for when it is done.
         touched: Accesses by other warps that know that it has begun, until it ends.
         waited: When each thread saw that it was done; 0: it did not. ``known``: who knows of that.
+        ended: When each lane waited for its own, which arrives at an mbarrier, too; 0: it did not.
     """
 
     event: Event
@@ -58,12 +59,19 @@ class Copy:
     over: Rows | None = None
     waited: Rows | None = None
     known: Rows | None = None
+    ended: Rows | None = None
 
     @property
     def finished(self) -> Flat:
         """The blocks in which it is done, and somebody has waited for that."""
         assert self.waited is not None
         return np.asarray(self.waited.any(axis=0))
+
+    @property
+    def waits_ended(self) -> Rows:
+        """The lanes that have waited for their own."""
+        assert self.ended is not None
+        return self.ended > 0
 
     def arrives(self, which: Rows, at: Rows) -> None:
         """Copies of some lanes arrive at mbarriers, those not told of yet."""
@@ -74,6 +82,12 @@ class Copy:
             )
         which &= self.barrier < 0
         self.barrier[which] = at[which]
+
+    def ends(self, which: Rows, now: int) -> None:
+        """Lanes have waited for their own; others may see the end of the phase instead."""
+        if self.ended is None:
+            self.ended = np.zeros(which.shape, np.int64)
+        self.ended[which & (self.ended == 0)] = now
 
 
 def barrier_number(column: Rows | int, address: Rows | int) -> Rows:
