@@ -6,6 +6,18 @@ from click.testing import CliRunner, Result
 
 from tilescope.cli import main
 
+SCALE = """\
+template <typename T>
+__global__ void scale(T* x, T by, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        x[i] *= by;
+}
+__global__ void reach(float* x, int offset) {
+    x[threadIdx.x + offset] = 1.0f;
+}
+"""
+SCALE_ARGS = ("--grid", "2", "--block", "32", "f32[50]=arange", "-1.5", "50")
 KERNELS = """\
 __global__ void forwarded(int* out) {
     __shared__ int last;

@@ -8,6 +8,8 @@ from xml.etree import ElementTree
 import pytest
 from command_line import tilescope
 
+from tilescope.project import touches
+
 SOURCE = """__global__ void k(const float *a, float *o) {
     __shared__ float s[64];
     int i = threadIdx.x;
@@ -134,6 +136,36 @@ def test_a_projects_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert (done.exit_code, "'n' is no size of {'m': 32}" in done.stderr) == (2, True)
     path.write_text("[tool.other]\n")
     assert "no [[tool.tilescope.kernels]]" in tilescope("check", "pyproject.toml").stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tool = 3\n", "tool = 3 is not a table"),
+        ("[tool]\ntilescope = []\n", "tilescope = [] is not a table"),
+        ("x = " + "[" * 5000 + "]" * 5000, "too deep"),
+        (PROJECT.replace('"{n}"', '"{n.real}"'), "'{n.real}' is not a whole number or a list"),
+        (PROJECT.replace('"{n}"', '"{n:>99999999999}"'), "is not a whole number or a list"),
+        (PROJECT.replace('"{n}"', '"{}"'), "'{}' is not a whole number or a list"),
+    ],
+)
+def test_bad_projects(text: str, message: str, tmp_path: Path) -> None:
+    """One line; a size is put in by its name, nothing else in braces is asked for anything."""
+    project(tmp_path).write_text(text)
+    done = tilescope("check", tmp_path / "pyproject.toml")
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_includes_that_are_hard_to_follow(tmp_path: Path) -> None:
+    """Each file is read once, however many ways lead to it, and wherever they end."""
+    for n in range(60):
+        (tmp_path / f"{n}.cuh").write_text(f'#include "{n + 1}.cuh"\n#include "./{n + 1}.cuh"\n')
+    ends = '#include "0.cuh"\n#include "\0"\n#include "' + "x" * 5000 + '"\n#include "..//"\n'
+    (tmp_path / "60.cuh").write_text(ends)
+    assert not touches(tmp_path / "0.cuh", set())
+    assert touches(tmp_path / "0.cuh", {(tmp_path / "60.cuh").resolve()})
 
 
 def test_what_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

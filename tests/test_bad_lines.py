@@ -5,22 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import error_of
+from command_line import SCALE, SCALE_ARGS, error_of
 
-SOURCE = """\
-template <typename T>
-__global__ void scale(T* x, T by, int n) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n)
-        x[i] *= by;
-}
-__global__ void reach(float* x, int offset) {
-    x[threadIdx.x + offset] = 1.0f;
-}
+SOURCE = (
+    SCALE
+    + """\
 struct Pair { float* x; int n; };
 __global__ void structure(Pair s) { s.x[0] = s.n; }
 """
-ARGS = ("--grid", "2", "--block", "32", "f32[50]=arange", "-1.5", "50")
+)
 
 
 @pytest.fixture
@@ -68,8 +61,8 @@ def test_bad_command_lines(words: tuple[str, ...], message: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (ARGS, "which kernel of"),
-        (("nope", *ARGS), "its __global__ functions: scale<...>, reach, structure"),
+        (SCALE_ARGS, "which kernel of"),
+        (("nope", *SCALE_ARGS), "its __global__ functions: scale<...>, reach, structure"),
         (
             ("reach", "--grid", 1, "--block", 1, "f32[8]"),
             "takes 2 arguments, not 1: float* x, int offset",
@@ -90,10 +83,13 @@ def test_bad_command_lines(words: tuple[str, ...], message: str) -> None:
             "--reference 'math:sin' failed: TypeError",
         ),
         (("reach", "--size", 8), "belong to library kernels"),
-        (("scale<float>", *ARGS, "--compare", "other"), "no kernel 'other' in this source"),
-        (("scale<float>", *ARGS, "--compare", "'"), '--compare "\'": No closing quotation'),
-        (("scale<float>", *ARGS, "--compare", "reach --gird 2"), "did you mean --grid?"),
-        (("scale<float>", *ARGS, "--compare", "reach --grid"), "'--grid' requires an argument"),
+        (("scale<float>", *SCALE_ARGS, "--compare", "other"), "no kernel 'other' in this source"),
+        (("scale<float>", *SCALE_ARGS, "--compare", "'"), '--compare "\'": No closing quotation'),
+        (("scale<float>", *SCALE_ARGS, "--compare", "reach --gird 2"), "did you mean --grid?"),
+        (
+            ("scale<float>", *SCALE_ARGS, "--compare", "reach --grid"),
+            "'--grid' requires an argument",
+        ),
     ],
 )
 def test_bad_launches_of_a_file(scale: Path, words: tuple[Any, ...], message: str) -> None:

@@ -7,24 +7,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from command_line import error_of, tilescope
+from command_line import SCALE, SCALE_ARGS, error_of, tilescope
 
 import simulator
 from kernels import library
 from tilescope.cli import main
-
-SCALE = """\
-template <typename T>
-__global__ void scale(T* x, T by, int n) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n)
-        x[i] *= by;
-}
-__global__ void reach(float* x, int offset) {
-    x[threadIdx.x + offset] = 1.0f;
-}
-"""
-SCALE_ARGS = ("--grid", "2", "--block", "32", "f32[50]=arange", "-1.5", "50")
 
 
 @pytest.fixture
@@ -263,3 +250,17 @@ def test_a_shell_completes(words: str, found: str) -> None:
     asked["COMP_CWORD"] = str(len(words.split()) - 1)
     done = CliRunner().invoke(main, [], env=asked, prog_name="tilescope")
     assert found in done.stdout.splitlines()
+
+
+def test_a_run_is_told_where_no_advice_can_be(tmp_path: Path) -> None:
+    """The GPU that advice is for need not take what runs here."""
+    file = tmp_path / "new.cu"
+    guard = "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000\n#error too old\n#endif\n"
+    file.write_text(guard + "__global__ void k(float* x) { x[threadIdx.x] += 1; }\n")
+    words = ("k", "--arch", "compute_100", "--grid", 1, "--block", 7, "f32[7]=ones")
+    done = tilescope("run", file, *words, "--json", tmp_path / "out")
+    assert done.exit_code == 0
+    assert "no advice: " in done.stdout
+    assert "too old" in done.stdout
+    assert "verdict: no hazards" in done.stdout
+    assert json.loads((tmp_path / "out").read_text())["prediction"] is None

@@ -42,7 +42,9 @@ def beside(request: Request, other: str) -> Request:
     return dataclasses.replace(request, target=other, tile=tile)
 
 
-@click.command("--compare", context_settings={"ignore_unknown_options": True})
+@click.command(
+    "--compare", context_settings={"ignore_unknown_options": True}, add_help_option=False
+)
 @target_options
 @click.pass_context
 def _line(ctx: click.Context, request: Request) -> Request:

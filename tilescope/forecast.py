@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import simulator
-from kernels.errors import SimulatorError
-from simulator import Prediction
+from kernels import KernelError
+from simulator import Prediction, SimulatorError
 from simulator.gpus.table import Gpu
 
+from .progress import ProgressBar
 from .target import Target
 
 GPU = "h200"
@@ -29,16 +30,20 @@ class Forecast:
 
 def forecast(
     target: Target, args: Sequence[Any], symbols: Mapping[str, Any], gpu: str | Gpu,
-    registers: int | None = None,
+    registers: int | None = None, quiet: bool = False,
 ) -> Forecast:  # fmt: skip
-    """Predict a target's launch on arguments as they were before it; they stay as they are."""
+    """Predict a target's launch on arguments as they were before it; they stay as they are.
+
+    It comes beside something that was asked for: whatever keeps it away is a reason, not an error.
+    """
     if target.kernel.build == "source":
         return Forecast(None, "the source build is not what a GPU usually runs")
     try:
-        found = simulator.predict(
-            target.kernel, target.grid, target.block, args, gpu, target.shared_bytes, registers,
-            symbols=symbols, **target.how,
-        )  # fmt: skip
-    except (SimulatorError, ValueError) as error:
-        return Forecast(None, str(error).splitlines()[0])
+        with ProgressBar(f"{target.name}, predicted", quiet, hint=""):
+            found = simulator.predict(
+                target.kernel, target.grid, target.block, args, gpu, target.shared_bytes, registers,
+                symbols=symbols, **target.how,
+            )  # fmt: skip
+    except (KernelError, SimulatorError, ValueError, MemoryError) as error:
+        return Forecast(None, (str(error).splitlines() or ["not enough memory"])[0])
     return Forecast(found)

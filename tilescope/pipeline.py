@@ -121,18 +121,27 @@ def read(path: Path) -> Pipeline:
     Raises:
         UserError: It is none.
     """
+    content = toml(path)
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        return _pipeline(path, content)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def toml(path: Path) -> dict[str, Any]:
+    """What a TOML file says.
+
+    Raises:
+        UserError: There is none, or it says nothing that can be read.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"no file {str(path)!r}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: {error}") from None
     except RecursionError:
         raise UserError(f"{path}: brackets in brackets, too deep to read") from None
-    try:
-        return _pipeline(path, content)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
 
 
 def _pipeline(path: Path, content: Mapping[str, Any]) -> Pipeline:

@@ -26,7 +26,8 @@ STEP_LIMIT = 50_000_000
 PATIENCE = 2.0
 """Seconds before the bar appears."""
 ADVICE = 20.0
-"""Seconds of the bar after which it names ``--step-limit``."""
+"""Seconds of the bar after which it gives its hint."""
+_HINT = "--step-limit N gives up sooner"
 
 
 class _Advice(ProgressColumn):
@@ -34,14 +35,16 @@ class _Advice(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         """What to show now."""
-        return Text("--step-limit N gives up sooner" if (task.elapsed or 0) > ADVICE else "")
+        return Text(task.fields["hint"] if (task.elapsed or 0) > ADVICE else "")
 
 
 class ProgressBar:
     """Counts blocks and says how long they have run; only after ``PATIENCE``, on a terminal."""
 
-    def __init__(self, name: str, quiet: bool = False, began: float | None = None) -> None:
-        self._name = name
+    def __init__(
+        self, name: str, quiet: bool = False, began: float | None = None, hint: str = _HINT
+    ) -> None:
+        self._name, self._hint = name, hint
         self._wanted = not quiet and sys.stderr.isatty()
         self._began = time.monotonic() if began is None else began
         self._bar: Progress | None = None
@@ -67,7 +70,7 @@ class ProgressBar:
                     _Advice(),
                     console=Console(stderr=True), transient=True,
                 )  # fmt: skip
-                self._task = bar.add_task(self._name, total=None)
+                self._task = bar.add_task(self._name, total=None, hint=self._hint)
                 bar.start()
                 self._bar = bar
 

@@ -2,16 +2,16 @@
 
 import re
 import subprocess
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from .failure import UserError
-from .pipeline import Pipeline, fits
+from .pipeline import Pipeline, fits, toml
 
 NAME = "pyproject.toml"
 _KEYS: dict[str, tuple[type, ...]] = {"fail-on": (str,), "kernels": (list,)}
+_NAMED = re.compile(r"\{(\w+)\}")
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 
 
@@ -26,14 +26,12 @@ def read_project(path: Path) -> tuple[Pipeline, str]:
     Raises:
         UserError: The file cannot be read, or has no such table.
     """
+    table: Any = toml(path)
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"no file {str(path)!r}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"{path}: {error}") from None
-    table = content.get("tool", {}).get("tilescope", {})
-    try:
+        for name in ("tool", "tilescope"):
+            table = table.get(name, {})
+            if not isinstance(table, dict):
+                raise UserError(f"{name} = {table!r} is not a table")
         fits(table, _KEYS)
         kernels = table.get("kernels", [])
         if not kernels or not all(isinstance(one, dict) for one in kernels):
@@ -58,7 +56,7 @@ def _sized(kernel: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for size in sizes:
         try:
             yield {key: _filled(value, size, key != "args") for key, value in rest.items()}
-        except (KeyError, IndexError, ValueError) as error:
+        except KeyError as error:
             raise UserError(f"{error} is no size of {size}") from None
 
 
@@ -67,7 +65,7 @@ def _filled(value: Any, size: dict[str, Any], number: bool) -> Any:
         return [_filled(one, size, number) for one in value]
     if not isinstance(value, str) or "{" not in value:
         return value
-    made = value.format(**size)
+    made = _NAMED.sub(lambda m: str(size[m[1]]), value)
     return int(made) if number and made.isdecimal() else made
 
 
@@ -77,7 +75,8 @@ def changed_since(ref: str, folder: Path) -> set[Path]:
     Raises:
         UserError: There is no such commit, or no repository.
     """
-    asked = (["rev-parse", "--show-toplevel"], ["diff", "--name-only", "-z", ref, "--"],
+    asked = (["rev-parse", "--show-toplevel"],
+             ["diff", "--name-only", "-z", "--end-of-options", ref, "--"],
              ["ls-files", "--others", "--exclude-standard", "--full-name", "-z"])  # fmt: skip
     answers = []
     for words in asked:
@@ -95,12 +94,19 @@ def changed_since(ref: str, folder: Path) -> set[Path]:
     return {(root / name).resolve() for text in answers[1:] for name in text.split("\0") if name}
 
 
-def touches(file: Path, changed: set[Path], seen: frozenset[Path] = frozenset()) -> bool:
+def touches(file: Path, changed: set[Path]) -> bool:
     """Whether a source file, or one that it includes by its name in quotes, is among some."""
-    file = file.resolve()
-    if file in changed:
-        return True
-    if file in seen or not file.is_file():
-        return False
-    names = _INCLUDED.findall(file.read_text(encoding="utf-8", errors="replace"))
-    return any(touches(file.parent / name, changed, seen | {file}) for name in names)
+    todo, seen = [file], set[Path]()
+    while todo:
+        try:
+            one = todo.pop().resolve()
+            there = one.is_file()
+        except (OSError, ValueError):  # no name of a file
+            continue
+        if one in changed:
+            return True
+        if there and one not in seen:
+            seen.add(one)
+            names = _INCLUDED.findall(one.read_text(encoding="utf-8", errors="replace"))
+            todo += [one.parent / name for name in names]
+    return False

@@ -16,6 +16,7 @@ from ..failure import UserError
 from ..options import target_options
 from ..output import write_json
 from ..placement import find
+from ..progress import ProgressBar
 from ..target import Request, Target, is_file, resolve
 from ..text.layout import fitted
 from ..text.prediction import predictions
@@ -84,11 +85,12 @@ def _chip(name: str) -> tuple[Gpu, Measured | None]:
 def _predict(
     target: Target, gpu: Gpu, measured: Measured | None, registers: int | None, caches: str
 ) -> Prediction:
-    return simulator.predict(
-        target.kernel, target.grid, target.block, target.args, gpu, target.shared_bytes, registers,
-        caches, target.symbols, **target.how,
-        constants=measured.rates if measured else None,
-    )  # fmt: skip
+    with ProgressBar(f"{target.name} on {gpu.key}", hint=""):
+        return simulator.predict(
+            target.kernel, target.grid, target.block, target.args, gpu, target.shared_bytes,
+            registers, caches, target.symbols, **target.how,
+            constants=measured.rates if measured else None,
+        )  # fmt: skip
 
 
 def _targets(request: Request) -> list[Target]:

@@ -119,7 +119,7 @@ def run_command(
         args, symbols = copies([target.args, target.symbols]) if wanted else ([], {})
         outcomes.append(execute(target, schedule, checks, quiet, step_limit))
         clean = wanted and not outcomes[-1].run.hazards
-        there = forecast(target, args, symbols, chip or GPU, registers) if clean else None
+        there = forecast(target, args, symbols, chip or GPU, registers, quiet) if clean else None
         forecasts.append(there)
     placements = [place(outcome, chip, registers) for outcome in outcomes] if chip else []
     if json_file is not None:
