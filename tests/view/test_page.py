@@ -91,6 +91,20 @@ def test_source_and_ptx_lines_are_lit(open_page):
     assert " ".join(shown.trace.kernel.ptx.splitlines()[line - 1].split()) == ptx
 
 
+@pytest.mark.parametrize("view", ["2", "3"])
+def test_a_click_on_a_source_line_goes_to_its_next_step(open_page, view):
+    shown = open_page(matmul(6, 2))
+    shown.press(view, "Home")
+    panel = shown.page.locator(".source").filter(visible=True)
+    line = panel.locator("button.line", has_text="sum += As[y][k] * Bs[k][x];")
+    steps = []
+    for _ in range(2):
+        line.click()
+        assert "sum +=" in panel.locator(".code:not(.ptx) .now code").inner_text()
+        steps.append(shown.page.evaluate("tilescopePage.state.step"))
+    assert steps[1] > steps[0] > 0
+
+
 def test_ragged_edges(open_page):
     shown = open_page(matmul(3, 2))
     shown.press("2")

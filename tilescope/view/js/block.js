@@ -68,6 +68,11 @@ class Block {
     return this.watchedOf(this.events[step]);
   }
 
+  // The instruction whose line is lit at a step: where a barrier opens, its line stays lit.
+  lineAt(step) {
+    return this.watchedAt(step) ?? this.watchedAt(Math.max(0, step - 1));
+  }
+
   // Steps a reader stops at: "thread": what this thread does; "warp"; "all": the whole block.
   stops(mode, thread) {
     const warp = Math.floor(thread / 32);

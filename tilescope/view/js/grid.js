@@ -2,7 +2,7 @@
 import { el } from "./dom.js";
 import { colours, paint } from "./paint.js";
 
-// Pixels of a rem on an ordinary screen; large screens have more (css/page.css).
+// Pixels of a rem on an ordinary screen; large screens have more (css/2-page.css).
 const UNIT = 15;
 
 const tip = el("div", { id: "tip", "aria-hidden": "true", hidden: true });

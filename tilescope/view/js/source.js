@@ -1,15 +1,18 @@
-// The kernel's source with the line at hand lit, and the PTX of that line beneath.
+// The kernel's source with the line at hand lit, and the PTX of that line beneath. A click on a
+// line goes to the next step that executes it.
 import { el, replace, reveal, setText } from "./dom.js";
 
 export class Source {
-  constructor() {
-    this.title = el("h2", { id: "source-title", class: "sub" }, "Source");
+  constructor(state, view = "") {
+    this.state = state;
+    const id = `${view}source-title`;
+    this.title = el("h2", { id, class: "sub" }, "Source");
     this.lines = el("ol", { class: "code", tabindex: 0, "aria-label": "CUDA source" });
     this.ptx = el("ol", { class: "code ptx", tabindex: 0, "aria-label": "PTX of this line" });
     this.ptxTitle = el("h2", { class: "sub" }, "PTX of this line");
     this.root = el(
       "section",
-      { class: "panel source", "aria-labelledby": "source-title" },
+      { class: "panel source", "aria-labelledby": id },
       this.title,
       this.lines,
       this.ptxTitle,
@@ -43,19 +46,38 @@ export class Source {
     this.file = file;
     const source = run.sources[file];
     setText(this.title, source ? source.path : "No CUDA source: this kernel came as PTX");
+    const executed = new Set(run.watched.filter((w) => w.file === file).map((w) => w.source));
     this.rows = (source ? source.lines : []).map((text, i) => {
-      const margin = el("b", {});
-      return {
-        number: i + 1,
-        margin,
-        item: el("li", {}, el("i", {}, String(i + 1)), margin, el("code", {}, text || " ")),
-      };
+      const [number, margin] = [i + 1, el("b", {})];
+      const code = el("code", {}, text || " ");
+      const go = () => this.go(run, file, number);
+      const shown = executed.has(number)
+        ? el("button", { type: "button", class: "line", onclick: go }, code)
+        : code;
+      return { number, margin, item: el("li", {}, el("i", {}, String(number)), margin, shown) };
     });
     replace(
       this.lines,
       this.rows.map((row) => row.item),
     );
     this.lines.hidden = !source;
+  }
+
+  // The next step of a line: of whom the stops are about, else of anyone in the block.
+  go(run, file, line) {
+    const { state } = this;
+    const block = state.blockNow;
+    const here = (step) => {
+      const w = block.watchedAt(step);
+      return w && !w.quiet && w.file === file && w.source === line;
+    };
+    const next = (steps) => steps.find((s) => s > state.step && here(s)) ?? steps.find(here);
+    const own = next(state.stops);
+    if (own !== undefined) state.update({ step: own });
+    else {
+      const step = next([...block.events.keys()]);
+      if (step !== undefined) state.update({ mode: "all", step });
+    }
   }
 
   drawPtx(run, w) {

@@ -18,7 +18,7 @@ export class Steps {
     this.grids = el("div", { id: "step-grids" });
     this.threads = el("div", { class: "threads" });
     this.growth = new Growth();
-    this.source = new Source();
+    this.source = new Source(state);
     this.block = el("select", {
       id: "block",
       onchange: () => state.update({ block: Number(this.block.value) }),
@@ -194,8 +194,7 @@ export class Steps {
     this.drawNow(run, block, w, here, thread);
     this.growth.draw(run, thread, state.step);
     this.hazard.draw();
-    // Where a barrier opens, its line stays lit.
-    this.source.draw(run, w ?? block.watchedAt(Math.max(0, state.step - 1)), lineMarks(state));
+    this.source.draw(run, block.lineAt(state.step), lineMarks(state));
   }
 
   marks(run, w, here, mine, place, index) {
