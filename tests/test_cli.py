@@ -137,11 +137,18 @@ def test_ptx_file(tmp_path: Path) -> None:
     assert f"no entry 'nope'; there are: {kernel.entry}" in told
 
 
-def test_the_only_kernel_need_not_be_named(tmp_path: Path) -> None:
-    file = tmp_path / "one.cu"
-    file.write_text("__global__ void one(float* x) { x[threadIdx.x] = N; }\n")
-    result = tilescope("run", file, "-D", "N=3", "--grid", 1, "--block", 8, "f32[8]")
-    assert result.exit_code == 0, result.stderr
+def test_the_only_kernel_need_not_be_named_and_headers_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = '#include "m.h"\n__global__ void one(float* x) { x[threadIdx.x] = N + M; }\n'
+    Path("one.cu").write_text(source)
+    Path("headers").mkdir()
+    Path("headers/m.h").write_text("#define M 4\n")
+    for command in "run", "sweep":
+        flags = ("-D", "N=3", "-I", "headers", "--grid", 1, "--block", 8)
+        result = tilescope(command, "one.cu", *flags, "f32[8]")
+        assert result.exit_code == 0, result.stderr
 
 
 def test_a_hazard_is_reported_and_fails_the_run(

@@ -14,7 +14,7 @@ from .host_program import host_launch
 from .options import target_options
 from .target import Request, is_file, names_a_kernel
 
-_FIELDS = {"defines": "options", "nvrtc": "options"}
+_FIELDS = {"defines": "options", "includes": "options", "nvrtc": "options"}
 """Options whose place in a request has another name."""
 
 

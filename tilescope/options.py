@@ -86,6 +86,9 @@ _TARGET = (
         "-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro for NVRTC."
     ),
     click.option(
+        "-I", "includes", multiple=True, metavar="FOLDER", help="Where to look for headers."
+    ),
+    click.option(
         "--option", "nvrtc", multiple=True, metavar="OPTION", help="Any other NVRTC option."
     ),
 )
@@ -117,17 +120,18 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def command(
-        target: str, words: tuple[str, ...], defines: tuple[str, ...], nvrtc: tuple[str, ...],
-        size: str | None, tile: int | None, grid: str | None, block: str | None,
-        shared: int, symbols: tuple[str, ...], cooperative: bool, cluster: str | None,
-        stack: int, heap: int, expect: tuple[str, ...], reference: str | None,
-        close: str, launch: int | None, seed: int, arch: str | None, build: str | None, **rest: Any,
+        target: str, words: tuple[str, ...], defines: tuple[str, ...],
+        includes: tuple[str, ...], nvrtc: tuple[str, ...], size: str | None, tile: int | None,
+        grid: str | None, block: str | None, shared: int, symbols: tuple[str, ...],
+        cooperative: bool, cluster: str | None, stack: int, heap: int, expect: tuple[str, ...],
+        reference: str | None, close: str, launch: int | None, seed: int, arch: str | None,
+        build: str | None, **rest: Any,
     ) -> Any:  # fmt: skip
         _refuse_options(words)
         tolerances(close)  # a mistake is told though nothing is compared
         if seed < 0:
             raise UserError(f"--seed must not be negative: {seed}")
-        options = (*(f"-D{define}" for define in defines), *nvrtc)
+        options = (*(f"-D{define}" for define in defines), *(f"-I{f}" for f in includes), *nvrtc)
         request = Request(
             target, words, size, tile, grid, block, shared, seed, arch, build, options, symbols,
             cooperative, stack, heap, cluster, expect, reference, close,

@@ -34,6 +34,7 @@ FOLDER = ".tilescope/sweep"
 @click.option("--block", metavar="X[,Y[,Z]]", help="Threads of a block, likewise.")
 @click.option("--shared", type=int, default=0, metavar="BYTES", help="Dynamic shared memory.")
 @click.option("-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="A macro for NVRTC.")
+@click.option("-I", "includes", multiple=True, metavar="FOLDER", help="Where headers are.")
 @click.option("--arch", help="Virtual architecture.")
 @click.option("--build", type=click.Choice(["device", "source"]), help="Which build.")
 @click.option("--predict", is_flag=True, help="Predict times on the GPUs; cells are not run whole.")

@@ -57,6 +57,7 @@ class Cell:
     block: str | None = None
     shared: int = 0
     defines: tuple[str, ...] = ()
+    includes: tuple[str, ...] = ()
     arch: str | None = None
     build: str | None = None
 
@@ -72,7 +73,7 @@ class Cell:
         request = Request(
             self.kernel, filled.words, filled.size, filled.tile, filled.grid or self.grid,
             filled.block or self.block, self.shared, self.seed, self.arch, self.build,
-            tuple(f"-D{define}" for define in filled.defines),
+            (*(f"-D{define}" for define in filled.defines), *(f"-I{i}" for i in self.includes)),
         )  # fmt: skip
         return resolve(request, not self.predict)
 
@@ -170,7 +171,8 @@ def run_cell(cell: Cell, known: Collection[str] = ()) -> Row:
 
 def said(cell: Cell) -> Row:
     """What a cell is, as the first columns of its row."""
-    row = asdict(cell) | {"words": list(cell.words), "defines": list(cell.defines)}
+    listed = {name: list(getattr(cell, name)) for name in ("words", "defines", "includes")}
+    row = asdict(cell) | listed
     checks = cell.checks if isinstance(cell.checks, str) else list(cell.checks)
     return row | {"checks": checks, "status": "ok", "error": ""}
 
