@@ -13,7 +13,7 @@ from ..events import Observer
 from ..geometry import Addresses, Flat, Geometry, Lanes, Mask, Rows
 from ..memory.event import Event, Spread
 from ..memory.site import Site
-from ..observe.banks import fresh, off, requests, switched_off
+from ..observe.banks import fresh, off, switched_off
 from ..observe.counters import TrafficCounter
 
 LINE, SECTOR = 128, 32
@@ -85,15 +85,15 @@ class RequestCounter(TrafficCounter):
                 before is not None and np.array_equal(before, event.address)
             )
 
-    def _judge_rows(self, site: Site, space: str, address: Rows, mask: Rows | None) -> Flat:
-        figures = super()._judge_rows(site, space, address, mask)
+    def _judge_rows(self, site: Site, space: str, in_order: Rows) -> Flat:
+        figures = super()._judge_rows(site, space, in_order)
         if space != "shared":
-            figures[_TAGS], figures[_LINES] = self._lines(address, mask)
+            figures[_TAGS], figures[_LINES] = self._lines(in_order)
         return figures
 
-    def _lines(self, address: Rows, mask: Rows | None) -> tuple[int, int]:
+    def _lines(self, in_order: Rows) -> tuple[int, int]:
         """Cycles of the tag stage, which looks into all sets at once, and distinct lines."""
-        lanes = np.sort(requests(address, mask))
+        lanes = np.sort(in_order)
         lines = switched_off(lanes // LINE, lanes != off(lanes))
         distinct = fresh(lines)
         sets = [np.count_nonzero(distinct & (lines % SETS == one), axis=1) for one in range(SETS)]

@@ -31,27 +31,34 @@ def fresh(rows: Rows) -> Rows:
 
 
 def requests(address: Rows, mask: Rows | None) -> Rows:
-    """The lanes of each request side by side, unsigned ``(warps * columns, 32)``; or ``off``.
+    """The lanes of each request side by side, as ``near`` has them, ``(warps * columns, 32)``.
 
-    Counted from a 128-byte line's start on, in 32 bits if that is enough; a request is a warp of a
-    column.
+    A request is a warp of a column. (Contiguous: with other strides sorting takes ten times as
+    long.)
 
     Args:
         address: Byte addresses, int64 ``(threads, columns)``.
         mask: Which of them; ``None``: all.
+    """
+    lanes = near(address, mask)
+    if len(lanes) % WARP:
+        lanes = np.pad(lanes, ((0, -len(lanes) % WARP), (0, 0)), constant_values=off(lanes))
+    warps = lanes.reshape(-1, WARP, lanes.shape[1]).transpose(0, 2, 1)
+    return np.ascontiguousarray(warps).reshape(-1, WARP)
+
+
+def near(address: Rows, mask: Rows | None) -> Rows:
+    """Addresses, unsigned, or ``off``.
+
+    Counted from a 128-byte line's start on, in 32 bits if that is enough.
     """
     low, high = address.min(), address.max()
     if mask is not None and high - low >= _NEAR:
         low = np.min(address, where=mask, initial=high)
         high = np.max(address, where=mask, initial=low)
     low &= np.int64(-4 * BANKS)
-    near: Rows = (address - low).astype(np.uint32 if high - low < _NEAR else np.uint64)
-    if mask is not None:
-        near = switched_off(near, mask)
-    if len(near) % WARP:
-        near = np.pad(near, ((0, -len(near) % WARP), (0, 0)), constant_values=off(near))
-    lanes: Rows = near.reshape(-1, WARP, near.shape[1]).transpose(0, 2, 1).reshape(-1, WARP)
-    return lanes
+    lanes: Rows = (address - low).astype(np.uint32 if high - low < _NEAR else np.uint64)
+    return lanes if mask is None else switched_off(lanes, mask)
 
 
 def bank_passes(lanes: Rows, width: int, load: bool) -> tuple[Flat, Flat, Flat]:

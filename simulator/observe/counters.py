@@ -17,6 +17,7 @@ from ..memory.event import Event, Spread
 from ..memory.site import Site
 from .banks import BANKS, bank_passes, fresh, off, requests, switched_off
 from .bulk import bulk_cost
+from .put_by import PutBy, Some, few
 
 SECTOR = 32
 """Bytes of a sector, the unit of global memory traffic."""
@@ -91,6 +92,7 @@ class TrafficCounter(Observer):
         self._totals = np.zeros((slots, _FIGURES), np.int64)
         self._last = [np.zeros(_FIGURES, np.int64)] * slots
         self._pending = [0] * slots
+        self._put_by = PutBy(self._totals, self._judge_rows)
         self.known = known
         self.geometry: Geometry | None = None
 
@@ -109,6 +111,7 @@ class TrafficCounter(Observer):
             if times:
                 self._totals[slot] += self._last[slot] * times
                 self._pending[slot] = 0
+        self._put_by.settle()
 
     def access(self, event: Event) -> None:
         """See ``Observer``."""
@@ -122,7 +125,8 @@ class TrafficCounter(Observer):
             self._totals[slot] += bulk_cost(event, self._shape.columns, SECTOR)
             return
         if event.repeated:
-            self._pending[slot] += 1
+            if not self._put_by.again(slot):
+                self._pending[slot] += 1
             return
         if self._pending[slot]:
             self._totals[slot] += self._last[slot] * self._pending[slot]
@@ -131,6 +135,10 @@ class TrafficCounter(Observer):
         if event.columns is not None:
             address = address + (event.columns << np.int64(RANK_BITS))
         cost = self.cost(site, event.space, address, event.mask)
+        if isinstance(cost, Some):
+            self._put_by.add(slot, cost)
+            return
+        self._put_by.other(slot)
         self._last[slot] = cost
         self._totals[slot] += cost
 
@@ -156,8 +164,11 @@ class TrafficCounter(Observer):
             space: Traffic(*row) for space, row in zip(COUNTED_SPACES, rows, strict=True) if row[0]
         }
 
-    def cost(self, site: Site, space: str, address: Addresses, mask: Mask | None) -> Flat:
-        """The figures of one access of the whole batch, in the order of ``Traffic``."""
+    def cost(self, site: Site, space: str, address: Addresses, mask: Mask | None) -> Flat | Some:
+        """The figures of one access of the whole batch, in the order of ``Traffic``.
+
+        Or its lanes, where they follow no pattern and are better judged with others'.
+        """
         g = self._shape
         if mask is not None and mask.ndim == 0:
             if not mask:
@@ -173,7 +184,7 @@ class TrafficCounter(Observer):
         if relative.shape[3] > 1:
             column = relative[..., :1]
             if not (relative == column).all():
-                return self._judge(site, space, address + np.int64(site.offset), mask)
+                return self._no_pattern(site, space, address + np.int64(site.offset), mask)
             relative = np.ascontiguousarray(column)
         # Every block sees the same pattern, from a start that matters modulo the unit.
         starts = (first.reshape(-1) + np.int64(site.offset)) & np.int64(unit - 1)
@@ -217,7 +228,7 @@ class TrafficCounter(Observer):
 
     def _masked(
         self, site: Site, space: str, relative: Addresses, starts: Flat, mask: Mask
-    ) -> Flat:
+    ) -> Flat | Some:
         """The mask differs between blocks; often it does so only in some."""
         g = self._shape
         rows = g.factored(mask)
@@ -225,13 +236,19 @@ class TrafficCounter(Observer):
         other = (rows[:, 1:] != rows[:, :-1]).any(axis=0) | (starts[1:] != starts[:-1])
         samples = np.append(0, np.flatnonzero(other) + 1)
         if len(samples) > _PATTERNS:
-            return self._judge(site, space, relative + starts, mask)
+            return self._no_pattern(site, space, relative + starts, mask)
         total = np.zeros(_FIGURES, np.int64)
         counts = np.diff(samples, append=g.columns)
         for column, count in zip(samples.tolist(), counts.tolist(), strict=True):
             one = np.ascontiguousarray(rows[:, column]).reshape(*g.shape[:3], 1)
             total += self._pattern(site, space, relative, one, int(starts[column])) * count
         return total
+
+    def _no_pattern(
+        self, site: Site, space: str, address: Addresses, mask: Mask | None
+    ) -> Flat | Some:
+        some = few(self._shape, site, space, address, mask)
+        return some if some is not None else self._judge(site, space, address, mask)
 
     def _judge(self, site: Site, space: str, address: Addresses, mask: Mask | None) -> Flat:
         """Every warp by itself, some blocks at a time."""
@@ -241,23 +258,16 @@ class TrafficCounter(Observer):
         lanes = None if mask is None else g.factored(mask)
         if lanes is not None and lanes.shape[1] > rows.shape[1]:
             rows = np.broadcast_to(rows, lanes.shape)
-        if lanes is not None and rows.shape == lanes.shape and g.threads % WARP == 0:
-            live = lanes.reshape(g.warps, WARP, -1).any(axis=1)
-            warp, column = np.nonzero(live)
-            if len(warp) * 2 < live.size:  # each of the few as if it were a block of one warp
-                thread = warp * WARP + np.arange(WARP)[:, None]
-                rows, lanes = rows[thread, column], lanes[thread, column]
         width = max(1, _TOGETHER // len(rows))
         for at in range(0, rows.shape[1], width):
             part = lanes
             if lanes is not None and lanes.shape[1] > 1:
                 part = lanes[:, at : at + width]
-            total += self._judge_rows(site, space, rows[:, at : at + width], part)
+            total += self._judge_rows(site, space, requests(rows[:, at : at + width], part))
         return total
 
-    def _judge_rows(self, site: Site, space: str, address: Rows, mask: Rows | None) -> Flat:
-        """Cost of ``(threads, columns)`` addresses, each column a block."""
-        in_order = requests(address, mask)
+    def _judge_rows(self, site: Site, space: str, in_order: Rows) -> Flat:
+        """Cost of ``requests``."""
         lanes = np.sort(in_order)  # what is distinct stands side by side
         live = lanes != off(lanes)
         accesses = int(np.count_nonzero(live))

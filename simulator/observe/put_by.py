@@ -1,0 +1,89 @@
+"""Requests that are put by, to be judged with others of their instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..geometry import WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
+from ..memory.site import Site
+from .banks import near, off
+
+_TOGETHER = 1 << 18
+"""Lanes that are judged at once."""
+_FEW = 1 << 15
+"""An access of at most so many lanes is put by: judged by itself it would cost a hundred
+microseconds of calls, and 3 ns a lane."""
+
+
+class Some(NamedTuple):
+    """Lanes of an access; their places: 32 times their request's number, and that in the warp."""
+
+    site: Site
+    space: str
+    address: Flat
+    places: Flat
+    requests: int
+
+
+def few(g: Geometry, site: Site, space: str, address: Addresses, mask: Mask | None) -> Some | None:
+    """Of an access the lanes that are on; ``None`` if they are many, or a warp is a part of one."""
+    if g.threads % WARP:
+        return None
+    rows, on = np.broadcast_arrays(g.factored(address), g.factored(as_mask(mask)))
+    if on.size > _FEW and np.count_nonzero(on) * 4 > on.size:
+        return None
+    at = np.flatnonzero(on.T)
+    column, thread = np.divmod(at, g.threads)
+    return Some(site, space, rows[thread, column], *in_requests(at))
+
+
+def in_requests(at: Flat) -> tuple[Flat, int]:
+    """The places of lanes, by their ascending numbers block after block, and how many requests."""
+    warp = at // WARP
+    rank = np.zeros(len(at), np.int64)
+    np.cumsum(warp[1:] != warp[:-1], out=rank[1:])
+    return rank * WARP + at % WARP, int(rank[-1]) + 1 if len(at) else 0
+
+
+class PutBy:
+    """What was put by, for each slot of a table of totals; ``judge`` takes ``requests``."""
+
+    def __init__(self, totals: Rows, judge: Callable[[Site, str, Rows], Flat]) -> None:
+        self.totals, self.judge = totals, judge
+        self._waiting: dict[int, list[Some]] = {}
+        self._newest: dict[int, Some] = {}
+        self._lanes = 0
+
+    def add(self, slot: int, some: Some) -> None:
+        """Put lanes of an access by."""
+        self._newest[slot] = some
+        self._waiting.setdefault(slot, []).append(some)
+        self._lanes += some.requests * WARP
+        if self._lanes > _TOGETHER:
+            self.settle()
+
+    def again(self, slot: int) -> bool:
+        """The slot's last access once more; whether that was put by."""
+        if slot not in self._newest:
+            return False
+        self.add(slot, self._newest[slot])
+        return True
+
+    def other(self, slot: int) -> None:
+        """The slot's last access is one that was not put by."""
+        self._newest.pop(slot, None)
+
+    def settle(self) -> None:
+        """Judge all of it, the accesses of a slot at once."""
+        for slot, several in self._waiting.items():
+            lanes = near(np.concatenate([some.address for some in several]), None)
+            first = np.cumsum([0, *(some.requests for some in several)]) * WARP
+            places = [some.places + at for some, at in zip(several, first, strict=False)]
+            rows = np.full((first[-1] // WARP, WARP), off(lanes), lanes.dtype)
+            rows.reshape(-1)[np.concatenate(places)] = lanes
+            self.totals[slot] += self.judge(several[0].site, several[0].space, rows)
+        self._waiting.clear()
+        self._lanes = 0
