@@ -214,8 +214,8 @@ def convert(kernel: Kernel, args: Sequence[Any], names: Sequence[str] = ()) -> A
             f"{len(args)}: {_listed(kernel, names)}"
         )
     made, gathered = Arguments(params), Gathered()
-    kinds = parameter_types(kernel.entry, kernel.sources, kernel.name, len(params))
-    elements = element_types(kernel.entry, kernel.sources, kernel.name, len(params))
+    kinds = parameter_types(kernel)
+    elements = element_types(kernel)
     structures: set[int] = set()
     for i, (param, arg) in enumerate(zip(params, args, strict=True)):
         label = names[i] if i < len(names) else f"argument {i}"
@@ -232,7 +232,7 @@ def convert(kernel: Kernel, args: Sequence[Any], names: Sequence[str] = ()) -> A
                 made.warnings.append(f"{label}: {wrong}; its bytes are taken as they are")
             if is_structure(elements[i]) and array.dtype.names is None:
                 structures.add(gathered.add(array, label))
-        layout = layout_of(kinds[i], kernel.sources) if param.is_struct else None
+        layout = layout_of(kinds[i], kernel.declarations) if param.is_struct else None
         made.values.append(Packer(gathered).value(param, arg, layout, label))
     _allocate(made, gathered, structures)
     return made
@@ -240,7 +240,7 @@ def convert(kernel: Kernel, args: Sequence[Any], names: Sequence[str] = ()) -> A
 
 def _listed(kernel: Kernel, names: Sequence[str]) -> str:
     """A kernel's parameters as C++ writes them, or as the PTX does where that is all there is."""
-    kinds = parameter_types(kernel.entry, kernel.sources, kernel.name, len(kernel.params))
+    kinds = parameter_types(kernel)
     known = len(names) == len(kinds)
     listed = [
         " ".join(word for word in (kind, name) if word) or str(param)

@@ -1,11 +1,16 @@
 """Which element type a kernel's pointers have in C++, and whether an array's dtype fits."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import signatures
 from .mangling import demangle
+
+if TYPE_CHECKING:
+    from .kernel import Kernel
 
 _SIZES = {
     "bool": ("i", 1), "signed char": ("i", 1), "unsigned char": ("i", 1),
@@ -35,24 +40,24 @@ _TYPEDEF = re.compile(
 )
 
 
-def element_types(entry: str, sources: Mapping[str, str], name: str, count: int) -> list[str]:
+def element_types(kernel: Kernel) -> list[str]:
     """The type that each parameter points to, ``""`` where it is no pointer or not known.
 
     The entry's name in the PTX, if it is mangled, says all there is to know; the sources are asked
     for a kernel that is ``extern "C"``.
     """
-    kinds = parameter_types(entry, sources, name, count)
+    kinds = parameter_types(kernel)
     return [kind[:-1] if kind.endswith("*") and kind[-2:] != "**" else "" for kind in kinds]
 
 
-def parameter_types(entry: str, sources: Mapping[str, str], name: str, count: int) -> list[str]:
+def parameter_types(kernel: Kernel) -> list[str]:
     """The type of each parameter in C++, ``""`` where it is not known."""
-    symbol = demangle(entry)
+    symbol, count = demangle(kernel.entry), len(kernel.params)
     if symbol:
         params = symbol.params
     else:
-        found = signatures.find(sources, name)
-        named = _typedefs(sources) if found else {}
+        found = signatures.find(kernel.declarations, kernel.name)
+        named = _typedefs(kernel.declarations) if found else {}
         params = tuple(_plain(kind, named) for kind, _ in found.params) if found else ()
     return list(params) if len(params) == count else [""] * count
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from .adapter import Adapter, Made
 from .errors import KernelError
+from .headers import follow
 from .nvrtc import BUILD_OPTIONS, compile_cuda, include_folders
 from .ptx import header as ptx_header
 from .reading import read_below
@@ -51,6 +52,21 @@ class Kernel:
     def sha256(self) -> str:
         """SHA-256 of the PTX text's bytes, in hex."""
         return hashlib.sha256(self.ptx.encode("utf-8", "surrogatepass")).hexdigest()
+
+    @functools.cached_property
+    def declarations(self) -> Mapping[str, str]:
+        """Where types and parameters are declared: ``sources``, then the headers they include.
+
+        The user's own headers, that is, as they are now.
+        """
+        if self.origin is None or not self.folders:
+            return self.sources
+        found = dict(self.sources)
+        for text in self.sources.values():
+            headers = follow(text, self.folders[0], self.origin.options).texts
+            for path, content in headers.items():
+                found.setdefault(str(path), content)
+        return found
 
     def source_text(self, file: str) -> str | None:
         """The text of a file that the PTX names; ``None`` if it is not at hand, or not ours."""
@@ -198,7 +214,10 @@ class Kernel:
     def labels(self) -> list[str]:
         """What to call each parameter in reports; empty where nothing says."""
         return (
-            list(self.adapter.names) if self.adapter else parameter_names(self.sources, self.name)
+            list(self.adapter.names)
+            if self.adapter
+            else parameter_names(self.sources, self.name)
+            or parameter_names(self.declarations, self.name)
         )
 
     def rebuild(self, build: str) -> Kernel:

@@ -68,6 +68,6 @@ def _declared(kernel: Kernel, variable: Variable) -> str:
     """The type of a variable's elements in the kernel's source; ``""`` where it is not found."""
     name = re.escape(variable_name(variable.name))
     found = re.compile(rf"__(?:constant|device)__([\w\s:]*?)\b{name}\s*(?=[;=\[{{])")
-    kinds = {m[1] for source in kernel.sources.values() for m in found.finditer(source)}
+    kinds = {m[1] for source in kernel.declarations.values() for m in found.finditer(source)}
     kind = re.sub(_QUALIFIERS, " ", kinds.pop()) if len(kinds) == 1 else ""
-    return spelled(kind, kernel.sources)
+    return spelled(kind, kernel.declarations)

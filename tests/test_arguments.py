@@ -2,6 +2,7 @@
 
 import ctypes
 import re
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,6 +111,30 @@ def test_structures_in_structures_and_arrays_in_them() -> None:
     args = [([(a, (8, 1), 0), (b, (8, 1), 2.0)], (0.25, (7, 8)), True), out]
     simulator.launch(kernel("nested"), 1, 8, args)
     np.testing.assert_array_equal(out, a * 2 + b + np.float32(9.25))
+
+
+@pytest.mark.parametrize("linkage", ["", 'extern "C" '])
+def test_what_headers_declare(tmp_path: Path, linkage: str) -> None:
+    (tmp_path / "near").mkdir()
+    (tmp_path / "far").mkdir()
+    (tmp_path / "near" / "kernel.cuh").write_text(
+        '#include "types.h"\n__constant__ Window window;\n' + linkage + "__global__ void "
+        "filtered(Shape shape, const real* in) { int i = threadIdx.x;\n"
+        "  shape.out[i] = i < shape.n ? in[i] * window.w[i & 1] : in[i]; }\n"
+    )
+    (tmp_path / "far" / "types.h").write_text(
+        "typedef float real;\nstruct Shape { char n; real* out; };\nstruct Window { real w[2]; };\n"
+    )
+    (tmp_path / "main.cu").write_text('#include "near/kernel.cuh"\n')
+    kernel = Kernel.from_cuda(tmp_path / "main.cu", "filtered", options=[f"-I{tmp_path / 'far'}"])
+    out = np.zeros(8, np.float32)
+    given = [(4, out), np.ones(8, np.float32)]
+    window = {"window": np.array([2, 3], np.float32)}
+    assert not simulator.launch(kernel, 1, 8, given, symbols=window).hazards
+    np.testing.assert_array_equal(out, [2, 3, 2, 3, 1, 1, 1, 1])
+    assert kernel.labels() == ["shape", "in"]
+    with pytest.warns(UserWarning, match=r"in: the kernel takes float\*, the array is int32"):
+        simulator.launch(kernel, 1, 8, [(4, out), np.ones(8, np.int32)], symbols=window)
 
 
 def test_without_a_source_a_tuple_says_its_own_types() -> None:
