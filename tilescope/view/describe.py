@@ -166,7 +166,7 @@ def _array(item: ArrayMap, pool: Pool, values: bool) -> dict[str, Any]:
 def shared(trace: Trace, nbytes: int) -> list[dict[str, Any]]:
     """Shared variables, with their extents where the source tells."""
     layout = trace.program.layout
-    source = "\n".join(trace.kernel.sources.values())
+    source = "\n".join(trace.kernel.declarations.values())
     sizes = _element_sizes(trace)
     found = []
     for placed in layout.placed.values():
