@@ -5,6 +5,7 @@ installed. Nothing is run: the ELF file says what a launch needs to know (CUDA B
 the attributes' numbers are those that ``cuobjdump --dump-elf`` names).
 """
 
+import base64
 import functools
 import shutil
 import struct
@@ -15,7 +16,9 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from .compiler_process import ask
 from .elf import Section, line_rows, sections, symbols
+from .errors import CompileError
 from .kernel import Kernel
 from .nvrtc import cuda_machine_code
 
@@ -98,22 +101,10 @@ def _from_ptx(ptx: str, arch: str) -> bytes | None:
 
 def _linked(ptx: str, arch: str) -> bytes | None:
     try:
-        from cuda.bindings import nvjitlink
-
-        handle = nvjitlink.create(2, [f"-arch={arch}", "-lineinfo"])
-    except (ImportError, RuntimeError):
+        made = ask("nvjitlink", ptx=ptx, options=[f"-arch={arch}", "-lineinfo"])
+    except CompileError:  # it is not installed, or crashes on this text
         return None
-    try:
-        text = ptx.encode()
-        nvjitlink.add_data(handle, nvjitlink.InputType.PTX, text, len(text), "kernel")
-        nvjitlink.complete(handle)
-        binary = bytearray(nvjitlink.get_linked_cubin_size(handle))
-        nvjitlink.get_linked_cubin(handle, binary)
-        return bytes(binary)
-    except nvjitlink.nvJitLinkError:
-        return None
-    finally:
-        nvjitlink.destroy(handle)
+    return made and base64.b64decode(made)
 
 
 @functools.cache

@@ -1,17 +1,19 @@
 """CUDA C++ to PTX through NVRTC, with a cache on disk. Needs no GPU."""
 
+import base64
 import functools
 import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from .compiler_log import Message, errors
+from .compiler_process import CompilerCrash, MissingCompiler, ask
 from .device_part import Compiled, compile_device_part, looks_like_a_program
 from .errors import CompileError
 from .headers import follow, named_folders
@@ -48,12 +50,11 @@ def compile_cuda(
         CompileError: NVRTC is missing, the source has an error, or the entry
             names nothing; the message is NVRTC's log.
     """
-    nvrtc = _nvrtc()
     cached = _cache_path(source, name, entry, options, directory) if cache else None
     stored = _stored(cached) if cached else None
     if stored:
         return stored
-    compiler = functools.partial(_compile, nvrtc, [])
+    compiler = functools.partial(_compile, [])
     ptx, lowered = _translate(compiler, source, name, entry, options, directory)
     if cached:
         _store(cached, {"ptx": ptx, "entry": lowered})
@@ -75,13 +76,11 @@ def cuda_machine_code(
     Raises:
         CompileError: As ``compile_cuda``.
     """
-    nvrtc = _nvrtc()
-    _, known = nvrtc.nvrtcGetSupportedArchs()
     arch = next(option for option in options if option.startswith("-arch=sm_"))
-    if int(arch.removeprefix("-arch=sm_").rstrip("af")) not in known:
+    if int(arch.removeprefix("-arch=sm_").rstrip("af")) not in _asked("version")["archs"]:
         return None
     made: list[bytes] = []
-    _translate(functools.partial(_compile, nvrtc, made), source, name, entry, options, directory)
+    _translate(functools.partial(_compile, made), source, name, entry, options, directory)
     return made[-1]
 
 
@@ -104,22 +103,19 @@ def _translate(
     return found
 
 
-def _nvrtc() -> Any:
+def _asked(work: str, **task: Any) -> Any:
+    """What NVRTC answers."""
     try:
-        from cuda.bindings import nvrtc
-
-        nvrtc.nvrtcVersion()
-    except (ImportError, RuntimeError) as error:
+        return ask(work, **task)
+    except MissingCompiler as error:
         raise CompileError(
             "NVRTC is not available here, so CUDA C++ cannot be compiled "
-            f"({str(error).splitlines()[0]}). Install the wheels cuda-python and "
+            f"({(str(error).splitlines() or [''])[0]}). Install the wheels cuda-python and "
             "nvidia-cuda-nvrtc==13.0.* (Linux and Windows), or give a .ptx file."
         ) from None
-    return nvrtc
 
 
 def _compile(
-    nvrtc: Any,
     made: list[bytes],
     name: str,
     arguments: Sequence[str],
@@ -134,20 +130,19 @@ def _compile(
     in the PTX is asked for, if any; ``headers``: texts by name, which go before those in folders.
     """
     arguments = [*arguments, *further]
-    found = _run(nvrtc, made, text, name, entry, arguments, headers)
+    found = _run(made, text, name, entry, arguments, headers)
     if isinstance(found, list) and any(INT128 in error.text for error in found):
         arguments.append(INT128)
-        found = _run(nvrtc, made, text, name, entry, arguments, headers)
+        found = _run(made, text, name, entry, arguments, headers)
     if isinstance(found, list) and entry and all(error.of_a_name for error in found):
         # C++ knows several functions of that name, or it is the name that the PTX has.
-        plainly = _run(nvrtc, made, text, name, None, arguments, headers)
+        plainly = _run(made, text, name, None, arguments, headers)
         if not isinstance(plainly, list) and (lowered := _entry_named(plainly[0], entry)):
             return plainly[0], lowered
     return found
 
 
 def _run(
-    nvrtc: Any,
     made: list[bytes],
     source: str,
     name: str,
@@ -155,43 +150,24 @@ def _run(
     options: Sequence[str],
     headers: Mapping[str, str],
 ) -> Compiled | list[Message]:
-    def call(function: Any, *args: Any) -> Any:
-        status, *values = function(*args)
-        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            raise CompileError(f"{function.__name__} failed: {status.name}")
-        return values[0] if values else None
-
-    def content(size: Any, read: Any) -> bytes:
-        buffer = bytes(call(size, program))
-        call(read, program, buffer)  # the binding writes into the object's memory
-        return buffer
-
-    def text(size: Any, read: Any) -> str:
-        return content(size, read).rstrip(b"\0").decode(errors="replace")
-
-    def encoded(texts: Iterable[str]) -> list[bytes]:
-        return [text.encode("utf-8", "replace") for text in texts]
-
-    program = call(
-        nvrtc.nvrtcCreateProgram, *encoded([source, name]), len(headers),
-        encoded(headers.values()), encoded(headers),
-    )  # fmt: skip
+    binary = any(option.startswith("-arch=sm_") for option in options)
     try:
-        expression = entry.encode("utf-8", "replace") if entry else b""
-        if expression:
-            call(nvrtc.nvrtcAddNameExpression, program, expression)
-        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), encoded(options))
-        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            log = text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).strip()
-            return errors(log) or [Message("", 0, None, log or status.name)]
-        if any(option.startswith("-arch=sm_") for option in options):
-            made.append(content(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN))
-        lowered = ""
-        if expression:
-            lowered = call(nvrtc.nvrtcGetLoweredName, program, expression).decode()
-        return text(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX), lowered
-    finally:
-        nvrtc.nvrtcDestroyProgram(program)
+        found = _asked(
+            "nvrtc", source=source, name=name, entry=entry, options=list(options),
+            headers=dict(headers), binary=binary,
+        )  # fmt: skip
+    except CompilerCrash as error:
+        build = next((o for o in options if o in ("-G", "-lineinfo")), "")
+        raise CompilerCrash(
+            f"{name}: NVRTC {nvrtc_version()} itself {error}, compiling"
+            f" {repr(entry) if entry else 'it'} with {build}. That is a fault of the compiler's;"
+            " other code in the kernel, or another release of nvidia-cuda-nvrtc, may avoid it"
+        ) from None
+    if "log" in found:
+        return errors(found["log"]) or [Message("", 0, None, found["log"] or found["status"])]
+    if binary:
+        made.append(base64.b64decode(found["binary"]))
+    return found["ptx"], found["entry"]
 
 
 def _entry_named(ptx: str, entry: str) -> str:
@@ -223,7 +199,7 @@ def nvrtc_version() -> str:
     try:
         return metadata.version("nvidia-cuda-nvrtc")
     except metadata.PackageNotFoundError:
-        _, major, minor = _nvrtc().nvrtcVersion()
+        major, minor = _asked("version")["version"]
         return f"{major}.{minor}"
 
 

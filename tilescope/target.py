@@ -11,6 +11,7 @@ import numpy as np
 
 from kernels import Kernel, KernelError, library
 from kernels.arguments import convert
+from kernels.compiler_process import CompilerCrash
 from kernels.ptx.parser import parse
 from kernels.signatures import kernel_names
 from kernels.symbols import add_symbols
@@ -97,6 +98,20 @@ def resolve(request: Request, reference: bool = True) -> Target:
     target = _from_file(request) if from_file else _from_library(request, reference)
     check_arguments(target)
     return target
+
+
+def resolve_either(request: Request) -> Target:
+    """``resolve``; where the compiler itself crashes on the device build, in the other one.
+
+    Raises:
+        UserError, KernelError, FileNotFoundError: As ``resolve``.
+    """
+    try:
+        return resolve(request)
+    except CompilerCrash:
+        if request.build:
+            raise
+        return resolve(replace(request, build="source"))
 
 
 def check_arguments(target: Target) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 import simulator
 from kernels import Kernel
+from kernels.compiler_process import CompilerCrash
 from tests import interpreter
 
 from .report import Difference, Report
@@ -120,7 +121,11 @@ def drawn(
     for number in numbers:
         program = draw(number)
         report.programs += 1
-        what = wrong(program, report)
+        try:
+            what = wrong(program, report)
+        except CompilerCrash as crash:  # a find of another kind
+            report.notes.append(f"seed {number}: {crash}")
+            continue
         if what:
             report.differences.append(Difference(number, what, small(program, what)))
             if len(report.differences) >= 5:

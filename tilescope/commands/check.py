@@ -19,7 +19,7 @@ from ..options import launch_options, target_options
 from ..output import write_json
 from ..policy import CHOICES, Policy
 from ..sarif import sarif
-from ..target import Request, is_file, resolve
+from ..target import Request, is_file, resolve_either
 from ..text.findings import demonstration, findings, refusals
 from ..text.layout import fitted, told
 from .pipelines import check_pipeline, is_pipeline
@@ -138,7 +138,7 @@ def check_command(
         )  # fmt: skip
     if since is not None:
         raise UserError("--since is for pyproject.toml and pipelines, which list files")
-    checker = Checker(resolve(request), schedule, checks, policy, quiet, step_limit)
+    checker = Checker(resolve_either(request), schedule, checks, policy, quiet, step_limit)
     builds = (request.build,) if request.build else ("device", "source")
     verdict = checker.check(builds, cures=not no_cure)
     difference = _demonstrate(checker, verdict.builds) if show else None
