@@ -7,7 +7,7 @@ are folded where a name has one value in its function; all else is unknown.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -68,17 +68,19 @@ class HostLaunch:
         return [*words, *("?" if arg is None else arg for arg in self.args)]
 
 
-def host_launches(source: str) -> list[HostLaunch]:
-    """The launches of a source text, in its order."""
+def host_launches(source: str, headers: str = "", options: Sequence[str] = ()) -> list[HostLaunch]:
+    """The launches of a source text, in its order.
+
+    ``headers``: what it includes of the user's own, and ``options``, NVRTC's, say what names mean.
+    """
     if "<<<" not in source:
         return []
-    text = source.encode("ascii", "replace")
-    macros = {
-        name: macro.body for name, macro in Macros([source], (), frozenset()).items()
-        if not macro.call
-    }  # fmt: skip
+    whole = f"{headers}\n{source}"
+    text, begin = whole.encode("ascii", "replace"), len(headers) + 1
+    said = Macros([whole], (), frozenset()) | Macros([], options, frozenset())
+    macros = {name: macro.body for name, macro in said.items() if not macro.call}
     root = parse(text).root_node
-    shared = _Scope(text, macros, {"": source})
+    shared = _Scope(text, macros, {"": whole}, first=headers.count("\n") + 1)
     for child in root.children:
         if child.type == "declaration":
             shared.learn(child)
@@ -91,7 +93,7 @@ def host_launches(source: str) -> list[HostLaunch]:
             scope, end = shared.inside(), node.end_byte
             scope.learn(node)
         called = next((c for c in node.children if c.type == "kernel_call_syntax"), None)
-        if called is not None:
+        if called is not None and node.start_byte >= begin:
             found.append(_launch(node, called, scope))
     return found
 
@@ -103,7 +105,7 @@ def _launch(call: Node, called: Node, scope: _Scope) -> HostLaunch:
     shape = [scope.shape(given[i]) if i < len(given) else None for i in (0, 1)]
     shared = scope.value(given[2]) if len(given) > 2 else 0
     return HostLaunch(
-        call.start_point[0] + 1,
+        call.start_point[0] + 1 - scope.first,
         scope.text(named) if named else "?",
         shape[0], shape[1],
         shared if isinstance(shared, int) else None,
@@ -113,7 +115,10 @@ def _launch(call: Node, called: Node, scope: _Scope) -> HostLaunch:
 
 @dataclass
 class _Scope:
-    """What names stand for in a function; a name with two values stands for none."""
+    """What names stand for in a function; a name with two values stands for none.
+
+    ``first``: the row of the text on which the file begins whose launches are asked for.
+    """
 
     source: bytes
     macros: dict[str, str]
@@ -123,12 +128,13 @@ class _Scope:
     sizes: dict[str, Node | None] = field(default_factory=dict)
     busy: set[str] = field(default_factory=set)
     work: list[int] = field(default_factory=lambda: [0])
+    first: int = 0
 
     def inside(self) -> _Scope:
         """A function's scope."""
         return _Scope(
             self.source, self.macros, self.sources, dict(self.values), dict(self.kinds),
-            dict(self.sizes),
+            dict(self.sizes), first=self.first,
         )  # fmt: skip
 
     def text(self, node: Node) -> str:
@@ -203,8 +209,8 @@ class _Scope:
         if node.type == "cast_expression":
             return self._value(node.child_by_field_name("value"))
         if node.type == "sizeof_expression":
-            typed = node.child_by_field_name("type")
-            return self._bytes(self.text(typed)) if typed else None
+            typed = node.child_by_field_name("type") or node.child_by_field_name("value")
+            return self._bytes(self._measured(typed)) if typed else None
         if node.type == "unary_expression" and text.startswith("-"):
             inner = self._value(node.child_by_field_name("argument"))
             return None if inner is None else -inner
@@ -236,6 +242,8 @@ class _Scope:
     def _macro(self, body: str) -> Number | None:
         text = f"auto x = {body};".encode("ascii", "replace")
         tree = parse(text)
+        if tree.root_node.has_error:  # none, or what it is depends on a condition
+            return None
         first = next(iter(tree.root_node.children), None)
         declarator = first.child_by_field_name("declarator") if first else None
         inner = _Scope(text, self.macros, self.sources, busy=self.busy, work=self.work)
@@ -278,6 +286,16 @@ class _Scope:
             return f"{letter}{wide * 8}[{size // wide}]"
         value = self.value(node)
         return None if value is None else repr(value)
+
+    def _measured(self, node: Node) -> str:
+        """The type of what ``sizeof`` stands before: a type's name, or ``*pointer``."""
+        while node.type == "parenthesized_expression" and node.named_children:
+            node = node.named_children[0]
+        text = self.text(node)
+        if node.type == "pointer_expression" and text.startswith("*"):
+            kind = self.kinds.get(text[1:].strip(), "")
+            return kind[:-1].strip() if kind.endswith("*") else ""
+        return "" if text in self.kinds else text
 
     def _bytes(self, kind: str) -> int | None:
         plain = spelled(kind, self.sources)

@@ -10,6 +10,11 @@ from kernels.host_launches import host_launches
 SOURCE = """#include <cstdio>
 #define TPB (32 * 8)
 constexpr int K = 3;
+#ifdef SMALL
+#define TWO 16
+#else
+#define TWO 64
+#endif
 __global__ void k(float *a, int n, float s) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) a[i] *= s;
@@ -68,11 +73,30 @@ def test_what_is_known_is_folded() -> None:
         ("k<<<1, 32, n>>>(d + 1, 1, (float)2);", "--grid 1 --block 32 --shared 4096 ? 1 2"),
         ("k<<<0, 32>>>(d, 1, 1);", "--grid ? --block 32 f32[4096] 1 1"),
         ("cudaMalloc(&d, 8); k<<<1, 32>>>(d, 1, 1);", "--grid 1 --block 32 ? 1 1"),
+        ("cudaMalloc(&d, 2 * sizeof(*d)); k<<<1, 32>>>(d, 1, 1);", "--grid 1 --block 32 ? 1 1"),
+        ("float* f; cudaMalloc(&f, 2 * sizeof *f); k<<<1, 32>>>(f, 1, 1);",
+         "--grid 1 --block 32 f32[2] 1 1"),
+        ("float f[9]; k<<<1, sizeof(f)>>>(d, 1, 1);", "--grid 1 --block ? f32[4096] 1 1"),
+        ("k<<<1, TWO>>>(d, 1, 1);", "--grid 1 --block ? f32[4096] 1 1"),
         ("k<<<1 << 99, 32>>>(d, 1, 1);", "--grid ? --block 32 f32[4096] 1 1"),
     ],
 )  # fmt: skip
 def test_what_has_two_values_has_none(code: str, command: str) -> None:
     assert commands(code)[-1] == f"a.cu k {command}"
+
+
+def test_headers_and_macros_of_the_command_line_say_what_names_mean(tmp_path: Path) -> None:
+    (tmp_path / "near.h").write_text("typedef float real;\n#define N 100\nconstexpr int B = 32;\n")
+    (tmp_path / "main.cu").write_text(
+        '#include "near.h"\n#ifndef N\n#define N 7\n#endif\n'
+        "__global__ void k(real *a) { a[threadIdx.x] = N; }\n"
+        "int main() { real *d; cudaMalloc(&d, W * sizeof(real));\n  k<<<1, B>>>(d); }\n"
+    )
+    told = tilescope("run", tmp_path / "main.cu", "-DW=128").stderr
+    assert "line 7\n" in told
+    assert "main.cu k --grid 1 --block 32 'f32[128]' -DW=128\n" in told
+    result = tilescope("run", tmp_path / "main.cu", "-DW=128", "--launch", 1)
+    assert result.exit_code == 0, result.stderr
 
 
 def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

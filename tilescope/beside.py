@@ -63,7 +63,7 @@ def _own(request: Request, other: str) -> Request:
     except ValueError as error:
         raise UserError(f"--compare {other!r}: {error}") from None
     if request.launch:
-        given = host_launch(request.target, request.launch)
+        given = host_launch(request.target, request.launch, request.options)
         request = dataclasses.replace(request, launch=0, **given)
     if not words or not is_file(words[0]):
         words.insert(0, request.target)

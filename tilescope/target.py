@@ -184,9 +184,9 @@ def _from_file(request: Request) -> Target:
     if request.size is not None or request.tile is not None:
         raise UserError("--size and --tile belong to library kernels; a file takes --grid, --block")
     if request.launch:
-        request = replace(request, **host_launch(request.target, request.launch))
+        request = replace(request, **host_launch(request.target, request.launch, request.options))
     elif request.grid is None and len(request.words) < 2 and is_cuda(request.target):
-        refuse_with_launches(request.target)
+        refuse_with_launches(request.target, request.options)
     kernel, words = _kernel_of_file(request)
     if request.grid is None or request.block is None:
         missing = "--grid" if request.grid is None else "--block"
