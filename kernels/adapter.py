@@ -78,14 +78,15 @@ def as_array(value: Any) -> Any:
         return value
     import torch  # it made the value
 
-    flat = value.detach()
-    if not value.is_contiguous() or value.untyped_storage().nbytes() != value.nbytes:
-        flat = torch.empty(0, dtype=value.dtype).set_(value.untyped_storage())
-    try:
-        whole = flat.numpy()
-    except TypeError:
-        plain = {1: torch.uint8, 2: torch.int16}[value.element_size()]
-        whole = flat.view(plain).numpy()
+    with torch._C.DisableTorchFunction():
+        flat = value.detach()
+        if not value.is_contiguous() or value.untyped_storage().nbytes() != value.nbytes:
+            flat = torch.empty(0, dtype=value.dtype).set_(value.untyped_storage())
+        try:
+            whole = flat.numpy()
+        except TypeError:
+            plain = {1: torch.uint8, 2: torch.int16}[value.element_size()]
+            whole = flat.view(plain).numpy()
     if flat.shape == value.shape:
         return whole
     axes = [n * value.element_size() for n in value.stride()]

@@ -213,7 +213,7 @@ def test_order_of_streams(name: str, words: tuple[str, ...], tmp_path: Path) -> 
     assert bool(made.launches[1].run.hazards) == bool(words)
     for hazard in made.hazards:
         assert all(
-            any(w in i.source.code for w in ("twice", "launch", "copy", "close"))
+            any(w in i.source.code for w in ("twice", "launch", "copy", "close", "ones"))
             for i in hazard.involved
         )
 

@@ -53,7 +53,12 @@ class Touched:
     @classmethod
     def whole(cls, array: Any, name: str, how: str) -> Touched:
         """All of an array."""
-        return cls.marked(array, name, how, np.ones(array.nbytes, bool), 1)
+        if not (array.flags.c_contiguous or array.flags.f_contiguous) or not array.size:
+            return cls.marked(array, name, how, np.ones(array.nbytes, bool), 1)
+        address = int(array.__array_interface__["data"][0])
+        starts = np.array([address])
+        return cls(name, address, array.itemsize, how, starts, starts + array.nbytes,
+                   _existence(array))  # fmt: skip
 
 
 _LANES = 1 << 18

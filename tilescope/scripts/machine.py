@@ -1,6 +1,6 @@
 """What stands in for a GPU while a script runs: how launches are made, what memory is."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -105,10 +105,15 @@ class Machine:
     ) -> None:
         """A copy between arrays of the GPU, or one of it and the host; ``waits``: the host does."""
         some = (to, "its destination", "store"), (given, "its source", "load")
-        touched = [Touched.whole(*of) for of in some if of[0] is not None]
+        self.did(what, stream, waits, [of for of in some if of[0] is not None])
+
+    def did(
+        self, what: str, stream: Any, waits: bool, touched: Iterable[tuple[Any, str, str]]
+    ) -> None:
+        """Work on whole arrays: each with its name, and ``load`` or ``store``."""
         queue = self.queue(stream)
         with self.order.on(queue):
-            self.order.work(what, user_line(), touched)
+            self.order.work(what, user_line(), [Touched.whole(*of) for of in touched])
         if waits:
             queue.synchronize()
 

@@ -1,165 +1,113 @@
-"""PyTorch's tensors "on a GPU" for Triton's scripts: memory of the host that says it is not.
+"""PyTorch's scripts, for Triton's and Numba's kernels: ``device="cuda"`` without a GPU."""
 
-A tensor made on, or moved to, ``cuda`` is a copy of its own, as on a GPU; what is computed from
-one is one. Of ``torch.cuda``, what Triton's tutorials use has a stand-in.
-"""
-
-import contextlib
-from collections.abc import Iterator
+import functools
+import importlib
+import pkgutil
 from types import ModuleType
 from typing import Any
 
-from simulator.order import Stream as Queue
-
-from . import machine as stand_in
 from .machine import Machine, nothing, refuse
 from .patches import Patches
-
-_MARK = "_tilescope_cuda"
-_KEPT = ("is_initialized", "is_current_stream_capturing", "init", "is_bf16_supported")
+from .public import replace_public
 
 
 def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
     """Have ``torch`` take ``cuda`` for a device that is there."""
     import torch
-    from torch.overrides import TorchFunctionMode
 
-    there = torch.device("cuda", 0)
+    from . import torch_names as names
+    from .torch_modes import Calls, Operators
+    from .torch_places import GPU, Places, on_gpu, ordinal
 
-    def is_cuda(value: Any) -> bool:
-        if isinstance(value, torch.device):
-            return bool(value.type == "cuda")
-        return isinstance(value, str) and value.partition(":")[0] == "cuda"
+    places = Places(machine)
+    calls, operators = Calls(places), Operators(places)
+    own = torch._C.TensorBase
 
-    def is_place(value: Any) -> bool:
-        return isinstance(value, torch.device) or (
-            isinstance(value, str) and value.partition(":")[0] in ("cuda", "cpu")
-        )
+    def attribute(name: str, there: Any) -> Any:
+        getter = getattr(own, name).__get__
 
-    def marked(value: Any) -> bool:
-        if isinstance(value, (list, tuple)):
-            return any(map(marked, value))
-        return isinstance(value, torch.Tensor) and _MARK in value.__dict__
+        def ask(tensor: Any) -> Any:
+            if places.has(tensor):
+                return there
+            with torch._C.DisableTorchFunction():
+                return getter(tensor)
 
-    def mark(value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            value.__dict__[_MARK] = True
-        elif isinstance(value, (list, tuple)):
-            for one in value:
-                mark(one)
-        return value
+        return property(ask)
 
-    class Simulated(TorchFunctionMode):  # type: ignore[misc]
-        """Every call of PyTorch's passes here, with the device that it names."""
+    for name, there in (("device", GPU), ("is_cuda", True), ("is_cpu", False)):
+        patches.set(torch.Tensor, name, attribute(name, there))
+    patches.set(torch.Tensor, "get_device", lambda tensor: 0 if tensor.is_cuda else -1)
+    patches.set(torch.Tensor, "record_stream", nothing)
+    for info in pkgutil.iter_modules(torch.cuda.__path__):
+        if not info.name.startswith("_"):
+            importlib.import_module(f"torch.cuda.{info.name}")
+    offered = names.stand_ins(machine, places)
+    replace_public(torch.cuda, patches, offered, names.KEPT, names.advice)
+    accelerated = names.of_accelerator(offered)
+    replace_public(torch.accelerator, patches, accelerated, (), names.advice)
+    patches.set(torch.cuda, "_lazy_init", lambda: None)
+    _elsewhere(torch, patches, offered, on_gpu, ordinal)
 
-        def __torch_function__(
-            self, function: Any, types: Any, args: Any = (), kwargs: Any = None
-        ) -> Any:
-            kwargs = dict(kwargs or {})
-            name = getattr(function, "__name__", "")
-            if function in (torch.Tensor.device.__get__, torch.Tensor.is_cuda.__get__):
-                if not marked(args[0]):
-                    return function(*args)
-                return there if function == torch.Tensor.device.__get__ else True
-            if name in ("cuda", "cpu") and isinstance(args[0], torch.Tensor):
-                return move(args[0], name == "cuda")
-            place = kwargs.pop("device", None)
-            if name == "to" and place is None:
-                place = next((value for value in args[1:] if is_place(value)), None)
-                args = tuple(value for value in args if not is_place(value))
-            if name == "to" and place is not None:
-                rest = bool(args[1:] or {k: v for k, v in kwargs.items() if k == "dtype"})
-                made = function(*args, **kwargs) if rest else args[0]
-                return move(made if rest else args[0], is_cuda(place), made is not args[0])
-            if place is not None and not is_cuda(place):
-                return function(*args, device=place, **kwargs)
-            made = function(*args, **kwargs)
-            if is_cuda(place) or marked(args) or marked(tuple(kwargs.values())):
-                return mark(made)
-            return made
+    run = torch.autograd._engine_run_backward
 
-    def move(value: Any, to_cuda: bool, fresh: bool = False) -> Any:
-        if to_cuda == marked(value) and not fresh:
-            return value
-        with torch._C.DisableTorchFunction():
-            made = value if fresh else value.clone()
-        return mark(made) if to_cuda else made
+    def backward(*args: Any, **named: Any) -> Any:
+        """The script's own functions in a backward pass are called with the modes on."""
+        there = any(places.has(one) for one in args[0] if isinstance(one, torch.Tensor))
+        before, places.backward = places.backward, there
+        try:
+            with calls, places.making(None):
+                return run(*args, **named)
+        finally:
+            places.backward = before
 
-    mode = Simulated()
-    mode.__enter__()
-    patches.later(lambda: mode.__exit__(None, None, None))
-    replaced = _cuda(machine)
-    for name in dir(torch.cuda):
-        value = getattr(torch.cuda, name)
-        if name in replaced:
-            patches.set(torch.cuda, name, replaced[name])
-        elif not name.startswith("_") and name not in _KEPT and type(value).__name__ == "function":
-            patches.set(torch.cuda, name, refuse(f"torch.cuda.{name}"))
+    patches.set(torch.autograd, "_engine_run_backward", backward)
+
+    def tag(storage: Any) -> str | None:
+        return "cuda:0" if storage._cdata in places else None
+
+    def restore(storage: Any, location: str) -> Any:
+        if not location.startswith("cuda"):
+            return None
+        ordinal(location)
+        places.mark_storage(getattr(storage, "_untyped_storage", storage))
+        return storage
+
+    packages = torch.serialization._package_registry
+    packages.insert(0, (0, tag, restore))
+    patches.later(lambda: packages.remove(next(one for one in packages if one[1] is tag)))
+    for mode in (operators, calls):
+        mode.__enter__()
+        patches.later(functools.partial(mode.__exit__, None, None, None))
 
 
-def _cuda(machine: Machine) -> dict[str, Any]:
-    """What ``torch.cuda`` offers, for a machine without a GPU."""
-    order = machine.order
+def _elsewhere(
+    torch: Any, patches: Patches, offered: dict[str, Any], on_gpu: Any, ordinal: Any
+) -> None:
+    """What has to do with a GPU outside of ``torch.cuda``."""
+    begin = torch.autocast.__init__
 
-    class Event(stand_in.Event):
-        def __init__(self, *_: Any, **__: Any) -> None:
-            super().__init__(machine)
+    def autocast(self: Any, device_type: str, *args: Any, **named: Any) -> None:
+        if device_type == "cuda" and named.get("enabled", True):
+            refuse("torch.autocast('cuda')", "convert by hand, with .to(torch.float16)")()
+        begin(self, device_type, *args, **named)
 
-    class Stream(stand_in.Stream):
-        """PyTorch's own streams do not wait for the default stream."""
+    class Generator(torch.Generator):  # type: ignore[misc]
+        """Of random numbers; on the GPU they are not those that a GPU would draw."""
 
-        def __init__(self, *_: Any, queue: Queue | None = None, **__: Any) -> None:
-            super().__init__(queue or order.stream(blocking=False))
-            self.cuda_stream = self.queue.number
+        def __new__(cls, device: Any = "cpu") -> Any:
+            on_gpu(device)
+            return super().__new__(cls)
 
-        def __eq__(self, other: Any) -> bool:
-            return isinstance(other, Stream) and other.queue is self.queue
+        def __init__(self, device: Any = "cpu") -> None:
+            self._device = torch.device("cuda", 0) if on_gpu(device) else torch.device("cpu")
 
-        def __hash__(self) -> int:
-            return hash(self.queue.number)
+        @property
+        def device(self) -> Any:
+            """Where it says it is."""
+            return self._device
 
-        def wait_stream(self, stream: Any) -> None:
-            """Wait for all that is in another stream."""
-            self.queue.wait(stream.queue)
-
-        def wait_event(self, event: Any) -> None:
-            """Wait for an event."""
-            event.wait(self)
-
-        def record_event(self, event: Any = None) -> Any:
-            """An event behind all that is in it."""
-            made = event or Event()
-            made.record(self)
-            return made
-
-    @contextlib.contextmanager
-    def within(*_: Any, **__: Any) -> Iterator[None]:
-        yield
-
-    @contextlib.contextmanager
-    def in_stream(stream: Any) -> Iterator[None]:
-        with order.on(machine.queue(stream)):
-            yield
-
-    def set_stream(stream: Any) -> None:
-        order.current = stream.queue
-
-    def synchronize(device: Any = None) -> None:
-        order.synchronize()
-
-    properties = stand_in.setting(
-        {"name": stand_in.NAME, "major": 9, "minor": 0, "multi_processor_count": 132,
-         "total_memory": 1 << 37, "max_threads_per_multi_processor": 2048, "warp_size": 32,
-         "regs_per_multiprocessor": 65_536, "shared_memory_per_block_optin": 232_448}
-    )()  # fmt: skip
-    return {
-        "is_available": lambda: True, "device_count": lambda: 1, "current_device": lambda: 0,
-        "set_device": nothing, "synchronize": synchronize, "empty_cache": nothing,
-        "current_stream": lambda device=None: Stream(queue=order.current),
-        "default_stream": lambda device=None: Stream(queue=order.legacy),
-        "Stream": Stream, "Event": Event, "stream": in_stream, "set_stream": set_stream,
-        "device": within, "manual_seed": nothing, "manual_seed_all": nothing,
-        "get_device_name": lambda device=None: stand_in.NAME,
-        "get_device_capability": lambda device=None: stand_in.CAPABILITY,
-        "get_device_properties": lambda device=None: properties,
-    }  # fmt: skip
+    patches.set(torch.autocast, "__init__", autocast)
+    patches.set(torch, "Generator", Generator)
+    patches.set(torch, "Stream", offered["Stream"])
+    patches.set(torch, "Event", offered["Event"])
+    patches.set(torch, "compile", refuse("torch.compile", "call the function itself"))
