@@ -2,6 +2,8 @@
 
 Nothing of the host's is run. Constants, ``dim3`` variables and the sizes given to ``cudaMalloc``
 are folded where a name has one value in its function; all else is unknown.
+
+Longer: names, numbers and shapes mean each other, in one scope.
 """
 
 from __future__ import annotations

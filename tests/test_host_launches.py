@@ -105,7 +105,7 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     listed = tilescope("run", "a.cu")
     assert listed.exit_code == 2
     assert "kernels: k, t<...>" in listed.stderr
-    assert "1  line 25" in listed.stderr
+    assert "1  line 30" in listed.stderr
     assert "tilescope run a.cu k --grid 16 --block 256 'f32[4096]' 4096 1.5" in listed.stderr
     assert "--shared 256 'f64[64]' ?" in listed.stderr
     done = tilescope("run", "a.cu", "--launch", 1)
