@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from simulator.caches.traffic import observe
-from simulator.execute.prepare import prepare
 from simulator.gpus.table import find
-from simulator.prediction.case import case
+from simulator.prediction.case import Case
 from simulator.prediction.model import Shape, times
 from simulator.prediction.plain import Piece
 from simulator.prediction.rates import ADJUSTED, Rates, rates
@@ -67,16 +65,11 @@ class Kept:
         return math.log(took.total * 1e3 / self.ms)
 
 
-def keep(name: str, ms: float, kernel: Any, launch: Any) -> Kept:
-    """Observe a launch of the library."""
-    ready = prepare(
-        kernel, launch.grid, launch.block, launch.args, launch.shared_bytes, "lockstep",
-        50_000_000, False,
-    )  # fmt: skip
-    known = rates(GPU)
-    it = case(ready, observe(ready, GPU, None, known.l2_usable), known, "")
+def keep(name: str, ms: float, it: Case) -> Kept:
+    """What matters of a launch, with what it took."""
     blocks = len(it.seen.sample.blocks)
-    return Kept(name, ms, ready.program.sites, it.found, it.work, it.memory, it.shape, blocks)
+    sites = it.launch.program.sites
+    return Kept(name, ms, sites, it.found, it.work, it.memory, it.shape, blocks)
 
 
 def start() -> Rates:

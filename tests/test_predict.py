@@ -12,7 +12,10 @@ import simulator
 from benchmarks import adjusted
 from kernels import Kernel, library
 from simulator import Prediction
+from simulator.caches.traffic import observe
+from simulator.execute.prepare import prepare
 from simulator.gpus.table import find
+from simulator.prediction.case import case
 from simulator.prediction.rates import rates
 from tests.command_line import tilescope
 
@@ -156,6 +159,11 @@ def test_what_nothing_can_tell_is_not_guessed() -> None:
     assert any("never measured" in note for note in old.notes)
     measured = of_library("matmul_tiled", "64")
     assert measured.registers == 32
+    for name, (low, high) in measured.bands.items():
+        assert low <= getattr(measured, name) <= high, "what is short says how short"
+    assert set(measured.bands) == {
+        "dram_read_bytes", "dram_write_bytes", "l1_hit_rate", "l2_hit_rate",
+    }  # fmt: skip
     assert old.high_ms / old.low_ms > measured.high_ms / measured.low_ms
     given = of_library("matmul_tiled", "64", gpu="v100", registers=40)
     assert given.registers == 40
@@ -183,7 +191,11 @@ def test_constants_are_found_again() -> None:
     for name, size in (("matmul_tiled", "64"), ("scan_blelloch", "4096")):
         entry = library.get(name)
         launch = entry.launch(entry.parse_size(size), None)
-        one = adjusted.keep(name, 1.0, entry.kernel(None), launch)
+        ready = prepare(
+            entry.kernel(None), launch.grid, launch.block, launch.args, 0, "lockstep", 10**6, False
+        )
+        it = case(ready, observe(ready, adjusted.GPU), rates(adjusted.GPU), "")
+        one = adjusted.keep(name, 1.0, it)
         launches.append(dataclasses.replace(one, ms=math.exp(one.error(true))))
     found = adjusted.adjust(launches)
     assert sum(abs(one.error(adjusted.start())) for one in launches) > 0.4

@@ -32,7 +32,7 @@ class DeviceMemory:
     Attributes:
         cold_read: With nothing in L2; ``warm_read``: after the same launch.
         cold_write, warm_write: Written back while the launch runs.
-        footprint: Distinct bytes that the launch touches.
+        footprint: Distinct bytes that the launch touches; ``least_read``: that it reads.
     """
 
     cold_read: float
@@ -40,6 +40,7 @@ class DeviceMemory:
     cold_write: float
     warm_write: float
     footprint: float
+    least_read: float
 
 
 def begins(blocks: int, slots: int) -> NDArray[np.float64]:
@@ -71,7 +72,7 @@ def device_memory(
     total = math.prod(grid)
     each = sum(_size(one) for one in (*touched.reads, *touched.writes))
     if not each:
-        return DeviceMemory(0, 0, 0, 0, 0)
+        return DeviceMemory(0, 0, 0, 0, 0, 0)
     started = begins(total, slots)
     some = np.arange(total)
     counted = np.ones(total, bool)
@@ -110,7 +111,14 @@ def device_memory(
     # What L2 holds at the end it holds in proportion to what came in.
     left = min(dirty, capacity * dirty / (dirty + read)) if dirty else 0.0
     written = max(0.0, dirty - left)
-    return DeviceMemory(read, read_again, written, written, distinct * UNIT * rate)
+    return DeviceMemory(
+        read,
+        read_again,
+        written,
+        written,
+        distinct * UNIT * rate,
+        float(np.count_nonzero(np.isinf(cold) & ~store)) * UNIT * rate,
+    )
 
 
 def _stays(key: Flat, time: Flat, missed: Flat, stores: Flat) -> int:

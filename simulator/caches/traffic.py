@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernels.errors import LaunchError
 from kernels.machine_code import MachineCode, machine_code
@@ -25,6 +25,10 @@ _L1_KIB = {
 """KiB of L1 and shared memory together: CUDA C++ Programming Guide, by compute capability."""
 USABLE_L2 = 0.7
 """Share of L2 that holds what is used again: the rest is what it does not throw out in order."""
+
+
+_AGAIN = 1.02
+"""Times the bytes that have to be read from which on some are read again."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,11 @@ class Observed:
     def grouped(self) -> float:
         """Blocks of the launch for each that ``missed`` counts."""
         return self.blocks / sum(len(group) for group in self.sample.groups)
+
+    @property
+    def reads_again(self) -> bool:
+        """Whether some of what DRAM reads had been in L2 already."""
+        return self.memory.cold_read > _AGAIN * self.memory.least_read
 
     @property
     def l1(self) -> CacheTraffic:
@@ -122,9 +131,16 @@ def observe(
     capacity = l1_bytes(gpu, launch.shared_bytes, held.blocks)
     slots = held.blocks * gpu.sms
     missed = l1_misses(sample.touches, program.sites, sample.groups, capacity, slots)
-    touched = footprint(sample.touches, program.sites, math.prod(launch.grid))
-    memory = device_memory(touched, launch.grid, slots, usable * gpu.l2)
-    return Observed(launch, gpu, code, held, sample, missed, memory)
+    nothing = DeviceMemory(*[0.0] * 6)
+    return follow(Observed(launch, gpu, code, held, sample, missed, nothing), usable)
+
+
+def follow(seen: Observed, usable: float = USABLE_L2) -> Observed:
+    """The same with ``memory`` worked out anew, for the GPU's L2."""
+    grid, gpu = seen.launch.grid, seen.gpu
+    touched = footprint(seen.sample.touches, seen.launch.program.sites, seen.blocks)
+    slots = seen.occupancy.blocks * gpu.sms
+    return replace(seen, memory=device_memory(touched, grid, slots, usable * gpu.l2))
 
 
 def count(counters: Counters, seen: Observed) -> None:

@@ -9,20 +9,21 @@ from typing import Any
 from kernels import Kernel
 
 from ..caches.traffic import Observed, observe
-from ..execute.prepare import Prepared, prepare
+from ..execute.prepare import prepare
 from ..gpus.table import Gpu, find
 from ..isa.stack import STACK_BYTES
 from ..memory.heap import HEAP_BYTES
-from ..observe.totals import CacheTraffic
+from ..observe.totals import DramTraffic
 from .advice import Advice, advise
-from .case import case
+from .bands import Band, around, errors, rate_around
+from .case import Case, case
 from .model import Times
 from .rates import Rates, rates
 
 CACHES = ("", "warm", "cold")
-_BAND, _NO_REGISTERS, _NOT_MEASURED = 0.2, 0.4, 0.4
-"""Share by which a time may be off: nine in ten of the launches of ``docs/predicted.md`` are within
-the first; where registers are not known, and on a GPU that was not measured."""
+_NO_REGISTERS, _NOT_MEASURED = 0.4, 0.4
+"""By how much more a time may be off where registers are not known, and on a GPU that was not
+measured."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Prediction:
             what the blocks take to begin in it, if they take longer to begin than to run.
         dram_read_bytes, dram_write_bytes: Between L2 and DRAM.
         l1_hit_rate, l2_hit_rate: Of the sectors that loads ask for; ``None`` without any.
+        bands: Of the last four attributes that are not ``None``, least and most that is expected:
+            nine in ten launches that were measured are within (``bands.py``), as for the time.
         registers: Of a thread; ``None`` if nothing here can tell.
         warps_active: Share of a multiprocessor's warps that are there.
         blocks_run, blocks: Of the grid: how many were run for this, and all.
@@ -57,6 +60,7 @@ class Prediction:
     dram_write_bytes: float
     l1_hit_rate: float | None
     l2_hit_rate: float | None
+    bands: dict[str, Band]
     registers: int | None
     warps_active: float
     blocks_run: int
@@ -120,28 +124,47 @@ def predict(
         kernel, grid, block, args, shared_bytes, "lockstep", 50_000_000, False, None, symbols,
         cooperative, stack_bytes, cluster, heap_bytes,
     )  # fmt: skip
-    return _predict(prepared, observe(prepared, chip, registers, known.l2_usable), known, caches)
+    seen = observe(prepared, chip, registers, known.l2_usable)
+    return told(case(prepared, seen, known, caches), caches)
 
 
-def _predict(launch: Prepared, seen: Observed, known: Rates, caches: str) -> Prediction:
-    it = case(launch, seen, known, caches)
+def told(it: Case, caches: str, advised: bool = True) -> Prediction:
+    """What is predicted of a launch; ``caches`` as in ``predict``.
+
+    ``advised``: with what would help, which takes some time.
+    """
+    launch, seen, known = it.launch, it.seen, it.rates
     sample, chip, held, traffic = seen.sample, seen.gpu, seen.occupancy, seen.dram(caches != "warm")
+    l1, l2 = seen.l1.hit_rate, seen.l2(caches != "warm").hit_rate
     took = it.took
     there = min(held.blocks, -(-seen.blocks // chip.sms)) * it.shape.warps / chip.architecture.warps
-    band, notes = _trust(seen, known)
+    share, notes = _trust(seen, known)
     milliseconds = took.total * 1e3
-    low, high = milliseconds / (1 + band), milliseconds * (1 + band)
     return Prediction(
-        launch.kernel.name, chip, milliseconds, low, high,
+        launch.kernel.name, chip, milliseconds, *around(milliseconds, share),
         _limiter(took), {name: value * 1e3 for name, value in took.bounds.items()},
-        traffic.read_bytes, traffic.write_bytes, seen.l1.hit_rate,
-        _rate(seen.l2(caches != "warm")), held.registers, there, len(sample.blocks), seen.blocks,
-        notes, advise(it),
+        traffic.read_bytes, traffic.write_bytes, l1, l2, _bands(seen, traffic, l1, l2),
+        held.registers, there, len(sample.blocks), seen.blocks,
+        notes, advise(it) if advised else (),
     )  # fmt: skip
 
 
-def _rate(level: CacheTraffic) -> float | None:
-    return level.hit_rate
+def _bands(
+    seen: Observed, traffic: DramTraffic, l1: float | None, l2: float | None
+) -> dict[str, Band]:
+    off = errors()
+    found = {
+        "dram_read_bytes": around(
+            traffic.read_bytes, off["dram_read_again" if seen.reads_again else "dram_read_once"]
+        ),
+        "dram_write_bytes": around(traffic.write_bytes, off["dram_written"]),
+    }
+    for name, rate, points in (
+        ("l1_hit_rate", l1, off["l1_hits"]), ("l2_hit_rate", l2, off["l2_hits"]),
+    ):  # fmt: skip
+        if rate is not None:
+            found[name] = rate_around(rate, points)
+    return found
 
 
 def _limiter(took: Times) -> str:
@@ -155,7 +178,7 @@ def _limiter(took: Times) -> str:
 
 def _trust(seen: Observed, known: Rates) -> tuple[float, tuple[str, ...]]:
     """Share by which the time may be off, and why."""
-    band, notes = _BAND, []
+    band, notes = errors()["time"], []
     if seen.occupancy.registers is None:
         band += _NO_REGISTERS
         notes.append("registers unknown: nothing here makes machine code, so as many blocks as fit")

@@ -35,18 +35,13 @@ def predictions(rows: Sequence[tuple[Target, Sequence[Prediction]]], caches: str
     for target, found in rows:
         for p in found:
             name = _name(target) + (f" on {p.gpu.key}" if several else "")
-            band = f"{_time(p.low_ms)} to {_time(p.high_ms)}"
-            lines.append(wrapped(f"{name}: {band}; {'; '.join(_told(p))}"))
+            lines.append(wrapped(f"{name}: {'; '.join((*_ranges(p), *_told(p)))}"))
     state = {"warm": "warm", "cold": "cold"}.get(caches)
     lines.append(
         wrapped(f"caches: {state}" if state else "time with warm caches, traffic with cold ones")
     )
     lines.append("L1, L2: of the sectors that loads ask for, how many are there")
-    lines.append(
-        wrapped(
-            "DRAM: within 10% in six of seven launches measured; of large products half to 1.7x"
-        )
-    )
+    lines.append(wrapped("ranges: nine in ten of the launches that were measured are within"))
     for target, found in rows:
         for p in found:
             name = _name(target) if len(rows) > 1 else ""
@@ -61,6 +56,19 @@ def advice(made: Forecast, name: str = "") -> list[str]:
         return [wrapped(f"no advice{f' on{of}' if of else ''}: {made.reason}")]
     head = f"what would help{of} most on {p.gpu.name}"
     return ["\n".join([head, *(fitted(f"  {one}") for one in p.advice)])] if p.advice else []
+
+
+def _ranges(p: Prediction) -> list[str]:
+    """Between which values what the table shows is expected."""
+    found = [f"{_time(p.low_ms)} to {_time(p.high_ms)}"]
+    for name, said, shown in (
+        ("dram_read_bytes", "DRAM read", _bytes), ("dram_write_bytes", "written", _bytes),
+        ("l1_hit_rate", "L1", _rate), ("l2_hit_rate", "L2", _rate),
+    ):  # fmt: skip
+        if name in p.bands:
+            low, high = (shown(end) for end in p.bands[name])
+            found.append(f"{said} {low}" + (f" to {high}" if high != low else ""))
+    return found
 
 
 def _told(p: Prediction) -> list[str]:
