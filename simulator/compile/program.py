@@ -132,9 +132,11 @@ class Watched:
     Attributes:
         instruction: The instruction; ``block``: the basic block it stands in.
         what: ``load``, ``store``, ``atomic``, ``value``, ``barrier`` or ``exit``.
-        outputs: Register numbers of the recorded values; -1 where there is none.
+        outputs: Register numbers of the recorded values; -1 where there is none: what is stored,
+            and which lanes a shuffle asks.
         inputs: Of the operands that are read: a register number, or the operand's text.
         site: Of an access.
+        base: Of an access: the register with its address, where that came of loaded data.
     """
 
     instruction: Instruction
@@ -143,6 +145,7 @@ class Watched:
     outputs: tuple[int, ...] = ()
     inputs: tuple[int | str, ...] = ()
     site: Site | None = None
+    base: int | None = None
 
 
 @dataclass

@@ -69,11 +69,13 @@ class Tracing:
     ) -> Step:
         """A step that tells of another."""
         site, base = (step.site, step.base) if isinstance(step, Access) else (None, None)
+        address = _read(base) if base else None
         made = Watch(
             step.instruction, step.guard, (), told, number=len(self.watched), base=base
         )  # fmt: skip
         block = self.lowered.block.number
-        self.watched.append(Watched(step.instruction, block, what, outputs, inputs, site))
+        followed = address if isinstance(address, int) and address in self.data else None
+        self.watched.append(Watched(step.instruction, block, what, outputs, inputs, site, followed))
         return made
 
     def values(self, step: Step) -> list[Step]:
@@ -84,6 +86,10 @@ class Tracing:
             return []
         told = tuple(Source(register, register.carrier) for register in kept)
         outputs = tuple(register.number for register in kept)
+        if roles(step.instruction).row.shuffles:  # which lane's value it is
+            given = step.sources[1:3]
+            if all(source.value not in kept for source in given):
+                told, outputs = told + given, outputs + (-1,) * len(given)
         return [self.watch(step, "value", told, outputs, tuple(map(_read, step.sources)))]
 
     def access(self, step: Access) -> list[Step]:

@@ -126,6 +126,7 @@ class Row:
         picture: What it does to a texture or a surface, whose handle stands in the brackets.
         by_arch: Whether its meaning takes an architecture's number first (``architectures``).
         agrees: Whether it tells lanes which others have the same value (``match``).
+        shuffles: Whether each lane gets the value of another one (``shfl``).
     """
 
     opcode: str
@@ -149,6 +150,7 @@ class Row:
     scattered: bool = False
     picture: Picture = ""
     agrees: bool = False
+    shuffles: bool = False
 
     @property
     def gate(self) -> bool:
@@ -184,6 +186,7 @@ class Effects(TypedDict, total=False):
     scattered: bool
     picture: Picture
     agrees: bool
+    shuffles: bool
 
 
 def lines(text: str) -> tuple[str, ...]:

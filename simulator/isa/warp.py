@@ -12,7 +12,7 @@ import numpy as np
 from kernels.ptx.module import Instruction, Pair
 from kernels.ptx.types import DTYPES
 
-from ..geometry import WHOLE_WARP, Lanes, WarpView
+from ..geometry import WHOLE_WARP, Lanes, Mask, WarpView
 from .table import Op, Results, row, scalar_type
 
 PARALLEL = "Parallel Synchronization and Communication Instructions"
@@ -21,7 +21,7 @@ MOVEMENT = "Data Movement and Conversion Instructions"
 
 
 @row(
-    "shfl", section=MOVEMENT, waits="lanes",
+    "shfl", section=MOVEMENT, waits="lanes", shuffles=True,
     forms="""
         sync up|down|bfly|idx .b32 : t|pred*? = t t t members
         up|down|bfly|idx .b32 @-69 : t|pred*? = t t t
@@ -29,31 +29,33 @@ MOVEMENT = "Data Movement and Conversion Instructions"
 )  # fmt: skip
 def shuffle(ins: Instruction) -> Op:
     """Another lane's value: ``up``, ``down``, ``bfly`` or ``idx``; ``p``: the lane was in range."""
-    mode = next(m for m in ins.modifiers if m in ("up", "down", "bfly", "idx"))
     pair = isinstance(ins.operands[0], Pair)
 
     def apply(warp: WarpView, a: Lanes, b: Lanes, c: Lanes, members: Lanes = WHOLE_WARP) -> Results:
-        lane = warp.lane
-        b = b & 31
-        segment, clamp = (c >> 8) & 31, c & 31
-        last = (lane & segment) | (clamp & ~segment)
-        if mode == "up":
-            source = lane - b
-            inside = source >= last
-        elif mode == "down":
-            source = lane + b
-            inside = source <= last
-        elif mode == "bfly":
-            source = lane ^ b
-            inside = source <= last
-        else:
-            source = (lane & segment) | (b & ~segment)
-            inside = source <= last
+        source, inside = shuffled(ins, warp.lane, b, c)
         value = warp.read(ins, a, source, inside, members)
         return (value, inside) if pair else value
 
     inputs = ("b32", "s32", "s32", "u32")[: len(ins.operands) - 1]
     return Op(apply, inputs, ("b32", "pred") if pair else ("b32",), warp=True)
+
+
+def shuffled(ins: Instruction, lane: Lanes, b: Lanes, c: Lanes) -> tuple[Lanes, Mask]:
+    """The lane that each ``lane`` of a shuffle reads, and whether that one is in range."""
+    mode = next(m for m in ins.modifiers if m in ("up", "down", "bfly", "idx"))
+    b = b & 31
+    segment, clamp = (c >> 8) & 31, c & 31
+    last = (lane & segment) | (clamp & ~segment)
+    if mode == "up":
+        source = lane - b
+        return source, source >= last
+    if mode == "down":
+        source = lane + b
+    elif mode == "bfly":
+        source = lane ^ b
+    else:
+        source = (lane & segment) | (b & ~segment)
+    return source, source <= last
 
 
 @row(

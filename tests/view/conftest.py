@@ -58,9 +58,14 @@ class Opened:
             assert time.monotonic() < end, condition
             self.page.wait_for_timeout(20)
 
+    def figure(self, name):
+        """The visible grid of an array."""
+        title = self.page.get_by_text(name, exact=True)
+        return self.page.locator("figure.grid", has=title).filter(visible=True).first
+
     def click_cell(self, grid, row, column):
         """Click an element of an array, as a person would."""
-        figure = self.page.locator("figure.grid", has_text=grid).filter(visible=True).first
+        figure = self.figure(grid)
         canvas = figure.locator("canvas")
         canvas.scroll_into_view_if_needed()
         at = canvas.evaluate(

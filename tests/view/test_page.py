@@ -30,8 +30,8 @@ def test_the_posts_runs_step_by_step(open_page, size, tile):
     assert f"C[{row}][{col}] belongs to thread ({thread[0]},{thread[1]})" in said
     assert f"of block ({block[0]},{block[1]})" in said
     own, all_read = loads(story, row, col, tile)
-    assert f"read {own} elements of global memory itself" in said
-    assert f"got {all_read - own} more" in said
+    assert f"went {all_read} elements of global memory: {own} that the thread read itself" in said
+    assert f", {all_read - own} that other threads read and passed on" in said
 
     shown.press("2", "Home")
     expected = np.cumsum(terms(story, row, col, tile)).tolist()
@@ -83,11 +83,11 @@ def test_each_step_names_elements_and_values(open_page):
 def test_source_and_ptx_lines_are_lit(open_page):
     shown = open_page(matmul(6, 2))
     shown.press("2", "Home", *["ArrowRight"] * 9)
-    lit = shown.text(".source .code:not(.ptx) .now code")
-    ptx = shown.text(".source .ptx .now code")
+    lit = shown.text(".steps .source .code:not(.ptx) .now code")
+    ptx = shown.text(".steps .source .ptx .now code")
     assert "sum += As[y][k] * Bs[k][x];" in lit
     assert ptx.startswith(("ld.shared.f32", "fma.rn.f32"))
-    line = int(shown.text(".source .ptx .now i"))
+    line = int(shown.text(".steps .source .ptx .now i"))
     assert " ".join(shown.trace.kernel.ptx.splitlines()[line - 1].split()) == ptx
 
 
@@ -124,7 +124,7 @@ def test_ragged_edges(open_page):
 
 def test_tooltip_tells_address_counts_and_who(open_page):
     shown = open_page(matmul(4, 2))
-    figure = shown.page.locator("figure.grid", has_text="A").first
+    figure = shown.figure("A")
     lines = figure.locator("canvas").evaluate("c => c.tilescopeGrid.lines(6)")
     text = "\n".join(lines)
     assert lines[0].startswith("A[1][2] = ")
@@ -147,11 +147,12 @@ def test_heat_map_is_the_count_of_reads(open_page):
     )
     for i, each in enumerate((6, 3)):
         section = shown.page.locator("section.panel").nth(i)
-        assert f"each element of A read {each}\u00d7" in section.inner_text()
+        said = section.locator(".summary").inner_text()
+        assert said.startswith(f"Each element of A and B is read {each}\u00d7; C is written.")
         cells = section.locator("canvas").first.evaluate(
             "c => Array.from({length: 36}, (_, i) => c.tilescopeGrid.cells.text(i))"
         )
-        assert cells == [str(each)] * 36
+        assert cells == [f"{each}\u00d7"] * 36
 
 
 def test_64_cubed(open_page):

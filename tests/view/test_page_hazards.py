@@ -42,7 +42,7 @@ def test_a_missing_barrier(open_page, which):
     else:
         assert f"wrote {put:.9g}"[:12] in note  # it came too late: the next tile is there already
         assert " over " in note
-    marked = shown.page.locator(".source .marked i").all_inner_texts()
+    marked = shown.page.locator(".steps .source .marked i").all_inner_texts()
     assert sorted(map(int, marked)) == sorted({item.source.line for item in hazard.involved[:2]})
     bad = shown.page.evaluate(
         "[...document.querySelectorAll('#step-grids canvas')].flatMap(c =>"

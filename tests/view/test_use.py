@@ -154,8 +154,9 @@ def test_widths_and_themes(open_page, width, theme):
 
 
 def test_a_resize_draws_anew(open_page):
-    shown = open_page(matmul(6, 2))
-    measure = "() => document.querySelector('figure.grid canvas').getBoundingClientRect().width"
+    shown = open_page(matmul(64, 16))
+    shown.press("2")
+    measure = "() => document.querySelector('#step-grids canvas').getBoundingClientRect().width"
     wide = shown.page.evaluate(measure)
     shown.page.set_viewport_size({"width": 360, "height": 700})
     shown.until(f"({measure})() !== {wide}")
@@ -220,7 +221,7 @@ def test_hostile_names_and_comments_are_text(open_page, tmp_path):
     assert shown.page.locator("img, b:has(img), svg[onload]").count() == 0
     assert shown.text("h1") == HOSTILE
     assert shown.page.title() == f"{HOSTILE} - tilescope"
-    lines = shown.page.locator(".source .code:not(.ptx) code").all_inner_texts()
+    lines = shown.page.locator(".steps .source .code:not(.ptx) code").all_inner_texts()
     assert lines[:3] == file.read_text().splitlines()[:3]
     assert "<img src=x onerror=window.pwned=2>.cu" in shown.text("#source-title")
     assert "<svg onload=window.pwned=4>" in shown.text("#facts")

@@ -5,6 +5,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.M)
+_IDLE = re.compile(r"^ +(?://.*\n| *$\n)?|^//.*\n", re.M)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let)\s+(\w+))", re.M)
 
 
@@ -39,6 +40,7 @@ def _wrapped(name: str, text: str) -> str:
     names = _EXPORT.findall(text)
     text = _IMPORT.sub(lambda m: f"const {{{m[1].replace(' as ', ': ')}}} = module_{m[2]};\n", text)
     text = _EXPORT.sub("", text)
+    text = _IDLE.sub("", text)  # a page need not carry what nobody reads there
     return f"const module_{name} = (() => {{\n{text}\nreturn {{ {', '.join(names)} }};\n}})();"
 
 
@@ -46,4 +48,4 @@ def styles() -> str:
     """All style sheets, in the order of their names."""
     folder = files("tilescope.view") / "css"
     sheets = sorted((f for f in folder.iterdir() if f.name.endswith(".css")), key=lambda f: f.name)
-    return "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
+    return "\n".join(_IDLE.sub("", sheet.read_text(encoding="utf-8")) for sheet in sheets)

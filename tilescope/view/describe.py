@@ -95,6 +95,8 @@ class Text:
         if site is not None:
             made |= {"space": site.space, "width": site.nbytes, "size": site.size}
             made["operation"] = site.operation
+        if item.base is not None:
+            made["base"] = item.base
         return made
 
 

@@ -7,6 +7,8 @@ import numpy as np
 
 from simulator.compile.program import Watched
 from simulator.geometry import WARP
+from simulator.isa.roles import roles
+from simulator.isa.warp import shuffled
 from simulator.observe.banks import bank_passes, requests
 from simulator.observe.trace import RELEASE, SHARED, Batch, Event, Trace
 
@@ -14,7 +16,8 @@ from .pool import Pool, shrink
 
 FIELDS = ("watched", "mask", "place", "offset", "box", "first", "many", "banks")
 """Columns of the event table; ``first`` and ``many`` select from the list of values; ``banks``
-is how the banks serve each warp and block: wavefronts, conflicts, lanes a group."""
+is how the banks serve each warp and block: wavefronts, conflicts, lanes a group; of a shuffle the
+lane whose value each thread gets."""
 
 _HALF = ("f16",)
 
@@ -87,7 +90,11 @@ class _Packer:
                 bounded = np.clip(event.offset, -1, 2**31 - 1).astype(np.int32)
                 offset = self.reduced(bounded, low, high)
                 banks = self.banks(event, watched)
-            for value in event.values:
+            values = event.values
+            if roles(watched.instruction).row.shuffles and len(values) == 3:
+                banks = self.reduced(self.lanes(watched, *values[1:]), low, high)
+                values = values[:1]
+            for value in values:
                 self.values.append(self.reduced(self.typed(value, watched, event), low, high))
         self.rows.append(
             (
@@ -141,6 +148,13 @@ class _Packer:
         lanes = requests(address, there & on)
         figures = np.stack(bank_passes(lanes, site.nbytes, site.access == "load"))
         return self.pool.add(shrink(figures.reshape(1, 3, warps, columns).astype(np.uint8)))
+
+    def lanes(self, watched: Watched, b: Any, c: Any) -> Any:
+        """Whose value each thread gets of a shuffle."""
+        z, y, x = self.extent
+        lane = (np.arange(z * y * x) % WARP).astype(np.int32).reshape(z, y, x, 1)
+        source, inside = shuffled(watched.instruction, lane, b, c)
+        return np.where(inside, source, lane).astype(np.int8)
 
     def typed(self, value: Any, watched: Watched, event: Event) -> Any:
         """A value as the number it stands for: bits moved about untyped are often floats."""

@@ -188,7 +188,8 @@ class Block {
       if (!known) this.writers.set(key, (known = []));
       let value = batch.valueOf(e, k, z, y, x, column);
       if (w.kind === "atomic") value = this.combined(w, known, place, offset, e, z, y, x);
-      known.push({ step, thread, value, type: batch.typeOf(e, k), filled });
+      const adds = w.kind === "atomic" && w.operation !== "exch";
+      known.push({ step, thread, value, type: batch.typeOf(e, k), filled, k, adds });
     }
   }
 
@@ -225,6 +226,25 @@ class Block {
       else high = middle;
     }
     return low ? known[low - 1] : null;
+  }
+
+  // The writes that made an element what it was after a step, latest first: back to the store that
+  // overwrote all before it, atomics on the way. whole: that store is among those recorded. Each with
+  // k: which of the store's values it was.
+  writersOf(place, offset, step, size = 1) {
+    const entries = [];
+    let whole = false;
+    for (let byte = offset; byte < offset + size; byte++) {
+      const known = this.history().get(spot(place, byte)) ?? [];
+      for (let i = known.length - 1; i >= 0; i--) {
+        if (known[i].step > step) continue;
+        entries.push({ entry: known[i], k: known[i].k });
+        if (known[i].adds) continue;
+        whole = true;
+        break;
+      }
+    }
+    return { entries, whole };
   }
 
   // Threads that never store to global memory.

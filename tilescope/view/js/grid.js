@@ -10,7 +10,8 @@ const tip = el("div", { id: "tip", "aria-hidden": "true", hidden: true });
 document.addEventListener("scroll", () => (tip.hidden = true), { capture: true, passive: true });
 
 export class Grid {
-  // about: { name, note, rows, columns, count, describe(i) -> lines, pick(i), label(i), most }
+  // about: { name, note, rows, columns, count, describe(i) -> lines, pick(i), label(i), most,
+  // cell(scale), margin(scale): in pixels, where several grids have to agree on them }
   constructor(about) {
     this.about = about;
     this.cursor = -1;
@@ -36,7 +37,7 @@ export class Grid {
     const least =
       (columns <= 8 ? 140 : columns <= 16 ? 230 : columns <= 32 ? 300 : 380) * (about.small ?? 1);
     this.least = Math.min(least, columns * most + 30) / UNIT;
-    this.root.style.maxWidth = `max(${(columns * most + 34) / UNIT}rem, 14rem)`;
+    if (!about.cell) this.root.style.maxWidth = `max(${(columns * most + 34) / UNIT}rem, 14rem)`;
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", (event) => {
       if (event.pointerType !== "touch") this.leave(); // a finger lifted is no farewell
@@ -73,6 +74,11 @@ export class Grid {
     this.width = this.box.clientWidth || 300;
     const scale = (this.scale =
       parseFloat(getComputedStyle(document.documentElement).fontSize) / UNIT);
+    if (this.about.cell) {
+      this.cell = this.about.cell(scale);
+      this.margin = this.cell >= 9 * scale ? this.about.margin(scale) : 0;
+      return this.extent(scale);
+    }
     const width = this.width - 7;
     let margin = 0;
     let cell = width / columns;
@@ -82,8 +88,13 @@ export class Grid {
     }
     this.margin = margin;
     this.cell = Math.min(Math.round(most * scale), cell >= 4 ? Math.floor(cell) : cell);
-    this.top = margin ? Math.round(15 * scale) : 0;
-    return { w: margin + this.cell * columns + 1, h: this.top + this.cell * rows + 1 };
+    return this.extent(scale);
+  }
+
+  extent(scale) {
+    const { rows, columns } = this.about;
+    this.top = this.margin ? Math.round(15 * scale) : 0;
+    return { w: this.margin + this.cell * columns + 1, h: this.top + this.cell * rows + 1 };
   }
 
   draw() {

@@ -1,7 +1,7 @@
 // What to mark in a step: the tile at hand, operands, fresh slots, a hazard's lines.
 
 // Adds the elements of global arrays that one step touches.
-export function touched(block, step, found) {
+function touched(block, step, found) {
   const e = block.events[step];
   const { batch, column, run } = block;
   if (!block.watchedAt(step)?.access || batch.onlyPlace(e) < 0) return;
@@ -12,6 +12,17 @@ export function touched(block, step, found) {
     if (!found.has(place)) found.set(place, new Set());
     found.get(place).add(Math.floor(batch.offsetOf(e, z, y, x, column) / array.size));
   });
+}
+
+// By place, the elements of global arrays that a block touches in a phase: its tile.
+export function tileOf(block, phase) {
+  block.tiles ??= new Map();
+  if (!block.tiles.has(phase)) {
+    const found = new Map();
+    for (const s of block.stepsOf(phase)) touched(block, s, found);
+    block.tiles.set(phase, found);
+  }
+  return block.tiles.get(phase);
 }
 
 // Slots written in the latest phase that wrote are darker than those from before.

@@ -1,10 +1,21 @@
-// Who reads what: every array as a heat map, and all that one output's thread has read.
+// Who reads what: every array as a heat map, and all that went into one element.
 import { blockOf } from "./block.js";
+import { headline } from "./compare.js";
 import { el, replace, setText } from "./dom.js";
+import { feeding, feedingThread } from "./feeds.js";
 import { count, exact, hand, list, plural, shape, times } from "./format.js";
 import { Grid, extent, sideBySide } from "./grid.js";
-import { spot, subscripts } from "./run.js";
+import { contents, label, shades } from "./heat.js";
+import { cellOf, digitsWide, inOrder, product } from "./layout.js";
+import { lineMarks, tileOf } from "./marks.js";
+import { Opening } from "./opening.js";
+import { readers } from "./readers.js";
+import { reached } from "./reaches.js";
+import { subscripts } from "./run.js";
+import { Source } from "./source.js";
+import { summary } from "./summary.js";
 import { threadOf } from "./thread.js";
+import { sentence } from "./words.js";
 
 const SHADES = [
   ["reads", "how often it was read"],
@@ -24,6 +35,11 @@ export class Matrices {
     );
     this.legend = el("div", { class: "legend", id: "legend" });
     this.parts = state.runs.map((run) => this.section(run));
+    this.film = new Opening(
+      state,
+      (step) => this.frame(step),
+      () => this.draw(),
+    );
     this.root = el(
       "div",
       {},
@@ -40,35 +56,63 @@ export class Matrices {
       el(
         "p",
         { class: "hint" },
-        `${hand()} an output element to see what its thread read, in order; ${hand().toLowerCase()} an input element to see who read it.`,
+        `${hand()} an output element to see all that went into it, in order; ${hand().toLowerCase()} an input element to see which outputs it reached. `,
+        el(
+          "button",
+          { type: "button", id: "again", onclick: () => this.film.start() },
+          "Play the first tile",
+        ),
       ),
-      this.parts.map((part) => part.root),
+      el(
+        "div",
+        { class: this.parts.length > 1 ? "parts two" : "parts" },
+        this.parts.map((part) => part.root),
+      ),
     );
   }
 
   section(run) {
-    const part = { run, grids: [] };
-    for (const array of run.arrays) {
-      if (array.drawn) part.grids.push(this.grid(part, array));
-    }
+    const part = { run, order: new Map() };
+    part.product = product(run);
+    const arrays = part.product ? Object.values(part.product) : [];
+    const others = inOrder(run).filter((array) => !arrays.includes(array));
+    const drawn = arrays.map((array) => this.grid(part, array));
+    const rest = others.map((array) => this.grid(part, array));
+    part.grids = [...drawn, ...rest];
     const left = run.arrays
       .filter((array) => !array.drawn)
       .map((array) => `${array.name} (${plural(array.count, "element")})`);
-    part.order = new Map();
     part.answer = el("p", { class: "answer", "aria-live": "polite", id: `answer${run.number}` });
+    if (part.product) {
+      if (this.state.runs.length === 1) part.source = new Source(this.state, "arrays");
+      const [a, b, c] = drawn.map((grid) => grid.root);
+      part.box = el("div", { class: "product" }, b, a, c);
+    }
+    const words = summary(run, this.state);
+    const shown = part.source
+      ? el(
+          "div",
+          { class: "beside" },
+          part.box,
+          el("div", { class: "words" }, words, part.answer, part.source.root),
+        )
+      : [words, part.box];
     part.root = el(
       "section",
       { class: "panel", "aria-label": `Arrays of ${run.name}` },
-      el("h2", {}, run.name, " ", el("span", { class: "note" }, summary(run))),
-      sideBySide(part.grids),
+      el("h2", {}, run.name, " ", el("span", { class: "note" }, shapes(run))),
+      shown,
+      rest.length ? sideBySide(rest) : null,
       left.length ? el("p", { class: "hint" }, `Too large to draw: ${left.join(", ")}.`) : null,
-      part.answer,
+      part.answer.parentNode ? null : part.answer,
     );
     return part;
   }
 
   grid(part, array) {
     const { rows, columns } = extent(array.shape, array.count);
+    const { product: whole } = part;
+    const inside = whole && Object.values(whole).includes(array);
     const grid = new Grid({
       name: array.name,
       rows,
@@ -76,6 +120,8 @@ export class Matrices {
       count: array.count,
       strip: array.shape.length < 2,
       note: `${array.shape.join("\u00d7") || "1"} ${array.type}`,
+      cell: inside && ((scale) => cellOf(whole, part.box.clientWidth, scale)),
+      margin: inside && ((scale) => digitsWide(whole.a, whole.b, scale)),
       describe: (i) => [...this.describe(part.run, array, i), ...told(part, array, i)],
       pick: (i) => this.pick(part.run, array, i),
     });
@@ -133,9 +179,15 @@ export class Matrices {
     } else this.state.update({ run: run.number });
   }
 
+  // The first time that it is seen it plays a few seconds.
   draw() {
     this.select.value = this.state.shade;
     for (const part of this.parts) this.drawPart(part);
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (!this.opened && !calm && this.state.view === "matrices") {
+      this.opened = true;
+      this.film.start();
+    }
   }
 
   // The thread to show in a run: the one that owns the element picked, else the one at hand.
@@ -148,6 +200,8 @@ export class Matrices {
         return {
           block: Math.floor(owner / run.threads),
           thread: owner % run.threads,
+          array,
+          i: picked.i,
           element: array.name + subscripts(array.shape, picked.i),
         };
       return { array, i: picked.i };
@@ -163,15 +217,22 @@ export class Matrices {
     const marks = new Map(part.grids.map((g) => [g.array.place, []]));
     const known = who.block !== undefined && run.recorded.includes(who.block);
     if (known) this.footprint(run, who, marks, part);
-    else if (who.array) this.asked(run, who, marks, part);
+    else if (who.array && who.block === undefined) this.asked(run, who, marks, part);
     else
       setText(
         part.answer,
-        `${run.threadName(who.thread)} of ${run.blockName(who.block)} wrote it; its steps are not recorded (${run.recorded.length} of ${count(run.blocks)} blocks are).`,
+        `${capital(run.threadName(who.thread))} of ${run.blockName(who.block)} wrote it; its steps are not recorded (${run.recorded.length} of ${count(run.blocks)} blocks are).`,
       );
+    this.paint(part, marks);
+    if (!part.run.number) this.drawLegend();
+  }
+
+  paint(part, marks) {
+    const { run } = part;
     for (const grid of part.grids) {
-      const shade = shades(run, grid.array, this.state.shade);
+      let shade = shades(run, grid.array, this.state.shade);
       const idle = this.state.shade !== "owner" && shade.most === 0;
+      if (idle) shade = shades(run, grid.array, "owner"); // nothing to count: whose it is
       const text =
         grid.array.count > 4096
           ? null
@@ -180,56 +241,104 @@ export class Matrices {
             : label(run, grid.array, this.state.shade);
       setText(
         grid.caption.lastElementChild,
-        `${grid.about.note}${idle && grid.array.after !== undefined && grid.cell >= 34 * grid.scale ? ", its values after the run" : ""}`,
+        `${grid.about.note}${idle && grid.array.writes_total ? ", shaded by the block that wrote it" : ""}`,
       );
       grid.set({ shade: shade.values, text, marks: marks.get(grid.array.place) });
     }
-    if (!part.run.number) this.drawLegend();
   }
 
-  footprint(run, who, marks, part) {
+  // What went into the picked element, or into all that a thread wrote.
+  back(part, who) {
+    const { run } = part;
+    const key = `${who.element}:${who.block}:${who.thread}`;
+    if (part.key !== key) {
+      part.key = key;
+      part.back = who.array
+        ? feeding(run, who.array, who.i)
+        : feedingThread(run, blockOf(run, who.block), who.thread);
+    }
+    return part.back;
+  }
+
+  footprint(run, who, marks, part, until = Infinity) {
     const block = blockOf(run, who.block);
-    const { own, through } = threadOf(block, who.thread).sources();
-    const order = (part.order = new Map());
-    const mine = new Set(own.map(({ place, offset }) => spot(place, offset)));
-    const got = [...own, ...through.filter(({ place, offset }) => !mine.has(spot(place, offset)))];
-    got.sort((a, b) => a.item.step - b.item.step);
-    for (const { place, offset, by } of got)
-      note(order, run, place, offset, by === undefined ? "read" : "through", order.size + 1);
-    for (const [key, mark] of order) {
-      const [place, i] = key.split(":").map(Number);
-      if (marks.has(place)) marks.get(place).push({ i, ...mark });
+    const back = this.back(part, who);
+    this.tile(block, until < Infinity ? block.phases[until] : 0, marks);
+    const found = back.found.sort((a, b) => a.step - b.step);
+    for (const leaf of found) {
+      if (leaf.step > until) break;
+      const kind = leaf.own ? "read" : "through";
+      const note = String(part.order.size + 1);
+      part.order.set(`${leaf.place}:${leaf.index}`, { kind, note });
+      marks.get(leaf.place)?.push({ i: leaf.index, kind, note });
     }
-    for (const item of threadOf(block, who.thread).items) {
-      if (item.w.kind === "load" || !(item.place >= 0) || !marks.has(item.place)) continue;
-      marks.get(item.place).push({ i: run.element(item.place, item.offset).index, kind: "mine" });
-    }
-    const reads = own.length;
-    const kinds = [...order.values()];
-    const others = kinds.filter((mark) => mark.kind === "through").length;
+    if (who.array) marks.get(who.array.place).push({ i: who.i, kind: "mine" });
+    else
+      for (const item of threadOf(block, who.thread).items) {
+        if (item.w.kind === "load" || !marks.has(item.place)) continue;
+        marks
+          .get(item.place)
+          .push({ i: run.element(item.place, item.offset).index, kind: "mine" });
+      }
+    const line = until < Infinity ? until : (threadOf(block, who.thread).items.at(-1)?.step ?? 0);
+    part.source?.draw(run, block.lineAt(line), lineMarks(this.state));
+    if (until < Infinity) return;
+    const own = found.filter((leaf) => leaf.own).length;
+    const others = found.length - own;
+    const thread = `${run.threadName(who.thread)} of ${run.blockName(who.block)}`;
     const subject = who.element
-      ? `${who.element} belongs to ${run.threadName(who.thread)} of ${run.blockName(who.block)}, which`
-      : `${capital(run.threadName(who.thread))} of ${run.blockName(who.block)}`;
+      ? `${who.element} belongs to ${thread}. Into it went`
+      : `Into what ${thread} wrote went`;
+    const parts = [`${count(own)} that the thread read itself`];
+    if (others) parts.push(`${count(others)} that other threads read and passed on`);
+    const some = [];
+    if (back.cut) some.push("Some of the way was not recorded: there may be more.");
+    if (block.batch.full) some.push("Only the steps recorded are counted.");
     setText(
       part.answer,
-      `${subject} read ${plural(reads, "element")} of global memory itself${block.batch.full ? " in the steps recorded" : ""}${others ? `, and got ${count(others)} more that other threads had put into shared memory` : ""}. ${part.grids.some((g) => g.cell >= 17 * g.scale) ? "Numbers give the order." : `${hand() === "Tap" ? "Tap a cell" : "Hover"} for the order.`}`,
+      `${subject} ${plural(found.length, "element")} of global memory: ${parts.join(", ")}. ${some.join(" ")} ${part.grids.some((g) => g.cell >= 17 * g.scale) ? "Numbers on dark give the order." : `${hand() === "Tap" ? "Tap a cell" : "Hover"} for the order.`}`.replace(/ +/g, " "),
+    );
+  }
+
+  // What a block touches of each array in a phase; else in the last one before that did, or the next.
+  tile(block, phase, marks) {
+    const near = [...Array(block.phaseCount).keys()].sort((a, b) => (a > phase) - (b > phase) || Math.abs(a - phase) - Math.abs(b - phase));
+    for (const [place, found] of marks) {
+      const other = near.find((p) => tileOf(block, p).has(place));
+      for (const i of tileOf(block, other ?? 0).get(place) ?? []) found.push({ i, kind: "tile" });
+    }
+  }
+
+  // The film's moment: the block's tile, what has come to the thread, what it does.
+  frame(step) {
+    const { state } = this;
+    const part = this.parts[state.run];
+    const { run } = part;
+    const block = state.blockNow;
+    part.order = new Map();
+    const marks = new Map(part.grids.map((g) => [g.array.place, []]));
+    this.footprint(run, { block: block.number, thread: state.thread }, marks, part, step);
+    this.paint(part, marks);
+    const thread = threadOf(block, state.thread);
+    setText(
+      part.answer,
+      sentence(run, block, block.watchedAt(step), [], thread, { ...state, step, thread: state.thread }),
     );
   }
 
   asked(run, { array, i }, marks, part) {
-    const who = readers(run, array, i);
-    for (const grid of part.grids)
-      if (grid.array === array) marks.get(array.place).push({ i, kind: "read" });
-    for (const other of part.grids) {
-      if (!other.array.writes_total) continue;
-      const owner = run.pool.data(other.array.owner);
-      for (let k = 0; k < owner.length; k++)
-        if (who.has(owner[k])) marks.get(other.array.place).push({ i: k, kind: "mine" });
+    marks.get(array.place).push({ i, kind: "read" });
+    const to = reached(run, array, i);
+    let outputs = 0;
+    for (const [place, cells] of to) {
+      outputs += cells.size;
+      for (const k of cells) marks.get(place)?.push({ i: k, kind: "mine" });
     }
     const total = Number(run.pool.data(array.reads)[i]);
+    const some = run.recorded.length < run.blocks ? " of the recorded blocks" : "";
     setText(
       part.answer,
-      `${array.name}${subscripts(array.shape, i)} was read ${times(total)}${who.size ? `, by ${plural(who.size, "thread")}${run.recorded.length < run.blocks ? " of the recorded blocks" : ""}; their outputs are ringed` : ""}.`,
+      `${array.name}${subscripts(array.shape, i)} was read ${times(total)}. It reached ${plural(outputs, "output")}${some}${outputs ? `, ringed` : ""}.`,
     );
   }
 
@@ -249,9 +358,10 @@ export class Matrices {
       this.legend,
       this.state.shade === "owner" ? null : ["0\u00d7 ", ...swatches, " "],
       text,
-      el("span", { class: "key read" }, "read by the thread"),
-      el("span", { class: "key through" }, "got through shared memory"),
-      el("span", { class: "key mine" }, "its output"),
+      el("span", { class: "key read" }, "read by the thread itself"),
+      el("span", { class: "key through" }, "read by others, passed on"),
+      el("span", { class: "key mine" }, "output"),
+      el("span", { class: "key tile" }, "the block's first tile"),
     );
   }
 }
@@ -261,8 +371,8 @@ function told(part, array, i) {
   if (!mark) return [];
   return [
     mark.kind === "read"
-      ? `number ${mark.note} that the picked thread read`
-      : `number ${mark.note} that the picked thread got, through shared memory`,
+      ? `number ${mark.note} that went into it, read by its thread`
+      : `number ${mark.note} that went into it, read by another thread`,
   ];
 }
 
@@ -270,112 +380,6 @@ function capital(text) {
   return text[0].toUpperCase() + text.slice(1);
 }
 
-function note(order, run, place, offset, kind, number) {
-  const { index } = run.element(place, offset);
-  const key = `${place}:${index}`;
-  if (!order.has(key)) order.set(key, { kind, note: String(number) });
-}
-
-// Shades are relative to the most accessed element of all runs, so that runs compare.
-const shadeCache = new Map();
-function shades(run, array, by) {
-  const key = `${run.number}:${array.place}:${by}`;
-  if (shadeCache.has(key)) return shadeCache.get(key);
-  const data = run.pool.data(array[by]);
-  const values = new Float32Array(array.count);
-  let most = 0;
-  for (let i = 0; i < array.count; i++) {
-    if (by === "owner")
-      values[i] = data[i] < 0 ? -1 : ((Math.floor(data[i] / run.threads) * 0.382) % 1) * 0.9;
-    else if ((values[i] = Number(data[i])) > most) most = values[i];
-  }
-  const made = { values, most };
-  shadeCache.set(key, made);
-  if (by !== "owner") {
-    const top = run.heatTop?.[by] ?? most;
-    for (let i = 0; i < array.count; i++)
-      values[i] = values[i] ? 0.12 + 0.88 * (values[i] / Math.max(1, top)) : -1;
-  }
-  return made;
-}
-
-export function prepareShades(runs) {
-  for (const by of ["reads", "writes"]) {
-    let top = 1;
-    for (const run of runs) {
-      for (const array of run.arrays) {
-        if (array.drawn)
-          for (const value of run.pool.data(array[by])) if (value > top) top = Number(value);
-      }
-    }
-    for (const run of runs) run.heatTop = { ...run.heatTop, [by]: top };
-  }
-}
-
-function label(run, array, by) {
-  const data = run.pool.data(array[by]);
-  if (by === "owner")
-    return (i) => (data[i] < 0 ? null : String(Math.floor(data[i] / run.threads)));
-  return (i) => (data[i] ? String(data[i]) : null);
-}
-
-// What the second run does to the traffic of the first.
-function headline([one, two]) {
-  const [a, b] = [one, two].map((run) => run.counters.global_load.accesses);
-  if (!a || !b || a === b) return `${one.name} and ${two.name} load as often from global memory.`;
-  const [more, less, name, other] = a > b ? [a, b, two.name, one.name] : [b, a, one.name, two.name];
-  const ratio = more / less;
-  return `${name} loads ${Number.isInteger(ratio) ? times(ratio) : `${ratio.toFixed(1)}\u00d7`} less often from global memory than ${other}: ${count(less)} against ${count(more)}.`;
-}
-
-// Where there is nothing to count: what the array held in the end.
-function contents(run, array) {
-  if (array.after === undefined) return null;
-  const data = run.pool.data(array.after);
-  return (i) => Number(data[i]);
-}
-
-function summary(run) {
-  const facts = [`${plural(run.blocks, "block")} of ${shape(run.block)} threads`];
-  for (const array of run.arrays) {
-    if (!array.reads_total) continue;
-    const each = array.reads_total / array.count;
-    facts.push(
-      `each element of ${array.name} read ${Number.isInteger(each) ? times(each) : `${each.toFixed(2)}\u00d7 on average`}`,
-    );
-  }
-  return facts.join(" \u00b7 ");
-}
-
-// Which threads of the recorded blocks read an element, and how often each.
-function readers(run, array, i) {
-  const found = new Map();
-  for (const batch of run.batches) {
-    for (let e = 0; e < batch.count; e++) {
-      const w = run.watched[batch.watched[e]];
-      if (!w || !w.access || w.kind === "store" || !touches(run, batch, e, w, array, i)) continue;
-      batch.blocks.forEach((block, column) => {
-        batch.each(e, column, (thread, z, y, x) => {
-          if (batch.placeOf(e, z, y, x, column) !== array.place) return;
-          const offset = batch.offsetOf(e, z, y, x, column);
-          if (offset <= i * array.size && i * array.size < offset + w.width) {
-            const key = block * run.threads + thread;
-            found.set(key, (found.get(key) ?? 0) + 1);
-          }
-        });
-      });
-    }
-  }
-  return found;
-}
-
-// A quick look at an event's few distinct addresses, before asking every thread.
-function touches(run, batch, e, w, array, i) {
-  const place = run.pool.items[batch.place[e]].data;
-  if (place.length === 1 && place[0] !== array.place) return false;
-  const low = i * array.size;
-  const offsets = run.pool.items[batch.offset[e]].data;
-  for (let k = 0; k < offsets.length; k++)
-    if (offsets[k] <= low && low < offsets[k] + w.width) return true;
-  return false;
+function shapes(run) {
+  return `${plural(run.blocks, "block")} of ${shape(run.block)} threads`;
 }

@@ -182,14 +182,26 @@ function draw(grid, context, colour, { i, kind, note }) {
     outline(context, x, y, cell, colour.bad, thick + 1);
     cross(context, x, y, cell, colour.bad);
   }
-  if (note && cell >= 17 * grid.scale) {
-    context.font = `bold ${10 * grid.scale}px ${colour.mono}`;
-    const corner = cell >= 34 * grid.scale; // small cells show the note alone, in their middle
-    context.textAlign = corner ? "left" : "center";
-    context.textBaseline = corner ? "top" : "middle";
-    context.fillStyle = colour.ink;
-    context.fillText(note, corner ? x + 5 : x + cell / 2, corner ? y + 4 : y + cell / 2 + 1);
-  }
+  if (note && cell >= 17 * grid.scale) order(grid, context, colour, x, y, kind, note);
+}
+
+// A place in an order stands light on dark, so that nobody takes it for a count; in a small cell it
+// stands alone, in the middle.
+function order(grid, context, colour, x, y, kind, note) {
+  const { cell, scale } = grid;
+  context.font = `bold ${10 * scale}px ${colour.mono}`;
+  const corner = cell >= 34 * scale;
+  const wide = Math.min(cell - 3, context.measureText(note).width + 5 * scale);
+  const high = 12 * scale;
+  const [left, top] = corner ? [x + 3, y + 3] : [x + (cell - wide) / 2, y + (cell - high) / 2];
+  context.fillStyle = kind === "through" ? colour.through : colour.read;
+  context.beginPath();
+  context.roundRect(left, top, wide, high, 3 * scale);
+  context.fill();
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.fillStyle = colour.paper;
+  context.fillText(note, left + wide / 2, top + high / 2 + 0.5, wide - 2);
 }
 
 function dot(context, x, y, colour) {

@@ -3,7 +3,7 @@ import { el, replace, setText } from "./dom.js";
 import { count, exact, plural, triple } from "./format.js";
 import { Grid, extent, sideBySide } from "./grid.js";
 import { SHARED, subscripts } from "./run.js";
-import { freshness, lineMarks, operands, touched } from "./marks.js";
+import { freshness, lineMarks, operands, tileOf } from "./marks.js";
 import { Source } from "./source.js";
 import { Growth, HazardNote } from "./panels.js";
 import { threadOf } from "./thread.js";
@@ -243,20 +243,10 @@ export class Steps {
   tiles(block) {
     const found = new Map();
     for (let phase = block.phases[this.state.step]; phase >= 0; phase--) {
-      for (const [place, tile] of this.tilesOf(block, phase))
+      for (const [place, tile] of tileOf(block, phase))
         if (!found.has(place)) found.set(place, tile);
     }
     return found;
-  }
-
-  tilesOf(block, phase) {
-    block.tileCache ??= new Map();
-    if (!block.tileCache.has(phase)) {
-      const found = new Map();
-      for (const s of block.stepsOf(phase)) touched(block, s, found);
-      block.tileCache.set(phase, found);
-    }
-    return block.tileCache.get(phase);
   }
 
   drawShared(run, block, w, here, mine) {

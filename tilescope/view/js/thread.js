@@ -1,21 +1,29 @@
 // What one thread did: its registers as they were, and how a value came about.
 import { brief, exact } from "./format.js";
-import { SHARED, spot } from "./run.js";
+import { spot } from "./run.js";
 
 const cache = new Map();
+const MOST = 2000000; // items to keep
+let held = 0;
 
 export function threadOf(block, thread) {
   const key = `${block.run.number}:${block.number}:${thread}`;
   if (!cache.has(key)) {
-    if (cache.size > 300) cache.clear();
-    cache.set(key, new Thread(block, thread));
+    if (held > MOST) {
+      cache.clear();
+      held = 0;
+    }
+    const made = new Thread(block, thread);
+    held += made.items.length;
+    cache.set(key, made);
   }
   return cache.get(key);
 }
 
 // An item is one execution of an instruction by this thread:
-//   { step, w, values, types, inputs, place, offset }
-// Its inputs are items again, or texts of constants.
+//   { step, w, values, types, inputs, place, offset, base, lane, source }
+// Its inputs are items again, or texts of constants; base: what its address came of; lane: of a
+// shuffle, whose value it is; source: of an asynchronous copy's write, its read.
 class Thread {
   constructor(block, thread) {
     this.block = block;
@@ -38,7 +46,13 @@ class Thread {
       item.inputs = w.inputs.map((input) =>
         typeof input === "number" ? (registers.get(input) ?? null) : input,
       );
+      if (w.base !== undefined) item.base = registers.get(w.base) ?? null;
+      if (w.kind === "value" && batch.banks[e] >= 0)
+        item.lane = block.run.pool.at(batch.banks[e], ...at, column);
       if (w.access) {
+        const last = this.items[this.items.length - 1];
+        if (w.kind === "store" && last?.w.kind === "load" && last.w.ptx === w.ptx)
+          item.source = last;
         item.place = batch.placeOf(e, ...at, column);
         item.offset = batch.offsetOf(e, ...at, column);
         const key = spot(item.place, item.offset);
@@ -88,37 +102,6 @@ class Thread {
     const found = [];
     for (let item = last; item; item = item.previous) found.unshift(item);
     return found;
-  }
-
-  // Elements of global arrays whose values reached this thread: its own loads, and those of
-  // others that it got through shared memory. Each with the steps at which it got them.
-  sources(step = Infinity) {
-    const own = [];
-    const through = [];
-    for (const item of this.items) {
-      if (item.step > step) break;
-      if (item.w.kind === "store" || !item.w.access) continue;
-      if (item.place >= 0) own.push({ item, place: item.place, offset: item.offset });
-      if (item.place !== SHARED || item.w.kind !== "load") continue;
-      for (let k = 0; k < item.values.length; k++) {
-        const from = this.behind(item, item.offset + k * item.w.size);
-        if (from) through.push({ item, place: from.place, offset: from.offset, by: from.thread });
-      }
-    }
-    return { own, through };
-  }
-
-  behind(item, offset) {
-    const writer = this.block.writer(SHARED, offset, item.step);
-    if (!writer) return null;
-    const other = threadOf(this.block, writer.thread);
-    const store = other.byStep.get(writer.step);
-    if (!store) return null;
-    const k = Math.max(0, Math.floor((offset - store.offset) / store.w.size));
-    const source = origin(store.inputs[k]);
-    if (!source || source.w.kind !== "load" || source.place < 0) return null;
-    const extra = (store.inputs[k].k ?? 0) * source.w.size;
-    return { place: source.place, offset: source.offset + extra, thread: writer.thread };
   }
 }
 

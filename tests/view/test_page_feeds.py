@@ -1,0 +1,156 @@
+"""What went into an output and where an input went, in a real browser, against NumPy."""
+
+import re
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+from tilescope.view import Story
+
+from .conftest import matmul, of_library
+
+
+def marks(shown, run, name):
+    """Elements of an array that are marked, by kind."""
+    found = shown.page.evaluate(
+        "([run, name]) => tilescopePage.views.matrices.parts[run].grids"
+        ".find(g => g.array.name === name).cells.marks.map(m => [m.kind, m.i, m.note ?? ''])",
+        [run, name],
+    )
+    made = {}
+    for kind, i, note in found:
+        made.setdefault(kind, {})[i] = note
+    return made
+
+
+def pick(shown, name, i, run=0):
+    shown.press("1")
+    shown.page.evaluate(
+        "([run, name, i]) => { const g = tilescopePage.views.matrices.parts[run].grids"
+        ".find(g => g.array.name === name); g.choose(i); }",
+        [run, name, i],
+    )
+
+
+def fed(shown, name):
+    found = marks(shown, 0, name)
+    return set(found.get("read", {})) | set(found.get("through", {}))
+
+
+@pytest.mark.parametrize("name", ["reduction_shared", "reduction_shuffle"])
+def test_a_sum_lights_all_that_it_sums(open_page, name):
+    """Through a tree in shared memory, and through shuffles."""
+    story = of_library(name)
+    shown = open_page(story)
+    trace = story.run.trace
+    out = next(m for m in trace.maps.values() if m.writes.any())
+    given = next(m for m in trace.maps.values() if m.reads.any() and m is not out)
+    each = given.reads.size // out.reads.size
+    for block in (0, out.reads.size - 1):
+        pick(shown, out.name, block)
+        assert fed(shown, given.name) == set(range(block * each, (block + 1) * each))
+        assert f"went {each} elements" in shown.text("#answer0")
+    pick(shown, given.name, 3)
+    assert set(marks(shown, 0, out.name)["mine"]) == {0}
+    assert "It reached 1 output" in shown.text("#answer0")
+
+
+def test_a_product_is_fed_by_a_row_and_a_column_in_order(open_page):
+    shown = open_page(matmul(6, 2))
+    pick(shown, "C", 6 * 4 + 1)
+    assert fed(shown, "A") == set(range(24, 30))
+    assert fed(shown, "B") == set(range(1, 36, 6))
+    notes = [n for name in "AB" for kind in ("read", "through")
+             for n in marks(shown, 0, name)[kind].values()]  # fmt: skip
+    assert sorted(map(int, notes)) == list(range(1, 13))
+    pick(shown, "A", 6 * 4 + 3)
+    assert set(marks(shown, 0, "C")["mine"]) == set(range(24, 30))
+
+
+def test_a_transpose_moves_each_element_through_another_thread(open_page):
+    story = of_library("transpose_tiled", "64")
+    shown = open_page(story)
+    maps = story.run.trace.maps.values()
+    given, out = (next(m for m in maps if getattr(m, way).any()) for way in ("reads", "writes"))
+    pick(shown, out.name, 5 * 64 + 40)
+    assert fed(shown, given.name) == {40 * 64 + 5}
+    assert marks(shown, 0, given.name)["through"]
+    pick(shown, given.name, 40 * 64 + 5)
+    assert set(marks(shown, 0, out.name)["mine"]) == {5 * 64 + 40}
+
+
+def test_a_bin_is_fed_by_what_fell_into_it(open_page):
+    """The index of an atomic was loaded: it counts."""
+    story = of_library("histogram_shared", "4096")
+    shown = open_page(story)
+    data = np.asarray(story.inputs[0]).reshape(-1)
+    given, out = (story.run.trace.maps[n] for n in (0, 1))
+    assert out.writes.any()
+    recorded = set(shown.page.evaluate("tilescopePage.runs[0].recorded"))
+    assert len(recorded) == story.run.trace.blocks
+    bin_ = int(np.bincount(data.astype(np.int64)).argmax())
+    pick(shown, out.name, bin_)
+    assert fed(shown, given.name) == set(np.flatnonzero(data == bin_).tolist())
+    one = int(np.flatnonzero(data == bin_)[-1])
+    pick(shown, given.name, one)
+    assert bin_ in marks(shown, 0, out.name)["mine"]
+
+
+LINE = """
+__global__ void smooth(const float* x, const int* at, float* y, float* z, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    y[i] = x[at[i]];
+    float sum = 0;
+    for (int k = -1; k <= 1; ++k)
+        if (i + k >= 0 && i + k < n) sum += x[i + k];
+    z[i] = sum;
+}
+"""
+
+
+def test_ones_own_kernel_in_one_dimension(open_page):
+    n = 50
+    x, at = np.arange(n, dtype=np.float32), np.arange(n, dtype=np.int32)[::-1].copy()
+    y, z = np.zeros(n, np.float32), np.zeros(n, np.float32)
+    run = simulator.launch(Kernel.from_cuda(LINE, "smooth"), 2, 32, [x, at, y, z, n], trace=True)
+    shown = open_page(Story(run, "smooth"))
+    pick(shown, "y", 7)
+    assert (fed(shown, "x"), fed(shown, "at")) == ({42}, {7})
+    pick(shown, "z", 33)
+    assert (fed(shown, "x"), fed(shown, "at")) == ({32, 33, 34}, set())
+    pick(shown, "x", 10)
+    assert set(marks(shown, 0, "y")["mine"]) == {39}
+    assert set(marks(shown, 0, "z")["mine"]) == {9, 10, 11}
+    names = shown.page.locator("figure.grid figcaption strong").filter(visible=True)
+    order = [name.split()[0] for name in names.all_inner_texts()]
+    assert sorted(order[:2]) == ["at", "x"]  # what is read stands before what is written
+
+
+def test_a_product_stands_as_people_draw_it(open_page):
+    shown = open_page(matmul(6, 2))
+    a, b, c = (shown.figure(name).locator("canvas").bounding_box() for name in "ABC")
+    assert abs(a["x"] + a["width"] - c["x"]) < 40
+    assert abs(b["y"] + b["height"] - c["y"]) < 60
+    assert (a["y"], a["height"], b["x"], b["width"]) == (c["y"], c["height"], c["x"], c["width"])
+    other = open_page(of_library("reduction_shared"))
+    assert other.page.locator(".product").count() == 0
+
+
+def test_the_opening_plays_the_first_tile_until_a_key(open_page):
+    shown = open_page(matmul(6, 2))
+    film = "tilescopePage.views.matrices.film.running"
+    assert shown.page.evaluate(film)
+    said = set()
+    while len(said) < 3:
+        said.add(shown.text("#answer0"))
+    assert any(re.search(r"Thread \(0,0\) (reads|computes)", text) for text in said)
+    shown.press("Escape")
+    assert not shown.page.evaluate(film)
+    assert "Into what thread (0,0)" in shown.text("#answer0")
+    shown.page.locator("#again").click()
+    assert shown.page.evaluate(film)
+    shown.click_cell("C", 0, 0)
+    assert not shown.page.evaluate(film)

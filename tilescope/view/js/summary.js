@@ -1,0 +1,96 @@
+// What a run does to memory, and what to look at: from the simulator's counters, in two sentences.
+import { el } from "./dom.js";
+import { count, list, plural, times } from "./format.js";
+
+// What the kernel reads and writes, and how well.
+export function does(run) {
+  const reads = new Map();
+  for (const array of run.arrays) {
+    if (!array.reads_total) continue;
+    const each = array.reads_total / array.count;
+    const often = Number.isInteger(each) ? times(each) : `${each.toFixed(2)}\u00d7 on average`;
+    reads.set(often, [...(reads.get(often) ?? []), array.name]);
+  }
+  const written = run.arrays.filter((array) => array.writes_total).map((array) => array.name);
+  const parts = [...reads].map(
+    ([often, names]) => `each element of ${and(names)} is read ${often}`,
+  );
+  if (written.length) parts.push(`${and(written)} ${written.length > 1 ? "are" : "is"} written`);
+  const text = parts.length ? `${parts.join("; ")}.` : "No array is read or written.";
+  const { global_load: load } = run.counters;
+  const share = load?.sectors ? load.distinct_bytes / (32 * load.sectors) : null;
+  const moved =
+    share === null
+      ? ""
+      : ` ${plural(load.requests, "warp's load", "loads of warps")} move ${plural(load.sectors, "sector")} of 32 bytes, ${Math.round(100 * share)}% of them asked for.`;
+  return text[0].toUpperCase() + text.slice(1) + moved;
+}
+
+function and(names) {
+  const shown = names.length > 4 ? [list(names, 3)] : names;
+  return shown.length < 2 ? shown.join("") : `${shown.slice(0, -1).join(", ")} and ${shown.at(-1)}`;
+}
+
+// What to look at first: { text, label, view, line }.
+export function lookAt(run) {
+  const worst = run.hazards.find((h) => h.severity === "error") ?? run.hazards[0];
+  if (worst)
+    return {
+      text: `${plural(run.hazards.length, "hazard")}: ${worst.message}${worst.cure_text ? `; ${worst.cure_text}` : ""}.`,
+      label: "See the hazards",
+      view: "barriers",
+    };
+  const advice = run.prediction?.advice?.[0];
+  if (advice)
+    return {
+      text: `What would help most on ${run.prediction.name}: ${advice.line ? `line ${advice.line}, ` : ""}${advice.text}.`,
+      label: "See the memory system",
+      view: "memory",
+    };
+  const wasted = waste(run);
+  if (wasted) return { ...wasted, label: "See the memory system", view: "memory" };
+  return { text: "No hazards, hardly a sector wasted, no bank conflicts.", label: "Step through it", view: "steps" };
+}
+
+// The line that wastes most.
+function waste(run) {
+  const found = { sectors: [0, null], banks: [0, null] };
+  for (const line of run.lines) {
+    for (const [key, traffic] of Object.entries(line.counters)) {
+      const lost = key.startsWith("global") ? traffic.sectors - traffic.distinct_bytes / 32 : 0;
+      if (lost > found.sectors[0]) found.sectors = [lost, line];
+      const waits = key.startsWith("shared") ? traffic.bank_conflicts : 0;
+      if (waits > found.banks[0]) found.banks = [waits, line];
+    }
+  }
+  const { global_load: load, global_store: store } = run.counters;
+  const all = (load?.sectors ?? 0) + (store?.sectors ?? 0);
+  const [sectors, line] = found.sectors[0] > 0.05 * all ? found.sectors : [0, null];
+  const [conflicts, other] = found.banks;
+  if (conflicts > sectors)
+    return { text: `Bank conflicts of line ${other.line} cost ${plural(conflicts, "wavefront")}.` };
+  return line
+    ? { text: `Line ${line.line} moves ${count(sectors)} sectors' worth of bytes that nobody asked for.` }
+    : null;
+}
+
+// Both sentences, and the way there.
+export function summary(run, state) {
+  const look = lookAt(run);
+  return el(
+    "div",
+    { class: "summary" },
+    el("p", {}, does(run)),
+    el(
+      "p",
+      { class: "look" },
+      look.text,
+      " ",
+      el(
+        "button",
+        { type: "button", onclick: () => state.update({ run: run.number, view: look.view }) },
+        look.label,
+      ),
+    ),
+  );
+}
