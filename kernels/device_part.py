@@ -31,8 +31,9 @@ def compile_device_part(
     entry: str,
     options: Sequence[str],
     directory: Path,
+    alone: bool = False,
 ) -> Compiled:
-    """Compile what is for the device.
+    """Compile what is for the device; ``alone``: without what the kernel does not need.
 
     Raises:
         CompileError: What NVRTC says of the user's device code.
@@ -58,6 +59,9 @@ def compile_device_part(
     }
     needed = read({name: source} | beside)
     main = by_path[name]
+    if alone:
+        for known in by_path.values():
+            _cut_others(known, needed)
     stubs = substitutes(included)
     # What is not marked and not cut out, such as a method, becomes device code.
     further = ["-default-device", *(f"--pre-include={header}" for header in IMPLICIT)]
@@ -128,6 +132,14 @@ def compile_device_part(
             f"no kernel {entry!r} in this source; its __global__ functions: {listed}"
         )
     raise CompileError(_told(errors, [h for h, text in stubs.items() if not text], by_path))
+
+
+def _cut_others(file: host_code.SourceFile, needed: host_code.Needed) -> None:
+    """Cut functions that a kernel does not need: other kernels, their instances, and so on."""
+    for piece in file.pieces:
+        function = piece.kind in ("function", "prototype", "other")
+        if piece.device and function and piece.names and not piece.names & needed.by_entry:
+            file.cut(piece)
 
 
 def _told(

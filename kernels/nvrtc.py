@@ -80,22 +80,33 @@ def cuda_machine_code(
     if int(arch.removeprefix("-arch=sm_").rstrip("af")) not in _asked("version")["archs"]:
         return None
     made: list[bytes] = []
-    _translate(functools.partial(_compile, made), source, name, entry, options, directory)
+    translate = functools.partial(
+        _translate, functools.partial(_compile, made), source, name, entry, options, directory
+    )
+    try:
+        translate()
+    except CompileError as error:  # perhaps of another kernel, which is not for that GPU
+        try:
+            translate(alone=True)
+        except CompileError:
+            raise error from None
     return made[-1]
 
 
 def _translate(
-    compiler: Any, source: str, name: str, entry: str, options: Sequence[str], directory: Path
-) -> Compiled:
-    """A file as it stands, or else the device's part of it."""
+    compiler: Any, source: str, name: str, entry: str, options: Sequence[str], directory: Path,
+    alone: bool = False,
+) -> Compiled:  # fmt: skip
+    """A file as it stands, or else the device's part of it; ``alone``: what the kernel needs."""
     arguments = [*options, *(f"-I{path}" for path in include_folders(directory))]
     arguments += precompiling(source, directory, options)
     compile_text = functools.partial(compiler, name, arguments)
     program = looks_like_a_program(source)
-    found = [] if program else compile_text(source, entry)
+    found = [] if program or alone else compile_text(source, entry)
     if isinstance(found, list):
+        part = compile_text, source, name, entry, options, directory
         try:
-            found = compile_device_part(compile_text, source, name, entry, options, directory)
+            found = compile_device_part(*part, alone)
         except CompileError:
             found = compile_text(source, entry) if program else found
             if isinstance(found, list):

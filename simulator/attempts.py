@@ -27,8 +27,8 @@ from .observe.trace import Trace
 from .observe.uses import UseFinder
 from .races.accesses import Closer, LookCloser
 from .workers.crew import WAITS, Crew, why_alone
+from .workers.overlap import Again, Alone
 from .workers.pool import cores
-from .workers.touched import Again, Alone
 
 _Users = list[Instruction]
 """Instructions that use a value after it was kept in memory; none: they did at once."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels import Kernel, library
+from kernels import Kernel, KernelError, library
 from kernels.machine_code import MachineCode, machine_code
 
 ROOT = Path(__file__).parent
@@ -46,6 +46,29 @@ def test_ptx_gives_the_same_code_where_an_assembler_is() -> None:
     if from_ptx is None:
         pytest.skip("neither ptxas nor nvJitLink is here")
     assert from_ptx == compiled("matmul_tiled", None)
+
+
+SEVERAL = """template <class T> __device__ T twice(T x) { return x + x; }
+__global__ void plain(float* a) { a[threadIdx.x] = twice(a[threadIdx.x]); }
+__global__ void __launch_bounds__(128) assembly(float* a) {
+  asm volatile("barrier.cluster.arrive;\\nbarrier.cluster.wait;");
+}
+__global__ void __cluster_dims__(2, 1, 1) cluster(float* a) { a[threadIdx.x] += 1.0f; }
+template <int N> __global__ void __cluster_dims__(N, 1, 1) many(float* a) { a[threadIdx.x] += N; }
+template __global__ void many<2>(float*);
+HOST"""
+
+
+@pytest.mark.parametrize("host", ["", "int main() { plain<<<1, 32>>>(nullptr); }\n"])
+def test_another_kernel_that_is_not_for_that_gpu(host: str) -> None:
+    text = SEVERAL.replace("HOST", host)
+    code = machine_code(Kernel.from_cuda(text, "plain"), "8.0")
+    assert code
+    own = text[: text.index("__global__ void __launch")]
+    assert code == machine_code(Kernel.from_cuda(own, "plain"), "8.0")
+    for entry in ("assembly", "cluster", "many<2>"):  # which is said where it is the one asked for
+        with pytest.raises(KernelError):
+            machine_code(Kernel.from_cuda(text, entry), "8.0")
 
 
 def test_a_gpu_that_the_compiler_no_longer_knows_is_no_guess() -> None:

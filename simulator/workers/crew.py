@@ -23,9 +23,9 @@ from ..observe.observers import Observers
 from ..races.accesses import Closer, LookCloser
 from . import pool
 from .moving import unpack
+from .overlap import MIXED, STOPPED, Again, Alone, Overlap
 from .pool import Common
 from .share import Array, Done, run_share, share_of
-from .touched import MIXED, STOPPED, Again, Alone, Touched
 
 WAITS = "its blocks may wait for each other"
 WORTH = 1.0
@@ -86,18 +86,18 @@ class Crew:
             Alone: It has to be run again, in one process.
         """
         launch, allocations = self.launch, self.launch.allocations()
-        touched = Touched(launch.program, launch.granule, self._known, self.cut)
-        seen = Observers(launch, self.checks, None, allocations, self.closer, touched)
+        overlap = Overlap(launch.program, launch.granule, self._known, self.cut)
+        seen = Observers(launch, self.checks, None, allocations, self.closer, overlap)
         try:
-            run_batches(launch, allocations, seen.told, self._mine(touched), progress=progress)
+            run_batches(launch, allocations, seen.told, self._mine(overlap), progress=progress)
             for future in self._futures:
                 done = self._done(future.result(), allocations)
                 seen.merge(done.observers)
                 for number, (left, sums) in done.changes.items():
-                    done.touched.apply(allocations[number], left, sums)
+                    done.overlap.apply(allocations[number], left, sums)
             if self.cut and not seen.findings.clean:
                 raise Alone(UNCLEAN)
-            if self.shared > 1 and touched.stopped:
+            if self.shared > 1 and overlap.stopped:
                 raise Alone(STOPPED)
         except (LookCloser, Again) as more:
             if isinstance(more, Again):
@@ -153,7 +153,7 @@ class Crew:
         if self._common:
             self._common.give_up()
 
-    def _mine(self, touched: Touched) -> Iterator[Flat]:
+    def _mine(self, overlap: Overlap) -> Iterator[Flat]:
         """This process's batches, of which some are handed on on the way."""
         launch, size = self.launch, batch_size(self.launch)
         total = self.total
@@ -170,10 +170,10 @@ class Crew:
             began = time.perf_counter()
             yield from pieces(launch, at, end, size)
             spent = (time.perf_counter() - began) / piece
-            if self.cut and end < total and touched.stopped:
+            if self.cut and end < total and overlap.stopped:
                 raise Alone(STOPPED)
             if end < total:
-                touched.look(touched)
+                overlap.look(overlap)
             at = end
             if spent * (total - at) < WORTH and not self.asked:
                 break

@@ -16,8 +16,8 @@ from ..memory.spaces import Allocation
 from ..observe.observers import Observers
 from ..races.accesses import Closer, LookCloser
 from .moving import pack
+from .overlap import Alone, Overlap, Sum
 from .pool import Common
-from .touched import Alone, Sum, Touched
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Task:
 
     Attributes:
         kernel: The kernel; ``fields``: of the launch, but for its program and its arguments.
-        arch, stack: What the program is compiled for; ``both``, ``cut``: see ``Touched``.
+        arch, stack: What the program is compiled for; ``both``, ``cut``: see ``Overlap``.
         arrays: Its global memory, whose content is at ``places`` of the shared memory ``common``;
             ``missing``: those with a table of what nothing has written, which come after them.
         first, last: The share: clusters of the grid, of which a batch has ``size``.
@@ -89,7 +89,7 @@ class Done:
     """What a share has left: who watched it, and how arrays have changed, by number."""
 
     observers: Observers
-    touched: Touched
+    overlap: Overlap
     changes: dict[int, tuple[Flat, list[Sum]]]
 
 
@@ -132,8 +132,8 @@ def run_share(task: bytes) -> bytes:
 
 def _run(share: Task, common: Common) -> bytes:
     launch, allocations = share.launch(), share.allocations(common.arrays())
-    touched = Touched(launch.program, launch.granule, share.both, share.cut)
-    seen = Observers(launch, share.checks, None, allocations, share.closer, touched)
+    overlap = Overlap(launch.program, launch.granule, share.both, share.cut)
+    seen = Observers(launch, share.checks, None, allocations, share.closer, overlap)
 
     def progress(done: int, total: int) -> None:
         if common.vain:
@@ -141,13 +141,13 @@ def _run(share: Task, common: Common) -> bytes:
 
     todo = pieces(launch, share.first, share.last, share.size)
     run_batches(launch, allocations, seen.told, todo, progress=progress)
-    done = Done(seen, touched, _changes(share, common, touched, allocations))
+    done = Done(seen, overlap, _changes(share, common, overlap, allocations))
     return b"=" + pack(done, launch, allocations)
 
 
 def _changes(
-    share: Task, common: Common, touched: Touched, allocations: dict[int, Allocation]
+    share: Task, common: Common, overlap: Overlap, allocations: dict[int, Allocation]
 ) -> dict[int, tuple[Flat, list[Sum]]]:
     """How arrays have changed; here, so that nothing keeps the shared memory in use."""
     before = dict(zip((array.number for array in share.arrays), common.arrays(), strict=False))
-    return {n: touched.changes(allocations[n], before[n]) for n in touched.changed()}
+    return {n: overlap.changes(allocations[n], before[n]) for n in overlap.changed()}

@@ -96,7 +96,7 @@ class Marks:
         self.summed[part] = np.maximum(self.summed[part], other.summed[part])
 
 
-class Touched(Observer):
+class Overlap(Observer):
     """Marks what is touched of arrays that can be written; ``granule``: bytes of a location.
 
     ``both``: numbers of arrays that are read and written; of others no place is marked as read;
@@ -165,7 +165,7 @@ class Touched(Observer):
         if self.cut:
             raise Alone(MIXED)
 
-    def merge(self, other: Touched) -> None:
+    def merge(self, other: Overlap) -> None:
         """See ``Observer``.
 
         Raises:
@@ -183,7 +183,7 @@ class Touched(Observer):
                     raise Alone("its blocks touch what others of them write")
                 mine.merge(theirs)
 
-    def look(self, other: Touched) -> None:
+    def look(self, other: Overlap) -> None:
         """Hold what one has changed to what both have read.
 
         Raises:
