@@ -37,6 +37,14 @@ def test_a_missing_barrier(open_page, which):
     assert np.float32(put) == wrote
     assert (read == wrote) == (step["write"] < step["read"])
     assert "Each thread for itself does them the other way round" in note
+    should = float(re.search(rf"should have got {number}; it got {number}", note)[1])
+    at = expected_by(story, state)
+    assert np.float32(should) == at[which]
+    said = shown.page.locator("#hazard-note .events button").all_inner_texts()
+    steps = [int(re.match(r"step (\d+):", text)[1]) for text in said]
+    assert steps == sorted(steps)
+    assert {step["write"], step["read"]} <= set(steps)
+    assert sum("writes" in text for text in said) == at["writes"]
     if which == "first":
         assert read != wrote  # it came too early
     else:
@@ -52,6 +60,34 @@ def test_a_missing_barrier(open_page, which):
     number = "\u2460\u2461"[step_of(told, "write")]
     shown.page.locator("#hazard-note button", has_text=number).click()
     assert "writes Bs" in shown.text("#now") or "writes As" in shown.text("#now")
+
+
+def expected_by(story, state):
+    """What the racing write puts there, what stood there before, and how many writes there were."""
+    trace = story.run.trace
+    batch = next(b for b in trace.batches if state["block"] in b.blocks)
+    seen = [e for e in batch.events if participates(e, batch, state["block"])]
+    column = batch.blocks.index(state["block"])
+    shape = (1, 16, 16, len(batch.blocks))
+    first, last = sorted(state["seen"])
+    found = []
+    for number, event in enumerate(seen[: last + 1]):
+        watched = trace.program.watched[event.watched] if event.watched >= 0 else None
+        if watched is None or watched.what != "store" or event.place != state["place"]:
+            continue
+        offset, value = (
+            np.broadcast_to(x, shape).reshape(256, -1)[:, column]
+            for x in (event.offset, event.values[0])
+        )
+        on = np.broadcast_to(True if event.mask is None else event.mask, shape).reshape(256, -1)
+        hit = np.flatnonzero((offset == state["offset"]) & on[:, column])
+        found += [(number, value[thread]) for thread in hit]
+    write = max(i for i, (number, _) in enumerate(found) if number in state["seen"])
+    before = [number for number, _ in found if number < first]
+    return {
+        "first": found[write][1], "second": found[write - 1][1],
+        "writes": len([n for n, _ in found if n >= (before[-1] if before else 0)]),
+    }  # fmt: skip
 
 
 def values(story, state, i):

@@ -2,6 +2,7 @@
 import { el, replace, setText } from "./dom.js";
 import { count } from "./format.js";
 import { momentOf } from "./hazards.js";
+import { diff } from "./panels.js";
 
 export class Cards {
   constructor(state) {
@@ -124,15 +125,6 @@ function together(run, groups) {
     cards.get(key).push(numbers);
   }
   return [...cards.values()];
-}
-
-function diff(lines) {
-  const kinds = { "+": "added", "-": "removed" };
-  return el(
-    "pre",
-    { class: "diff", tabindex: 0, role: "group", "aria-label": "The cure as a diff" },
-    lines.map((line) => el("span", { class: kinds[line[0]] ?? null }, `${line}\n`)),
-  );
 }
 
 function howOften(hazard, more) {

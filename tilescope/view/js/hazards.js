@@ -1,7 +1,7 @@
 // Where in the recorded steps a hazard happened: the two accesses, and what the reader got.
 import { blockOf } from "./block.js";
 import { exact, triple } from "./format.js";
-import { SHARED } from "./run.js";
+import { SHARED, spot } from "./run.js";
 import { threadOf } from "./thread.js";
 
 const known = new Map();
@@ -95,21 +95,25 @@ function astray(block, a, b) {
 
 function double(run, hazard, block, [a, b]) {
   const [early, late] = a.step <= b.step ? [a, b] : [b, a];
-  const { label } = run.element(a.place, a.offset);
   const shown = early.w.kind === "load" ? early : late; // where a wrong value is got
+  const offset = Math.max(a.offset, b.offset); // the first byte that both touch
+  const { label } = run.element(a.place, offset);
   return {
     run: run.number,
     block: block.number,
     step: shown.step,
     thread: shown.thread,
     place: a.place,
-    offset: a.offset,
+    offset,
     seen: [a.step, b.step],
     threads: [a.thread, b.thread],
     title: `${hazard.message}: ${label}`,
-    text: tell(run, block, early, late, label),
+    text: tell(run, block, early, late, offset),
+    expected: expected(run, hazard, block, a, b, offset),
+    between: between(run, block, early, late, offset),
     lines: hazard.involved.slice(0, 2).map((item) => item.line),
     cure: hazard.cure_text,
+    diff: hazard.cure_diff,
     steps: [
       [a, hazard.involved[0]],
       [b, hazard.involved[1]],
@@ -122,19 +126,67 @@ function double(run, hazard, block, [a, b]) {
   };
 }
 
-function tell(run, block, early, late, label) {
+// What an access got or left at a byte.
+function valueAt(block, access, offset) {
+  const k = Math.floor((offset - access.offset) / access.w.size);
+  const type = block.batch.typeOf(block.events[access.step], 0);
+  return { value: access.value(Math.min(Math.max(0, k), access.values - 1)), type };
+}
+
+function shownAt(block, access, offset) {
+  const { value, type } = valueAt(block, access, offset);
+  return exact(value, type);
+}
+
+// What the reader of a race should have got: what is written before it, were the two in order, or
+// what stood there until the write. "" where nobody reads, or what stood there is not known.
+function expected(run, hazard, block, a, b, offset) {
+  const read = [a, b].find((access) => access.w.kind === "load");
+  const write = [a, b].find((access) => access.w.kind === "store");
+  if (!read || !write) return "";
+  const got = shownAt(block, read, offset);
+  let right = shownAt(block, write, offset);
+  if (hazard.kind === "war-race") {
+    const before = block.writer(read.place, offset, write.step - 1);
+    if (!before || before.value === null) return "";
+    right = exact(before.value, before.type);
+  }
+  return right === got
+    ? `In this run ${run.threadName(read.thread)} got what it should: ${got}.`
+    : `${capital(run.threadName(read.thread))} should have got ${right}; it got ${got}.`;
+}
+
+// Every write to the place from the one before the two accesses to the later of them, and the two.
+function between(run, block, early, late, offset) {
+  const writes = block.history().get(spot(early.place, offset)) ?? [];
+  const first = writes.findLastIndex((entry) => entry.step < early.step);
+  const found = writes
+    .filter((entry, i) => i >= first && entry.step <= late.step)
+    .map(({ step, thread, value, type }) => ({
+      step,
+      thread,
+      text: `${run.threadName(thread)} writes ${value === null ? "what was not recorded" : exact(value, type)}`,
+    }));
+  for (const access of [early, late])
+    if (access.w.kind === "load")
+      found.push({
+        step: access.step,
+        thread: access.thread,
+        text: `${run.threadName(access.thread)} reads ${shownAt(block, access, offset)}`,
+      });
+  return found.sort((x, y) => x.step - y.step);
+}
+
+function tell(run, block, early, late, offset) {
   const [first, second] = [run.threadName(early.thread), run.threadName(late.thread)];
-  const got = (access) =>
-    exact(
-      access.value(access.w.kind === "load" ? 0 : 0),
-      block.batch.typeOf(block.events[access.step], 0),
-    );
+  const { label } = run.element(early.place, offset);
+  const got = (access) => shownAt(block, access, offset);
   const usual = astray(block, early, late)
     ? "Each thread for itself does them the other way round, but nothing"
     : "Nothing";
   const order = `${usual} orders the two: on a GPU either may come first.`;
   if (early.w.kind === "load" && late.w.kind === "store") {
-    const writer = block.writer(early.place, early.offset, early.step);
+    const writer = block.writer(early.place, offset, early.step);
     const state = writer
       ? `a stale value that ${run.threadName(writer.thread)} had left there in step ${block.countOf(writer.step)}`
       : early.place === SHARED
@@ -143,7 +195,7 @@ function tell(run, block, early, late, label) {
     return `${capital(first)} read ${label} and got ${got(early)}: ${state}. Only afterwards ${second} wrote ${got(late)}. ${order}`;
   }
   if (early.w.kind === "store" && late.w.kind === "load") {
-    const before = block.writer(early.place, early.offset, early.step - 1);
+    const before = block.writer(early.place, offset, early.step - 1);
     const was = before
       ? ` over ${exact(before.value, before.type)}, which ${run.threadName(before.thread)} had left there in step ${block.countOf(before.step)}`
       : "";
@@ -213,6 +265,7 @@ function single(run, hazard, block, one, thread, two) {
       .trim(),
     lines: hazard.involved.slice(0, 2).map((item) => item.line),
     cure: hazard.cure_text,
+    diff: hazard.cure_diff,
     steps: [
       {
         step: found.step,

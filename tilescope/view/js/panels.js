@@ -1,8 +1,10 @@
 // Beside the steps: how the picked thread's value grew, and the hazard at hand.
 import { el, replace, setText } from "./dom.js";
+import { count, plural } from "./format.js";
 import { expression, nameOf, result } from "./thread.js";
 
 const MOST = 64;
+const MOST_EVENTS = 12;
 
 export class Growth {
   constructor() {
@@ -15,7 +17,7 @@ export class Growth {
     this.title = el("h2", { id: "growth-title", class: "sub" });
     this.root = el(
       "section",
-      { class: "panel", "aria-labelledby": "growth-title" },
+      { class: "panel grown", "aria-labelledby": "growth-title" },
       this.title,
       this.list,
     );
@@ -68,15 +70,54 @@ export class HazardNote {
       this.root,
       el("strong", {}, moment.title),
       el("p", {}, moment.text),
+      moment.expected ? el("p", { class: "expected" }, moment.expected) : null,
       el(
         "div",
         { class: "bar" },
         sides,
         button("Clear", false, () => state.update({ hazard: null })),
       ),
+      moment.between?.length ? this.happened(moment) : null,
       moment.cure ? el("p", { class: "cure" }, `Cure: ${moment.cure}`) : null,
+      moment.diff?.length ? diff(moment.diff) : null,
     );
   }
+
+  // What happened at the place, in order, each a way to its step.
+  happened({ block, between }) {
+    const { state } = this;
+    const shown = between.length > MOST_EVENTS ? between.slice(-MOST_EVENTS) : between;
+    const left = between.length - shown.length;
+    return el(
+      "details",
+      { open: true },
+      el("summary", {}, `All that happened there: ${plural(between.length, "access", "accesses")}`),
+      left ? el("p", { class: "hint" }, `${count(left)} writes before these`) : null,
+      el(
+        "ol",
+        { class: "events" },
+        shown.map(({ step, thread, text }) =>
+          el(
+            "li",
+            {},
+            button(`step ${state.blockNow.countOf(step)}: ${text}`, step === state.step, () =>
+              state.update({ block, thread, mode: "all", step }),
+            ),
+          ),
+        ),
+      ),
+    );
+  }
+}
+
+// A diff's lines, what is added and removed told apart.
+export function diff(lines) {
+  const kinds = { "+": "added", "-": "removed" };
+  return el(
+    "pre",
+    { class: "diff", tabindex: 0, role: "group", "aria-label": "The cure as a diff" },
+    lines.map((line) => el("span", { class: kinds[line[0]] ?? null }, `${line}\n`)),
+  );
 }
 
 function button(text, on, onclick) {
