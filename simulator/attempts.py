@@ -20,6 +20,7 @@ from .execute.prepare import Prepared
 from .geometry import Flat, Instead, Mask
 from .idle_reads import drop_idle_reads
 from .memory.event import BadAccess
+from .memory.layout import HEAP
 from .memory.spaces import Allocation
 from .memory.undefined import UndefinedMemory
 from .observe.observers import Observers
@@ -213,7 +214,8 @@ def _tell_used_shuffles(launch: Prepared, observers: Observers, together: bool) 
         if instead is None:  # others may loop for as long as a value says
             limit = min(launch.step_limit, 2 * ending.steps + 1000)
             launch = dataclasses.replace(launch, step_limit=limit)
-        contents = [a.content().tobytes() for a in allocations.values() if a.writable]
+        seen = [a for n, a in allocations.items() if a.writable and n != HEAP]
+        contents = [a.content().tobytes() for a in seen]
         return contents, ending.faults, ending.texts
 
     lines = {line: blocks for line, (_, blocks, _) in reads.items()}

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from .layout import HEAP
-from .spaces import Allocation
+from .pages import untouched
+from .spaces import POISON, Allocation
 
 HEAP_BYTES = 8 << 20
 """Of the heap, ``cudaLimitMallocHeapSize`` by default; what it needs itself is not known."""
@@ -17,9 +18,12 @@ _ALIGNED = 16
 
 
 def heap_array(limit: int = HEAP_BYTES) -> Allocation:
-    """The array, before anything is allocated: the heap's bytes, and as many again for gaps."""
-    made = Allocation(HEAP, np.full(2 * limit, 0xFF, np.uint8), "heap", True)
-    made.missing, made.valid = np.ones(2 * limit, bool), np.zeros(2 * limit, bool)
+    """The array, before anything is allocated: the heap's bytes, and as many again for gaps.
+
+    A kernel that may call ``malloc`` seldom takes much: what it does not take costs nothing.
+    """
+    made = Allocation(HEAP, np.zeros(0, np.uint8), "heap", True, 2 * limit)
+    made.missing, made.valid = (untouched(made.nbytes).view(bool) for _ in range(2))
     return made
 
 
@@ -41,6 +45,7 @@ class Heap:
         start = self.end
         if start + taken + _ALIGNED <= len(self.array.buffer):
             self.end += taken + _ALIGNED
+            self.array.buffer[start : start + size] = POISON  # it holds anything
         else:
             again = (at for at, old in self.freed.items() if _rounded(old) == taken)
             if not (start := next(again, 0)):

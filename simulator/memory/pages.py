@@ -2,12 +2,19 @@
 
 import ctypes
 import functools
+import mmap
 import os
 import sys
+
+import numpy as np
+
+from ..geometry import Flat
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _KEPT, _LARGE = 256 << 20, 32 << 20
 """Bytes that stay with the process, and from which on an array's go back (its most, on 64 bits)."""
+_FRESH = 1 << 20
+"""Bytes that are better not looked at: what comes from the C library is, to make it zero."""
 
 
 @functools.cache
@@ -24,3 +31,13 @@ def keep_pages() -> None:
     if tune is not None:
         tune(_TRIM_THRESHOLD, _KEPT)
         tune(_MMAP_THRESHOLD, _LARGE)
+
+
+def untouched(nbytes: int, soon: int = 0) -> Flat:
+    """So many bytes of zero: if many, each page costs nothing until somebody touches it.
+
+    ``soon``: so many will be touched at once.
+    """
+    if nbytes - soon < _FRESH:
+        return np.zeros(nbytes, np.uint8)
+    return np.frombuffer(mmap.mmap(-1, nbytes), np.uint8)

@@ -15,6 +15,7 @@ from kernels.texture import Surface, Texture
 from ..geometry import Addresses, Flat, Lanes, Mask
 from ..isa import DTYPES
 from .layout import array_address
+from .pages import untouched
 from .words import join, put, split
 
 POISON = 0xFF
@@ -45,8 +46,8 @@ class Allocation:
         self.base = array_address(number)
         self.nbytes = len(content) if nbytes is None else nbytes
         self.end = self.base + self.nbytes
-        self.buffer = np.zeros(-(-max(self.nbytes, 1) // 32) * 32, np.uint8)
-        self.buffer[: len(content)] = content  # the rest is zero, and costs nothing yet
+        self.buffer = untouched(-(-max(self.nbytes, 1) // 32) * 32, len(content))
+        self.buffer[: len(content)] = content
         self.pictures: list[Texture | Surface] = []
         self._views: dict[tuple[str, int], NDArray[np.generic]] = {}
 

@@ -10,7 +10,7 @@ from kernels.ptx.types import TYPE_SIZES
 
 from ..geometry import NO_LANE, Addresses, Geometry, Lanes, Mask, as_mask
 from .access import Access
-from .layout import Layout
+from .layout import HEAP, Layout
 from .memories import Memories
 from .site import Site
 from .spaces import Allocation, MixedIndex
@@ -94,9 +94,13 @@ class UndefinedMemory:
 
 
 def _shadow(array: Allocation, unset: bool) -> Allocation:
-    missing = array.missing if unset else None
-    content = np.zeros(0, np.uint8) if missing is None else np.where(missing, 255, 0)
-    return Allocation(array.number, content, array.name, array.writable, array.nbytes)
+    nothing = np.zeros(0, np.uint8)
+    made = Allocation(array.number, nothing, array.name, array.writable, array.nbytes)
+    if unset and array.number == HEAP:  # whatever is allocated
+        made.content().fill(0xFF)
+    elif unset and array.missing is not None:
+        made.content()[array.missing] = 0xFF
+    return made
 
 
 class _UndefinedAccess:
