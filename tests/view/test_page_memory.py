@@ -1,12 +1,13 @@
 """The page's memory views in a real browser: sectors and banks as the run counted them."""
 
+import dataclasses
 import re
 
 import numpy as np
 import pytest
 
 import simulator
-from kernels import Kernel
+from kernels import Kernel, library
 from tilescope.view import Story
 
 from .conftest import of_library
@@ -116,3 +117,39 @@ def test_banks_of_wide_accesses_are_the_simulators(open_page):
     both = [counters.shared_load, counters.shared_store]
     assert found == [sum(t.wavefronts for t in both), sum(t.bank_conflicts for t in both)]
     assert found[1] > 0
+
+
+def numbers_drawn(shown):
+    """Where the roofline's numbers stand."""
+    return shown.page.locator(".number-of").evaluate_all(
+        "all => all.map(t => [Number(t.textContent), t.getBBox()]).map(([n, b]) =>"
+        " [n, b.x, b.y, b.x + b.width, b.y + b.height])"
+    )
+
+
+def test_the_rooflines_numbers_do_not_cross(open_page):
+    both = [of_library("matmul_naive", "64"), of_library("matmul_tiled", "64")]
+    shown = open_page(*both)
+    shown.press("4")
+    drawn = numbers_drawn(shown)
+    assert [n for n, *_ in drawn] == list(range(1, len(drawn) + 1))
+    assert shown.page.locator(".places li").count() == len(drawn) == 4
+    for i, (_, left, top, right, bottom) in enumerate(drawn):
+        for _, x, y, to_x, to_y in drawn[:i]:
+            assert right <= x or to_x <= left or bottom <= y or to_y <= top
+
+
+def test_the_prediction_stands_beside_the_roofline(open_page):
+    entry = library.get("transpose_tiled")
+    launch = entry.launch((64, 64))
+    story = of_library("transpose_tiled", "64")
+    found = simulator.predict(entry.kernel(), launch.grid, launch.block, launch.args, gpu="h200")
+    shown = open_page(dataclasses.replace(story, prediction=found))
+    assert "What would help most" in shown.text(".look")
+    shown.press("4")
+    said = shown.text("#prediction")
+    assert f"limited by {found.limiter}." in said
+    assert float(re.search(r"([\d.]+) \u00b5s \(", said)[1]) == float(f"{1e3 * found.time_ms:.3g}")
+    for advice in found.advice:
+        assert advice.to_dict()["text"] in said
+    assert shown.page.locator("#prediction tr").count() == len(found.bounds)

@@ -15,6 +15,7 @@ from simulator import Run
 from simulator.cures import find_cures
 
 from ..beside import beside
+from ..forecast import GPU, forecast
 from ..options import launch_options, target_options
 from ..outcome import simulate
 from ..target import Request, Target, resolve, settled
@@ -93,7 +94,7 @@ def _story(
     target: Target, schedule: str | int, checks: str | Collection[str], step_limit: int, quiet: bool
 ) -> Story:
     """Launch a target with everything recorded, and prove a cure of each race."""
-    before = copies(target.args)
+    before, symbols = copies([target.args, target.symbols])
 
     def launch(kernel: Kernel, trace: bool = False) -> Run:
         args = target.args if trace else copies(before)
@@ -108,4 +109,7 @@ def _story(
         agreements = target.launch.compare(target.expected)
     if any(hazard.row.is_race for hazard in run.hazards):
         find_cures(target.kernel, run, launch)
-    return Story(run, target.name, settled(target), [a.to_dict() for a in agreements])
+    clean = checks != "none" and not run.hazards
+    there = forecast(target, before, symbols, GPU, quiet=quiet) if clean else None
+    expected = there.prediction if there else None
+    return Story(run, target.name, settled(target), [a.to_dict() for a in agreements], expected)

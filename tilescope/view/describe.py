@@ -1,4 +1,4 @@
-"""What the page says of a run besides its steps: source, arrays, counters, hazards, limits."""
+"""What the page says of a run besides its steps: source, arrays, counters, hazards."""
 
 import math
 from collections import Counter
@@ -16,13 +16,10 @@ from simulator import Run
 from simulator.compile.blocks import reachable
 from simulator.compile.listing import operand_text
 from simulator.compile.program import Watched
-from simulator.gpus.occupancy import occupancy
-from simulator.gpus.table import GPUS
 from simulator.hazards.hazard import Hazard
 from simulator.isa import Flow
 from simulator.isa.roles import Roles, roles
 from simulator.observe.trace import ArrayMap, Trace
-from simulator.prediction.roofline import roofline
 
 from .extents import extents, kind
 from .pool import Pool
@@ -278,23 +275,3 @@ def _leads(writes: Sequence[str], bases: set[str], values: list[tuple[int, Roles
             if not reached.isdisjoint(role.reads):
                 reached |= set(role.writes)
     return bool(reached & bases)
-
-
-def limits(run: Run) -> list[dict[str, Any]]:
-    """One entry a GPU. Registers a thread are the driver's business: that limit stays open."""
-    trace = run.trace
-    assert trace is not None
-    arrays = [item.before for item in trace.maps.values() if item.argument]
-    threads = run.block[0] * run.block[1] * run.block[2]
-    found = []
-    for gpu in GPUS.values():
-        held = occupancy(gpu, threads, None, run.shared_bytes)
-        found.append(
-            {
-                "name": gpu.name,
-                "sms": gpu.sms,
-                "roofline": roofline(gpu, run.counters, arrays).to_dict(),
-                "occupancy": held.to_dict() | {"most_warps": held.most_warps},
-            }
-        )
-    return found

@@ -12,12 +12,12 @@ from typing import Any
 import jinja2
 import numpy as np
 
-from simulator import Run, SimulatorError
+from simulator import Prediction, Run, SimulatorError
 from simulator.hazards.hazard import Triple
 from simulator.observe.trace import Trace
 
 from ..release import version
-from . import describe
+from . import describe, limits
 from .bundle import bundle, styles
 from .events import FIELDS, pack_batch
 from .pool import Pool
@@ -41,12 +41,14 @@ class Story:
     Attributes:
         name: What to call it; ``note``: its size, or what else tells it apart.
         outputs: How the outputs compare with the reference (``Agreement.to_dict``).
+        prediction: What is expected of the launch on a GPU.
     """
 
     run: Run
     name: str = ""
     note: str = ""
     outputs: list[dict[str, Any]] = field(default_factory=list)
+    prediction: Prediction | None = None
 
 
 def page(stories: Sequence[Story], budget: int = BUDGET) -> str:
@@ -186,6 +188,7 @@ def _described(story: Story, pool: Pool) -> dict[str, Any]:
         "name": story.name or run.kernel,
         "note": story.note,
         "outputs": story.outputs,
+        "prediction": limits.prediction(story.prediction),
         "kernel": run.kernel, "build": run.build, "schedule": run.schedule,
         "grid": run.grid, "block": run.block, "shared_bytes": run.shared_bytes,
         "checks": plain["checks"], "counters": plain["counters"], "lines": describe.lines(run),
@@ -196,7 +199,7 @@ def _described(story: Story, pool: Pool) -> dict[str, Any]:
         "ptx": text.ptx,
         "arrays": describe.arrays(trace, pool, total <= _VALUES),
         "shared": describe.shared(trace, run.shared_bytes),
-        "limits": describe.limits(run),
+        "limits": limits.limits(run),
     }  # fmt: skip
 
 

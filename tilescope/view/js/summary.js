@@ -40,15 +40,16 @@ export function lookAt(run) {
       label: "See the hazards",
       view: "barriers",
     };
-  const advice = run.prediction?.advice?.[0];
-  if (advice)
-    return {
-      text: `What would help most on ${run.prediction.name}: ${advice.line ? `line ${advice.line}, ` : ""}${advice.text}.`,
-      label: "See the memory system",
-      view: "memory",
-    };
   const wasted = waste(run);
-  if (wasted) return { ...wasted, label: "See the memory system", view: "memory" };
+  const advised = run.prediction?.advice ?? [];
+  // That a launch is small is worth a word only where nothing else is.
+  const advice = advised.find((a) => a.rule !== "too few blocks") ?? (wasted ? null : advised[0]);
+  const memory = { label: "See the memory system", view: "memory" };
+  if (advice) {
+    const where = advice.line ? `line ${advice.line}: ` : "";
+    return { ...memory, text: `What would help most on ${run.prediction.name}: ${where}${advice.text}.` };
+  }
+  if (wasted) return { ...memory, ...wasted };
   return { text: "No hazards, hardly a sector wasted, no bank conflicts.", label: "Step through it", view: "steps" };
 }
 
