@@ -46,6 +46,7 @@ PROGRAMS = {
     "multiline": ((1, 128, "f32[128]=arange", "f32[128]"), [("after", 6)]),
     "oneline": ((1, 64, "f32[64]"), [("after", 1)]),
     "macro": ((1, 128, "f32[128]=arange", "f32[128]"), [("after", 7)]),
+    "cure_two_stores": ((1, 64, "f32[64]=arange", "f32[64]"), [("after", 5)]),
 }
 """Programs whose cure used to be said of a place where it does not cure: shape, right place."""
 

@@ -28,7 +28,9 @@ _TRIES = 32
 _HALVES = 2
 """Edits that do some of it, each of which is tried together with any other."""
 _MORE = 8
-"""How many further places are tried for one that cures everything, when one was found."""
+"""How many further places are tried for one that cures every error, when one was found."""
+_FEW = 2
+"""And for one that cures the warnings as well, when one was found that cures every error."""
 
 
 class SourceSearch:
@@ -95,28 +97,33 @@ class SourceSearch:
     # -- one hazard -----------------------------------------------------------------
 
     def _cure(self, number: int) -> tuple[Cure | None, list[int]]:
-        """The first edit that leaves no error, else the one that cures most; and what it cures."""
+        """The edit that leaves fewest errors, then fewest races, the first such; what it cures."""
         hazard = self.hazards[number]
         errors = [i for i, h in enumerate(self.hazards) if h.severity == "error"]
-        open_errors = [i for i in errors if i != number and curable(self.hazards[i])]
-        found: list[tuple[int, int, Edit, list[int]]] = []
-        more, tried, half = _MORE if open_errors else 0, [], []
+        racing = [i for i, h in enumerate(self.hazards) if i != number and curable(h)]
+        lesser = [i for i in racing if i not in errors and self.hazards[i].cure is None]
+        more = _MORE if {*errors} & {*racing} else _FEW if lesser else 0
+        found: list[tuple[int, int, int, Edit, list[int]]] = []
+        tried, half = [], []
 
         def attempt(edit: Edit, tries: int) -> bool:
-            """Whether it leaves no error at all."""
-            left, lesser = self.prover.check([edit], self.facts[number], hazard)
+            """Whether it leaves nothing that an edit might cure."""
+            left, partly = self.prover.check([edit], self.facts[number], hazard)
             if self.prover.present(self.facts[number], left):
-                if lesser:
+                if partly:
                     half.append(edit)
                 return False
             mended = [i for i, one in enumerate(self.facts) if not self.prover.present(one, left)]
             remaining = sum(i not in mended for i in errors)
-            found.append((remaining, tries, edit, mended))
-            return not remaining
+            others = sum(i not in mended for i in lesser)
+            found.append((remaining, others, tries, edit, mended))
+            return not remaining and not others
 
         for tries, edit in enumerate(self._edits(hazard)):
             if tries >= _TRIES or (found and more <= 0):
                 break
+            if any(not remaining for remaining, *_ in found):
+                more = min(more, _FEW)
             more -= bool(found)
             tried.append(edit)
             try:
@@ -131,7 +138,7 @@ class SourceSearch:
                 with contextlib.suppress(Failed):
                     if both is not None and attempt(both, len(found)):
                         break
-        for remaining, _, edit, mended in sorted(found, key=lambda f: f[:2]):
+        for remaining, _, _, edit, mended in sorted(found, key=lambda f: f[:3]):
             try:
                 proof = self.prover.prove([edit], [self.facts[number]], clean=not remaining)
             except Failed:

@@ -54,6 +54,8 @@ DEFECTS = (
            ("raw-race error 9", "raw-race warning 9")),
     Defect("check/cure_one_statement.cu", "shift", "1 64 i32[65]=arange",
            ("war-race error 2", "war-race warning 2")),
+    Defect("check/cure_two_stores.cu", "both", "1 64 f32[64]=arange f32[64]",
+           ("raw-race error 6", "raw-race warning 6")),
     Defect("check/divbar3.cu", "k", "1 128 f32[128] 64", ("barrier-divergence warning 5",),
            warned="if"),
     Defect("check/divbar4.cu", "k", "2 128 f32[200] f32[200] 200",
