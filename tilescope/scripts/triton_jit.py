@@ -63,6 +63,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
 
         def __call__(self, *given: Any) -> None:
             x, y, z, _stream, _function, _packed, _metadata, _enter, _leave, *args = given
+            _reachable(args)
             values = [as_array(_array(args[i])) for i in self.places]
             machine.launch(self.kernel, (x, y, z), self.block, values, cooperative=self.cooperative)
 
@@ -108,6 +109,17 @@ def _tensor(value: Any) -> Any:
 
 def _array(value: Any) -> Any:
     return value.array if isinstance(value, Tensor) else value
+
+
+def _reachable(args: Any) -> None:
+    """As Triton refuses a tensor of the host's beside those of the GPU (all on the host: fine)."""
+    places = [getattr(arg, "is_cuda", None) for arg in args]
+    if any(places):
+        for number, (there, arg) in enumerate(zip(places, args, strict=True)):
+            if there is False and not arg.is_pinned():
+                raise ValueError(
+                    f"Pointer argument (at {number}) cannot be accessed from Triton (cpu tensor?)"
+                )
 
 
 def _once(function: Any, *_: Any, quantiles: Any = None, return_mode: str = "mean",
