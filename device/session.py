@@ -20,7 +20,7 @@ from kernels.arguments import (
 )
 from kernels.clusters import check_cluster
 from kernels.ptx.parser import parse
-from kernels.symbols import add_symbols
+from kernels.symbols import convert_all
 from kernels.tensor_map import TensorMap
 
 from . import tensor_maps
@@ -140,9 +140,10 @@ def check(
     """
     shapes = dim3(grid, "grid"), dim3(block, "block")
     check_shape(*shapes)
-    arguments = convert(kernel, args, kernel.labels())
     if symbols:
-        add_symbols(arguments, kernel, parse(kernel.ptx), symbols)
+        arguments = convert_all(kernel, parse(kernel.ptx), args, symbols)
+    else:
+        arguments = convert(kernel, args, kernel.labels())
     blocks = None if cluster is None else dim3(cluster, "cluster")
     if blocks:
         check_cluster(blocks, shapes[0])
@@ -184,6 +185,10 @@ class Prepared:
         self.pictures = Pictures(lambda name, made: stack.callback(quietly, name, made))
         for number in arguments.tables:
             self._inputs[number] = arguments.table(number, place_of, self._encode)
+        for at, name in enumerate(arguments.symbols, len(arguments.arrays)):
+            if name in arguments.filled:
+                raw = arguments.filled[name].filled(place_of, self._encode)
+                self._inputs[at] = np.frombuffer(raw, np.uint8)
         pack = arguments.parameter_buffer(place_of, self._encode)
         self._values = [
             np.frombuffer(pack, np.uint8, p.nbytes, p.offset).copy() for p in request.kernel.params

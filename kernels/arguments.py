@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -147,6 +147,7 @@ class Arguments:
         tables: Arrays of addresses among the arrays: by number, what stands in each.
         warnings: What is likely a mistake, and can be run all the same.
         symbols: The arrays that fill module variables, by these' names in the PTX.
+        filled: What stands in those of them that are no array of the user's.
         structures: Arrays that hold structures, by the kernel, and whose dtypes do not say which.
     """
 
@@ -158,6 +159,7 @@ class Arguments:
     warnings: list[str] = field(default_factory=list)
     structures: set[int] = field(default_factory=set)
     symbols: dict[str, Any] = field(default_factory=dict)
+    filled: dict[str, Value] = field(default_factory=dict)
 
     def warn(self) -> None:
         """Tell the caller of ``launch`` what is likely a mistake."""
@@ -195,11 +197,14 @@ def write_back(array: Any, raw: Any) -> None:
         array[...] = raw.view(array.dtype).reshape(array.shape)
 
 
-def convert(kernel: Kernel, args: Sequence[Any], names: Sequence[str] = ()) -> Arguments:
+def convert(
+    kernel: Kernel, args: Sequence[Any], names: Sequence[str] = (),
+    fills: Mapping[str, Callable[[Packer], Value]] | None = None,
+) -> Arguments:  # fmt: skip
     """Check arguments against the kernel's parameters and lay them out.
 
     ``args`` are as ``simulator.launch`` takes them; ``names``: the parameters' in the source, where
-    known.
+    known; ``fills``: what makes the content of module variables that no array fills.
 
     Raises:
         TypeError: A wrong count or kind; names the parameter.
@@ -234,6 +239,9 @@ def convert(kernel: Kernel, args: Sequence[Any], names: Sequence[str] = ()) -> A
                 structures.add(gathered.add(array, label))
         layout = layout_of(kinds[i], kernel.declarations) if param.is_struct else None
         made.values.append(Packer(gathered).value(param, arg, layout, label))
+    for name, fill in (fills or {}).items():
+        made.filled[name] = value = fill(Packer(gathered))
+        made.symbols[name] = np.zeros(len(value.raw), np.uint8)
     _allocate(made, gathered, structures)
     return made
 
@@ -260,7 +268,8 @@ def _allocate(made: Arguments, gathered: Gathered, structures: set[int]) -> None
         for value in made.values
     ]
     made.tables = {places[n][0]: value.moved(places) for n, value in gathered.tables.items()}
-    values = [*made.values, *made.tables.values()]
+    made.filled = {name: value.moved(places) for name, value in made.filled.items()}
+    values = [*made.values, *made.tables.values(), *made.filled.values()]
     addresses = [a for value in values if isinstance(value, Value) for a in value.addresses]
     pointed = {a.array for a in addresses if not a.of}
     objects = [value for value in made.values if not isinstance(value, Value)]

@@ -94,6 +94,11 @@ def _one(kind: str, sources: Mapping[str, str], known: dict[str, Layout | None])
     return found[0] if found and all(layout == found[0] for layout in found) else None
 
 
+def repeated(element: Layout, count: int) -> Layout:
+    """An array of so many elements."""
+    return Layout(element.nbytes * count, element.align, "", _repeated(element, count))
+
+
 def _repeated(element: Layout, count: int) -> tuple[tuple[str, int, Layout], ...]:
     return tuple(("xyzw"[i] if count <= 4 else str(i), i * element.nbytes, element)
                  for i in range(count))  # fmt: skip

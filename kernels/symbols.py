@@ -1,49 +1,80 @@
-"""Module variables by name: the arrays that a launch gives to ``__constant__`` and ``__device__``.
+"""Module variables by name: what a launch gives to ``__constant__`` and ``__device__``.
 
 Names are C++'s (``coeff``, ``ns::coeff``) or the PTX's own.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from .arguments import Arguments
+from .arguments import Arguments, convert
 from .element_types import misfit, spelled
 from .kernel import Kernel
 from .ptx.module import Module, Variable
 from .ptx.names import variable_name
+from .structures import layout_of, repeated
+from .values import Packer, Value
 
 _QUALIFIERS = r"\b(?:__\w+__|static|extern|inline|const|constexpr|volatile|alignas\s*\([^)]*\))"
 _OF_PTX = {"f32": "float", "f64": "double", "u16": "short", "u32": "int", "u64": "long long"}
 
 
-def add_symbols(
-    arguments: Arguments, kernel: Kernel, module: Module, symbols: Mapping[str, Any] | None
-) -> None:
-    """Note in a launch's arguments which variables its arrays fill.
+def convert_all(
+    kernel: Kernel, module: Module, args: Sequence[Any], symbols: Mapping[str, Any] | None
+) -> Arguments:
+    """A launch's arguments, and with them what fills the module's variables.
+
+    A variable takes an array of its size, or, by the type that the source declares, what a
+    parameter takes by value: a number, a structure's fields as a tuple (arrays and textures among
+    them), a texture or a surface, a list for an array of these.
 
     Raises:
-        ValueError: No such variable, or an array of another size or dtype; ``TypeError``: no array.
+        ValueError: No such variable, or a value of another size or dtype; ``TypeError``: of
+            another kind; and what ``arguments.convert`` raises.
     """
-    for name, array in (symbols or {}).items():
+    plain, fills = dict[str, Any](), dict[str, Callable[[Packer], Value]]()
+    for name, given in (symbols or {}).items():
         variable = _find(module, name)
-        if not isinstance(array, np.ndarray) or array.dtype.hasobject:
-            raise TypeError(f"symbol {name!r} takes a NumPy array, not {type(array).__name__}")
-        if array.nbytes != variable.nbytes:
-            raise ValueError(
-                f"symbol {name!r} has {variable.nbytes:,} bytes, the array {array.nbytes:,}"
-            )
-        element = _declared(kernel, variable) or _OF_PTX.get(variable.type, "")
-        if wrong := misfit(element, array.dtype):
-            raise ValueError(f"symbol {name!r}: {wrong.replace('*,', ',')}")
-        if variable.name in arguments.symbols:
+        if variable.name in plain or variable.name in fills:
             raise ValueError(f"symbol {name!r} is given twice")
+        if isinstance(given, np.ndarray) and not given.dtype.hasobject:
+            plain[variable.name] = _fitting(kernel, variable, name, given)
+        else:
+            fills[variable.name] = _fill(kernel, variable, name, given)
+    arguments = convert(kernel, args, kernel.labels(), fills)
+    for name, array in plain.items():
         for other in (*arguments.arrays, *arguments.symbols.values()):
             if np.may_share_memory(other, array) and np.shares_memory(other, array):
-                raise ValueError(f"symbol {name!r} overlaps another array of the launch")
-        arguments.symbols[variable.name] = array
+                raise ValueError(f"symbol {variable_name(name)!r} overlaps another array")
+        arguments.symbols[name] = array
+    return arguments
+
+
+def _fitting(kernel: Kernel, variable: Variable, name: str, array: Any) -> Any:
+    """An array that is held to the variable which it fills."""
+    if array.nbytes != variable.nbytes:
+        raise ValueError(
+            f"symbol {name!r} has {variable.nbytes:,} bytes, the array {array.nbytes:,}"
+        )
+    element = _declared(kernel, variable) or _OF_PTX.get(variable.type, "")
+    if wrong := misfit(element, array.dtype):
+        raise ValueError(f"symbol {name!r}: {wrong.replace('*,', ',')}")
+    return array
+
+
+def _fill(
+    kernel: Kernel, variable: Variable, name: str, given: Any
+) -> Callable[[Packer], Value]:  # fmt: skip
+    """What packs a value for a variable, once the launch's arrays are gathered."""
+    kind = _declared(kernel, variable) or (_OF_PTX | {"u64": "void*", "b64": "void*"}).get(
+        variable.type, ""
+    )
+    layout = layout_of(kind, kernel.declarations) if kind else None
+    if layout is not None and layout.nbytes and layout.nbytes < variable.nbytes:
+        layout = repeated(layout, variable.nbytes // layout.nbytes)
+    return lambda packer: packer.variable(variable.nbytes, given, layout, f"symbol {name!r}")
 
 
 def _find(module: Module, name: str) -> Variable:
@@ -67,7 +98,7 @@ def _find(module: Module, name: str) -> Variable:
 def _declared(kernel: Kernel, variable: Variable) -> str:
     """The type of a variable's elements in the kernel's source; ``""`` where it is not found."""
     name = re.escape(variable_name(variable.name))
-    found = re.compile(rf"__(?:constant|device)__([\w\s:]*?)\b{name}\s*(?=[;=\[{{])")
+    found = re.compile(rf"__(?:constant|device)__([\w\s:]*?)\b{name}\s*(?=[;=,\[{{])")
     kinds = {m[1] for source in kernel.declarations.values() for m in found.finditer(source)}
     kind = re.sub(_QUALIFIERS, " ", kinds.pop()) if len(kinds) == 1 else ""
     return spelled(kind, kernel.declarations)

@@ -65,6 +65,19 @@ class Packer:
             arg = arg.value
         return Value(scalar_bytes(param, arg, label))
 
+    def variable(self, nbytes: int, arg: Any, layout: Layout | None, label: str) -> Value:
+        """What fills a module variable of so many bytes; raises as ``value``."""
+        whole = (bytes, bytearray, np.void, ctypes.Structure)
+        if isinstance(arg, (Texture, Surface)):
+            value = self._handle(arg, label)
+        elif layout is None or layout.nbytes != nbytes or isinstance(arg, whole):
+            value = self._structure(Param(label, "b8", nbytes, 1, 0), arg, None, label)
+        else:
+            value = self._fitted(arg, layout, label)
+        if len(value.raw) != nbytes:
+            raise ValueError(f"{label} has {nbytes} bytes, what is given {len(value.raw)}")
+        return value
+
     def _pointer(self, arg: Any, label: str) -> Value:
         """An address: of an array, inside of one, or of a table of addresses."""
         if isinstance(arg, (list, tuple)):

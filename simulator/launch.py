@@ -72,8 +72,9 @@ def launch(
             says what to record.
         arch: Whose arithmetic tensor cores have: ``90``, ``"sm_90a"`` or ``"compute_90a"``; by
             default the PTX's target.
-        symbols: Arrays that fill ``__constant__`` and ``__device__`` variables, by their names
-            in C++ or in the PTX, and get what the launch leaves there.
+        symbols: What fills ``__constant__`` and ``__device__`` variables, by their names in C++
+            or in the PTX: arrays, which get what the launch leaves there; or, as parameters by
+            value take it, numbers, tuples for structures, textures and surfaces, lists of these.
         cooperative: Whether blocks may wait for each other at grid-wide barriers.
         stack_bytes: Of each thread, for functions that call themselves and for ``alloca``
             (``cudaLimitStackSize``).

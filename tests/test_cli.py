@@ -250,7 +250,9 @@ def test_version_says_what_a_report_of_a_defect_needs() -> None:
     ("words", "found"),
     [("tilescope run matmul_til", "plain,matmul_tiled"), ("tilescope check x", "file,x"),
      ("tilescope run --gpu h2", "plain,h200"),
-     ("tilescope predict --gpu a100,h2", "plain,a100,h200")],
+     ("tilescope predict --gpu a100,h2", "plain,a100,h200"),
+     ("tilescope sweep --gpu a100,h2", "plain,a100,h200"),
+     ("tilescope sweep matmul_til", "plain,matmul_tiled")],
 )  # fmt: skip
 def test_a_shell_completes(words: str, found: str) -> None:
     asked = {"_TILESCOPE_COMPLETE": "bash_complete", "COMP_WORDS": words}

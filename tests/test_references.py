@@ -22,6 +22,13 @@ __global__ void blur(Filter f, float *tail) {
 __global__ void plus(float *A, const float *b, float *C) {
     C[threadIdx.x] = A[threadIdx.x] + b[threadIdx.x];
 }
+struct Window { const float *from; float scale; int2 shift; };
+__constant__ Window window;
+__constant__ cudaTextureObject_t wave;
+__global__ void seen(const float *x, float *y) {
+    y[threadIdx.x] = window.from[0] * window.scale + window.shift.y
+                     + tex1Dfetch<float>(wave, threadIdx.x) + 0.5f + x[0];
+}
 """
 MODULE = """
 import numpy as np
@@ -51,6 +58,11 @@ def test_structures_and_symbols_as_words(file: Path) -> None:
     assert done.exit_code == 0
     assert "hazards: none found" in done.stdout
     assert "coeff" not in done.stderr
+    words = ("f32[64]=arange", "f32[8]", "sym:window=struct(x[32:],f32:0.5,struct(1,2))",
+             "sym:wave=texture:fetch:f32[8]=ones")  # fmt: skip
+    done = tilescope("run", file, "seen", "--grid", 1, "--block", 8, *words, "--expect",
+                     "y=f32[8]=19.5")  # fmt: skip
+    assert done.exit_code == 0, done.stdout
 
 
 def test_words() -> None:

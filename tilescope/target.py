@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from kernels.arguments import convert
 from kernels.compiler_process import CompilerCrash
 from kernels.ptx.parser import parse
 from kernels.signatures import kernel_names
-from kernels.symbols import add_symbols
+from kernels.symbols import convert_all
 from simulator.isa.stack import STACK_BYTES
 from simulator.memory.heap import HEAP_BYTES
 
@@ -120,11 +120,12 @@ def check_arguments(target: Target) -> None:
     Raises:
         UserError: They do not fit the kernel.
     """
-    names = target.kernel.labels()
     try:
-        arguments = convert(target.kernel, target.args, names)
         if target.symbols:
-            add_symbols(arguments, target.kernel, parse(target.kernel.ptx), target.symbols)
+            module = parse(target.kernel.ptx)
+            arguments = convert_all(target.kernel, module, target.args, target.symbols)
+        else:
+            arguments = convert(target.kernel, target.args, target.kernel.labels())
     except (TypeError, ValueError) as error:
         raise UserError(str(error)) from None
     for text in arguments.warnings:
@@ -198,7 +199,7 @@ def _from_file(request: Request) -> Target:
     grid, block = _shape("grid", shapes[0]), _shape("block", shapes[1])
     target = Target(
         kernel.name, kernel, grid, block, args, request.shared, file=request.target,
-        symbols=_symbols(request), how=_how(request),
+        symbols=_symbols(request, kernel, args), how=_how(request),
     )  # fmt: skip
     if request.expect or request.reference:
         places, target.expected = expected(
@@ -225,14 +226,18 @@ def _how(request: Request) -> dict[str, Any]:
     }
 
 
-def _symbols(request: Request) -> dict[str, Any]:
-    """Variables of the kernel's file by name, as words give them: ``coeff=f32[4]=ones``."""
+def _symbols(request: Request, kernel: Kernel, args: Sequence[Any]) -> dict[str, Any]:
+    """Variables of the kernel's file by name, as words give them: ``coeff=f32[4]=ones``.
+
+    Words are as those of arguments: ``p=struct(A[32:],i32:4)``, ``t=texture:linear:f32[8,8]``.
+    """
     rng = np.random.default_rng(request.seed)
     pairs = [word.partition("=") for word in request.symbols]
-    for name, _, array in pairs:
-        if not name or "[" not in array:
+    for name, _, word in pairs:
+        if not name or not is_argument(word):
             raise UserError(f"--symbol {name}: give a name and an array, as in coeff=f32[4]=ones")
-    return {name: parse_arguments([array], rng)[0] for name, _, array in pairs}
+    names = kernel.labels()
+    return {name: parse_arguments([word], rng, names, args)[0] for name, _, word in pairs}
 
 
 def _kernel_of_file(request: Request) -> tuple[Kernel, list[str]]:

@@ -15,12 +15,11 @@ from kernels.arguments import (
     check_resident,
     check_shape,
     check_threads,
-    convert,
     dim3,
 )
 from kernels.clusters import ONE, cluster_shape
 from kernels.errors import PtxError
-from kernels.symbols import add_symbols
+from kernels.symbols import convert_all
 
 from ..compile.compiler import compile_ptx, compile_traced
 from ..compile.program import Program
@@ -121,8 +120,7 @@ def prepare(
     total = layout.dynamic_offset + shared_bytes if shared_bytes else layout.shared_bytes
     check_memory(layout.shared_bytes, shared_bytes, total, layout.local_bytes)
     check_threads(block3, entry.max_threads, entry.required_threads)
-    arguments = convert(kernel, args, kernel.labels())
-    add_symbols(arguments, kernel, program.module, symbols)
+    arguments = convert_all(kernel, program.module, args, symbols)
     if cooperative:
         check_resident(grid3, block3)
     clusters = cluster_shape(cluster, grid3, entry)

@@ -52,6 +52,9 @@ def allocate(
         if variable.space in ("global", "const"):
             number = array_number(p.address)
             given = None if scope else arguments.symbols.get(name)
+            if given is not None and name in arguments.filled:
+                raw = bytearray(arguments.filled[name].filled(array_address, encoded))
+                given = np.frombuffer(raw, np.uint8)
             initial = np.frombuffer(variable_bytes(layout, variable, addresses), np.uint8)
             initial = initial if given is None else content(given)
             writable = variable.space == "global" and (given is None or given.flags.writeable)

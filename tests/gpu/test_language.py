@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import device
 import simulator
-from kernels import Kernel
+from kernels import Kernel, Pointer, Surface, Texture
 
 N = 96
 """Threads, of 3 blocks."""
@@ -178,11 +178,44 @@ def test_variables_that_the_host_fills(
     assert symbols["deep::total"].tolist() == [sum(sums) - 3]
 
 
+BY_VALUE = """
+struct Part { const float *x; float2 scale; int n; };
+__constant__ Part part;
+__constant__ cudaTextureObject_t picture;
+__device__ cudaTextureObject_t layers[2];
+__constant__ cudaSurfaceObject_t surface;
+__constant__ int most;
+__device__ Part parts[2];
+extern "C" __global__ void k(float *out) {
+    int i = threadIdx.x;
+    float there, v = i < part.n ? part.x[i] * part.scale.x + part.scale.y : 0.f;
+    surf1Dread(&there, surface, 4 * i);
+    v += tex2D<float>(picture, i + .5f, 1.5f) + tex1D<float>(layers[i & 1], i + .5f) + there;
+    out[i] = v + (i < most ? 1000 : 0) + parts[1].x[i & 3] * parts[1].n;
+}
+"""
+
+
+@pytest.mark.parametrize("launch", LAUNCHERS)
+def test_variables_that_are_filled_by_value(launch: Callable[..., Any]) -> None:
+    """Structures with pointers, handles of textures and surfaces, numbers, lists of these."""
+    x, i, out = np.arange(8, dtype=np.float32), np.arange(8), np.zeros(8, np.float32)
+    image, near = np.arange(16, dtype=np.float32).reshape(2, 8) * 128, x / 16
+    symbols = {
+        "part": (x, (2.0, 0.125), 6), "picture": Texture(image), "surface": Surface(near),
+        "layers": [Texture(x * 0 + 0.25), Texture(x * 0 + 0.5)], "most": 3,
+        "parts": [(None, (0, 0), 0), (Pointer(x, 2), (0, 0), 7)],
+    }  # fmt: skip
+    launch(Kernel.from_cuda(BY_VALUE, "k"), 1, 8, [out], symbols=symbols)
+    right = np.where(i < 6, x * 2 + 0.125, 0) + image[1] + np.where(i & 1, 0.5, 0.25)
+    np.testing.assert_array_equal(out, right + near + np.where(i < 3, 1000, 0) + x[2 + (i & 3)] * 7)
+
+
 ALONE = """
 import sys
 import numpy as np
 import device, simulator
-from kernels import Kernel
+from kernels import Kernel, Pointer, Surface, Texture
 
 launch = getattr(sys.modules[sys.argv[1]], "launch")
 heap = Kernel.from_cuda(

@@ -78,7 +78,8 @@ def run_command(
       64  1.5  -3  u8:3    a number, of the parameter's type or of its own
       A[32:]               a part of the array that is the parameter A
       struct(f32[64], 64)  a structure by value: a word for each field
-      sym:coeff=f32[3]=1   what a __constant__ or __device__ variable holds
+      sym:coeff=f32[3]=1   what a __constant__ or __device__ variable holds:
+                           an array, a number, struct(...), a texture
       texture:linear:wrap:normalized:f32[64,64]=normal  an object; also point,
                            clamp, border, mirror, layered, x2, x4 (channels),
                            floats (of integers), fetch (for tex1Dfetch)

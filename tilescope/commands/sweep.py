@@ -11,6 +11,8 @@ import click
 
 from simulator.gpus.table import find
 
+from ..completion import gpus as gpus_named
+from ..completion import targets
 from ..failure import UserError
 from ..options import launch_options
 from ..output import write_json
@@ -23,11 +25,14 @@ FOLDER = ".tilescope/sweep"
 
 
 @click.command("sweep", context_settings={"ignore_unknown_options": True})
-@click.argument("target")
+@click.argument("target", shell_complete=targets)
 @click.argument("words", nargs=-1, metavar="[TARGET]... | [ENTRY] [ARGUMENT]...")
 @click.option("--size", "sizes", metavar="SIZES", help="With commas between: 64,128x128x64.")
 @click.option("--tile", "tiles", metavar="TILES", help="Likewise.")
-@click.option("--gpu", "gpus", metavar="NAMES", help="Whose caches to follow, or times to predict.")
+@click.option(
+    "--gpu", "gpus", shell_complete=gpus_named, metavar="NAMES",
+    help="Whose caches to follow, or times to predict.",
+)  # fmt: skip
 @click.option("--seed", "seeds", default="0", show_default=True, metavar="NUMBERS",
               help="For random inputs.")  # fmt: skip
 @click.option("--grid", metavar="X[,Y[,Z]]", help="Blocks, for a kernel of your own.")
