@@ -1,4 +1,4 @@
-"""The banks of shared memory: how many passes a request takes, and which of them are conflicts."""
+"""What a request costs: sectors of memory; passes through the banks of shared memory, conflicts."""
 
 import numpy as np
 
@@ -59,6 +59,18 @@ def near(address: Rows, mask: Rows | None) -> Rows:
     low &= np.int64(-4 * BANKS)
     lanes: Rows = (address - low).astype(np.uint32 if high - low < _NEAR else np.uint64)
     return lanes if mask is None else switched_off(lanes, mask)
+
+
+def sectors(lanes: Rows) -> Flat:
+    """How many 32-byte sectors each request touches; byte addresses, sorted, as of ``requests``."""
+    found: Flat = np.count_nonzero(fresh(switched_off(lanes >> 5, lanes != off(lanes))), axis=1)
+    return found
+
+
+def distinct_bytes(lanes: Rows, width: int) -> Flat:
+    """How many bytes each request asks for, each once, ``width`` a lane; likewise."""
+    found: Flat = np.count_nonzero(fresh(lanes), axis=1) * width
+    return found
 
 
 def bank_passes(lanes: Rows, width: int, load: bool) -> tuple[Flat, Flat, Flat]:

@@ -15,7 +15,7 @@ from ..geometry import WARP, Addresses, Flat, Geometry, Mask, Rows
 from ..isa.windows import RANK_BITS
 from ..memory.event import Event, Spread
 from ..memory.site import Site
-from .banks import BANKS, bank_passes, fresh, off, requests, switched_off
+from .banks import BANKS, bank_passes, distinct_bytes, off, requests, sectors
 from .bulk import bulk_cost
 from .put_by import PutBy, Some, few
 
@@ -271,24 +271,22 @@ class TrafficCounter(Observer):
         lanes = np.sort(in_order)  # what is distinct stands side by side
         live = lanes != off(lanes)
         accesses = int(np.count_nonzero(live))
-        distinct = fresh(lanes)
-        sectors = passes = conflicts = ideal = 0
+        asked = distinct_bytes(lanes, site.nbytes)
+        moved = passes = conflicts = ideal = 0
         if space == "cluster":
             pass  # how it passes the network between SMs is not known
         elif space == "shared":
             served = bank_passes(in_order, site.nbytes, site.access == "load")
             passes, conflicts = served[0].sum(), served[1].sum()
         else:
-            sectors = int(np.count_nonzero(fresh(switched_off(lanes >> 5, live))))
-            touched = np.count_nonzero(distinct, axis=1) * site.nbytes
-            ideal = int((-(-touched // SECTOR)).sum())
+            moved, ideal = int(sectors(lanes).sum()), int((-(-asked // SECTOR)).sum())
         return np.array(
             [
                 np.count_nonzero(live[:, 0]),
                 accesses,
                 accesses * site.nbytes,
-                np.count_nonzero(distinct) * site.nbytes,
-                sectors,
+                int(asked.sum()),
+                moved,
                 passes,
                 conflicts,
                 ideal,

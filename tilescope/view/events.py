@@ -9,15 +9,17 @@ from simulator.compile.program import Watched
 from simulator.geometry import WARP
 from simulator.isa.roles import roles
 from simulator.isa.warp import shuffled
-from simulator.observe.banks import bank_passes, requests
+from simulator.observe.banks import bank_passes, distinct_bytes, requests, sectors
 from simulator.observe.trace import RELEASE, SHARED, Batch, Event, Trace
 
 from .pool import Pool, shrink
 
 FIELDS = ("watched", "mask", "place", "offset", "box", "first", "many", "banks")
 """Columns of the event table; ``first`` and ``many`` select from the list of values; ``banks``
-is how the banks serve each warp and block: wavefronts, conflicts, lanes a group; of a shuffle the
-lane whose value each thread gets."""
+is how the banks serve each warp and block: wavefronts, conflicts, lanes a group; of global memory
+sectors and distinct bytes; of a shuffle the lane whose value each thread gets."""
+_APART = 40
+"""Bits of an offset: arrays are that far from each other."""
 
 _HALF = ("f16",)
 
@@ -135,19 +137,29 @@ class _Packer:
         return self.pool.add(shrink(self.cut(self.crop(value), low, high)))
 
     def banks(self, event: Event, watched: Watched) -> int:
-        """The pool's number of ``(3, warps, blocks)`` figures, as the counters have them."""
+        """The pool's number of ``(2 or 3, warps, blocks)`` figures, as the counters have them."""
         shared, site = event.place == SHARED, watched.site
-        if site is None or not shared.any():
+        if site is None or (event.place < SHARED).any():
             return -1
-        parts = (event.offset, shared, True if event.mask is None else event.mask)
+        there, address = event.place >= SHARED, event.offset
+        if shared.any():
+            there = shared
+        else:
+            address = address + (event.place.astype(np.int64) << _APART)
+        parts = (address, there, True if event.mask is None else event.mask)
         full = [np.asarray(self.crop(np.asarray(part))) for part in parts]
         columns = max(part.shape[3] if part.ndim else 1 for part in full)
         shape = (*self.extent, columns)
         address, there, on = (np.broadcast_to(part, shape).reshape(-1, columns) for part in full)
         warps = -(-len(address) // WARP)
         lanes = requests(address, there & on)
-        figures = np.stack(bank_passes(lanes, site.nbytes, site.access == "load"))
-        return self.pool.add(shrink(figures.reshape(1, 3, warps, columns).astype(np.uint8)))
+        if shared.any():
+            figures = np.stack(bank_passes(lanes, site.nbytes, site.access == "load"))
+        else:
+            lanes.sort()
+            figures = np.stack((sectors(lanes), distinct_bytes(lanes, site.nbytes)))
+        figures = figures.reshape(1, len(figures), warps, columns)
+        return self.pool.add(shrink(figures.astype(np.uint16)))
 
     def lanes(self, watched: Watched, b: Any, c: Any) -> Any:
         """Whose value each thread gets of a shuffle."""

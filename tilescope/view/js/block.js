@@ -131,6 +131,13 @@ class Block {
     return { wavefronts: figure(0), conflicts: figure(1), each: figure(2) };
   }
 
+  // The sectors of a warp's access to global memory, and the bytes it asks for, likewise.
+  sectors(step, warp) {
+    const number = this.batch.banks[this.events[step]];
+    const figure = (k) => (number < 0 ? 0 : this.run.pool.at(number, 0, k, warp, this.column));
+    return { sectors: figure(0), asked: figure(1) };
+  }
+
   // Where one of a step's threads accesses memory.
   oneAccess(step) {
     const e = this.events[step];
@@ -197,15 +204,16 @@ class Block {
   // writes before. Global memory other blocks change as well: null, for "not recorded".
   combined(w, known, place, offset, e, z, y, x) {
     const { batch, column } = this;
-    if (w.outputs[0] >= 0)
-      return combined(
-        w,
-        batch.valueOf(e, 0, z, y, x, column),
-        batch.valueOf(e, 1, z, y, x, column),
-      );
-    if (place !== SHARED) return null;
-    const before = known.length ? known[known.length - 1].value : this.initial(place, offset);
-    return combined(w, before, batch.valueOf(e, 0, z, y, x, column));
+    const value = (k) => batch.valueOf(e, k, z, y, x, column);
+    const asked = w.outputs[0] >= 0;
+    if (!asked && place !== SHARED) return null;
+    const before = asked
+      ? value(0)
+      : known.length
+        ? known[known.length - 1].value
+        : this.initial(place, offset);
+    const made = combined(w, before, value(asked ? 1 : 0));
+    return (WRAPPED[batch.typeOf(e, 0)] ?? Number)(made);
   }
 
   initial(place, offset) {
@@ -265,6 +273,9 @@ class Block {
     return this.quietThreads;
   }
 }
+
+// What a type has room for.
+const WRAPPED = { f32: Math.fround, i32: (n) => n | 0, u32: (n) => n >>> 0 };
 
 function combined(w, before, operand) {
   switch (w.operation) {

@@ -3,7 +3,7 @@ import { el, replace, setText } from "./dom.js";
 import { bytes, count, hand, plural, ranges } from "./format.js";
 import { Limits } from "./limits.js";
 import { SHARED } from "./run.js";
-import { banks, distinct, lanesOf, sectors } from "./warp.js";
+import { banks, lanesOf, sectors } from "./warp.js";
 import { isOf, worstOf } from "./worst.js";
 
 const COLUMNS = [
@@ -80,7 +80,7 @@ export class Memory {
     const first = new Map();
     for (let step = 0; step < block.events.length; step++) {
       const w = block.watchedAt(step);
-      if (w && w.access && !first.has(w.number) && block.accesses(step).length)
+      if (w && w.access && !first.has(w.number) && drawn(block, step))
         first.set(w.number, step);
     }
     this.first = first;
@@ -144,17 +144,16 @@ export class Memory {
     this.mark(run, w);
     const lanes = lanesOf(run, block, step, warp);
     if (lanes[0].place === SHARED) this.drawBanks(run, w, lanes, warp, block.banks(step, warp));
-    else this.drawSectors(run, w, lanes, warp);
+    else this.drawSectors(run, w, lanes, warp, block.sectors(step, warp));
   }
 
-  drawSectors(run, w, lanes, warp) {
+  drawSectors(run, w, lanes, warp, { sectors: moved, asked }) {
     const found = sectors(lanes);
-    const asked = distinct(lanes);
     const { name } = run.element(lanes[0].place, lanes[0].offset);
-    const share = Math.round((100 * asked) / (32 * found.length));
+    const share = Math.round((100 * asked) / (32 * moved));
     setText(
       this.what,
-      `Warp ${warp}, ${w.name} on ${name}: ${plural(lanes.length, "lane")} of ${w.width} B ask for ${asked} distinct bytes, in ${plural(found.length, "sector")} of 32 B (${bytes(found.length * 32)}): ${share}% used. ${verdict(lanes, found, asked)}`,
+      `Warp ${warp}, ${w.name} on ${name}: ${plural(lanes.length, "lane")} of ${w.width} B ask for ${asked} distinct bytes, in ${plural(moved, "sector")} of 32 B (${bytes(moved * 32)}): ${share}% used. ${verdict(lanes, moved, asked)}`,
     );
     replace(
       this.picture,
@@ -355,12 +354,17 @@ function row(line) {
   };
 }
 
+// Whether an access is to global or shared memory: how local memory is laid out is not drawn.
+function drawn(block, step) {
+  return block.oneAccess(step)?.place >= SHARED;
+}
+
 // The warp's access at a step; else its last before, else its first.
 function nearest(run, block, step, warp) {
   for (let s = step; s >= 0; s--)
-    if (block.watchedAt(s)?.access && lanesOf(run, block, s, warp).length) return s;
+    if (block.watchedAt(s)?.access && drawn(block, s) && lanesOf(run, block, s, warp).length) return s;
   for (let s = step; s < block.events.length; s++)
-    if (block.watchedAt(s)?.access && lanesOf(run, block, s, warp).length) return s;
+    if (block.watchedAt(s)?.access && drawn(block, s) && lanesOf(run, block, s, warp).length) return s;
   return -1;
 }
 
@@ -373,10 +377,10 @@ function laneStrip(lanes) {
   );
 }
 
-function verdict(lanes, found, asked) {
+function verdict(lanes, moved, asked) {
   if (lanes.length > 1 && asked <= lanes[0].width) return "A broadcast: all lanes want the same.";
-  if (asked === found.length * 32) return "Fully coalesced.";
-  if (found.length >= lanes.length && lanes.length > 4)
+  if (asked === moved * 32) return "Fully coalesced.";
+  if (moved >= lanes.length && lanes.length > 4)
     return "Every lane has a sector of its own: not coalesced.";
   return "";
 }

@@ -47,12 +47,3 @@ export function banks(lanes, each) {
       ),
     }));
 }
-
-// Bytes that the lanes ask for, each byte once.
-export function distinct(lanes) {
-  const bytes = new Set();
-  for (const { place, offset, width } of lanes) {
-    for (let i = 0; i < width; i++) bytes.add(`${place}:${offset + i}`);
-  }
-  return bytes.size;
-}

@@ -1,6 +1,6 @@
 // Which access of a launch to look at first.
 import { SHARED } from "./run.js";
-import { distinct, lanesOf, sectors } from "./warp.js";
+import { lanesOf } from "./warp.js";
 
 // Of the line that wastes most in the whole launch (sectors' bytes that nobody asked for, and
 // wavefronts that wait for banks; else the line with most of either) the access that does.
@@ -11,8 +11,9 @@ export function worstOf(run, block, first) {
     const lanes = lanesOf(run, block, step, warp);
     if (!lanes.length) continue;
     const here = lanes[0].place === SHARED ? block.banks(step, warp) : null;
-    const all = here ? here.wavefronts : sectors(lanes).length;
-    const waste = here ? here.conflicts : all - Math.ceil(distinct(lanes) / 32);
+    const far = here ? null : block.sectors(step, warp);
+    const all = here ? here.wavefronts : far.sectors;
+    const waste = here ? here.conflicts : all - Math.ceil(far.asked / 32);
     const line = run.lines.find((l) => isOf(run, number, l));
     const total = line ? costs(line.counters) : [0, 0];
     found.push({ number, thread: 32 * warp, order: [...total, waste, all] });
