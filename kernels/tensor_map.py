@@ -141,6 +141,11 @@ class Tiling:
         return tuple(-(-n // step) for n, step in zip(self.box, self.steps, strict=True))
 
     @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next along each axis."""
+        return tuple(self.size * math.prod(self.shape[:axis]) for axis in range(len(self.shape)))
+
+    @property
     def nbytes(self) -> int:
         """How many bytes a copy moves, those outside of the array among them."""
         return math.prod(self.counts) * self.size

@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from kernels.errors import SimulatorError
 from kernels.ptx.module import Instruction
 
 from .analysis.perturbation import used
@@ -93,6 +94,15 @@ def run_until_seen(
             if launch.kernel.adapter and launch.kernel.adapter.repeats:
                 drop_idle_reads(launch, first, together)
             return Seen(first, allocations, crew.shared, said or crew.alone)
+
+
+def suspicious(launch: Prepared, checks: Collection[str]) -> bool:
+    """Whether one quick look at a launch leaves anything to tell, or to look at more closely."""
+    try:
+        seen, _ = _run(launch, checks, {}, launch.cooperative, None, None, 1)
+    except (LookCloser, BlocksWait, SimulatorError):
+        return True
+    return bool(seen.findings.hazards())
 
 
 def _run(

@@ -63,8 +63,7 @@ class Geometry:
         cluster: tuple[int, int, int] = (1, 1, 1),
     ) -> None:  # fmt: skip
         self.grid, self.block, self.blocks, self.cluster = grid, block, blocks, cluster
-        self.columns = len(blocks)
-        self.threads = block[0] * block[1] * block[2]
+        self.columns, self.threads = len(blocks), block[0] * block[1] * block[2]
         self.shape: Shape = (block[2], block[1], block[0], self.columns)
         self.lanes = self.threads * self.columns
         self.everyone = self.threads * grid[0] * grid[1] * grid[2]
@@ -218,15 +217,16 @@ class WarpView:
 
     Attributes:
         asking: Lanes among the active ones that want the result.
+        blank: Nobody looks at matrices' products, which are zeros then.
     """
 
     def __init__(
-        self, geometry: Geometry, mask: Mask | None, instead: Instead = lambda g, u: u.found
-    ) -> None:
-        self.geometry, self.instead = geometry, instead
+        self, geometry: Geometry, mask: Mask | None, instead: Instead = lambda g, u: u.found,
+        blank: bool = False,
+    ) -> None:  # fmt: skip
+        self.geometry, self.instead, self.blank = geometry, instead, blank
         self.mask = EVERY_LANE if mask is None else mask
-        self.asking = EVERY_LANE
-        self.lane = geometry.lane_ids
+        self.asking, self.lane = EVERY_LANE, geometry.lane_ids
 
     def active(self) -> Lanes:
         """The warp's active lanes, a uint32 for each thread."""

@@ -51,6 +51,18 @@ extern "C" __global__ void planes(const float* in, float* out, int n)
     out[i] = in[i - 1] + in[i + 1] + in[i - n] + in[i + n] + in[i - n * n] + in[i + n * n];
 }
 """
+PRODUCT = """
+extern "C" __global__ void product(unsigned* out, unsigned one)
+{
+    unsigned d[2];
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%0, %1}, {%2}, {%2}, {%3, %3};"
+                 : "=r"(d[0]), "=r"(d[1]) : "r"(one), "r"(0));
+    unsigned h = threadIdx.x;
+    for (unsigned k = 0; k < 100 * d[0]; ++k)
+        h ^= h << 13;
+    out[blockIdx.x * blockDim.x + threadIdx.x] = h;
+}
+"""
 ADD = """
 extern "C" __global__ void one_address(int* sum) { atomicAdd(sum, 1); }
 """
@@ -136,6 +148,15 @@ def test_rounds_of_a_loop_of_integers_are_known() -> None:
     )
     assert many.bounds["int"] == pytest.approx(10 * few.bounds["int"], rel=0.05)
     assert many.limiter == "int"
+
+
+def test_what_tensor_cores_make_is_worked_out_where_it_counts_rounds() -> None:
+    kernel, out = Kernel.from_cuda(PRODUCT, "product"), 33792
+    few, many = (
+        simulator.predict(kernel, 1056, 32, [np.zeros(out, np.uint32), one])
+        for one in (0x01, 0x0A)  # squares: 16 and 1,600
+    )
+    assert many.bounds["int"] > 3 * few.bounds["int"]
 
 
 def test_a_halo_is_read_from_dram_once() -> None:

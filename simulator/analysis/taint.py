@@ -23,7 +23,7 @@ def depends_on_data(program: Program, spaces: Spaces) -> Instruction | None:
 
     A flow-insensitive slice over registers and, through what was stored there, over shared
     and local memory; branches need no tracking of their own, since a branch on loaded data
-    is already the answer.
+    is already the answer. What tensor cores make counts as data, too.
     """
     functions = {b.block.function.name: b.block.function for b in program.blocks}
     site_of = {id(site.instruction): site for site in program.sites}
@@ -62,7 +62,7 @@ def _tainted_by(
         loaded = bool(spaces(site) & ({"global"} | memories)) or site.access == "atomic"
         found = loaded and site.space != "const"
     else:
-        found = any((function.name, name) in tainted for name in role.reads)
+        found = role.row.by_arch or any((function.name, name) in tainted for name in role.reads)
     return {(function.name, name) for name in role.writes} if found else set()
 
 

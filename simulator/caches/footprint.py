@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .. import clusters
 from ..geometry import Flat, Geometry
 from ..memory.site import Site
+from ..memory.words import distinct
 from .watch import Touch, TouchWatch
 
 ARRAY = 35
@@ -135,7 +136,7 @@ def _trail(lined: list[tuple[Geometry, float, Touch]], slope: NDArray[np.int64])
         at = coordinates(geometry.blocks[touch.columns[:1]], geometry.grid)[0]
         start = touch.starts[0] - int(at @ slope)
         keys.append((touch.sectors + start) | (int(when * PHASES) << 52))
-    merged = np.unique(np.concatenate(keys))
+    merged = distinct(np.concatenate(keys))
     return Trail(slope, merged & ((1 << 52) - 1), merged >> 52)
 
 
@@ -149,9 +150,9 @@ def _scatter(loose: list[tuple[int, Touch]], ran: int, blocks: int) -> Scatter:
         block = (np.int64(batch) << 10) + columns.reshape(-1) % 1024
         keys.append(((units >> 1) & _INSIDE) + (block << 36))
         base = int(units[0] >> 1) & ~_INSIDE
-    pairs = np.unique(np.concatenate(keys))
-    distinct = np.unique(pairs & _INSIDE)
-    low, high = int(distinct[0]) + base, int(distinct[-1]) + base + 1
+    pairs = distinct(np.concatenate(keys))
+    units = distinct(pairs & _INSIDE)
+    low, high = int(units[0]) + base, int(units[-1]) + base + 1
     each = len(pairs) / ran
-    apart = len(pairs) < 1.1 * len(distinct) and each * blocks < 2 * (high - low)
+    apart = len(pairs) < 1.1 * len(units) and each * blocks < 2 * (high - low)
     return Scatter(each, low, high, apart)

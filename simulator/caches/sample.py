@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..analysis.taint import depends_on_data
+from ..compile.program import Program
 from ..events import Observer, Told
 from ..execute.batches import BlocksWait, batches, run_batches
 from ..execute.prepare import Prepared
@@ -177,12 +179,13 @@ def _take(
     if any(site.access == "atomic" for site in program.sites):
         observers.append(atomics)
     told, allocations = Told(observers), launch.allocations()
+    blank = program.fact(_goes_alike)
     groups = _groups(total, sms, resident)
     done: list[Flat] = []
 
     if together or math.prod(launch.cluster) > 1:
         for numbers in batches(launch, together):
-            run_batches(launch, allocations, told, [numbers], together)
+            run_batches(launch, allocations, told, [numbers], together, blank=blank)
             done += [numbers[numbers % sms == sm] for sm in range(min(sms, total))]
             if work.done > WORK:
                 break
@@ -194,7 +197,7 @@ def _take(
     while groups:
         part = groups[:some]
         groups = groups[some:]
-        run_batches(launch, allocations, told, [np.sort(np.concatenate(part))])
+        run_batches(launch, allocations, told, [np.sort(np.concatenate(part))], blank=blank)
         done += part
         each = work.done / len(done)
         left = WORK - work.done
@@ -204,6 +207,14 @@ def _take(
         some = max(1, min(int(left / each), LANES // size, 64))
     blocks = np.sort(np.concatenate(done))
     return Sample(blocks, done, total, ran, path, requests, touches, atomics)
+
+
+def _goes_alike(program: Program) -> bool:
+    """Whether a launch does the same accesses whatever it computes."""
+    anywhere = {"global", "shared", "local"}
+    return (
+        depends_on_data(program, lambda s: anywhere if s.space == "generic" else {s.space}) is None
+    )
 
 
 def _groups(total: int, sms: int, resident: int) -> list[Flat]:

@@ -13,6 +13,7 @@ from ..events import Observer
 from ..geometry import Addresses, Flat, Geometry, Lanes, Mask, Rows
 from ..memory.event import Event, Spread
 from ..memory.site import Site
+from ..memory.words import distinct
 from ..observe.banks import fresh, off, switched_off
 from ..observe.counters import TrafficCounter
 
@@ -150,7 +151,7 @@ class TouchWatch(Observer):
         self._time += 1
         g, touches = self.batches[-1]
         if isinstance(event.address, Spread):
-            keys = _distinct((event.address.column << _COLUMN) + (event.address.address >> 5))
+            keys = distinct((event.address.column << _COLUMN) + (event.address.address >> 5))
             touches.append(self._apart(site, keys))
             self._left -= len(keys)
             return
@@ -222,7 +223,7 @@ class TouchWatch(Observer):
         keys = keys.reshape(-1)
         if site.nbytes > SECTOR:
             keys = np.concatenate([keys, keys + 1])
-        return _distinct(keys)
+        return distinct(keys)
 
 
 def _stride(g: Geometry, address: Addresses, mask: Mask | None) -> int | None:
@@ -257,17 +258,9 @@ def _commonest(g: Geometry, mask: Mask) -> tuple[Mask, Flat, Mask]:
     return one[..., None], common, mask & ~common
 
 
-def _distinct(numbers: Flat) -> Flat:
-    """Sorted and each once; faster here than ``np.unique``, which hashes."""
-    ordered = np.sort(numbers)
-    fresh = np.ones(len(ordered), bool)
-    fresh[1:] = ordered[1:] != ordered[:-1]
-    return ordered[fresh]
-
-
 def _touched(addresses: Flat, nbytes: int) -> Flat:
     """Distinct sectors of some addresses."""
     first = addresses >> 5
     if nbytes > SECTOR:
         first = np.concatenate([first, first + 1])
-    return _distinct(first)
+    return distinct(first)

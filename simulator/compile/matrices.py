@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from kernels.ptx.module import Instruction
 
-from ..isa import Op, wgmma, wmma
+from ..isa import DTYPES, Op, wgmma, wmma
 from ..isa.roles import Roles
 from ..memory.site import Site, make_site
 from .accesses import Accesses
@@ -22,7 +22,9 @@ class Matrices(Accesses):
         if not role.row.by_arch:
             return op
         self.owner.result.by_arch = True
-        return replace(op, fn=functools.partial(op.fn, self.owner.result.arch))
+        multiply = functools.partial(op.fn, self.owner.result.arch)
+        zeros = tuple(DTYPES[kind].type(0) for kind in op.outputs)
+        return replace(op, fn=lambda warp, *words: zeros if warp.blank else multiply(warp, *words))
 
     def matrices(self, ins: Instruction, role: Roles) -> list[Step]:
         """A load or store of rows, and the step that makes elements of them or the other way."""

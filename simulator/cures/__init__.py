@@ -1,5 +1,13 @@
 """Cures: edits that remove a race, proved by running with them."""
 
-from .search import BarrierVerdict, cure_source, find_cures, judge_barriers
+from .ptx_edit import without_barriers
+from .search import BarrierVerdict, barriers_of, cure_source, find_cures, judge_barriers
 
-__all__ = ["BarrierVerdict", "cure_source", "find_cures", "judge_barriers"]
+__all__ = [
+    "BarrierVerdict",
+    "barriers_of",
+    "cure_source",
+    "find_cures",
+    "judge_barriers",
+    "without_barriers",
+]

@@ -260,6 +260,16 @@ def judge_barriers(kernel: Kernel, run: Run, rerun: Rerun) -> list[BarrierVerdic
     ``rerun`` runs an edited kernel on the same inputs.
     """
     known = {(_identity(h), h.variables) for h in run.hazards}
+    verdicts = []
+    for copies in barriers_of(kernel):
+        without = rerun(without_barriers(kernel, [ins.line for ins in copies]))
+        new = tuple(h for h in without.hazards if (_identity(h), h.variables) not in known)
+        verdicts.append(BarrierVerdict(_source(kernel, copies[0]), new, len(copies)))
+    return sorted(verdicts, key=lambda v: (v.source.file, v.source.line))
+
+
+def barriers_of(kernel: Kernel) -> list[list[Instruction]]:
+    """The barriers of the source, each with its copies in the PTX."""
     groups: dict[object, list[Instruction]] = {}
     for function in reachable(parse(kernel.ptx), kernel.entry):
         for ins in function.body:
@@ -268,9 +278,4 @@ def judge_barriers(kernel: Kernel, run: Run, rerun: Rerun) -> list[BarrierVerdic
                 location = ins.location.user if ins.location else None
                 key = (location.file, location.line, location.column) if location else ins.line
                 groups.setdefault(key, []).append(ins)
-    verdicts = []
-    for copies in groups.values():
-        without = rerun(without_barriers(kernel, [ins.line for ins in copies]))
-        new = tuple(h for h in without.hazards if (_identity(h), h.variables) not in known)
-        verdicts.append(BarrierVerdict(_source(kernel, copies[0]), new, len(copies)))
-    return sorted(verdicts, key=lambda v: (v.source.file, v.source.line))
+    return list(groups.values())

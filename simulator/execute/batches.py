@@ -88,12 +88,14 @@ def run_batches(
     progress: Progress | None = None,
     undefined: UndefinedMemory | None = None,
     instead: Instead | None = None,
+    blank: bool = False,
 ) -> None:
     """Run some batches of a launch, one after the other.
 
     ``allocations``: its global memory, which changes; ``together``: no other block could run
     together with a batch's; ``undefined``: the shadows of memory, for a program
-    with shadows; ``instead``: gives what registers of absent lanes hold, else that is told.
+    with shadows; ``instead``: gives what registers of absent lanes hold, else that is told;
+    ``blank``: products of matrices are zeros.
 
     Raises:
         BlocksWait: A batch spins for ever; with all blocks in one it might not.
@@ -141,7 +143,7 @@ def run_batches(
             if launch.cooperative:
                 at = array_address(WORKSPACE)
                 specials |= {"%envreg1": np.int32(at >> 32), "%envreg2": np.int32(at & 0xFFFFFFFF)}
-            names["W"] = functools.partial(WarpView, geometry, instead=instead)
+            names["W"] = functools.partial(WarpView, geometry, instead=instead, blank=blank)
             for tell in told.start:
                 tell(geometry)
             part = len(numbers) < total

@@ -6,7 +6,10 @@ read, or NaN, and nothing is written. Of images ("im2col mode") so many pixels a
 the other within the corners of where a filter may stand, each with the filter's offset.
 """
 
+import functools
 import math
+import operator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,8 +24,11 @@ from .layout import array_number
 from .memories import Memories
 from .site import Site
 from .spaces import Home
+from .words import distinct
 
 _ALIGNED, _WORD = 128, 4
+_PATTERN = 1024
+"""Bytes after which swizzles repeat."""
 _ROWS = {32: 1, 64: 3, 128: 7}
 """Which bits of a 128-byte row's number exchange its 16-byte units."""
 _NAN = b"\xf7\x7f"
@@ -87,9 +93,22 @@ class TensorCopy(BulkCopy):
         if place % _ALIGNED:
             memories.bad_lane(near_site, place, thread, column, aligned=False)
             return (0,)
+        end = memories.shared.nbytes
+        rows, turn = _rows(tiling, place % _PATTERN), place - place % _PATTERN
+        plain = not self.into.operation and (fills or home.writable)
+        if rows and plain and _is_whole(tiling, where) and rows.fits(turn, end):
+            first = tiling.address + sum(map(operator.mul, where, tiling.strides))
+            here, there = (rows.near + turn) // _WORD, (rows.away + (first - home.base)) // _WORD
+            buffer = home.buffer.view(np.int32)
+            if fills:
+                memories.shared.words[here, block] = buffer[there]
+            else:
+                buffer[there] = memories.shared.words[here, block]
+            one = _side(far_site, thread, column, home, rows.sources + first, home.base, column)
+            two = _side(near_site, thread, column, memories.shared, rows.places + turn, 0, block)
+            return (tiling.nbytes, (one, two) if fills else (two, one))
         near, coordinates = _near(tiling, place), _coordinates(tiling, where, offsets)
         away, inside = _away(tiling, coordinates)
-        end = memories.shared.nbytes
         if place < 0 or int(near.max()) + tiling.size > end:
             memories.bad_lane(near_site, max(end, place), thread, column)
             return (tiling.nbytes,)
@@ -145,6 +164,47 @@ class TensorCopy(BulkCopy):
         return found[0].view(np.uint8).reshape(-1, tiling.size)
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """The words of a box.
+
+    Attributes:
+        near: Where they go in shared memory; ``away``: from which bytes of the array, after the
+            box's first; ``places``, ``sources``: the same, each ascending.
+    """
+
+    near: Flat
+    away: Flat
+    places: Flat
+    sources: Flat
+
+    def fits(self, start: int, end: int) -> bool:
+        """Whether shared memory that ends there has all of them."""
+        return start + int(self.places[0]) >= 0 and start + int(self.places[-1]) + _WORD <= end
+
+
+@functools.lru_cache(maxsize=256)
+def _rows(tiling: Tiling, place: int) -> _Rows | None:
+    """The words of a box that has rows of whole units, as nearly every one has."""
+    size = tiling.size
+    units = tiling.counts[0] * size % UNIT == 0 and all(n % UNIT == 0 for n in tiling.strides[1:])
+    if tiling.corners or tiling.steps[0] != 1 or not units:
+        return None
+    away, _ = _away(tiling, _coordinates(tiling, [0] * len(tiling.shape), []))
+    parts = np.arange(0, max(size, _WORD), _WORD)
+    words = [
+        (some[:: max(1, _WORD // size), None] + parts).reshape(-1)
+        for some in (_near(tiling, place), away - tiling.address)
+    ]
+    return _Rows(*words, *map(np.sort, words))
+
+
+def _is_whole(tiling: Tiling, where: list[int]) -> bool:
+    """Whether all of a box lies in its array."""
+    ends = zip(where, tiling.counts, tiling.steps, tiling.shape, strict=True)
+    return all(0 <= first <= extent - 1 - (n - 1) * step for first, n, step, extent in ends)
+
+
 def _near(tiling: Tiling, place: int) -> Flat:
     """The shared address of each element of a box."""
     near = place + np.arange(math.prod(tiling.counts)) * tiling.size
@@ -174,20 +234,18 @@ def _coordinates(tiling: Tiling, where: list[int], offsets: list[int]) -> list[F
 
 def _away(tiling: Tiling, coordinates: list[Flat]) -> tuple[Flat, Flat]:
     """Of each element of a box: its global address, and if it is in the array."""
-    far, stride = np.full(len(coordinates[0]), tiling.address), tiling.size
+    far = np.full(len(coordinates[0]), tiling.address)
     inside = np.ones(len(far), bool)
-    for at, extent in zip(coordinates, tiling.shape, strict=True):
+    for at, extent, stride in zip(coordinates, tiling.shape, tiling.strides, strict=True):
         inside &= (at >= 0) & (at < extent)
         far += at * stride
-        stride *= extent
     return far, inside
 
 
 def _words(places: Flat, size: int) -> Flat:
     """The words in which elements lie."""
     parts = np.arange(0, max(size, _WORD), _WORD)
-    words: Flat = np.unique((places[:, None] + parts) // _WORD) * _WORD
-    return words
+    return distinct((places[:, None] + parts).reshape(-1) // _WORD) * _WORD
 
 
 def _side(

@@ -5,6 +5,12 @@ import numpy as np
 from ..geometry import Flat, Lanes, Mask
 
 
+def distinct(values: Flat) -> Flat:
+    """The values, each once, ascending; ``np.unique`` hashes, which such keys make slow."""
+    ordered = np.sort(values)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
+
+
 def join(low: Lanes, high: Lanes, dtype: np.dtype[np.generic]) -> Lanes:
     """Two words as one 64-bit value."""
     out = np.empty((*low.shape, 2), np.int32)

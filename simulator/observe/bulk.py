@@ -4,6 +4,7 @@ import numpy as np
 
 from ..geometry import Flat
 from ..memory.event import Event, Spread
+from ..memory.words import distinct
 
 
 def bulk_cost(event: Event, columns: int, sector: int) -> Flat:
@@ -21,6 +22,6 @@ def bulk_cost(event: Event, columns: int, sector: int) -> Flat:
     if event.space == "global":
         at = (where.address + np.int64(event.site.offset)) // sector
         at -= at.min(initial=0)
-        sectors = np.unique(copy * (at.max(initial=0) + 1) + at).size
+        sectors = distinct(copy * (at.max(initial=0) + 1) + at).size
         ideal = int((-(-elements * size // sector)).sum())
     return np.array((copies, copies, nbytes, nbytes, sectors, 0, 0, ideal), np.int64)

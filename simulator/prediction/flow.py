@@ -81,24 +81,38 @@ def _not_negative(matrix: Vector, wanted: Vector, price: Vector) -> Vector:
     square[np.diag_indices_from(square)] += 1e-9
     target = matrix.T @ wanted - price
     x, used = np.zeros(len(target)), np.zeros(len(target), bool)
+    inverse = np.zeros_like(square)  # of what is used of the square
     for _ in range(3 * len(target)):
-        slope = np.where(used, -np.inf, target - square @ x)
+        slope = np.where(used, -np.inf, target - _times(square, x))
         best = int(np.argmax(slope))
         if slope[best] <= 1e-10:
             break
+        into = _times(inverse, square[best])
+        rest = square[best, best] - float((square[best] * into).sum())
+        into[best] = -1.0
+        inverse += into[:, None] * (into / rest)
         used[best] = True
         while True:
-            inside = np.flatnonzero(used)
-            trial = np.zeros(len(target))
-            trial[inside] = np.linalg.solve(square[np.ix_(inside, inside)], target[inside])
-            below = inside[trial[inside] <= 0]
+            trial = _times(inverse, target)
+            for _ in range(2):
+                trial += _times(inverse, target - _times(square, trial))
+            below = np.flatnonzero(used & (trial <= 0))
             if not len(below):
                 x = trial
                 break
             part = float((x[below] / np.maximum(x[below] - trial[below], 1e-300)).min())
             x = x + part * (trial - x)
-            used[below[x[below] <= 1e-12]] = False
+            for gone in below[x[below] <= 1e-12].tolist():
+                used[gone] = False
+                inverse -= inverse[:, gone, None] * (inverse[gone] / inverse[gone, gone])
+                inverse[gone], inverse[:, gone] = 0.0, 0.0
             x[~used] = 0.0
             if not used.any():
                 break
     return x
+
+
+def _times(matrix: Vector, vector: Vector) -> Vector:
+    """``matrix @ vector``, without the threads of BLAS, which cost far more than they gain here."""
+    found: Vector = np.einsum("ij,j->i", matrix, vector)
+    return found

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 
-from kernels import Kernel
-from kernels.errors import SimulatorError
 from kernels.ptx.module import Instruction
 
-from ..attempts import run_until_seen
+from ..attempts import suspicious
 from ..compile.compiler import compile_ptx
-from ..cures import BarrierVerdict, judge_barriers
+from ..cures import barriers_of, without_barriers
 from ..execute.prepare import Prepared
-from ..hazards.sources import Sources
 from ..isa import Flow
 from ..isa.roles import roles
 from ..observe.observers import chosen
-from ..run import Run, report
 from .case import Case
 from .change import Change
 
@@ -43,9 +38,8 @@ def barriers(case: Case) -> Change | None:
     saved = case.took.total - _without(case, every).took.total
     if steps > _STEPS or saved < _LEAST * case.own:
         return None
-    idle = {(v.source.file, v.source.line) for v in _judged(launch) if not v.needed}
-    sources = Sources(launch.kernel.source_text)
-    found = [ins for ins in every if (sources.of(ins).file, sources.of(ins).line) in idle]
+    idle = _idle(launch)
+    found = [ins for ins in every if ins.line in idle]
     if not found:
         return None
     mended = _without(case, found)
@@ -62,20 +56,27 @@ def _without(case: Case, some: list[Instruction]) -> Case:
     return dataclasses.replace(mended, work=work)
 
 
-def _judged(launch: Prepared) -> list[BarrierVerdict]:
-    """What each barrier is there for, in one block; nothing if that runs for long."""
+def _idle(launch: Prepared) -> set[int]:
+    """PTX lines of the barriers without which one block leaves nothing to suspect.
+
+    None if it does so as it is: that is for the launch to judge, which looks closely.
+    """
     small = dataclasses.replace(
         launch, grid=(1, 1, 1), step_limit=4 * _STEPS, schedule="lockstep", counted=False
     )
+    checks = chosen("all")
 
-    def rerun(kernel: Kernel) -> Run:
+    def needed(lines: list[int]) -> bool:
+        kernel = without_barriers(launch.kernel, lines)
         program = launch.program
         edited = compile_ptx(kernel.ptx, kernel.entry, program.arch, program.stack)
-        began, checks = time.perf_counter(), chosen("all")
-        again = dataclasses.replace(small, kernel=kernel, program=edited)
-        return report(again, run_until_seen(again, checks, None, None).observers, checks, began)
+        return suspicious(dataclasses.replace(small, kernel=kernel, program=edited), checks)
 
-    try:
-        return judge_barriers(launch.kernel, rerun(launch.kernel), rerun)
-    except SimulatorError:
-        return []
+    if suspicious(small, checks):
+        return set()
+    copies = [
+        [ins.line for ins in some]
+        for some in barriers_of(launch.kernel)
+        if roles(some[0]).flow is Flow.BARRIER
+    ]
+    return {line for lines in copies if not needed(lines) for line in lines}

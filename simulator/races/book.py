@@ -14,8 +14,9 @@ import numpy as np
 
 from ..geometry import Flat
 from ..memory.site import Site
+from ..memory.words import distinct
 from .accesses import Race
-from .pairs import MOST, Pairs, count_all, distinct
+from .pairs import MOST, Pairs, count_all
 from .program_order import ProgramOrder
 from .shadow import Conflict, Shadow
 

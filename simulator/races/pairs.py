@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ..geometry import WARP, Flat
+from ..memory.words import distinct
 
 MOST = 1 << 20
 """Pairs of one hazard that are kept."""
@@ -32,12 +33,6 @@ def distances(one: Flat, other: Flat, threads: int) -> Iterator[tuple[str, Flat]
     for distance, those in zip(DISTANCES, (near, ~far & ~near, far), strict=True):
         if those.any():
             yield distance, np.flatnonzero(those)
-
-
-def distinct(values: Flat) -> Flat:
-    """The values, each once, ascending; ``np.unique`` hashes, which such keys make slow."""
-    ordered = np.sort(values)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
 class Pairs:
