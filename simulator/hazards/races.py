@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kernels.ptx.module import Instruction
 
@@ -26,30 +26,23 @@ class RaceHazards:
         self.of_registers = RegisterRaces(sources)
 
     def hazards(self, g: Geometry) -> list[Hazard]:
-        """One for each group; races of the same lines on several variables are joined."""
+        """One for each group; races alike that have a line in common are joined.
+
+        They come in the order of the program, and are joined whichever came first in the run.
+        """
         groups = self.book.groups.values()
-        made = [
-            (group, self._hazard(group, g)) for group in groups if not _explained(group, groups)
-        ]
-        joined: list[tuple[object, RaceGroup, Hazard]] = []
-        for group, hazard in made:
-            key = (hazard.family, hazard.notes)
-            same = next(
-                ((known, h) for k, known, h in joined if k == key and h.places & hazard.places),
-                None,
-            )
-            if same is None:
-                joined.append((key, group, hazard))
+        joined: list[list[tuple[RaceGroup, Hazard]]] = []
+        for group in groups:
+            if _explained(group, groups):
                 continue
-            first, into = same
-            exact = first.count[1] and group.count[1]
-            first.pairs.update(group.pairs)
-            first.all_pairs = None if not exact else first.all_pairs
-            first.take_places(group.places)
-            into.involved += tuple(i for i in hazard.involved if i.source not in into.sources)
-            if hazard.variable != into.variable and hazard.variable not in into.also:
-                into.also = (*into.also, hazard.variable)
-        counted = [_counted(group, hazard) for _, group, hazard in joined]
+            hazard = self._hazard(group, g)
+            same = [known for known in joined if any(_alike(hazard, h) for _, h in known)]
+            joined = [known for known in joined if all(known is not one for one in same)]
+            joined.append([*(pair for known in same for pair in known), (group, hazard)])
+        for races in joined:
+            races.sort(key=lambda pair: _place(pair[0]))
+        joined.sort(key=lambda races: _place(races[0][0]))
+        counted = [_counted(*_join(races)) for races in joined]
         return counted + self.of_registers.hazards()
 
     def _hazard(self, group: RaceGroup, g: Geometry) -> Hazard:
@@ -120,7 +113,28 @@ class RaceHazards:
 def _place(group: RaceGroup) -> tuple[object, ...]:
     """Where it stands in the program, and in which order a report says so."""
     sites = [sorted(side) for side in group.sides]
-    return min(map(min, sites)), sites, group.space, group.name, group.how, group.distance
+    reach = list(REACHES).index(group.distance)
+    return min(map(min, sites)), sites, group.space, group.name, group.how, reach
+
+
+def _alike(one: Hazard, other: Hazard) -> bool:
+    """Whether two races say the same of a line, of two variables perhaps."""
+    said = (one.family, one.notes) == (other.family, other.notes)
+    return said and bool(one.places & other.places)
+
+
+def _join(races: Sequence[tuple[RaceGroup, Hazard]]) -> tuple[RaceGroup, Hazard]:
+    """All of them as one."""
+    (first, into), *others = races
+    for group, hazard in others:
+        exact = first.count[1] and group.count[1]
+        first.pairs.update(group.pairs)
+        first.all_pairs = None if not exact else first.all_pairs
+        first.take_places(group.places)
+        into.involved += tuple(i for i in hazard.involved if i.source not in into.sources)
+        if hazard.variable != into.variable and hazard.variable not in into.also:
+            into.also = (*into.also, hazard.variable)
+    return first, into
 
 
 def _explained(group: RaceGroup, others: Iterable[RaceGroup]) -> bool:

@@ -15,9 +15,8 @@ from ..memory.site import PHASE, Site
 from .accesses import Race, lanes_of
 from .book import RaceBook
 from .detector import RaceCheck
+from .last_writes import COPY, NOBODY, At, LastWrites
 from .shadow import Conflict
-
-_NOBODY = -1
 
 
 class ProxyCheck(Observer):
@@ -31,15 +30,12 @@ class ProxyCheck(Observer):
         self.book, self.granule, self.race = book, granule, race
         self.places = -(-shared_bytes // granule)
         self.geometry: Geometry
-        self.writer: NDArray[np.int64]
+        self.writes: LastWrites
 
     def start(self, geometry: Geometry) -> None:
-        """See ``Observer``; of each location: who wrote it, when, where, and who has fenced."""
+        """See ``Observer``."""
         self.geometry = geometry
-        shape = (self.places, geometry.columns)
-        self.writer, self.fencer = (np.full(shape, _NOBODY, np.int64) for _ in range(2))
-        self.time, self.fenced = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        self.site = np.zeros(shape, np.int32)
+        self.writes = LastWrites(self.places, geometry.columns)
         # Of each thread: when it fenced last, and what it had seen of others then.
         self.own = np.zeros((geometry.threads, geometry.columns), np.int64)
         self.heard: dict[str, NDArray[np.int64]] = {}
@@ -51,16 +47,15 @@ class ProxyCheck(Observer):
             return
         if site.access == "load" and not site.asynchronous:
             return
-        lanes = lanes_of(self.geometry, event)
+        lanes, order = lanes_of(self.geometry, event), self.race.happens_before
         for part in range(max(1, site.nbytes // self.granule)):
             at = lanes.address // self.granule + part, lanes.column
             if site.access == "load":
                 self._read(site, at, lanes.thread)
             else:
-                # (What an asynchronous copy brings is not followed: docs/architecture.md, "Races".)
-                thread = _NOBODY if site.asynchronous else lanes.thread
-                self.writer[at], self.time[at] = thread, self.race.now
-                self.site[at], self.fencer[at] = site.number, _NOBODY
+                number = COPY if site.asynchronous else site.number
+                now, everybody = self.race.now, order.block_time
+                self.writes.add(at, lanes.thread, number, now, everybody, self._seen)
 
     def proxy_fence(self, lanes: Mask | None) -> None:
         """See ``Observer``; one lane of each warp speaks for all that it has seen."""
@@ -97,19 +92,17 @@ class ProxyCheck(Observer):
         return found
 
     def _fence(self, threads: Flat, speaker: int, column: int) -> None:
-        open_ = np.flatnonzero(
-            (self.writer[:, column] != _NOBODY) & (self.fencer[:, column] == _NOBODY)
-        )
-        if not open_.size:
-            return
-        writer = self.writer[open_, column]
-        own = np.isin(writer, threads)
-        seen = self._seen(writer, speaker, column) >= self.time[open_, column]
-        at = open_[own | seen]
-        self.fencer[at, column] = np.where(own, writer, speaker)[own | seen]
-        self.fenced[at, column] = self.race.now
+        for layer in self.writes.layers:
+            writers, fencers = layer.thread[:, column], layer.fencer[:, column]
+            open_ = np.flatnonzero((writers != NOBODY) & (fencers == NOBODY))
+            writer = writers[open_]
+            own = np.isin(writer, threads)
+            seen = self._seen(writer, np.array(speaker), np.array(column))
+            passed = own | (seen >= layer.time[open_, column])
+            fencers[open_[passed]] = np.where(own, writer, speaker)[passed]
+            layer.fenced[open_[passed], column] = self.race.now
 
-    def _seen(self, other: Flat, mine: int | Flat, column: int | Flat) -> Flat:
+    def _seen(self, other: Flat, mine: Flat, column: Flat) -> Flat:
         """Up to when threads have seen what others did."""
         who, where = np.broadcast_to(mine, other.shape), np.broadcast_to(column, other.shape)
         return self.race.happens_before.horizon(other, who, where)
@@ -123,8 +116,8 @@ class ProxyCheck(Observer):
         for key in np.unique(keys).tolist():
             where, who = divmod(key, g.threads)
             fenced = self.own[:, where]
-            knows = (self._seen(everyone, who, where) >= fenced) | (everyone == who)
-            fencers = np.flatnonzero((fenced > 0) & knows)
+            knows = self._seen(everyone, np.array(who), np.array(where)) >= fenced
+            fencers = np.flatnonzero((fenced > 0) & (knows | (everyone == who)))
             name = fencers.tobytes() + where.to_bytes(4, "little")
             if name not in known:
                 pairs = [a.reshape(-1) for a in np.meshgrid(everyone, fencers, indexing="ij")]
@@ -134,24 +127,30 @@ class ProxyCheck(Observer):
             passed[at] = known[name][writer[at]]
         return passed
 
-    def _read(self, site: Site, at: tuple[Flat, Flat], thread: Flat) -> None:
-        g, column = self.geometry, at[1]
-        writer, fencer = self.writer[at], self.fencer[at]
-        own = (writer == thread) | (self._seen(writer, thread, column) >= self.time[at])
-        through = (fencer == thread) | (self._seen(fencer, thread, column) >= self.fenced[at])
-        open_ = np.flatnonzero((writer != _NOBODY) & own & ~((fencer != _NOBODY) & through))
-        late = self._heard(writer[open_], thread[open_], column[open_]) < self.time[at][open_]
-        bad = open_[late]
-        if bad.size:
-            passed = self._passed(writer[bad], thread[bad], column[bad])
-            bad = bad[passed < self.time[at][bad]]
-        for number in np.unique(self.site[at][bad]).tolist():
-            lane = bad[self.site[at][bad] == number]
-            race = Race(
-                self.book.sites[number], site, "shared", None, self.granule, "proxy", "proxy",
-                g.threads, g.columns,
-            )  # fmt: skip
-            base = g.blocks[column[lane]] * g.threads
-            place = at[0][lane] * g.columns + column[lane]
-            conflict = Conflict(place, base + writer[lane], base + thread[lane], lane, lane)
-            self.book.add(race, conflict, np.ones(len(lane), bool), np.zeros(len(lane), bool))
+    def _read(self, site: Site, at: At, thread: Flat) -> None:
+        for lane, write in self.writes.known(at, thread, self._seen):
+            if not lane.size:
+                continue
+            mine, column = thread[lane], at[1][lane]
+            through = write.fencer == mine
+            through |= self._seen(write.fencer, mine, column) >= write.fenced
+            through &= write.fencer != NOBODY
+            late = ~through & (self._heard(write.thread, mine, column) < write.time)
+            bad = np.flatnonzero(late)
+            if bad.size:
+                passed = self._passed(write.thread[bad], mine[bad], column[bad])
+                bad = bad[passed < write.time[bad]]
+            for number in np.unique(write.site[bad]).tolist():
+                those = bad[write.site[bad] == number]
+                self._tell(number, site, at, lane[those], write.thread[those], mine[those])
+
+    def _tell(self, write: int, site: Site, at: At, lane: Flat, writer: Flat, mine: Flat) -> None:
+        g, column = self.geometry, at[1][lane]
+        race = Race(
+            self.book.sites[write], site, "shared", None, self.granule, "proxy", "proxy",
+            g.threads, g.columns,
+        )  # fmt: skip
+        base = g.blocks[column] * g.threads
+        place = at[0][lane] * g.columns + column
+        conflict = Conflict(place, base + writer, base + mine, lane, lane)
+        self.book.add(race, conflict, np.ones(len(lane), bool), np.zeros(len(lane), bool))

@@ -2,11 +2,11 @@
 
 A release is a strong write after a fence (or one that is a release itself). It hands on what
 its thread had done by the fence, what barriers had brought to it by then, and what it had
-acquired. An acquire is a strong read that finds the released value (or what atomics made of
-it), with a fence or a block barrier after it, or that is an acquire itself; it counts for the
-accesses that the value found decides on: who does not look at the flag has waited for nobody.
-Scopes: a fence or an access of block scope serves within its block alone. (PTX ISA, "Memory
-Consistency Model": release and acquire patterns, observation and causality order.)
+acquired. An acquire is a strong read that finds the released value (or what atomics made of it),
+with a fence after it, or that is an acquire itself; or with a block barrier, as the CUDA guide's
+own example of ``__threadfence`` has it. It counts for the accesses that the value found decides on:
+who does not look at the flag has waited for nobody. Scopes: a fence or an access of block scope
+serves within its block alone. (PTX ISA, "Memory Consistency Model": release and acquire patterns.)
 
 What happens is noted down, and gone through in its order when two accesses may race: then each
 location has a clock of what it hands on, and each thread one of what it has acquired.

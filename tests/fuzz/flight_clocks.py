@@ -86,7 +86,8 @@ class Detector:
         self.groups: dict[tuple[int, str], list[list[int]]] = {}
         self.barriers = [_Barrier(n, n, [0] * self.total, [0] * self.total) for n in program.counts]
         self.seen: dict[tuple[str, int], list[_Seen]] = {}
-        self.latest: dict[tuple[str, int], list[_Seen]] = {}
+        # Of each byte of the shared area: its writes, each with those that it came after.
+        self.written: dict[int, list[tuple[_Seen, list[_Seen]]]] = {}
         self.fences: list[_Fence] = []
         self.verdict = Verdict()
 
@@ -213,17 +214,17 @@ class Detector:
             self.meet("global", step.there + i, there)
 
     def proxy(self, byte: int, reader: int) -> None:
-        """The last write of a byte, if by a thread itself, has passed a fence on its way."""
-        latest = self.latest.get(("shared", byte), [])
-        for last in latest:
-            if last.copy or not self.before(last, reader) or self.fenced(last, reader):
+        """What a reader knows to be written last, if by a thread itself, has passed a fence."""
+        written = self.written.get(byte, [])
+        known = [(last, over) for last, over in written if self.before(last, reader)]
+        for last, _ in known:
+            if last.copy or any(last in over for _, over in known) or self.fenced(last, reader):
                 continue
             key = ("shared", "raw", "error")
             self.verdict.allowed.add(key)
             self.verdict.steps |= {last.step, self.number}
-            # Else who is last is left to chance, or the lanes of a warp may be meant as one.
-            near = any(f.thread // WARP == last.thread // WARP for f in self.fences)
-            if len(latest) == 1 and not near:
+            # Else the lanes of a warp may be meant as one.
+            if not any(f.thread // WARP == last.thread // WARP for f in self.fences):
                 self.verdict.wanted.add(frozenset({key}))
 
     def fenced(self, write: _Seen, reader: int) -> bool:
@@ -244,9 +245,9 @@ class Detector:
             if (mine.writes or other.writes) and not self.before(other, mine.who):
                 self.judge(space, other, mine)
         earlier.append(mine)
-        if mine.writes:
-            others = [s for s in self.latest.get((space, byte), []) if not self.before(s, mine.who)]
-            self.latest[space, byte] = [*others, mine]
+        if mine.writes and space == "shared":
+            written = self.written.setdefault(byte, [])
+            written.append((mine, [s for s, _ in written if self.before(s, mine.who)]))
 
     def judge(self, space: str, one: _Seen, two: _Seen) -> None:
         """Two accesses, of which the first comes first in the program, race."""

@@ -32,7 +32,11 @@ class _Seen:
 
 
 class Clocks:
-    """What threads know of each other, and what each may hand on: near and far."""
+    """What threads know of each other, and what each may hand on: near and far.
+
+    What they have found in flags they know from a fence on, or a barrier of the block: that a
+    barrier is enough between blocks, too, is the simulator's rule (``races/releases.py``).
+    """
 
     def __init__(self, program: Program) -> None:
         self.size = program.threads
@@ -40,14 +44,22 @@ class Clocks:
         self.known = [[0] * total for _ in range(total)]
         for thread in range(total):
             self.known[thread][thread] = 1
-        self.ready = {s: [[0] * total for _ in range(total)] for s in ("near", "far")}
+        self.ready, self.found = (
+            {s: [[0] * total for _ in range(total)] for s in ("near", "far")} for _ in range(2)
+        )
 
     def fence(self, thread: int, scope: str) -> None:
-        for reach in ("near",) if scope == "cta" else ("near", "far"):
+        reaches = ("near",) if scope == "cta" else ("near", "far")
+        for reach in reaches:
+            join(self.known[thread], self.found[reach][thread])
+        for reach in reaches:
             join(self.ready[reach][thread], self.known[thread])
         self.known[thread][thread] += 1
 
     def meet(self, givers: Sequence[int], takers: Sequence[int], whole: bool) -> None:
+        for thread in takers if whole else ():
+            for found in self.found.values():
+                join(self.known[thread], found[thread])
         tables = [self.known, *(self.ready.values() if whole else ())]
         for table in tables:
             told = [max(times) for times in zip(*(table[t] for t in givers), strict=True)]
@@ -66,13 +78,10 @@ class Clocks:
         if step.itself and step.put != "volatile":
             join(told, self.known[giver])
         self.known[giver][giver] += 1
-        scopes = [step.put, step.get]
-        acquires = step.itself and step.get != "volatile"
-        if not acquires:
-            scopes.append(step.after or "none")
-        wide = "none" not in scopes and not (apart and "cta" in scopes)
-        if step.looks and wide:
-            join(self.known[taker], told)
+        if step.looks and not (apart and "cta" in (step.put, step.get)):
+            join(self.found[reach][taker], told)
+            if step.itself and step.get != "volatile":
+                join(self.known[taker], told)
         if step.after:
             self.fence(taker, step.after)
 

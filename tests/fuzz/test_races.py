@@ -5,7 +5,7 @@ import pytest
 from . import flights, races
 from .flight_program import Arrive, Await, Bulk, Copy, ProxyFence, Queue, Step
 from .race_clocks import detect
-from .race_program import Access, BlockBarrier, Guard, NamedBarrier, Program, WarpBarrier
+from .race_program import Access, BlockBarrier, Flag, Guard, NamedBarrier, Program, WarpBarrier
 
 ALL = Guard()
 
@@ -134,6 +134,31 @@ CASES: dict[str, tuple[Program, set[tuple[str, str, str]]]] = {
     "all store one word": (
         Program((word("store"),), 33),
         {("shared", "waw", "error")},
+    ),
+    "a flag, and a barrier of the block that finds it instead of a wide fence": (
+        Program(
+            (
+                word("store", Guard(0, 1, block=1), "global"),
+                Flag((1, 0), (0, 0), "gpu", "cta"),
+                BlockBarrier(),
+                word("load", Guard(5, 6, block=0), "global"),
+            ),
+            31,
+            2,
+        ),
+        set(),
+    ),
+    "a flag, and nothing but a narrow fence": (
+        Program(
+            (
+                word("store", Guard(0, 1, block=1), "global"),
+                Flag((1, 0), (0, 0), "gpu", "cta"),
+                word("load", Guard(0, 1, block=0), "global"),
+            ),
+            31,
+            2,
+        ),
+        {("global", "raw", "error")},
     ),
     "all store one word, after one warp met": (
         Program((NamedBarrier((0,)), word("store", Guard(), "global")), 33),

@@ -1,0 +1,120 @@
+"""The last writes of each location of a batch's shared memory, of which several may be the last.
+
+Which of two writes that nothing orders came last is a matter of the schedule. So a write is kept
+behind a later one until everybody knows of that: who does not, may know of the older one alone.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..geometry import Flat, Mask, Rows
+
+DEPTH = 4
+"""Writes of a location that are kept."""
+NOBODY = COPY = -1
+"""For a thread: there is no write; for an instruction: what an asynchronous copy brings, which is
+not followed (docs/architecture.md, "Races")."""
+At = tuple[Flat, Flat]
+"""Locations, and columns."""
+Seen = Callable[[Flat, Flat, Flat], Flat]
+"""(others, threads, columns) to up to when the threads have seen what the others did."""
+
+
+class Write(NamedTuple):
+    """Writes.
+
+    Attributes:
+        thread: Whose; ``site``: of which instruction; ``time``: when.
+        over: Which later ones knew of it, a bit a layer.
+        fencer: Who was the first of those who knew of it to fence; ``fenced``: when.
+    """
+
+    thread: Rows
+    site: Rows
+    time: Rows
+    over: Rows
+    fencer: Rows
+    fenced: Rows
+
+    def some(self, which: Flat | At) -> "Write":
+        """Those at some places."""
+        return Write(*(column[which] for column in self))
+
+
+_KINDS = Write(*map(np.dtype, ("int32", "int32", "int64", "int8", "int32", "int64")))  # type: ignore[arg-type]
+
+
+class LastWrites:
+    """What was written last.
+
+    Attributes:
+        layers: The latest write of each location, the one before, ...: ``(places, columns)``.
+    """
+
+    def __init__(self, places: int, columns: int) -> None:
+        self._shape = places, columns
+        self._turn = np.zeros(self._shape, np.int32)
+        self.layers = [self._layer()]
+
+    def _layer(self) -> Write:
+        return Write(*(np.full(self._shape, NOBODY, kind) for kind in _KINDS))
+
+    def add(self, at: At, thread: Flat, site: int, now: int, everybody: Flat, seen: Seen) -> None:
+        """Threads write; ``everybody``: up to when all of each column have seen each other."""
+        for _ in range(DEPTH):  # lanes that write one location do so in no order, too
+            number = np.arange(len(thread))
+            self._turn[at] = number
+            chosen: Mask = self._turn[at] == number
+            where = at[0][chosen], at[1][chosen]
+            self._add(where, thread[chosen], site, now, everybody[where[1]], seen)
+            if chosen.all():
+                return
+            at, thread = (at[0][~chosen], at[1][~chosen]), thread[~chosen]
+
+    def _add(self, at: At, thread: Flat, site: int, now: int, everybody: Flat, seen: Seen) -> None:
+        old = [layer.some(at) for layer in self.layers]
+        below = np.zeros(len(thread), bool)
+        for level in reversed(range(len(old))):
+            one = old[level]
+            stays = self._matters(old, level, everybody) & (below | (one.site != COPY))
+            below |= stays
+            if not stays.any() and level + 1 == len(self.layers):
+                continue
+            if level + 1 == DEPTH:
+                continue
+            if level + 1 == len(self.layers):
+                self.layers.append(self._layer())
+            knew = (one.thread == thread) | (seen(one.thread, thread, at[1]) >= one.time)
+            moved = one._replace(
+                thread=np.where(stays, one.thread, NOBODY), over=one.over << 1 | knew
+            )
+            for column, values in zip(self.layers[level + 1], moved, strict=True):
+                column[at] = values
+        top = self.layers[0]
+        top.thread[at] = np.where(below, thread, NOBODY) if site == COPY else thread
+        top.site[at], top.time[at], top.over[at], top.fencer[at] = site, now, 0, NOBODY
+
+    def _matters(self, old: list[Write], level: int, everybody: Flat) -> Mask:
+        """Whether there is a write, and none that knew of it is known to all."""
+        matters: Mask = old[level].thread != NOBODY
+        for above in range(level):
+            knew = old[level].over >> above & 1 == 1
+            matters &= ~knew | (old[above].time > everybody)
+        return matters
+
+    def known(self, at: At, thread: Flat, seen: Seen) -> "list[tuple[Flat, Write]]":
+        """Which elements' threads know of a write that may be the last; and those, by layers."""
+        found, knows = [], np.zeros(len(thread), np.int8)
+        for level, layer in enumerate(self.layers):
+            one = layer.some(at)
+            left = np.flatnonzero((one.thread != NOBODY) & (one.over & knows == 0))
+            if len(self.layers) == 1:  # nothing is below a copy
+                left = left[one.site[left] != COPY]
+            writer, mine = one.thread[left], thread[left]
+            left = left[(writer == mine) | (seen(writer, mine, at[1][left]) >= one.time[left])]
+            knows[left] |= 1 << level
+            left = left[one.site[left] != COPY]
+            found.append((left, one.some(left)))
+        return found
