@@ -149,10 +149,8 @@ class RaceBook:
             turn = True
             earlier, later = np.minimum(earlier, later), np.maximum(earlier, later)
         distance = race.distance
-        if how == "race" and race.space == "shared" and distance == "warp":
-            for copy, touching in ((one, other), (other, one)):
-                if copy.asynchronous and self.find_order().unwaited(copy, touching):
-                    how = distance = copy.queue
+        if how == "race" and race.space == "shared":
+            how, distance = self._under_way(one, other, distance)
         key = (how, distance, race.space, name, one.line, other.line, reads)
         group = self.groups.get(key)
         if group is None:
@@ -190,6 +188,18 @@ class RaceBook:
                     blocks = race.blocks[conflict.place[at] % race.columns]
                 places = distinct(blocks << 32 | elements * race.granule // size)
             group.take_places({name: places.tolist()})
+
+    def _under_way(self, one: Site, other: Site, distance: str) -> tuple[str, str]:
+        """How a race is told: is one of the two surely under way when the other comes?"""
+        order = self.find_order()
+        for copy, touching in ((one, other), (other, one)):
+            if not copy.asynchronous or distance == "block":
+                continue
+            by_one = copy.queue == "transaction" and distance == "lane"
+            after = distance == "warp" or not order.first(touching, copy, copy.queue)
+            if after and (by_one or order.unwaited(copy, touching)):
+                return copy.queue, copy.queue
+        return "race", distance
 
     def merge(self, other: RaceBook) -> None:
         """Take over races among other blocks."""

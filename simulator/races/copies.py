@@ -265,10 +265,12 @@ class CopyCheck(Observer):
         mine, issuer, column = lanes.thread[lane], others.thread[entry], lanes.column[lane]
         near = mine // WARP == issuer // WARP
         by_one = how == "transaction"  # who begins it for all
-        first = self.book.find_order().first(event.site, race.other, race.distance)
-        if (how in READING or by_one) and first:
+        # (What is in no order with the begin is a race of the two, seen before or behind it.)
+        if by_one or (
+            how in READING and self.book.find_order().first(event.site, race.other, race.distance)
+        ):
             near = mine == issuer
-        far = (others.column[entry] != column) | (by_one and not first)
+        far = others.column[entry] != column
         seen = self.race.happens_before.horizon(issuer, mine, column) >= copy.since[issuer, column]
         conflict = Conflict(wanted[hit], their[entry], thread[lane], lane, entry)
         # Who did not wait for the copy to begin races with that: it is told as such.

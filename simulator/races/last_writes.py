@@ -11,7 +11,7 @@ import numpy as np
 
 from ..geometry import Flat, Mask, Rows
 
-DEPTH = 4
+DEPTH = 8
 """Writes of a location that are kept."""
 NOBODY = COPY = -1
 """For a thread: there is no write; for an instruction: what an asynchronous copy brings, which is
@@ -43,9 +43,6 @@ class Write(NamedTuple):
         return Write(*(column[which] for column in self))
 
 
-_KINDS = Write(*map(np.dtype, ("int32", "int32", "int64", "int8", "int32", "int64")))  # type: ignore[arg-type]
-
-
 class LastWrites:
     """What was written last.
 
@@ -59,7 +56,8 @@ class LastWrites:
         self.layers = [self._layer()]
 
     def _layer(self) -> Write:
-        return Write(*(np.full(self._shape, NOBODY, kind) for kind in _KINDS))
+        kinds = np.int32, np.int32, np.int64, np.int16, np.int32, np.int64
+        return Write(*(np.full(self._shape, NOBODY, kind) for kind in kinds))
 
     def add(self, at: At, thread: Flat, site: int, now: int, everybody: Flat, seen: Seen) -> None:
         """Threads write; ``everybody``: up to when all of each column have seen each other."""
@@ -106,7 +104,7 @@ class LastWrites:
 
     def known(self, at: At, thread: Flat, seen: Seen) -> "list[tuple[Flat, Write]]":
         """Which elements' threads know of a write that may be the last; and those, by layers."""
-        found, knows = [], np.zeros(len(thread), np.int8)
+        found, knows = [], np.zeros(len(thread), np.int16)
         for level, layer in enumerate(self.layers):
             one = layer.some(at)
             left = np.flatnonzero((one.thread != NOBODY) & (one.over & knows == 0))

@@ -7,6 +7,7 @@ comes before the read; else the order of the source text decides.
 """
 
 import functools
+from collections.abc import Sequence
 
 from kernels.ptx.module import Instruction
 
@@ -14,15 +15,18 @@ from ..compile.blocks import Block
 from ..compile.flow import Paths
 from ..compile.program import Program
 from ..isa import Flow
-from ..isa.roles import calls, roles
+from ..isa.roles import callee, calls, roles
 from ..memory.site import Site
+
+_Place = tuple[int, int]
+"""A block, and where in it."""
 
 
 class ProgramOrder:
     """The order of a program's accesses."""
 
     def __init__(self, program: Program) -> None:
-        self.blocks = [compiled.block for compiled in program.blocks]
+        self.blocks, self._start = [one.block for one in program.blocks], program.start
         self._position = {
             id(ins): place for block in self.blocks for place, ins in enumerate(block.instructions)
         }
@@ -58,23 +62,70 @@ class ProgramOrder:
 
     @functools.cache  # noqa: B019
     def unwaited(self, one: Site, other: Site) -> bool:
-        """Whether a way in one function leads from a copy to another access, past no wait.
+        """Whether a copy is surely under way for another access that nothing puts after it.
 
-        A wait in a branch between the two is one, as is any call.
+        A way leads from the one to the other, past no wait: one in a branch between the two is one,
+        and so is a call of a function that waits. Or they are on different ways, as where one warp
+        copies and another reads, and one leads to the other that has no wait.
         """
-        if one.function != other.function or not self._leads(one, other, "all"):
-            return False
-        start, end = ((s.block, self._position[id(s.instruction)]) for s in (one, other))
-        waits = [
-            (block.number, at)
-            for block in self.blocks
-            if block.function.name == one.function
-            for at, ins in enumerate(block.instructions)
-            if _waits(ins, one.queue)
-        ]
-        return not any(
-            start < wait < end if start < end else wait > start or wait < end for wait in waits
-        )
+        if not self._leads(one, other, "all"):
+            return not self._leads(other, one, "all") and self._begins(other, one.queue)
+        for name in (one.function, other.function, *self._functions):
+            starts, ends = self._places(one, name), self._places(other, name)
+            if starts and ends:
+                waits = self._waiting(name, one.queue)
+                return any(not _between(s, e, waits) for s in starts for e in ends)
+        return False
+
+    def _begins(self, site: Site, queue: str) -> bool:
+        """Whether a way leads from the start to an access, past no wait."""
+        body = self.blocks[site.block].instructions[: self._position[id(site.instruction)]]
+        return site.block in self._beginning(queue) and not any(_waits(i, queue) for i in body)
+
+    @functools.cache  # noqa: B019
+    def _beginning(self, queue: str) -> set[int]:
+        def passes(block: Block, to: int) -> bool:
+            return not any(_waits(ins, queue) for ins in block.instructions)
+
+        return {self._start} | Paths(self.blocks, passes).after(self._start)
+
+    @functools.cached_property
+    def _functions(self) -> dict[str, list[tuple[_Place, Instruction]]]:
+        """The instructions of each function."""
+        found: dict[str, list[tuple[_Place, Instruction]]] = {}
+        for block in self.blocks:
+            body = found.setdefault(block.function.name, [])
+            body += [((block.number, at), ins) for at, ins in enumerate(block.instructions)]
+        return found
+
+    def _places(self, site: Site, name: str) -> list[_Place]:
+        """Where a function comes to an access: itself, or by calls."""
+        if site.function == name:
+            return [(site.block, self._position[id(site.instruction)])]
+        return [place for place, ins in self._functions[name] if site.function in self._called(ins)]
+
+    @functools.cache  # noqa: B019
+    def _waiting(self, name: str, queue: str) -> list[_Place]:
+        """Where a function waits for what is under way in a queue, or may."""
+        found = []
+        for place, ins in self._functions[name]:
+            called = self._called(ins)
+            inside = (i for one in called for _, i in self._functions[one])
+            unknown = calls(ins) and ins.targets[0].startswith("%")
+            if _waits(ins, queue) or unknown or any(_waits(i, queue) for i in inside):
+                found.append(place)
+        return found
+
+    def _called(self, ins: Instruction) -> set[str]:
+        """The functions that an instruction runs."""
+        found: set[str] = set()
+        todo = [callee(ins)]
+        while todo:
+            name = todo.pop()
+            if name in self._functions and name not in found:
+                found.add(name)
+                todo += [callee(inside) for _, inside in self._functions[name]]
+        return found
 
     @functools.cache  # noqa: B019
     def _after(self, number: int, way: str) -> set[int]:
@@ -92,9 +143,16 @@ class ProgramOrder:
         return Paths(self.blocks, passes)
 
 
+def _between(start: _Place, end: _Place, waits: Sequence[_Place]) -> bool:
+    """Whether the text has a wait on the way from one place to another, round a loop perhaps."""
+    if start < end:
+        return any(start < wait < end for wait in waits)
+    return any(wait > start or wait < end for wait in waits)
+
+
 def _waits(ins: Instruction, queue: str) -> bool:
-    """Whether an instruction waits for what is under way in a queue, or may, as any call."""
+    """Whether an instruction waits for what is under way in a queue."""
     row = roles(ins).row
     if row.phase == "wait":
         return queue in ("copy", "transaction")
-    return calls(ins) or (row.asynchronous == "wait" and row.queue == queue)
+    return row.asynchronous == "wait" and row.queue == queue

@@ -18,6 +18,9 @@ FEATURES = {
     "Queue wait bulk", "Queue wait bulk read", "WarpBarrier", "clean", "race",
 }  # fmt: skip
 
+Told = tuple[str, str, str, str, frozenset[int], int]
+"""Of a hazard: space, kind, severity, message, steps and count."""
+
 
 def hold(seed: int, schedule: str | int, report: Report) -> None:
     """Hold the simulator to the detector in the program of a seed."""
@@ -36,25 +39,40 @@ def hold(seed: int, schedule: str | int, report: Report) -> None:
 
 
 def difference(program: Program, expected: Verdict, schedule: str | int) -> str:
-    """What the simulator says otherwise than the detector; empty if nothing."""
+    """What the simulator says otherwise than the detector, or in lockstep; empty if nothing."""
+    hazards = told(program, schedule)
+    found = {(space, kind[:3], severity) for space, kind, severity, *_ in hazards}
+    for hazard in hazards:
+        _, kind, _, said, steps, _ = hazard
+        if not kind.endswith("-race"):
+            return f"unexpected {kind}: {said}"
+        if not steps <= expected.steps:
+            return f"invented: steps {sorted(steps - expected.steps)} named: {hazard}"
+    if found - expected.allowed:
+        return f"invented: {sorted(found - expected.allowed)}"
+    missed = [sorted(keys) for keys in expected.wanted if not keys & found]
+    if missed:
+        return f"missed: {sorted(missed)}"
+    lockstep = hazards if schedule == "lockstep" else told(program, "lockstep")
+    return "" if hazards == lockstep else f"unlike lockstep: {hazards}, not {lockstep}"
+
+
+def told(program: Program, schedule: str | int) -> list[Told]:
+    """The hazards that the simulator finds, with the steps that each names."""
     text, steps = program.ptx()
     source = np.random.default_rng(1).integers(64, 256, SOURCE).astype(np.uint8)
     result = simulator.launch(
         Kernel.from_ptx(text), 1, program.threads, [np.zeros(AREA, np.uint8), source],
         schedule=schedule, checks={"races"}, step_limit=100_000,
     )  # fmt: skip
-    found = set()
-    for hazard in result.hazards:
-        if not hazard.kind.endswith("-race"):
-            return f"unexpected {hazard.kind}: {hazard.message}"
-        found.add((hazard.space, hazard.kind[:3], hazard.severity))
-        named = {steps[item.ptx_line] for item in hazard.involved if item.ptx_line in steps}
-        if not named <= expected.steps:
-            return f"invented: steps {sorted(named - expected.steps)} named: {hazard}"
-    if found - expected.allowed:
-        return f"invented: {sorted(found - expected.allowed)}"
-    missed = [sorted(keys) for keys in expected.wanted if not keys & found]
-    return f"missed: {sorted(missed)}" if missed else ""
+    return [
+        (
+            h.space, h.kind, h.severity, h.message,
+            frozenset(steps[item.ptx_line] for item in h.involved if item.ptx_line in steps),
+            h.count,
+        )
+        for h in result.hazards
+    ]  # fmt: skip
 
 
 def features(program: Program) -> set[str]:
