@@ -183,3 +183,21 @@ def test_what_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (tmp_path / "src" / "part.cuh").write_text("#define VALUE 2\n")
     assert said() == "1 checked; 2 unchanged since HEAD, not checked"
     assert "nowhere" in said("nowhere")
+
+
+@pytest.mark.parametrize("options", [["-Ifar"], ["-I", "far"], ["--include-path=far"]])
+@pytest.mark.parametrize("included", ['"deep.h"', "<deep.h>", '"../far/deep.h"'])
+def test_includes_in_other_folders(
+    options: list[str], included: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("far", "src"):
+        (tmp_path / name).mkdir()
+    file, deep = tmp_path / "src" / "a.cu", tmp_path / "far" / "deep.h"
+    file.write_text("#include <near.h>\n")
+    (tmp_path / "far" / "near.h").write_text(f"#include {included}\n")
+    deep.write_text("")
+    assert touches(file, {deep}, options)
+    assert not touches(file, {deep})
+    assert touches(file, {tmp_path / "far" / "new.h"}, ["-include", "far/new.h"])
+    assert touches(file, {tmp_path / "far" / "new.h"}, ["--pre-include=far/new.h"])

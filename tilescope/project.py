@@ -2,9 +2,11 @@
 
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from kernels.headers import named, named_folders
 
 from .failure import UserError
 from .pipeline import Pipeline, fits, toml
@@ -12,7 +14,7 @@ from .pipeline import Pipeline, fits, toml
 NAME = "pyproject.toml"
 _KEYS: dict[str, tuple[type, ...]] = {"fail-on": (str,), "kernels": (list,)}
 _NAMED = re.compile(r"\{(\w+)\}")
-_INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
+_PRE_INCLUDED = re.compile(r"^(?:-include|--pre-include)[=\n]?(.+)$", re.M)
 
 
 def is_project(target: str) -> bool:
@@ -94,9 +96,13 @@ def changed_since(ref: str, folder: Path) -> set[Path]:
     return {(root / name).resolve() for text in answers[1:] for name in text.split("\0") if name}
 
 
-def touches(file: Path, changed: set[Path]) -> bool:
-    """Whether a source file, or one that it includes by its name in quotes, is among some."""
-    todo, seen = [file], set[Path]()
+def touches(file: Path, changed: set[Path], options: Sequence[str] = ()) -> bool:
+    """Whether a source file, or one that it includes, is among some.
+
+    ``options``: of its compilation, whose ``-I`` folders are looked in; the toolkit's are not.
+    """
+    folders = named_folders(options)
+    todo, seen = [file, *map(Path, _PRE_INCLUDED.findall("\n".join(options)))], set[Path]()
     while todo:
         try:
             one = todo.pop().resolve()
@@ -107,6 +113,6 @@ def touches(file: Path, changed: set[Path]) -> bool:
             return True
         if there and one not in seen:
             seen.add(one)
-            names = _INCLUDED.findall(one.read_text(encoding="utf-8", errors="replace"))
-            todo += [one.parent / name for name in names]
+            names = named(one.read_text(encoding="utf-8", errors="replace"))
+            todo += [folder / name for name in names for folder in (one.parent, *folders)]
     return False

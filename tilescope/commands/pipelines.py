@@ -79,7 +79,7 @@ def check_pipeline(
     every = list(zip(pipeline.lines(), pipeline.launches, strict=True))
     if since is not None:
         changed = changed_since(since, path.resolve().parent)
-        every = [one for one in every if touches(path.parent / str(one[1].get("file")), changed)]
+        every = [one for one in every if _touched(path.parent, one[1], changed)]
     unchanged = len(pipeline.launches) - len(every)
     pipeline.launches = [table for _, table in every]
     for (line, _), target in zip(every, pipeline.targets(), strict=True):
@@ -103,6 +103,11 @@ def check_pipeline(
         said.append(f"{unchanged} unchanged since {since}, not checked" if since else "")
         click.echo("; ".join(filter(None, said)))
     return code | int(any(not agreement.within for agreement in pipeline.results()))
+
+
+def _touched(folder: Path, table: dict[str, Any], changed: set[Path]) -> bool:
+    options = [str(option) for option in table.get("options", ())]
+    return touches(folder / str(table.get("file")), changed, options)
 
 
 def _launch(target: Target, how: dict[str, Any], quiet: bool) -> simulator.Run:
