@@ -65,6 +65,37 @@ def test_what_no_launch_wrote_is_not_read(tmp_path: Path) -> None:
     assert code == 1
 
 
+@pytest.mark.parametrize("command", ["run", "check"])
+@pytest.mark.parametrize(
+    ("one", "other", "found"),
+    [
+        ("a", "b", True), ("a", "a", False), ("a", "", False), ("", "b", False),
+        ("a", 'b"\nwait = ["a"]\n#', False), ("a", 'b"\nwait = ["b"]\n#', True),
+    ],
+)  # fmt: skip
+def test_order_of_streams(command: str, one: str, other: str, found: bool, tmp_path: Path) -> None:
+    """A stream and the default stream wait for each other; two streams only where it says so."""
+    launches = [
+        (LAUNCH.format("copy", '"x", "y"'), one),
+        (LAUNCH.format("copy", '"y", "z"'), other),
+    ]
+    text = ARRAYS + 'z = "i32[64]"\n'
+    text += "".join(made + f'stream = "{name}"\n' * bool(name) for made, name in launches)
+    code, out, err = run(tmp_path, text, command)
+    assert code == int(found), err
+    said = "the launch of copy reads x[0], which the launch of copy writes: nothing orders the two"
+    assert (said in " ".join(out.split())) == found
+    if found:
+        assert re.search(r"some\.toml:15 .*\n.*some\.toml:7 ", out)
+
+
+def test_a_wait_for_no_stream(tmp_path: Path) -> None:
+    text = ARRAYS + LAUNCH.format("copy", '"x", "y"') + 'stream = "a"\nwait = ["b", "a"]\n'
+    code, _, err = run(tmp_path, text)
+    assert code == 2
+    assert "launch 1: wait = 'b': no launch is in such a stream; there are: a, default" in err
+
+
 def test_a_hazard_and_its_cure(tmp_path: Path) -> None:
     text = ARRAYS + LAUNCH.format("copy", '"x", "y"') + LAUNCH.format("racy", '"x"')
     code, out, _ = run(tmp_path, text, "check")

@@ -17,13 +17,14 @@ from .references import CLOSE, tolerances
 from .target import Target, check_arguments, only_kernel
 from .words import parse_arguments
 
+DEFAULT_STREAM = "default"
 _KINDS = {str: "text in quotes", int: "a whole number", bool: "true or false", list: "a list",
           dict: "a table"}  # fmt: skip
 _SHAPE = (int, list)
 _LAUNCH: dict[str, tuple[type, ...]] = {
     "file": (str,), "kernel": (str,), "grid": _SHAPE, "block": _SHAPE, "shared": (int,),
     "args": (list,), "symbols": (dict,), "cooperative": (bool,), "cluster": _SHAPE,
-    "options": (list,),
+    "options": (list,), "stream": (str,), "wait": (list,),
 }  # fmt: skip
 _TOP: dict[str, tuple[type, ...]] = {
     "arrays": (dict,), "launch": (list,), "expect": (dict,), "close": (str,), "seed": (int,),
@@ -60,6 +61,22 @@ class Pipeline:
             except (UserError, KeyError) as error:
                 text = f"no {error}" if isinstance(error, KeyError) else str(error)
                 raise UserError(f"{self.path}: launch {number}: {text}") from None
+
+    def check_streams(self) -> None:
+        """Hold each launch's ``wait`` to the streams that launches are in.
+
+        Raises:
+            UserError: It waits for another one.
+        """
+        known = {DEFAULT_STREAM, *(table.get("stream", DEFAULT_STREAM) for table in self.launches)}
+        for number, table in enumerate(self.launches, 1):
+            for name in table.get("wait", ()):
+                if name not in known:
+                    listed = ", ".join(sorted(known))
+                    raise UserError(
+                        f"{self.path}: launch {number}: wait = {name!r}: no launch is in such a "
+                        f"stream; there are: {listed}"
+                    )
 
     def lines(self) -> list[int]:
         """The line of the file at which each launch begins, from 1."""

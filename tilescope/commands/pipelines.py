@@ -1,17 +1,22 @@
 """``run`` and ``check`` of a pipeline's file: launch after launch on the same arrays."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 import simulator
+from kernels import Kernel
+from simulator import Source
+from simulator.launch import listen
+from simulator.observe.touched import Touched
+from simulator.order import Stream
 
 from ..checker import Checker
 from ..output import write_json
-from ..pipeline import Pipeline, read
-from ..policy import Policy
+from ..pipeline import DEFAULT_STREAM, Pipeline, read
+from ..policy import Policy, judge
 from ..progress import ProgressBar
 from ..project import changed_since, is_project, read_project, touches
 from ..recording import Launch, Session
@@ -58,10 +63,11 @@ def draw_pipeline(
 def _made(
     pipeline: Pipeline, file: str, build: str | None, how: dict[str, Any], quiet: bool
 ) -> Session:
-    session = Session()
-    for line, target in zip(pipeline.lines(), pipeline.targets(build), strict=True):
-        session.launches.append(Launch(target.kernel, file, line, _launch(target, how, quiet)))
-    return session
+    made = _Ordered(pipeline)
+    tables = zip(pipeline.lines(), pipeline.launches, pipeline.targets(build), strict=True)
+    for line, table, target in tables:
+        made.launch(line, table, target, how, quiet)
+    return made.session
 
 
 def check_pipeline(
@@ -82,7 +88,8 @@ def check_pipeline(
         every = [one for one in every if _touched(path.parent, one[1], changed)]
     unchanged = len(pipeline.launches) - len(every)
     pipeline.launches = [table for _, table in every]
-    for (line, _), target in zip(every, pipeline.targets(), strict=True):
+    ordered = _Ordered(pipeline)
+    for (line, table), target in zip(every, pipeline.targets(), strict=True):
         checker = Checker(target, how["schedule"], how["checks"], policy, quiet, how["step_limit"])
         verdict = checker.check(builds, cures)
         code |= int(verdict.fails(fail_on))
@@ -93,7 +100,12 @@ def check_pipeline(
         elif json_file != "-":
             click.echo(f"== {target.name}, {file}:{line}\n{findings(verdict, most)}\n")
         if not is_project(file):
-            _launch(target, how | {"checks": "none"}, quiet)
+            run = ordered.launch(line, table, target, how | {"checks": "none"}, quiet)
+            late = judge(policy, run.hazards, target.kernel.name)
+            code |= int(any(h.severity == "error" for h in late))
+            listed[-1]["order"] = [hazard.to_dict() for hazard in late]
+            for hazard in late if json_file != "-" else ():
+                click.echo(told(hazard), err=quiet)
     if json_file is not None:
         write_json(json_file, {"schema": 1, "launches": listed, "unchanged": unchanged})
     if not quiet and json_file != "-":
@@ -110,8 +122,43 @@ def _touched(folder: Path, table: dict[str, Any], changed: set[Path]) -> bool:
     return touches(folder / str(table.get("file")), changed, options)
 
 
+class _Ordered:
+    """Launches on the arrays themselves, each in its stream; device variables keep their content.
+
+    A stream is one of ``cudaStreamCreate``: it and the default stream wait for each other.
+    """
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        pipeline.check_streams()
+        self.session, self._file = Session(), str(pipeline.path)
+        self._streams = {DEFAULT_STREAM: self.session.order.legacy}
+
+    def _stream(self, table: dict[str, Any]) -> Stream:
+        """The launch's, which waits for others where it says so."""
+        names = [table.get("stream", DEFAULT_STREAM), *table.get("wait", ())]
+        for name in names:
+            if name not in self._streams:
+                self._streams[name] = self.session.stream()
+        stream, *others = (self._streams[name] for name in names)
+        for other in others:
+            stream.wait(other)
+        return stream
+
+    def launch(
+        self, line: int, table: dict[str, Any], target: Target, how: dict[str, Any], quiet: bool
+    ) -> simulator.Run:  # fmt: skip
+        """Make a launch, which the session takes in."""
+        session, source = self.session, Source(self._file, line, f"launch of {target.kernel.name}")
+
+        def tell(kernel: Kernel, run: simulator.Run, touched: Sequence[Touched]) -> None:
+            session.launches.append(Launch(kernel, self._file, line, run))
+            session.order.work(f"the launch of {kernel.name}", source, touched, run.hazards)
+
+        with session.order.on(self._stream(table)), listen(tell):
+            return _launch(target, how, quiet)
+
+
 def _launch(target: Target, how: dict[str, Any], quiet: bool) -> simulator.Run:
-    """A launch on the arrays themselves; device variables keep what it leaves."""
     with ProgressBar(target.name, quiet) as progress:
         return simulator.launch(
             target.kernel, target.grid, target.block, target.args, target.shared_bytes,
