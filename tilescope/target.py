@@ -196,7 +196,7 @@ def _from_file(request: Request) -> Target:
     request, words = _own_symbols(request, words)
     rng = np.random.default_rng(request.seed)
     args = parse_arguments(words, rng, kernel.labels())
-    grid, block = _shape("grid", shapes[0]), _shape("block", shapes[1])
+    grid, block = parse_shape("grid", shapes[0]), parse_shape("block", shapes[1])
     target = Target(
         kernel.name, kernel, grid, block, args, request.shared, file=request.target,
         symbols=_symbols(request, kernel, args), how=_how(request),
@@ -222,7 +222,7 @@ def _how(request: Request) -> dict[str, Any]:
         "cooperative": request.cooperative,
         "stack_bytes": request.stack,
         "heap_bytes": request.heap,
-        "cluster": None if request.cluster is None else _shape("cluster", request.cluster),
+        "cluster": None if request.cluster is None else parse_shape("cluster", request.cluster),
     }
 
 
@@ -283,7 +283,8 @@ def only_kernel(file: str) -> str:
     raise KernelError(f"which kernel of {file}? there are: {', '.join(found)}")
 
 
-def _shape(name: str, text: str) -> tuple[int, ...]:
+def parse_shape(name: str, text: str) -> tuple[int, ...]:
+    """One to three whole numbers of an option, x first; a ``UserError`` if the text is none."""
     if not re.fullmatch(r"\d+([,x]\d+){0,2}", text):
         raise UserError(f"--{name} {text!r}: one to three whole numbers, x first, as in 4,4")
     return tuple(int(number) for number in re.split("[,x]", text))

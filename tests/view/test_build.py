@@ -270,3 +270,43 @@ def test_open_shows_the_file(tmp_path, monkeypatch):
     done = invoke("matmul_naive", "--size", "16", "--open", "-q", "-o", str(file))
     assert done.exit_code == 0, done.output
     assert shown == [file.as_uri()]
+
+
+def test_the_command_records_the_blocks_that_are_named(tmp_path):
+    file = tmp_path / "out.html"
+    words = ["matmul_tiled", "--size", "256", "--block-at", "3,7", "--block-at", "5"]
+    done = invoke(*words, "-q", "-o", str(file))
+    assert done.exit_code == 0, done.output
+    text = file.read_text(encoding="utf-8")
+    assert len(text) < 2_000_000
+    (run,) = content(text)["runs"]
+    blocks = {block for batch in run["batches"] for block in batch["blocks"]}
+    assert {3 + 16 * 7, 5} <= blocks
+    assert run["command"] == "tilescope view matmul_tiled --size 256"
+    done = invoke(*words, "--block-at", "16,0")
+    assert done.exit_code == 2
+    assert done.output == "error: --block-at 16,0: the grid has 16x16x1 blocks, counted from 0\n"
+
+
+LAST = """
+__global__ void last(float* a) {
+    __shared__ float s[32];
+    int t = threadIdx.x;
+    s[t] = a[t];
+    if (blockIdx.x == 77) a[32 + t] = s[31 - t];
+}
+"""
+
+
+def test_blocks_with_hazards_are_recorded(tmp_path):
+    """The lanes of one block alone race, and no other is like it."""
+    (tmp_path / "last.cu").write_text(LAST)
+    file = tmp_path / "out.html"
+    words = ["--grid", "100", "--block", "32", "f32[64]", "-q", "-o", str(file)]
+    done = invoke(str(tmp_path / "last.cu"), *words)
+    assert done.exit_code == 0, done.output
+    (run,) = content(file.read_text(encoding="utf-8"))["runs"]
+    assert {item["block"][0] for h in run["hazards"] for item in h["involved"]} == {77}
+    assert 77 in {block for batch in run["batches"] for block in batch["blocks"]}
+    assert "last.cu" in run["command"]
+    assert str(tmp_path) not in run["command"]

@@ -1,11 +1,15 @@
 """``tilescope view``: run a kernel and draw what happened as one HTML file."""
 
 import math
+import os
+import shlex
 import webbrowser
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
+import numpy as np
 from click.core import ParameterSource
 
 from device.copies import copies
@@ -13,27 +17,47 @@ from kernels import Kernel
 from kernels.library import Agreement
 from simulator import Run
 from simulator.cures import find_cures
+from simulator.observe.trace import Trace
 
 from ..beside import beside
+from ..failure import UserError
 from ..forecast import GPU, forecast
 from ..options import launch_options, target_options
 from ..outcome import simulate
-from ..target import Request, Target, resolve, settled
-from ..view import Story, page
+from ..target import Request, Target, parse_shape, resolve, settled
+from ..view import Story, hazard_blocks, page
 from .pipelines import draw_pipeline, is_pipeline
 
+_RECORDED, _HAZARDS = 64, 8
+"""Blocks to record, and those of them that hazards may ask for."""
 _BY_WARP = 1 << 16
 """Threads of a launch up to which one warp at a time is fast enough."""
 
 
+class _Command(click.Command):
+    """Keeps its words in ``ctx.meta``: the page says them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta["words"] = tuple(args)
+        return super().parse_args(ctx, args)
+
+
 @click.command(
     "view",
+    cls=_Command,
     short_help="Draw a run, step by step, as one HTML file.",
     context_settings={"ignore_unknown_options": True},
 )
 @target_options
 @launch_options
 @click.option("--compare", "other", metavar="OTHER", help="What to put beside it, as run has it.")
+@click.option(
+    "--block-at",
+    "places",
+    metavar="X[,Y[,Z]]",
+    multiple=True,
+    help="A block to record step by step, before others; may be given several times.",
+)
 @click.option(
     "-o", "--output", default="run.html", show_default=True, metavar="FILE", help="The page."
 )
@@ -47,6 +71,7 @@ def view_command(
     step_limit: int,
     checks: str | Collection[str],
     other: str | None,
+    places: tuple[str, ...],
     output: str,
     show: bool,
     quiet: bool,
@@ -55,9 +80,10 @@ def view_command(
 
     TARGET, ENTRY and ARGUMENTs are as in tilescope run. The page steps through the run,
     shows who reads what, who waits at which barrier, sectors and banks; a hazard's moment
-    is a click away. Unless --schedule says otherwise, one warp runs at a time (all threads
-    in lockstep, if there are more than 65,536). Of a pipeline's file (.toml) the page shows
-    every launch.
+    is a click away. Steps are recorded of some 60 blocks, fewer where the page would be
+    larger than 2 MB, those of hazards and of --block-at first. Unless --schedule says
+    otherwise, one warp runs at a time (all threads in lockstep, if there are more than 65,536).
+    Of a pipeline's file (.toml) the page shows every launch.
 
     \b
     Examples:
@@ -78,7 +104,11 @@ def view_command(
         targets = [resolve(r) for r in requests]
         if ctx.get_parameter_source("schedule") is ParameterSource.DEFAULT:
             schedule = "warps" if max(map(_threads, targets)) <= _BY_WARP else "lockstep"
-        stories = [_story(target, schedule, checks, step_limit, quiet) for target in targets]
+        command = _said(ctx.meta["words"])
+        stories = [
+            _story(target, schedule, checks, step_limit, quiet, places, command)
+            for target in targets
+        ]
         path.write_text(page(stories), encoding="utf-8")
     if not quiet:
         click.echo(f"{path}: {path.stat().st_size / 1e6:.2f} MB, opens in any browser")
@@ -90,20 +120,50 @@ def _threads(target: Target) -> int:
     return math.prod(target.grid) * math.prod(target.block)
 
 
+def _said(words: Sequence[str]) -> str:
+    """The command line without where the page goes and what is recorded; no folders of ours."""
+    kept: list[str] = []
+    left = iter(words)
+    for word in left:
+        if word in ("-o", "--output", "--block-at"):
+            next(left, None)
+        elif word not in ("--open", "-q", "--quiet") and not word.startswith(("--output=", "-o")):
+            known = os.sep in word and Path(word).exists()
+            kept.append(Path(word).name if known else word)
+    return shlex.join(["tilescope", "view", *kept])
+
+
+def _numbers(places: Sequence[str], grid: Sequence[int]) -> list[int]:
+    """Linear numbers of the blocks that are named."""
+    extent = (*grid, 1, 1)[:3]
+    found = []
+    for text in places:
+        place = (*parse_shape("block-at", text), 0, 0)[:3]
+        if any(at >= size for at, size in zip(place, extent, strict=True)):
+            shown = "x".join(map(str, extent))
+            raise UserError(f"--block-at {text}: the grid has {shown} blocks, counted from 0")
+        found.append(place[0] + extent[0] * (place[1] + extent[1] * place[2]))
+    return found
+
+
 def _story(
-    target: Target, schedule: str | int, checks: str | Collection[str], step_limit: int, quiet: bool
-) -> Story:
+    target: Target, schedule: str | int, checks: str | Collection[str], step_limit: int,
+    quiet: bool, places: Sequence[str], command: str,
+) -> Story:  # fmt: skip
     """Launch a target with everything recorded, and prove a cure of each race."""
     before, symbols = copies([target.args, target.symbols])
+    asked = _numbers(places, target.grid)
 
-    def launch(kernel: Kernel, trace: bool = False) -> Run:
-        args = target.args if trace else copies(before)
+    def launch(kernel: Kernel, args: list[Any] | None = None, trace: Trace | bool = False) -> Run:
         return simulate(
-            target, kernel, args, quiet,
+            target, kernel, copies(before) if args is None else args, quiet,
             schedule=schedule, checks=checks, step_limit=step_limit, trace=trace,
         )  # fmt: skip
 
-    run = launch(target.kernel, trace=True)
+    run = launch(target.kernel, target.args, Trace(_spread(target, asked)))
+    named = hazard_blocks(run)[:_HAZARDS]
+    if run.trace and not run.trace.sampled.issuperset(named):
+        run = launch(target.kernel, None, Trace(_spread(target, [*asked, *named])))
     agreements: list[Agreement] = []
     if target.launch is not None and target.expected is not None:
         agreements = target.launch.compare(target.expected)
@@ -111,5 +171,15 @@ def _story(
         find_cures(target.kernel, run, launch)
     clean = checks != "none" and not run.hazards
     there = forecast(target, before, symbols, GPU, quiet=quiet) if clean else None
-    expected = there.prediction if there else None
-    return Story(run, target.name, settled(target), [a.to_dict() for a in agreements], expected)
+    return Story(
+        run, target.name, settled(target), [a.to_dict() for a in agreements],
+        there.prediction if there else None, asked, command,
+    )  # fmt: skip
+
+
+def _spread(target: Target, wanted: Sequence[int]) -> set[int]:
+    """Blocks to record: those wanted, and some from the first to the last."""
+    blocks = math.prod(target.grid)
+    room = max(2, _RECORDED - len(wanted))
+    spread = np.linspace(0, blocks - 1, min(room, blocks)).round()
+    return {*wanted, *map(int, spread)}

@@ -42,6 +42,8 @@ class Story:
         name: What to call it; ``note``: its size, or what else tells it apart.
         outputs: How the outputs compare with the reference (``Agreement.to_dict``).
         prediction: What is expected of the launch on a GPU.
+        blocks: Which of the recorded blocks to keep before all others, by linear number.
+        command: The command line that made it, for the page to offer with other blocks.
     """
 
     run: Run
@@ -49,6 +51,8 @@ class Story:
     note: str = ""
     outputs: list[dict[str, Any]] = field(default_factory=list)
     prediction: Prediction | None = None
+    blocks: Sequence[int] = ()
+    command: str = ""
 
 
 def page(stories: Sequence[Story], budget: int = BUDGET) -> str:
@@ -128,7 +132,7 @@ def _content(stories: Sequence[Story], budget: int) -> dict[str, Any]:
             kinds = [
                 (v["start"], v["start"] + v["bytes"], v["kind"]) for v in run["shared"] if v["kind"]
             ]
-            run["batches"] = _batches(story.run, most, pool, limit, kinds)
+            run["batches"] = _batches(story, most, pool, limit, kinds)
             room -= pool.nbytes - start
         packed = pool.packed()
         if most <= 1 or len(packed["bytes"]) <= budget:
@@ -143,30 +147,36 @@ def _recorded(trace: Trace | None) -> list[int]:
     return [block for batch in trace.batches for block in batch.blocks]
 
 
-def _chosen(run: Run, most: int) -> list[int]:
-    """The blocks to keep: those of hazards, the first, the last, and some between."""
+def _chosen(story: Story, most: int) -> list[int]:
+    """The blocks to keep: those asked for, those of hazards, the first, the last, some between."""
+    run = story.run
     recorded = _recorded(run.trace)
-    named = [_number(run, item.block) for h in run.hazards for item in h.involved]
+    named = hazard_blocks(run)
     first = [n for n in dict.fromkeys(named) if n in recorded][: max(1, most // 2)]
     ends = [recorded[0], recorded[-1]] if recorded else []
     spread = np.linspace(0, len(recorded) - 1, min(most, len(recorded))).round()
-    wanted = dict.fromkeys([*first, *ends, *(recorded[int(i)] for i in spread), *recorded])
+    asked = [block for block in story.blocks if block in recorded]
+    wanted = dict.fromkeys([*asked, *first, *ends, *(recorded[int(i)] for i in spread), *recorded])
     return sorted(list(wanted)[:most])
 
 
-def _number(run: Run, block: Triple | None) -> int:
-    if block is None:
-        return -1
+def hazard_blocks(run: Run) -> list[int]:
+    """Linear numbers of the blocks that hazards name."""
+    involved = [item.block for hazard in run.hazards for item in hazard.involved]
+    return list(dict.fromkeys(_number(run, block) for block in involved if block is not None))
+
+
+def _number(run: Run, block: Triple) -> int:
     return block[0] + run.grid[0] * (block[1] + run.grid[1] * block[2])
 
 
 def _batches(
-    run: Run, most: int, pool: Pool, limit: int, kinds: list[tuple[int, int, str]]
+    story: Story, most: int, pool: Pool, limit: int, kinds: list[tuple[int, int, str]]
 ) -> list[Any]:
     """The recorded steps, of so many blocks."""
-    trace = run.trace
+    trace = story.run.trace
     assert trace is not None
-    chosen = set(_chosen(run, most))
+    chosen = set(_chosen(story, most))
     found = []
     for batch in trace.batches:
         blocks = [block for block in batch.blocks if block in chosen]
@@ -188,6 +198,7 @@ def _described(story: Story, pool: Pool) -> dict[str, Any]:
         "name": story.name or run.kernel,
         "note": story.note,
         "outputs": story.outputs,
+        "command": story.command,
         "prediction": limits.prediction(story.prediction),
         "kernel": run.kernel, "build": run.build, "schedule": run.schedule,
         "grid": run.grid, "block": run.block, "shared_bytes": run.shared_bytes,

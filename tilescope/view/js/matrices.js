@@ -219,9 +219,10 @@ export class Matrices {
     if (known) this.footprint(run, who, marks, part);
     else if (who.array && who.block === undefined) this.asked(run, who, marks, part);
     else
-      setText(
+      replace(
         part.answer,
-        `${capital(run.threadName(who.thread))} of ${run.blockName(who.block)} wrote it; its steps are not recorded (${run.recorded.length} of ${count(run.blocks)} blocks are).`,
+        `${capital(run.threadName(who.thread))} of ${run.blockName(who.block)} wrote it; its steps are not recorded (${run.recorded.length} of ${count(run.blocks)} blocks are). This records them: `,
+        el("code", {}, run.recordingOf(who.block)),
       );
     this.paint(part, marks);
     if (!part.run.number) this.drawLegend();

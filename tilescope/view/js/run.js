@@ -74,6 +74,15 @@ export class Run {
     return `block ${triple(this.blockAt(number))}`;
   }
 
+  // What makes a page on which a block's steps are recorded.
+  recordingOf(block) {
+    const [x, y, z] = this.blockAt(block);
+    const at = z ? [x, y, z] : y ? [x, y] : [x];
+    return this.command
+      ? `${this.command} --block-at ${at.join(",")}`
+      : `simulator.launch(..., trace=Trace([${block}]))`;
+  }
+
   // What stands at a byte of a place: the variable, and the element as the source would write it.
   element(place, offset) {
     if (place === SHARED) {

@@ -65,16 +65,18 @@ export class Steps {
     );
     const left = run.blocks - run.recorded.length;
     const short = run.batches.find((batch) => batch.full);
-    setText(
+    const other = Array.from({ length: run.blocks }, (_, i) => i).find(
+      (block) => !run.recorded.includes(block),
+    );
+    replace(
       this.note,
-      [
-        left > 0
-          ? `${run.recorded.length} of ${count(run.blocks)} blocks are recorded step by step; counts are of all.`
-          : "",
-        short ? `Only the first ${count(short.count)} steps are recorded.` : "",
-      ]
-        .filter(Boolean)
-        .join(" "),
+      left > 0
+        ? [
+            `${run.recorded.length} of ${count(run.blocks)} blocks are recorded step by step; counts are of all. For another, such as ${triple(run.blockAt(other))}: `,
+            el("code", {}, run.recordingOf(other)),
+          ]
+        : null,
+      short ? ` Only the first ${count(short.count)} steps are recorded.` : null,
     );
     this.arrays = run.arrays.filter((a) => a.drawn).map((array) => this.arrayGrid(run, array));
     this.shared = run.shared.map((variable) => this.sharedGrid(run, variable));
