@@ -25,7 +25,7 @@ export function forecast(run, gpu) {
       el(
         "ol",
         { class: "advice" },
-        p.advice.map((a) => el("li", {}, `${a.line ? `line ${a.line}: ` : ""}${a.text}`)),
+        p.advice.map((a) => el("li", {}, a.text)),
       ),
     ),
     el(

@@ -1,4 +1,5 @@
 // The page: header, four views, and the bar of time.
+import { beside } from "./align.js";
 import { Barriers } from "./barriers.js";
 import { load } from "./data.js";
 import { el, replace, setText } from "./dom.js";
@@ -80,7 +81,7 @@ class Page {
                 "button",
                 {
                   type: "button",
-                  onclick: () => this.state.update({ run: run.number, step: 0, thread: 0 }),
+                  onclick: () => this.switchTo(run),
                 },
                 run.name,
               ),
@@ -162,6 +163,13 @@ class Page {
     this.views[state.view].draw();
     this.transport.root.hidden = state.view === "matrices";
     if (state.view !== "matrices") this.transport.draw();
+  }
+
+  // Another run, at the step that stands beside the one at hand.
+  switchTo(run) {
+    const { state } = this;
+    const at = beside(state.now, run, state.block, state.thread, state.step);
+    state.update({ run: run.number, thread: at?.thread ?? 0, step: at?.step ?? 0 });
   }
 
   theme() {

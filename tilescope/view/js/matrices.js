@@ -1,6 +1,6 @@
 // Who reads what: every array as a heat map, and all that went into one element.
 import { blockOf } from "./block.js";
-import { headline } from "./compare.js";
+import { differences, headline } from "./compare.js";
 import { el, replace, setText } from "./dom.js";
 import { feeding, feedingThread } from "./feeds.js";
 import { count, exact, hand, list, plural, shape, times } from "./format.js";
@@ -44,7 +44,12 @@ export class Matrices {
       "div",
       {},
       state.runs.length > 1
-        ? el("p", { class: "headline", id: "headline" }, headline(state.runs))
+        ? el(
+            "section",
+            { class: "panel", "aria-label": "What differs" },
+            el("p", { class: "headline", id: "headline" }, headline(state.runs)),
+            differences(state.runs),
+          )
         : null,
       el(
         "div",

@@ -46,8 +46,7 @@ export function lookAt(run) {
   const advice = advised.find((a) => a.rule !== "too few blocks") ?? (wasted ? null : advised[0]);
   const memory = { label: "See the memory system", view: "memory" };
   if (advice) {
-    const where = advice.line ? `line ${advice.line}: ` : "";
-    return { ...memory, text: `What would help most on ${run.prediction.name}: ${where}${advice.text}.` };
+    return { ...memory, text: `What would help most on ${run.prediction.name}: ${advice.text}.` };
   }
   if (wasted) return { ...memory, ...wasted };
   return { text: "No hazards, hardly a sector wasted, no bank conflicts.", label: "Step through it", view: "steps" };
