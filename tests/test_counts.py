@@ -107,6 +107,15 @@ def test_a_local_byte_and_its_neighbour() -> None:
 
 # -- memory that a launch takes: bounded by batches and arrays, not by the grid --------------------
 
+@pytest.mark.parametrize("lanes", [0, 5])
+def test_a_load_whose_lanes_are_all_off_asks_for_nothing(lanes: int) -> None:
+    """The address has no pattern; predicated, as compilers write short branches."""
+    body = f"""setp.lt.u32 %p, %r0, {lanes}; mul.lo.u32 %r3, %r0, %r0; and.b32 %r3, %r3, 3;
+    mad.wide.u32 %d1, %r3, 4, %d0; @%p ld.global.u32 %r3, [%d1];"""
+    load = launched(body, 1, 64).counters.global_load
+    assert (load.accesses, load.requests) == (lanes, min(lanes, 1))
+
+
 SOURCE = """\
 __global__ void pass_on(const float* in, float* sums, int n) {
     __shared__ float tile[256];

@@ -60,6 +60,8 @@ class PutBy:
     def add(self, slot: int, some: Some) -> None:
         """Put lanes of an access by."""
         self._newest[slot] = some
+        if not some.requests:  # every lane's predicate is off
+            return
         self._waiting.setdefault(slot, []).append(some)
         self._lanes += some.requests * WARP
         if self._lanes > _TOGETHER:
