@@ -100,14 +100,11 @@ def test_places_that_are_none(code: str, words: str) -> None:
 
 
 def test_parameters_in_registers() -> None:
-    """PTX has them; a function that nobody calls may have them here, too."""
-    function = ".func (.reg .b32 r) f(.reg .b32 x) { add.u32 r, x, 1; ret; }"
-    head = f".version 9.0\n.target sm_90\n{function}\n.visible .entry k() {{ .reg .b32 %r; "
-    assert not simulator.launch(Kernel.from_ptx(f"{head} ret; }}", "k"), 1, 1, []).hazards
-    with pytest.raises(
-        PtxError, match=r"^PTX line 3: .*parameters in registers yet \(use .param\)$"
-    ):
-        simulator.launch(Kernel.from_ptx(f"{head} call (%r), f, (%r); ret; }}", "k"), 1, 1, [])
+    """Scalars only; whoever calls such functions: ``test_dispatch``."""
+    for declared in (".reg .v2 .b32 x", ".reg .b32 x[2]"):
+        text = f".version 9.0\n.target sm_90\n.func f({declared}) {{ ret; }}\n.entry k() {{ ret; }}"
+        with pytest.raises(PtxError, match=r"^PTX line 3: "):
+            simulator.launch(Kernel.from_ptx(text, "k"), 1, 1, [])
 
 
 SYMBOLS = """
@@ -200,8 +197,9 @@ _PASSED = (
 
 def _caller(call: str, own: str = "own") -> Kernel:
     """A kernel that makes a call, on its text's line 6."""
+    system = "".join(f".extern .func {name};" for name in SIGNATURES if name != own)
     return Kernel.from_ptx(
-        ".version 9.0\n.target sm_90\n"
+        f".version 9.0\n.target sm_90\n{system}"
         f".func (.param .b64 r) {own}(.param .b64 a, .param .align 8 .b8 b[8]) {{ ret; }}\n"
         f".visible .entry k(.param .u64 out) {{ .reg .b64 %x;\n{{ {_PASSED} mov.b64 %x, 0; "
         f"st.param.b64 [p], %x; st.param.b64 [f], %x; st.param.b64 [s], %x;\ncall {call};\n}}"
@@ -219,7 +217,7 @@ def _caller(call: str, own: str = "own") -> Kernel:
         ("(q), malloc, (f)", "'f' is not what 'malloc'"),
         ("(w), malloc, (p)", "'w' is not what 'malloc' has as its result"),
         ("(q, p), malloc, (p)", "'malloc' has 1 results, not 2"),
-        ("(q), malloc, (%x)", "put '%x' into a .param variable"),
+        ("(q), malloc, (%x, %x)", "'malloc' has 1 parameters, not 2"),
         ("(q), malloc, (l)", "'l' is no .param variable"),
         ("(q), malloc, (nowhere)", "'nowhere' is no .param variable"),
         ("(q), malloc, (out)", "'out' is no .param variable"),
@@ -238,7 +236,7 @@ def _caller(call: str, own: str = "own") -> Kernel:
         ("(q), own, (s, s)", "'s' is not what 'own'"),
         ("(q), own, (p, t)", "'t' is not what 'own'"),
         ("(q), own, (p, p)", "'p' is not what 'own'"),
-        ("(%x), own, (p, s)", "put '%x' into a .param variable"),
+        ("(%x), own, (p, %x)", "a .b64 is passed where the function has b (.b8[8])"),
     ],
 )
 def test_calls_that_do_not_fit(call: str, words: str) -> None:

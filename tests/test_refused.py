@@ -23,7 +23,7 @@ HEADER = """.version 8.0
 .target sm_90
 .address_size 64
 .global .texref picture;
-.global .b32 outside[4];
+.global .b32 outside[4]; .func f(.param .b32 in);
 .visible .entry other() {
 .reg .b32 %r; tex.2d.v4.f32.f32 {%r, %r, %r, %r}, [picture, {%r, %r}]; ret;
 }

@@ -96,39 +96,38 @@ class DeclarationParser(OperandParser):
         while not self.accept(")"):
             ptx_type = ""
             align: int | None = None
-            pointer = False
+            pointer = in_register = False
             while self.peek.startswith("."):
                 word = self.next().text[1:]
                 pointer = pointer or word == "ptr"  # what follows is of what it points at
+                in_register |= word == "reg"
                 if word == "align":
                     stated = self.integer()
                     align = align if pointer else stated
                 elif word in TYPES:
                     ptx_type = word
+                elif in_register and word in ("v2", "v4"):
+                    self.fail("a vector register as a parameter: use scalars")
             name = self.name()
             count = 1
-            if self.accept("["):
+            if not in_register and self.accept("["):
                 count = 0 if self.peek == "]" else self.integer()
                 self.expect("]")
             if ptx_type not in TYPE_SIZES:
                 self.fail(f"parameter {name!r} has no type")
             if count < 0:
                 self.fail(f"parameter {name!r} has a negative extent")
-            if any(param.name == name for param in params):
+            if any(name in (param.name, param.register) for param in params):
                 self.fail(f"{name!r} is declared twice")
             align = TYPE_SIZES[ptx_type] if align is None else align
             self._check_align(align)
             offset = -(-offset // align) * align
-            params.append(Param(name, ptx_type, count, align, offset))
+            register = name if in_register else ""
+            kept = f"{name}#param" if in_register else name
+            params.append(Param(kept, ptx_type, count, align, offset, register))
             offset += params[-1].nbytes
             self.accept(",")
         return tuple(params)
-
-    def refuse_registers(self, first: int, end: int) -> None:
-        """Refuse parameters in registers, among the tokens before a function's body."""
-        for self.at in range(first, end):
-            if self.peek == ".reg":
-                self.fail("the simulator does not execute parameters in registers yet (use .param)")
 
     def register_declaration(self, function: Function) -> None:
         """``.reg .type name {, name<count>...} ;``."""

@@ -22,6 +22,7 @@ class Param:
         count: Number of elements; more than one is a struct or array by value.
         align: Alignment in bytes.
         offset: Byte offset in the parameter buffer.
+        register: The function's register that it stands for, if it is declared as ``.reg``.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Param:
     count: int
     align: int
     offset: int
+    register: str = ""
 
     @property
     def nbytes(self) -> int:

@@ -97,6 +97,28 @@ class OperandParser(Cursor):
         offset = self.integer() if self.peek in ("+", "-") else 0
         return Symbol(name, offset)
 
+    def results(self) -> tuple[str, ...]:
+        """The names that a call gives its results to, behind the opening parenthesis."""
+        found: list[str] = []
+        while not self.accept(")"):
+            if found:
+                self.expect(",")
+            found.append(self.resolve(self.name()))
+        return tuple(found)
+
+    def passed(self) -> tuple[Operand, ...]:
+        """What a call passes, likewise."""
+        found: list[Operand] = []
+        while not self.accept(")"):
+            if found:
+                self.expect(",")
+            one = self.single()
+            if isinstance(one, Imm | Reg | Symbol) and not _in_part(one):
+                found.append(one)
+            else:
+                self.fail("a call passes .param variables, registers and constants")
+        return tuple(found)
+
     def is_register(self, name: str) -> bool:
         """Registers of inline assembly need no percent sign; only a variable has an address."""
         return name in self.current.registers
@@ -144,6 +166,11 @@ class OperandParser(Cursor):
             return Imm("f64", int(text[2:], 16) ^ (1 << 63 if negative else 0))
         value64 = -float(text) if negative else float(text)
         return Imm("f64", struct.unpack("<Q", struct.pack("<d", value64))[0])
+
+
+def _in_part(operand: Imm | Reg | Symbol) -> bool:
+    """Whether it is a negated register or a piece of one, or no variable's first byte."""
+    return not isinstance(operand, Imm) and operand != type(operand)(operand.name)
 
 
 def float_constant(imm: Imm, kind: str) -> Imm:

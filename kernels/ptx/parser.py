@@ -47,6 +47,7 @@ class _Parser(DeclarationParser):
         self.places: dict[tuple[str, int, int], Location] = {}
         self.pending_labels: list[str] = []
         self.branch_targets: dict[str, tuple[str, ...]] = {}
+        self.declared: dict[str, int] = {}
 
     # -- module level ---------------------------------------------------------
 
@@ -108,9 +109,10 @@ class _Parser(DeclarationParser):
     # -- functions ------------------------------------------------------------
 
     def function(self) -> None:
-        header, is_entry = self.at, self.next().text == ".entry"
+        is_entry = self.next().text == ".entry"
         results = self.param_list() if not is_entry and self.peek == "(" else ()
         name = self.name()
+        self.declared.setdefault(name, self.at)
         params = self.param_list() if self.peek == "(" else ()
         function = Function(name, is_entry, params, results)
         said = False
@@ -141,18 +143,19 @@ class _Parser(DeclarationParser):
             self.fail(f"the function {name!r} is defined twice")
         start = self.at
         self.skip_braces()
-        function.read_body = lambda: self.body(function, header, start)
+        function.read_body = lambda: self.body(function, start)
         self.result.functions[name] = function
 
-    def body(self, function: Function, header: int, start: int) -> None:
+    def body(self, function: Function, start: int) -> None:
         """Read a function's body, which is done for those functions only that are called."""
-        self.refuse_registers(header, start)
         self.at = start
         self.location = None
         self.places = {}
         self.current = function
         self.expect("{")
-        self.scopes = [{p.name: p.name for p in (*function.params, *function.results)}]
+        params = (*function.params, *function.results)
+        self.scopes = [{(name := p.register or p.name): name for p in params}]
+        function.registers.update((p.register, p.type) for p in params if p.register)
         self.pending_labels = []
         try:
             self.block(function)
@@ -201,7 +204,7 @@ class _Parser(DeclarationParser):
                         names.append(self.resolve(self.name()))
                     self.expect(";")
                     self.branch_targets[label] = tuple(names)
-                elif self.peek == ".callprototype":
+                elif self.peek in (".callprototype", ".calltargets"):
                     self.skip_statement()
                 else:
                     self.pending_labels.append(label)
@@ -282,19 +285,13 @@ class _Parser(DeclarationParser):
 
     def call(self, made: Instruction) -> None:
         if self.accept("("):
-            made.results = self.names(")")
+            made.results = self.results()
             self.expect(",")
         target = self.name()
         made.targets = (self.resolve(target),)
-        arguments: tuple[str, ...] = ()
+        pointer = made.targets[0] in self.current.registers
+        if not pointer and self.declared.get(target, self.at) >= self.at:
+            self.fail(f"the function {target!r} is called, and not declared before")
         if self.accept(",") and self.accept("("):
-            arguments = self.names(")")
+            made.operands = self.passed()
         self.skip_statement()  # the prototype or the targets of an indirect call
-        made.operands = tuple(Symbol(name) for name in arguments)
-
-    def names(self, end: str) -> tuple[str, ...]:
-        found: list[str] = []
-        while not self.accept(end):
-            found.append(self.resolve(self.name()))
-            self.accept(",")
-        return tuple(found)

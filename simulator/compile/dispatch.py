@@ -1,20 +1,23 @@
-"""Calls under a guard and calls through a pointer, spelt out as branches and plain calls.
+"""Calls under a guard, through a pointer, or with registers, spelt out as plain calls.
 
 A pointer is compared with the address of each function that it may hold: those of the PTX whose
-address something takes, and whose parameters are as large as the call's. What the rest of the
-simulator sees are ordinary instructions, at the call's lines.
+address something takes, and whose parameters are as large as the call's. Registers and constants
+that are passed, and registers that a function has as its parameters, go through variables (PTX
+ISA, "call" and ".func"). What the rest of the simulator sees are ordinary instructions, at the
+call's lines.
 """
 
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from kernels.errors import PtxError
 from kernels.ptx.header import Param
 from kernels.ptx.module import (
     Address,
     Function,
+    Imm,
     Instruction,
     Module,
     Operand,
@@ -23,10 +26,11 @@ from kernels.ptx.module import (
     Variable,
     Vector,
 )
+from kernels.ptx.types import TYPE_SIZES
 
-from ..isa.control import ASTRAY
-from ..isa.roles import calls
-from ..isa.validity import not_yet, shape
+from ..isa.control import ASTRAY, SIGNATURES
+from ..isa.roles import calls, returns
+from ..isa.validity import invalid, not_yet, shape
 
 
 def spell_out(module: Module, function: Function) -> None:
@@ -35,9 +39,15 @@ def spell_out(module: Module, function: Function) -> None:
     Raises:
         PtxError: A call that passes what it cannot pass through a pointer; names its lines.
     """
-    if not any(calls(ins) and (ins.guard or _through(function, ins)) for ins in function.body):
-        return
-    Dispatch(module, function).rewrite()
+    formal = any(param.register for param in (*function.params, *function.results))
+    if formal or any(calls(ins) and not _plain(function, ins) for ins in function.body):
+        Dispatch(module, function).rewrite()
+
+
+def _plain(function: Function, ins: Instruction) -> bool:
+    """Whether a call is one that nothing has to be done about."""
+    passed = {*ins.results, *(o.name if isinstance(o, Symbol) else "" for o in ins.operands)}
+    return not ins.guard and not _through(function, ins) and passed <= function.variables.keys()
 
 
 def _through(function: Function, ins: Instruction) -> bool:
@@ -55,25 +65,101 @@ class Dispatch:
     def rewrite(self) -> None:
         """Replace the body, and move its labels."""
         places: list[int] = []
-        for ins in self.function.body:
+        function = self.function
+        for param in function.params if function.body else ():
+            if param.register:
+                self.load(function.body[0], param, Reg(param.register), Symbol(param.name))
+        for ins in function.body:
             places.append(len(self.body))
-            if not calls(ins) or not (ins.guard or _through(self.function, ins)):
+            if returns(ins):
+                self.give(ins)
+            if not calls(ins) or _plain(function, ins):
                 self.body.append(ins)
                 continue
             behind = self.name("behind")
             if ins.guard:
                 guard = dataclasses.replace(ins.guard, negated=not ins.guard.negated)
                 self.add(ins, "bra", guard=guard, targets=(behind,))
-            if _through(self.function, ins):
+            if _through(function, ins):
                 self.through(ins, behind)
             else:
-                self.body.append(dataclasses.replace(ins, guard=None, decoded=None))
+                self.direct(ins)
             self.labels[behind] = len(self.body)
         places.append(len(self.body))
+        if function.body:
+            self.give(function.body[-1])
         self.labels |= {name: places[at] for name, at in self.function.labels.items()}
         self.function.body[:] = self.body
         self.function.labels.clear()
         self.function.labels.update(self.labels)
+
+    def direct(self, ins: Instruction) -> None:
+        """Call a function by its name, with what is not in variables put into some."""
+        name = ins.targets[0]
+        callee = self.module.functions.get(name)
+        formal: Sequence[Sequence[Param]]
+        if callee:
+            formal = callee.results, callee.params
+        else:
+            formal = [
+                [Param("", f"b{8 * nbytes}", 1, nbytes, 0) for nbytes in sizes]
+                for sizes in SIGNATURES.get(name, ((), ()))
+            ]
+        passed, results = [*ins.operands], [*ins.results]
+        for at, (operand, param) in enumerate(zip(passed, formal[1], strict=False)):
+            if isinstance(operand, Reg | Imm):
+                passed[at] = variable = self.fitting(ins, operand, param)
+                self.store(ins, param, variable, _constant(operand, param))
+        given = []
+        for at, (result, param) in enumerate(zip(results, formal[0], strict=False)):
+            kept = Reg(result)
+            if result == "_" or result in self.function.registers:
+                variable = self.fitting(ins, None if result == "_" else kept, param)
+                results[at] = variable.name
+                given += [(param, kept, variable)] if result != "_" else []
+        self.body.append(
+            dataclasses.replace(
+                ins, guard=None, decoded=None, operands=tuple(passed), results=tuple(results)
+            )
+        )
+        for param, kept, variable in given:
+            self.load(ins, param, kept, variable)
+
+    def give(self, ins: Instruction) -> None:
+        """The function returns: its results are where the caller looks for them."""
+        for result in self.function.results:
+            if result.register:
+                self.store(ins, result, Symbol(result.name), Reg(result.register))
+
+    def fitting(self, ins: Instruction, operand: Operand | None, param: Param) -> Symbol:
+        """A variable like a function's parameter, for what a call has in its place.
+
+        Raises:
+            PtxError: That cannot be passed there.
+        """
+        kind, wrong = "", param.is_struct
+        if isinstance(operand, Reg):
+            kind = self.function.registers.get(operand.name, "pred")
+            float_and_not = {kind[0], param.type[0]} in ({"f", "u"}, {"f", "s"})
+            wrong |= TYPE_SIZES.get(kind) != TYPE_SIZES[param.type] or float_and_not
+        elif isinstance(operand, Imm):
+            kind = operand.kind
+            bits = param.type[0] == "b" and TYPE_SIZES.get(kind) == param.nbytes
+            wrong |= (kind == "int") == (param.type[0] == "f") and not bits
+        if wrong:
+            what = "a whole number" if kind == "int" else f"a .{kind}"
+            wanted = str(dataclasses.replace(param, name=param.register or param.name))
+            raise invalid(ins, f"{what} is passed where the function has {wanted}")
+        like = Variable("passed", "param", param.type, (), param.align)
+        return Symbol(self.variable(like))
+
+    def load(self, ins: Instruction, param: Param, register: Reg, variable: Symbol) -> None:
+        """Read what was passed."""
+        self.add(ins, "ld", "param", param.type, operands=(register, Address(variable)))
+
+    def store(self, ins: Instruction, param: Param, variable: Symbol, value: Operand) -> None:
+        """Write what is passed."""
+        self.add(ins, "st", "param", param.type, operands=(Address(variable), value))
 
     def through(self, ins: Instruction, behind: str) -> None:
         """Compare the pointer with the functions that it may hold, one after the other."""
@@ -152,6 +238,13 @@ class Dispatch:
         name = f"{like.name}#{len(self.function.variables)}"
         self.function.variables[name] = dataclasses.replace(like, name=name)
         return name
+
+
+def _constant(operand: Operand, param: Param) -> Operand:
+    """What is passed, a constant with as many bits as the parameter has."""
+    if isinstance(operand, Imm) and param.type[0] != "f":
+        return Imm("int", operand.value & ((1 << 8 * param.nbytes) - 1))
+    return operand
 
 
 def _alike(given: Iterable[Variable], params: Iterable[Param]) -> bool:

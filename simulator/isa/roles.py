@@ -101,8 +101,17 @@ def roles(ins: Instruction) -> Roles:
 
 def calls(ins: Instruction) -> bool:
     """Whether an instruction calls, even if nobody has looked at it yet."""
+    return _goes(ins, Flow.CALL)
+
+
+def returns(ins: Instruction) -> bool:
+    """Whether it leaves a function, likewise."""
+    return _goes(ins, Flow.RETURN)
+
+
+def _goes(ins: Instruction, flow: Flow) -> bool:
     rows = TABLE.get(ins.opcode)
-    return rows is not None and rows[0].flow is Flow.CALL
+    return rows is not None and rows[0].flow is flow
 
 
 def callee(ins: Instruction) -> str:

@@ -109,7 +109,9 @@ def _call(ins: Instruction, function: Function, module: Module) -> None:
     callee = module.functions.get(name)
     if callee and name in SYSTEM:
         raise NotYet("the system has a function of that name: give yours another")
-    given = [operand.name for operand in ins.operands if isinstance(operand, Symbol)]
+    if callee and callee.is_entry:
+        raise Wrong(f"{name!r} is a kernel: a function can be called")
+    given = [operand.name if isinstance(operand, Symbol) else "" for operand in ins.operands]
     for names, what, number in ((ins.results, "result", 0), (given, "parameter", 1)):
         if callee:
             wanted = [shape(param) for param in (callee.results, callee.params)[number]]
@@ -121,8 +123,6 @@ def _call(ins: Instruction, function: Function, module: Module) -> None:
             raise Wrong(f"{name!r} has {len(wanted)} {what}s, not {len(names)}")
         for passed, param in zip(names, wanted, strict=True):
             variable, said = function.variables.get(passed), passed.split("#")[0]
-            if passed in function.registers:
-                raise NotYet(f"a {what} in a register: put {said!r} into a .param variable")
             if variable is None or variable.space != "param":
                 raise Wrong(f"{said!r} is no .param variable of the caller's")
             if shape(variable) != param or (not callee and variable.type[0] == "f"):

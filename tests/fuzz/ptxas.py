@@ -53,6 +53,11 @@ def path() -> Path | None:
     return Path(str(found.locate())) if found else None
 
 
+def accepts(text: str, target: str) -> bool:
+    """Whether it takes a whole module."""
+    return _run(text, target)[0] == 0
+
+
 def _run(text: str, target: str) -> tuple[int, str]:
     program = path()
     assert program, "needs the wheel nvidia-cuda-nvcc"
