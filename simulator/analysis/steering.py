@@ -7,7 +7,9 @@ names, else by the space as a whole).
 """
 
 import functools
-from collections import Counter
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kernels.ptx.module import Function, Instruction, Reg, Symbol
@@ -19,7 +21,7 @@ from ..isa import Flow
 from ..isa.roles import callee, roles
 from ..isa.table import named_space
 from ..memory.site import Site
-from .taint import through_call
+from .taint import call_edges, through_call
 
 Key = tuple[str, str]
 """A function and a register of it; or a space and a place in it (``*``: anywhere)."""
@@ -104,36 +106,36 @@ class Steering:
         return self._steered[site.number]
 
     def _follow(self, site: Site) -> _Steered:
-        held: set[Key] = {(site.function, name) for name in roles(site.instruction).writes}
-        size = -1
-        while size != len(held):
-            size = len(held)
-            for function in self.functions.values():
-                for ins in function.body:
-                    held |= self._step(function, ins, held)
-            for block, branch in self._choices:
-                end = self.blocks[branch].end
-                name = block.function.name
-                if end is not None and any((name, r) in held for r in roles(end).reads):
-                    for ins in block.body:
-                        found = {(name, written) for written in roles(ins).writes}
-                        held |= found & self._joins
-        branches, accesses, guards = set(), set(), set()
+        todo = [(site.function, name) for name in roles(site.instruction).writes]
+        held: set[Key] = set(todo)
+        while todo:
+            news = [key for key in self._edges.get(todo.pop(), ()) if key not in held]
+            held.update(news)
+            todo += news
+        branches, accesses, guards = (
+            frozenset().union(*(of[key] for key in held & of.keys())) for of in self._deciding
+        )
+        return _Steered(frozenset(held), branches, accesses, guards)
+
+    @functools.cached_property
+    def _deciding(self) -> tuple[dict[Key, set[int]], ...]:
+        """By what decides: branches (their blocks), accesses, and those of these under a guard."""
+        branches: dict[Key, set[int]] = defaultdict(set)
+        accesses: dict[Key, set[int]] = defaultdict(set)
+        guards: dict[Key, set[int]] = defaultdict(set)
         for block in self.blocks:
             name = block.function.name
             for ins in block.instructions:
-                other, role = self.site_of.get(id(ins)), roles(ins)
-                guarded = ins.guard is not None and (name, ins.guard.name) in held
-                if other is not None:
-                    if guarded:
-                        guards.add(other.number)
-                    if guarded or (name, role.base) in held:
-                        accesses.add(other.number)
-                elif not role.flow.comes_back and any((name, read) in held for read in role.reads):
-                    branches.add(block.number)
-        return _Steered(
-            frozenset(held), frozenset(branches), frozenset(accesses), frozenset(guards)
-        )
+                site, role = self.site_of.get(id(ins)), roles(ins)
+                if site is not None:
+                    if ins.guard is not None:
+                        accesses[name, ins.guard.name].add(site.number)
+                        guards[name, ins.guard.name].add(site.number)
+                    accesses[name, role.base].add(site.number)
+                elif not role.flow.comes_back:
+                    for read in role.reads:
+                        branches[name, read].add(block.number)
+        return branches, accesses, guards
 
     def _followed(self, site: Site, ins: Instruction) -> bool:
         """Whether an access may be to shared or local memory."""
@@ -193,24 +195,41 @@ class Steering:
                     found += [(block, branch) for branch in depends[block.number]]
         return found
 
-    def _step(self, function: Function, ins: Instruction, held: set[Key]) -> set[Key]:
+    @functools.cached_property
+    def _edges(self) -> dict[Key, set[Key]]:
+        """What holds a value if a register or a place in memory does."""
+        found: dict[Key, set[Key]] = defaultdict(set)
+        for function in self.functions.values():
+            for ins in function.body:
+                for given, into in self._passes(function, ins):
+                    found[given].add(into)
+        for block, branch in self._choices:
+            end, name = self.blocks[branch].end, block.function.name
+            if end is not None:
+                joined = {(name, w) for ins in block.body for w in roles(ins).writes} & self._joins
+                for read in roles(end).reads:
+                    found[name, read] |= joined
+        return found
+
+    def _passes(self, function: Function, ins: Instruction) -> Iterator[tuple[Key, Key]]:
+        """From where to where an instruction passes values on."""
         name, role = function.name, roles(ins)
         if role.row.flow is Flow.CALL:
-            return through_call(function, self.functions.get(callee(ins)), ins, held)
+            yield from call_edges(function, self.functions.get(callee(ins)), ins)
+            return
         site = self.site_of.get(id(ins))
-        if site is not None and site.access == "load" and not role.parameter:
-            if self._followed(site, ins) and _touches(_place(site, function), held):
-                return {(name, written) for written in role.writes}
-            return set()
-        if site is not None and site.access != "load" and not role.parameter:
-            if any((name, read) in held for read in role.reads if read not in role.bases):
-                space, place = _place(site, function)
-                kept = {(f"[{space}]", place), (f"[{space}]", _SOMEWHERE)}
-                return kept if self._followed(site, ins) else set()
-            return set()
-        if any((name, read) in held for read in role.reads):
-            return {(name, written) for written in role.writes}
-        return set()
+        given = [(name, read) for read in role.reads]
+        into = [(name, written) for written in role.writes]
+        if site is not None and not role.parameter:
+            if not self._followed(site, ins):
+                return
+            space, place = _place(site, function)
+            if site.access == "load":
+                given = list(_may_hold(space, place))
+            else:
+                given = [(name, read) for read in role.reads if read not in role.bases]
+                into = [(f"[{space}]", place), (f"[{space}]", _SOMEWHERE)]
+        yield from itertools.product(given, into)
 
     # -- what a branch decides ----------------------------------------------------------
 
@@ -269,19 +288,8 @@ def _place(site: Site, function: Function) -> Key:
     return site.space, _ANYWHERE
 
 
-def _touches(key: Key, held: set[Key]) -> bool:
-    """Whether a place read may be one that holds the value."""
-    space, place = key
-    if space not in _KEPT:
-        return False
-    spaces = _KEPT if space == "generic" else (space, "generic")
-    for other in spaces:
-        name = f"[{other}]"
-        if (name, _ANYWHERE) in held:
-            return True
-        if place == _ANYWHERE or other != space:
-            if (name, _SOMEWHERE) in held:
-                return True
-        elif (name, place) in held:
-            return True
-    return False
+def _may_hold(space: str, place: str) -> Iterator[Key]:
+    """The places of which one may be what is read."""
+    for other in _KEPT if space == "generic" else (space, "generic"):
+        yield f"[{other}]", _ANYWHERE
+        yield f"[{other}]", _SOMEWHERE if place == _ANYWHERE or other != space else place

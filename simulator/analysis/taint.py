@@ -5,7 +5,7 @@ same accesses in the same order for every content of the arrays, and what was fo
 not found) in one run holds for all of them at that launch shape.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from kernels.ptx.module import Function, Instruction, Symbol
 
@@ -69,20 +69,21 @@ def _tainted_by(
 def through_call(
     function: Function, called: Function | None, ins: Instruction, held: set[tuple[str, str]]
 ) -> set[tuple[str, str]]:
-    """What a call adds to registers that hold something: parameters here, results back there."""
+    """What a call adds to registers that hold something."""
+    return {into for given, into in call_edges(function, called, ins) if given in held}
+
+
+def call_edges(
+    function: Function, called: Function | None, ins: Instruction
+) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """From where to where a call passes values on: parameters there, results back here."""
     if called is None:
-        return set()
+        return
     given = [operand.name for operand in ins.operands if isinstance(operand, Symbol)]
-    found = {
-        (called.name, param.name)
-        for name, param in zip(given, called.params, strict=False)
-        if (function.name, name) in held
-    }
-    return found | {
-        (function.name, name)
-        for name, param in zip(ins.results, called.results, strict=False)
-        if (called.name, param.name) in held
-    }
+    for name, param in zip(given, called.params, strict=False):
+        yield (function.name, name), (called.name, param.name)
+    for name, param in zip(ins.results, called.results, strict=False):
+        yield (called.name, param.name), (function.name, name)
 
 
 def _stores(function: Function, ins: Instruction, tainted: set[tuple[str, str]]) -> bool:

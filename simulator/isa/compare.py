@@ -127,27 +127,26 @@ _TRUE = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}
         {_FLOATS} .u32|s32|f32|f16 .f64 : t0 = t t
         {_FLOATS} ftz? .u32|s32|u16|s16|f16 .f16 : t0 = t t
         {_FLOATS} .u32|s32|u16|s16 .bf16 : t0 = t t
-    """) + f"""
-        {_FLOATS} ftz? .f16x2 .f16x2 : t0 = t t
-        {_FLOATS} .bf16x2 .bf16x2 : t0 = t t
-    """,
-    later=f"""
-        and|or|xor {_FLOATS} ftz? .f16x2 .f16x2 : pairs combined with a predicate: use setp
-        and|or|xor {_FLOATS} .bf16x2 .bf16x2 : pairs combined with a predicate: use setp
-        and|or|xor? {_FLOATS} ftz? .u32|s32 .f16x2|bf16x2 : pairs compared into a word: use setp
-    """,
+        {_FLOATS} ftz? .u32|s32|f16x2 .f16x2 : t0 = t t
+        {_FLOATS} .u32|s32|bf16x2 .bf16x2 : t0 = t t
+    """),
 )  # fmt: skip
 def set_value(ins: Instruction) -> Op:
-    """Compare into a number: all ones or 1.0 where true."""
+    """Compare into a number: all ones or 1.0 where true; of pairs, half by half."""
     target, source = ins.types[0], ins.types[1]
     fn, type = comparison(ins, source)
     combine = next((_COMBINE[m] for m in ins.modifiers if m in _COMBINE), None)
-    one = _TRUE.get(target.removesuffix("x2"), 2 ** width(target) - 1)
+    pairs = source.endswith("x2")
+    one = _TRUE.get(target.removesuffix("x2"), 2 ** (16 if pairs else width(target)) - 1)
+
+    def both(a: Lanes, b: Lanes, *c: Lanes) -> Results:
+        results = [fn(x, y) for x, y in zip(half.split(a), half.split(b), strict=True)]
+        results = [combine(p, c[0]) if combine else p for p in results]
+        return half.join(*(np.where(p, np.uint16(one), np.uint16(0)) for p in results))
+
+    if pairs:
+        return Op(both, ("b32", "b32") + (("pred",) if combine else ()), ("b32",))
     true = np.dtype(f"u{DTYPES[target].itemsize}").type(one).view(DTYPES[target])
-    if target.endswith("x2"):
-        bits = np.uint16(one)
-        both = half.lanes(lambda a, b: np.where(fn(a, b), bits, np.uint16(0)), target)
-        return Op(both, ("b32", "b32"), ("b32",))
 
     def apply(a: Lanes, b: Lanes, *c: Lanes) -> Results:
         p = fn(a, b)

@@ -148,7 +148,7 @@ set.{{{REAL_TESTS}}}{{|.ftz}}.f32.f32 : f : F f
 set.{{{REAL_TESTS}}}.{{u32|s32}}.f64 : r : D d
 set.{{{REAL_TESTS}}}.f32.f64 : f : D d
 set.{{{REAL_TESTS}}}{{|.ftz}}.f16.f16 : h : H H
-set.{{{REAL_TESTS}}}{{|.ftz}}.f16x2.f16x2 : r : R R
+set.{{{REAL_TESTS}}}{{|.ftz}}.{{f16x2|u32|s32}}.f16x2 : r : R R
 set.{{{REAL_TESTS}}}.bf16.bf16 : h : H H
 set.{{{REAL_TESTS}}}.bf16x2.bf16x2 : r : R R
 selp.{{b16|s16|u16}} : h : H h P

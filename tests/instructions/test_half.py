@@ -90,6 +90,14 @@ def comparisons(t: str) -> list[Case]:
         one = lambda a, b, c=compare: f.one if c(a, b) else 0  # noqa: E731
         for kind, model in ((t, one), (f"{t}x2", pairs(one))):
             cases.append(Case(f"set.{name}.{kind}.{kind}", (kind,), (kind, kind), model))
+        pair = f"{t}x2"
+        mask = pairs(lambda a, b, c=compare: 0xFFFF * c(a, b))
+        cases.append(Case(f"set.{name}.u32.{pair}", ("u32",), (pair, pair), mask))
+        unlike = lambda a, b, p, mask=mask: mask(a, b) ^ p * 0xFFFFFFFF  # noqa: E731
+        for kind, true in (("s32", 0xFFFFFFFF), (pair, f.one << 16 | f.one)):
+            model = lambda a, b, p, true=true, unlike=unlike: unlike(a, b, p) & true  # noqa: E731
+            label = f"set.{name}.xor.{kind}.{pair}"
+            cases.append(Case(label, (kind,), (pair, pair, "pred"), model))
     if t == "f16":
 
         def masked(a: int, b: int, c: bool) -> tuple[bool, bool]:
