@@ -110,10 +110,10 @@ def test_a_local_byte_and_its_neighbour() -> None:
 @pytest.mark.parametrize("lanes", [0, 5])
 def test_a_load_whose_lanes_are_all_off_asks_for_nothing(lanes: int) -> None:
     """The address has no pattern; predicated, as compilers write short branches."""
-    body = f"""setp.lt.u32 %p, %r0, {lanes}; mul.lo.u32 %r3, %r0, %r0; and.b32 %r3, %r3, 3;
+    body = f"""setp.lt.u32 %p, %r0, {lanes}; mul.lo.u32 %r3, %r0, %r1; and.b32 %r3, %r3, 3;
     mad.wide.u32 %d1, %r3, 4, %d0; @%p ld.global.u32 %r3, [%d1];"""
-    load = launched(body, 1, 64).counters.global_load
-    assert (load.accesses, load.requests) == (lanes, min(lanes, 1))
+    load = launched(body, 3, 64).counters.global_load
+    assert (load.accesses, load.requests) == (3 * lanes, 3 * min(lanes, 1))
 
 
 SOURCE = """\
