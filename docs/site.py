@@ -31,7 +31,8 @@ def main(folder: str) -> None:
         for name, text in reference().items():
             (made / name).write_text(text, encoding="utf-8")
         shutil.copy(ROOT / "docs" / "zensical.toml", work)
-        subprocess.run([sys.executable, "-m", "zensical", "build", "--strict"], cwd=work, check=True)
+        command = [sys.executable, "-m", "zensical", "build", "--strict"]
+        subprocess.run(command, cwd=work, check=True)
         shutil.copytree(work / "site", folder, dirs_exist_ok=True)
 
 

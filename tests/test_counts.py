@@ -107,6 +107,7 @@ def test_a_local_byte_and_its_neighbour() -> None:
 
 # -- memory that a launch takes: bounded by batches and arrays, not by the grid --------------------
 
+
 @pytest.mark.parametrize("lanes", [0, 5])
 def test_a_load_whose_lanes_are_all_off_asks_for_nothing(lanes: int) -> None:
     """The address has no pattern; predicated, as compilers write short branches."""
