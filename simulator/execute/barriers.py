@@ -23,6 +23,7 @@ from ..compile.program import CompiledBlock
 from ..events import Apart
 from ..geometry import EVERY_LANE, WARP, Flat, Mask, Shape, as_mask, blocks_of
 from .divergence import Divergence
+from .orders import Orders
 from .waiting import Arrivals, Key, Operands, Waiting
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Barriers:
         self.arrivals: dict[Key, Arrivals] = {}
         self.ways: dict[int, set[Key]] = {}
         self.divergence = Divergence(machine)
+        self.orders = Orders(machine)
 
     def come(
         self, block: CompiledBlock, out: Operands, mask: Mask | None, alone: bool
@@ -58,6 +60,8 @@ class Barriers:
         number, count, predicate = out
         wait = Waiting(block, mask, number, count.view(np.uint32), predicate, machine.step)
         self._check_operands(wait)
+        for key in self._keys(wait) if self.orders.watches else ():
+            self.orders.come(key, block, self._lanes(key, wait))
         if not block.holds:
             mask = self._arrive(wait)
             if alone and mask is wait.mask:

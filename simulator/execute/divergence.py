@@ -131,6 +131,7 @@ class Divergence:
         there = [(wait.block, here) for _, wait, lanes in members if (here := lanes & wrong).any()]
         (first, lanes), *elsewhere = sorted(there, key=lambda pair: pair[0].number)
         self.tell(Apart("ways", first, lanes, None, elsewhere, value=number))
+        self.machine.barriers.orders.told |= wrong
         self.machine.stop(np.broadcast_to(wrong, g.shape))
         return True
 

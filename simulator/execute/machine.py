@@ -92,9 +92,11 @@ class Machine:
             if self.groups:
                 self._advance()
             elif not self.barriers.release() and not self.barriers.release(True):
-                if not self.gates.parked:
+                if self.gates.parked:
+                    self.gates.force()
+                elif not self.barriers.orders.look():
                     raise Stuck("waits", self.never(), {})
-                self.gates.force()
+        self.barriers.orders.look()
 
     # -- choosing ---------------------------------------------------------------
 
