@@ -11,7 +11,7 @@ from kernels.ptx.module import Instruction
 
 from .compile.program import CompiledBlock
 from .geometry import AbsentRead, Addresses, Geometry, Lanes, Mask
-from .memory.event import BadAccess, Event
+from .memory.event import BadAccess, Event, PickedEvent
 from .memory.spaces import Allocation
 
 
@@ -97,6 +97,10 @@ class Observer:
 
     def access(self, event: Event) -> None:
         """An access of memory is about to happen (an atomic: has happened)."""
+
+    def picked(self, event: PickedEvent) -> None:
+        """An access of lanes that were picked out; by default ``access`` is told."""
+        self.access(event.full)
 
     def bad_access(self, bad: BadAccess) -> None:
         """Lanes access what they must not: that is left out."""
@@ -199,6 +203,7 @@ class Told:
         self.ran, self.diverged = those("ran"), those("diverged")
         self.forgotten = those("forgotten")
         self.access, self.bad_access = those("access"), those("bad_access")
+        self.picked = tuple(o.picked for o in watching if type(o).access != Observer.access)
         self.arithmetic, self.traced = those("arithmetic"), those("traced")
         self.barrier, self.arrive = those("barrier"), those("arrive")
         self.cluster_arrive, self.cluster_wait = those("cluster_arrive"), those("cluster_wait")

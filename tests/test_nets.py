@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kernels.ptx.module import Instruction
+from simulator.execute import picking
 from simulator.isa import TABLE, Op
 from tests import interpreter
 from tests.fuzz import compare, cuda, ptx, unset
@@ -16,7 +17,14 @@ from tests.fuzz.ptx_statements import draw as draw_ptx
 from tests.fuzz.report import Difference, Report
 from tests.fuzz.tree import Statement
 
-pytestmark = pytest.mark.usefixtures("checked_writes")
+pytestmark = pytest.mark.usefixtures("checked_writes", "picked_out")
+
+
+@pytest.fixture
+def picked_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanes of small batches, too, are picked out, as in ``python -m tests.fuzz``."""
+    for limit, value in (("LEAST", 0), ("SHORT", 0), ("SHARE", 1)):
+        monkeypatch.setattr(picking, limit, value)
 
 
 @pytest.mark.parametrize("first", range(0, 32, 16))

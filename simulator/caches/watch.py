@@ -11,7 +11,7 @@ import numpy as np
 
 from ..events import Observer
 from ..geometry import Addresses, Flat, Geometry, Lanes, Mask, Rows
-from ..memory.event import Event, Spread
+from ..memory.event import Event, PickedEvent, Spread
 from ..memory.site import Site
 from ..memory.words import distinct
 from ..observe.banks import fresh, off, switched_off
@@ -72,6 +72,10 @@ class RequestCounter(TrafficCounter):
                 self._wide[site.number] = replace(site, count=max(1, width // site.size))
             event = event._replace(site=self._wide[site.number])
         super().access(event)
+
+    def picked(self, event: PickedEvent) -> None:
+        """See ``Observer``."""
+        self.access(event.full)
 
     def _note(self, site: int, event: Event) -> None:
         """How lanes stand apart, the first time; whether this is where it went before."""

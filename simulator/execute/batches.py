@@ -129,7 +129,10 @@ def run_batches(
 
     if memories.heap:
         memories.heap.changed = forget
-    machine = Machine(program, names, launch.order(), told, memories, launch.step_limit)
+    machine = Machine(
+        program, names, launch.order(), told, memories, launch.step_limit,
+        None if undefined else accesses,
+    )  # fmt: skip
     with np.errstate(all="ignore"):
         for numbers in batches:
             geometry = Geometry(launch.grid, launch.block, numbers, launch.cluster)

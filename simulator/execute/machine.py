@@ -5,6 +5,7 @@ same one, runs it, and sees where they go; the lowest block goes first, which br
 branches together again. A barrier holds lanes until their block's others have come.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..compile.program import Code, CompiledBlock, Form, Program
 from ..events import Apart, Stall, Told
 from ..geometry import Geometry, Mask, as_mask
 from ..isa.table import Results
+from ..memory.access import Access
 from ..memory.memories import Memories
 from .barriers import Barriers
 from .clusters import ClusterBarriers
@@ -21,12 +23,10 @@ from .ends import Ends
 from .gates import Gates
 from .livelock import Idle, LivelockWatch, cycle
 from .paths import Map, Paths
-from .schedule import Groups, Pick, Schedule
+from .picking import Picking
+from .schedule import FAIR, Groups, Pick, Schedule
 from .waiting import Stuck, Waiting
 
-_FAIR = 64
-"""After so many steps that did not bring all lanes together, the group that has waited
-longest goes: a lane that spins cannot starve the one it waits for."""
 _OFTEN, _APART = 8, 2048
 """So often once they have been apart for so many steps."""
 
@@ -35,7 +35,8 @@ class Machine:
     """Runs one program, batch after batch.
 
     ``names`` are the free ones of generated code: sites, parameters, constants; ``step_limit``:
-    basic blocks a batch may run before it is given up.
+    basic blocks a batch may run before it is given up; ``accesses``: of all sites, if lanes may be
+    picked out.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Machine:
         told: Told,
         memories: Memories,
         step_limit: int,
+        accesses: Iterable[Access] | None = None,
     ) -> None:
         self.program, self.names, self.schedule = program, names, schedule
         self.told = told
@@ -53,6 +55,7 @@ class Machine:
         self.map: Map = program.fact(Map)
         self._functions: dict[tuple[int, int], Code] = {}
         self._active: dict[int, tuple[Mask | None, tuple[int, int]]] = {}
+        self.picking = None if accesses is None else Picking(self, accesses)
 
     def stall(self, stuck: Stuck) -> Stall:
         """What there is to tell of lanes that are stuck."""
@@ -102,10 +105,10 @@ class Machine:
 
     def _advance(self) -> None:
         """Take a group of lanes and run it until it splits, waits or ends."""
-        alone = len(self.groups) == 1 and not self.held() and not self.gates.parked
+        alone = self.alone()
         if alone:
             self.together = self.step
-        picked = self._pick()
+        picked, picking = self._pick(), self.picking
         if picked is None:
             return
         number, mask, whole = picked
@@ -117,9 +120,14 @@ class Machine:
         else:
             alone = False
         self.memories.exact = not alone or self.memories.watched
-        if not alone and (self.livelock.turns or self.step % _FAIR == 0):
+        if not alone and (self.livelock.turns or self.step % FAIR == 0):
             self.barriers.release()
         while True:
+            if picking and number in picking.about and picking.worth(number, mask):
+                went_on = picking.run(number, as_mask(mask), alone)
+                if went_on is None:
+                    return
+                (number, mask), alone = went_on, True
             self.step += 1
             if self.step >= self.livelock.next_look:
                 self.livelock.look(number, mask)
@@ -192,13 +200,10 @@ class Machine:
                 if self.finished:
                     return None
                 groups = self.idle.awake(self.groups)
-        oldest = None
-        if len(groups) > 1:
-            often = _OFTEN if self.step - self.together > _APART else _FAIR
-            if self.step % often == 0:
-                oldest = min(groups, key=lambda n: self.ages.get(n, -1))
-                for tell in self.told.overtaken if oldest != min(groups) else ():
-                    tell()
+        oldest = self.oldest(groups)
+        if oldest is not None and oldest != min(groups):
+            for tell in self.told.overtaken:
+                tell()
         number, mask, whole = self.schedule.pick(groups, oldest)
         if groups is self.groups:
             return number, mask, whole
@@ -208,6 +213,18 @@ class Machine:
         if not rest.any():
             del self.groups[number]
         return number, mask, False
+
+    def oldest(self, groups: Groups) -> int | None:
+        """The group that has waited longest, if fairness wants it to go."""
+        if len(groups) > 1:
+            often = _OFTEN if self.step - self.together > _APART else FAIR
+            if self.step % often == 0:
+                return min(groups, key=lambda n: self.ages.get(n, -1))
+        return None
+
+    def alone(self) -> bool:
+        """Whether all lanes that live stand at one block, and none is held."""
+        return len(self.groups) == 1 and not self.held() and not self.gates.parked
 
     def _let_in(self) -> None:
         """All that could run are idle: nobody is going to write what they wait for."""

@@ -4,6 +4,7 @@ Told by each thread's own path, so that it is the same under every schedule. Rec
 only the branches that decide on a barrier and the heads of loops about one.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from ..compile.flow import deciders, loops_of
 from ..compile.program import CompiledBlock, Program
 from ..events import Branch
 from ..geometry import Lanes, Mask, as_mask
+from .loops import own_loops
 
 
 class Map:
@@ -74,6 +76,11 @@ class Map:
             else:
                 ways.append(successors(block.block))
         return ways
+
+    @functools.cached_property
+    def own_loops(self) -> dict[int, frozenset[int]]:
+        """Loops that lanes go round for themselves, and that no barrier has to do with."""
+        return own_loops(self.blocks, {*self.heads, *self.branches, *self.pollers})
 
     def _reachable(self) -> dict[int, int]:
         """The barriers that can be reached from each block, itself included, as bits."""

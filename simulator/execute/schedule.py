@@ -13,6 +13,9 @@ _PATIENCE = (16, 4096)
 often warps had to be stopped, which is what those do that spin for one another."""
 _OTHER = 16
 """One in so many turns of a warp goes to any of its groups, not to the lowest."""
+FAIR = 64
+"""After so many steps that did not bring all lanes together, the group that has waited
+longest goes: a lane that spins cannot starve the one it waits for."""
 NAMES = ("lockstep", "warps", "reverse")
 
 Part = Mask | None | Literal[False]

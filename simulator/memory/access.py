@@ -101,7 +101,8 @@ class Access:
         """
         repeated = self._resolve(base, mask)
         site, index = self.site, self.index
-        if not site.returns and self._in_bulk(mask, values):
+        shape = self.memories.geometry.shape
+        if not site.returns and in_bulk(self.memories, site, index, shape, mask, values):
             self._tell(repeated, values)
             nothing: Lanes = DTYPES[site.type].type(0)
             return nothing
@@ -141,20 +142,23 @@ class Access:
         self._tell(repeated, values, several)
         return several if vector else old
 
-    def _in_bulk(self, mask: Mask | None, values: tuple[Lanes, ...]) -> bool:
-        """Whether that could be done to all lanes at once; then it is."""
-        site, index, shape = self.site, self.index, self.memories.geometry.shape
-        operation = atomics.in_bulk(site.operation, site.type)
-        if operation is None or site.count > 1 or isinstance(index, MixedIndex):
-            return False
-        if index.space != "global" and site.size > 4:
-            return False  # its words lie apart
-        view = index.view if isinstance(index, GlobalIndex) else index.memory.flat.view(index.dtype)
-        lanes = np.broadcast_to(as_mask(mask), shape)
-        where = index.positions(shape, lanes)
-        operand = np.broadcast_to(values[0], shape)[lanes]
-        before = view[where] if self.memories.exact else None
-        operation.at(view, where, operand)
-        if before is None or atomics.changes(site.operation, operand, before, view[where]):
-            self.memories.writes += 1
-        return True
+
+def in_bulk(
+    memories: Memories, site: Site, index: Index, shape: tuple[int, ...], mask: Mask | None,
+    values: tuple[Lanes, ...],
+) -> bool:  # fmt: skip
+    """Whether an atomic operation could be done to all lanes at once; then it is."""
+    operation = atomics.in_bulk(site.operation, site.type)
+    if operation is None or site.count > 1 or isinstance(index, MixedIndex):
+        return False
+    if index.space != "global" and site.size > 4:
+        return False  # its words lie apart
+    view = index.view if isinstance(index, GlobalIndex) else index.memory.flat.view(index.dtype)
+    lanes = np.broadcast_to(as_mask(mask), shape)
+    where = index.positions(shape, lanes)
+    operand = np.broadcast_to(values[0], shape)[lanes]
+    before = view[where] if memories.exact else None
+    operation.at(view, where, operand)
+    if before is None or atomics.changes(site.operation, operand, before, view[where]):
+        memories.writes += 1
+    return True

@@ -1,8 +1,13 @@
 """What is told of accesses."""
 
+import functools
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..geometry import Addresses, Flat, Lanes, Mask
+from ..picked import Picked
 from .site import Site
 from .spaces import Home
 
@@ -49,6 +54,43 @@ class Event(NamedTuple):
     values: tuple[Lanes, ...] | None
     old: tuple[Lanes, ...] | None = None
     columns: Lanes | None = None
+
+
+@dataclass
+class PickedEvent:
+    """One execution of a memory instruction by lanes that were picked out of the batch.
+
+    Attributes:
+        lanes: They. Address, mask and values are as ``Picked`` has them; the rest is ``Event``'s.
+    """
+
+    lanes: Picked
+    site: Site
+    space: str
+    address: Addresses
+    mask: Mask | None
+    home: Any
+    values: tuple[Lanes, ...] | None = None
+
+    @functools.cached_property
+    def full(self) -> Event:
+        """The same for the whole batch."""
+        lanes, values = self.lanes, self.values
+        return Event(
+            self.site, self.space, _spread(lanes, self.address), lanes.spread_mask(self.mask),
+            False, self.home, values and tuple(_spread(lanes, value) for value in values),
+        )  # fmt: skip
+
+    @functools.cached_property
+    def accesses(self) -> tuple[Flat, Flat | slice]:
+        """The byte addresses of the lanes that access, and which of those picked they are."""
+        at = slice(None) if self.mask is None else np.flatnonzero(self.mask)
+        address = np.broadcast_to(self.address, self.lanes.shape).reshape(-1)[at]
+        return address + np.int64(self.site.offset), at
+
+
+def _spread(lanes: Picked, value: Lanes) -> Lanes:
+    return lanes.spread(value) if value.ndim else value
 
 
 OUT_OF_BOUNDS, MISALIGNED = "out-of-bounds", "misaligned"

@@ -115,19 +115,19 @@ class Memories:
         if site.space == "generic":
             base = far.plain(self.geometry, base)
         low, high, bits = extent(base, None)
-        found = self._whole(site, base, low, high, bits, None)
+        found = self.whole(site, base, low, high, bits, None)
         if found is None and mask is not None:
             low, high, bits = extent(base, mask)
             if low > high:  # no lane at all
                 return MixedIndex([], site.type, site.count), []
-            found = self._whole(site, base, low, high, bits, mask)
+            found = self.whole(site, base, low, high, bits, mask)
         if found is None:
             return self._piecewise(site, base, mask)
         home, relative, address = found
-        index = _index(home, relative, site)
+        index = place_index(home, relative, site)
         return index, [(index.space, address, mask, home, None)]
 
-    def _whole(
+    def whole(
         self, site: Site, base: Addresses, low: int, high: int, bits: int, mask: Mask | None
     ) -> tuple[Home, Addresses, Addresses] | None:
         """The usual case: every lane in one array or one space, aligned.
@@ -189,7 +189,7 @@ class Memories:
                 inside[inside] = valid(home, address - start, site.nbytes, inside)
             good = inside & aligned
             if good.any():
-                index, told = _index(home, address - np.int64(start), site), address
+                index, told = place_index(home, address - np.int64(start), site), address
                 if isinstance(home, ColumnMemory):  # is told by its own addresses
                     told = address - np.int64(start)
                 parts.append((good, index))
@@ -281,8 +281,10 @@ class Memories:
             tell(bad)
 
 
-def _index(home: Home, relative: Addresses, site: Site) -> PlaceIndex:
-    """Where lanes fall in a memory, by their distance from its start."""
+def place_index(
+    home: Home, relative: Addresses, site: Site, columns: Lanes | None = None
+) -> PlaceIndex:
+    """Where lanes fall in a memory, by their distance from its start; ``columns``: if picked."""
     if isinstance(home, Allocation):
         return GlobalIndex(home, relative, site.type, site.count)
-    return ColumnIndex(home, relative, site.type, site.count)
+    return ColumnIndex(home, relative, site.type, site.count, columns)

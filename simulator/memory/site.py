@@ -4,9 +4,11 @@ import functools
 from collections.abc import Collection
 from dataclasses import dataclass
 
+import numpy as np
+
 from kernels.ptx.module import Address, Function, Imm, Instruction
 
-from ..geometry import WARP
+from ..geometry import WARP, Addresses, Lanes
 from ..isa import DTYPES, Unsupported, matrix
 from ..isa.roles import roles
 from ..isa.table import CLUSTER, DEVICE, named_space, reach, reaches_far, scalar_type
@@ -146,6 +148,18 @@ def _param_space(ins: Instruction, function: Function) -> str:
     if function.is_entry and (not named or named in {p.name for p in function.params}):
         return "global"
     return "local"
+
+
+def interleaved(site: Site, address: Addresses, thread: Lanes) -> Addresses:
+    """Where local memory lies: the same word of a warp's 32 threads stands side by side.
+
+    (CUDA C++ Programming Guide, "Local Memory".) An element wider than a word is
+    judged as if its words were neighbours.
+    """
+    size = max(site.nbytes, 4)
+    inside = address & np.int64(size - 1)
+    place: Addresses = (address - inside) * WARP + thread.astype(np.int64) * size + inside
+    return place
 
 
 def make_site(ins: Instruction, number: int, access: str, function: Function, block: int) -> Site:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ..events import Observer
-from ..geometry import WARP, Addresses, Flat, Geometry, Mask, Rows
+from ..geometry import Addresses, Flat, Geometry, Mask, Rows
 from ..isa.windows import RANK_BITS
-from ..memory.event import Event, Spread
-from ..memory.site import Site
+from ..memory.event import Event, PickedEvent, Spread
+from ..memory.site import Site, interleaved
 from .banks import BANKS, bank_passes, distinct_bytes, off, requests, sectors
 from .bulk import bulk_cost
 from .put_by import PutBy, Some, few
@@ -142,6 +142,17 @@ class TrafficCounter(Observer):
         self._last[slot] = cost
         self._totals[slot] += cost
 
+    def picked(self, event: PickedEvent) -> None:
+        """See ``Observer``."""
+        site, lanes = event.site, event.lanes
+        if not site.counted:
+            return
+        slot = site.number * len(COUNTED_SPACES) + COUNTED_SPACES.index(event.space)
+        address, at = event.accesses
+        if event.space == "local":
+            address = interleaved(site, address, lanes.thread[at])
+        self._put_by.add(slot, Some(site, event.space, address, lanes.places[at], lanes.warps))
+
     def _picture(self, event: Event) -> None:
         """Textures and surfaces: who asks, and for how many bytes."""
         site = event.site
@@ -177,7 +188,8 @@ class TrafficCounter(Observer):
         if address.ndim == 0:
             address = address.reshape(1, 1, 1, 1)
         if space == "local":
-            address = self._interleaved(site, address)
+            address = address + np.int64(site.offset)
+            address = interleaved(site, address, self._shape.thread_ids) - np.int64(site.offset)
         unit = BANKS * 4 if space == "shared" else self.unit
         first = address[:1, :1, :1]
         relative = address - first
@@ -198,18 +210,6 @@ class TrafficCounter(Observer):
                 int(counts[start]) * times
             )
         return total
-
-    def _interleaved(self, site: Site, address: Addresses) -> Addresses:
-        """Where local memory lies: the same word of a warp's 32 threads stands side by side.
-
-        (CUDA C++ Programming Guide, "Local Memory".) An element wider than a word is
-        judged as if its words were neighbours.
-        """
-        size = max(site.nbytes, 4)
-        local = address + np.int64(site.offset)
-        inside = local & np.int64(size - 1)
-        lane = self._shape.thread_ids.astype(np.int64)
-        return (local - inside) * WARP + lane * size + inside - np.int64(site.offset)
 
     def _pattern(
         self, site: Site, space: str, relative: Addresses, mask: Mask | None, start: int

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..geometry import WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
 from ..memory.site import Site
+from ..picked import in_warps
 from .banks import near, off
 
 _TOGETHER = 1 << 18
@@ -29,23 +30,14 @@ class Some(NamedTuple):
 
 
 def few(g: Geometry, site: Site, space: str, address: Addresses, mask: Mask | None) -> Some | None:
-    """Of an access the lanes that are on; ``None`` if they are many, or a warp is a part of one."""
-    if g.threads % WARP:
-        return None
+    """Of an access the lanes that are on; ``None`` if they are many."""
     rows, on = np.broadcast_arrays(g.factored(address), g.factored(as_mask(mask)))
     if on.size > _FEW and np.count_nonzero(on) * 4 > on.size:
         return None
-    at = np.flatnonzero(on.T)
-    column, thread = np.divmod(at, g.threads)
-    return Some(site, space, rows[thread, column], *in_requests(at))
-
-
-def in_requests(at: Flat) -> tuple[Flat, int]:
-    """The places of lanes, by their ascending numbers block after block, and how many requests."""
-    warp = at // WARP
-    rank = np.zeros(len(at), np.int64)
-    np.cumsum(warp[1:] != warp[:-1], out=rank[1:])
-    return rank * WARP + at % WARP, int(rank[-1]) + 1 if len(at) else 0
+    column, thread = np.divmod(np.flatnonzero(on.T), g.threads)
+    places = in_warps(g, thread, column)
+    warps = int(places[-1]) // WARP + 1 if len(places) else 0
+    return Some(site, space, rows[thread, column], places, warps)
 
 
 class PutBy:
@@ -60,6 +52,8 @@ class PutBy:
     def add(self, slot: int, some: Some) -> None:
         """Put lanes of an access by."""
         self._newest[slot] = some
+        if not some.requests:
+            return
         if not some.requests:  # every lane's predicate is off
             return
         self._waiting.setdefault(slot, []).append(some)

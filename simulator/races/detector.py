@@ -16,7 +16,7 @@ import numpy as np
 from ..analysis.steering import Steering
 from ..geometry import Flat, Geometry
 from ..isa.table import scope
-from ..memory.event import Event, Spread
+from ..memory.event import Event, PickedEvent, Spread
 from ..memory.site import PHASE
 from ..memory.spaces import Allocation
 from . import exits
@@ -170,6 +170,15 @@ class RaceCheck(Synchronisation):
                 self._shared(event)
         elif space == "global" and self.races:
             self._global(event)
+
+    def picked(self, event: PickedEvent) -> None:
+        """See ``Observer``."""
+        site = event.site
+        only_read = site.access == "load" and not site.strong and event.space == "global"
+        if not (only_read and self.quick.reads(event.home.number)):
+            self.access(event.full)
+        elif site.counted:
+            self.now += 1
 
     def unwritten_text(self, start: int, nbytes: int, column: int) -> Flat:
         """The first of some bytes of a block's shared memory that nothing has written, if any.

@@ -145,6 +145,10 @@ class QuickLook:
         if use == "written":
             self._first_touch(event, g)
 
+    def reads(self, number: int) -> bool:
+        """Whether one more plain read of an array is nothing new."""
+        return self._uses.get(number) == "read"
+
     def _use(self, number: int, use: str) -> None:
         if self._uses.setdefault(number, use) != use:
             raise LookCloser(number)

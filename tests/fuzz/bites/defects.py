@@ -56,8 +56,9 @@ BITES = (
     ),
     Bite(
         "local memory is not interleaved", "tests/test_counts.py",
-        "simulator/observe/counters.py", "            address = self._interleaved(site, address)",
-        "            address = address",
+        "simulator/observe/counters.py",
+        "address = interleaved(site, address, self._shape.thread_ids) - np.int64(site.offset)",
+        "address = address - np.int64(site.offset)",
     ),
     Bite(
         "waiting threads of different blocks are compared", "ptx",

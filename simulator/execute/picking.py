@@ -1,0 +1,263 @@
+"""Loops that few lanes of a batch are in: these lanes are picked out, and run by themselves.
+
+In a loop whose lanes go round unequally often, most of a batch soon waits behind it, and NumPy
+would work on all lanes to keep the results of a few. So the few are set side by side (``Picked``),
+with the registers that the loop uses, and put back when they have left it. Who goes next, and all
+that is told, is as it would be without: a lane's way does not depend on how it is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ..compile.program import Code, CompiledBlock, Form
+from ..events import all_of
+from ..geometry import Lanes, Mask, as_mask
+from ..memory.access import Access
+from ..memory.picked_access import PickedAccess
+from ..picked import Picked
+from .ends import Ends
+from .schedule import FAIR, Schedule
+
+if TYPE_CHECKING:
+    from .machine import Machine
+
+LEAST = 2048
+"""Lanes of a batch from which on it is worth while: below, calls cost more than what they do."""
+SHARE, KEPT = 2, 0.75
+"""Lanes are picked out if they are at most one in so many of the batch; those that are left are
+set closer together when no more than this share of them is."""
+SHORT, GIVEN_UP = 4, 8
+"""So few blocks at a time do not pay for the way there and back (some 40 microseconds for each
+register of 65,536 lanes); of a loop where that happens so often in a row none are picked out."""
+
+
+class _Registers(dict[int, Lanes]):
+    """Values for lanes that are picked out, gathered when they are first read."""
+
+    def __init__(self, whole: list[Lanes], lanes: Picked) -> None:
+        super().__init__()
+        self.whole, self.lanes = whole, lanes
+        self.read: dict[int, Lanes] = {}
+
+    def __missing__(self, number: int) -> Lanes:
+        value = self.lanes.gather(self.whole[number])
+        self.read[number] = self[number] = value
+        return value
+
+    def written(self) -> Iterable[int]:
+        """The registers that have got a value."""
+        return [number for number, value in self.items() if value is not self.read.get(number)]
+
+    def keep(self, lanes: Picked, at: Any) -> None:
+        """Some of the lanes are left."""
+        written = set(self.written())
+        self.lanes = lanes
+        for number, value in self.items():
+            self[number] = value[..., at] if value.ndim else value
+        self.read = {number: self[number] for number in self if number not in written}
+
+
+class _Specials:
+    """Special registers of lanes that are picked out."""
+
+    def __init__(self, picking: Picking, whole: Any) -> None:
+        self.picking, self.whole = picking, whole
+
+    def __getitem__(self, name: str) -> Lanes:
+        return self.picking.lanes.gather(self.whole[name])
+
+
+class Picking:
+    """Runs loops for lanes that are picked out; a machine to ``Ends``."""
+
+    lanes: Picked
+    registers: _Registers
+
+    def __init__(self, machine: Machine, accesses: Iterable[Access]) -> None:
+        self.machine, self.map, self.told = machine, machine.map, machine.told
+        self.program = machine.program
+        self.about = machine.map.own_loops
+        self._functions: dict[tuple[int, int], Code] = {}
+        self._in_vain: dict[frozenset[int], int] = {}
+        tally = all_of(self.told.arithmetic)
+        self.names = dict(machine.names) | {
+            "S": _Specials(self, machine.names["S"]),
+            "tally": lambda number, mask: tally(number, self.lanes.spread_mask(mask)),
+        }
+        for access in accesses:
+            one, kind = PickedAccess(access, self, self.told.picked), access.site.access
+            self.names[f"{kind}_{access.site.number}"] = getattr(one, kind)
+        self.ends = Ends(cast("Machine", self))  # all of a machine that branches ask for
+
+    @property
+    def geometry(self) -> Picked:
+        """To ``Ends`` the lanes that are picked out are all there are."""
+        return self.lanes
+
+    def worth(self, number: int, mask: Mask | None) -> bool:
+        """Whether to pick out lanes that stand at a block of a loop."""
+        m = self.machine
+        g = m.geometry
+        return (
+            mask is not None
+            and g.lanes >= LEAST
+            and g.clusters.size == 1
+            and type(m.schedule) is Schedule
+            and m.step + 1 < m.livelock.next_look
+            and m.idle.lanes is None
+            and not m.livelock.turns
+            and self._in_vain.get(self.about[number], 0) < GIVEN_UP
+            and m.count(mask)[0] * SHARE <= g.lanes
+        )
+
+    def run(self, number: int, mask: Mask, alone: bool) -> tuple[int, Mask | None] | None:
+        """Lanes at a block of a loop run, as ``Machine._advance`` runs them, until it is left.
+
+        Or until there is something to do for the machine.
+
+        Returns:
+            Where all lanes that live go on, if none goes another way.
+        """
+        m, self.loop = self.machine, self.about[number]
+        began, groups = m.step, m.groups
+        inside = {n: as_mask(groups[n]) for n in groups if n in self.loop}
+        every = np.logical_or.reduce([np.broadcast_to(mask, m.geometry.shape), *inside.values()])
+        self.lanes = Picked.those(m.geometry, every)
+        self.registers = _Registers(m.registers, self.lanes)
+        self.counts: dict[int, tuple[Mask, tuple[int, int]]] = {}
+        self.back: dict[int, Lanes] = {}
+        self.left = False
+        for n, here in inside.items():
+            groups[n] = self.lanes.gather_mask(here)
+        following = self._go(number, self.lanes.gather_mask(mask), alone)
+        while following is None and (turn := self._turn()) is not None:
+            following = self._go(*turn)
+            if self.left:
+                self._close_up()
+        self._finish()
+        short = m.step - began < SHORT
+        self._in_vain[self.loop] = self._in_vain.get(self.loop, 0) + 1 if short else 0
+        return None if following is None else (following, m.alive)
+
+    def _turn(self) -> tuple[int, Mask | None, bool] | None:
+        """Whose turn it is; ``None``: the machine has something to do."""
+        m, groups = self.machine, self.machine.groups
+        alone = m.alone()
+        if not groups or m.gates.met or m.step + 1 >= m.livelock.next_look:
+            return None
+        if m.held() and not alone and m.step % FAIR == 0:
+            return None
+        if alone:
+            m.together = m.step
+        oldest = m.oldest(groups)
+        lowest = min(groups)
+        number = lowest if oldest is None else oldest
+        if number not in self.loop:
+            return None
+        if number != lowest:
+            for tell in self.told.overtaken:
+                tell()
+        m.ages[number] = m.step
+        m.memories.exact = not alone or m.memories.watched
+        return number, groups.pop(number), alone
+
+    def _go(self, number: int, mask: Mask | None, alone: bool) -> int | None:
+        """Lanes run a block; where they are alone they go on, even out of the loop."""
+        m = self.machine
+        while True:
+            m.step += 1
+            following = self._execute(self.program.blocks[number], mask, alone)
+            if following is None:
+                return None
+            if not alone:
+                self.join(following, mask)
+                return None
+            if following not in self.loop or m.step + 1 >= m.livelock.next_look:
+                self._put_back(mask)
+                return following
+            number = following
+
+    def _execute(self, block: CompiledBlock, mask: Mask | None, alone: bool) -> int | None:
+        number = block.number
+        if not alone:
+            self.machine.idle.visited.add(number)
+        threads, warps = self.count(mask)
+        for tell in self.told.ran:
+            tell(number, threads, warps)
+        # What others than these lanes have is put back already, if no more of them are in the loop.
+        others = any(n in self.loop for n in self.machine.groups)
+        key = number, Form.DIVERGED if others else Form.CONVERGED
+        function = self._functions.get(key)
+        if function is None:
+            function = self._functions[key] = self.program.function(*key, self.names)
+        return self.ends.leave(block, function(self.registers, mask), mask, alone)
+
+    def count(self, mask: Mask | None) -> tuple[int, int]:
+        """See ``Machine``."""
+        if mask is None:
+            return self.lanes.active(None)
+        known = self.counts.get(id(mask))
+        if known is None:
+            if len(self.counts) > 64:
+                self.counts.clear()
+            known = self.counts[id(mask)] = mask, self.lanes.active(mask)
+        return known[1]
+
+    def join(self, number: int, mask: Mask | None) -> None:
+        """See ``Machine``; those that leave the loop are put back."""
+        m = self.machine
+        if number not in self.loop:
+            self._put_back(mask)
+            m.join(number, self.lanes.spread_mask(mask))
+            self.left = True
+        elif number in m.groups:
+            here = m.groups[number]
+            m.groups[number] = None if mask is None or here is None else here | mask
+        else:
+            m.groups[number] = mask
+
+    def _put_back(self, mask: Mask | None) -> None:
+        """Write the registers of lanes where the batch has them."""
+        at = slice(None) if mask is None else np.flatnonzero(mask)
+        where = self.lanes.flat[at]
+        for number in self.registers.written():
+            if number not in self.back:
+                whole = np.broadcast_to(self.machine.registers[number], self.lanes.of.shape)
+                self.back[number] = np.array(whole)
+            value = self.registers[number]
+            picked = value.reshape(-1)[at] if value.ndim else value
+            self.back[number].reshape(-1)[where] = picked
+
+    def _inside(self) -> dict[int, Mask | None]:
+        return {n: mask for n, mask in self.machine.groups.items() if n in self.loop}
+
+    def _close_up(self) -> None:
+        """Set those that are left closer together, if they are few."""
+        self.left = False
+        inside = self._inside()
+        masks = [mask for mask in inside.values() if mask is not None]
+        if not masks or len(masks) < len(inside):
+            return
+        every = np.logical_or.reduce(masks).reshape(-1)
+        at = np.flatnonzero(every)
+        if len(at) > len(every) * KEPT:
+            return
+        self.lanes = self.lanes.some(at)
+        self.registers.keep(self.lanes, at)
+        self.counts.clear()
+        for number, mask in inside.items():
+            here = as_mask(mask)[..., at]
+            self.machine.groups[number] = None if here.all() else here
+
+    def _finish(self) -> None:
+        """All go back."""
+        m = self.machine
+        for number, mask in self._inside().items():
+            self._put_back(mask)
+            m.groups[number] = self.lanes.spread_mask(mask)
+        for number, value in self.back.items():
+            m.registers[number] = value

@@ -1,0 +1,105 @@
+"""Some lanes of a batch, picked out and set side by side: what is done is done for them alone.
+
+The value of a register for them is a scalar or has the shape ``(1, 1, 1, lanes)``: block after
+block, thread after thread, as if each lane were a block of one thread.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from .geometry import WARP, Flat, Geometry, Lanes, Mask
+
+
+class Picked:
+    """Lanes of a batch by thread and column, 1-D, ascending by column, then thread."""
+
+    def __init__(self, geometry: Geometry, thread: Flat, column: Flat) -> None:
+        self.of, self.thread, self.column = geometry, thread, column
+        self.flat = thread * geometry.columns + column
+        self.shape = (1, 1, 1, len(thread))
+
+    @classmethod
+    def those(cls, geometry: Geometry, mask: Mask) -> Picked:
+        """The lanes of a mask."""
+        rows = np.broadcast_to(mask, geometry.shape).reshape(geometry.threads, -1)
+        column, thread = np.divmod(np.flatnonzero(rows.T), geometry.threads)
+        return cls(geometry, thread, column)
+
+    def some(self, at: Flat) -> Picked:
+        """Some of them, by their numbers here."""
+        return Picked(self.of, self.thread[at], self.column[at])
+
+    @functools.cached_property
+    def _starts(self) -> Flat:
+        """Where each warp's lanes begin."""
+        return np.flatnonzero(np.diff(self.places // WARP, prepend=-1))
+
+    @property
+    def warps(self) -> int:
+        """Of how many warps they are."""
+        return len(self._starts)
+
+    @functools.cached_property
+    def places(self) -> Flat:
+        """32 times the number of the warp, counted from 0 among these, and the lane's in it."""
+        return in_warps(self.of, self.thread, self.column)
+
+    @functools.cached_property
+    def order(self) -> Flat:
+        """Thread after thread, as the lanes of a whole batch come."""
+        return np.argsort(self.flat)
+
+    @functools.cached_property
+    def mask(self) -> Mask:
+        """They as a mask of the whole batch."""
+        return self.spread(np.True_)
+
+    def gather(self, value: Lanes) -> Lanes:
+        """Their values, of a register."""
+        if value.ndim == 0:
+            return value
+        if value.shape[3] == 1:
+            found = self.of.factored(value)[:, 0].take(self.thread)
+        elif value.shape[:3] == (1, 1, 1):
+            found = value.reshape(-1).take(self.column)
+        else:
+            found = np.broadcast_to(value, self.of.shape).reshape(-1).take(self.flat)
+        return found.reshape(self.shape)
+
+    def gather_mask(self, mask: Mask) -> Mask | None:
+        """Which of them are in a mask; ``None``: all."""
+        found = self.gather(mask)
+        return None if found.all() else found
+
+    def spread(self, value: Any) -> Lanes:
+        """A value of theirs for the whole batch, zero elsewhere."""
+        full = np.zeros(self.of.shape, value.dtype)
+        full.reshape(-1)[self.flat] = value.reshape(-1)
+        return full
+
+    def spread_mask(self, mask: Mask | None) -> Mask:
+        """A mask of theirs as one of the whole batch."""
+        return self.mask if mask is None else self.spread(mask)
+
+    def active(self, mask: Mask | None) -> tuple[int, int]:
+        """See ``Geometry.active``."""
+        if mask is None:
+            return len(self.flat), self.warps
+        on = np.broadcast_to(mask, self.shape).reshape(-1)
+        return int(np.count_nonzero(on)), int(
+            np.count_nonzero(np.logical_or.reduceat(on, self._starts))
+        )
+
+
+def in_warps(g: Geometry, thread: Flat, column: Flat) -> Flat:
+    """For lanes as ``Picked`` has them: their places among 32 of each warp that any is of."""
+    warp, lane = np.divmod(thread, WARP)
+    warp += column * g.warps
+    rank = np.zeros(len(warp), np.int64)
+    np.cumsum(warp[1:] != warp[:-1], out=rank[1:])
+    places: Flat = rank * WARP + lane
+    return places
