@@ -147,7 +147,7 @@ class Checker:
         for build in builds if self.target.kernel.origin else [self.target.kernel.build]:
             try:
                 kernel = self.kernel(build)
-                run, args = self.observe(kernel, self.checks, self.schedule)
+                run, args = self.observe(kernel, self.checks, self.schedule, counters="all")
             except (KernelError, SimulatorError) as error:
                 refusals[build] = error
                 continue
@@ -193,13 +193,14 @@ class Checker:
         checks: str | Collection[str],
         schedule: str | int,
         target: Target | None = None,
+        counters: str = "none",
     ) -> tuple[Run, list[Any]]:
         """One run (of another target, if given), and what it made of the arguments."""
         target = target or self.target
         args = copies(target.args)
         run = simulate(
             target, kernel, args, self.quiet, self.began,
-            schedule=schedule, checks=checks, step_limit=self.step_limit,
+            schedule=schedule, checks=checks, step_limit=self.step_limit, counters=counters,
         )  # fmt: skip
         return run, args
 

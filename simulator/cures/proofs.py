@@ -116,6 +116,8 @@ class Prover:
     ) -> None:
         self.kernels, self.files, self.trials = kernels, files, trials
         self.known = {trials[0]: known}
+        self._kernels: dict[tuple[tuple[Edit, ...], str], Kernel] = {}
+        self._seen: dict[tuple[tuple[Edit, ...], str, Trial], tuple[list[Fact], bool]] = {}
 
     def check(self, edits: Sequence[Edit], wanted: Fact, hazard: Hazard) -> tuple[list[Fact], bool]:
         """What is left after an edit in both builds, and whether the hazard is less, if there.
@@ -127,7 +129,7 @@ class Prover:
         left: list[Fact] = []
         lesser = False
         for build in dict.fromkeys([*first, *self.kernels]):
-            facts, _ = self._facts(edits, self._compiled(edits, build), self.trials[0])
+            facts, _ = self._facts(edits, build, self.trials[0])
             left += facts
             rest = [f for f in facts if wanted in same(f, self.known[self.trials[0]])]
             whole = any(
@@ -145,21 +147,20 @@ class Prover:
         Raises:
             Failed: A hazard is still there, something new is, or the result is wrong.
         """
-        kernels = {build: self._compiled(edits, build) for build in self.kernels}
         for trial in self.trials:
-            for kernel in kernels.values():
-                facts, right = self._facts(edits, kernel, trial)
+            for build in self.kernels:
+                facts, right = self._facts(edits, build, trial)
                 self._compare(facts, wanted, trial)
                 if clean and not right:
                     raise Failed
-        return _in_words(list(kernels), self.trials)
+        return _in_words(list(self.kernels), self.trials)
 
     def _known(self, trial: Trial) -> list[Fact]:
         """The hazards that a trial shows without any edit."""
         if trial not in self.known:
             found: list[Fact] = []
-            for kernel in self.kernels.values():
-                found += self._facts([], kernel, trial)[0]
+            for build in self.kernels:
+                found += self._facts([], build, trial)[0]
             self.known[trial] = found
         return self.known[trial]
 
@@ -181,15 +182,26 @@ class Prover:
         return any(fact in same(other, known) for other in facts)
 
     def _compiled(self, edits: Sequence[Edit], build: str) -> Kernel:
+        key = (tuple(edits), build)
+        if not edits or key in self._kernels:
+            return self._kernels[key] if edits else self.kernels[build]
         files = dict(self.files)
         try:
             for file in {edit.file for edit in edits}:
                 files[file] = applied(files[file], [e for e in edits if e.file == file])
-            return recompiled(self.kernels[build], files, build)
+            made = self._kernels[key] = recompiled(self.kernels[build], files, build)
         except (KernelError, ValueError):
             raise Failed from None
+        return made
 
-    def _facts(
+    def _facts(self, edits: Sequence[Edit], build: str, trial: Trial) -> tuple[list[Fact], bool]:
+        """What a trial shows of an edited kernel; each is run once."""
+        key = (tuple(edits), build, trial)
+        if key not in self._seen:
+            self._seen[key] = self._shown(edits, self._compiled(edits, build), trial)
+        return self._seen[key]
+
+    def _shown(
         self, edits: Sequence[Edit], kernel: Kernel, trial: Trial
     ) -> tuple[list[Fact], bool]:
         try:
