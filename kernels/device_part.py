@@ -8,7 +8,7 @@ from pathlib import Path
 from . import host_code, preprocessor
 from .compiler_log import Message
 from .errors import CompileError
-from .headers import IMPLICIT, follow, named, standard_library, substitutes
+from .headers import IMPLICIT, follow, left_of, named, standard_library, substitutes
 from .signatures import kernel_names
 
 _ROUNDS = 40
@@ -82,7 +82,7 @@ def compile_device_part(
         """Leave out the toolkit's headers that only a host compiler takes."""
         open_names = [header for header in included.toolkit if header not in stubs]
         unfit = [h for h in open_names if isinstance(attempt(f"#include <{h}>\n", None), list)]
-        stubs.update(dict.fromkeys(unfit, ""))
+        stubs.update({header: left_of(header) for header in unfit})
         return bool(unfit)
 
     errors: list[Message] = []
@@ -102,7 +102,7 @@ def compile_device_part(
             file = by_path.get(error.path)
             if error.missing_header:
                 if file and error.missing_header not in stubs:
-                    stubs[error.missing_header] = ""
+                    stubs[error.missing_header] = left_of(error.missing_header)
                     moved = True
             elif file:
                 for piece in file.at(error.line, error.column):

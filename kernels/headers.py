@@ -105,13 +105,19 @@ def named_folders(options: Sequence[str]) -> list[Path]:
 
 def substitutes(included: Included) -> dict[str, str]:
     """Headers that NVRTC cannot take, by name, and what it gets for them."""
-    found = dict.fromkeys(included.missing, "")
+    found = {name: left_of(name) for name in included.missing}
     for name in included.toolkit:
         if name == "cub/cub.cuh":
             found[name] = (OWN_HEADERS / "cub" / "cub.cuh").read_text(encoding="utf-8")
         elif name.startswith(("cub/device/", "thrust/")):
             found[name] = ""
     return found
+
+
+def left_of(name: str) -> str:
+    """What device code needs of a header that is not there: of cuBLAS's, its number types."""
+    types = ("cuComplex", "cuda_fp16", "cuda_bf16") if name.startswith("cublas") else ()
+    return "".join(f"#include <{header}.h>\n" for header in types)
 
 
 def standard_library(names: Iterable[str]) -> dict[str, str]:

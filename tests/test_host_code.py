@@ -121,6 +121,16 @@ def test_an_error_in_a_kernel_is_told_without_noise() -> None:
     assert "helper_cuda.h" in text  # it may be what is missing
 
 
+def test_cublas_headers_bring_their_number_types() -> None:
+    source = """
+#include <cublas_v2.h>
+cublasHandle_t handle;
+__global__ void k(__nv_bfloat16* x, half* y) { *x = __half2float(*y); }
+int main() { cublasCreate(&handle); k<<<1, 1>>>(nullptr, nullptr); }
+"""
+    assert "cvt.rn.bf16.f32" in Kernel.from_cuda(source, "k").ptx
+
+
 def test_a_plain_mistake_is_told_as_before() -> None:
     with pytest.raises(CompileError, match='identifier "y" is undefined') as caught:
         Kernel.from_cuda("__global__ void k(int* x) { *x = y; }", "k")

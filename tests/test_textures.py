@@ -42,6 +42,32 @@ def test_linear_filter_by_hand() -> None:
     assert found.tolist() == ((array[i] * (256 - a) + array[i + 1] * a) / 256).tolist()
 
 
+@pytest.mark.parametrize("geometry", programs.SHAPES)
+@pytest.mark.parametrize("filter", ["point", "linear"])
+@pytest.mark.parametrize("address", ["clamp", "border", "wrap", "mirror"])
+def test_offsets_are_texels_further_on(geometry: str, filter: str, address: str) -> None:
+    """PTX ISA, "tex": added before the lookup, so that an address mode is that of the sum."""
+    layered = geometry[0] == "a"
+    shape = tuple(8 for _ in programs.SHAPES[geometry])
+    rng, moves = np.random.default_rng(5), re.findall(r"-?\d+", programs.MOVES[geometry])
+    array, scaled = programs.texels("float32", shape, 1, rng), address in ("wrap", "mirror")
+    made = Texture(array, filter, address, scaled, layered=layered, border=(2.0, 0, 0, 0))
+    words = np.zeros((64, 4), np.uint32)
+    words[:, :3] = (rng.integers(-64, 128, (64, 3)) / 64).astype(np.float32).view(np.uint32)
+    words[:, 3] = rng.integers(0, 8, 64)
+    at = words[:, :3].view(np.float32) * (1 if scaled else 8)
+    further = [int(move) / (8 if scaled else 1) for move in moves[:3]]
+    found = []
+    for moved, where in ((f", {programs.MOVES[geometry]}", 0), ("", [*further, 0, 0][:3])):
+        words[:, :3] = (at + where).astype(np.float32).view(np.uint32)
+        place = f"[%object, {programs.PLACES[geometry]}]"
+        code = f"tex.{geometry}.v4.f32.f32 {OUT}|%p, {place}{moved}; selp.b32 %o3, 7, 9, %p;"
+        found.append(programs.ran(launch, code, made, words))
+    assert found[0].tolist() == found[1].tolist()
+    assert (found[0][:, 3] == 7).all()  # the texels are there
+    assert len(np.unique(found[0][:, 0])) > 1
+
+
 def test_four_texels_are_gathered() -> None:
     """Counter-clockwise from the lower left, of one channel (PTX ISA, "tld4")."""
     array = np.arange(4 * 5 * 2, dtype=np.float32).reshape(4, 5, 2)
@@ -171,6 +197,8 @@ LINE = np.zeros(8, np.float32)
 FETCH = f"tex.2d.v4.f32.f32 {OUT}, [%object, {{%a, %b}}];"
 LOAD = "suld.b.2d.b32.trap %o0, [%object, {%a, %b}];"
 WRONG = [
+    (FETCH.replace("];", "], {%c, 8};"), Texture(np.ones((4, 4), np.float32)), "address-space",
+     "at an offset that is not from -8 to 7"),
     (FETCH, 0, "address-space", "null handle"),
     (FETCH, 77, "address-space", "no handle, 0x4d"),
     (FETCH.replace("2d", "3d").replace("%b", "%b, %c, %c"), Texture(ARRAY),
@@ -258,8 +286,6 @@ def test_a_pointer_does_not_reach_its_array() -> None:
 @pytest.mark.parametrize(("code", "words"), [
     (FETCH.replace("2d", "cube").replace("%b", "%b, %c, %c"), "cube maps"),
     (FETCH.replace("tex", "tex.base"), "mipmaps: leave .base out"),
-    (FETCH.replace("];", "], {%c, %c};"), "an offset of texels"),
-    (FETCH.replace("%o3}", "%o3}|%p"), "resident texels"),
     ("txq.filter_mode.b32 %o0, [%object];", "as a parameter"),
     ("sured.p.add.2d.b32.trap [%object, {%a, %b}], %c;", "use sured.b"),
 ])  # fmt: skip

@@ -94,15 +94,22 @@ def coordinates(geometry: str, normalized: bool) -> Any:
     return np.stack([*columns, layer.view(np.uint32)], 1)[::4]
 
 
-def fetched(launch: Launch, made: Texture, geometry: str, code: str = "") -> Any:
-    """What fetches of a texture give, ``(LANES, 4)`` words."""
+MOVES = {
+    "1d": "{-3}", "2d": "{5, -8}", "3d": "{-2, 7, 1, 0}", "a1d": "{7}", "a2d": "{-7, 3}",
+}  # fmt: skip
+"""Offsets of texels."""
+
+
+def fetched(launch: Launch, made: Texture, geometry: str, code: str = "", move: str = "") -> Any:
+    """What fetches of a texture give, ``(LANES, 4)`` words; ``move``: by an offset."""
     kind = np.dtype(made.array.dtype).kind
     result = (
         "f32" if kind == "f" or made.read == "normalized" else f"{'s' if kind == 'i' else 'u'}32"
     )
     code = (
         code
-        or f"tex.{geometry}.v4.{result}.f32 {{%o0, %o1, %o2, %o3}}, [%object, {PLACES[geometry]}];"
+        or f"tex.{geometry}.v4.{result}.f32 {{%o0, %o1, %o2, %o3}}, "
+        f"[%object, {PLACES[geometry]}]{move and ', '}{move};"
     )
     return ran(launch, code, made, coordinates(geometry, made.normalized))
 

@@ -2,11 +2,14 @@
 
 from kernels.ptx.module import Instruction
 
-from ..isa import Unsupported, texture
+from ..geometry import EVERY_LANE
+from ..isa import Op, texture
 from ..isa.roles import Roles
 from ..memory.site import Site
 from .bulk import BulkCopies
-from .steps import Bulk, Step
+from .steps import Bulk, Compute, Step
+
+_TRUE = Op(lambda: EVERY_LANE, (), ("pred",))
 
 
 class Pictures(BulkCopies):
@@ -16,11 +19,7 @@ class Pictures(BulkCopies):
         """A texture or surface is read, written or asked for its size."""
         sites, row = self.owner.result.sites, role.row
         values, shape = len(role.results), texture.shape(ins)
-        if any(word.startswith("{offset") for word in role.form.sources[: len(ins.operands)]):
-            raise Unsupported("an offset of texels: add it to the coordinates")
         fetches = row.picture in ("fetch", "gather")
-        if fetches and values > 4:
-            raise Unsupported("the predicate of resident texels: leave it out, all are")
         space = "surface" if row.picture.startswith("surface") else "texture"
         kind = ins.types[0] if fetches else ins.types[-1]
         sources = [self.source(item, "f32" if shape.floats else "s32")
@@ -36,6 +35,13 @@ class Pictures(BulkCopies):
         )  # fmt: skip
         sites.append(site)
         handle = self.base(role.address, site)
-        targets = tuple(self.target(item, kind) for item in role.results)
-        given = (handle, *layer, *sources[: shape.axes], *(self.source(s, kind) for s in stored))
-        return [Bulk(ins, self.guard(ins.guard), targets, given, into=site)]
+        targets = tuple(self.target(item, kind) for item in role.results[:4])
+        more = [self.source(item, kind) for item in stored]
+        if (last := role.form.sources[-1]).startswith("{offset"):
+            moves = role.sources[-int(last[-1]) :]
+            more += [self.source(item, "s32") for item in moves[: shape.axes]]
+        guard, given = self.guard(ins.guard), (handle, *layer, *sources[: shape.axes], *more)
+        steps: list[Step] = [Bulk(ins, guard, targets, given, into=site)]
+        for item in role.results[4:]:  # whether the texels are there: an array's all are
+            steps.append(Compute(ins, guard, (self.target(item, "pred"),), (), op=_TRUE))
+        return steps

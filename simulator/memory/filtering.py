@@ -33,16 +33,16 @@ class Axis(NamedTuple):
     weight: Flat
 
 
-def axis(x: Flat, size: int, address: str, normalized: bool, linear: bool) -> Axis:
-    """The texels around coordinates (float32, 1-D), -1 where they are in the border."""
+def axis(x: Flat, size: int, address: str, normalized: bool, linear: bool, offset: Flat) -> Axis:
+    """The texels around coordinates (float32, 1-D), so many further on; -1 in the border."""
     where, turned = _texel(x.astype(np.float64), size, address, normalized)
     if linear:
-        fixed = (np.floor(where * _ONE + 0.5) - _ONE // 2).astype(np.int64)
+        fixed = (np.floor(where * _ONE + 0.5) - _ONE // 2).astype(np.int64) + offset * _ONE
         first, weight = fixed >> 8, fixed & 255
         if address == "clamp":
             weight[(fixed < 0) | (fixed > (size - 1) * _ONE)] = 0
     else:
-        first = np.floor(where).astype(np.int64)
+        first = np.floor(where).astype(np.int64) + offset
         weight = np.zeros_like(first)
     one, two = (_addressed(i, size, address, turned) for i in (first, first + 1))
     return Axis(one, two, weight)
@@ -70,7 +70,10 @@ def _addressed(index: Flat, size: int, address: str, turned: Flat) -> Flat:
         return index % size
     if address == "border":
         return np.where((index >= 0) & (index < size), index, -1)
-    return np.clip(np.where(turned, size - 1 - index, index), 0, size - 1)
+    if address == "mirror":
+        index = (index + turned * size) % (2 * size)
+        index = np.minimum(index, 2 * size - 1 - index)
+    return np.clip(index, 0, size - 1)
 
 
 def _share(weight: Flat, part: Flat) -> Flat:

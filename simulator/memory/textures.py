@@ -4,17 +4,20 @@ import itertools
 
 import numpy as np
 
-from kernels.texture import Texture
+from kernels.texture import Texture, described
 
 from ..geometry import Flat
 from ..isa.roles import roles
 from . import filtering
+from .event import ADDRESS_SPACE
 from .memories import Memories
 from .pictures import Picture, PictureAccess, layers, texel_numbers
 from .site import Site
 from .spaces import Allocation
 from .surfaces import SurfaceAccess, SurfaceQuery
 
+_MOVED = -8, 7
+"""The least and the greatest offset of texels (PTX ISA, "Texture Instructions: tex")."""
 _GATHERED = ((0, 1), (1, 1), (1, 0), (0, 0))
 """The texels that ``tld4`` gives, in its order."""
 
@@ -45,19 +48,23 @@ class TextureFetch(PictureAccess):
         """See ``PictureAccess``."""
         assert isinstance(of, Texture)
         layer = layers(of, given)
+        given, moves = given[: self.shape.axes], given[self.shape.axes :]
+        if any((move != move.clip(*_MOVED)).any() for move in moves):
+            where = f"at an offset that is not from {_MOVED[0]} to {_MOVED[1]}"
+            self.bad(ADDRESS_SPACE, lanes, array, 0, f"{array.name}, {described(of)}, {where}")
+        moves = moves or [np.zeros(1, np.int64)] * len(given)
         linear = self.shape.floats and (of.filter == "linear" or self.gathers)
         if self.shape.floats:
             found = [
-                filtering.axis(x, size, of.address, of.normalized, linear)
-                for x, size in zip(given, of.sizes, strict=False)
+                filtering.axis(x, size, of.address, of.normalized, linear, move)
+                for x, size, move in zip(given, of.sizes, moves, strict=True)
             ]
         else:  # outside of it there are zeros, whatever the address mode
-            found = [
-                filtering.Axis(
-                    only := np.where((x >= 0) & (x < size), x, -1).astype(np.int64), only, x
-                )
-                for x, size in zip(given, of.sizes, strict=False)
-            ]
+            found = []
+            for x, size, move in zip(given, of.sizes, moves, strict=True):
+                at = x.astype(np.int64) + move
+                only = np.where((at >= 0) & (at < size), at, -1)
+                found.append(filtering.Axis(only, only, x))
         corners = itertools.product((0, 1), repeat=len(found)) if linear else [(0,) * len(found)]
         places = {
             corner: texels(

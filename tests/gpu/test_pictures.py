@@ -44,6 +44,21 @@ def test_fetches(geometry: str, gpu: None) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("geometry", programs.SHAPES)
+def test_offsets(geometry: str, gpu: None) -> None:
+    """As the simulator has them, where it has the fetch without one to the bit."""
+    for name, where, made in programs.cases():
+        if where == geometry and not programs.inexact(name):
+            ours, theirs = (
+                programs.fetched(launch, made, where, move=programs.MOVES[where])
+                for launch in (simulator.launch, on_device)
+            )
+            floats = made.array.dtype.kind == "f" or made.read == "normalized"
+            wrong = np.flatnonzero((alike(ours, floats) != alike(theirs, floats)).any(axis=1))
+            assert not len(wrong), (name, wrong[:5])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("geometry", programs.SHAPES)
 @pytest.mark.parametrize("mode", ["clamp", "zero"])
 def test_surfaces_of_a_gpu(
     geometry: str, mode: str, gpu: None, monkeypatch: pytest.MonkeyPatch
