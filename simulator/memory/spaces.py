@@ -194,8 +194,7 @@ class ColumnIndex:
             view, where = self._narrow(element)
             got: Lanes = view.take(where)
             return got
-        where = self._word(element)
-        flat = self.memory.flat
+        where, flat = self._word(element), self.memory.flat
         if self.size == 4:
             got = flat.view(self.dtype).take(where)
             return got
