@@ -74,65 +74,87 @@ def _primary(ins: Instruction) -> Callable[..., Lanes]:
     return _MEANING[ins.opcode[1:].rstrip("24")]
 
 
-_SHAPES = """
-    {0} : i32 = i32^ i32^
-    {0} : i32^ = i32^ i32^ i32
-    {0} add|min|max : i32 = i32^ i32^ i32
-"""
+_INTO = "{0} : i32 = i32^ i32^\n{0} : i32^ = i32^ i32^ i32\n"
+_THEN = "{0} {1} : i32 = i32^ i32^ i32\n"
+_WIDER = "more than 32 bits compared: use min or max behind it"
 
 
-def _scalar_forms(modifiers: str) -> str:
-    return _SHAPES.format(modifiers)
+def _scalar_forms(modifiers: str, sat: str = "sat") -> str:
+    """What an H200 does as is known; ``sat``: empty where nothing can be clamped."""
+    unclamped = _INTO.format(f"{modifiers} {sat and 'sat?'}") + _THEN.format(modifiers, "add")
+    return unclamped + (_THEN.format(f"{modifiers} sat", "add|min|max") if sat else "")
 
 
 @row(
     "vadd", "vsub", "vabsdiff", "vmin", "vmax", section=SECTION,
-    forms=_scalar_forms(f"{_T} {_T} {_T} sat?"),
+    forms=_scalar_forms(f"{_T} {_T} {_T}"), later=f"{_T} {_T} {_T} min|max : {_WIDER}",
 )  # fmt: skip
-@row("vset", section=SECTION, forms=_scalar_forms(f"{_COMPARED} {_T} {_T}"))
-@row("vshl", "vshr", section=SECTION, forms=_scalar_forms(f"clamp|wrap {_T} {_T} .u32 sat?"))
+@row(
+    "vset", section=SECTION, forms=_scalar_forms(f"{_COMPARED} {_T} {_T}", ""),
+    later=f"{_COMPARED} {_T} {_T} min|max : {_WIDER}",
+)  # fmt: skip
+@row(
+    "vshr", section=SECTION, forms=_scalar_forms(f"clamp|wrap {_T} {_T} .u32"),
+    later=f"clamp|wrap {_T} {_T} .u32 min|max : {_WIDER}",
+)  # fmt: skip
+@row(
+    "vshl", section=SECTION, forms=_scalar_forms(f"clamp|wrap {_T} {_T} .u32", ""),
+    later=f"""
+        clamp|wrap {_T} {_T} .u32 sat add|min|max? : clamped shifts: use shl and min
+        clamp|wrap {_T} {_T} .u32 min|max : {_WIDER}
+    """,
+)  # fmt: skip
 def one(ins: Instruction) -> Op:
     """Of one value."""
     kinds = [type == "s32" for type in ins.types]
     signed = kinds[0] if len(kinds) == 3 else False
     into = _part(ins.operands[0])
     parts = [_part(operand) for operand in ins.operands[1:3]]
-    second = next((m for m in ins.modifiers if m in ("add", "min", "max")), None)
+    second = next((m for m in ins.modifiers[-1:] if m in ("add", "min", "max")), None)
     shifts = ins.has("clamp", "wrap")
-    if not shifts:
-        primary = _primary(ins)
+    if shifts and into and ins.has("sat"):
+        raise Unsupported("a part of what is clamped: use bfi behind it")
+    primary = _shift(ins) if shifts else _primary(ins)
 
     def apply(a: Lanes, b: Lanes, *c: Lanes) -> Lanes:
         x, y = (
             _extended(value, int(part[1:] or 0) * _bits(part), _bits(part), sign)
             for value, part, sign in zip((a, b), parts, kinds[-2:], strict=True)
         )
-        if shifts:
-            found = _shifted(ins, x, y, _bits(into), signed)
-        else:
-            found = primary(x, y)
-            found = _clamped(found, _bits(into), signed) if ins.has("sat") else found
+        found = primary(x, y)
+        if ins.has("sat"):
+            found = _saturated(found, _bits(into), signed)
         if second:
-            other = _extended(c[0], 0, 32, signed)
-            kept = _extended(found, 0, 32, signed)
-            found = _MEANING[second](kept, other)
+            found = _MEANING[second](found, _extended(c[0], 0, 32, signed))
         elif into:
-            found = _put(c[0].astype(np.int64), found, int(into[1:]) * _bits(into), _bits(into))
+            shift = int(into[1:]) * _bits(into)
+            # Of a half an H200 takes the bits that stand where it goes.
+            found = found >> np.int64(shift) if into[0] == "h" else found
+            found = _put(c[0].astype(np.int64), found, shift, _bits(into))
         return _word(found)
 
     return Op(apply, ("u32",) * (len(ins.operands) - 1), ("u32",))
 
 
-def _shifted(ins: Instruction, x: Lanes, by: Lanes, bits: int, signed: bool) -> Lanes:
+def _saturated(value: Lanes, bits: int, signed: bool) -> Lanes:
+    """As an H200 clamps, which is not the manual's way (docs/measured.md).
+
+    An unsigned word keeps what is beyond its bits; for a part what is negative is too large.
+    """
+    if bits == 32:
+        return _clamped(value, bits, signed) if signed else np.maximum(value, np.int64(0))
+    top = np.int64((1 << (bits - signed)) - 1)
+    return np.minimum(value.astype(np.uint64), top.astype(np.uint64)).astype(np.int64)
+
+
+def _shift(ins: Instruction) -> Callable[..., Lanes]:
     """A shift by at most 32, or by the lowest five bits."""
-    by = np.minimum(by, np.int64(32)) if ins.has("clamp") else by & np.int64(31)
-    if ins.opcode == "vshr":
-        found: Lanes = x >> by
-        return _clamped(found, bits, signed) if ins.has("sat") else found
-    if not ins.has("sat"):
-        return x << by
-    far = np.clip(np.ldexp(x.astype(np.float64), by), -(2.0**40), 2.0**40)  # exact
-    return _clamped(far.astype(np.int64), bits, signed)
+
+    def shifted(x: Lanes, by: Lanes) -> Lanes:
+        by = np.minimum(by, np.int64(32)) if ins.has("clamp") else by & np.int64(31)
+        return x >> by if ins.opcode == "vshr" else x << by
+
+    return shifted
 
 
 @row(
@@ -143,29 +165,33 @@ def _shifted(ins: Instruction, x: Lanes, by: Lanes, bits: int, signed: bool) -> 
     """,
 )  # fmt: skip
 def multiply_add(ins: Instruction) -> Op:
-    """``d = (±a * b ± c) >> n``, exact up to the shift; ``.po`` adds one more."""
+    """``d = (±a * b ± c) >> n``; ``.po`` adds one more.
+
+    An H200 takes whole operands as signed whatever their types (docs/measured.md). That is seen
+    with a shift or ``.sat`` alone: the lowest 32 bits of a sum are those of the manual.
+    """
     parts = [_part(operand) for operand in ins.operands[1:]]
     minus = [part.startswith("-") for part in parts]
     if minus[2] and minus[0] != minus[1]:
         raise Unsupported("signs of product and summand: use neg before it")
+    plain = [part.strip("-") for part in parts[:2]]
     kinds = [type == "s32" for type in ins.types[1:]]
     signed = any(kinds) or minus[2] or minus[0] != minus[1]
     down = 7 if ins.has("shr7") else 15 if ins.has("shr15") else 0
 
     def apply(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         x, y = (
-            _extended(value, int(part[1:] or 0) * _bits(part), _bits(part), sign)
-            for value, part, sign in zip((a, b), (p.strip("-") for p in parts), kinds, strict=False)
+            _extended(value, int(part[1:] or 0) * _bits(part), _bits(part), sign or not part)
+            for value, part, sign in zip((a, b), plain, kinds, strict=True)
         )
-        x = -x if minus[0] != minus[1] else x
-        z = _extended(c, 0, 32, signed)
-        low = x * (y & np.int64(0xFFFF)) + (-z if minus[2] else z) + np.int64(ins.has("po"))
-        high = x * (y >> np.int64(16)) + (low >> np.int64(16))  # the sum has 66 bits
-        rest = (low & np.int64(0xFFFF)) >> np.int64(down)
-        if ins.has("sat"):
-            far = np.clip(high, np.int64(-(2**45)), np.int64(2**45))
-            return _word(_clamped((far << np.int64(16 - down)) + rest, 32, signed))
-        return _word((high << np.int64(16 - down)) + rest)
+        z = _extended(c, 0, 32, True)
+        total = (-x if minus[0] != minus[1] else x) * y + (-z if minus[2] else z)
+        total = total + np.int64(ins.has("po"))
+        if signed:
+            total = total >> np.int64(down)
+        else:
+            total = (total.astype(np.uint64) >> np.uint64(down)).astype(np.int64)
+        return _word(_clamped(total, 32, signed) if ins.has("sat") else total)
 
     return Op(apply, ("u32",) * 3, ("u32",))
 
