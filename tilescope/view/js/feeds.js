@@ -9,8 +9,10 @@ const MOST = 500000; // steps to look at, so that a click never hangs
 // What went into an element of a global array, as far as it was recorded. The elements are
 // { place, offset, by, own, step }: read by a thread; own: by the one that wrote the result, which got
 // it in that step of its own.
-export function feeding(run, array, i) {
+// most: enough of them, for a sample.
+export function feeding(run, array, i, most = Infinity) {
   const back = new Back(run);
+  back.most = most;
   const from = i * array.size;
   for (const number of run.recorded) {
     const block = blockOf(run, number);
@@ -23,9 +25,11 @@ export function feeding(run, array, i) {
   return back;
 }
 
-// What went into all that one thread wrote to global arrays; if it wrote nothing, what it read.
-export function feedingThread(run, block, thread) {
+// What went into all that one thread wrote to global arrays; if it wrote nothing, what it read; of
+// that, what it had got by a step.
+export function feedingThread(run, block, thread, until = Infinity) {
   const back = new Back(run);
+  back.until = until;
   const { items } = threadOf(block, thread);
   const stores = items.filter((item) => item.place >= 0 && item.w.kind !== "load");
   const roots = stores.length ? stores : items.filter((item) => item.w.kind === "load");
@@ -38,6 +42,7 @@ class Back {
     this.run = run;
     this.leaves = new Map();
     this.seen = new Set();
+    this.most = this.until = Infinity;
     this.cut = false; // whether something on the way was not recorded
   }
 
@@ -62,7 +67,9 @@ class Back {
     }
     if (crosses(item)) mine.push([item, k]);
     mine.sort(([a], [b]) => a.step - b.step);
-    for (const [at, part] of mine) this.from(thread, at, part, at.step);
+    for (const [at, part] of mine)
+      if (at.step <= this.until && this.leaves.size < this.most)
+        this.from(thread, at, part, at.step);
     if (!mine.length) this.from(thread, item, k, item.step);
   }
 
@@ -89,7 +96,7 @@ class Back {
     }
     if (at.lane !== undefined) {
       const other = (who & ~31) + at.lane;
-      const input = threadOf(this.block, other).byStep.get(at.step)?.inputs[0];
+      const input = threadOf(this.block, other, at.step).byStep.get(at.step)?.inputs[0];
       if (input?.item) yield [other, input.item, input.k];
       else if (typeof input !== "string") this.cut = true;
     }
@@ -99,7 +106,7 @@ class Back {
       const offset = at.offset + part * at.w.size;
       const { entries, whole } = this.block.writersOf(at.place, offset, at.step - 1, at.w.size);
       for (const { entry, k: which } of entries) {
-        const store = threadOf(this.block, entry.thread).byStep.get(entry.step);
+        const store = threadOf(this.block, entry.thread, entry.step).byStep.get(entry.step);
         if (store) yield [entry.thread, store, which];
       }
       if (!whole && at.place >= 0) this.leaf(who, at.place, offset, got);

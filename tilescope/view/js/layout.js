@@ -1,6 +1,8 @@
 // Where arrays stand: a product as people draw it, others in the order in which data flows.
 import { feeding } from "./feeds.js";
 
+const SAMPLE = 24; // elements that tell what an element is made of
+
 // Arrays that are drawn: what is only read, what is read and written, what is only written.
 export function inOrder(run) {
   const rank = (array) => (array.writes_total ? (array.reads_total ? 1 : 2) : 0);
@@ -38,7 +40,7 @@ function meet(run, a, b, c) {
     if (Math.floor(k / columns) !== k % columns) break; // a diagonal tells less
   }
   if (i < 0) return false;
-  const { found, cut } = feeding(run, c, i);
+  const { found, cut } = feeding(run, c, i, SAMPLE);
   const [row, column] = [Math.floor(i / columns), i % columns];
   const of = (array) => found.filter((leaf) => leaf.place === array.place);
   const [left, above] = [of(a), of(b)];

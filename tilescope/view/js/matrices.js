@@ -187,12 +187,15 @@ export class Matrices {
   // The first time that it is seen it plays a few seconds.
   draw() {
     this.select.value = this.state.shade;
-    for (const part of this.parts) this.drawPart(part);
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    if (!this.opened && !calm && this.state.view === "matrices") {
-      this.opened = true;
-      this.film.start();
-    }
+    const opens = !this.opened && !calm && this.state.view === "matrices";
+    this.opened = true;
+    if (opens && this.film.start()) {
+      this.drawLegend();
+      for (const part of this.parts)
+        if (part.run.number !== this.state.run)
+          this.paint(part, new Map(part.grids.map((g) => [g.array.place, []])));
+    } else for (const part of this.parts) this.drawPart(part);
   }
 
   // The thread to show in a run: the one that owns the element picked, else the one at hand.
@@ -254,21 +257,21 @@ export class Matrices {
   }
 
   // What went into the picked element, or into all that a thread wrote.
-  back(part, who) {
+  back(part, who, until) {
     const { run } = part;
-    const key = `${who.element}:${who.block}:${who.thread}`;
+    const key = `${who.element}:${who.block}:${who.thread}:${until}`;
     if (part.key !== key) {
       part.key = key;
       part.back = who.array
         ? feeding(run, who.array, who.i)
-        : feedingThread(run, blockOf(run, who.block), who.thread);
+        : feedingThread(run, blockOf(run, who.block), who.thread, until);
     }
     return part.back;
   }
 
   footprint(run, who, marks, part, until = Infinity) {
     const block = blockOf(run, who.block);
-    const back = this.back(part, who);
+    const back = this.back(part, who, until < Infinity ? this.film.end : Infinity);
     this.tile(block, until < Infinity ? block.phases[until] : 0, marks);
     const found = back.found.sort((a, b) => a.step - b.step);
     for (const leaf of found) {

@@ -14,11 +14,14 @@ export class Opening {
     return this.timer !== 0;
   }
 
+  // Whether there is anything to play.
   start() {
+    this.stop();
     const steps = firstTile(this.state.blockNow, this.state.thread);
-    if (steps.length < 2) return;
+    if (steps.length < 2) return false;
     const every = Math.ceil(steps.length / FRAMES);
     const frames = steps.filter((_, i) => i % every === 0);
+    this.end = frames[frames.length - 1];
     const pause = Math.max(FASTEST, Math.min(SLOWEST, LONGEST / frames.length));
     for (const name of ["keydown", "pointerdown"])
       document.addEventListener(name, this.stop, { capture: true });
@@ -28,6 +31,7 @@ export class Opening {
       return this.show(frames[i]);
     };
     next(0);
+    return true;
   }
 
   stop() {

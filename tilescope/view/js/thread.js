@@ -6,18 +6,19 @@ const cache = new Map();
 const MOST = 2000000; // items to keep
 let held = 0;
 
-export function threadOf(block, thread) {
+// A thread's items, up to and with a step at least.
+export function threadOf(block, thread, step = Infinity) {
   const key = `${block.run.number}:${block.number}:${thread}`;
   if (!cache.has(key)) {
     if (held > MOST) {
       cache.clear();
       held = 0;
     }
-    const made = new Thread(block, thread);
-    held += made.items.length;
-    cache.set(key, made);
+    cache.set(key, new Thread(block, thread));
   }
-  return cache.get(key);
+  const found = cache.get(key);
+  held += found.extend(step);
+  return found;
 }
 
 // An item is one execution of an instruction by this thread:
@@ -30,42 +31,54 @@ class Thread {
     this.thread = thread;
     this.items = [];
     this.byStep = new Map();
-    const registers = new Map();
-    const memory = new Map();
-    const { batch, column } = block;
-    for (const step of block.ofWarp[thread >> 5]) {
-      const e = block.events[step];
+    this.registers = new Map();
+    this.memory = new Map();
+    this.next = 0; // among the steps of its warp
+  }
+
+  // Goes on to a step; how many items that made.
+  extend(until) {
+    const { block, thread } = this;
+    const steps = block.ofWarp[thread >> 5];
+    const before = this.items.length;
+    for (; this.next < steps.length && steps[this.next] <= until; this.next++) {
+      const e = block.events[steps[this.next]];
       const w = block.watchedOf(e);
-      const at = w && batch.within(e, column, thread);
-      if (!at) continue;
-      const item = { step, w, values: [], types: [], inputs: [] };
-      for (let k = 0; k < batch.many[e]; k++) {
-        item.values.push(batch.valueOf(e, k, ...at, column));
-        item.types.push(batch.typeOf(e, k));
-      }
-      item.inputs = w.inputs.map((input) =>
-        typeof input === "number" ? (registers.get(input) ?? null) : input,
-      );
-      if (w.base !== undefined) item.base = registers.get(w.base) ?? null;
-      if (w.kind === "value" && batch.banks[e] >= 0)
-        item.lane = block.run.pool.at(batch.banks[e], ...at, column);
-      if (w.access) {
-        const last = this.items[this.items.length - 1];
-        if (w.kind === "store" && last?.w.kind === "load" && last.w.ptx === w.ptx)
-          item.source = last;
-        item.place = batch.placeOf(e, ...at, column);
-        item.offset = batch.offsetOf(e, ...at, column);
-        const key = spot(item.place, item.offset);
-        if (w.kind === "load") item.carried = memory.get(key) ?? null;
-        else memory.set(key, item);
-      }
-      w.outputs.forEach((number, k) => {
-        if (number >= 0) registers.set(number, { item, k });
-      });
-      this.chain(item);
-      this.items.push(item);
-      this.byStep.set(step, item);
+      const at = w && block.batch.within(e, block.column, thread);
+      if (at) this.add(steps[this.next], e, w, at);
     }
+    return this.items.length - before;
+  }
+
+  add(step, e, w, at) {
+    const { registers, memory } = this;
+    const { batch, column } = this.block;
+    const item = { step, w, values: [], types: [], inputs: [] };
+    for (let k = 0; k < batch.many[e]; k++) {
+      item.values.push(batch.valueOf(e, k, ...at, column));
+      item.types.push(batch.typeOf(e, k));
+    }
+    item.inputs = w.inputs.map((input) =>
+      typeof input === "number" ? (registers.get(input) ?? null) : input,
+    );
+    if (w.base !== undefined) item.base = registers.get(w.base) ?? null;
+    if (w.kind === "value" && batch.banks[e] >= 0)
+      item.lane = batch.pool.at(batch.banks[e], ...at, column);
+    if (w.access) {
+      const last = this.items[this.items.length - 1];
+      if (w.kind === "store" && last?.w.kind === "load" && last.w.ptx === w.ptx) item.source = last;
+      item.place = batch.placeOf(e, ...at, column);
+      item.offset = batch.offsetOf(e, ...at, column);
+      const key = spot(item.place, item.offset);
+      if (w.kind === "load") item.carried = memory.get(key) ?? null;
+      else memory.set(key, item);
+    }
+    w.outputs.forEach((number, k) => {
+      if (number >= 0) registers.set(number, { item, k });
+    });
+    this.chain(item);
+    this.items.push(item);
+    this.byStep.set(step, item);
   }
 
   // The last item up to and with a step.
