@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .pointers import Pointer, owner
+from .unset import Unset
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,8 @@ def in_memory(name: str, array: Any) -> Any:
         raise ValueError(f"{name}: neither the array nor what it is a view of is contiguous")
     at = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
     whole = flat.reshape(-1)
+    if isinstance(array, Unset):
+        whole = array.of_its_memory(whole)
     if at % array.itemsize == 0 and whole.dtype == array.dtype:
         return Pointer(whole, at // array.itemsize)
     return Pointer(whole.view(np.uint8), at)

@@ -12,42 +12,57 @@ class Unset(np.ndarray[Any, Any]):
     """A NumPy array that knows which of its bytes nothing has written.
 
     Assigning to elements or fields sets them; so does a kernel that writes them. Results of
-    arithmetic are arrays like any other.
-
-    Attributes:
-        missing: An array like it with ones in the bytes that are unset; ``None``: it is an
-            array like any other.
+    arithmetic, and copies by NumPy's own functions, are arrays like any other; its views know it
+    too, however they are made.
     """
 
-    missing: Any = None
+    _memory: Any = None
+    """Where the memory begins that may be unset, and a byte for each of its bytes: 0 if set."""
+
+    def __array_finalize__(self, made_from: Any) -> None:
+        known = getattr(made_from, "_memory", None)
+        self._memory = known if known and 0 <= _begin(self) - known[0] < known[1].nbytes else None
+
+    @property
+    def missing(self) -> Any:
+        """An array like it with ones in the bytes that are unset; ``None``: all are set."""
+        if self._memory is None:
+            return None
+        begin, flags = self._memory
+        return np.ndarray(self.shape, self.dtype, flags, _begin(self) - begin, self.strides)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(key, value)
-        if self.missing is not None:
-            self.missing[key] = np.zeros((), self.missing[key].dtype)
-
-    def __getitem__(self, key: Any) -> Any:
-        found = super().__getitem__(key)
-        if self.missing is not None and isinstance(found, Unset):
-            found.missing = self.missing[key]
-        return found
+        missing = self.missing
+        if missing is not None:
+            missing[key] = np.zeros((), missing[key].dtype)
 
     def copy(self, order: Any = "C") -> Any:
         """A copy, of which the same elements are unset."""
-        made = super().copy(order)
-        if self.missing is not None:
-            made.missing = self.missing.copy()
+        made, missing = super().copy(order), self.missing
+        if missing is not None:
+            made._memory = _begin(made), missing.copy(order)
         return made
+
+    def of_its_memory(self, array: Any) -> Any:
+        """Another array of the same memory, which knows of unset bytes as this one does."""
+        made = array.view(Unset)
+        made._memory = self._memory
+        return made
+
+
+def _begin(array: Any) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def unset(shape: int | tuple[int, ...], dtype: Any = np.float32) -> Any:
     """An array as ``cudaMalloc`` leaves it: reading what nothing wrote is a hazard."""
     kind = np.dtype(dtype)
     count = int(np.prod(shape))
-    raw, missing = np.full((2, count * kind.itemsize), _ANYTHING, np.uint8)
-    array = raw.view(kind).reshape(shape).view(Unset)
-    array.missing = missing.view(kind).reshape(shape)
-    return array
+    array = np.full(count * kind.itemsize, _ANYTHING, np.uint8).view(kind).reshape(shape)
+    made = array.view(Unset)
+    made._memory = _begin(made), np.full(count * kind.itemsize, _ANYTHING, np.uint8)
+    return made
 
 
 def missing_of(array: Any) -> Any:
@@ -61,6 +76,6 @@ def missing_of(array: Any) -> Any:
 
 def still_unset(array: Any, missing: Any) -> None:
     """After a launch: which bytes of an array are unset still (``None``: it was no such array)."""
-    if missing is not None and isinstance(array, Unset):
+    if missing is not None and isinstance(array, Unset) and array.missing is not None:
         raw = np.where(missing, np.uint8(_ANYTHING), np.uint8(0))
         array.missing[...] = raw.view(array.dtype).reshape(array.shape)

@@ -83,10 +83,7 @@ class Memory:
         dtype = DTYPES[SCALARS[element]] if element in SCALARS else np.dtype("V1")
         if array.nbytes % dtype.itemsize or offset % dtype.itemsize:
             dtype = np.dtype("V1")
-        typed = array.view(dtype)
-        if getattr(array, "missing", None) is not None:
-            typed.missing = array.missing.view(dtype)
-        return Pointer(typed, offset // dtype.itemsize)
+        return Pointer(array.view(dtype), offset // dtype.itemsize)
 
     def _structure(self, raw: bytes) -> Any:
         """A structure with addresses in its words, wherever one is an address that was given."""
