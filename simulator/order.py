@@ -130,6 +130,15 @@ class Order:
         """The host waits for everything."""
         self.waits(_both(*(stream.record() for stream in self.streams)))
 
+    def by_host(self, source: Source, touched: Iterable[Touched]) -> None:
+        """The host itself reads or writes: held to the work that it has not waited for."""
+        mine = [_Work(0, self.legacy, _HOST, source, one, self.hazards) for one in touched]
+        late = [w for w in self._past if self.host.get(w.stream.number, 0) < w.number]
+        for now, then in itertools.product(mine, late):
+            if then.touched.exists() and (found := _clash(now, then)) is not None:
+                then.hazards.insert(0, found)
+                return
+
     def work(
         self, what: str, source: Source, touched: Iterable[Touched],
         hazards: list[Hazard] | None = None,
@@ -158,6 +167,9 @@ class Order:
                 said.add(key)
                 (then if hazards is None else now).hazards.insert(0, found)
         self._past = [w for w in self._past if not any(_replaces(n, w) for n in mine)] + mine
+
+
+_HOST = "the host"
 
 
 def _both(*clocks: Clock) -> Clock:
@@ -195,8 +207,11 @@ def _clash(now: _Work, then: _Work) -> Hazard | None:
         Involved(ROLES.get(work.touched.how, "read"), work.source, work.what, 0)
         for work in (now, then)
     )
-    note = HOST_ORDER.case("streams").note
-    notes = (f"{now.what} is in {now.stream}, {then.what} in {then.stream}", note)
+    if now.what == _HOST:
+        notes = (f"{then.what} is in {then.stream}", HOST_ORDER.case("host").note)
+    else:
+        note = HOST_ORDER.case("streams").note
+        notes = (f"{now.what} is in {now.stream}, {then.what} in {then.stream}", note)
     return Hazard(
         HOST_ORDER.name, text, space="global", variable=mine.name, element=element,
         involved=involved, notes=notes,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gpu_scripts import DRIVER, NUMBA, SOURCE, STREAMS, TRITON
+from gpu_scripts import DRIVER, HOST_READS, NUMBA, NUMBA_NAMES, SOURCE, STREAMS, TRITON
 
 import simulator
 import tilescope
@@ -194,6 +194,14 @@ def test_numbas_host_side(tmp_path: Path) -> None:
     assert "no stand-in for numba.cuda.external_stream" in done.stdout
 
 
+def test_numbas_names(tmp_path: Path) -> None:
+    pytest.importorskip("numba_cuda", reason="the extra numba")
+    done = run(write(tmp_path, NUMBA_NAMES))
+    assert done.returncode == 1, done.stderr
+    assert done.stderr == ""
+    assert done.stdout.count("error: ") == done.stdout.count("that nothing wrote") == 1
+
+
 def test_tritons_host_side(tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="the extra triton")
     done = run(write(tmp_path, TRITON))
@@ -216,6 +224,22 @@ def test_order_of_streams(name: str, words: tuple[str, ...], tmp_path: Path) -> 
             any(w in i.source.code for w in ("twice", "launch", "copy", "close", "ones"))
             for i in hazard.involved
         )
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("words", [(), ("--faulty",)])
+@pytest.mark.parametrize("name", HOST_READS)
+def test_the_host_waits_for_pinned_memory(
+    name: str, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    pytest.importorskip({"numba": "numba_cuda"}.get(name, name), reason=f"{name} is not installed")
+    with tilescope.session() as made:
+        script = write(tmp_path, HOST_READS[name])
+        assert run_script(script, words, Machine(order=made.order)) == (0, "")
+    assert [h.kind for h in made.hazards] == (["host-order"] if words else [])
+    for hazard in made.hazards:
+        assert hazard.message.startswith("the host reads its array[0], which")
+        assert "== 2" in hazard.involved[0].source.code or "sum" in hazard.involved[0].source.code
 
 
 def test_the_notebooks_cells_run(capsys: pytest.CaptureFixture[str]) -> None:

@@ -356,7 +356,8 @@ HOST_ORDER = HazardKind(
     "into one stream, or let the host synchronise in between.",
     "{who} {verb} {place}, which {word}: nothing orders the two",
     {"streams": Case(note="let its stream wait for an event behind the earlier one, put both into "
-                     "one stream, or synchronise in between")},
+                     "one stream, or synchronise in between"),
+     "host": Case(note="let the host wait first: synchronise the stream, or an event behind it")},
 )  # fmt: skip
 
 CHECKS = tuple(dict.fromkeys(row.check for row in KINDS.values() if row.check))

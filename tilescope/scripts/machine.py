@@ -107,6 +107,10 @@ class Machine:
         some = (to, "its destination", "store"), (given, "its source", "load")
         self.did(what, stream, waits, [of for of in some if of[0] is not None])
 
+    def host(self, array: Any, how: str) -> None:
+        """The host itself reads (``load``) or writes (``store``) memory that a GPU reaches."""
+        self.order.by_host(user_line(), [Touched.whole(array, "its array", how)])
+
     def did(
         self, what: str, stream: Any, waits: bool, touched: Iterable[tuple[Any, str, str]]
     ) -> None:

@@ -16,12 +16,21 @@ from kernels import Kernel
 from kernels.adapter import as_array
 from kernels.front_ends import numba_cuda as front_end
 from kernels.front_ends.versions import warn_of
-from kernels.unset import unset
 
 from . import machine as stand_in
 from .machine import DeviceArray, Event, Machine, RefusedError, Stream, nothing
+from .numba_arrays import arrays, as_device_array, device_array, plain
 from .patches import Patches
 
+_REFUSED = {
+    "from_cuda_array_interface": "use cuda.to_device",
+    "external_stream": "use cuda.stream()",
+    "open_ipc_array": "use one process",
+    "set_memory_manager": "leave it out",
+    "compile_ptx_for_current_device": "use cuda.compile_ptx(..., cc=(9, 0))",
+    "compile_for_current_device": "use cuda.compile(..., cc=(9, 0))",
+}
+"""What has no stand-in, and what to use."""
 _PASSED = ("fastmath", "opt", "forceinline", "launch_bounds")
 
 
@@ -30,6 +39,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
     import numba_cuda
     from numba.cuda import api, dispatcher
     from numba.cuda.args import ArgHint
+    from numba.cuda.cudadrv import devicearray
 
     warn_of("numba-cuda", numba_cuda.__version__)
     kernels: dict[object, Kernel] = {}
@@ -45,17 +55,18 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
         return kernels[key]
 
     def run(self: Any, args: Any, grid: Any, block: Any, stream: Any, shared: int) -> None:
-        values = [_plain(arg.value if isinstance(arg, ArgHint) else arg) for arg in args]
+        given = [arg.value if isinstance(arg, ArgHint) else arg for arg in args]
+        values = [_plain(arg) for arg in given]
         eager = self.__dict__.get("_tilescope_signatures")
         kinds = tuple(eager[0]) if eager and len(eager) == 1 else tuple(
-            self.typeof_pyval(np.asarray(v) if isinstance(v, DeviceArray) else v) for v in values
+            self.typeof_pyval(np.asarray(v) if isinstance(v, np.ndarray) else v) for v in values
         )  # fmt: skip
         if eager and len(eager) > 1 and kinds not in eager:
             raise TypeError(f"{self.py_func.__name__} has no signature for {kinds}")
         kernel = kernel_for(self, kinds)
         cooperative = "cudaCGSynchronize" in kernel.ptx or "cudaCGGetIntrinsicHandle" in kernel.ptx
         machine.launch(kernel, grid, block, values, shared, stream, cooperative=cooperative)
-        if any(isinstance(v, np.ndarray) and not isinstance(v, DeviceArray) for v in values):
+        if any(isinstance(v, np.ndarray) and not isinstance(v, DeviceArray) for v in given):
             machine.queue(stream).synchronize()  # Numba copies it back for the host
 
     class Configured:
@@ -86,66 +97,44 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
     patches.set(owner, "disable_compile", nothing)
     patches.set(owner, "specialize", lambda self, *_: self)
     for name, value in _functions(machine).items():
-        for place in (module, api):
+        for place in (module, api, devicearray):
             if hasattr(place, name):
                 patches.set(place, name, value)
-    for name in ("as_cuda_array", "from_cuda_array_interface", "external_stream",
-                 "open_ipc_array", "vectorize", "guvectorize"):  # fmt: skip
-        if hasattr(module, name):
-            patches.set(module, name, stand_in.refuse(f"numba.cuda.{name}"))
+    for name, instead in _REFUSED.items():
+        for place in (module, api):
+            if hasattr(place, name):
+                patches.set(place, name, stand_in.refuse(f"numba.cuda.{name}", instead))
 
 
 def _plain(value: Any) -> Any:
     """An argument as the simulator takes it."""
-    return as_array(value)
-
-
-def _arrays(machine: Machine) -> type[DeviceArray]:
-    """Numba's device arrays, whose copies a machine is told of."""
-
-    class Array(DeviceArray):
-        def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
-            """The contents in a new array, or in ``ary``; the host waits if that is not pinned."""
-            waits = not stream or not isinstance(ary, DeviceArray)
-            machine.copied("copy_to_host", stream, waits, given=self)
-            if ary is None:
-                return np.array(self, copy=True, subok=False, order="K")
-            ary[...] = self
-            return ary
-
-        def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
-            """Take the contents of ``ary``."""
-            given = ary if isinstance(ary, DeviceArray) else None
-            machine.copied("copy_to_device", stream, not stream, to=self, given=given)
-            self[...] = np.asarray(ary).reshape(self.shape)
-
-        def split(self, section: int, stream: Any = 0) -> Iterator[Any]:
-            """Its parts of so many elements each."""
-            for at in range(0, self.size, section):
-                yield self[at : at + section]
-
-    return Array
+    return as_array(plain(value))
 
 
 def _functions(machine: Machine) -> dict[str, Any]:
     """What ``numba.cuda`` offers to the host, for a machine without a GPU."""
-    kind = _arrays(machine)
+    kind, host = arrays(machine)
 
     def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> Any:
         if to is None:
-            to = np.array(obj, copy=True, order="K").view(kind)
+            to = np.ndarray.view(np.array(obj, copy=True, order="K", subok=False), kind)
         to.copy_to_device(obj, stream)
         return to
 
-    def array(shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C",
-              stream: Any = 0, **_: Any) -> Any:  # fmt: skip
-        sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-        made = unset(sizes if order == "C" else sizes[::-1], dtype).view(kind)
-        return made if order == "C" else made.T
+    def maker(of: type) -> Any:
+        def array(shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C",
+                  **_: Any) -> Any:  # fmt: skip
+            return device_array(of, shape, dtype, strides, order)
 
-    def like(ary: Any, stream: Any = 0, **_: Any) -> Any:
-        order = "F" if ary.flags.f_contiguous and not ary.flags.c_contiguous else "C"
-        return array(ary.shape, ary.dtype, order=order)
+        return array
+
+    def like(of: type) -> Any:
+        def array(ary: Any, *_: Any, **__: Any) -> Any:
+            flags = np.asarray(ary).flags
+            order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+            return device_array(of, ary.shape, ary.dtype, order=order)
+
+        return array
 
     @contextlib.contextmanager
     def quietly(*values: Any, **_: Any) -> Iterator[Any]:
@@ -181,9 +170,12 @@ def _functions(machine: Machine) -> dict[str, Any]:
         }
     )()
     return {
-        "to_device": to_device, "device_array": array, "managed_array": array,
-        "pinned_array": array, "mapped_array": array, "device_array_like": like,
-        "mapped_array_like": like, "pinned_array_like": like, "synchronize": synchronize,
+        "to_device": to_device, "device_array": maker(kind), "managed_array": maker(host),
+        "pinned_array": maker(host), "mapped_array": maker(host), "device_array_like": like(kind),
+        "mapped_array_like": like(host), "pinned_array_like": like(host),
+        "synchronize": synchronize, "DeviceNDArray": kind,
+        "as_cuda_array": lambda obj, sync=True: as_device_array(kind, obj),
+        "is_cuda_ndarray": lambda obj: isinstance(obj, DeviceArray),
         "stream": stream, "default_stream": default, "legacy_default_stream": default,
         "per_thread_default_stream": per_thread, "event": lambda timing=True: Event(machine),
         "event_elapsed_time": lambda first, last: float("nan"), "is_available": lambda: True,
@@ -191,6 +183,8 @@ def _functions(machine: Machine) -> dict[str, Any]:
         "get_current_device": lambda: device, "list_devices": lambda: [device], "gpus": [device],
         "current_context": lambda number=None: context, "defer_cleanup": quietly,
         "pinned": quietly, "mapped": quietly, "profiling": quietly, "profile_start": nothing,
-        "profile_stop": nothing, "is_cuda_array": lambda obj: isinstance(obj, DeviceArray),
+        "profile_stop": nothing, "is_cuda_array": lambda obj: (
+            isinstance(obj, DeviceArray) or hasattr(obj, "__cuda_array_interface__")),
         "is_float16_supported": lambda: True, "is_bfloat16_supported": lambda: True,
+        "is_fp8_supported": lambda: True, "is_supported_version": lambda: True,
     }  # fmt: skip

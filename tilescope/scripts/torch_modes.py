@@ -89,13 +89,18 @@ class Operators(TorchDispatchMode):  # type: ignore[misc]
             how += [(tensor, "store" if wrote else "load") for tensor in tensors_in(value)]
         how += [(tensor, "store") for tensor in fresh]
         said = {"load": "its input", "store": "its output"}
-        theirs = [(as_array(one), said[way], way) for one, way in how if places.has(one)]
-        if theirs:
-            host = [tensor for tensor, way in how if not places.has(tensor) and tensor.dim()]
+        reached = [(one, way) for one, way in how if places.has(one) or places.pinned(one)]
+        told = [(as_array(one), said[way], way) for one, way in reached]
+        if any(places.has(one) for one, _ in reached):
+            host = [one for one, _ in how if not places.has(one) and one.dim()]
             free = kwargs.get("non_blocking") or (name == "copy_" and args[2:] and args[2])
+            free = free and all(map(places.pinned, host))
             waits = bool(host and not free) or name in ("_local_scalar_dense", "equal")
             waits |= bool(_WAITS & set(function.tags))
-            places.machine.did(f"torch.{name}", None, waits, theirs)
+            places.machine.did(f"torch.{name}", None, waits, told)
+        else:
+            for array, _, way in told:
+                places.machine.host(array, way)
 
 
 class Calls(TorchFunctionMode):  # type: ignore[misc]

@@ -1,0 +1,223 @@
+"""Numba's device arrays, and its arrays of the host that a GPU reaches.
+
+A device array has what Numba's ``DeviceNDArray`` has and nothing of NumPy's besides: no sums, no
+arithmetic; NumPy's functions copy it to the host. Pinned, mapped and managed arrays are NumPy's.
+"""
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from kernels.adapter import as_array
+from kernels.unset import Unset, unset
+
+from .machine import DeviceArray, Machine, refuse
+
+_SHARED = {"shape", "strides", "dtype", "size", "ndim", "base", "itemsize", "ctypes", "data"}
+"""What a ``DeviceNDArray`` has of an array's, and what is asked here."""
+_ONE_SIDED = "eq ne lt le gt ge divmod rdivmod"
+_TWO_SIDED = "add sub mul matmul truediv floordiv mod pow and or xor lshift rshift"
+_OPERATORS = _ONE_SIDED.split() + [s + name for s in ("", "r", "i") for name in _TWO_SIDED.split()]
+
+
+def plain(array: Any) -> Any:
+    """The same memory as an array of NumPy's, which knows what nothing wrote."""
+    return np.ndarray.view(array, Unset) if isinstance(array, DeviceArray) else array
+
+
+def _host(value: Any, kind: Any) -> Any:
+    """NumPy's arrays in place of device arrays, in lists as well."""
+    if isinstance(value, kind):
+        return value.copy_to_host()
+    if isinstance(value, (list, tuple)):
+        return type(value)(_host(one, kind) for one in value)
+    return value
+
+
+class Copied(DeviceArray):
+    """What both kinds have: copies between them and others."""
+
+    machine: Machine
+    stream = 0
+
+    def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
+        """The contents in a new array, or in ``ary``; the host waits if that is not pinned."""
+        pinned = isinstance(ary, HostArray)
+        self.machine.copied(
+            "copy_to_host", stream, not stream or not pinned,
+            to=plain(ary) if pinned else None, given=plain(self),
+        )  # fmt: skip
+        if ary is None:
+            return np.array(self, copy=True, subok=False, order="K")
+        np.copyto(np.asarray(ary), np.asarray(self))
+        return ary
+
+    def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
+        """Take the contents of ``ary``."""
+        given = plain(ary) if isinstance(ary, DeviceArray) else None
+        self.machine.copied("copy_to_device", stream, not stream, to=plain(self), given=given)
+        Unset.__setitem__(self, ..., np.asarray(ary).reshape(self.shape))
+
+    def split(self, section: int, stream: Any = 0) -> Iterator[Any]:
+        """Its parts of so many elements each."""
+        for at in range(0, self.size, section):
+            yield self[at : at + section]
+
+    def bind(self, stream: Any = 0) -> Any:
+        """Itself."""
+        return self
+
+    @property
+    def gpu_data(self) -> Any:
+        """Its memory: what ``DeviceNDArray`` takes."""
+        return self
+
+    get_ipc_handle = refuse("get_ipc_handle", "use one process")
+    device_ctypes_pointer = property(refuse("device_ctypes_pointer", "pass the array"))
+    as_cuda_arg = refuse("as_cuda_arg", "pass the array")
+
+
+class HostArray(Copied):
+    """Pinned, mapped or managed memory: the host's accesses are held to the GPU's work."""
+
+    def _touched(self, how: str) -> Any:
+        self.machine.host(plain(self), how)
+        return np.asarray(self)
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        if not isinstance(found, np.ndarray) or found.base is None:
+            self.machine.host(plain(self), "load")
+        return found
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        part = super().__getitem__(key)
+        whole = not isinstance(part, HostArray) or not np.may_share_memory(part, self)
+        self.machine.host(plain(self if whole else part), "store")
+        super().__setitem__(key, value)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
+        given = [x._touched("load") if isinstance(x, HostArray) else x for x in inputs]
+        outs = named.get("out", ())
+        if outs:
+            named["out"] = tuple(
+                x._touched("store") if isinstance(x, HostArray) else x for x in outs
+            )
+        made = getattr(ufunc, method)(*given, **named)
+        return outs[0] if len(outs) == 1 else made
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        self._touched("load")
+        return super().__array_function__(function, types, args, kwargs)
+
+
+def arrays(made_for: Machine) -> tuple[type[Copied], type[HostArray]]:
+    """The classes of device arrays and of the host's, whose copies a machine is told of."""
+
+    class Array(Copied):
+        machine = made_for
+        __hash__ = object.__hash__  # type: ignore[assignment]
+        __repr__ = __str__ = object.__repr__
+
+        def __new__(
+            cls, shape: Any, strides: Any, dtype: Any, stream: Any = 0, gpu_data: Any = None
+        ) -> Any:
+            """A view of a device array's memory, or new memory."""
+            if gpu_data is None:
+                return device_array(cls, shape, dtype)
+            flat = plain(gpu_data)
+            if flat.dtype != np.dtype(dtype):
+                flat = flat.view(dtype)
+            strided = np.lib.stride_tricks.as_strided(flat, shape, strides, subok=True)
+            return np.ndarray.view(strided, cls)
+
+        def __getitem__(self, key: Any) -> Any:
+            _basic(key)
+            found = super().__getitem__(key)
+            if not isinstance(found, np.ndarray):
+                self.machine.copied("the element that is read", 0, True, given=plain(self))
+            return found
+
+        def __setitem__(self, key: Any, value: Any) -> None:
+            self.setitem(key, value)
+
+        def getitem(self, item: Any, stream: Any = 0) -> Any:
+            """``d[item]``, in a stream."""
+            return self[item]
+
+        def setitem(self, key: Any, value: Any, stream: Any = 0) -> None:
+            """``d[key] = value``, in a stream; without one the host waits."""
+            _basic(key)
+            part = plain(self)[key]
+            to = part if isinstance(part, np.ndarray) else plain(self)
+            given = plain(value) if isinstance(value, DeviceArray) else None
+            self.machine.copied("the assignment", stream, not stream, to=to, given=given)
+            Unset.__setitem__(self, key, np.asarray(value))
+
+        def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
+            if any(isinstance(one, Array) for one in named.get("out", ())):
+                raise TypeError("return arrays must be of ArrayType, not device arrays")
+            return getattr(ufunc, method)(*_host(inputs, Array), **named)
+
+        def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+            named = {name: _host(value, Array) for name, value in kwargs.items()}
+            return function(*_host(args, Array), **named)
+
+    class Host(HostArray):
+        machine = made_for
+
+    known = {"T", "flags", "nbytes", "ravel", "reshape", "squeeze", "transpose", "view", *_SHARED}
+    for name in dir(np.ndarray):
+        if not name.startswith("_") and name not in known:
+            setattr(Array, name, property(_absent(name)))
+    for name in _OPERATORS:
+        setattr(Array, f"__{name}__", lambda *_: NotImplemented)
+    for name in ("neg", "pos", "abs", "invert", "float", "int"):
+        setattr(Array, f"__{name}__", _no_operator)
+    Array.__name__ = Array.__qualname__ = "DeviceNDArray"
+    return Array, Host
+
+
+def _absent(name: str) -> Any:
+    def ask(array: Any) -> Any:
+        raise AttributeError(
+            f"'DeviceNDArray' object has no attribute '{name}'; copy_to_host() has it"
+        )
+
+    return ask
+
+
+def _no_operator(array: Any) -> Any:
+    raise TypeError("bad operand type: a device array has no arithmetic; use copy_to_host()")
+
+
+def _basic(key: Any) -> None:
+    """As Numba refuses an index that is an array."""
+    for one in key if isinstance(key, tuple) else (key,):
+        if not (one is ... or isinstance(one, slice)):
+            try:
+                operator.index(one)
+            except TypeError:
+                raise TypeError(
+                    f"a device array takes whole numbers and slices as an index, not {one!r}"
+                ) from None
+
+
+def device_array(
+    kind: type, shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C"
+) -> Any:
+    """New memory, which nothing has written."""
+    sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    made: Any = np.ndarray.view(unset(sizes if order == "C" else sizes[::-1], dtype), kind)
+    return made if order == "C" else made.T
+
+
+def as_device_array(kind: type, obj: Any) -> Any:
+    """``cuda.as_cuda_array``: of a device array or a tensor of PyTorch's, the same memory."""
+    if isinstance(obj, DeviceArray):
+        return obj
+    if not hasattr(obj, "data_ptr"):
+        refuse("as_cuda_array of other libraries' arrays", "use cuda.to_device")()
+    return np.ndarray.view(as_array(obj), kind)
