@@ -46,8 +46,13 @@ class Unset(np.ndarray[Any, Any]):
 
     def of_its_memory(self, array: Any) -> Any:
         """Another array of the same memory, which knows of unset bytes as this one does."""
+        return Unset.over(array, *self._memory) if self._memory else array
+
+    @staticmethod
+    def over(array: Any, begin: int, flags: Any) -> Any:
+        """An array of memory that begins at an address, with a byte for each: 0 if it is set."""
         made = array.view(Unset)
-        made._memory = self._memory
+        made._memory = begin, flags
         return made
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import tilescope
 from tilescope.scripts.machine import Machine, RefusedError
 from tilescope.scripts.run import intercepted, run_script
 
@@ -274,3 +275,41 @@ def test_tensors_are_as_they_were() -> None:
     assert {name: vars(torch.Tensor).get(name) for name in kept} == kept
     assert torch.zeros(1).device.type == "cpu"
     assert isinstance(torch.Generator(), torch._C.Generator)
+
+
+UNSET = """
+import sys, torch, triton, triton.language as tl
+
+@triton.jit
+def add_to(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(y + i, mask=i < n) + tl.load(x + i, mask=i < n), mask=i < n)
+
+x, grid = torch.ones(300, device="cuda"), (3,)
+for y in (torch.empty(300, device="cuda").zero_(),
+          torch.empty(10, 30, device="cuda").fill_(3).view(-1),
+          torch.nn.Linear(10, 30, device="cuda").weight, torch.empty_like(x).copy_(x),
+          torch.add(x, x, out=torch.empty(300, device="cuda"))):
+    add_to[grid](x, y, 300, B=128)
+y = torch.empty_like(x)
+y[:150] = 0
+add_to[grid](x, y, 150 if "--faulty" not in sys.argv else 151, B=128)
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("--faulty",)])
+def test_what_nothing_wrote_is_not_read(words: tuple[str, ...], tmp_path: Path) -> None:
+    pytest.importorskip("triton", reason="the extra triton")
+    (tmp_path / "script.py").write_text(UNSET)
+    with tilescope.session() as made:
+        assert run_script(tmp_path / "script.py", words, Machine(order=made.order)) == (0, "")
+    found = [(h.kind, h.variable, h.element) for h in made.hazards]
+    assert found == ([("uninitialised", "y", 150)] if words else [])
+
+
+def test_tensors_of_two_devices_in_one_launch(tmp_path: Path) -> None:
+    pytest.importorskip("triton", reason="the extra triton")
+    text = UNSET.replace("import torch", "") + "\nadd_to[grid](x, y.cpu(), 150, B=128)\n"
+    code, end = script(tmp_path, text)
+    assert code == 1
+    assert "Pointer argument (at 1) cannot be accessed from Triton (cpu tensor?)" in end

@@ -8,6 +8,7 @@ import numpy as np
 
 import simulator
 from kernels import Kernel
+from kernels.adapter import as_array
 from kernels.unset import Unset
 from simulator.observe.touched import Touched
 from simulator.order import Clock, Order
@@ -60,6 +61,7 @@ class Machine:
         quiet: Whether no progress is shown.
         unchecked: Launches that were made without checks, by kernel.
         order: What orders them and copies: the session's.
+        array: What makes an array of a front end's argument; PyTorch's stand-in has its own.
     """
 
     only: Collection[str] = ()
@@ -71,6 +73,7 @@ class Machine:
     launches: int = 0
     unchecked: dict[str, int] = field(default_factory=dict)
     order: Order = field(default_factory=Order)
+    array: Callable[[Any], Any] = as_array
     _alike: dict[object, int] = field(default_factory=dict)
 
     def launch(

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel
-from kernels.adapter import as_array
 from kernels.front_ends import numba_cuda as front_end
 from kernels.front_ends.versions import warn_of
 
@@ -56,7 +55,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
 
     def run(self: Any, args: Any, grid: Any, block: Any, stream: Any, shared: int) -> None:
         given = [arg.value if isinstance(arg, ArgHint) else arg for arg in args]
-        values = [_plain(arg) for arg in given]
+        values = [machine.array(plain(arg)) for arg in given]
         eager = self.__dict__.get("_tilescope_signatures")
         kinds = tuple(eager[0]) if eager and len(eager) == 1 else tuple(
             self.typeof_pyval(np.asarray(v) if isinstance(v, np.ndarray) else v) for v in values
@@ -104,11 +103,6 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
         for place in (module, api):
             if hasattr(place, name):
                 patches.set(place, name, stand_in.refuse(f"numba.cuda.{name}", instead))
-
-
-def _plain(value: Any) -> Any:
-    """An argument as the simulator takes it."""
-    return as_array(plain(value))
 
 
 def _functions(machine: Machine) -> dict[str, Any]:

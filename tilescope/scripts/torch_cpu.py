@@ -20,6 +20,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
     from .torch_places import GPU, Places, on_gpu, ordinal
 
     places = Places(machine)
+    patches.set(machine, "array", places.array)
     calls, operators = Calls(places), Operators(places)
     own = torch._C.TensorBase
 

@@ -59,10 +59,18 @@ class Operators(TorchDispatchMode):  # type: ignore[misc]
         else:
             made = function(*args, **kwargs)
         fresh = [one for one in tensors_in(made) if storage_of(one) not in before]
+        name = function._schema.name.partition("::")[2]
+        if name == "_to_copy" and kwargs.get("non_blocking") and not there:
+            pinned |= any(map(places.has, given))  # PyTorch makes the copy so
         for one in fresh if there or pinned else ():
             places.mark(one, pinned=not there)
+            if there and name.startswith(("empty", "new_empty")):
+                places.never_written(one)
+        touched = _touched(function._schema, args, kwargs)
+        for one in (one for one, how in touched if how == "store"):
+            places.wrote(one)
         if places.backward is None:
-            self._tell(function, args, kwargs, fresh)
+            self._tell(function, name, args, kwargs, touched + [(one, "store") for one in fresh])
         return made
 
     @contextlib.contextmanager
@@ -77,17 +85,13 @@ class Operators(TorchDispatchMode):  # type: ignore[misc]
             own.set_state(usual.get_state())
             usual.set_state(kept)
 
-    def _tell(self, function: Any, args: Any, kwargs: Any, fresh: list[Any]) -> None:
+    def _tell(
+        self, function: Any, name: str, args: Any, kwargs: Any, how: list[tuple[Any, str]]
+    ) -> None:
         """The order between launches takes in what an operator does to memory of the GPU."""
-        schema, name = function._schema, function._schema.name.partition("::")[2]
+        places = self._places
         if function.is_view or name in _VIEWED or name.startswith("empty"):
             return
-        places, how = self._places, []
-        values = [*args, *(kwargs.get(one.name) for one in schema.arguments[len(args) :])]
-        for one, value in zip(schema.arguments, values, strict=True):
-            wrote = one.alias_info is not None and one.alias_info.is_write
-            how += [(tensor, "store" if wrote else "load") for tensor in tensors_in(value)]
-        how += [(tensor, "store") for tensor in fresh]
         said = {"load": "its input", "store": "its output"}
         reached = [(one, way) for one, way in how if places.has(one) or places.pinned(one)]
         told = [(as_array(one), said[way], way) for one, way in reached]
@@ -101,6 +105,16 @@ class Operators(TorchDispatchMode):  # type: ignore[misc]
         else:
             for array, _, way in told:
                 places.machine.host(array, way)
+
+
+def _touched(schema: Any, args: Any, kwargs: Any) -> list[tuple[Any, str]]:
+    """An operator's operands that are tensors, and whether it writes them or reads them."""
+    found = []
+    values = [*args, *(kwargs.get(one.name) for one in schema.arguments[len(args) :])]
+    for argument, value in zip(schema.arguments, values, strict=True):
+        wrote = argument.alias_info is not None and argument.alias_info.is_write
+        found += [(one, "store" if wrote else "load") for one in tensors_in(value)]
+    return found
 
 
 class Calls(TorchFunctionMode):  # type: ignore[misc]

@@ -9,9 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._pytree import tree_flatten
+
+from kernels.adapter import as_array
+from kernels.unset import Unset
 
 from .machine import Machine, RefusedError, refuse
 
@@ -58,6 +62,7 @@ class Places:
     backward: bool | None = None
     _gpu: dict[int, Any] = field(default_factory=dict)
     _pinned: dict[int, Any] = field(default_factory=dict)
+    _unset: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
     def has(self, value: Any) -> bool:
         """Whether a tensor is on the GPU."""
@@ -84,6 +89,30 @@ class Places:
             for number in [n for n, kept in marks.items() if kept.expired()]:
                 del marks[number]  # a kept weak reference keeps the number from being used again
         marks[storage._cdata] = StorageWeakRef(storage)
+
+    def never_written(self, value: Any) -> None:
+        """Nothing has written a tensor's memory yet: launches that read it are told."""
+        with torch._C.DisableTorchFunction():
+            storage = value.untyped_storage()
+            torch.empty(0, dtype=torch.uint8).set_(storage).fill_(0xFF)
+            for number in [n for n, (kept, _) in self._unset.items() if kept.expired()]:
+                del self._unset[number]
+            flags = np.full(storage.nbytes(), 0xFF, np.uint8)
+            self._unset[storage._cdata] = StorageWeakRef(storage), flags
+
+    def wrote(self, value: Any) -> None:
+        """An operator wrote all of a tensor."""
+        if storage_of(value) in self._unset:
+            self.array(value).missing[...] = 0
+
+    def array(self, value: Any) -> Any:
+        """A tensor as a launch takes it: an array that knows what of it nothing wrote."""
+        made = as_array(value)
+        if isinstance(value, torch.Tensor) and (known := self._unset.get(storage_of(value))):
+            with torch._C.DisableTorchFunction():
+                begin = value.untyped_storage().data_ptr()
+            made = Unset.over(made, begin, known[1])
+        return made
 
     @contextlib.contextmanager
     def making(self, there: bool | None) -> Iterator[None]:

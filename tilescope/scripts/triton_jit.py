@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel
-from kernels.adapter import as_array
 from kernels.front_ends import triton_jit as front_end
 from kernels.front_ends.versions import warn_of
 
@@ -64,7 +63,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
         def __call__(self, *given: Any) -> None:
             x, y, z, _stream, _function, _packed, _metadata, _enter, _leave, *args = given
             _reachable(args)
-            values = [as_array(_array(args[i])) for i in self.places]
+            values = [machine.array(_array(args[i])) for i in self.places]
             machine.launch(self.kernel, (x, y, z), self.block, values, cooperative=self.cooperative)
 
     def handles(self: Any) -> None:
