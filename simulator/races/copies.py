@@ -282,10 +282,10 @@ class CopyCheck(Observer):
             horizon = self.race.happens_before.horizon(issuer, mine, column)
             ends = (ended > 0) & seen & (mine != issuer) & (horizon < ended)
             same = mine // WARP == issuer // WARP
-            for distance, those in (("lane", ends & same), ("warp", ends & ~same)):
-                waited = replace(race, how="race", distance=distance)
-                self._tell(waited, conflict.some(those))
+            self._tell(replace(race, how="race", distance="lane"), conflict.some(ends & same))
+            # Another warp may come before the issuer's wait as well as behind it.
             near, seen, far = (which & (ended == 0) for which in (near, seen, far))
+            seen |= ends & ~same
         self._tell(race, conflict.some((near | seen | far) & ~later))
         if later.any() and len(copy.touched) < _TOUCHES:
             touch = Touch(race, conflict, self.race.now, mine, issuer, column)

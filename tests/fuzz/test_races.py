@@ -182,6 +182,7 @@ SECOND = Access("shared", "store", 4, guard=Guard(32, 64), start=-32)
 OUT = Bulk(0, 0, 64)
 BROUGHT = Copy(4, 0, 1, 0, ALL)
 IN_BULK = (Arrive(0, ONE, expect=64), Bulk(0, 0, 64, 0))
+ARRIVED = Arrive(1, ALL, copies=True)
 NEIGHBOUR = Access("shared", "load", 4, flip=63)
 FLIGHTS: dict[str, tuple[tuple[Step, ...], set[tuple[str, str, str]]]] = {
     "a write and a copy that reads, in no order": ((SECOND, OUT), {("shared", "raw", "error")}),
@@ -216,13 +217,32 @@ FLIGHTS: dict[str, tuple[tuple[Step, ...], set[tuple[str, str, str]]]] = {
     "a copy that was not committed": (
         (BROUGHT, Queue("wait", 0, ALL), BlockBarrier(), NEIGHBOUR), {("shared", "raw", "error")},
     ),
+    "an arrival of copies, a barrier, and only then a wait": (
+        (BROUGHT, ARRIVED, BlockBarrier(), Queue("all", 0, ALL), NEIGHBOUR),
+        {("shared", "raw", "error")},
+    ),
+    "an arrival of copies, a barrier, and then one warp's wait": (
+        (BROUGHT, ARRIVED, BlockBarrier(), Queue("all", 0, FIRST_WARP), NEIGHBOUR),
+        {("shared", "raw", "error")},
+    ),
+    "a write with no fence, and one that may have come on top of it": (
+        (SECOND, BlockBarrier(), OUT, SECOND),
+        {("shared", "raw", "error"), ("shared", "war", "error")},
+    ),
+    "a write with a fence, and one with none that may have come on top of it": (
+        (SECOND, ProxyFence(ALL), BlockBarrier(), OUT, SECOND), {("shared", "war", "error")},
+    ),
+    "who waits for a phase that was over before, and reads what comes in bulk": (
+        (*IN_BULK, Await(1, Guard(1), 1), Access("shared", "load", 4, flip=32, guard=Guard(32))),
+        {("shared", "raw", "error")},
+    ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FLIGHTS)
 def test_asynchronous_copies_judged_by_hand(name: str) -> None:
     steps, expected = FLIGHTS[name]
-    program = flights.Program(steps, 64, (1,))
+    program = flights.Program(steps, 64, (1, 64))
     verdict = flights.detect(program)
     assert {key for keys in verdict.wanted for key in keys} == expected
     for schedule in races.SCHEDULES:
