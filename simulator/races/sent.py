@@ -70,9 +70,9 @@ class SentCheck(Observer):
         places: Rows = ((lanes.address - home.base) // self.granule)[:, None] + parts
         if last is None:
             last = self.last[home.number] = [self._nobody(home)]
-        for layer in last:
-            copies = layer[places]
-            lane, part = np.nonzero(copies >= 0)
+        stack = [layer[places] for layer in last]
+        for layer, copies in zip(last, stack, strict=True):
+            lane, part = np.nonzero((copies >= 0) & ~self._replaced(site, lanes, copies, stack))
             if lane.size:
                 place = places[lane, part]
                 late = self._look(event, lanes, lane, place, copies[lane, part])
@@ -82,27 +82,62 @@ class SentCheck(Observer):
             numbers = np.broadcast_to(self._begin(site, lanes)[:, None], places.shape)
             self._keep(home, places.reshape(-1), numbers.reshape(-1))
 
+    def _replaced(self, site: Site, lanes: Accesses, copies: Rows, stack: list[Rows]) -> Mask:
+        """Of lanes' locations: is a later copy of the same thread known, with which it ends?"""
+        out = np.zeros(copies.shape, bool)
+        for others in stack if len(stack) > 1 else ():
+            one, other = self.kept[:, copies], self.kept[:, others]
+            same = (one[[_THREAD, _COLUMN]] == other[[_THREAD, _COLUMN]]).all(axis=0)
+            later = (copies >= 0) & (others >= 0) & same & (one[_BEGUN] < other[_BEGUN])
+            lane, part = np.nonzero(later)
+            if lane.size:
+                _, _, knows = self._knows(site, lanes, lane, others[lane, part], _BEGUN)
+                out[lane, part] |= knows
+        return out
+
+    def _knows(
+        self, site: Site, lanes: Accesses, lane: Flat, copies: Flat, what: int
+    ) -> tuple[Flat, Flat, Mask]:
+        """Threads (global numbers) of copies, and of lanes; who knows of a copy's begin, say."""
+        g, found = self.geometry, self.kept[:, copies]
+        earlier = g.blocks[found[_COLUMN]] * g.threads + found[_THREAD]
+        mine = g.blocks[lanes.column[lane]] * g.threads + lanes.thread[lane]
+        clocks: dict[int, Clock] = {}
+        ordered = self.race.exact.ordered(site, lanes, [], clocks)
+        return earlier, mine, (earlier == mine) | ordered(found[what], earlier, lane)
+
     def _nobody(self, home: Allocation) -> Flat:
         return np.full(len(home.buffer) // self.granule, -1, np.int32)
 
     def _keep(self, home: Allocation, place: Flat, number: Flat) -> None:
         """Copies are among the last at their locations; other threads' stay there, too."""
         layers = self.last[home.number]
+        newest = np.full(len(place), -1, np.int64)  # that all know of, of each one's thread
+        for layer in layers:
+            there, same, common = self._others(layer[place], number)
+            begun = np.where(same & common, there[_BEGUN], -1)
+            newest = np.maximum(newest, begun)
         for level in range(2 * _LAYERS):
             if level == len(layers) < _LAYERS:
                 layers.append(self._nobody(home))
             layer = layers[level % _LAYERS]
             old = layer[place]
-            there, mine = self.kept[:, old], self.kept[:, number]
-            # A thread's copies are waited for in their order.
-            free = (old < 0) | (there[[_THREAD, _COLUMN]] == mine[[_THREAD, _COLUMN]]).all(axis=0)
+            there, same, common = self._others(old, number)
+            # A thread's copies are waited for in their order: who knows of the new one.
+            free = (old < 0) | same & (~common | (there[_BEGUN] < newest))
             if level >= _LAYERS:  # there is no room but where somebody has waited
                 free |= there[_DONE] > 0
             layer[place[free]] = number[free]
             left = layer[place] != number
-            place, number = place[left], number[left]
+            place, number, newest = place[left], number[left], newest[left]
             if not place.size:
                 return
+
+    def _others(self, old: Flat, number: Flat) -> tuple[Rows, Mask, Mask]:
+        """Copies; which are by the threads of some others, and which all know to have begun."""
+        there, mine = self.kept[:, old], self.kept[:, number]
+        same = (old >= 0) & (there[[_THREAD, _COLUMN]] == mine[[_THREAD, _COLUMN]]).all(axis=0)
+        return there, same, there[_BEGUN] <= self.race.happens_before.block_time[there[_COLUMN]]
 
     def copies(self, lanes: Mask | None, left: int | None, queue: str, reads: bool) -> None:
         """See ``Observer``."""
@@ -143,13 +178,9 @@ class SentCheck(Observer):
         """
         g, site = self.geometry, event.site
         found = self.kept[:, copies]
-        earlier = g.blocks[found[_COLUMN]] * g.threads + found[_THREAD]
-        mine = g.blocks[lanes.column[lane]] * g.threads + lanes.thread[lane]
-        own, waited = earlier == mine, found[_DONE] > 0
-        clocks: dict[int, Clock] = {}
-        ordered = self.race.exact.ordered(site, lanes, [], clocks)
-        knows = own | ordered(found[_BEGUN], earlier, lane)
-        still: Flat = ~(waited & (own | ordered(found[_DONE], earlier, lane)))
+        waited = found[_DONE] > 0
+        earlier, mine, knows = self._knows(site, lanes, lane, copies, _BEGUN)
+        still: Flat = ~(waited & self._knows(site, lanes, lane, copies, _DONE)[2])
         late = np.flatnonzero(still)
         near = earlier // g.threads == mine // g.threads
         near &= found[_THREAD] // WARP == lanes.thread[lane] // WARP

@@ -232,6 +232,13 @@ FLIGHTS: dict[str, tuple[tuple[Step, ...], set[tuple[str, str, str]]]] = {
     "a write with a fence, and one with none that may have come on top of it": (
         (SECOND, ProxyFence(ALL), BlockBarrier(), OUT, SECOND), {("shared", "war", "error")},
     ),
+    "a write on what a thread sends, before or behind what it sends next": (
+        (
+            Bulk(40, 0, 64), BlockBarrier(), Access("global", "store", 4, guard=Guard(0, 16)),
+            Bulk(40, 64, 64),
+        ),
+        {("global", "waw", "error")},
+    ),
     "who waits for a phase that was over before, and reads what comes in bulk": (
         (*IN_BULK, Await(1, Guard(1), 1), Access("shared", "load", 4, flip=32, guard=Guard(32))),
         {("shared", "raw", "error")},
