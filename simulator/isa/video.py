@@ -81,13 +81,13 @@ _WIDER = "more than 32 bits compared: use min or max behind it"
 
 def _scalar_forms(modifiers: str, sat: str = "sat") -> str:
     """What an H200 does as is known; ``sat``: empty where nothing can be clamped."""
-    unclamped = _INTO.format(f"{modifiers} {sat and 'sat?'}") + _THEN.format(modifiers, "add")
-    return unclamped + (_THEN.format(f"{modifiers} sat", "add|min|max") if sat else "")
+    modifiers = f"{modifiers} {sat and 'sat?'}"
+    return _INTO.format(modifiers) + _THEN.format(modifiers, "add")
 
 
 @row(
     "vadd", "vsub", "vabsdiff", "vmin", "vmax", section=SECTION,
-    forms=_scalar_forms(f"{_T} {_T} {_T}"), later=f"{_T} {_T} {_T} min|max : {_WIDER}",
+    forms=_scalar_forms(f"{_T} {_T} {_T}"), later=f"{_T} {_T} {_T} sat? min|max : {_WIDER}",
 )  # fmt: skip
 @row(
     "vset", section=SECTION, forms=_scalar_forms(f"{_COMPARED} {_T} {_T}", ""),
@@ -95,7 +95,7 @@ def _scalar_forms(modifiers: str, sat: str = "sat") -> str:
 )  # fmt: skip
 @row(
     "vshr", section=SECTION, forms=_scalar_forms(f"clamp|wrap {_T} {_T} .u32"),
-    later=f"clamp|wrap {_T} {_T} .u32 min|max : {_WIDER}",
+    later=f"clamp|wrap {_T} {_T} .u32 sat? min|max : {_WIDER}",
 )  # fmt: skip
 @row(
     "vshl", section=SECTION, forms=_scalar_forms(f"clamp|wrap {_T} {_T} .u32", ""),
