@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gpu_scripts import DRIVER, HOST_READS, NUMBA, NUMBA_NAMES, SOURCE, STREAMS, TRITON
+from gpu_scripts import DRIVER, NUMBA, SOURCE, STREAMS, TRITON
+from host_scripts import HOST_READS, NUMBA_NAMES
 
 import simulator
 import tilescope
