@@ -8,14 +8,16 @@ in one way before those of another have filled it (``docs/measured.md``).
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..compile.program import CompiledBlock, Program
+from ..compile.program import CompiledBlock
 from ..events import Apart
 from ..geometry import WARP, Mask, as_mask
 from ..isa.roles import roles
+from ..memory.site import Site
 from .waiting import Key
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class Orders:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self._came: list[tuple[Key, CompiledBlock, Mask, Mask]] = []
-        self.watches = machine.program.fact(_watches)
+        self.watches = machine.map.orders
         self.told = np.zeros(machine.geometry.columns, bool)
 
     def come(self, key: Key, block: CompiledBlock, lanes: Mask) -> None:
@@ -114,17 +116,17 @@ class Orders:
         return True
 
 
-def _watches(program: Program) -> bool:
+def matter(blocks: Sequence[CompiledBlock], sites: Sequence[Site]) -> bool:
     """Whether a program's barriers may be met in several ways, and nothing but they orders warps.
 
     What a strong read waits for, say, is not known here.
     """
-    ends = [block.block.end for block in program.blocks if block.ends == "barrier"]
+    ends = [block.block.end for block in blocks if block.ends == "barrier"]
     counted = any(end and len(end.operands) > 1 for end in ends)
-    strong = any(site.strong and (site.access == "load" or site.returns) for site in program.sites)
+    strong = any(site.strong and (site.access == "load" or site.returns) for site in sites)
     waits = any(
         roles(ins).row.phase or block.cluster
-        for block in program.blocks
+        for block in blocks
         for ins in block.block.instructions
     )
     return counted and not (strong or waits)

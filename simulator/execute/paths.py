@@ -15,6 +15,7 @@ from ..compile.flow import deciders, loops_of
 from ..compile.program import CompiledBlock, Program
 from ..events import Branch
 from ..geometry import Lanes, Mask, as_mask
+from . import orders
 from .loops import own_loops
 
 
@@ -24,6 +25,7 @@ class Map:
     Attributes:
         after: For each block, where its end may lead.
         pollers: Blocks that look at what others may change.
+        orders: Whether warps may come to barriers in orders of which some are wrong.
         branches: Blocks at whose end it is decided whether a barrier is reached.
         heads: Heads of loops about barriers, each with those of the loops inside it.
         entries: By a called function's first block, the heads in that function.
@@ -33,6 +35,7 @@ class Map:
         blocks = self.blocks = program.blocks
         shared = [site for site in program.sites if site.counted and site.space != "local"]
         self.pollers = {site.block for site in shared if site.access == "atomic" or site.strong}
+        self.orders = orders.matter(blocks, program.sites)
         self._calls = [b.number for b in blocks if b.ends == "call"]
         barriers = [b.number for b in blocks if b.ends == "barrier"]
         self.after = self._ways()

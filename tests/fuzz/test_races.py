@@ -237,7 +237,7 @@ FLIGHTS: dict[str, tuple[tuple[Step, ...], set[tuple[str, str, str]]]] = {
             Bulk(40, 0, 64), BlockBarrier(), Access("global", "store", 4, guard=Guard(0, 16)),
             Bulk(40, 64, 64),
         ),
-        {("global", "waw", "error")},
+        {("global", "waw", "error"), ("global", "waw", "warning")},
     ),
     "who waits for a phase that was over before, and reads what comes in bulk": (
         (*IN_BULK, Await(1, Guard(1), 1), Access("shared", "load", 4, flip=32, guard=Guard(32))),
