@@ -35,7 +35,7 @@ def steps(page: Page) -> None:
 
 def hazard(page: Page) -> None:
     """The moment of a race."""
-    page.locator(".finding", has_text="RAW race").first.locator(".jump").click()
+    page.locator(".finding", has_text="RAW race").locator(".jump").first.click()
 
 
 def barriers(page: Page) -> None:
@@ -52,7 +52,7 @@ def memory(page: Page) -> None:
 
 PICTURES = {
     "page-arrays": (
-        ["matmul_naive", "--size", "16", "--tile", "8", "--compare", "matmul_tiled"], arrays, 1080,
+        ["matmul_naive", "--size", "16", "--tile", "8", "--compare", "matmul_tiled"], arrays, 1400,
     ),
     "page-steps": (
         [str(TILED), "tiled<2>", "--grid", "3,3", "--block", "2,2", "f32[6,6]=arange",
@@ -79,7 +79,9 @@ def main(names: Sequence[str]) -> None:
             file = Path(folder) / f"{name}.html"
             command = [sys.executable, "-m", "tilescope", "view", *words, "-q", "-o", str(file)]
             subprocess.run(command, check=True)
-            page = chromium.new_page(viewport={"width": 1280, "height": height})
+            page = chromium.new_page(
+                viewport={"width": 1280, "height": height}, reduced_motion="reduce"
+            )
             page.goto(file.as_uri())
             page.wait_for_selector("html[data-ready]")
             act(page)

@@ -135,6 +135,12 @@ def test_a_product_stands_as_people_draw_it(open_page):
     assert abs(a["x"] + a["width"] - c["x"]) < 40
     assert abs(b["y"] + b["height"] - c["y"]) < 60
     assert (a["y"], a["height"], b["x"], b["width"]) == (c["y"], c["height"], c["x"], c["width"])
+    both = open_page(matmul(16, 8, "naive.cu", "naive"), matmul(16, 8), width=1200)
+    tops = both.page.locator(".product canvas").evaluate_all(
+        "all => all.map(c => c.getBoundingClientRect()).map(r => [r.left, r.top])"
+    )
+    for above, left, corner in (tops[:3], tops[3:]):
+        assert (left[1], above[0]) == (corner[1], corner[0])
     other = open_page(of_library("reduction_shared"))
     assert other.page.locator(".product").count() == 0
 

@@ -47,7 +47,7 @@ export function differences(runs) {
       el(
         "tr",
         {},
-        ["", one.name, two.name, "becomes"].map((text) => el("th", { scope: "col" }, text)),
+        ["", one.name, two.name, "that is"].map((text) => el("th", { scope: "col" }, text)),
       ),
     ),
     el(
@@ -66,12 +66,17 @@ export function differences(runs) {
           {},
           el("th", { scope: "row" }, text),
           [x, y].map((n) => el("td", {}, number(n))),
-          el("td", {}, x && y ? `${(y / x).toPrecision(3).replace(/\.?0+$/, "")}\u00d7` : ""),
+          el("td", {}, x && y ? change(x, y) : ""),
         ),
       ),
       rows.length ? null : el("tr", {}, el("td", { colspan: 4 }, "All counters are the same.")),
     ),
   );
+}
+
+function change(x, y) {
+  const ratio = Math.max(x, y) / Math.min(x, y);
+  return `${+ratio.toPrecision(3)}\u00d7 ${y < x ? "less" : "more"}`;
 }
 
 function hazardsOf(run) {

@@ -250,7 +250,7 @@ export class Matrices {
             : label(run, grid.array, this.state.shade);
       setText(
         grid.caption.lastElementChild,
-        `${grid.about.note}${idle && grid.array.writes_total ? ", shaded by the block that wrote it" : ""}`,
+        `${grid.about.note}${idle && grid.array.writes_total ? ", by block" : ""}`,
       );
       grid.set({ shade: shade.values, text, marks: marks.get(grid.array.place) });
     }

@@ -119,7 +119,7 @@ function texts(grid, context, colour) {
   const room = Math.max(2, Math.floor((cell / scale - 2) / (0.61 * size)));
   context.font = `${size * scale}px ${colour.mono}`;
   const noted = new Set(
-    cell < 34 * scale ? (cells.marks ?? []).filter((m) => m.note).map((m) => m.i) : [],
+    cell >= 17 * scale && cell < 34 * scale ? (cells.marks ?? []).filter((m) => m.note).map((m) => m.i) : [],
   );
   context.fillStyle = colour.ink;
   for (let i = 0; i < grid.about.count; i++) {
@@ -130,12 +130,16 @@ function texts(grid, context, colour) {
   }
 }
 
+const TIMES = "\u00d7";
 const MORE = "\u2026"; // there is a value, and no room for it: a gap would say that there is none
 
 // A cell's text, cut to a few digits.
 function fitting(text, room) {
   if (text === null || text === undefined) return null;
-  if (typeof text !== "number") return text.length > room + 1 ? MORE : text;
+  if (typeof text !== "number") {
+    const short = text.length > room ? text.replace(TIMES, "") : text;
+    return short.length > room ? MORE : short;
+  }
   if (room < 4 && !Number.isInteger(text)) return MORE;
   const cut = brief(text, room);
   return cut.length > room || (room < 6 && cut.includes("e")) ? MORE : cut;

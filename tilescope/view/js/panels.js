@@ -37,7 +37,7 @@ export class Growth {
       this.list,
       chain.slice(-MOST).map((item) => row(run, item, item === last && item.step === step)),
     );
-    this.list.hidden = !thread.items.some((item) => item.depth);
+    this.root.hidden = !thread.items.some((item) => item.depth); // it never computes anything
     this.list.scrollTop = this.list.scrollHeight;
   }
 }

@@ -40,7 +40,12 @@ export class Steps {
           this.now,
           state.runs.length > 1 ? this.other : null,
         ),
-        el("section", { class: "panel", "aria-label": "Memory at this step" }, this.grids, key()),
+        el(
+          "section",
+          { class: "panel held-now", "aria-label": "Memory at this step" },
+          this.grids,
+          key(),
+        ),
         el(
           "section",
           { class: "panel who", "aria-label": "Block and thread" },
