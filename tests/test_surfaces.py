@@ -142,12 +142,28 @@ extern "C" __global__ void k(cudaSurfaceObject_t s, cudaTextureObject_t t, float
     ("", "surf2Dwrite(2.f, s, 0, 0)", ["waw-race"]),
 ])  # fmt: skip
 def test_surfaces_race(barrier: str, read: str, kinds: Sequence[str], tmp_path: Path) -> None:
-    """Between threads, as global memory does; at words, as far as textures go."""
+    """Between threads, as global memory does."""
     path, array = tmp_path / "r.cu", np.zeros((2, 64), np.float32)
     path.write_text(RACY.replace("BARRIER", barrier).replace("READ", read))
     args = [Surface(array), Texture(array), np.zeros(64, np.float32)]
     run = simulator.launch(Kernel.from_cuda(path, "k"), 1, 64, args)
     assert {hazard.kind for hazard in run.hazards} == set(kinds)
+
+
+@pytest.mark.parametrize("type", ["unsigned char", "short", "float"])
+@pytest.mark.parametrize(("further", "kinds"), [(0, []), (1, ["raw-race"])])
+def test_texels_in_one_word_race_each_for_itself(
+    type: str, further: int, kinds: Sequence[str], tmp_path: Path
+) -> None:
+    path, dtype = tmp_path / "r.cu", {"short": "i2", "float": "f4"}.get(type, "u1")
+    source = RACY.replace("(float)i, s, i * 4", f"({type})i, s, i * (int)sizeof({type})")
+    read = f"o[i] = tex2D<{type}>(t, (i + {further}) % 64, 0)"
+    path.write_text(source.replace("BARRIER", "").replace("READ", read))
+    array = np.zeros((2, 64), dtype)
+    args = [Surface(array), Texture(array), np.zeros(64, np.float32)]
+    run = simulator.launch(Kernel.from_cuda(path, "k"), 1, 64, args)
+    assert {hazard.kind for hazard in run.hazards} == set(kinds)
+    assert (args[2] == (np.arange(64) + further) % 64).all() or kinds
 
 
 def test_texels_that_nothing_wrote() -> None:

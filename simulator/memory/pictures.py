@@ -111,7 +111,7 @@ class PictureAccess:
 
     def tell(
         self, array: Allocation, lanes: tuple[Flat, Flat], places: Flat,
-        values: tuple[Flat, ...] | None, inside: Flat | None = None,
+        values: tuple[Flat, ...] | None, inside: Flat | None = None, site: Site | None = None,
     ) -> None:  # fmt: skip
         """Tell of accesses; ``places``: byte addresses, a row a lane, if they are ``inside``."""
         g = self.memories.geometry
@@ -126,7 +126,7 @@ class PictureAccess:
             on = inside.reshape(-1)
             where = Spread(thread[on], column[on], where.address[on])
             values = values and tuple(value[on] for value in values)
-        event = Event(self.site, "global", where, g.from_rows(mask), False, array, values)
+        event = Event(site or self.site, "global", where, g.from_rows(mask), False, array, values)
         for tell in self.memories.told:
             tell(event)
 

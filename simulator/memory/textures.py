@@ -1,6 +1,7 @@
 """Fetches of textures: ``tex``, ``tld4`` (PTX ISA, "Texture Instructions")."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,6 +30,7 @@ class TextureFetch(PictureAccess):
         super().__init__(site, memories)
         self.type, self.count = site.instruction.types[0], 4
         self.gathers = roles(site.instruction).row.picture == "gather"
+        self._sites: dict[int, Site] = {}  # by the bytes of the parts that texels are told in
 
     def misused(self, of: Picture) -> str:
         """See ``PictureAccess``."""
@@ -85,10 +87,12 @@ class TextureFetch(PictureAccess):
     def _tell(self, array: Allocation, of: Texture, lanes: tuple[Flat, Flat], number: Flat) -> None:
         size = of.array.dtype.itemsize * of.channels
         at = array.base + np.maximum(number, 0) * size
-        words = at[..., None] + np.arange(0, size, 4) if size > 4 else at & ~np.int64(3)
+        part = min(size, 4)
+        site = self._sites.setdefault(part, replace(self.site, type=f"b{8 * part}"))
+        words = at[..., None] + np.arange(0, size, 4) if size > 4 else at
         inside = np.broadcast_to((number >= 0).reshape(*number.shape, *[1] * (words.ndim - 2)),
                                  words.shape)  # fmt: skip
-        self.tell(array, lanes, words, None, None if inside.all() else inside)
+        self.tell(array, lanes, words, None, None if inside.all() else inside, site)
 
     def _texels(self, array: Allocation, of: Texture, number: Flat, channel: int) -> Flat:
         """Texels as they lie there, those in the border included; integers may be normalised."""
