@@ -180,7 +180,7 @@ def test_one_may_arrive_for_others_that_it_has_met(
 PRIMITIVES = r"""
 #include <cuda/barrier>
 #include <cuda_pipeline.h>
-extern "C" __global__ void library(float* out, const float* in)
+template<bool WAITS> __device__ void twice(float* out, const float* in)
 {
     __shared__ float s[128];
 #pragma nv_diag_suppress static_var_with_dynamic_init
@@ -189,21 +189,27 @@ extern "C" __global__ void library(float* out, const float* in)
     __syncthreads();
     for (int i = 0; i < 2; ++i) {
         cuda::memcpy_async(&s[threadIdx.x], in + 128 * i + threadIdx.x, sizeof(float), b);
-        WAIT
+        if (WAITS) b.arrive_and_wait(); else __syncthreads();
         out[threadIdx.x] += s[127 - threadIdx.x];
         b.arrive_and_wait();
     }
 }
+extern "C" __global__ void waits(float* out, const float* in) { twice<true>(out, in); }
+extern "C" __global__ void hurries(float* out, const float* in) { twice<false>(out, in); }
 """
 
 
 @pytest.mark.parametrize("build", BUILDS)
-@pytest.mark.parametrize("waits", [True, False])
-def test_copies_that_arrive(build: str, waits: bool) -> None:
+def test_copies_that_arrive(build: str) -> None:
+    ptx = Kernel.from_cuda(PRIMITIVES, "waits", build=build).ptx  # seconds to compile, so once
+    for waits in (True, False):
+        copies_that_arrive(Kernel.from_ptx(ptx, "waits" if waits else "hurries"), waits)
+
+
+def copies_that_arrive(kernel: Kernel, waits: bool) -> None:
     data = np.arange(256, dtype=np.float32)
     out = np.zeros(128, np.float32)
-    text = PRIMITIVES.replace("WAIT", "b.arrive_and_wait();" if waits else "__syncthreads();")
-    ran = simulator.launch(Kernel.from_cuda(text, "library", build=build), 1, 128, [out, data])
+    ran = simulator.launch(kernel, 1, 128, [out, data])
     errors = [h for h in ran.hazards if h.severity == "error"]
     assert bool(errors) != waits
     if waits:

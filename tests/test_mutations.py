@@ -17,7 +17,6 @@ from simulator.compile.blocks import reachable
 from simulator.cures.ptx_edit import without_barriers
 from simulator.isa import parse
 
-BUILDS = ("device", "source")
 SCHEDULES = range(8)
 SIZES = {"matmul_naive_square": 40, "matmul_tiled_exact": 32, "matmul_vectorised": (40, 36, 48),
          "matmul_tensor": (8, 16, 40), "matmul_wgmma": (8, 16, 200),
@@ -75,7 +74,7 @@ def verdict(entry: LibraryKernel, kernel: Kernel, line: int, wanted: list[bytes]
     return f"harmless: equal under {len(SCHEDULES)} schedules"
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("build", ["device", pytest.param("source", marks=pytest.mark.second)])
 @pytest.mark.parametrize("name", CORRECT)
 def test_a_barrier_taken_out_is_noticed(name: str, build: str) -> None:
     if not has_barriers(name):

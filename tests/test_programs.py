@@ -83,7 +83,11 @@ ROWS = [
 ]  # fmt: skip
 
 
-CASES = [pytest.param(r, b, id=f"{r.file}-{r.entry}-{b}") for r in ROWS for b in r.builds]
+DEAR = {("block_reduce.cu", "source"): pytest.mark.second}  # it is cub's: seconds to compile
+CASES = [
+    pytest.param(r, b, id=f"{r.file}-{r.entry}-{b}", marks=DEAR.get((r.file, b), ()))
+    for r in ROWS for b in r.builds
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("row", "build"), CASES)
@@ -102,7 +106,7 @@ def test_every_program_is_run() -> None:
 STYLES = sorted((FOLDER / "styles").glob("*.cu"))
 
 
-@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize("build", ["device", pytest.param("source", marks=pytest.mark.second)])
 @pytest.mark.parametrize("file", STYLES, ids=lambda file: file.stem)
 def test_other_styles_compile_in_both_builds(file: Path, build: str) -> None:
     """Each fails as it stands: with host code, or headers that are not there."""

@@ -117,12 +117,22 @@ def test_everybody_adds_to_one_word(schedule: str | int) -> None:
 # -- racy or not -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize(
+    ("build", "schedules"),
+    [
+        ("device", SCHEDULES),
+        ("source", SCHEDULES[:2]),
+        pytest.param("source", SCHEDULES, marks=pytest.mark.second),
+    ],
+    ids=["device", "source-two", "source"],
+)
 @pytest.mark.parametrize("name", CASES)
-def test_programs_whose_truth_is_known(name: str, build: str) -> None:
+def test_programs_whose_truth_is_known(
+    name: str, build: str, schedules: tuple[str | int, ...]
+) -> None:
     source, grid, block, args, racy = CASES[name]
     verdicts = []
-    for schedule in SCHEDULES:
+    for schedule in schedules:
         hazards = races(source, "k", build, grid, block, args(), schedule)
         verdicts.append({(h.kind, h.severity, h.lines, h.count) for h in hazards})
     assert all(verdict == verdicts[0] for verdict in verdicts), verdicts

@@ -9,6 +9,7 @@ gets; the session's last lines say how many were bit for bit the same on a GPU.
 import os
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,6 +89,16 @@ PATHS = [
 ]
 
 
+def _row(name: str, place: int, path: Any) -> Any:
+    later = path.id == "simulator" and place % 4 > 0
+    marks = [*path.marks, pytest.mark.second] if later else path.marks
+    return pytest.param(name, *path.values, id=f"{name}-{path.id}", marks=marks)
+
+
+ROWS = [_row(name, place, path) for place, name in enumerate(NAMES) for path in PATHS]
+"""On the simulator every fourth at first: ``tests/test_library.py`` has sizes of each."""
+
+
 def drawn_launch(data: st.DataObject, entry: LibraryKernel, tile: int | None, path: Path) -> Launch:
     """A small launch: any size that the kernel takes."""
     family = entry.name.partition("_")[0]
@@ -129,8 +140,7 @@ def fill(data: st.DataObject, launch: Launch, content: str) -> None:
             array[chosen] = rng.choice(np.array(values, array.dtype), np.count_nonzero(chosen))
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "path"), ROWS)
 def test_numpy_simulator_device(
     name: str, path: Path, score: Counter[str], request: pytest.FixtureRequest
 ) -> None:
