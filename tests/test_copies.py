@@ -1,4 +1,7 @@
-"""Asynchronous copies: what they bring, and what touches their bytes before they are there."""
+"""Asynchronous copies: what they bring, and what touches their bytes before they are there.
+
+Longer: most of its tests are rows of steps in one small language.
+"""
 
 import numpy as np
 import pytest

@@ -129,8 +129,8 @@ BITES = (
     ),
     Bite(
         "any fence between the proxies will do", "races",
-        "simulator/races/proxies.py", "        at = open_[own | seen]\n",
-        "        own |= True\n        at = open_[own | seen]\n",
+        "simulator/races/proxies.py",
+        "passed = own | (seen >= layer.time[open_, column])", "passed = own | True",
     ),
     Bite(
         "lanes at copies of a warp instruction do not meet", "ptx",
