@@ -85,7 +85,7 @@ class _Process:
         child = Path(__file__).with_name("compiler_child.py")
         try:
             self._running = subprocess.Popen(
-                [sys.executable, "-P", str(child)],
+                [sys.executable or "python3", "-P", str(child)],  # no name: Python is embedded
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                 encoding="utf-8", creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
             )  # fmt: skip
@@ -131,9 +131,12 @@ class _Process:
     def _stop(self) -> None:
         """End the process, whatever it is doing."""
         process, self._running = self._running, None
-        if process and self._owner == os.getpid():
-            process.kill()
-            process.wait()
+        if process:
+            if self._owner == os.getpid():
+                process.kill()
+                process.wait()
+            else:  # we are forked off, and it is our parent's
+                process.returncode = 0
             for pipe in (process.stdin, process.stdout):
                 with contextlib.suppress(OSError):  # what it has not read
                     if pipe:

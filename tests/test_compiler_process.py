@@ -121,6 +121,21 @@ def test_it_ends_with_its_caller(tmp_path: Path) -> None:
     assert not alive()
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked there")
+def test_processes_that_fork() -> None:
+    """Each has a compiler of its own, and ends none of another's."""
+    code = (
+        "import os, sys; from kernels import Kernel\n"
+        f"def made(): return Kernel.from_cuda({GOOD!r}, 'k', cache=False).ptx\n"
+        "first = made(); pid = os.fork()\n"
+        "assert made() == first\n"
+        "if pid: assert os.waitpid(pid, 0)[1] == 0; assert made() == first\n"
+    )
+    command = [sys.executable, "-W", "error::ResourceWarning", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.skipif(nvrtc_version() != "13.0.88", reason="another release's faults are others")
 def test_the_other_build_is_told(tmp_path: Path) -> None:
     (tmp_path / "crashes.cu").write_text(CRASHES)
