@@ -12,7 +12,7 @@ from ..memory.site import Site
 from ..picked import in_warps
 from .banks import near, off
 
-_TOGETHER = 1 << 18
+_TOGETHER = 1 << 20
 """Lanes that are judged at once."""
 _FEW = 1 << 15
 """An access of at most so many lanes is put by: judged by itself it would cost a hundred
