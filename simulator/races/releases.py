@@ -95,8 +95,7 @@ class Releases:
 
     def access(
         self, site: Site, places: Flat, threads: Flat, turns: Flat, met: Flat, warp: Flat,
-        known: Sequence[Seen] | None,
-        vain: Flat | None = None,
+        known: Sequence[Seen] | None, vain: Flat | None = None,
     ) -> None:  # fmt: skip
         """A strong access.
 
@@ -271,7 +270,8 @@ class Releases:
 
     def blocks(self) -> set[int]:
         """The blocks in which something has been acquired."""
-        if self._noted:
+        before = self._acquired.blocks()  # strong accesses alone give nobody anything
+        if before or any(not isinstance(e, StrongAccess) or e.site.acquires for e in self._noted):
             self._catch_up()
         return self._acquired.blocks()
 
