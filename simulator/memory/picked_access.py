@@ -18,7 +18,6 @@ from .extents import extent
 from .memories import place_index
 from .spaces import ColumnMemory, Home, PlaceIndex
 
-
 Extent = tuple[Addresses, Mask | None, tuple[int, int, int]]
 """Addresses, which of them, and their ``extent``."""
 
