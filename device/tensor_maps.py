@@ -7,12 +7,8 @@ from .driver import bindings, call
 
 def encode(map_: TensorMap, address: int) -> bytes:
     """The bytes of a ``CUtensorMap`` of an array that stands at an address of the device."""
-    cuda, size = bindings(), map_.array.dtype.itemsize
-    shape = tuple(reversed(map_.array.shape))
-    rows, stride = [], size
-    for extent in shape[:-1]:
-        stride *= extent
-        rows.append(cuda.cuuint64_t(stride))
+    cuda, shape = bindings(), tuple(reversed(map_.shape))
+    rows = [cuda.cuuint64_t(stride) for stride in reversed(map_.strides)]
     name = f"CU_TENSOR_MAP_SWIZZLE_{f'{map_.swizzle}B' if map_.swizzle else 'NONE'}"
     if map_.corners is None:
         how = "Tiled"

@@ -7,8 +7,8 @@ from typing import Any
 
 SWIZZLES = (0, 32, 64, 128)
 MOST_BOX, MOST_PIXELS = 256, 1024
-_UNIT = 16
-_LAYOUT = struct.Struct("<8sQ6B5I5H5B6h")
+_UNIT, _FAR = 16, 1 << 40
+_LAYOUT = struct.Struct("<8sQ6B5I5H5B6h4Q")
 _MAGIC = b"tiledmap"
 NBYTES = 128
 """Of a ``CUtensorMap``."""
@@ -38,6 +38,13 @@ class TensorMap:
         corners: Of an array (images, [depth, height,] width, channels): the lower and the upper
             corner of where pixels are taken, along each axis of an image, the upper one from the
             image's end (PTX ISA, "im2col mode"). ``None``: boxes are copied ("tiled mode").
+        shape, strides: What the map makes of the array's memory, if that is not the array itself:
+            1 to 5 axes in the array's order, and the bytes from one to the next along each but the
+            last, multiples of 16 (``globalDim`` and ``globalStrides``, from the last to the first):
+            rows with padding, say, or heads between the rows of a matrix.
+
+    Raises:
+        ValueError: The driver would make no such map, or it reaches beyond the array.
     """
 
     array: Any
@@ -47,9 +54,16 @@ class TensorMap:
     type: str = ""
     nan: bool = False
     corners: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        rank, size = self.array.ndim, self.array.dtype.itemsize
+        size, shape = self.array.dtype.itemsize, tuple(self.shape) or self.array.shape
+        rank = len(shape)
+        dense = tuple(size * math.prod(shape[axis:]) for axis in range(1, rank))
+        strides = tuple(self.strides) or dense
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "strides", strides)
         object.__setattr__(self, "steps", tuple(self.steps) or (1,) * rank)
         name = _NAMES.get(self.array.dtype.kind, "u") + str(8 * size)
         object.__setattr__(self, "type", self.type or (name if name in TYPES else f"u{8 * size}"))
@@ -79,10 +93,15 @@ class TensorMap:
                 f"a box's rows are {inner} bytes, and {self.swizzle} at most with this swizzle",
             ),
             (
-                rank > 1 and self.array.shape[-1] * size % _UNIT,
+                strides == dense and rank > 1 and shape[-1] * size % _UNIT,
                 f"the array's rows are no multiple of {_UNIT} bytes",
             ),
-            (0 in self.array.shape, "an array without elements"),
+            (not all(n > 0 for n in shape), "an array without elements"),
+            (len(strides) != rank - 1, f"{rank} axes have {rank - 1} strides"),
+            (not all(0 <= n < _FAR and n % _UNIT == 0 for n in strides),
+             f"strides are multiples of {_UNIT} bytes, below 2**40"),
+            (sum((n - 1) * step for n, step in zip(shape, (*strides, size), strict=False)) + size
+             > self.array.nbytes, "it reaches beyond the array"),
             (images and not self._corners_fit(rank), "corners have a number for each axis of an "
              "image, not too far from it"),
         )  # fmt: skip
@@ -99,12 +118,13 @@ class TensorMap:
 
     def packed(self, address: int) -> bytes:
         """The simulator's own form of it, for an array that stands at an address."""
-        rank, size = self.array.ndim, self.array.dtype.itemsize
+        rank, size = len(self.shape), self.array.dtype.itemsize
         numbers: list[int] = []
-        for each in (self.array.shape, self.box, self.steps):
+        for each in (self.shape, self.box, self.steps):
             numbers += [*reversed(each), *[1] * (5 - len(each))]
         for corner in self.corners or ((), ()):
             numbers += [*reversed(corner), *[0] * (3 - len(corner))]
+        numbers += [*reversed(self.strides), *[0] * (4 - len(self.strides))]
         kind, images = list(TYPES).index(self.type), self.corners is not None
         head = (rank, size, self.swizzle, self.nan, kind, images)
         raw = _LAYOUT.pack(_MAGIC, address, *head, *numbers)
@@ -120,7 +140,8 @@ def array_of(arg: Any) -> Any:
 class Tiling:
     """A tensor map as an instruction finds it; the axis that PTX counts first is the first.
 
-    ``corners`` are empty where boxes are copied.
+    ``strides``: bytes from one element to the next along each axis; ``corners`` are empty where
+    boxes are copied.
     """
 
     address: int
@@ -131,6 +152,7 @@ class Tiling:
     shape: tuple[int, ...]
     box: tuple[int, ...]
     steps: tuple[int, ...]
+    strides: tuple[int, ...]
     corners: tuple[tuple[int, ...], ...] = ()
 
     @property
@@ -139,11 +161,6 @@ class Tiling:
         if self.corners:
             return self.box
         return tuple(-(-n // step) for n, step in zip(self.box, self.steps, strict=True))
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Bytes from one element to the next along each axis."""
-        return tuple(self.size * math.prod(self.shape[:axis]) for axis in range(len(self.shape)))
 
     @property
     def nbytes(self) -> int:
@@ -159,6 +176,6 @@ def unpacked(raw: bytes) -> Tiling | None:
     rank, size, swizzle, nan, kind, images = rest[:6]
     shape, box, steps = (tuple(rest[at : at + rank]) for at in (6, 11, 16))
     corners = tuple(tuple(rest[at : at + rank - 2]) for at in (21, 24)) if images else ()
-    name = list(TYPES)[kind]
+    name, strides = list(TYPES)[kind], (size, *rest[27 : 26 + rank])
     box = box[:2] if images else box
-    return Tiling(address, size, swizzle, bool(nan), name, shape, box, steps, corners)
+    return Tiling(address, size, swizzle, bool(nan), name, shape, box, steps, strides, corners)

@@ -1,5 +1,6 @@
 """Copies of tensors in bulk: boxes of arrays, swizzled, and beyond the arrays' edges."""
 
+import dataclasses
 import itertools
 import math
 from typing import Any
@@ -90,14 +91,21 @@ def at(rank: int, first: int, other: int) -> list[int]:
     return [*[other] * (rank - 1), first]
 
 
+def seen(map_: TensorMap) -> np.ndarray:
+    """What a map makes of its array."""
+    strides = (*map_.strides, map_.array.itemsize)
+    return np.lib.stride_tricks.as_strided(map_.array, map_.shape, strides)
+
+
 def box_of(map_: TensorMap, where: list[int]) -> np.ndarray:
     """The box of an array, element by element; zeros outside of it."""
+    array = seen(map_)
     counts = [-(-n // step) for n, step in zip(map_.box, map_.steps, strict=True)]
     found = np.zeros(counts, map_.array.dtype)
     for index in itertools.product(*map(range, counts)):
         place = tuple(w + i * s for w, i, s in zip(where, index, map_.steps, strict=True))
-        if all(0 <= p < n for p, n in zip(place, map_.array.shape, strict=True)):
-            found[index] = map_.array[place]
+        if all(0 <= p < n for p, n in zip(place, array.shape, strict=True)):
+            found[index] = array[place]
     return found
 
 
@@ -120,7 +128,10 @@ CASES: list[tuple[tuple[int, ...], type, dict[str, Any]]] = [
     ((9, 10, 16), np.uint16, {"box": (4, 5, 8), "steps": (2, 1, 1)}),
     ((5, 6, 7, 8), np.float32, {"box": (2, 3, 4, 8), "swizzle": 32}),
     ((3, 4, 5, 6, 8), np.float16, {"box": (2, 2, 3, 4, 8), "steps": (1, 2, 1, 3, 1)}),
-]
+    ((40, 128), np.float16,
+     {"box": (2, 8, 64), "shape": (2, 40, 64), "strides": (128, 256), "swizzle": 128}),
+    ((6, 4, 24), np.float32, {"box": (2, 4, 16), "shape": (4, 5, 20), "strides": (96, 384)}),
+]  # fmt: skip
 
 
 def arrays(shape: tuple[int, ...], dtype: type, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -162,17 +173,18 @@ def test_boxes(
     source, target = arrays(shape, dtype)
     one, two = TensorMap(source, **options), TensorMap(target, **options)
     a, b = (units * 16 // source.itemsize for units in start)
-    box = box_of(one, at(len(shape), a, b))
+    rank = len(one.shape)
+    box = box_of(one, at(rank, a, b))
     out = np.zeros(box.nbytes, np.uint8)
     expected = target.copy()
+    view = seen(dataclasses.replace(two, array=expected))
     for index in itertools.product(*map(range, box.shape)):
         place = tuple(
-            w + i * s
-            for w, i, s in zip(at(len(shape), abs(b), abs(a)), index, two.steps, strict=True)
+            w + i * s for w, i, s in zip(at(rank, abs(b), abs(a)), index, two.steps, strict=True)
         )
-        if all(0 <= p < n for p, n in zip(place, shape, strict=True)):
-            expected[place] = box[index]
-    run = simulator.launch(program(len(shape)), 1, 32, [out, one, two, a, b, out.nbytes])
+        if all(0 <= p < n for p, n in zip(place, view.shape, strict=True)):
+            view[place] = box[index]
+    run = simulator.launch(program(rank), 1, 32, [out, one, two, a, b, out.nbytes])
     assert run.hazards == []
     lines = out.reshape(-1, 16)
     wanted = swizzled(box, options.get("swizzle", 0))
@@ -237,6 +249,10 @@ def test_who_does_not_wait_races(old: str, new: str, schedule: str | int) -> Non
         ((512, 8), np.float32, {"box": (257, 8)}, "1 to 256"),
         ((4, 8), np.float32, {"box": (2, 8), "steps": (9, 1)}, "1 to 8"),
         ((2,) * 6, np.float64, {"box": (2,) * 6}, "1 to 5"),
+        ((4, 8), np.float32, {"box": (2, 8), "strides": (24,)}, "strides are multiples of 16"),
+        ((4, 8), np.float32, {"box": (2, 8), "shape": (4, 8, 4)}, "3 axes"),
+        ((4, 8), np.float32, {"box": (2, 8), "strides": (48,)}, "beyond the array"),
+        ((4, 8), np.float32, {"box": (2, 8), "strides": (32, 64)}, "2 axes have 1 strides"),
     ],
 )
 def test_maps_that_no_driver_makes(

@@ -196,7 +196,7 @@ def _rows(tiling: Tiling, place: int) -> _Rows | None:
         (some[:: max(1, _WORD // size), None] + parts).reshape(-1)
         for some in (_near(tiling, place), away - tiling.address)
     ]
-    return _Rows(*words, *map(np.sort, words))
+    return _Rows(*words, *map(distinct, words))
 
 
 def _is_whole(tiling: Tiling, where: list[int]) -> bool:

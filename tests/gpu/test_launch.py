@@ -247,8 +247,8 @@ def test_copies_of_tensors(
     shape: tuple[int, ...], dtype: type, options: dict[str, Any], start: tuple[int, int], gpu: None
 ) -> None:
     maps = [TensorMap(array, **options) for array in test_tensor_maps.arrays(shape, dtype)]
-    out = np.zeros(test_tensor_maps.box_of(maps[0], [0] * len(shape)).nbytes, np.uint8)
-    kernel = test_tensor_maps.program(len(shape))
+    out = np.zeros(test_tensor_maps.box_of(maps[0], [0] * len(maps[0].shape)).nbytes, np.uint8)
+    kernel = test_tensor_maps.program(len(maps[0].shape))
     at = [units * 16 // maps[0].array.itemsize for units in start]
     result = device.validate(kernel, 1, 32, [out, *maps, *at, out.nbytes])
     assert result.validated, result.reason
