@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from torch_scripts import FAILS, UNSET, WORKS
+from torch_scripts import CORE, FAILS, TABLES, UNSET, WORKS
 
 import tilescope
 from tilescope.scripts.machine import Machine, RefusedError
@@ -127,3 +127,19 @@ def test_tensors_of_two_devices_in_one_launch(tmp_path: Path) -> None:
     code, end = script(tmp_path, text)
     assert code == 1
     assert "Pointer argument (at 1) cannot be accessed from Triton (cpu tensor?)" in end
+
+
+@pytest.mark.parametrize("words", [(), ("--faulty",)])
+@pytest.mark.parametrize(
+    ("needs", "text", "kind"),
+    [("triton", TABLES, "out-of-bounds"), ("cuda.core", CORE, "host-order")],
+)
+def test_addresses_of_tensors(
+    needs: str, text: str, kind: str, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """In a tensor that a kernel reads, and as a launch's argument, in PyTorch's stream."""
+    pytest.importorskip(needs, reason=f"{needs} is not installed")
+    (tmp_path / "script.py").write_text(text)
+    with tilescope.session() as made:
+        assert run_script(tmp_path / "script.py", words, Machine(order=made.order)) == (0, "")
+    assert {h.kind for h in made.hazards} == ({kind} if words else set())

@@ -185,3 +185,50 @@ y = torch.empty_like(x)
 y[:150] = 0
 add_to[grid](x, y, 150 if "--faulty" not in sys.argv else 151, B=128)
 """
+
+TABLES = """
+import sys, torch, triton, triton.language as tl
+
+@triton.jit
+def join(parts, out, n, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    for k in range(n):
+        part = tl.load(parts + k).to(tl.pointer_type(tl.float32))
+        tl.store(out + k * SIZE + at, tl.load(part + at))
+
+size = 64 if "--faulty" not in sys.argv else 60
+parts = [torch.full((size,), float(k), device="cuda") for k in range(3)]
+out = torch.empty(3 * 64, device="cuda")
+join[(1,)](torch.tensor([p.data_ptr() for p in parts], device="cuda"), out, 3, SIZE=64)
+if size == 64:
+    assert torch.equal(out, torch.cat(parts))
+"""
+
+CORE = """
+import sys, torch
+from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
+
+class Shared:
+    def __init__(self, stream):
+        self.stream = stream
+    def __cuda_stream__(self):
+        return 0, self.stream.cuda_stream
+
+device = Device()
+device.set_current()
+side = torch.cuda.Stream()
+stream = device.create_stream(Shared(side))
+SOURCE = "template<typename T> __global__ void scale(const T* x, T* y, T a, size_t n) {" \
+    "size_t i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = a * x[i]; }"
+code = Program(SOURCE, code_type="c++", options=ProgramOptions(std="c++17", arch="sm_90")).compile(
+    "cubin", name_expressions=("scale<float>",))
+x = torch.arange(100.0, device="cuda")
+y = torch.empty_like(x)
+if "--faulty" not in sys.argv:
+    side.wait_stream(torch.cuda.current_stream())
+import ctypes
+launch(stream, LaunchConfig(grid=4, block=32), code.get_kernel("scale<float>"),
+       x.data_ptr(), y.data_ptr(), ctypes.c_float(2), 100)
+stream.sync()
+assert torch.equal(y, x * 2)
+"""

@@ -156,7 +156,7 @@ class Program:
 def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
     """Have ``cuda.core`` allocate and launch on the simulator."""
     warn_of("cuda-core", str(module.__version__))
-    memory = Memory()
+    memory = Memory(lambda address: machine.at(address))
     default = CoreStream(machine, machine.order.legacy)
 
     class Resource:
@@ -190,7 +190,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
 
         def create_stream(self, obj: Any = None, options: Any = None) -> CoreStream:
             if obj is not None:
-                raise RefusedError("tilescope exec has no stand-in for another library's stream")
+                return CoreStream(machine, _shared(machine, obj))
             free = True if options is None else options.nonblocking
             return CoreStream(machine, machine.order.stream(blocking=not free))
 
@@ -223,6 +223,15 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
             patches.set(module, name, replaced[name])
         elif name not in kept:
             patches.set(module, name, refuse(f"cuda.core.{name}"))
+
+
+def _shared(machine: Machine, obj: Any) -> Queue:
+    """The stream that another library has, PyTorch's say (``__cuda_stream__``)."""
+    number = obj.__cuda_stream__()[1] if hasattr(obj, "__cuda_stream__") else -1
+    for queue in machine.order.streams:
+        if queue.number == number:
+            return queue
+    raise RefusedError("tilescope exec has no stand-in for a stream that is none of this script's")
 
 
 class _Objects:

@@ -271,7 +271,8 @@ def _plain(value: Any) -> Any:
 
 def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
     """Have ``cuda.bindings.driver`` answer without a driver."""
-    calls = _DriverApi(module, machine, Memory()).calls()
+    memory = Memory(lambda address: machine.at(address))
+    calls = _DriverApi(module, machine, memory).calls()
     for name in dir(module):
         if name.startswith("cu") and name[2:3].isupper() and callable(getattr(module, name)):
             missing = stand_in.refuse(f"cuda.bindings.driver.{name}")

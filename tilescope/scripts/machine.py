@@ -62,6 +62,7 @@ class Machine:
         unchecked: Launches that were made without checks, by kernel.
         order: What orders them and copies: the session's.
         array: What makes an array of a front end's argument; PyTorch's stand-in has its own.
+        at: What stands at an address, ``Tensor.data_ptr()`` say: a ``Pointer`` to bytes.
     """
 
     only: Collection[str] = ()
@@ -74,6 +75,7 @@ class Machine:
     unchecked: dict[str, int] = field(default_factory=dict)
     order: Order = field(default_factory=Order)
     array: Callable[[Any], Any] = as_array
+    at: Callable[[int], Any] = lambda address: None
     _alike: dict[object, int] = field(default_factory=dict)
 
     def launch(

@@ -2,7 +2,7 @@
 
 import bisect
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,13 @@ _ALIGNED = 256
 
 
 class Memory:
-    """Allocations by address; far from any address of the host's."""
+    """Allocations by address; far from any address of the host's.
 
-    def __init__(self) -> None:
+    ``elsewhere``: the bytes at an address of another front end's, PyTorch's.
+    """
+
+    def __init__(self, elsewhere: Callable[[int], Pointer | None] = lambda address: None) -> None:
+        self._elsewhere = elsewhere
         self._next = _FIRST
         self._starts: list[int] = []
         self._arrays: dict[int, Any] = {}
@@ -78,7 +82,10 @@ class Memory:
     def _pointer(self, address: int, element: str = "") -> Pointer | None:
         found = self.find(address)
         if found is None:
-            return None
+            other = self._elsewhere(address)
+            if other is None:
+                return None
+            found = other.array, other.offset
         array, offset = found
         dtype = DTYPES[SCALARS[element]] if element in SCALARS else np.dtype("V1")
         if array.nbytes % dtype.itemsize or offset % dtype.itemsize:

@@ -21,6 +21,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
 
     places = Places(machine)
     patches.set(machine, "array", places.array)
+    patches.set(machine, "at", places.at)
     calls, operators = Calls(places), Operators(places)
     own = torch._C.TensorBase
 

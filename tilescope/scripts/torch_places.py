@@ -15,10 +15,13 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._pytree import tree_flatten
 
 from kernels.adapter import as_array
+from kernels.pointers import Pointer
 from kernels.unset import Unset
 
 from .machine import Machine, RefusedError, refuse
 
+_TABLE, _LOWEST = 4096, 1 << 16
+"""Elements of a tensor of addresses, at most; no address is lower."""
 CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
 
 
@@ -106,13 +109,41 @@ class Places:
             self.array(value).missing[...] = 0
 
     def array(self, value: Any) -> Any:
-        """A tensor as a launch takes it: an array that knows what of it nothing wrote."""
+        """A tensor as a launch takes it: an array that knows what of it nothing wrote.
+
+        A tensor of addresses (``torch.tensor([x.data_ptr(), ...])``) becomes a table of them.
+        """
         made = as_array(value)
+        if isinstance(value, torch.Tensor) and value.dtype in (torch.int64, torch.uint64):
+            table = self._table(made) if self.has(value) else None
+            if table is not None:
+                return table
         if isinstance(value, torch.Tensor) and (known := self._unset.get(storage_of(value))):
             with torch._C.DisableTorchFunction():
                 begin = value.untyped_storage().data_ptr()
             made = Unset.over(made, begin, known[1])
         return made
+
+    def _table(self, addresses: Any) -> list[Any] | None:
+        """What tensors' addresses point to, if there is nothing else in an array but zeros."""
+        numbers = addresses.reshape(-1).tolist() if addresses.size <= _TABLE else []
+        if not any(numbers) or min(number for number in numbers if number) < _LOWEST:
+            return None
+        found = [self.at(number) if number else None for number in numbers]
+        return found if found.count(None) == numbers.count(0) else None
+
+    def at(self, address: int) -> Pointer | None:
+        """The place in a tensor's memory on the GPU that an address of the host's means."""
+        for kept in self._gpu.values():
+            if kept.expired():
+                continue
+            with torch._C.DisableTorchFunction():
+                storage = torch.UntypedStorage._new_with_weak_ptr(kept.cdata)
+                if storage is None or not 0 <= address - storage.data_ptr() < storage.nbytes():
+                    continue
+                whole = torch.empty(0, dtype=torch.uint8).set_(storage)
+                return Pointer(self.array(whole), address - storage.data_ptr())
+        return None
 
     @contextlib.contextmanager
     def making(self, there: bool | None) -> Iterator[None]:
