@@ -67,7 +67,8 @@ def drop_idle_reads(launch: Prepared, observers: Observers, together: bool) -> N
         (key, group)
         for key, group in groups.items()
         if group.space == "global" and group.reads and not group.pairs.full
-        and all(sites[n].access == "load" and not sites[n].strong for n in group.sides[1])
+        and all(n < len(sites) and sites[n].access == "load" and not sites[n].strong
+                for n in group.sides[1])
     ]  # fmt: skip
     for key, group in suspects[:_TRIED]:
         readers = _idle_readers(launch, group, together)

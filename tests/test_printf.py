@@ -239,13 +239,30 @@ def test_a_text_is_written_up_to_its_end(body: str, told: bool, build: str) -> N
 
 
 @pytest.mark.parametrize("schedule", ["lockstep", "warps", "reverse", 2])
-def test_a_text_that_another_thread_wrote(schedule: str | int) -> None:
-    source = """#include <cstdio>
-__global__ void k() {
-    __shared__ char text[4];
-    if (threadIdx.x == 32) { text[0] = 'a'; text[1] = 0; }
-    __syncthreads();
-    if (threadIdx.x == 0) printf("%s", text);
-}"""
-    run = simulator.launch(Kernel.from_cuda(source, "k"), 1, 64, [], schedule=schedule)
-    assert (run.hazards, run.output) == ([], "a")
+@pytest.mark.parametrize(
+    ("text", "barrier", "told"),
+    [
+        ("__shared__ char text[4]", "__syncthreads();", []),
+        ("__shared__ char text[4]", "", ["raw-race"]),
+        ("__shared__ short many[4]; char* text = (char*)many + 1", "", ["raw-race"]),
+        ("char* text = g", "__syncthreads();", []),
+        ("char* text = g", "", ["raw-race"]),
+        ("char* text = g + 8 * blockIdx.x", "", ["raw-race"]),
+        ("char* text = g + 16 * threadIdx.x", "", []),
+    ],
+)
+def test_a_text_that_another_thread_wrote(
+    text: str, barrier: str, told: list[str], schedule: str | int
+) -> None:
+    source = f"""#include <cstdio>
+__global__ void k(char* g) {{
+    {text};
+    if (threadIdx.x == 32) {{ text[0] = 'a'; text[1] = 0; }}  // 4
+    {barrier}
+    if (threadIdx.x == 0) printf("%s%s", text, "b");  // 6
+}}"""
+    kernel, left = Kernel.from_cuda(source, "k"), np.zeros(1024, np.int8)
+    run = simulator.launch(kernel, 1, 64, [left], schedule=schedule)
+    assert [hazard.kind for hazard in run.hazards] == told
+    assert all(hazard.lines == (4, 6) for hazard in run.hazards)
+    assert told or run.output in ("ab", "b")

@@ -14,6 +14,7 @@ from kernels.ptx.names import LOCAL_MEMORY
 from ..compile.program import CompiledBlock
 from ..events import Observer, Stall
 from ..geometry import WARP, Flat, Geometry, Mask
+from ..isa.roles import calls
 from ..memory.layout import Layout
 from ..memory.site import Site
 from ..memory.spaces import Home
@@ -186,7 +187,7 @@ class Findings(Observer):
         self._add(
             UNINITIALISED, role, site.instruction, len(thread),
             *g.place(int(thread[0]), int(g.blocks[column[0]])), space, name, element,
-            {"place": place}, site=site.number,
+            {"place": place}, site=-1 if calls(site.instruction) else site.number,
         )  # fmt: skip
 
     def _unwritten(self, site: Site, name: str) -> set[int]:

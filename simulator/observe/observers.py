@@ -27,6 +27,7 @@ from ..races.detector import RaceCheck
 from ..races.program_order import ProgramOrder
 from ..races.proxies import ProxyCheck
 from ..races.sent import SentCheck, sends
+from ..races.texts import TextCheck, text_sites
 from .counters import TrafficCounter
 from .output import Output
 from .products import ProductCheck
@@ -37,7 +38,6 @@ from .uninitialised import (
     ConstantCheck,
     GlobalCheck,
     LocalCheck,
-    SharedTextCheck,
     ShuffleCheck,
 )
 
@@ -86,7 +86,9 @@ class Observers:
         self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", launch.block))
         self.ran = InstructionCounter(len(program.blocks), len(program.arithmetic))
         order = functools.partial(program.fact, ProgramOrder)
-        book = RaceBook(program.sites, order, functools.partial(variable_at, layout))
+        texts = text_sites(program.blocks, len(program.sites), launch.granule)
+        sites = [*program.sites, *texts]
+        book = RaceBook(sites, order, functools.partial(variable_at, layout))
         races = RaceHazards(book, sources, steering)
         self.findings = findings = Findings(sources, layout, program.module.functions, races)
         self.trace, self.output = trace, Output()
@@ -106,9 +108,8 @@ class Observers:
                 "races" in checks, "uninitialised" in checks, memo,
             )  # fmt: skip
             all_of_them.append(race_check)
-            prints = any(block.called == "vprintf" for block in program.blocks)
-            if "uninitialised" in checks and prints and launch.shared_bytes:
-                all_of_them.append(SharedTextCheck(findings, race_check))
+            if texts:
+                all_of_them.append(TextCheck(texts, race_check))
             if "races" in checks and any(site.asynchronous for site in program.sites):
                 all_of_them.append(CopyCheck(book, launch.granule, race_check))
             if "races" in checks and any(map(sends, program.sites)):

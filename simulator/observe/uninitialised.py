@@ -17,12 +17,10 @@ from ..geometry import NO_LANE, AbsentRead, Flat, Geometry, Mask
 from ..hazards.findings import Findings
 from ..hazards.sources import Who
 from ..isa.windows import WINDOWS
-from ..memory import far
 from ..memory.event import Event, Spread
 from ..memory.site import Site
 from ..memory.spaces import Allocation, ColumnMemory
 from ..races.accesses import flatten
-from ..races.detector import RaceCheck
 
 
 def _printed(block: CompiledBlock, space: str) -> Site:
@@ -95,30 +93,6 @@ class GlobalCheck(Observer):
             if missing.size:
                 thread, column = _thread(self.findings.geometry, lane)
                 self.findings.unset(_printed(block, "global"), home.name, missing, thread, column)
-
-
-class SharedTextCheck(Observer):
-    """Texts in shared memory that are printed, up to their NUL, and that nothing wrote.
-
-    (A write that nothing orders before the print races with it, or comes too late.)
-    """
-
-    def __init__(self, findings: Findings, written: RaceCheck) -> None:
-        self.findings, self.written = findings, written
-
-    def text_read(
-        self, block: CompiledBlock, lane: tuple[int, ...], address: int, nbytes: int,
-        home: Allocation | None,
-    ) -> None:  # fmt: skip
-        """See ``Observer``."""
-        g = self.findings.geometry
-        start, place = far.at(g, address - WINDOWS["shared"], lane[3])
-        if 0 <= start < self.written.shared_bytes:
-            missing = self.written.unwritten_text(start, nbytes, place)
-            if missing.size:
-                thread, column = _thread(g, lane)
-                site = _printed(block, "shared")
-                self.findings.uninitialised("shared", site, missing, thread, column, column)
 
 
 class LocalCheck(Observer):

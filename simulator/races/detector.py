@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..analysis.steering import Steering
-from ..geometry import Flat, Geometry
+from ..geometry import Geometry
 from ..isa.table import scope
 from ..memory.event import Event, PickedEvent, Spread
 from ..memory.site import PHASE
@@ -179,18 +179,6 @@ class RaceCheck(Synchronisation):
             self.access(event.full)
         elif site.counted:
             self.now += 1
-
-    def unwritten_text(self, start: int, nbytes: int, column: int) -> Flat:
-        """The first of some bytes of a block's shared memory that nothing has written, if any.
-
-        Raises:
-            LookCloser: No table is kept yet.
-        """
-        if self.shared_shadow is None:
-            raise LookCloser(SHARED)
-        granules = np.arange(start // self.granule, -(-(start + nbytes) // self.granule))
-        missing = granules[~self.written[granules * self.geometry.columns + column]]
-        return np.maximum(missing[:1] * self.granule, start)
 
     # -- shared memory, with the table ------------------------------------------------
 
