@@ -100,7 +100,7 @@ def test_places_that_are_none(code: str, words: str) -> None:
 
 
 def test_parameters_in_registers() -> None:
-    """Scalars only; whoever calls such functions: ``test_dispatch``."""
+    """Scalars only; whoever calls such functions: ``test_call_arguments``."""
     for declared in (".reg .v2 .b32 x", ".reg .b32 x[2]"):
         text = f".version 9.0\n.target sm_90\n.func f({declared}) {{ ret; }}\n.entry k() {{ ret; }}"
         with pytest.raises(PtxError, match=r"^PTX line 3: "):

@@ -117,7 +117,7 @@ class DeclarationParser(OperandParser):
                 self.fail(f"parameter {name!r} has no type")
             if count < 0:
                 self.fail(f"parameter {name!r} has a negative extent")
-            if any(name in (param.name, param.register) for param in params):
+            if name != "_" and any(name in (p.name, p.register) for p in params):
                 self.fail(f"{name!r} is declared twice")
             align = TYPE_SIZES[ptx_type] if align is None else align
             self._check_align(align)
@@ -128,6 +128,19 @@ class DeclarationParser(OperandParser):
             offset += params[-1].nbytes
             self.accept(",")
         return tuple(params)
+
+    def prototype(self, label: str) -> None:
+        """``.callprototype (result) _ (parameters)``: what a pointer that is called holds.
+
+        ``.calltargets`` says no more than the functions' addresses do.
+        """
+        if self.next().text == ".calltargets":
+            return self.skip_statement()
+        results = self.param_list() if self.peek == "(" else ()
+        self.name()
+        params = self.param_list() if self.peek == "(" else ()
+        self.skip_statement()
+        self.current.prototypes[label] = results, params
 
     def register_declaration(self, function: Function) -> None:
         """``.reg .type name {, name<count>...} ;``."""

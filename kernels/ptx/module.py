@@ -190,6 +190,7 @@ class Function:
     """An ``.entry`` or ``.func``.
 
     Attributes:
+        prototypes: Results and parameters of what is called through pointers, by label.
         copy_of: Of a copy for one of several calls: the function's own name.
         explicit_cluster: Whether a launch has to have clusters; ``in_clusters``: counts them.
         located: Whether its instructions' locations say where it is called.
@@ -203,6 +204,7 @@ class Function:
     variables: dict[str, Variable] = field(default_factory=dict)
     body: list[Instruction] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
+    prototypes: dict[str, tuple[tuple[Param, ...], tuple[Param, ...]]] = field(default_factory=dict)
     max_threads: tuple[int, ...] = ()
     required_threads: tuple[int, ...] = ()
     required_cluster: tuple[int, ...] = ()

@@ -205,7 +205,7 @@ class _Parser(DeclarationParser):
                     self.expect(";")
                     self.branch_targets[label] = tuple(names)
                 elif self.peek in (".callprototype", ".calltargets"):
-                    self.skip_statement()
+                    self.prototype(label)
                 else:
                     self.pending_labels.append(label)
             else:
@@ -294,4 +294,6 @@ class _Parser(DeclarationParser):
             self.fail(f"the function {target!r} is called, and not declared before")
         if self.accept(",") and self.accept("("):
             made.operands = self.passed()
-        self.skip_statement()  # the prototype or the targets of an indirect call
+        if pointer and self.accept(","):
+            made.targets += (self.resolve(self.name()),)  # its prototype
+        self.skip_statement()

@@ -80,10 +80,7 @@ class Dispatch:
             if ins.guard:
                 guard = dataclasses.replace(ins.guard, negated=not ins.guard.negated)
                 self.add(ins, "bra", guard=guard, targets=(behind,))
-            if _through(function, ins):
-                self.through(ins, behind)
-            else:
-                self.direct(ins)
+            self.call(ins)
             self.labels[behind] = len(self.body)
         places.append(len(self.body))
         if function.body:
@@ -93,18 +90,21 @@ class Dispatch:
         self.function.labels.clear()
         self.function.labels.update(self.labels)
 
-    def direct(self, ins: Instruction) -> None:
-        """Call a function by its name, with what is not in variables put into some."""
+    def formal(self, ins: Instruction) -> Sequence[Sequence[Param]]:
+        """The results and the parameters of what is called, as far as they are known."""
         name = ins.targets[0]
-        callee = self.module.functions.get(name)
-        formal: Sequence[Sequence[Param]]
-        if callee:
-            formal = callee.results, callee.params
-        else:
-            formal = [
-                [Param("", f"b{8 * nbytes}", 1, nbytes, 0) for nbytes in sizes]
-                for sizes in SIGNATURES.get(name, ((), ()))
-            ]
+        if _through(self.function, ins):
+            return self.function.prototypes.get(ins.targets[-1], ((), ()))
+        if callee := self.module.functions.get(name):
+            return callee.results, callee.params
+        return [
+            [Param("", f"b{8 * nbytes}", 1, nbytes, 0) for nbytes in sizes]
+            for sizes in SIGNATURES.get(name, ((), ()))
+        ]
+
+    def call(self, ins: Instruction) -> None:
+        """Call a function, with what is not in variables put into some."""
+        formal = self.formal(ins)
         passed, results = [*ins.operands], [*ins.results]
         for at, (operand, param) in enumerate(zip(passed, formal[1], strict=False)):
             if isinstance(operand, Reg | Imm):
@@ -117,11 +117,15 @@ class Dispatch:
                 variable = self.fitting(ins, None if result == "_" else kept, param)
                 results[at] = variable.name
                 given += [(param, kept, variable)] if result != "_" else []
-        self.body.append(
-            dataclasses.replace(
-                ins, guard=None, decoded=None, operands=tuple(passed), results=tuple(results)
-            )
+        plain = dataclasses.replace(
+            ins, guard=None, decoded=None, operands=tuple(passed), results=tuple(results)
         )
+        if _through(self.function, ins):
+            returned = self.name("returned")
+            self.through(plain, returned)
+            self.labels[returned] = len(self.body)
+        else:
+            self.body.append(plain)
         for param, kept, variable in given:
             self.load(ins, param, kept, variable)
 
