@@ -81,6 +81,20 @@ def test_a_transpose_moves_each_element_through_another_thread(open_page):
     assert set(marks(shown, 0, out.name)["mine"]) == {5 * 64 + 40}
 
 
+def test_a_softmax_is_fed_by_its_whole_row(open_page):
+    """Its sum went through shuffles and shared memory, to every thread of the block."""
+    story = of_library("softmax_rows")
+    shown = open_page(story)
+    maps = story.run.trace.maps.values()
+    given, out = (next(m for m in maps if getattr(m, way).any()) for way in ("reads", "writes"))
+    width = out.shape[-1]
+    pick(shown, out.name, 5)
+    assert fed(shown, given.name) == set(range(width))
+    assert set(marks(shown, 0, given.name)["read"]) == set(range(5 % 128, width, 128))
+    pick(shown, given.name, 7)
+    assert set(marks(shown, 0, out.name)["mine"]) == set(range(width))
+
+
 def test_a_bin_is_fed_by_what_fell_into_it(open_page):
     """The index of an atomic was loaded: it counts."""
     story = of_library("histogram_shared", "4096")

@@ -193,6 +193,15 @@ def test_accessibility(open_page, theme):
     assert_accessible(axe, shown)
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_two_runs_are_accessible(open_page, theme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    shown = open_page(matmul(6, 2, "naive.cu", "naive"), matmul(6, 2), theme=theme)
+    for key in "124":
+        shown.press(key)
+        assert_accessible(axe, shown)
+
+
 def assert_accessible(axe, shown):
     found = axe.run(shown.page).response["violations"]
     assert [(v["id"], [n["html"][:120] for n in v["nodes"]][:3]) for v in found] == []

@@ -47,7 +47,7 @@ export function differences(runs) {
       el(
         "tr",
         {},
-        ["", one.name, two.name, "that is"].map((text) => el("th", { scope: "col" }, text)),
+        ["counted", one.name, two.name, "that is"].map((text) => el("th", { scope: "col" }, text)),
       ),
     ),
     el(

@@ -15,7 +15,7 @@ const TYPES = [
 ];
 export const NAMES = ["f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"];
 
-export class Pool {
+class Pool {
   constructor(about, buffer) {
     const index = new Int32Array(buffer, 0, about.arrays * 6);
     const n = about.arrays;

@@ -3,13 +3,13 @@ import { blockOf } from "./block.js";
 import { differences, headline } from "./compare.js";
 import { el, replace, setText } from "./dom.js";
 import { feeding, feedingThread } from "./feeds.js";
-import { count, exact, hand, list, plural, shape, times } from "./format.js";
+import { count, hand, plural, shape, times } from "./format.js";
 import { Grid, extent, sideBySide } from "./grid.js";
+import { describe } from "./elements.js";
 import { contents, label, shades } from "./heat.js";
 import { cellOf, digitsWide, inOrder, product } from "./layout.js";
 import { lineMarks, tileOf } from "./marks.js";
 import { Opening } from "./opening.js";
-import { readers } from "./readers.js";
 import { reached } from "./reaches.js";
 import { subscripts } from "./run.js";
 import { Source } from "./source.js";
@@ -127,45 +127,11 @@ export class Matrices {
       note: `${array.shape.join("\u00d7") || "1"} ${array.type}`,
       cell: inside && ((scale) => cellOf(whole, part.box.clientWidth, scale)),
       margin: inside && ((scale) => digitsWide(whole.a, whole.b, scale)),
-      describe: (i) => [...this.describe(part.run, array, i), ...told(part, array, i)],
+      describe: (i) => [...describe(part.run, array, i), ...told(part, array, i)],
       pick: (i) => this.pick(part.run, array, i),
     });
     grid.array = array;
     return grid;
-  }
-
-  describe(run, array, i) {
-    const data = (name) => run.pool.data(array[name])[i];
-    const lines = [array.name + subscripts(array.shape, i)];
-    if (array.after !== undefined) {
-      const [before, after] = [Number(data("before")), Number(data("after"))];
-      lines[0] += ` = ${exact(after, array.size === 4 ? "f32" : "f64")}`;
-      if (before !== after)
-        lines.push(`before the run ${exact(before, array.size === 4 ? "f32" : "f64")}`);
-    }
-    lines.push(`byte ${i * array.size} of ${array.name}`);
-    lines.push(`read ${times(Number(data("reads")))}, written ${times(Number(data("writes")))}`);
-    const owner = data("owner");
-    if (owner >= 0) {
-      lines.push(
-        `written by ${run.threadName(owner % run.threads)} of ${run.blockName(Math.floor(owner / run.threads))}`,
-      );
-    }
-    const who = readers(run, array, i);
-    if (who.size) {
-      const names = [...who]
-        .slice(0, 4)
-        .map(
-          ([t, n]) =>
-            `${run.threadName(t % run.threads)} of ${run.blockName(Math.floor(t / run.threads))}${n > 1 ? ` ${times(n)}` : ""}`,
-        );
-      lines.push(
-        `read by ${list([...names, ...Array.from({ length: who.size - names.length })], 4)}`,
-      );
-      if (run.recorded.length < run.blocks)
-        lines.push(`(of the ${run.recorded.length} recorded blocks)`);
-    }
-    return lines;
   }
 
   pick(run, array, i) {
@@ -298,6 +264,10 @@ export class Matrices {
     const subject = who.element
       ? `${who.element} belongs to ${thread}. Into it went`
       : `Into what ${thread} wrote went`;
+    if (!found.length && !back.cut) {
+      setText(part.answer, `${subject} nothing that was in global memory.`);
+      return;
+    }
     const parts = [`${count(own)} that the thread read itself`];
     if (others) parts.push(`${count(others)} that other threads read and passed on`);
     const some = [];

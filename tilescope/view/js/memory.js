@@ -1,27 +1,15 @@
 // The memory system: one warp's access as sectors or banks, and the counters of every line.
 import { el, replace, setText } from "./dom.js";
-import { bytes, count, hand, plural, ranges } from "./format.js";
+import { bytes, hand, plural, ranges } from "./format.js";
 import { Limits } from "./limits.js";
+import { Lines } from "./lines.js";
 import { SHARED } from "./run.js";
 import { banks, lanesOf, sectors } from "./warp.js";
-import { isOf, worstOf } from "./worst.js";
-
-const COLUMNS = [
-  ["line", "Line"],
-  ["code", "Code"],
-  ["requests", "Global requests"],
-  ["sectors", "Sectors"],
-  ["per", "Sectors a request"],
-  ["shared", "Shared wavefronts"],
-  ["conflicts", "Bank conflicts"],
-  ["flops", "FLOPs"],
-  ["warps", "Warp instructions"],
-];
+import { worstOf } from "./worst.js";
 
 export class Memory {
   constructor(state) {
     this.state = state;
-    this.sort = { by: "sectors", down: true };
     this.what = el("p", { class: "answer", id: "access", "aria-live": "polite" });
     this.picture = el("div", {
       class: "picture",
@@ -38,7 +26,7 @@ export class Memory {
       id: "warp",
       onchange: () => state.update({ thread: Number(this.warp.value) * 32 }),
     });
-    this.table = el("table", { class: "counters", id: "counters" });
+    this.lines = new Lines((number) => this.go(number));
     this.limits = new Limits(state);
     this.root = el(
       "div",
@@ -66,7 +54,7 @@ export class Memory {
         el(
           "div",
           { class: "scroll", tabindex: 0, role: "group", "aria-label": "Counters" },
-          this.table,
+          this.lines.table,
         ),
       ),
       this.limits.root,
@@ -99,7 +87,7 @@ export class Memory {
       this.warp,
       Array.from({ length: run.warps }, (_, i) => el("option", { value: i }, String(i))),
     );
-    this.drawTable(run);
+    this.lines.show(run, first);
     this.limits.draw(run);
   }
 
@@ -141,7 +129,7 @@ export class Memory {
     }
     const w = block.watchedAt(step);
     this.choice.value = w.number;
-    this.mark(run, w);
+    this.lines.mark(run, w);
     const lanes = lanesOf(run, block, step, warp);
     if (lanes[0].place === SHARED) this.drawBanks(run, w, lanes, warp, block.banks(step, warp));
     else this.drawSectors(run, w, lanes, warp, block.sectors(step, warp));
@@ -242,116 +230,6 @@ export class Memory {
       ),
     );
   }
-
-  // The row of the source line that the access above comes from.
-  mark(run, w) {
-    const path = w.file >= 0 ? run.sources[w.file].path : "";
-    for (const item of this.table.querySelectorAll("tbody tr")) {
-      const on = item.dataset.file === path && Number(item.dataset.line) === w.source;
-      item.classList.toggle("here", on);
-      if (on) item.setAttribute("aria-current", "true");
-      else item.removeAttribute("aria-current");
-    }
-  }
-
-  // The first recorded instruction of a line that accesses memory.
-  accessOf(run, line) {
-    return [...this.first.keys()].find((number) => isOf(run, number, line));
-  }
-
-  drawTable(run) {
-    const rows = run.lines
-      .map((line) => row(line))
-      .filter((r) => r.requests || r.shared || r.flops || r.warps);
-    const { by, down } = this.sort;
-    rows.sort(
-      (a, b) =>
-        (typeof a[by] === "string" ? a[by].localeCompare(b[by]) : a[by] - b[by]) * (down ? -1 : 1),
-    );
-    const most = Object.fromEntries(
-      COLUMNS.map(([key]) => [
-        key,
-        Math.max(1, ...rows.map((r) => (typeof r[key] === "number" ? r[key] : 0))),
-      ]),
-    );
-    const heading = ([key, text]) =>
-      el(
-        "th",
-        { scope: "col", "aria-sort": key === by ? (down ? "descending" : "ascending") : "none" },
-        el(
-          "button",
-          { type: "button", onclick: () => this.resort(run, key) },
-          text,
-          el("span", { "aria-hidden": "true" }, key === by ? (down ? " \u25be" : " \u25b4") : ""),
-        ),
-      );
-    replace(
-      this.table,
-      el("caption", { class: "sr" }, "Counters of each source line"),
-      el("thead", {}, el("tr", {}, COLUMNS.map(heading))),
-      el(
-        "tbody",
-        {},
-        rows.map((r) =>
-          el(
-            "tr",
-            { "data-line": r.line, "data-file": r.file },
-            COLUMNS.map(([key]) => cell(r, key, most[key], this.chosen(run, r))),
-          ),
-        ),
-      ),
-    );
-  }
-
-  chosen(run, line) {
-    const number = this.accessOf(run, line);
-    return number === undefined ? null : () => this.go(number);
-  }
-
-  resort(run, by) {
-    this.sort = {
-      by,
-      down: this.sort.by === by ? !this.sort.down : by !== "line" && by !== "code",
-    };
-    this.drawTable(run);
-    this.draw();
-    this.table.querySelector('[aria-sort]:not([aria-sort="none"]) button')?.focus();
-  }
-}
-
-function cell(r, key, most, go) {
-  if (key === "code") {
-    const code = el("code", {}, r.code);
-    const shown = go ? el("button", { type: "button", class: "line", onclick: go }, code) : code;
-    return el("td", { class: "code-cell" }, shown);
-  }
-  if (key === "line") return el("td", {}, r.line ? String(r.line) : "\u2013");
-  const value = r[key];
-  const bar = el("meter", { min: 0, max: most, value, "aria-hidden": "true" });
-  return el(
-    "td",
-    { class: "number" },
-    value ? [el("span", {}, key === "per" ? value.toFixed(2) : count(value)), bar] : "",
-  );
-}
-
-function row(line) {
-  const c = line.counters;
-  const sum = (space, name) =>
-    ["load", "store", "atomic"].reduce((n, kind) => n + (c[`${space}_${kind}`]?.[name] ?? 0), 0);
-  const requests = sum("global", "requests");
-  return {
-    line: line.line,
-    file: line.file,
-    code: line.code,
-    requests,
-    sectors: sum("global", "sectors"),
-    per: requests ? sum("global", "sectors") / requests : 0,
-    shared: sum("shared", "wavefronts"),
-    conflicts: sum("shared", "bank_conflicts"),
-    flops: c.flops,
-    warps: c.warp_instructions,
-  };
 }
 
 // Whether an access is to global or shared memory: how local memory is laid out is not drawn.

@@ -34,7 +34,7 @@ function rgb(hex) {
   return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
 }
 
-export function heat(colour, t) {
+function heat(colour, t) {
   return colour.low.map((low, i) => Math.round(low + (colour.high[i] - low) * t));
 }
 

@@ -1,12 +1,11 @@
 // Step by step: where the block is in its arrays, shared memory as it fills, the picked thread.
-import { beside } from "./align.js";
-import { blockOf } from "./block.js";
 import { el, replace, setText } from "./dom.js";
 import { count, exact, plural, triple } from "./format.js";
 import { Grid, extent, sideBySide } from "./grid.js";
 import { SHARED, subscripts } from "./run.js";
 import { freshness, lineMarks, operands, tileOf } from "./marks.js";
 import { Source } from "./source.js";
+import { Other } from "./other.js";
 import { Growth, HazardNote } from "./panels.js";
 import { threadOf } from "./thread.js";
 import { caption, sentence } from "./words.js";
@@ -15,7 +14,7 @@ export class Steps {
   constructor(state) {
     this.state = state;
     this.now = el("p", { class: "now", id: "now", "aria-live": "polite" });
-    this.other = el("p", { class: "hint", id: "beside" });
+    this.other = new Other(state);
     this.where = el("p", { class: "hint", id: "where" });
     this.hazard = new HazardNote(state);
     this.grids = el("div", { id: "step-grids" });
@@ -38,7 +37,7 @@ export class Steps {
           { class: "panel now-panel", "aria-label": "This step" },
           this.where,
           this.now,
-          state.runs.length > 1 ? this.other : null,
+          state.runs.length > 1 ? this.other.root : null,
         ),
         el(
           "section",
@@ -324,36 +323,6 @@ export class Steps {
     );
   }
 
-  // What the same thread does in the other run, at the step that stands beside this one.
-  drawOther(run) {
-    const { state } = this;
-    const other = state.runs[(run.number + 1) % state.runs.length];
-    const at = beside(run, other, state.block, state.thread, state.step);
-    if (!at) {
-      setText(this.other, `${other.name} has no such thread, or its block is not recorded.`);
-      return;
-    }
-    const block = blockOf(other, at.block);
-    const thread = threadOf(block, at.thread);
-    const said = sentence(other, block, block.watchedAt(at.step), [], thread, {
-      thread: at.thread,
-      step: at.step,
-    });
-    replace(
-      this.other,
-      `${at.same ? "The same" : "Next to it"} in ${other.name}, step ${block.countOf(at.step)}: ${said} `,
-      el(
-        "button",
-        {
-          type: "button",
-          onclick: () =>
-            state.update({ run: other.number, thread: at.thread, block: at.block, step: at.step }),
-        },
-        "Go there",
-      ),
-    );
-  }
-
   drawNow(run, block, w, here, thread) {
     const { state } = this;
     const phases =
@@ -365,7 +334,7 @@ export class Steps {
       `${phases}step ${state.stop + 1} of ${state.stops.length} \u00b7 ${run.blockName(state.block)}, ${run.threadName(state.thread)}`,
     );
     setText(this.now, sentence(run, block, w, here, thread, state));
-    if (state.runs.length > 1) this.drawOther(run);
+    if (state.runs.length > 1) this.other.draw(run);
   }
 }
 

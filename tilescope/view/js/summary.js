@@ -3,7 +3,7 @@ import { el } from "./dom.js";
 import { count, list, plural, times } from "./format.js";
 
 // What the kernel reads and writes, and how well.
-export function does(run) {
+function does(run) {
   const reads = new Map();
   for (const array of run.arrays) {
     if (!array.reads_total) continue;
@@ -32,7 +32,7 @@ function and(names) {
 }
 
 // What to look at first: { text, label, view, line }.
-export function lookAt(run) {
+function lookAt(run) {
   const worst = run.hazards.find((h) => h.severity === "error") ?? run.hazards[0];
   if (worst)
     return {

@@ -119,7 +119,7 @@ class Thread {
 }
 
 // The item that computed or loaded an input, seen through moves and the thread's own memory.
-export function origin(input) {
+function origin(input) {
   let item = input && typeof input === "object" ? input.item : null;
   for (let hops = 0; item && hops < 64; hops++) {
     let next = null;
