@@ -299,38 +299,3 @@ def test_copies_of_many_threads_to_one_place(
     """Each of them is looked at, and is done once, whichever way somebody waits for it."""
     run = launch_steps(steps, schedule)
     assert {(h.kind, h.severity) for h in run.hazards} == told
-
-
-HELPERS = """
-#include <cuda_pipeline.h>
-__device__ __noinline__ void bring(float* to, const float* from)
-{
-    __pipeline_memcpy_async(to, from, 4);
-    __pipeline_commit();
-}
-__device__ __noinline__ void wait() { __pipeline_wait_prior(0); }
-extern "C" __global__ void k(float* out, const float* in)
-{
-    __shared__ float s[128];
-    bring(s + threadIdx.x, in + threadIdx.x);
-    WAIT
-    out[threadIdx.x] = s[127 - threadIdx.x];
-}
-"""
-
-
-@pytest.mark.parametrize("build", BUILDS)
-@pytest.mark.parametrize(
-    ("wait", "cases"),
-    [
-        ("", ["copy"]), ("__syncthreads();", ["copy"]), ("wait();", [""]),
-        ("__syncthreads(); wait();", [""]), ("wait(); __syncthreads();", []),
-    ],
-)  # fmt: skip
-def test_a_copy_and_a_wait_in_functions_of_their_own(
-    wait: str, cases: list[str], build: str
-) -> None:
-    for schedule in ("lockstep", "reverse"):
-        arrays = np.zeros(128, np.float32), np.zeros(128, np.float32)
-        ran = run(HELPERS.replace("WAIT", wait), "k", build, *arrays, schedule=schedule)
-        assert [h.case for h in ran.hazards if h.space == "shared"] == cases
