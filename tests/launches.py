@@ -1,10 +1,12 @@
 """Kernels of the tests, compiled once, and the schedules and builds that they run in."""
 
 import functools
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import simulator
 from kernels import Kernel, library
@@ -32,6 +34,11 @@ def entry(body: str, params: str = ".param .u64 out, .param .u32 n", before: str
     return Kernel.from_ptx(
         f"{HEADER}{before}\n.visible .entry k({params}) {{\n{REGISTERS}{body}\nret;\n}}\n", "k"
     )
+
+
+def drawn_later(seeds: Iterable[int]) -> list[Any]:
+    """Of a net in the suite: draws that the gate's second stage looks at."""
+    return [pytest.param(seed, marks=pytest.mark.second) for seed in seeds]
 
 
 def ints(*sizes: int) -> list[Any]:

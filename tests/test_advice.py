@@ -133,7 +133,12 @@ CASES: dict[str, tuple[Launch | OfLibrary, Launch | OfLibrary, float]] = {
 """By rule: with the defect, without it, and within what ratio the gain foretells the latter."""
 
 
-@pytest.mark.parametrize("rule", CASES)
+DEAR = ("spills", "redundant between blocks", "operands", "unaligned")
+
+
+@pytest.mark.parametrize(
+    "rule", [pytest.param(r, marks=pytest.mark.second) if r in DEAR else r for r in CASES]
+)
 def test_a_defect_is_named_and_its_twin_spared(rule: str) -> None:
     faulty, twin, ratio = CASES[rule]
     found, mended = faulty.predicted(), twin.predicted()

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from barrier_programs import HEAD, Programs
-from launches import BUILDS, DEFECTS, SCHEDULES, compiled
+from launches import BUILDS, DEFECTS, SCHEDULES, compiled, drawn_later
 
 import simulator
 from kernels import Kernel
@@ -92,7 +92,7 @@ def test_who_keeps_whom_from_a_barrier(
 # -- random programs that are right ------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [*range(4), *drawn_later(range(4, 12))])
 def test_programs_whose_barriers_are_right(seed: int) -> None:
     programs = Programs(seed)
     source = programs.source()
@@ -162,7 +162,7 @@ def verdict(run: simulator.Run) -> list[str]:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("seed", [101, 102])
+@pytest.mark.parametrize("seed", [101, pytest.param(102, marks=pytest.mark.second)])
 def test_one_fault_has_one_verdict(fault: str, seed: int) -> None:
     """Kind, severity, lines, threads, every word: the same in every schedule."""
     programs = Programs(seed)

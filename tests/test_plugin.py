@@ -147,6 +147,7 @@ def test_the_json_has_the_runs_of_all_workers(project: pytest.Pytester) -> None:
     assert len(json.loads((project.path / "runs.json").read_text())["runs"]) == 4
 
 
+@pytest.mark.second
 def test_a_start(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """What ``tilescope init`` writes is docs/testing.md's example, and all of it runs."""
     monkeypatch.setenv("COLUMNS", "80")

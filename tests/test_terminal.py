@@ -56,7 +56,9 @@ def test_a_closed_pipe_is_no_error() -> None:
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize("words", ["list", "run matmul_tiled --size 5x3x7"])
+@pytest.mark.parametrize(
+    "words", ["list", pytest.param("run matmul_tiled --size 5x3x7", marks=pytest.mark.second)]
+)
 def test_closed_streams_are_no_error(words: str, closed: str) -> None:
     """What a shell closed is not there for Python either: ``sys.stdout`` is ``None``."""
     command = f"{shlex.quote(sys.executable)} -m tilescope {words} {closed}"

@@ -50,6 +50,7 @@ def launched(name: str) -> tuple[Run, Run]:
     return both(entry.kernel(), *shape, args=launch.args, shared_bytes=launch.shared_bytes)
 
 
+@pytest.mark.second  # as test_merge has it, in one process
 @pytest.mark.parametrize("name", FAULTY)
 def test_faulty(name: str, single: None) -> None:
     launched(name)
