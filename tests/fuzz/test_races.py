@@ -263,3 +263,8 @@ def test_the_verdict_is_the_slow_detectors() -> None:
     assert not report.never("features")
     assert not report.never("hazards")
     assert not report.never("flights")
+
+
+def test_a_draw_that_finds_what_two_hundred_do_not() -> None:
+    """600: what arrives at an mbarrier is not there before its phase is over."""
+    assert not races.run(float("inf"), 600, 1).differences

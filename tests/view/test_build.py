@@ -1,4 +1,7 @@
-"""How a page is made: extents, address arithmetic, shrinking, modules, sampling, the command."""
+"""How a page is made: extents, address arithmetic, shrinking, modules, sampling, the command.
+
+Longer: one file has a few tests of each of these parts.
+"""
 
 import json
 import re
