@@ -2,7 +2,7 @@
 
 Triton gives a small tensor to more threads than it has elements: all of them load, one of each
 stores. What the others load they do not use, and so it is no fault that it may be the old value
-or the new one.
+or the new one. Nor is it one to write what other lanes read, where that came through a shuffle.
 """
 
 import dataclasses
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .analysis.exchanges import exchanged
 from .compile.compiler import compile_shadowed
 from .events import Observer, Told
 from .execute.batches import batches, run_batches
@@ -60,9 +61,18 @@ class _Memory(UndefinedMemory):
 
 
 def drop_idle_reads(launch: Prepared, observers: Observers, together: bool) -> None:
-    """Take the races out of the book whose reads nobody uses (``Adapter.repeats``)."""
-    groups = observers.findings.races.book.groups
-    sites = launch.program.sites
+    """Take races out of the book whose reads nobody uses, or use before they are overwritten.
+
+    For kernels of compilers of which that is known (``Adapter.repeats``).
+    """
+    book = observers.findings.races.book
+    groups, sites = book.groups, launch.program.sites
+    for key, group in list(groups.items()):
+        if group.space == "global" and group.reads and group.distance == "lane":
+            writes, reads = ([sites[n] for n in side] for side in group.sides)
+            after = not any(book.find_order().leads(w, r) for w in writes for r in reads)
+            if after and exchanged(launch.program, reads, writes):
+                del groups[key]
     suspects = [
         (key, group)
         for key, group in groups.items()

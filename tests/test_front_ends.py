@@ -4,6 +4,7 @@ The PTX in ``front_ends/`` stands for them in every run; where they are installe
 held to the same. What has lost a wait or a barrier is found.
 """
 
+import dataclasses
 import importlib
 import re
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import pytest
 
 import simulator
 from kernels import Kernel, TensorMap
+from kernels.adapter import Adapter
 
 FOLDER = Path(__file__).parent / "front_ends"
 EPS16 = 2.0**-11
@@ -165,3 +167,38 @@ def test_what_is_lost_is_reported(
     assert any(words in h.message for h in found) == (gone > 0)
     places = {i.source.file for h in found for i in h.involved}
     assert name == "tilelang_matmul" or all(file.endswith(".py") for file in places)
+
+
+RELAY = """
+extern "C" __global__ void relay(float* x, int loops) {
+    int t = threadIdx.x;
+    for (int k = 0; k < LOOPS; k++) {
+        float a = x[2 * t], b = x[2 * t + 1];
+        float low = __shfl_sync(MASK, t & 1 ? b : a, t / 2);
+        float high = __shfl_sync(MASK, t & 1 ? a : b, t / 2 + 16);
+        x[t] = GIVEN;
+        x[t + 32] = high;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "kinds"),
+    [
+        ({}, set()), ({"GIVEN": "1.f"}, {"war-race"}), ({"MASK": "__activemask()"}, {"war-race"}),
+        ({"LOOPS": "loops"}, {"raw-race"}),
+    ],
+)  # fmt: skip
+def test_what_came_through_a_shuffle_has_been_read(
+    changed: dict[str, str], kinds: set[str]
+) -> None:
+    """As Triton changes layouts; not in a loop, nor where a lane might be missing."""
+    text = RELAY
+    for name, word in ({"LOOPS": "1", "MASK": "~0u", "GIVEN": "low"} | changed).items():
+        text = text.replace(name, word)
+    names = ("x", "loops")
+    adapter = Adapter(names, names, list, repeats=True)
+    kernel = dataclasses.replace(Kernel.from_cuda(text, "relay"), adapter=adapter)
+    run = simulator.launch(kernel, 1, 32, [np.arange(64, dtype=np.float32), 2])
+    assert {h.kind for h in run.hazards} == kinds

@@ -46,6 +46,10 @@ class ProgramOrder:
                 return one.access != "load"
         return self._text(one) < self._text(other)
 
+    def leads(self, one: Site, other: Site) -> bool:
+        """Whether a way leads from one instruction to the other, past barriers as well."""
+        return self._leads(one, other, "all")
+
     def _text(self, site: Site) -> tuple[object, ...]:
         at = (site.block, self._position.get(id(site.instruction), 0), site.number)
         location = site.instruction.location and site.instruction.location.user
