@@ -40,7 +40,8 @@ class Address:
     Attributes:
         at: Byte of the argument (or of the table of addresses) that it begins at.
         array: Number of the array; ``offset``: bytes from its first element.
-        of: A texture or a surface of that array, whose handle stands there instead.
+        of: A texture or a surface of that array, whose handle stands there instead, or a tensor map
+            of it, which itself does.
     """
 
     at: int

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from . import tensor_map
 from .pointers import Address, Gathered, Pointer
 from .ptx.header import Param
 from .ptx.types import DTYPES
@@ -14,6 +15,8 @@ from .structures import Layout
 from .texture import NBYTES, Surface, Texture
 
 _ADDRESS = ("u64", "s64", "b64")
+_Object = Texture | Surface | tensor_map.TensorMap
+_OBJECTS = (Texture, Surface, tensor_map.TensorMap)
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Value:
         for a in self.addresses:
             there = address(a.array) + a.offset
             word = encode(a.of, there) if a.of and encode else there.to_bytes(8, "little")
-            raw[a.at : a.at + 8] = word
+            raw[a.at : a.at + len(word)] = word
         return bytes(raw)
 
 
@@ -68,8 +71,8 @@ class Packer:
     def variable(self, nbytes: int, arg: Any, layout: Layout | None, label: str) -> Value:
         """What fills a module variable of so many bytes; raises as ``value``."""
         whole = (bytes, bytearray, np.void, ctypes.Structure)
-        if isinstance(arg, (Texture, Surface)):
-            value = self._handle(arg, label)
+        if isinstance(arg, _OBJECTS):
+            value = self._object(arg, label)
         elif layout is None or layout.nbytes != nbytes or isinstance(arg, whole):
             value = self._structure(Param(label, "b8", nbytes, 1, 0), arg, None, label)
         else:
@@ -91,21 +94,24 @@ class Packer:
         """A table of addresses, as ``float**`` takes it, or of handles: its number as an array."""
         values = []
         for i, row in enumerate(rows):
-            if isinstance(row, (Texture, Surface)):
-                values.append(self._handle(row, f"{label}[{i}]"))
+            if isinstance(row, _OBJECTS):
+                values.append(self._object(row, f"{label}[{i}]"))
             elif row is None or isinstance(row, (np.ndarray, Pointer, list, tuple)):
                 values.append(self._address(row, f"{label}[{i}]"))
             else:
                 raise TypeError(
                     f"{label} is a pointer: it takes an array, a Pointer, or a sequence of these "
-                    f"as a table of addresses, or of textures or surfaces; element {i} is "
-                    f"{type(row).__name__}"
+                    "as a table of addresses, or of textures, surfaces or tensor maps; element "
+                    f"{i} is {type(row).__name__}"
                 )
-        table = np.zeros(len(rows), np.uint64)
+        each = max((len(value.raw) for value in values), default=8)
+        if any(len(value.raw) != each for value in values):
+            raise TypeError(f"{label}: a table of tensor maps has nothing else")
+        table = np.zeros(len(rows) * each // 8, np.uint64)
         table.flags.writeable = False  # it is the launch's own: nothing of it comes back
         number = self.gathered.add(table, label)
         self.gathered.tables[number] = _joined(
-            8 * len(rows), [(8 * i, v) for i, v in enumerate(values)]
+            each * len(rows), [(each * i, v) for i, v in enumerate(values)]
         )
         return number
 
@@ -124,7 +130,7 @@ class Packer:
         elif layout is not None and (layout.scalar or isinstance(arg, (tuple, list, Mapping))):
             value = self._fitted(arg, layout, label)
         elif isinstance(arg, (tuple, list)):
-            value = self._natural(arg, param.nbytes, label)
+            value, _ = self._natural(arg, param.nbytes, label)
         else:
             raise TypeError(
                 f"{label} is a struct of {param.nbytes} bytes; give a NumPy structured scalar, a "
@@ -154,8 +160,8 @@ class Packer:
         """A value for a type whose layout is known: a number, an address, or one for each field."""
         if layout.scalar == "pointer":
             return self._address(arg, label)
-        if isinstance(arg, (Texture, Surface)) and layout.nbytes == NBYTES:
-            return self._handle(arg, label)
+        if isinstance(arg, _OBJECTS) and layout.nbytes == _wide(arg):
+            return self._object(arg, label)
         if layout.scalar:
             if isinstance(arg, ctypes._SimpleCData):
                 arg = arg.value
@@ -179,16 +185,22 @@ class Packer:
                  for one, (name, at, kind) in zip(arg, layout.fields, strict=True)]  # fmt: skip
         return _joined(layout.nbytes, parts)
 
-    def _natural(self, arg: Sequence[Any], nbytes: int, label: str) -> Value:
-        """A tuple for a structure of which no source says the fields: what it holds has to."""
+    def _natural(self, arg: Sequence[Any], nbytes: int, label: str) -> tuple[Value, int]:
+        """A tuple for a structure of which no source says the fields: what it holds has to.
+
+        Its value, and its alignment.
+        """
         parts, at, align = [], 0, 1
         for i, one in enumerate(arg):
-            if isinstance(one, (Texture, Surface)):
-                value, wide = self._handle(one, f"{label}[{i}]"), NBYTES
+            if isinstance(one, _OBJECTS):
+                value = self._object(one, f"{label}[{i}]")
+                wide = min(len(value.raw), 64)  # alignas(64) CUtensorMap
             elif isinstance(one, (np.ndarray, Pointer)) or one is None:
                 value, wide = self._address(one, f"{label}[{i}]"), 8
             elif isinstance(one, np.generic):
                 value, wide = Value(one.tobytes()), one.dtype.alignment
+            elif isinstance(one, (tuple, list)):
+                value, wide = self._natural(one, nbytes, f"{label}[{i}]")
             else:
                 raise TypeError(
                     f"{label}: no source says what fields this struct of {nbytes} bytes has; give "
@@ -197,10 +209,10 @@ class Packer:
             at += -at % wide
             parts.append((at, value))
             at, align = at + len(value.raw), max(align, wide)
-        return _joined(at + -at % align, parts)
+        return _joined(at + -at % align, parts), align
 
-    def _handle(self, of: Texture | Surface, label: str) -> Value:
-        return Value(bytes(NBYTES), (Address(0, self.gathered.add(of.array, label), 0, of),))
+    def _object(self, of: _Object, label: str) -> Value:
+        return Value(bytes(_wide(of)), (Address(0, self.gathered.add(of.array, label), 0, of),))
 
     def _address(self, arg: Any, label: str) -> Value:
         if isinstance(arg, (np.ndarray, Pointer, list, tuple)):
@@ -208,6 +220,10 @@ class Packer:
         if arg is None or isinstance(arg, (int, np.integer)):
             return Value(scalar_bytes(Param(label, "u64", 1, 8, 0), arg, label))
         raise TypeError(f"{label} is a pointer; it takes an array or a Pointer, not {arg!r}")
+
+
+def _wide(of: _Object) -> int:
+    return tensor_map.NBYTES if isinstance(of, tensor_map.TensorMap) else NBYTES
 
 
 def _joined(nbytes: int, parts: Sequence[tuple[int, Value]]) -> Value:
