@@ -110,6 +110,46 @@ def test_one_thread_may_arrive_for_a_warpgroup(name: str) -> None:
         assert all((out == found[0]).all() for out in found)
 
 
+REFILLED = (
+    PIPELINE[: PIPELINE.index("const int STAGES")]
+    + r"""
+extern "C" __global__ void k(float* out, const half_t* in, int n) {
+    __shared__ __align__(128) half_t tile[128];
+    int t = threadIdx.x;
+    unsigned a[4] = {0x3C003C00, 0x3C003C00, 0x3C003C00, 0x3C003C00};
+    float d[4] = {0, 0, 0, 0};
+    for (int k = 0; k < n; ++k) {
+        if (t < 128) tile[t] = in[128 * k + t];
+        asm volatile("fence.proxy.async;" ::: "memory");
+        __syncthreads();
+        FENCE(); product(d, a, tile); COMMIT();
+        STEP
+    }
+    WAIT(0);
+    for (int i = 0; i < 4; ++i) out[t + blockDim.x * i] = d[i];
+}
+"""
+).replace("half_t", "unsigned short")
+
+
+@pytest.mark.parametrize(
+    ("step", "threads", "right"),
+    [("WAIT(0);", 128, True), ("", 128, False), ("WAIT(1);", 128, False), ("WAIT(0);", 256, False),
+     ("WAIT(0); __syncthreads();", 256, True)],
+)  # fmt: skip
+def test_who_has_waited_may_refill_what_its_warpgroup_read(
+    step: str, threads: int, right: bool
+) -> None:
+    """No barrier is needed among its warps, as ThunderKittens has it; another group needs one."""
+    kernel = Kernel.from_cuda(REFILLED.replace("STEP", step), "k", "compute_90a")
+    data = np.arange(3 * 128, dtype=np.uint16) % 13
+    for schedule in SCHEDULES:
+        out = np.zeros(4 * threads, np.float32)
+        ran = simulator.launch(kernel, 1, threads, [out, data, 3], schedule=schedule)
+        races = [hazard for hazard in ran.hazards if "race" in hazard.kind]
+        assert bool(races) != right, schedule
+
+
 ALIGNED = """
 extern "C" __global__ void k(int* out, const int* in, int n) {
     __shared__ unsigned s[8 * 32];

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ..analysis.steering import Steering
-from ..geometry import Flat, Geometry, Mask
+from ..geometry import GROUP, Flat, Geometry, Mask
 from ..isa.table import BLOCK
 from ..memory.event import Event
 from ..memory.site import Site
@@ -238,15 +238,19 @@ class ExactLook:
         """As ``ordered``, for what a ``wgmma`` read: it is one operation of its whole warpgroup.
 
         So whoever of them has waited for it tells for all ("wgmma.wait_group": the groups that
-        are waited for are the warpgroup's), as one thread does for CUTLASS.
+        are waited for are the warpgroup's), as one thread does for CUTLASS. A lane of it
+        has waited itself: what is still under way is told elsewhere (``copies.py``).
         """
+        g = self.geometry
 
         def together(time: Flat, earlier: Flat, which: Flat) -> Mask:
             out = ordered(time, earlier, which)
             rest = np.flatnonzero(~out)
-            other, lane = earlier[rest] % self.geometry.threads, which[rest]
-            seen = self.happens_before.group_horizon(other, lanes.thread[lane], lanes.column[lane])
-            out[rest] = time[rest] <= seen
+            (block, other), lane = np.divmod(earlier[rest], g.threads), which[rest]
+            mine, column = lanes.thread[lane], lanes.column[lane]
+            own = (block == g.blocks[column]) & (mine // GROUP == other // GROUP)
+            seen = self.happens_before.group_horizon(other, mine, column)
+            out[rest] = own | (time[rest] <= seen)
             return out
 
         return together
