@@ -108,3 +108,55 @@ def test_blocks_of_several_batches(open_page):
     assert f"reads a[{299 * 256}] = {299 * 256}." in shown.text("#now")
     shown.press("ArrowRight")
     assert f"= {2 * 299 * 256}." in shown.text("#now")
+
+
+BEFORE = """
+__global__ void twice(const float* x, float* y, int n) {
+    __shared__ float s[64];
+    int t = threadIdx.x, i = blockIdx.x * 64 + t;
+    s[t] = x[i];
+    y[i] = 2 * s[63 - t];
+}
+"""
+AFTER = """
+__global__ void twice(const float* x, float* y, int n) {
+    __shared__ float s[64];
+    int t = threadIdx.x, i = blockIdx.x * 64 + t;
+    s[t] = x[i];
+    __syncthreads();
+    y[i] = 2 * s[63 - t];
+}
+"""
+
+
+def test_before_and_after_on_one_page(open_page):
+    """Hazards and counters that differ are said first; a step stands beside its partner."""
+    stories = []
+    for name, source in (("before", BEFORE), ("after", AFTER)):
+        args = [np.arange(128, dtype=np.float32), np.zeros(128, np.float32), 128]
+        kernel = Kernel.from_cuda(source, "twice")
+        run = simulator.launch(kernel, 2, 64, args, schedule="warps", trace=True)
+        stories.append(Story(run, name))
+    shown = open_page(*stories)
+    shown.press("1")
+    rows = shown.page.locator("#differences tr").all_inner_texts()
+    cells = {row.split("\t")[0]: row.split("\t")[1:3] for row in rows}
+    kinds = sorted({h.kind for h in stories[0].run.hazards})
+    assert list(cells)[1] == "hazards"
+    assert all(kind in cells["hazards"][0] for kind in kinds)
+    assert kinds
+    assert cells["hazards"][1] == "none"
+    counted = [f"{story.run.counters.warp_instructions:,}" for story in stories]
+    assert cells["warp instructions"] == counted
+    assert "sectors of global memory" not in cells  # they are the same
+    shown.press("2", "Home")
+    for _ in range(30):
+        if "reads s[" in shown.text("#now"):
+            break
+        shown.press("ArrowRight")
+    said = shown.text("#now")
+    element = re.search(r"reads (s\[\d+\])", said)[1]
+    assert shown.text("#beside").startswith("The same in after, step ")
+    assert f"reads {element} = " in shown.text("#beside")
+    shown.page.locator(".runs button", has_text="after").click()
+    assert f"reads {element} = " in shown.text("#now")
