@@ -71,6 +71,7 @@ class PickedEvent:
     mask: Mask | None
     home: Any
     values: tuple[Lanes, ...] | None = None
+    repeated = False
 
     @functools.cached_property
     def full(self) -> Event:

@@ -18,7 +18,7 @@ from kernels.pointers import owner
 
 from ..events import Observer
 from ..geometry import Flat, Geometry
-from ..memory.event import Event, Spread
+from ..memory.event import Event, PickedEvent, Spread
 from ..memory.site import Site
 from ..memory.spaces import Allocation
 from ..races.accesses import lanes_of
@@ -72,14 +72,18 @@ class TouchRecorder(Observer):
         self.granule, self.count = granule, count
         self.marks: dict[tuple[int, str], Flat] = {}
         self.whole: set[tuple[int, str]] = set()
-        self._gathered: dict[tuple[int, int], list[Event]] = {}
+        self._gathered: dict[tuple[int, int], list[Event | PickedEvent]] = {}
         self._lanes = 0
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
         self.geometry = geometry
 
-    def access(self, event: Event) -> None:
+    def picked(self, event: PickedEvent) -> None:
+        """See ``Observer``; which lane it is does not matter."""
+        self.access(event)
+
+    def access(self, event: Event | PickedEvent) -> None:
         """See ``Observer``; addresses never change in place."""
         home = event.home
         if event.repeated or not isinstance(home, Allocation) or not 0 <= home.number < self.count:
@@ -116,9 +120,10 @@ class TouchRecorder(Observer):
         self._gathered.clear()
         self._lanes = 0
 
-    def _addresses(self, event: Event) -> Flat:
+    def _addresses(self, event: Event | PickedEvent) -> Flat:
         address, mask = event.address, event.mask
         if isinstance(address, Spread):
+            assert isinstance(event, Event)
             return lanes_of(self.geometry, event).address - event.site.offset
         if mask is not None:
             address, mask = np.broadcast_arrays(address, mask)

@@ -172,13 +172,15 @@ class RaceCheck(Synchronisation):
             self._global(event)
 
     def picked(self, event: PickedEvent) -> None:
-        """See ``Observer``."""
-        site = event.site
-        only_read = site.access == "load" and not site.strong and event.space == "global"
-        if not (only_read and self.quick.reads(event.home.number)):
-            self.access(event.full)
-        elif site.counted:
+        """See ``Observer``; what is only read, or a thread's own, need not be looked at."""
+        site, space = event.site, event.space
+        if not site.counted:
+            return
+        only_read = space == "global" and site.access == "load" and not site.strong
+        if space == "local" or (only_read and self.quick.reads(event.home.number)):
             self.now += 1
+        else:
+            self.access(event.full)
 
     # -- shared memory, with the table ------------------------------------------------
 

@@ -17,7 +17,7 @@ from ..events import Observer, Stall
 from ..geometry import Flat
 from ..isa import DTYPES
 from ..isa.roles import roles
-from ..memory.event import Event, Spread
+from ..memory.event import Event, PickedEvent, Spread
 from ..memory.site import Site
 from ..memory.spaces import Allocation
 from ..races.quick import span
@@ -113,7 +113,11 @@ class Overlap(Observer):
         self.granule, self.stopped, self.cut = granule, False, cut
         self.marks: dict[int, Marks] = {}
 
-    def access(self, event: Event) -> None:
+    def picked(self, event: PickedEvent) -> None:
+        """See ``Observer``; which lane it is does not matter."""
+        self.access(event)
+
+    def access(self, event: Event | PickedEvent) -> None:
         """See ``Observer``."""
         home, site = event.home, event.site
         if event.space != "global" or event.repeated or not home.writable:
@@ -141,7 +145,7 @@ class Overlap(Observer):
             if site.access != "load":
                 marks.written.view(f"u{chunk}")[at + part] = _ones(chunk)
 
-    def _places(self, event: Event, home: Allocation, chunk: int) -> Flat:
+    def _places(self, event: Event | PickedEvent, home: Allocation, chunk: int) -> Flat:
         """Where the lanes access an array, in pieces of so many locations."""
         spread = isinstance(event.address, Spread)
         address = event.address.address if isinstance(event.address, Spread) else event.address
