@@ -87,7 +87,7 @@ def test_a_compilation_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_user_who_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
     Kernel.from_cuda(GOOD, "k", cache=False)
     compiling = running()
-    after(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    after(1.0, lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         Kernel.from_cuda(ENDLESS, "k", cache=False)
     assert compiling.poll() is not None  # it goes on for nobody
