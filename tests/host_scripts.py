@@ -72,6 +72,10 @@ def turn(row, out):
 
 assert weigh(h, 1.0).tolist() == (h * 2 + 1).tolist()
 assert weigh(cuda.to_device(h), cuda.to_device(h)).copy_to_host().tolist() == (h * 3).tolist()
+from numba.cuda.kernels.transpose import transpose
+
+turned = transpose(cuda.to_device(h.reshape(2, 3))).copy_to_host()
+assert turned.tolist() == h.reshape(2, 3).T.tolist()
 assert turn(h.reshape(2, 3)).tolist() == [[2, 1, 0], [5, 4, 3]]
 """
 

@@ -39,6 +39,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
     from numba.cuda import api, dispatcher
     from numba.cuda.args import ArgHint
     from numba.cuda.cudadrv import devicearray
+    from numba.cuda.cudadrv.driver import driver
 
     warn_of("numba-cuda", numba_cuda.__version__)
     kernels: dict[object, Kernel] = {}
@@ -99,6 +100,7 @@ def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
         for place in (module, api, devicearray):
             if hasattr(place, name):
                 patches.set(place, name, value)
+    patches.set(driver, "get_device", lambda number=0: api.get_current_device())
     for name, instead in _REFUSED.items():
         for place in (module, api):
             if hasattr(place, name):
