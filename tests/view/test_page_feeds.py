@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import simulator
-from kernels import Kernel
+from kernels import Kernel, library
 from tilescope.view import Story
 
 from .conftest import matmul, of_library
@@ -174,3 +174,27 @@ def test_the_opening_plays_the_first_tile_until_a_key(open_page):
     assert shown.page.evaluate(film)
     shown.click_cell("C", 0, 0)
     assert not shown.page.evaluate(film)
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("stencil_line", "600"), ("reduction_atomic", "1024"), ("matmul_async_copy", "32")],
+)
+def test_an_input_reaches_what_changes_with_it(open_page, name, size):
+    """Another value in one place: the outputs that change are those that the page rings."""
+    story = of_library(name, size)
+    shown = open_page(story)
+    run = story.run
+    assert shown.page.evaluate("tilescopePage.runs[0].recorded.length") == run.trace.blocks
+    given = run.trace.maps[0]
+    out = next(m for m in run.trace.maps.values() if m.writes.any())
+    shared = library.get(name).launch(library.get(name).parse_size(size)).shared_bytes
+    for i in (3, given.reads.size // 2):
+        args = [np.copy(x) if isinstance(x, np.ndarray) else x for x in story.inputs]
+        args[0].reshape(-1)[i] += 3
+        simulator.launch(run.trace.kernel, run.grid, run.block, args, shared_bytes=shared)
+        before = out.after.view(out.dtype)
+        changed = np.flatnonzero(before != args[out.number].reshape(-1))
+        pick(shown, given.name, i)
+        assert set(marks(shown, 0, out.name)["mine"]) == set(changed.tolist())
+        assert len(changed)
