@@ -270,6 +270,8 @@ class CopyCheck(Observer):
             how in READING and self.book.find_order().first(event.site, race.other, race.distance)
         ):
             near = mine == issuer
+        elif race.other is event.site:  # lanes of one copy race with each other, in step or not
+            near &= mine == issuer
         far = others.column[entry] != column
         seen = self.race.happens_before.horizon(issuer, mine, column) >= copy.since[issuer, column]
         conflict = Conflict(wanted[hit], their[entry], thread[lane], lane, entry)

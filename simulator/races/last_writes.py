@@ -102,8 +102,11 @@ class LastWrites:
             matters &= ~knew | (old[above].time > everybody)
         return matters
 
-    def known(self, at: At, thread: Flat, seen: Seen) -> "list[tuple[Flat, Write]]":
-        """Which elements' threads know of a write that may be the last; and those, by layers."""
+    def known(self, at: At, thread: Flat, seen: Seen) -> list[tuple[Flat, Write]]:
+        """Which elements' threads know of the write that is the last; and those, by layers.
+
+        Of several in no order nobody knows which it is: they race, and that is what to tell.
+        """
         found, knows = [], np.zeros(len(thread), np.int16)
         for level, layer in enumerate(self.layers):
             one = layer.some(at)
@@ -113,6 +116,7 @@ class LastWrites:
             writer, mine = one.thread[left], thread[left]
             left = left[(writer == mine) | (seen(writer, mine, at[1][left]) >= one.time[left])]
             knows[left] |= 1 << level
-            left = left[one.site[left] != COPY]
-            found.append((left, one.some(left)))
-        return found
+            found.append((left, one))
+        alone = knows & (knows - 1) == 0
+        kept = [(left[alone[left] & (one.site[left] != COPY)], one) for left, one in found]
+        return [(left, one.some(left)) for left, one in kept]

@@ -217,9 +217,10 @@ class Detector:
         """What a reader knows to be written last, if by a thread itself, has passed a fence."""
         written = self.written.get(byte, [])
         known = [(last, over) for last, over in written if self.before(last, reader)]
-        for last, _ in known:
-            if last.copy or any(last in over for _, over in known) or self.fenced(last, reader):
-                continue
+        several = [last for last, _ in known if all(last not in over for _, over in known)]
+        for last in several:
+            if len(several) > 1 or last.copy or self.fenced(last, reader):
+                continue  # of several that race nobody knows which is the last
             key = ("shared", "raw", "error")
             self.verdict.allowed.add(key)
             self.verdict.steps |= {last.step, self.number}
