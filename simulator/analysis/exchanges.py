@@ -39,12 +39,14 @@ def exchanged(program: Program, reads: Iterable[Site], writes: Iterable[Site]) -
 
 def _whole(ins: Instruction, body: Sequence[Instruction]) -> bool:
     """Whether it is a shuffle by all lanes of a warp."""
-    if ins.opcode != "shfl" or "sync" not in ins.modifiers or ins.guard is not None:
+    role = roles(ins)
+    if not role.row.shuffles or ins.guard is not None:
         return False
-    mask = ins.operands[-1]
+    mask = role.operand("members")
     if isinstance(mask, Reg):
         made = [one for one in body if mask.name in roles(one).writes]
-        mask = made[0].operands[-1] if len(made) == 1 and made[0].opcode == "mov" else None
+        copied = len(made) == 1 and roles(made[0]).row.copies
+        mask = made[0].operands[-1] if copied else None
     return isinstance(mask, Imm) and int(mask.value) & _EVERYBODY == _EVERYBODY
 
 
