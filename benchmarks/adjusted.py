@@ -1,8 +1,7 @@
 """Constants adjusted anew without a family of launches, to see what of the rest foretells it.
 
 The adjustment begins at what ``benchmarks.gpu`` measured on an H200, and goes up and down in one
-constant after the other while the sum of the errors falls. ``l2_usable`` stays: the traffic to DRAM
-depends on it, which would have to be worked out anew for each try.
+constant after the other while the sum of the errors falls.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ def start() -> Rates:
 def adjust(some: Sequence[Kept]) -> Rates:
     """The constants with which the errors of some launches are least."""
     begin = now = start()
-    names = [name for name in ADJUSTED if name != "l2_usable"]
+    names = ADJUSTED
 
     def cost(known: Rates) -> float:
         return sum(abs(one.error(known)) for one in some)

@@ -121,3 +121,25 @@ extern "C" __global__ void add_random(int* sum, int words, int rounds) {
         atomicAdd(sum + (state >> 8) % words, 1);
     }
 }
+
+// All lanes of all warps go to one word of shared memory.
+template <class T, bool ADDS>
+__device__ void at_one_word(long long* out, int rounds) {
+    __shared__ T word;
+    word = 0;
+    __syncthreads();
+    long long begin = clock64();
+    for (int round = 0; round < rounds; round++) {
+        if (ADDS)
+            atomicAdd((float*)&word, 1.0f);
+        else
+            atomicMax((int*)&word, round * 7 + threadIdx.x);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0)
+        out[blockIdx.x] = clock64() - begin;
+}
+
+extern "C" __global__ void shared_max(long long* out, int rounds) { at_one_word<int, false>(out, rounds); }
+
+extern "C" __global__ void shared_add(long long* out, int rounds) { at_one_word<float, true>(out, rounds); }

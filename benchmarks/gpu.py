@@ -130,6 +130,10 @@ def atomics(gpu: Gpu) -> dict[str, float]:
     for words in (32, 256, 4096, 1 << 20):
         found[f"random:{words}"] = rate(warps * 32 * 20, "add_random", sums, words, 20)
     found["atomic_passes"] = 4 * found["row:65536"]
+    out = np.zeros(grid, np.int64)
+    for name, entry in (("shared_atomic", "shared_max"), ("shared_atomic_float", "shared_add")):
+        device.launch(Kernel.from_cuda(SOURCE, entry), grid, 256, [out, 400])
+        found[name] = float(np.median(out)) / (400 * 64 * 32)  # 64 warps, 32 passes each
     return found
 
 
@@ -152,6 +156,7 @@ def measure() -> dict[str, Any]:
         "clock", "launch_us", "blocks_per_cycle", "block_start", "l1_latency", "l2_latency",
         "dram_latency", "shared_latency", "atomic_latency", "barrier", "dram_bytes", "l2_bytes",
         "l2_requests", "l2_read_requests", "atomic_same", "atomic_float", "atomic_passes",
+        "shared_atomic", "shared_atomic_float",
     )  # fmt: skip
     return {"gpu": gpu.key, "rates": {name: raw[name] for name in known}, "raw": raw}
 

@@ -68,7 +68,7 @@ def page(found: Sequence[Held]) -> list[str]:
         *table(_HEAD, _summary(main)), "",
         *table(["", "right", "of"], _others(main)), "",
         "Each family, foretold by constants that were adjusted without it on the half marked *,",
-        "from what `benchmarks.gpu` measured on (`benchmarks/adjusted.py`; `l2_usable` stays),",
+        "from what `benchmarks.gpu` measured on (`benchmarks/adjusted.py`),",
         "and which of them came out more than a quarter from those in use.", "",
         *_left_out(main), "",
         "Launches on which nothing was adjusted: further ones of the library, the same on an H100,",

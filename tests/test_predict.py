@@ -1,21 +1,16 @@
 """Predictions: traffic that can be counted by hand, limits that kernels were written to have."""
 
-import dataclasses
 import json
-import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import simulator
-from benchmarks import adjusted
 from kernels import Kernel, library
 from simulator import Prediction
-from simulator.caches.traffic import observe
-from simulator.execute.prepare import prepare
 from simulator.gpus.table import find
-from simulator.prediction.case import case
+from simulator.prediction.bands import errors
 from simulator.prediction.rates import rates
 from tests.command_line import tilescope
 
@@ -65,6 +60,48 @@ extern "C" __global__ void product(unsigned* out, unsigned one)
 """
 ADD = """
 extern "C" __global__ void one_address(int* sum) { atomicAdd(sum, 1); }
+"""
+FAR = """
+#include <cooperative_groups.h>
+template <int WORDS> __device__ void frames(float* out, int rounds) {
+    float mine[WORDS];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int k = 0; k < WORDS; k++)
+        mine[k] = i;
+    for (int r = 0; r < rounds; r++)
+        mine[(i * 7 + r * 5) % WORDS] += mine[(i + r * 3) % WORDS];
+    for (int k = 0; k < WORDS; k++)
+        out[i] += mine[k];
+}
+extern "C" __global__ void frames_near(float* out, int rounds) { frames<8>(out, rounds); }
+extern "C" __global__ void frames_far(float* out, int rounds) { frames<96>(out, rounds); }
+template <int AWAY> __device__ void neighbours(float* out, int rounds) {
+    __shared__ float own[256];
+    auto cluster = cooperative_groups::this_cluster();
+    own[threadIdx.x] = threadIdx.x;
+    cluster.sync();
+    float* other = AWAY ? cluster.map_shared_rank(own, cluster.block_rank() ^ 1) : own;
+    float sum = 0;
+    for (int r = 0; r < rounds; r++)
+        sum += other[(threadIdx.x + r) & 255];
+    cluster.sync();
+    out[blockIdx.x * 256 + threadIdx.x] = sum;
+}
+extern "C" __global__ void __cluster_dims__(2, 1, 1) neighbours_near(float* out, int rounds) {
+    neighbours<0>(out, rounds);
+}
+extern "C" __global__ void __cluster_dims__(2, 1, 1) neighbours_far(float* out, int rounds) {
+    neighbours<1>(out, rounds);
+}
+extern "C" __global__ void floats(float* sums, int words) {
+    atomicAdd(sums + threadIdx.x % words, 1.0f);
+}
+extern "C" __global__ void walk(const float* in, float* out, int rounds) {
+    float sum = 0;
+    for (int r = 0; r < rounds; r++)
+        sum = sum * sum + in[r * 8];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
 """
 
 
@@ -205,28 +242,6 @@ def test_a_block_that_does_not_fit_is_refused() -> None:
         simulator.predict(kernel, 1, 1024, args, registers=200)
 
 
-def test_constants_are_found_again() -> None:
-    """From launches that took what other constants say, adjusting finds what they took."""
-    true = dataclasses.replace(adjusted.start(), launch_us=9.0, barrier=60.0)
-    launches = []
-    for name, size in (("matmul_tiled", "64"), ("scan_blelloch", "4096")):
-        entry = library.get(name)
-        launch = entry.launch(entry.parse_size(size), None)
-        ready = prepare(
-            entry.kernel(None), launch.grid, launch.block, launch.args, 0, "lockstep", 10**6, False
-        )
-        it = case(ready, observe(ready, adjusted.GPU), rates(adjusted.GPU), "")
-        one = adjusted.keep(name, 1.0, it)
-        launches.append(dataclasses.replace(one, ms=math.exp(one.error(true))))
-    found = adjusted.adjust(launches)
-    assert sum(abs(one.error(adjusted.start())) for one in launches) > 0.4
-    assert sum(abs(one.error(found)) for one in launches) < 0.02
-    families = {"scan": lambda case: case.startswith("scan")}
-    known, errors = adjusted.left_out(launches, families, lambda case: True)["scan"]
-    assert known == adjusted.adjust(launches[:1])
-    assert len(errors) == 1
-
-
 def test_command(tmp_path: Path) -> None:
     measured, found = tmp_path / "mine.json", tmp_path / "found.json"
     measured.write_text(json.dumps({"gpu": "h200", "rates": {"launch_us": 60.0}}))
@@ -242,3 +257,49 @@ def test_command(tmp_path: Path) -> None:
     refused = tilescope(*words, "--gpu", str(measured))
     assert refused.exit_code == 2
     assert "no constant is called 'speed'" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("entry", "args", "part"),
+    [
+        ("frames", [np.zeros(1024 * 256, np.float32), 40], "l2"),
+        ("neighbours", [np.zeros(1024 * 256, np.float32), 40], "shared"),
+    ],
+)
+def test_what_leaves_the_multiprocessor_takes_longer(
+    entry: str, args: list[object], part: str
+) -> None:
+    """Local memory that does not fit into L1; shared memory of another block of the cluster."""
+    near, far = (
+        simulator.predict(Kernel.from_cuda(FAR, f"{entry}_{where}"), 1024, 256, args)
+        for where in ("near", "far")
+    )
+    assert far.bounds[part] > 4 * near.bounds.get(part, 0.0)
+    assert far.time_ms > 2 * near.time_ms
+
+
+def test_floats_added_to_many_words_do_not_wait_as_those_added_to_one() -> None:
+    one, many = (
+        simulator.predict(
+            Kernel.from_cuda(FAR, "floats"), 1024, 256, [np.zeros(64, np.float32), words]
+        ).bounds["atomics"]
+        for words in (1, 64)
+    )
+    assert one > 8 * many
+
+
+def test_a_block_waits_for_what_any_of_its_warps_has_to_fetch() -> None:
+    """Four warps walk through one array: each line is fetched once, and all wait for it."""
+    args = [np.zeros(1 << 17, np.float32), np.zeros(132 * 128, np.float32), 1 << 13]
+    alone, together = (
+        simulator.predict(Kernel.from_cuda(FAR, "walk"), 132, block, args).bounds["latency"]
+        for block in (32, 128)
+    )
+    assert together == pytest.approx(alone, rel=0.1)
+
+
+def test_ranges_are_those_of_the_page() -> None:
+    """Both are written by one run of ``benchmarks.predictions``."""
+    page = (Path(__file__).parents[1] / "docs" / "predicted.md").read_text()
+    for name, share in errors().items():
+        assert f"| {name} | {100 * share:.0f} % |" in page

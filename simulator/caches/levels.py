@@ -1,4 +1,8 @@
-"""L1 of each multiprocessor: which sectors that loads ask for it has, and which go on to L2."""
+"""L1 of each multiprocessor: which sectors that loads ask for it has, and which go on to L2.
+
+Stores go on to L2 and take room in L1: 8 blocks that read 16 KiB each three times find 62 % of it
+in an H200's L1, and 32 % if they write as much elsewhere in between (Nsight Compute).
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,10 @@ import numpy as np
 from ..geometry import Flat
 from ..memory.site import Site
 from .reuse import ages, window
-from .shared_level import SPREAD
 from .watch import LINE, SECTOR, TouchWatch
 
+SPREAD = 0.1
+"""How much a block's time differs from another's, as a share of it."""
 _NOT_KEPT = frozenset({"cg", "cv", "volatile", "relaxed", "acquire", "mmio"})
 """Loads that do not look for their data in L1 (PTX ISA, "Cache Operators")."""
 
@@ -40,15 +45,16 @@ def l1_misses(
     """
     cached = np.array([kept(site) for site in sites], bool)
     loads = np.array([site.access == "load" for site in sites], bool)
+    stores = np.array([site.access == "store" for site in sites], bool)
     found = np.zeros(len(sites), np.int64)
     unit = {int(block): number for number, group in enumerate(groups) for block in group}
     for geometry, some in touches.batches:
         owner = np.array([unit.get(int(block), -1) for block in geometry.blocks], np.int64)
-        keys, times, numbers = [], [], []
+        keys, times, numbers, written = [], [], [], []
         span = max((touch.time for touch in some), default=1)
         off = _out_of_step(geometry.blocks, slots) * span
         for touch in some:
-            if not loads[touch.site]:
+            if not (loads[touch.site] or stores[touch.site]):
                 continue
             if len(touch.starts):
                 here = owner[touch.columns]
@@ -63,6 +69,9 @@ def l1_misses(
                 inside = units >= 0
                 sectors, units = touch.sectors[inside], units[inside]
                 when = (touch.time + off[touch.columns[inside]]) % span
+            if stores[touch.site]:
+                written.append(((sectors + (units << 46)).reshape(-1), when.reshape(-1)))
+                continue
             if not cached[touch.site]:
                 found[touch.site] += sectors.size
                 continue
@@ -73,7 +82,9 @@ def l1_misses(
             continue
         key, time, number = (np.concatenate(part) for part in (keys, times, numbers))
         there = len(np.unique(owner[owner >= 0]))
-        line_ages = ages(key >> int(np.log2(LINE // SECTOR)), time)
+        used = (np.concatenate([own, *more]) for own, more in
+                ((key, [k for k, _ in written]), (time, [t for _, t in written])))  # fmt: skip
+        line_ages = ages(next(used) >> int(np.log2(LINE // SECTOR)), next(used))
         distinct = float(np.count_nonzero(np.isinf(line_ages)))
         keep = window(line_ages, float(span), capacity / LINE, distinct, there)
         age = ages(key, time)

@@ -7,6 +7,7 @@ A sample is made of such groups, spread over the launch; the grid that is small 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -28,6 +29,10 @@ LANES = 1 << 16
 """Lanes of a batch, at most."""
 FIRST = 1 << 12
 """Lanes of the first batch, at least."""
+
+
+_HOT = 4096
+"""Words of a request by all blocks of a batch up to which one of them may be busy."""
 
 
 class PathCounter(Observer):
@@ -57,13 +62,15 @@ class AtomicWatch(Observer):
     Attributes:
         pieces: Passes of global ones by the 512 bytes that they go to. Lanes of a request that go
             to one sector pass together, but for those that go to the same word.
+        words: Lanes of global ones by the word that they go to, where these are few.
         conflicts: Further passes of shared ones, whose lanes go to the same word; ``same``: that
             global ones would take, were they shared.
         requests: Of global ones, with the lanes of a line together.
     """
 
     def __init__(self) -> None:
-        self.pieces: dict[int, int] = {}
+        self.pieces: Counter[int] = Counter()
+        self.words: Counter[int] = Counter()
         self.requests = self.conflicts = self.same = 0
         self.geometry: Geometry
 
@@ -93,9 +100,16 @@ class AtomicWatch(Observer):
             run[:, lane] = np.where(same, run[:, lane - 1] + 1, run[:, lane])
         further = int((run.max(axis=1) - 1)[live[:, -1]].sum())
         if event.space == "shared":
-            self.conflicts += further
+            # The machine counts lanes that add one to a word, and adds them all at once.
+            ones = not site.type.startswith("f") and all(
+                (np.asarray(one) == 1).all() for one in event.values or (0,)
+            )
+            self.conflicts += 0 if ones and site.instruction.has("add") else further
             return
         self.same += further
+        words, lanes_of = np.unique(ordered[live], return_counts=True)
+        if len(words) <= _HOT:
+            self.words.update(dict(zip(words.tolist(), lanes_of.tolist(), strict=True)))
         sectors = np.where(live, ordered >> 5, -1)
         row = np.broadcast_to(np.arange(len(sectors))[:, None], sectors.shape)[live]
         places, inverse = np.unique(
@@ -107,7 +121,7 @@ class AtomicWatch(Observer):
         numbers, which = np.unique((places & ((1 << 46) - 1)) >> 4, return_inverse=True)
         counts = np.bincount(which, passes)
         for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
-            self.pieces[number] = self.pieces.get(number, 0) + int(count)
+            self.pieces[number] += int(count)
 
 
 @dataclass

@@ -23,8 +23,6 @@ _L1_KIB = {
     "7.0": 128, "7.5": 96, "8.0": 192, "8.6": 128, "8.9": 128, "9.0": 256, "10.0": 256, "12.0": 128,
 }  # fmt: skip
 """KiB of L1 and shared memory together: CUDA C++ Programming Guide, by compute capability."""
-USABLE_L2 = 0.7
-"""Share of L2 that holds what is used again: the rest is what it does not throw out in order."""
 
 
 _AGAIN = 1.02
@@ -60,6 +58,15 @@ class Observed:
     def grouped(self) -> float:
         """Blocks of the launch for each that ``missed`` counts."""
         return self.blocks / sum(len(group) for group in self.sample.groups)
+
+    @property
+    def local_beyond(self) -> float:
+        """Share of local memory's traffic that L1 has no room for: all resident threads have it."""
+        if self.code is None or not self.code.stack_bytes:
+            return 0.0
+        threads = math.prod(self.launch.block) * max(1, self.occupancy.blocks)
+        room = l1_bytes(self.gpu, self.launch.shared_bytes, self.occupancy.blocks)
+        return max(0.0, 1 - room / (self.code.stack_bytes * threads))
 
     @property
     def reads_again(self) -> bool:
@@ -105,16 +112,13 @@ def l1_bytes(gpu: Gpu, shared_bytes: int, blocks: int) -> int:
     return (_L1_KIB[gpu.capability] - split) * KIB
 
 
-def observe(
-    launch: Prepared, gpu: Gpu, registers: int | None = None, usable: float = USABLE_L2
-) -> Observed:
+def observe(launch: Prepared, gpu: Gpu, registers: int | None = None) -> Observed:
     """Run a sample of a launch, and follow what it touches down to DRAM.
 
     Args:
         launch: The launch; its arguments stay as they are.
         gpu: Where.
         registers: Of a thread, if they are known better.
-        usable: Share of L2 that holds what is used again.
 
     Raises:
         LaunchError: A block does not fit on a multiprocessor.
@@ -132,15 +136,18 @@ def observe(
     slots = held.blocks * gpu.sms
     missed = l1_misses(sample.touches, program.sites, sample.groups, capacity, slots)
     nothing = DeviceMemory(*[0.0] * 6)
-    return follow(Observed(launch, gpu, code, held, sample, missed, nothing), usable)
+    return follow(Observed(launch, gpu, code, held, sample, missed, nothing))
 
 
-def follow(seen: Observed, usable: float = USABLE_L2) -> Observed:
+def follow(seen: Observed) -> Observed:
     """The same with ``memory`` worked out anew, for the GPU's L2."""
     grid, gpu = seen.launch.grid, seen.gpu
     touched = footprint(seen.sample.touches, seen.launch.program.sites, seen.blocks)
-    slots = seen.occupancy.blocks * gpu.sms
-    return replace(seen, memory=device_memory(touched, grid, slots, usable * gpu.l2))
+    memory = device_memory(
+        touched, grid, gpu.sms, seen.occupancy.blocks, gpu.l2,
+        gpu.architecture.l2_partitions,
+    )  # fmt: skip
+    return replace(seen, memory=memory)
 
 
 def count(counters: Counters, seen: Observed) -> None:

@@ -57,15 +57,24 @@ def demands(
     for name, (which, rate) in pipes.items():
         needs[name] = sum(issued.get(pipe, 0.0) for pipe in which) / rate
     needs["fp32"] = max(needs["fp32"], sum(issued.get(p, 0.0) for p in ("fma", "imad", "half")) / 4)
+    if needs["fp32"] <= needs["issue"] and single >= 4:
+        needs.pop("fp32")  # as wide as the issue slots: whoever has a slot does not wait
     needs["int"] = max(needs["int"], needs.pop("int mul"))
     tags = data = shared = 0.0
+    a_pass = rates.shared_atomic
     for one in work.sites:
-        if one.space == "shared":
+        if one.space == "shared" and one.site.access == "atomic":
+            if one.site.type.startswith("f"):
+                a_pass = rates.shared_atomic_float
+            shared += one.wavefronts * a_pass
+        elif one.space == "shared":
             shared += one.wavefronts
+        elif one.space == "cluster":
+            shared += one.requests * rates.cluster_request
         else:
             tags += one.tags
             data += max(one.requests, one.bytes / 128)
-    shared += work.issued.get("shuffle", 0.0) + work.shared_conflicts
+    shared += work.issued.get("shuffle", 0.0) + work.shared_conflicts * a_pass
     # An access with every lane off takes its turn as well.
     asked = sum(one.requests for one in work.sites)
     shared += max(0.0, sum(n for pipe, n in issued.items() if pipe in _ACCESSES) - asked)
@@ -81,12 +90,12 @@ def demands(
         l2 / rates.sm_l2_bytes,
     )
     needs["dram"] = sum(memory) / blocks / rates.dram_bytes * rates.clock * per_second
-    same = rates.atomic_float if work.atomic_is_float else rates.atomic_same
     needs["atomics"] = (
         rates.clock
         * per_second
         * max(
-            work.atomic_passes * work.atomic_hottest / same,
+            work.atomic_passes * work.atomic_hottest / rates.atomic_same,
+            work.atomic_word / rates.atomic_float,
             work.atomic_passes / rates.atomic_passes,
         )
     )

@@ -124,7 +124,7 @@ def predict(
         kernel, grid, block, args, shared_bytes, "lockstep", 50_000_000, False, None, symbols,
         cooperative, stack_bytes, cluster, heap_bytes,
     )  # fmt: skip
-    seen = observe(prepared, chip, registers, known.l2_usable)
+    seen = observe(prepared, chip, registers)
     return told(case(prepared, seen, known, caches), caches)
 
 

@@ -25,14 +25,17 @@ class Rates:
         l2_bytes: A second, to and from all multiprocessors.
         l2_requests: A second: lines that stores go to; ``l2_read_requests``: that loads do.
         sm_l2_bytes: A cycle, between one multiprocessor and L2.
-        l2_usable: Share of L2 that holds what is used again.
         l1_latency, l2_latency, dram_latency: Cycles of a load that is served there.
         atomic_latency: Cycles of a global atomic that returns.
         atomic_same: Passes of atomics a second in 512 bytes (``AtomicWatch`` says what passes are).
-        atomic_float: The same of floating-point ones.
+        atomic_float: Floating-point ones a second to one word.
         atomic_passes: A second, in all of L2.
+        shared_atomic: Cycles of a multiprocessor that a pass of atomics of shared memory takes, of
+            lanes that go to different words; ``shared_atomic_float``: of floating-point ones.
         shared_latency, shuffle_latency: Cycles until a result is there, and so on.
         read_operands: Cycles until a store's registers may be written again.
+        cluster_request: Cycles of a multiprocessor that a warp's access to shared memory of
+            another block takes.
         tensor_rate: Instructions of tensor cores a cycle and multiprocessor.
         measured: Whether a GPU of this kind was.
         barrier: Cycles of a block barrier where all are there.
@@ -52,13 +55,14 @@ class Rates:
     block_start: float = 200.0
     blocks_per_cycle: float = 0.85
     sm_l2_bytes: float = 64.0
-    l2_usable: float = 0.7
     l1_latency: float = 43.0
     l2_latency: float = 270.0
     dram_latency: float = 660.0
     atomic_latency: float = 278.0
     atomic_same: float = 1.6e9
     atomic_float: float = 0.57e9
+    shared_atomic: float = 0.6
+    shared_atomic_float: float = 13.2
     shared_latency: float = 29.0
     shuffle_latency: float = 25.0
     sfu_latency: float = 24.0
@@ -69,7 +73,8 @@ class Rates:
     special_latency: float = 25.0
     read_operands: float = 12.0
     barrier: float = 40.0
-    tensor_rate: float = 0.5
+    cluster_request: float = 19.6
+    tensor_rate: float = 0.61
     joint: float = 4.0
     overlap: float = 3.0
     l1_fill: float = 0.5
@@ -89,10 +94,11 @@ _MEASURED = {
 """By GPU: what ``python -m benchmarks.gpu`` found on one."""
 _REFERENCE = "h200"
 ADJUSTED = (
-    "launch_us", "dram_bytes", "l2_requests", "l2_usable", "l2_latency", "atomic_same", "barrier",
+    "launch_us", "dram_bytes", "l2_requests", "l2_latency", "atomic_same", "barrier",
     "joint", "overlap", "l1_fill", "block_start",
 )  # fmt: skip
-"""What was adjusted on launches after the microbenchmarks; with it ``shared_level.SPREAD``."""
+"""What was adjusted on launches after the microbenchmarks; with them ``turns.ALONE`` and
+``levels.SPREAD``."""
 
 
 def rates(gpu: Gpu) -> Rates:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -39,6 +40,11 @@ class SiteWork:
     bytes: float
     ideal: float
 
+    @property
+    def left(self) -> float:
+        """Sectors of a store that go on to L2: all, but of local memory."""
+        return self.missed if self.space == "local" else self.sectors
+
 
 @dataclass(frozen=True)
 class Chain:
@@ -58,8 +64,9 @@ class Work:
         barriers: How often its warps meet.
         atomic_passes: Of global atomics, as ``AtomicWatch`` has them; ``atomic_hottest``: share of
             them that goes to the busiest 512 bytes.
-        atomic_is_float: Whether they are floating-point ones.
+        atomic_word: Floating-point ones of the busiest word.
         shared_conflicts: Passes that atomics of shared memory take besides.
+        warps: Of the block.
     """
 
     issued: Mapping[str, float]
@@ -67,8 +74,9 @@ class Work:
     barriers: float = 0.0
     atomic_passes: float = 0.0
     atomic_hottest: float = 0.0
-    atomic_is_float: bool = False
+    atomic_word: float = 0.0
     shared_conflicts: float = 0.0
+    warps: int = 1
 
     @property
     def loads(self) -> list[SiteWork]:
@@ -81,7 +89,11 @@ class Work:
         return self._of("store")
 
     def _of(self, access: str) -> list[SiteWork]:
-        return [one for one in self.sites if (one.space, one.site.access) == ("global", access)]
+        return [
+            one
+            for one in self.sites
+            if one.site.access == access and one.space in ("global", "local")
+        ]
 
     @property
     def l2_read(self) -> float:
@@ -96,12 +108,12 @@ class Work:
     @property
     def l2_write(self) -> float:
         """Sectors that stores hand to L2."""
-        return sum(one.sectors for one in self.stores)
+        return sum(one.left for one in self.stores)
 
     @property
     def l2_writes(self) -> float:
         """The requests, a line each."""
-        return sum(one.lines for one in self.stores)
+        return sum(one.lines * one.left / one.sectors for one in self.stores if one.sectors)
 
     @property
     def spilled(self) -> float:
@@ -133,11 +145,14 @@ def of_block(seen: Observed, found: Sequence[Piece]) -> Work:
     blocks = len(sample.blocks)
     grouped = sum(len(group) for group in sample.groups)
     sites, is_float = [], False
+    beyond = seen.local_beyond
     for site in program.sites:
         if not (site.counted and site.traffic) or site.space == "const":
             continue
         for space, traffic in sample.requests.traffic(site).items():
             away = missed.get(site.number, 0) / grouped if space == "global" else 0.0
+            if space == "local":
+                away = beyond * traffic.sectors / blocks
             wide = max(1, site.nbytes // 8)
             shared = space == "shared"
             sites.append(SiteWork(
@@ -150,13 +165,14 @@ def of_block(seen: Observed, found: Sequence[Piece]) -> Work:
             ))  # fmt: skip
             if space == "global" and site.access == "atomic":
                 is_float |= site.type.startswith("f")
-    passes = sample.atomics.passes
+    passes, words = sample.atomics.passes, sample.atomics.words.values()
     hottest = max(sample.atomics.pieces.values()) / passes if passes else 0.0
     if _combined(program, found):
         passes = sample.atomics.requests
     return Work(
         issued(found, blocks), sites, sample.path.barriers / blocks, passes / blocks, hottest,
-        is_float, sample.atomics.conflicts / blocks,
+        max(words, default=0) / blocks if is_float else 0.0, sample.atomics.conflicts / blocks,
+        -(-math.prod(seen.launch.block) // 32),
     )  # fmt: skip
 
 
@@ -191,7 +207,8 @@ def chain(
     for line, sites in by_line.items():
         for site in sites:
             for one in of_site.get(site.number, []):
-                waits[line] = max(waits.get(line, 0.0), _latency(one, rates, to_dram))
+                wait = _latency(one, work.warps, rates, to_dram)
+                waits[line] = max(waits.get(line, 0.0), wait)
     total = waited = 0.0
     board = [(0.0, False)] * 6
     for piece in found:
@@ -247,16 +264,17 @@ def _result(instruction: MachineInstruction, waits: Mapping[int, float], rates: 
     }.get(pipe, rates.alu_latency)  # fmt: skip
 
 
-def _latency(one: SiteWork, rates: Rates, to_dram: float) -> float:
-    """How long a warp waits for an access, if nobody is in its way."""
+def _latency(one: SiteWork, warps: int, rates: Rates, to_dram: float) -> float:
+    """How long a warp of so many waits for an access, if nobody is in its way.
+
+    What one of them fetches the others find on its way, and wait for as well.
+    """
     if one.space == "shared":
         passes = one.wavefronts / one.requests if one.requests else 1.0
         return rates.shared_latency + passes - 1
-    if one.space == "local":
-        return rates.l1_latency
     if one.site.access == "atomic":
         return rates.atomic_latency
-    missed = min(1.0, one.missed / one.requests) if one.requests else 0.0
+    missed = min(1.0, one.missed / one.requests * warps) if one.requests else 0.0
     lines = one.lines / one.requests if one.requests else 1.0
     beyond = rates.l2_latency - rates.l1_latency
     further = to_dram * (rates.dram_latency - rates.l2_latency)

@@ -1,0 +1,113 @@
+"""What the blocks of a whole launch touch, of units picked at random where there are many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..geometry import Flat, Mask
+from .footprint import PHASES, Footprint, Scatter, Trail, coordinates
+
+_AT_ONCE = 4_000_000
+"""Touches that are listed at a time."""
+_MIXED = -7046029254386353131
+"""An odd number whose multiples have well-mixed upper bits."""
+
+
+@dataclass(frozen=True)
+class Touches:
+    """One entry a touch.
+
+    Attributes:
+        unit: What is touched; ``sectors``: one or both of it.
+        sectors: See there.
+        block: By which block; ``phase``: when, as a share of its time.
+        phase: See there.
+        store: Whether it is written.
+    """
+
+    unit: Flat
+    sectors: Flat
+    block: Flat
+    phase: NDArray[np.float64]
+    store: Mask
+
+
+def mixed(units: Flat) -> Flat:
+    """Numbers without order, the same for the same unit."""
+    found: Flat = (units * _MIXED) >> 40
+    return found
+
+
+def size(one: Trail | Scatter) -> float:
+    """Units of a block, about."""
+    return len(one.sectors) / 2 if isinstance(one, Trail) else one.each
+
+
+def listed(touched: Footprint, grid: tuple[int, int, int], blocks: Flat) -> float:
+    """Units to look through before some are picked: those of blocks at one place once."""
+    found = 0.0
+    for one in (*touched.reads, *touched.writes):
+        places = len(blocks)
+        if isinstance(one, Trail):
+            places = len(np.unique(coordinates(blocks, grid) @ one.slope))
+        found += places * size(one)
+    return found
+
+
+def pick(touched: Footprint, grid: tuple[int, int, int], blocks: Flat, rate: int) -> Touches:
+    """Touches of one unit in so many, by some of the blocks of a grid."""
+    rng = np.random.default_rng(2)
+    parts: list[tuple[Flat, Flat, Flat, NDArray[np.float64], Mask]] = []
+    for writes, trails in ((False, touched.reads), (True, touched.writes)):
+        for one in trails:
+            found = (
+                _drawn(one, blocks, rate, rng)
+                if isinstance(one, Scatter)
+                else _moved(one, grid, blocks, rate)
+            )
+            parts += [(*part, np.full(len(part[0]), writes)) for part in found]
+    return Touches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _drawn(
+    one: Scatter, blocks: Flat, rate: int, rng: np.random.Generator
+) -> Iterator[tuple[Flat, Flat, Flat, NDArray[np.float64]]]:
+    count = int(rng.poisson(one.each / rate * len(blocks)))
+    if one.fresh:
+        unit = (np.int64(1) << 60) + np.arange(count)
+    else:
+        units = max(1, (one.high - one.low) // rate)
+        unit = one.low + rng.integers(0, units, count) * rate
+    block = blocks[rng.integers(0, len(blocks), count)]
+    yield unit, np.ones(count, np.int64), block, rng.random(count)
+
+
+def _moved(
+    one: Trail, grid: tuple[int, int, int], blocks: Flat, rate: int
+) -> Iterator[tuple[Flat, Flat, Flat, NDArray[np.float64]]]:
+    """Blocks at the same place touch the same: each place is looked through once."""
+    places, which, counts = np.unique(
+        coordinates(blocks, grid) @ one.slope, return_inverse=True, return_counts=True
+    )
+    order = blocks[np.argsort(which.reshape(-1), kind="stable")]
+    begins = np.concatenate([[0], np.cumsum(counts)])
+    step = max(1, _AT_ONCE // max(1, len(one.sectors)))
+    for at in range(0, len(places), step):
+        units = (places[at : at + step, None] + one.sectors) >> 1
+        column, row = np.nonzero(mixed(units) % rate == 0)
+        unit, phase = units[column, row], one.phases[row]
+        second = np.zeros(len(unit), bool)  # of a unit whose lower sector is beside it
+        second[1:] = (
+            (unit[1:] == unit[:-1]) & (phase[1:] == phase[:-1]) & (column[1:] == column[:-1])
+        )
+        sectors = 1 + np.append(second[1:], False)[~second]
+        unit, place, phase = unit[~second], at + column[~second], phase[~second]
+        times = counts[place]
+        touch = np.repeat(np.arange(len(unit)), times)
+        number = np.arange(len(touch)) - np.repeat(np.cumsum(times) - times, times)
+        block = order[begins[place][touch] + number]
+        yield unit[touch], sectors[touch], block, (phase / PHASES)[touch]

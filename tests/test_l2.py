@@ -1,0 +1,50 @@
+"""L2 and DRAM: traffic that can be counted by hand, and when blocks run."""
+
+import numpy as np
+import pytest
+
+from simulator.caches.footprint import Footprint, Trail
+from simulator.caches.shared_level import DeviceMemory, device_memory
+from simulator.caches.turns import ALONE, turns
+
+
+def _sweep(mebibytes: int, partitions: int, shared: bool) -> DeviceMemory:
+    """All blocks read all of an array, or each its own part, four times over."""
+    units, blocks = (mebibytes << 20) // 64, 256
+    each = units if shared else units // blocks
+    step = 0 if shared else 2 * each
+    phases = np.repeat(np.arange(4) * 8, each)
+    sectors = np.tile(2 * np.arange(each), 4)
+    trail = Trail(np.array([step, 0, 0]), sectors, phases)
+    return device_memory(Footprint([trail], []), (blocks, 1, 1), 128, 2, 16 << 20, partitions)
+
+
+def test_what_both_halves_of_l2_read_is_there_twice() -> None:
+    """Of 16 MiB in two partitions, 12 that all read do not fit, nor do they of one half each."""
+    assert _sweep(6, 2, True).cold_read == pytest.approx(6 << 20, rel=0.05)
+    assert _sweep(12, 1, True).cold_read == pytest.approx(12 << 20, rel=0.05)
+    assert _sweep(12, 2, True).cold_read > 1.5 * (12 << 20)
+
+
+def test_what_is_written_stays_until_there_is_no_room() -> None:
+    def written(mebibytes: int) -> DeviceMemory:
+        units = (mebibytes << 20) // 64 // 4096
+        trail = Trail(np.array([2 * units, 0, 0]), np.arange(2 * units), np.zeros(2 * units, int))
+        return device_memory(Footprint([], [trail]), (4096, 1, 1), 128, 4, 16 << 20, 2)
+
+    assert written(8).cold_write == 0
+    assert written(8).warm_write == 0, "and is written over there"
+    large = written(64)
+    # Half of it passes the other half of L2 as well: an H200 keeps a third of L2 of a copy's.
+    assert large.cold_write == pytest.approx((64 - 16 / 1.5) * (1 << 20), rel=0.05)
+    assert large.warm_write == pytest.approx(64 << 20, rel=0.02)
+    assert large.cold_read == 0
+
+
+def test_the_oldest_block_is_served_first() -> None:
+    """Of two that begin together, as an H200's: 0.75 and 1.12 of a block's time; then evenly."""
+    found = turns(64, 1, 2)
+    ends = found.begins + found.takes
+    assert ends[0] == pytest.approx(ALONE, rel=0.1)
+    assert ends[1] == pytest.approx((1 + ALONE) * 5 / 8, rel=0.1)
+    assert np.diff(found.begins[30:60]) == pytest.approx(0.5, abs=0.1)
