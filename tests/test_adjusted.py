@@ -2,11 +2,13 @@
 
 import dataclasses
 import math
+from pathlib import Path
 
 from benchmarks import adjusted
 from kernels import library
 from simulator.caches.traffic import observe
 from simulator.execute.prepare import prepare
+from simulator.prediction.bands import errors
 from simulator.prediction.case import case
 from simulator.prediction.rates import rates
 
@@ -31,3 +33,10 @@ def test_constants_are_found_again() -> None:
     known, errors = adjusted.left_out(launches, families, lambda case: True)["scan"]
     assert known == adjusted.adjust(launches[:1])
     assert len(errors) == 1
+
+
+def test_ranges_are_those_of_the_page() -> None:
+    """Both are written by one run of ``benchmarks.predictions``."""
+    page = (Path(__file__).parents[1] / "docs" / "predicted.md").read_text()
+    for name, share in errors().items():
+        assert f"| {name} | {100 * share:.0f} % |" in page

@@ -10,7 +10,6 @@ import simulator
 from kernels import Kernel, library
 from simulator import Prediction
 from simulator.gpus.table import find
-from simulator.prediction.bands import errors
 from simulator.prediction.rates import rates
 from tests.command_line import tilescope
 
@@ -296,10 +295,3 @@ def test_a_block_waits_for_what_any_of_its_warps_has_to_fetch() -> None:
         for block in (32, 128)
     )
     assert together == pytest.approx(alone, rel=0.1)
-
-
-def test_ranges_are_those_of_the_page() -> None:
-    """Both are written by one run of ``benchmarks.predictions``."""
-    page = (Path(__file__).parents[1] / "docs" / "predicted.md").read_text()
-    for name, share in errors().items():
-        assert f"| {name} | {100 * share:.0f} % |" in page
