@@ -102,7 +102,8 @@ def _of_site(
                     apart.append((number, touch))
     slope = _slope(lined) if lined else None
     if slope is not None:
-        return [_trail(lined, slope)]
+        trail = _trail(lined, slope)
+        return [trail] if len(trail.sectors) else []  # no lane was on
     numbers = {id(geometry): number for number, (geometry, _) in enumerate(touches.batches)}
     apart += [(numbers[id(geometry)], touch) for geometry, _, touch in lined]
     for number, touch in apart:
