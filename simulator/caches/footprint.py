@@ -102,8 +102,7 @@ def _of_site(
                     apart.append((number, touch))
     slope = _slope(lined) if lined else None
     if slope is not None:
-        trail = _trail(lined, slope)
-        return [trail] if len(trail.sectors) else []  # no lane was on
+        return [_trail(lined, slope)]
     numbers = {id(geometry): number for number, (geometry, _) in enumerate(touches.batches)}
     apart += [(numbers[id(geometry)], touch) for geometry, _, touch in lined]
     for number, touch in apart:

@@ -169,7 +169,7 @@ class TouchWatch(Observer):
             found.append(self._apart(site, self._keys(g, site, address, left)))
         for touch in found:
             self._left -= len(touch.sectors) * max(1, len(touch.starts))
-        touches += found
+        touches += [touch for touch in found if len(touch.sectors)]  # some lane was on
 
     def _apart(self, site: Site, keys: Flat) -> Touch:
         sectors = keys & ((1 << _COLUMN) - 1)
