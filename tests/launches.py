@@ -36,7 +36,7 @@ def entry(body: str, params: str = ".param .u64 out, .param .u32 n", before: str
     )
 
 
-def drawn_later(seeds: Iterable[int]) -> list[Any]:
+def drawn_later(seeds: Iterable[Any]) -> list[Any]:
     """Of a net in the suite: draws that the gate's second stage looks at."""
     return [pytest.param(seed, marks=pytest.mark.second) for seed in seeds]
 
