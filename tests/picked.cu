@@ -91,3 +91,17 @@ extern "C" __global__ void k_long(int* out, const int* n, int m)
     __syncthreads();
     out[i % m] ^= 1;
 }
+
+// Who is where in the first loop does not depend on the block; its total is alike in all threads.
+extern "C" __global__ void k_alike(const int* in, const int* rounds, int* out, int n)
+{
+    int i = number(), sum = 0, total = 0, first = blockIdx.x * 7 + 1;
+#pragma unroll 1
+    for (int w = 0; w < 6; ++w) {
+        if (w < threadIdx.x / 16)
+            sum += in[w];
+        total += in[first + w];
+    }
+    for (int k = 0; k < rounds[i % n]; ++k) sum ^= in[k] + sum;
+    out[i % n] = sum + total;
+}

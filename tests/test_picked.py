@@ -17,6 +17,7 @@ OTHERS = {
     "k_wide": [np.linspace(0, 1, SIZE), np.ones((SIZE, 4), np.float32)],
     "k_bad": [np.arange(8, dtype=np.int32)],
     "k_long": [],
+    "k_alike": [np.zeros(SIZE, np.int32)],
 }
 
 

@@ -135,7 +135,10 @@ class Picking:
         m, self.loop = self.machine, self.about[number]
         began, groups = m.step, m.groups
         inside = {n: as_mask(groups[n]) for n in groups if n in self.loop}
-        every = np.logical_or.reduce([np.broadcast_to(mask, m.geometry.shape), *inside.values()])
+        shape = m.geometry.shape  # a mask alike in all blocks has one of them alone
+        every = np.logical_or.reduce(
+            [np.broadcast_to(one, shape) for one in (mask, *inside.values())]
+        )
         self.lanes = Picked.those(m.geometry, every)
         self.registers = _Registers(m.registers, self.lanes)
         self.counts: dict[int, tuple[Mask, tuple[int, int]]] = {}
@@ -238,7 +241,7 @@ class Picking:
         for number in self.registers.written():
             if number not in self.back:
                 whole = np.broadcast_to(self.machine.registers[number], self.lanes.of.shape)
-                self.back[number] = np.array(whole)
+                self.back[number] = np.array(whole, order="C")  # one to write through below
             value = self.registers[number]
             picked = value.reshape(-1)[at] if value.ndim else value
             self.back[number].reshape(-1)[where] = picked

@@ -128,9 +128,9 @@ def count_pending(ins: Instruction) -> Op:
         test_wait! {order} {_AT} .b64 : pred = @ b64
         try_wait! {order} {_AT} .b64 : pred = @ b64
         try_wait! {order} {_AT} .b64 : pred = @ b64 i32
-        test_wait! parity! {order} {_AT} .b64 : pred = @ i32
-        try_wait! parity! {order} {_AT} .b64 : pred = @ i32
-        try_wait! parity! {order} {_AT} .b64 : pred = @ i32 i32
+        test_wait! parity! {order} {_AT} .b64 : pred = @ parity
+        try_wait! parity! {order} {_AT} .b64 : pred = @ parity
+        try_wait! parity! {order} {_AT} .b64 : pred = @ parity i32
         """
         for order in ("", _ACQUIRE)
     ),

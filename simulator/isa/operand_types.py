@@ -52,12 +52,10 @@ _WIDE_SPECIALS = ("%clock64", "%globaltimer", "%gridid")
 _EITHER = ("%gridid",)
 _NARROW = ("%tid", "%ntid", "%ctaid", "%nctaid")
 _MANY = ("v2", "v4", "v8", "x1", "x2", "x4")
-
-
 _RANGES = {
     "d8": (0, 255), "event": (0, 15), "d16": (0, 65535), "128": (128, 128), "16": (16, 16),
     "bit": (0, 1), "quarter": (0, 3), "zero": (0, 0), "scale": (0, 1), "sign": (-1, 1),
-    "count": (0, 2**63 - 1),
+    "count": (0, 2**63 - 1), "parity": (0, 1),
 }  # fmt: skip
 """What some constants may be."""
 
@@ -99,7 +97,7 @@ class _Checker:
 
     def type_of(self, spec: str) -> str:
         """The type that a form's word stands for here."""
-        word = spec.rstrip("~%&*?!^-")
+        word = spec.rstrip("~%&*?!^-'")
         if word in ("t", "t0"):
             return self.types[-1 if word == "t" else 0]
         if word == "members":
@@ -132,7 +130,7 @@ class _Checker:
         if ("-" in reg.part and "-" not in spec) or (reg.part.strip("-") and "^" not in spec):
             raise Wrong(f"a part or a sign of the register {reg.name!r} cannot stand there")
         found = self.declared(reg)
-        if self.many and type in ("f32", "f64") and found in (f"s{type[1:]}", f"u{type[1:]}"):
+        if "'" in spec and type in ("f32", "f64") and found in (f"s{type[1:]}", f"u{type[1:]}"):
             return  # as ptxas has it in vectors
         if found == "b128" != type:
             raise NotYet("the low bits of a 128-bit register: use mov.b128 to {a, b}")
@@ -176,7 +174,8 @@ class _Checker:
             if len({self.declared(reg) for reg in regs}) > 1:
                 first = f"b{bits(first)}"
         wider = "~" if "~" in spec else ""
-        types = [first] + [f"b{bits(self.type_of(first))}{wider}"] * (count - 1)
+        inside = "'" if self.many else ""
+        types = [first + inside] + [f"b{bits(self.type_of(first))}{wider}"] * (count - 1)
         if isinstance(operand, Vector):
             if len(operand.items) != (count or 1):
                 raise Wrong(f"{len(operand.items)} values in braces, it takes {count or 1}")
@@ -232,8 +231,9 @@ class _Checker:
             needed = f"{many} values in braces" if many else "an address in brackets"
             raise Wrong(f"{needed}: not {shown(operand)}")
         floats, whole = "slope" in spec or spec[-1] == "f", "b16" if "pixel" in spec else "i32"
+        real = "f32~'" if spec[0] == "@" else "f32"
         for i, item in enumerate(given):
-            self.value("f32~" if floats and ("a" not in spec or i) else whole, item)
+            self.value(real if floats and ("a" not in spec or i) else whole, item)
 
     def constant(self, spec: str, operand: Operand | None) -> None:
         """A constant in its range, or a register where one may stand."""
@@ -252,7 +252,7 @@ class _Checker:
                 raise Wrong(f"{number} registers are not a multiple of 8 from 24 to 256")
             if spec == "threads" and (number <= 0 or number % 32):
                 raise Wrong(f"{number} threads are not a multiple of 32")
-        elif spec not in ("d8", "bar", "threads", "scale"):
+        elif spec not in ("d8", "bar", "threads", "scale", "parity"):
             raise Wrong(f"a constant is needed, not {shown(operand)}")
         else:
             self.value("pred" if spec == "scale" else "i32", operand)

@@ -33,8 +33,8 @@ def _fetches() -> Iterator[str]:
         count = 4 if _AXES[geometry] == 3 else _AXES[geometry]
         ways: tuple[tuple[str, str], ...] = (
             ("", ""),
-            ("level ", " t"),
-            ("grad ", f" {{slope{count} {{slope{count}"),
+            ("level! ", " t"),
+            ("grad! ", f" {{slope{count} {{slope{count}"),
         )
         if kind == "s32":
             ways = ways[:1] if geometry[0] != "a" else ()

@@ -182,7 +182,7 @@ def _names(ins: Instruction, operand: Operand | None, function: Function, module
         narrow = ins.opcode == "mov" and ins.types[-1] in ("b32", "u32", "s32")
         if space == "global" and narrow and not operand.offset:
             raise Wrong(f"{operand.name!r} has an address of 64 bits")
-        address = ins.opcode in ("cvta", "getctarank") and not ins.has("to")
+        address = ins.opcode in ("cvta", "getctarank", "mapa") and not ins.has("to")
         if address and space not in ("label", "function"):
             _in_space(operand.name, space, named_space(ins))
 

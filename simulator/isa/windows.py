@@ -115,8 +115,8 @@ def at_rank(address: Addresses, rank: Lanes, own: Lanes) -> Addresses:
 @row(
     "getctarank", section=SECTION,
     forms=f"""
-        {CLUSTER} .u32|u64 @90 : b32 = t& own
-        .u64 @90 : b32 = t own
+        {CLUSTER} .u32|u64 @90 : i32 = t& own
+        .u64 @90 : i32 = t own
     """,
     later=_NARROW,
 )  # fmt: skip

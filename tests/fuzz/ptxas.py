@@ -30,8 +30,14 @@ QUIRKS: dict[str, str] = {
     r"^(add|sub|mad)c?\S*\.sat": "ptxas ignores .sat beside a carry; PTX has none there",
     r"^fma\.\S*r[zmp]\S*\.bf16": "ptxas takes any rounding; PTX has .rn alone",
     r"^rcp\.\S*ftz\S*\.f64": "ptxas ignores .ftz; PTX has it for .f32 alone",
-    r"^getctarank\S*\.s64": "ptxas takes .s64; PTX has .u64",
-    r"^ldmatrix\S*\.(row|col)\b": "ptxas ignores an order of mma; PTX has none there",
+    r"^(mapa|getctarank)\S*\.s(32|64)": "ptxas takes signed types; PTX has .u32 and .u64",
+    r"^(mapa|getctarank)\.u64 [^,]*, sv":
+        "ptxas takes a variable of shared memory for a generic address",
+    r"^istypep\S* .*, -?\d\w*;": "ptxas takes a number for a handle; PTX wants a register",
+    r"^cp\S*complete_tx\S* (\[[^\]]*\], ){2}[^,]+, [^\[]":
+        "ptxas takes a number for the address of an mbarrier; PTX has brackets around it",
+    r"^fence\.\S+\.mbarrier_init": "ptxas takes the parts of the fence in another order",
+    r"^(ldmatrix|movmatrix)\S*\.(row|col)\b": "ptxas ignores an order of mma; PTX has none there",
     r"^cp\.(reduce\.)?async\.bulk\S*bulk_group\.shared":
         "ptxas takes the parts of a copy in another order",
     r"^fence\S*sync_restrict": "ptxas ignores a part of another fence",

@@ -249,8 +249,15 @@ def compare(ins: Instruction) -> Meaning:
         return Meaning(sources, ("pred",), lambda *a: setp(*a)[0])
     target = ins.types[0]
     true = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}.get(target.removesuffix("x2"))
-    if target.endswith("x2"):
-        return Meaning(sources, ("b32",), halves(lambda a, b: test(a, b) * true))
+    if kind.endswith("x2"):  # also into a word: half by half
+        all_of = 0xFFFF if true is None else true
+
+        def two_halves(a: int, b: int, *c: int) -> int:
+            ways = (test(a & 0xFFFF, b & 0xFFFF), test(a >> 16, b >> 16))
+            low, high = (join(p, c[0]) if join else p for p in ways)
+            return low * all_of | high * all_of << 16
+
+        return Meaning(sources, ("b32",), two_halves)
     size = WIDTH[target]
     true = mask(size) if true is None else true
 
