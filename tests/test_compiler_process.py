@@ -137,9 +137,10 @@ def test_processes_that_fork() -> None:
 
 
 @pytest.mark.skipif(nvrtc_version() != "13.0.88", reason="another release's faults are others")
-def test_the_other_build_is_told(tmp_path: Path) -> None:
-    (tmp_path / "crashes.cu").write_text(CRASHES)
-    words = [tmp_path / "crashes.cu", "k", "--grid", 1, "--block", 32, "u64[8]", "u64[8]", 1, 1]
+def test_the_other_build_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("crashes.cu").write_text(CRASHES)
+    words = ["crashes.cu", "k", "--grid", 1, "--block", 32, "u64[8]", "u64[8]", 1, 1]
     done = tilescope("check", *words)
     assert "NVRTC 13.0.88 itself crashed (SIGSEGV)" in " ".join(done.output.split())
     assert done.exit_code == 0
