@@ -133,7 +133,7 @@ class Accesses(Pictures):
         length: tuple[Source, ...] = ()
         if len(role.sources) > 1:
             how = role.form.sources[3]
-            op = asynchronous.length(ins, into.nbytes, how == "pred")
+            op = asynchronous.length(ins, into.nbytes, how.startswith("pred"))
             given = Temporary(next(self.numbers), "s32")
             what = (self.source(role.sources[1], op.inputs[0]),)
             steps.append(Compute(ins, guard, (Target(given, "u32"),), what, op=op))

@@ -12,7 +12,7 @@ from ..geometry import Lanes, Mask
 from .movement import MOVEMENT
 from .table import Op, plain
 
-_WAYS = ("= @ @ {}", "= @ @ {} i32", "= @ @ {} pred")
+_WAYS = ("= @ @ {}", "= @ @ {} read", "= @ @ {} pred!")
 _TO_SHARED = "async! {} .shared|shared::cta .global L2::64B|L2::128B|L2::256B?"
 
 

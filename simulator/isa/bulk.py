@@ -45,7 +45,7 @@ def _images(modifiers: str, operands: str) -> str:
 
 plain(
     "cp", section=MOVEMENT,
-    forms=_hinted("async! bulk! prefetch! L2! global!", "@ i32")
+    forms=_hinted("async! bulk! prefetch! L2! global!", "@ sixteens")
     + _tensors(_FETCHED + "tile?", "@{}")
     + _images(_FETCHED + "im2col", "@{} {{pixel{}"),
     later=f"""
@@ -65,12 +65,12 @@ plain(
 )  # fmt: skip
 plain(
     "cp", section=MOVEMENT, memory="copy", asynchronous="bulk", queue="transaction",
-    forms=_hinted(_IN, "@ @ i32 @") + _tensors(_BOX + "tile?", "@ @{} @")
+    forms=_hinted(_IN, "@ @ sixteens @") + _tensors(_BOX + "tile?", "@ @{} @")
     + _images(_BOX + "im2col", "@ @{} @ {{pixel{}")
-    + _hinted(_ALL, "@ @ i32 @ b16") + _tensors(_BOXES + "tile?", "@ @{} @ b16")
+    + _hinted(_ALL, "@ @ sixteens @ b16") + _tensors(_BOXES + "tile?", "@ @{} @ b16")
     + _images(_BOXES + "im2col", "@ @{} @ {{pixel{} b16")
-    + f"{_ACROSS} @90 : = @ @ i32 @"
-    + "".join(f"\nreduce! {_ACROSS} {how} @90 : = @ @ i32 @" for how in _THERE),
+    + f"{_ACROSS} @90 : = @ @ sixteens @"
+    + "".join(f"\nreduce! {_ACROSS} {how} @90 : = @ @ sixteens @" for how in _THERE),
     later=f"""
         {_BOX.format("2")} tile::gather4 multicast::cluster? L2::cache_hint? : \
             rows of sm_100 (.tile::gather4): use .tile, a row at a time
@@ -80,12 +80,12 @@ plain(
 )  # fmt: skip
 plain(
     "cp", section=MOVEMENT, memory="copy", asynchronous="bulk", queue="bulk",
-    forms=_hinted(_OUT, "@ @ i32")
+    forms=_hinted(_OUT, "@ @ sixteens")
     + _tensors(_SENT + "tile?", "@{} @")
     + _images(_SENT + "im2col_no_offs", "@{} @")
     + _tensors(f"reduce! {_SENT} {_ANY} tile?", "@{} @")
     + _images(f"reduce! {_SENT} {_ANY} im2col_no_offs", "@{} @")
-    + "".join(_hinted(f"reduce! {_OUT} {how}", "@ @ i32") for how in _REDUCTIONS),
+    + "".join(_hinted(f"reduce! {_OUT} {how}", "@ @ sixteens") for how in _REDUCTIONS),
     later=f"""
         {_OUT} cp_mask L2::cache_hint? : \
             bytes chosen by a mask (.cp_mask), of sm_100: use st.shared and whole units

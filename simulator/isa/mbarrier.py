@@ -53,9 +53,9 @@ def _arrivals(opcode_: str) -> str:
     """The forms of ``arrive`` and ``arrive_drop``."""
     ways = "\n".join(
         f"""
-        {opcode_}! {order} {_AT} .b64 : b64* = @
-        {opcode_}! {order} {_AT} .b64 : b64* = @ i32
-        {opcode_}! expect_tx! {order} {_AT} .b64 : b64* = @ i32
+        {opcode_}! {order} {_AT} .b64 : u64* = @
+        {opcode_}! {order} {_AT} .b64 : u64* = @ i32
+        {opcode_}! expect_tx! {order} {_AT} .b64 : u64* = @ i32
         """
         for order in ("", _RELEASE)
     )
@@ -68,8 +68,8 @@ def _arrivals(opcode_: str) -> str:
         for order in ("", _RELEASE)
     )
     return f"""{ways}
-        {opcode_}! noComplete {_AT} .b64 : b64* = @ i32
-        {opcode_}! noComplete release cta {_AT} .b64 : b64* = @ i32
+        {opcode_}! noComplete {_AT} .b64 : u64* = @ i32
+        {opcode_}! noComplete release cta {_AT} .b64 : u64* = @ i32
     """
 
 
@@ -111,7 +111,7 @@ plain(
 )  # fmt: skip
 
 
-@row("mbarrier", section=PARALLEL, forms="pending_count! .b64 : b32 = b64")
+@row("mbarrier", section=PARALLEL, forms="pending_count! .b64 : u32 = u64")
 def count_pending(ins: Instruction) -> Op:
     """The arrivals that are still to come."""
 
@@ -125,9 +125,9 @@ def count_pending(ins: Instruction) -> Op:
     "mbarrier", section=PARALLEL, memory="load", phase="wait",
     forms="\n".join(
         f"""
-        test_wait! {order} {_AT} .b64 : pred = @ b64
-        try_wait! {order} {_AT} .b64 : pred = @ b64
-        try_wait! {order} {_AT} .b64 : pred = @ b64 i32
+        test_wait! {order} {_AT} .b64 : pred = @ u64
+        try_wait! {order} {_AT} .b64 : pred = @ u64
+        try_wait! {order} {_AT} .b64 : pred = @ u64 i32
         test_wait! parity! {order} {_AT} .b64 : pred = @ parity
         try_wait! parity! {order} {_AT} .b64 : pred = @ parity
         try_wait! parity! {order} {_AT} .b64 : pred = @ parity i32

@@ -14,7 +14,10 @@ What the right-hand half of a form (``grammar``) may hold:
   ``where``: a generic address; ``label``; ``members``: a mask of lanes; ``policy``: of a cache;
   ``predicate``: in a register; ``imm``: a constant, ``d8``: from 0 to 255 (or a register), ``d16``,
   ``event``, ``128``, ``copied``, ``bit``, ``quarter``, ``sign`` ...: in their ranges, ``scale``:
-  so, or a predicate; ``bar``: a barrier's number, ``threads``: its count, ``registers``: of one.
+  so, or a predicate; ``bar``: a barrier's number, ``threads``: its count, ``registers``: of one;
+  ``sixteens``: bytes of a copy in bulk, ``read``: of those of a small one.
+
+Longer: one word of that list after the other.
 """
 
 import functools
@@ -55,9 +58,13 @@ _MANY = ("v2", "v4", "v8", "x1", "x2", "x4")
 _RANGES = {
     "d8": (0, 255), "event": (0, 15), "d16": (0, 65535), "128": (128, 128), "16": (16, 16),
     "bit": (0, 1), "quarter": (0, 3), "zero": (0, 0), "scale": (0, 1), "sign": (-1, 1),
-    "count": (0, 2**63 - 1), "parity": (0, 1),
+    "count": (0, 2**63 - 1), "parity": (0, 1), "registers": (24, 256), "sixteens": (0, 2**32 - 1),
+    "read": (0, 16),
 }  # fmt: skip
 """What some constants may be."""
+_MULTIPLES = {"registers": 8, "threads": 32, "sixteens": 16}
+_LOOSE = ("d8", "bar", "threads", "scale", "parity", "sixteens", "read")
+"""Constants that a register may stand for."""
 
 
 def check(ins: Instruction, match: Match, register: Register) -> None:
@@ -197,7 +204,7 @@ class _Checker:
         """A source operand."""
         if spec[0] == "@" or spec.startswith(("{slope", "{offset", "{pixel")):
             self.coordinates(spec, operand)
-        elif spec in _RANGES or spec in ("imm", "bar", "threads", "registers", "copied"):
+        elif spec in _RANGES or spec in ("imm", "bar", "threads", "copied"):
             self.constant(spec, operand)
         elif spec == "where":
             if isinstance(operand, Reg) and self.declared(operand)[0] not in "bus":
@@ -248,11 +255,11 @@ class _Checker:
                 raise Wrong("0 is neither -1 nor 1")
             if spec == "bar" and not 0 <= number & 0xFFFFFFFF <= 15:
                 raise Wrong(f"there is no barrier {number}, they are 0 to 15")
-            if spec == "registers" and (number % 8 or not 24 <= number <= 256):
-                raise Wrong(f"{number} registers are not a multiple of 8 from 24 to 256")
-            if spec == "threads" and (number <= 0 or number % 32):
-                raise Wrong(f"{number} threads are not a multiple of 32")
-        elif spec not in ("d8", "bar", "threads", "scale", "parity"):
+            if number % _MULTIPLES.get(spec, 1) or (spec == "threads" and number <= 0):
+                raise Wrong(f"{number} is not a multiple of {_MULTIPLES[spec]}")
+            if spec == "read" and number > getattr(self.ins.operands[2], "value", 16):
+                raise Wrong(f"{number} bytes are more than are copied")
+        elif spec not in _LOOSE:
             raise Wrong(f"a constant is needed, not {shown(operand)}")
         else:
             self.value("pred" if spec == "scale" else "i32", operand)
@@ -278,7 +285,8 @@ class _Checker:
         elif isinstance(operand, Special):
             self.special(spec, type, operand)
         elif isinstance(operand, Symbol):
-            if "!" in spec or not ((integer or type == "i32") and ("&" in spec or operand.offset)):
+            none = "!" in spec or "^" in spec or self.ins.opcode in ("createpolicy", "wgmma")
+            if none or not ((integer or type == "i32") and ("&" in spec or operand.offset)):
                 raise Wrong(f"{shown(operand)} for a value of type .{type.replace('i32', 'b32')}")
         else:
             raise Wrong(f"{shown(operand)} cannot stand there")

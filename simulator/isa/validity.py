@@ -184,7 +184,8 @@ def _names(ins: Instruction, operand: Operand | None, function: Function, module
             raise Wrong(f"{operand.name!r} has an address of 64 bits")
         address = ins.opcode in ("cvta", "getctarank", "mapa") and not ins.has("to")
         if address and space not in ("label", "function"):
-            _in_space(operand.name, space, named_space(ins))
+            other = "" if ins.opcode == "cvta" else "shared"
+            _in_space(operand.name, space, named_space(ins) or other)
 
 
 def _address(
@@ -229,7 +230,7 @@ def _address(
             raise Wrong(f"{base.name!r} is in .{space}, which has no generic addresses here")
         if ins.opcode == "prefetchu" and space != "global":
             raise Wrong(f"{base.name!r} is in .{space}")
-        _in_space(base.name, space, named)
+        _in_space(base.name, space, named or ("shared" if ins.opcode == "mbarrier" else ""))
 
 
 def _in_space(name: str, space: str, named: str) -> None:

@@ -99,7 +99,7 @@ def operand(spec: str, types: Sequence[str], modifiers: Sequence[str], n: int) -
         "registers": "24", "128": "128", "d16": "9", "event": "3", "policy": "%b64_2",
         "predicate": "%pred_2", "scale": "%pred_1", "parity": "%b32_1", "sign": "-1",
         "bit": "1", "count": "1", "quarter": "2", "zero": "0", "fraction": "0.5", "_": "_",
-        "copied": "16", "16": "16",
+        "copied": "16", "16": "16", "sixteens": "%b32_1", "read": "%b32_1",
     }  # fmt: skip
     if spec in plain:
         return plain[spec]

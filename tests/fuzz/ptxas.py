@@ -15,7 +15,8 @@ QUIRKS: dict[str, str] = {
     r"movmatrix\S* .*(%pred|0f|\+4)":
         "ptxas takes a predicate or a constant for a part of a matrix",
     r"^(?!istypep)\S*\.(tex|sampler|surf)ref": "ptxas ignores a kind of object; PTX has none there",
-    r"^ldmatrix(?!\S*shared).*\[%\w32_": "ptxas takes 32 bits for a generic address; PTX has 64",
+    r"^(ldmatrix|stmatrix|prefetch\.tensormap|createpolicy)(?!\S*shared).*\[%\w32_":
+        "ptxas takes 32 bits for a generic address; PTX has 64",
     r"^cvt\.pack.*%\w64_": "ptxas takes 64 bits for 32; no manual says which",
     r"^(?!setp(?!\S*\.bf16 )|shfl|match).*\w\|_":
         "ptxas takes '_' for a second result of any instruction",
@@ -33,11 +34,18 @@ QUIRKS: dict[str, str] = {
     r"^(mapa|getctarank)\S*\.s(32|64)": "ptxas takes signed types; PTX has .u32 and .u64",
     r"^(mapa|getctarank)\.u64 [^,]*, sv":
         "ptxas takes a variable of shared memory for a generic address",
-    r"^istypep\S* .*, -?\d\w*;": "ptxas takes a number for a handle; PTX wants a register",
+    r"^(st|red)\.async(?!\S*::cluster\.(mb|v))|^(st|red)\.async\S* (?!\[\S*, [^\[{]*, \[)":
+        "ptxas takes the parts of a store to another block in other orders and numbers",
+    r"^st\.async\S*\.(weak|cluster)\b.*\{|^st\.async.*0xF": "ptxas takes a vector for one value",
+    r"^txq\S*memory_layout": "ptxas takes the query of a surface for a texture",
+    r"^red\S* _,": "ptxas takes '_' for a result that there is none",
+    r"^cp\S*prefetch\S*cache_hint\.global": "ptxas takes the parts of a prefetch in another order",
+    r"^istypep\S* .*, (-?\d\w*|WARP_SZ);":
+        "ptxas takes a number for a handle; PTX wants a register",
     r"^cp\S*complete_tx\S* (\[[^\]]*\], ){2}[^,]+, [^\[]":
         "ptxas takes a number for the address of an mbarrier; PTX has brackets around it",
     r"^fence\.\S+\.mbarrier_init": "ptxas takes the parts of the fence in another order",
-    r"^(ldmatrix|movmatrix)\S*\.(row|col)\b": "ptxas ignores an order of mma; PTX has none there",
+    r"^(ld|st|mov)matrix\S*\.(row|col)\b": "ptxas ignores an order of mma; PTX has none there",
     r"^cp\.(reduce\.)?async\.bulk\S*bulk_group\.shared":
         "ptxas takes the parts of a copy in another order",
     r"^fence\S*sync_restrict": "ptxas ignores a part of another fence",
