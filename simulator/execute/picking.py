@@ -228,11 +228,8 @@ class Picking:
             self.registers.calm(self._put_back(mask))
             m.join(number, self.lanes.spread_mask(mask))
             self.left = True
-        elif number in m.groups:
-            here = m.groups[number]
-            m.groups[number] = None if mask is None or here is None else here | mask
         else:
-            m.groups[number] = mask
+            m.join(number, mask)
 
     def _put_back(self, mask: Mask | None) -> Any:
         """Write the registers of lanes where the batch has them; gives the lanes' numbers here."""

@@ -52,8 +52,6 @@ class PutBy:
     def add(self, slot: int, some: Some) -> None:
         """Put lanes of an access by."""
         self._newest[slot] = some
-        if not some.requests:
-            return
         if not some.requests:  # every lane's predicate is off
             return
         self._waiting.setdefault(slot, []).append(some)
