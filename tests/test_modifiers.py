@@ -12,6 +12,21 @@ needs_ptxas = pytest.mark.skipif(ptxas.path() is None, reason="the wheel nvidia-
 
 
 @needs_ptxas
+def test_numbers_of_arrivals() -> None:
+    """Which constants may stand for one, as ptxas has it."""
+    drawn = [
+        ("mbarrier", (*opcode.split("."), where, "b64"), ("%b64_1", "[sv]", number))
+        for opcode in ("arrive", "arrive_drop", "arrive.noComplete", "arrive.expect_tx")
+        for where in ("shared", "shared::cta")
+        for number in ("1", "0", "-1", "0xFFFFFFFF", "0xFFFFFFFFFFFFFFFF", "WARP_SZ", "%b32_1")
+    ]
+    report = modifiers.Report()
+    modifiers.compare(drawn, "sm_90", report, 0)
+    assert not report.differences
+    assert report.reached["agreed"].keys() == {"accepted", "refused"}
+
+
+@needs_ptxas
 @pytest.mark.parametrize("seed", [9_000, 9_001])
 def test_refuses_what_ptxas_refuses(seed: int) -> None:
     report = modifiers.run(float("inf"), seed, 1)

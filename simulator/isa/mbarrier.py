@@ -54,7 +54,7 @@ def _arrivals(opcode_: str) -> str:
     ways = "\n".join(
         f"""
         {opcode_}! {order} {_AT} .b64 : u64* = @
-        {opcode_}! {order} {_AT} .b64 : u64* = @ i32
+        {opcode_}! {order} {_AT} .b64 : u64* = @ arrivals
         {opcode_}! expect_tx! {order} {_AT} .b64 : u64* = @ i32
         """
         for order in ("", _RELEASE)
@@ -62,14 +62,14 @@ def _arrivals(opcode_: str) -> str:
     ways += "".join(
         f"""
         {opcode_}! {order} {_FAR} .b64 @90 : _ = @
-        {opcode_}! {order} {_FAR} .b64 @90 : _ = @ i32
+        {opcode_}! {order} {_FAR} .b64 @90 : _ = @ arrivals
         {opcode_}! expect_tx! {order} {_FAR} .b64 @90 : _ = @ i32
         """
         for order in ("", _RELEASE)
     )
     return f"""{ways}
-        {opcode_}! noComplete {_AT} .b64 : u64* = @ i32
-        {opcode_}! noComplete release cta {_AT} .b64 : u64* = @ i32
+        {opcode_}! noComplete {_AT} .b64 : u64* = @ arrivals
+        {opcode_}! noComplete release cta {_AT} .b64 : u64* = @ arrivals
     """
 
 

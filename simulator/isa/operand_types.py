@@ -15,7 +15,7 @@ What the right-hand half of a form (``grammar``) may hold:
   ``predicate``: in a register; ``imm``: a constant, ``d8``: from 0 to 255 (or a register), ``d16``,
   ``event``, ``128``, ``copied``, ``bit``, ``quarter``, ``sign`` ...: in their ranges, ``scale``:
   so, or a predicate; ``bar``: a barrier's number, ``threads``: its count, ``registers``: of one;
-  ``sixteens``: bytes of a copy in bulk, ``read``: of those of a small one.
+  ``sixteens``: bytes of a copy in bulk, ``read``: of those of a small one; ``arrivals``: how many.
 
 Longer: one word of that list after the other.
 """
@@ -59,11 +59,11 @@ _RANGES = {
     "d8": (0, 255), "event": (0, 15), "d16": (0, 65535), "128": (128, 128), "16": (16, 16),
     "bit": (0, 1), "quarter": (0, 3), "zero": (0, 0), "scale": (0, 1), "sign": (-1, 1),
     "count": (0, 2**63 - 1), "parity": (0, 1), "registers": (24, 256), "sixteens": (0, 2**32 - 1),
-    "read": (0, 16),
+    "read": (0, 16), "arrivals": (1, 2**63 - 1),
 }  # fmt: skip
 """What some constants may be."""
 _MULTIPLES = {"registers": 8, "threads": 32, "sixteens": 16}
-_LOOSE = ("d8", "bar", "threads", "scale", "parity", "sixteens", "read")
+_LOOSE = ("d8", "bar", "threads", "scale", "parity", "sixteens", "read", "arrivals")
 """Constants that a register may stand for."""
 
 

@@ -18,7 +18,7 @@ QUIRKS: dict[str, str] = {
     r"^(ldmatrix|stmatrix|prefetch\.tensormap|createpolicy)(?!\S*shared).*\[%\w32_":
         "ptxas takes 32 bits for a generic address; PTX has 64",
     r"^cvt\.pack.*%\w64_": "ptxas takes 64 bits for 32; no manual says which",
-    r"^(?!setp(?!\S*\.bf16 )|shfl|match).*\w\|_":
+    r"^(?!setp(?!\S*\.bf16 )|shfl|match\.all).*\w\|_":
         "ptxas takes '_' for a second result of any instruction",
     r"\.(finite|infinite|number|notanumber|normal|subnormal)\b":
         "ptxas ignores a property of testp in any instruction; PTX has none there",
@@ -39,7 +39,8 @@ QUIRKS: dict[str, str] = {
     r"^st\.async\S*\.(weak|cluster)\b.*\{|^st\.async.*0xF": "ptxas takes a vector for one value",
     r"^txq\S*memory_layout": "ptxas takes the query of a surface for a texture",
     r"^red\S* _,": "ptxas takes '_' for a result that there is none",
-    r"^cp\S*prefetch\S*cache_hint\.global": "ptxas takes the parts of a prefetch in another order",
+    r"^cp\S*prefetch\S*(cache_hint\.global|global\.L2[ .])":
+        "ptxas takes the parts of a prefetch in another order",
     r"^istypep\S* .*, (-?\d\w*|WARP_SZ);":
         "ptxas takes a number for a handle; PTX wants a register",
     r"^cp\S*complete_tx\S* (\[[^\]]*\], ){2}[^,]+, [^\[]":
@@ -51,6 +52,12 @@ QUIRKS: dict[str, str] = {
     r"^fence\S*sync_restrict": "ptxas ignores a part of another fence",
     r"^mma\S*\.([bfsu]|tf|bf|e)\d\S*\.(row|col)|^mma\S*\.popc\.|^mma\.(?!sp)\S*\.sp":
         "ptxas takes the parts of mma in another order; PTX has one",
+    r"^cp\.async\.c\S* \[[^\]]*\], \[%\w32_":
+        "ptxas takes 32 bits for an address in global memory",
+    r"^cvt\S*\.ue8m0x2.*%f32_": "ptxas takes the register of a float for a pair",
+    r"^(add|sub|fma)\.\S*f32\.bf16 [^,]*,.* -?(0x|\d|WARP_SZ)(?!f)":
+        "ptxas takes a whole number, whose bits are a .bf16's; PTX has a register",
+    r"^st\.async\S*\.v\d\.\w+ \[[^\]]*\], [^{]": "ptxas takes one value for a vector",
     r"^testp\.(f32|f64) ": "ptxas asks for no property; PTX does",
 }  # fmt: skip
 """Instructions that ptxas accepts and we call wrong, and why."""
