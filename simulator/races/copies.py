@@ -152,13 +152,17 @@ class CopyCheck(Observer):
         self.race.now += 1
         on = self.geometry.full(as_mask(lanes))
         at = self.geometry.full(base) + offset
-        for copy in self.open:
+        for copy in self.open:  # those that are split off among them
             if copy.barrier is None or copy.over is None:
                 continue
             for column in np.flatnonzero(on.any(axis=0)):
                 places = barrier_number(int(column), at[:, column])
                 done = copy.over & np.isin(copy.barrier, np.unique(places[on[:, column]]))
                 mine = copy.lanes & (np.arange(on.shape[1]) == column)
+                some = done & mine
+                if some.any() and not done[mine].all():  # others' arrive elsewhere, or nowhere
+                    self.open.append(copy.split(some[:, column]))
+                    continue
                 if mine.any() and not (copy.lanes & done & ~mine).any() and done[mine].all():
                     of_copy = np.isin(places, np.unique(copy.barrier[mine]))
                     self._waited(copy, int(column), on[:, column] & of_copy)

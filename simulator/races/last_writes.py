@@ -103,9 +103,9 @@ class LastWrites:
         return matters
 
     def known(self, at: At, thread: Flat, seen: Seen) -> list[tuple[Flat, Write]]:
-        """Which elements' threads know of the write that is the last; and those, by layers.
+        """Which elements' threads know of a write that may be the last; and those, by layers.
 
-        Of several in no order nobody knows which it is: they race, and that is what to tell.
+        (There are several where atomics met, or where writes race.)
         """
         found, knows = [], np.zeros(len(thread), np.int16)
         for level, layer in enumerate(self.layers):
@@ -117,6 +117,5 @@ class LastWrites:
             left = left[(writer == mine) | (seen(writer, mine, at[1][left]) >= one.time[left])]
             knows[left] |= 1 << level
             found.append((left, one))
-        alone = knows & (knows - 1) == 0
-        kept = [(left[alone[left] & (one.site[left] != COPY)], one) for left, one in found]
+        kept = [(left[one.site[left] != COPY], one) for left, one in found]
         return [(left, one.some(left)) for left, one in kept]

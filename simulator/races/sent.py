@@ -18,7 +18,6 @@ from .accesses import Accesses, Race, lanes_of
 from .book import SENT, RaceBook
 from .clocks import Clock
 from .detector import RaceCheck
-from .pairs import distances
 from .shadow import Conflict, clash
 
 _THREAD, _COLUMN, _SITE, _GROUP, _BEGUN, _DONE = range(6)
@@ -192,10 +191,10 @@ class SentCheck(Observer):
             after = near & ~waited & (not self.book.find_order().first(site, other, SENT))
             at = late[(found[_SITE, late] == number) & (knows | after)[late]]
             conflict = Conflict(place, earlier, mine, lane, copies)
-            self._add(event, other, SENT, SENT, conflict.some(at[~waited[at]]))
-            at = at[waited[at]]
-            for distance, those in distances(earlier[at], mine[at], g.threads):
-                self._add(event, other, how, distance, conflict.some(at[those]))
+            # Another warp may come before the wait as well as behind it; a warp's lanes, in step.
+            behind = (waited & near)[at]
+            self._add(event, other, SENT, SENT, conflict.some(at[~behind]))
+            self._add(event, other, how, "lane", conflict.some(at[behind]))
         return still
 
     def _add(self, event: Event, other: Site, how: str, distance: str, conflict: Conflict) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -72,6 +72,17 @@ class Copy:
         """The lanes that have waited for their own."""
         assert self.ended is not None
         return self.ended > 0
+
+    def split(self, threads: Mask) -> Copy:
+        """Those of some threads, in every block: from now on a copy of its own."""
+        lanes, self.lanes = self.lanes & threads[:, None], self.lanes & ~threads[:, None]
+        part = replace(self, lanes=lanes, touched=[])
+        if self.waited is not None and self.known is not None:
+            part.waited, part.known = self.waited.copy(), self.known.copy()
+        issued = [threads[touch.issuer] for touch in self.touched]
+        part.touched = [t.some(its) for t, its in zip(self.touched, issued, strict=True)]
+        self.touched = [t.some(~its) for t, its in zip(self.touched, issued, strict=True)]
+        return part
 
     def arrives(self, which: Rows, at: Rows) -> None:
         """Copies of some lanes arrive at mbarriers, those not told of yet."""

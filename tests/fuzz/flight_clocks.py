@@ -214,13 +214,12 @@ class Detector:
             self.meet("global", step.there + i, there)
 
     def proxy(self, byte: int, reader: int) -> None:
-        """What a reader knows to be written last, if by a thread itself, has passed a fence."""
+        """What a reader knows and nothing replaced, if by a thread itself, has passed a fence."""
         written = self.written.get(byte, [])
         known = [(last, over) for last, over in written if self.before(last, reader)]
-        several = [last for last, _ in known if all(last not in over for _, over in known)]
-        for last in several:
-            if len(several) > 1 or last.copy or self.fenced(last, reader):
-                continue  # of several that race nobody knows which is the last
+        for last in (one for one, _ in known if all(one not in over for _, over in known)):
+            if last.copy or self.fenced(last, reader):
+                continue
             key = ("shared", "raw", "error")
             self.verdict.allowed.add(key)
             self.verdict.steps |= {last.step, self.number}
