@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel, Param
-from kernels.element_types import element_types, is_structure, misfit, parameter_types
+from kernels.element_types import element_types, is_structure, misfit, parameter_types, wrapped
 
 from .errors import ArgumentWarning, LaunchError
 from .pointers import Gathered, Pointer
@@ -237,6 +237,8 @@ def convert(
                 made.warnings.append(f"{label}: {wrong}; its bytes are taken as they are")
             if is_structure(elements[i]) and array.dtype.names is None:
                 structures.add(gathered.add(array, label))
+        elif isinstance(arg, (int, np.integer)) and (wrong := wrapped(kinds[i], int(arg))):
+            made.warnings.append(f"{label}: {wrong}")
         layout = layout_of(kinds[i], kernel.declarations) if param.is_struct else None
         made.values.append(Packer(gathered).value(param, arg, layout, label))
     for name, fill in (fills or {}).items():

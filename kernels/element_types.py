@@ -88,6 +88,17 @@ def spelled(kind: str, sources: Mapping[str, str]) -> str:
     return _plain(kind, _typedefs(sources))
 
 
+def wrapped(kind: str, value: int) -> str:
+    """What becomes of a number that only a parameter without a sign would hold, ``""``: it fits.
+
+    C++ converts it without a word, and so is it taken here: ``0xffffffff`` may be a mask.
+    """
+    what, nbytes = _SIZES.get(kind, ("", 0))
+    if what != "i" or kind == "bool" or "unsigned" in kind or value < 1 << 8 * nbytes - 1:
+        return ""
+    return f"the kernel takes {kind}, for which {value} is {value - (1 << 8 * nbytes)}"
+
+
 def is_structure(element: str) -> bool:
     """Whether what a pointer points to is no type of C++'s own: there may be padding in it."""
     own = (*_SIZES, *_OTHER_VECTORS, "", "char", "void")

@@ -89,7 +89,8 @@ def _find(module: Module, name: str) -> Variable:
         return found[0]
     if found:
         raise ValueError(f"symbol {name!r} could be {' or '.join(v.name for v in found)}")
-    listed = ", ".join(sorted(variable_name(v.name) for v in own)) or "none"
+    named = (variable_name(v.name) for v in own if "$" not in v.name)  # the compiler's: $str
+    listed = ", ".join(sorted(named)) or "none"
     raise ValueError(
         f"no __constant__ or __device__ variable {name!r} in the PTX; it has: {listed}"
     )

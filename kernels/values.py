@@ -274,10 +274,14 @@ def scalar_bytes(param: Param, arg: Any, label: str) -> bytes:
 def _float_bytes(dtype: Any, arg: Any, label: str, param: Param) -> bytes:
     if isinstance(arg, np.complexfloating) or not isinstance(arg, (int, float, np.number)):
         raise TypeError(f"{label} is {param.type}; cannot convert {type(arg).__name__} {arg!r}")
-    with np.errstate(over="ignore"):
-        value = dtype.type(arg)
-    if np.isinf(value) and not np.isinf(float(arg)):
-        raise ValueError(f"{label} is {param.type}; {arg!r} is out of its range")
+    try:
+        with np.errstate(over="ignore"):
+            value = dtype.type(arg)
+        fits = np.isinf(float(arg)) or not np.isinf(value)
+    except OverflowError:  # a whole number beyond those of float64
+        fits = False
+    if not fits:
+        raise ValueError(f"{label} is {param.type}; {arg!r:.40} is out of its range")
     return bytes(value.tobytes())
 
 

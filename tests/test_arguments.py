@@ -209,6 +209,7 @@ BAD: list[tuple[str, list[Any], type[Exception], str]] = [
     ("filter", [{"x": X}], ValueError, "f has the fields x, y, n, c, not x"),
     ("filter", [3], TypeError, "f is a struct of 32 bytes"),
     ("filter", [bytes(31)], ValueError, "f is a struct of 32 bytes, not 31"),
+    ("filter", [(X, X, 1, (1, 2, 10**400))], ValueError, r"f.c.* is f32; 1000.* out of its range"),
     ("rows", [[1], X], TypeError, "element 0 is int"),
     ("views", [X, 1.5], TypeError, "w is u64; cannot convert float"),
 ]

@@ -83,6 +83,14 @@ def test_c_linkage_is_read_in_the_source() -> None:
     assert len(told("known", zeros("f8"), zeros("f4"), zeros("f4"))) == 3  # real is a typedef
 
 
+def test_numbers_that_a_signed_type_does_not_hold_are_named() -> None:
+    """C++ converts them without a word, and so does a launch; a mask may well be meant."""
+    assert told("c_linkage", zeros("f4"), zeros("u8"), 1 << 31) == [
+        "n: the kernel takes int, for which 2147483648 is -2147483648"
+    ]
+    assert told("c_linkage", zeros("f4"), zeros("u8"), np.int64(-5)) == []
+
+
 def test_bytes_structs_and_vectors_are_not_complained_of() -> None:
     good = ("f8", "f8", "f4", "f4", "f2", "i4", "u1")
     assert told("loose", *map(zeros, good)) == []

@@ -6,6 +6,7 @@ from launches import BUILDS, DEFECTS, SCHEDULES, compiled, drawn_later, ints
 from waiting_programs import HEAD, Program
 
 import simulator
+from kernels import Kernel
 
 
 def stopped(run: simulator.Run) -> list[tuple[str, str, tuple[int, ...]]]:
@@ -215,3 +216,16 @@ def test_blocks_that_wait_for_later_ones_run_together() -> None:
     run = simulator.launch(kernel, 70, 1024, [flag, out], checks="none")
     assert stopped(run) == []
     assert out.tolist() == list(range(70))
+
+
+@pytest.mark.parametrize(
+    ("source", "block", "message"),
+    [
+        ("while (!*(volatile int*)flag);", 32, "threads loop for ever, kernel.cu:1, PTX line"),
+        ("if (threadIdx.x < 32) asm volatile(\"bar.sync 1, 96;\");", 64, "wait at a barrier for"),
+    ],
+)  # fmt: skip
+def test_what_never_ends_has_no_time(source: str, block: int, message: str) -> None:
+    kernel = Kernel.from_cuda(f"__global__ void k(int* flag) {{ {source} }}", "k")
+    with pytest.raises(simulator.LaunchError, match=f"k never ends, .*{message}"):
+        simulator.predict(kernel, 200, block, [np.zeros(1, np.int32)])

@@ -156,6 +156,8 @@ def test_prediction_is_ranked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_refusals() -> None:
     assert "--tile takes whole numbers" in error_of("sweep", "matmul_tiled", "--tile", "a")
+    assert "--tile takes whole numbers" in error_of("sweep", "matmul_tiled", "--tile", "\u00b2")
+    assert "no such option --bogus" in error_of("sweep", "matmul_tiled", "--size", "32", "--bogus")
     assert "--grid" in error_of("sweep", "matmul_tiled", "--grid", "4")
     assert "no_gpu" in error_of("sweep", "matmul_tiled", "--gpu", "no_gpu")
 

@@ -127,7 +127,7 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
         reference: str | None, close: str, launch: int | None, seed: int, arch: str | None,
         build: str | None, **rest: Any,
     ) -> Any:  # fmt: skip
-        _refuse_options(words)
+        refuse_options(words)
         tolerances(close)  # a mistake is told though nothing is compared
         if seed < 0:
             raise UserError(f"--seed must not be negative: {seed}")
@@ -147,7 +147,7 @@ def schedule_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def command(schedule: str, **rest: Any) -> Any:
-        order = int(schedule) if schedule.lstrip("-").isdigit() else schedule
+        order = int(schedule) if schedule.lstrip("-").isdecimal() else schedule
         return function(schedule=order, **rest)
 
     return _decorated(command, (_SCHEDULE, _STEPS))
@@ -164,7 +164,7 @@ def launch_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return schedule_options(_decorated(command, (_CHECKS,)))
 
 
-def _refuse_options(words: tuple[str, ...]) -> None:
+def refuse_options(words: tuple[str, ...]) -> None:
     """Tell a mistyped option, which click passes on as if it were a negative number."""
     for word in words:
         if word.startswith("-") and not is_argument(word):

@@ -193,7 +193,7 @@ def _load(word: str, dtype: type[Any], shape: tuple[int, ...], file: str) -> Any
 
 def _number(text: str) -> int | float | None:
     if _INTEGER.fullmatch(text):
-        return int(text, 0) if not text.lstrip("+-").isdigit() else int(text)
+        return int(text, 0) if not text.lstrip("+-").isdecimal() else int(text)
     try:
         return float(text)
     except ValueError:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..analysis.taint import depends_on_data
 from ..compile.program import Program
-from ..events import Observer, Told
+from ..events import Observer, Stall, Told
 from ..execute.batches import BlocksWait, batches, run_batches
 from ..execute.prepare import Prepared
 from ..geometry import Flat, Geometry, Mask
@@ -36,11 +36,15 @@ _HOT = 4096
 
 
 class PathCounter(Observer):
-    """How often each basic block ran, one time after the other, summed over batches by blocks."""
+    """How often each basic block ran, one time after the other, summed over batches by blocks.
+
+    ``stall``: why one did not come to its end.
+    """
 
     def __init__(self) -> None:
         self.rounds: dict[int, float] = {}
         self.barriers = 0.0
+        self.stall: Stall | None = None
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
@@ -54,6 +58,10 @@ class PathCounter(Observer):
     def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
         """See ``Observer``."""
         self.barriers += min(self._blocks, warps)
+
+    def stuck(self, stall: Stall) -> None:
+        """See ``Observer``."""
+        self.stall = self.stall or stall
 
 
 class AtomicWatch(Observer):

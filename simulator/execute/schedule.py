@@ -127,7 +127,7 @@ def make(schedule: str | int) -> Schedule:
         if schedule < 0:
             raise LaunchError(f"a schedule's seed cannot be negative: {schedule}")
         return _Random(int(schedule))
-    if schedule.isdigit():
+    if schedule.isdecimal():
         return _Random(int(schedule))
     named = {"lockstep": Schedule, "warps": _ByWarp, "reverse": _Reverse}
     if schedule not in named:

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from kernels import Kernel
+from kernels.errors import LaunchError
 
 from ..caches.traffic import Observed, observe
+from ..events import Stall
 from ..execute.prepare import prepare
 from ..gpus.table import Gpu, find
 from ..isa.stack import STACK_BYTES
+from ..isa.validity import place
 from ..memory.heap import HEAP_BYTES
 from ..observe.totals import DramTraffic
 from .advice import Advice, advise
@@ -114,7 +117,8 @@ def predict(
 
     Raises:
         ValueError: An unknown GPU, or state of caches.
-        LaunchError: A block does not fit on a multiprocessor; otherwise as ``launch``.
+        LaunchError: A block does not fit on a multiprocessor, or threads never end; otherwise as
+            ``launch``.
     """
     if caches not in CACHES:
         raise ValueError(f"caches are warm or cold, not {caches!r}")
@@ -125,6 +129,8 @@ def predict(
         cooperative, stack_bytes, cluster, heap_bytes,
     )  # fmt: skip
     seen = observe(prepared, chip, registers)
+    if seen.sample.path.stall:
+        raise LaunchError(_endless(kernel.name, seen.sample.path.stall))
     return told(case(prepared, seen, known, caches), caches)
 
 
@@ -147,6 +153,17 @@ def told(it: Case, caches: str, advised: bool = True) -> Prediction:
         held.registers, there, len(sample.blocks), seen.blocks,
         notes, advise(it) if advised else (),
     )  # fmt: skip
+
+
+def _endless(name: str, stall: Stall) -> str:
+    """Why a launch has no time: on a GPU it would not end either."""
+    if stall.why == "limit":
+        return f"{name} was given up after {stall.steps:,} steps, while threads still ran"
+    loops = [loop for loop, _ in stall.loops]
+    ends = [apart.block.block.end for apart in stall.waiting]
+    what = "loop" if loops else "wait at a barrier"
+    at = next(place(ins) for ins in (*loops, *ends) if ins)
+    return f"{name} never ends, so there is no time to predict: threads {what} for ever, {at}"
 
 
 def _bands(

@@ -105,7 +105,7 @@ def _resolve(request: Request, name: str, words: Sequence[str]) -> Target:
     tile = request.tile
     plain, _, own = name.partition(":")
     if own and not is_file(name):
-        if not own.isdigit():
+        if not own.isdecimal():
             raise UserError(f"{name}: a tile is a number, as in {plain}:16")
         name, tile = plain, int(own)
     return resolve(dataclasses.replace(request, target=name, words=tuple(words), tile=tile), False)

@@ -14,7 +14,7 @@ from simulator.gpus.table import find
 from ..completion import gpus as gpus_named
 from ..completion import targets
 from ..failure import UserError
-from ..options import launch_options
+from ..options import launch_options, refuse_options
 from ..output import write_json
 from ..sweep.cells import Row, grid
 from ..sweep.sweeping import sweep
@@ -73,6 +73,7 @@ def sweep_command(
 
     Exit code 0: all is right; 1: an error was found, or a cell failed; 2: nothing could be run.
     """  # noqa: D301 - click reads \b
+    refuse_options((target, *words))
     from_file = is_file(target)
     chips = _listed(gpus)
     try:
@@ -86,7 +87,7 @@ def sweep_command(
     cells = list(grid(
         (target,) if from_file else (target, *words), _listed(sizes),
         [tile and _number("--tile", tile) for tile in _listed(tiles)], chips,
-        [int(s) if s.isdigit() else s for s in str(schedule).split(",")],
+        [int(s) if s.isdecimal() else s for s in str(schedule).split(",")],
         [_number("--seed", seed) for seed in seeds.split(",")],
         words=words if from_file else (), predict=predict, **named, **how,
     ))  # fmt: skip
@@ -109,6 +110,8 @@ def sweep_command(
             Path(svg).write_text(figure(rows), encoding="utf-8")
         except ValueError as error:
             raise UserError(f"--svg: {error}") from None
+    if all(row["status"] != "ok" for row in rows):
+        return 2
     wrong = any(r["status"] != "ok" or r.get("errors") or r.get("right") is False for r in rows)
     return int(wrong)
 
@@ -118,7 +121,7 @@ def _listed(text: str | None) -> list[Any]:
 
 
 def _number(name: str, text: str) -> int:
-    if not text.isdigit():
+    if not text.isdecimal():
         raise UserError(f"{name} takes whole numbers with commas between, not {text!r}")
     return int(text)
 

@@ -88,7 +88,7 @@ def _filled(text: str, size: str | None, tile: int | None) -> str:
 
     def number(word: str) -> int:
         value = known.get(word, word)
-        if value is None or not str(value).isdigit():
+        if value is None or not str(value).isdecimal() or not int(value):
             raise ValueError(f"{text}: there is no {word} (a number) to fill it with")
         return int(value)
 
@@ -115,7 +115,7 @@ def grid(
         gpus, schedules = [gpu or "h200" for gpu in gpus], schedules[:1]
     for name in kernels:
         plain, _, own = name.partition(":")
-        if not own.isdigit() or is_file(name):
+        if not own.isdecimal() or is_file(name):
             plain, own = name, ""
         mine = [int(own)] if own else tiles
         for size, tile, gpu, schedule, seed in itertools.product(
