@@ -15,10 +15,11 @@ from typing import Any
 
 from simulator.gpus.table import find
 from simulator.prediction.case import Case
+from simulator.prediction.chain import Chain, chain
 from simulator.prediction.model import Shape, times
 from simulator.prediction.plain import Piece
 from simulator.prediction.rates import ADJUSTED, Rates, rates
-from simulator.prediction.work import Chain, Work, chain
+from simulator.prediction.work import Work
 
 GPU = find("h200")
 MEASURED = {

@@ -189,7 +189,7 @@ __global__ void warp_sums(const float* in, float* out, int n) {
 }
 
 template <bool WAITS> __global__ void alone(float* out, int n) {
-    __shared__ float mine[256];
+    __shared__ volatile float mine[256];  // or it would be no shared memory without barriers
     mine[threadIdx.x] = threadIdx.x;
     for (int k = 0; k < n; k++) {
         mine[threadIdx.x] = mine[threadIdx.x] * 0.5f + k;

@@ -1,4 +1,4 @@
-"""Registers, shared memory and lines of machine code, compiled here, against an H200's driver."""
+"""Registers, shared memory and lines of machine code against an H200's driver; how often it ran."""
 
 import functools
 import json
@@ -8,6 +8,7 @@ import pytest
 
 from kernels import Kernel, KernelError, library
 from kernels.machine_code import MachineCode, machine_code
+from simulator.prediction.flow import flows
 
 ROOT = Path(__file__).parent
 READINGS = json.loads((ROOT / "ground_truth" / "time_h200.json").read_text())
@@ -73,3 +74,11 @@ def test_another_kernel_that_is_not_for_that_gpu(host: str) -> None:
 
 def test_a_gpu_that_the_compiler_no_longer_knows_is_no_guess() -> None:
     assert machine_code(library.get("matmul_naive").kernel(), "7.0") is None
+
+
+def test_a_loop_is_counted_whatever_a_line_from_before_it_seems_to_do_there() -> None:
+    """ptxas moves what a loop does not change: such a line's copies tell nothing for sure."""
+    edges = [(0, 1), (1, 1), (1, 2), (2, -1)]
+    moved = [({0: 1.0 + number, 1: 1.0}, 64.0, False) for number in range(3)]
+    passed = flows(edges, [9, 215, 9], [({1: 1.0}, 4096.0, True), *moved], 64.0)
+    assert passed.tolist() == pytest.approx([64, 4032, 64, 64], rel=0.1)

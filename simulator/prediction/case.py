@@ -13,11 +13,12 @@ from kernels.sass import MachineInstruction
 from ..caches.traffic import Observed
 from ..execute.prepare import Prepared
 from . import code, plain
+from .chain import chain
 from .model import Shape, Times, times
 from .one_block import OneBlock, one_block
 from .plain import Piece
 from .rates import Rates
-from .work import SiteWork, Work, chain, issued, of_block
+from .work import SiteWork, Work, issued, of_block
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from kernels.sass import MachineInstruction, instructions
 from ..compile.blocks import EXIT, successors
 from ..compile.program import Program
 from .flow import flows
-from .plain import Piece, kinds, simple
+from .plain import Piece, kinds, simple, with_loops
 
 
 def pieces(
@@ -71,10 +71,11 @@ def pieces(
         times = np.zeros(len(spans))
         np.add.at(times, [here for here, _ in edges], passed)
         solved.append(times.tolist())
-    return [
-        Piece(listing[a:b], ran_by, times, any(i.target == a for i in listing[a:b]))
+    found = [
+        Piece(listing[a:b], ran_by, times, 0)
         for (a, b), ran_by, times in zip(spans, *solved, strict=True)
     ]
+    return with_loops(found, edges)
 
 
 def _trips(program: Program, warps: Mapping[int, int]) -> dict[int, float]:

@@ -53,15 +53,19 @@ def flows(
         key = tuple(sorted((piece, count / each) for piece, count in copies.items()))
         merged.setdefault(key, []).append((times / each, 1.0 if sure else _UNSURE))
     scale = np.full(pieces, unit)
-    rows, wanted = [], []
+    told = []
     for pattern, known in merged.items():
         weight = max(w for _, w in known)
         times = sum(t * w for t, w in known) / sum(w for _, w in known)
-        row = sum(count * leaves[piece] for piece, count in pattern)
+        told.append((pattern, times, weight))
         for piece, count in pattern:
             scale[piece] = max(scale[piece], times / count)
-        rows.append(row * weight / max(times, unit))
-        wanted.append(times * weight / max(times, unit))
+    rows, wanted = [], []
+    for pattern, times, weight in told:
+        # One that is wrong about a busy piece (a copy that does something else) weighs no more.
+        weight /= max(times, *(scale[piece] for piece, _ in pattern))
+        rows.append(sum(count * leaves[piece] for piece, count in pattern) * weight)
+        wanted.append(times * weight)
     for piece in range(pieces):
         rows.append((leaves[piece] - enters[piece]) / scale[piece])
         wanted.append(unit / scale[piece] if piece == 0 else 0.0)

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..gpus.table import Gpu
+from .chain import Chain
 from .rates import Rates
-from .work import Chain, Work
+from .work import Work
 
 _ACCESSES = frozenset(
     f"{what}_{where}" for what in ("load", "store", "atomic") for where in ("shared", "global")
 )
+_MULTIPLY = ("fma", "imad", "alu_imad", "half")
 
 
 @dataclass(frozen=True)
@@ -49,14 +51,14 @@ def demands(
         "fp32": (("fma",), single),
         "fp64": (("fp64",), chip.fp64_lanes / 32),
         "int": (("alu",), 2.0),
-        "int mul": (("imad", "half"), 2.0),
+        "int mul": (("imad", "alu_imad", "half"), 2.0),
         "sfu": (("sfu",), 0.5),
         "tensor": (("tensor",), rates.tensor_rate),
     }
     needs = {"issue": sum(issued.values()) / 4}
     for name, (which, rate) in pipes.items():
         needs[name] = sum(issued.get(pipe, 0.0) for pipe in which) / rate
-    needs["fp32"] = max(needs["fp32"], sum(issued.get(p, 0.0) for p in ("fma", "imad", "half")) / 4)
+    needs["fp32"] = max(needs["fp32"], sum(issued.get(p, 0.0) for p in _MULTIPLY) / 4)
     if needs["fp32"] <= needs["issue"] and single >= 4:
         needs.pop("fp32")  # as wide as the issue slots: whoever has a slot does not wait
     needs["int"] = max(needs["int"], needs.pop("int mul"))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from kernels.ptx.module import Instruction
 from kernels.sass import MachineInstruction
@@ -26,13 +26,13 @@ class Piece:
         code: Its instructions.
         warps: How many warps executed it, in all.
         rounds: How often it ran one after the other, in a block of threads.
-        loops: Whether it branches to its own beginning.
+        loop: Pieces of the loop that begins with it; 0 if none does.
     """
 
     code: Sequence[MachineInstruction]
     warps: float
     rounds: float
-    loops: bool
+    loop: int
 
 
 def kinds(program: Program) -> dict[int, str]:
@@ -87,9 +87,22 @@ def pieces(program: Program, warps: Mapping[int, int], rounds: Mapping[int, floa
                 listing.append(_instruction(ins, pipe, sites.get(ins.line), board, len(listing)))
         number = block.number
         times = warps.get(number, 0), rounds.get(number, 0.0)
-        loops = number in block.block.targets
-        found.append(Piece(listing, float(times[0]), times[1], loops))
-    return found
+        found.append(Piece(listing, float(times[0]), times[1], 0))
+    place = {block.number: at for at, block in enumerate(program.blocks)}
+    edges = [(place[b.number], place[to]) for b in program.blocks for to in b.block.targets]
+    return with_loops(found, edges)
+
+
+def with_loops(found: Sequence[Piece], edges: Iterable[tuple[int, int]]) -> list[Piece]:
+    """Pieces that know their loops; ``edges``: from which piece control passes to which."""
+    last: dict[int, int] = {}
+    for here, there in edges:
+        if 0 <= there <= here:
+            last[there] = max(here, last.get(there, 0))
+    return [
+        replace(piece, loop=last[at] - at + 1 if at in last else 0)
+        for at, piece in enumerate(found)
+    ]
 
 
 def _other(ins: Instruction) -> str:

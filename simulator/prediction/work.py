@@ -6,14 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
-from kernels.sass import MachineInstruction
-
-from ..caches.merged import sites_by_line
 from ..caches.traffic import Observed
 from ..compile.program import Program
 from ..memory.site import Site
 from .plain import Piece
-from .rates import Rates
 
 
 @dataclass(frozen=True)
@@ -44,14 +40,6 @@ class SiteWork:
     def left(self) -> float:
         """Sectors of a store that go on to L2: all, but of local memory."""
         return self.missed if self.space == "local" else self.sectors
-
-
-@dataclass(frozen=True)
-class Chain:
-    """Cycles that a warp would take by itself; ``away``: of these, waiting for global memory."""
-
-    cycles: float
-    away: float
 
 
 @dataclass(frozen=True)
@@ -184,98 +172,3 @@ def _combined(program: Program, found: Sequence[Piece]) -> bool:
         for piece in found
         for i in piece.code
     )
-
-
-def chain(
-    program: Program, found: Sequence[Piece], work: Work, blocks: int, rates: Rates, to_dram: float
-) -> Chain:
-    """What a warp of a block needs by itself, waiting for what it has asked for.
-
-    Args:
-        program: The kernel; ``found``: its machine code.
-        found: See there.
-        work: Of a block.
-        blocks: Of the sample.
-        rates: Of the GPU.
-        to_dram: Share of what L1 does not have that L2 has not either.
-    """
-    by_line = sites_by_line(program)
-    of_site: dict[int, list[SiteWork]] = {}
-    for one in work.sites:
-        of_site.setdefault(one.site.number, []).append(one)
-    waits: dict[int, float] = {}
-    for line, sites in by_line.items():
-        for site in sites:
-            for one in of_site.get(site.number, []):
-                wait = _latency(one, work.warps, rates, to_dram)
-                waits[line] = max(waits.get(line, 0.0), wait)
-    total = waited = 0.0
-    board = [(0.0, False)] * 6
-    for piece in found:
-        if piece.rounds <= 0:
-            continue
-        took, away = _run(piece.code, board, waits, rates)
-        if piece.loops:
-            for _ in range(3):
-                took, away = _run(piece.code, board, waits, rates)
-        total += took * piece.rounds / blocks
-        waited += away * piece.rounds / blocks
-    return Chain(total, waited)
-
-
-def _run(
-    code: Sequence[MachineInstruction],
-    board: list[tuple[float, bool]],
-    waits: Mapping[int, float],
-    rates: Rates,
-) -> tuple[float, float]:
-    """Cycles of a piece of code, and those of them that it waits for global memory.
-
-    ``board``: when each scoreboard is done, from its start on, and whether a global access set it.
-    """
-    now = away = 0.0
-    for instruction in code:
-        last, far = max((board[b] for b in instruction.waits), default=(0.0, False))
-        if last > now:
-            away += (last - now) if far else 0.0
-            now = last
-        sets, reads = instruction.sets
-        if sets < 6:
-            far = instruction.pipe.endswith("_global")
-            board[sets] = max(board[sets], (now + _result(instruction, waits, rates), far))
-        if reads < 6:
-            board[reads] = max(board[reads], (now + rates.read_operands, False))
-        if instruction.pipe == "barrier":
-            now += rates.barrier
-        now += max(1, instruction.stall)
-    for number in range(6):
-        board[number] = max(0.0, board[number][0] - now), board[number][1]
-    return now, away
-
-
-def _result(instruction: MachineInstruction, waits: Mapping[int, float], rates: Rates) -> float:
-    pipe = instruction.pipe
-    if pipe.startswith(("load", "atomic", "store")):
-        return waits.get(instruction.line, rates.shared_latency)
-    return {
-        "sfu": rates.sfu_latency, "shuffle": rates.shuffle_latency, "fp64": rates.fp64_latency,
-        "tensor": rates.tensor_latency, "constant": rates.constant_latency,
-        "special": rates.special_latency,
-    }.get(pipe, rates.alu_latency)  # fmt: skip
-
-
-def _latency(one: SiteWork, warps: int, rates: Rates, to_dram: float) -> float:
-    """How long a warp of so many waits for an access, if nobody is in its way.
-
-    What one of them fetches the others find on its way, and wait for as well.
-    """
-    if one.space == "shared":
-        passes = one.wavefronts / one.requests if one.requests else 1.0
-        return rates.shared_latency + passes - 1
-    if one.site.access == "atomic":
-        return rates.atomic_latency
-    missed = min(1.0, one.missed / one.requests * warps) if one.requests else 0.0
-    lines = one.lines / one.requests if one.requests else 1.0
-    beyond = rates.l2_latency - rates.l1_latency
-    further = to_dram * (rates.dram_latency - rates.l2_latency)
-    return rates.l1_latency + lines - 1 + missed * (beyond + further)
