@@ -1,5 +1,6 @@
 """Random CUDA C++: valid, without races, its results the same under every order of threads."""
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -38,9 +39,10 @@ extern "C" __global__ void NAME(u64* out, const u64* in, u64* count, Box box, in
   unsigned g = (blockIdx.y * gridDim.x + blockIdx.x) * THREADS + t;
   long long loc[8];
   for (int j = 0; j < 8; j++) loc[j] = in[(g + j) & MASK];
-  i0 ^= (int)in[g & MASK];
-  f0 += (float)t;
-  l0 -= (long long)in[(g + 5) & MASK];
+  unsigned block = blockIdx.y * gridDim.x + blockIdx.x;
+  i0 ^= (int)in[ALIKE0 & MASK];
+  f0 += (float)ALIKE1;
+  l0 -= (long long)in[(ALIKE2 + 5) & MASK];
   VARIABLES
   s[t] = w0;
   if (t < 8) sums[t] = 0;
@@ -54,21 +56,34 @@ extern "C" __global__ void NAME(u64* out, const u64* in, u64* count, Box box, in
 """
 
 
-def declarations(given: tuple[str, ...], source: str) -> str:
-    """All variables with a start value; ``source`` gives 64 bits for a number."""
-    lines = []
+ALIKE = {"thread": "g", "block": "block", "thread of each block": "t", "warp": "t / 32",
+         "launch": "(unsigned)in[1]"}  # fmt: skip
+"""What threads have alike, and the number by which it differs."""
+
+
+def start(kind: str, bits: str) -> str:
+    """A value of a type, from 64 bits."""
+    return {
+        "float": f"__int_as_float((int)({bits}))",
+        "double": f"__longlong_as_double({bits})",
+        "__half": f"__ushort_as_half((unsigned short)({bits}))",
+    }.get(kind, f"({kind})({bits})")
+
+
+def declarations(given: tuple[str, ...], source: str, alike: tuple[str, ...] = ("",)) -> str:
+    """All variables with a start value; ``source`` gives 64 bits for a number.
+
+    In turn, these are what some threads have alike (``ALIKE``).
+    """
+    lines, numbers = [], itertools.cycle(alike)
     for kind, letter in VARIABLES.items():
         for i in range(COUNT):
             name = f"{letter}{i}"
             if name in given:
                 continue
             bits = source.replace("J", str(len(lines) * 3 + 1))
-            start = {
-                "float": f"__int_as_float((int)({bits}))",
-                "double": f"__longlong_as_double({bits})",
-                "__half": f"__ushort_as_half((unsigned short)({bits}))",
-            }.get(kind, f"({kind})({bits})")  # fmt: skip
-            lines.append(f"{kind} {name} = {start};")
+            bits = bits.replace("ALIKE", f"({ALIKE.get(next(numbers))})")
+            lines.append(f"{kind} {name} = {start(kind, bits)};")
     return "\n  ".join(lines)
 
 
@@ -98,6 +113,7 @@ class Program:
     block: tuple[int, ...]
     inputs: np.ndarray
     entry: str = "k"
+    alike: tuple[str, ...] = ("thread",)
 
     def trees(self) -> list[list[Statement]]:
         return [self.body, *(tree for _, tree in self.functions)]
@@ -112,9 +128,13 @@ class Program:
                 .replace("VARIABLES", variables)
                 .replace("BODY", render(tree))
             )
+        source = "in[(ALIKE * 7 + J) & MASK]"
         text = (
             KERNEL.replace("NAME", self.entry)
-            .replace("VARIABLES", declarations(("i0", "l0", "f0"), "in[(g * 7 + J) & MASK]"))
+            .replace("VARIABLES", declarations(("i0", "l0", "f0"), source, self.alike))
+            .replace("ALIKE0", ALIKE[self.alike[0]])
+            .replace("ALIKE1", ALIKE[self.alike[-1]])
+            .replace("ALIKE2", ALIKE[self.alike[len(self.alike) // 2]])
             .replace("STORES", stores())
             .replace("BODY", render(self.body))
             .replace("THREADS", str(math.prod(self.block)))
@@ -154,7 +174,11 @@ def draw(seed: int, entry: str = "k", small: bool = False) -> Program:
     block, grid = rng.choice(BLOCKS), rng.choice([(1,), (1,), (2,)])
     if small:
         block, grid = rng.choice([(32,), (8,), (7,), (4, 2, 2)]), (1,)
-    program = Program(seed, [], [], grid, block, np.array(words, np.uint64), entry)
+    other = Draw(seed ^ 0xC1)
+    if math.prod(grid) == 1 and math.prod(block) < 64:
+        grid = (other.choice([1, 2, 3]),)
+    alike = ("thread", *(other.choice([*ALIKE]) for _ in range(other.choice([1, 2, 6]))))
+    program = Program(seed, [], [], grid, block, np.array(words, np.uint64), entry, alike)
     terms = Terms(rng)
     writer = Writer(rng, terms, math.prod(block))
     terms.arrays, writer.in_function = False, True

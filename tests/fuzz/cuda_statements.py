@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from .cuda_program import ALIKE, start
 from .cuda_terms import Terms
 from .tree import Draw, Statement
 
@@ -34,7 +35,9 @@ class Writer:
         if self.in_function:
             choices += [(0.5, self.early)]
         else:
-            choices += [(1, self.element), (1, self.atomic)]
+            choices += [(1, self.element), (1, self.atomic), (1, self.alike)]
+            if self.depth < 3:
+                choices += [(1, self.few_stay)]
         if uniform:
             choices += [(1.5, self.exchange), (3, self.warp), (0.5, self.count),
                         (0.6, self.uniform_loop), (0.4, self.part)]  # fmt: skip
@@ -58,6 +61,30 @@ class Writer:
             return Statement(f"i1 = table[{self.terms.expression('unsigned', 1)} & 7];")
         index = self.terms.expression("unsigned", 1)
         return Statement(f"loc[{index} & 7] = {self.terms.expression('long long', 2)};")
+
+    def alike(self) -> Statement:
+        """A variable gets a value that some threads have alike: a block's, a warp's, all."""
+        kind = self.terms.any_kind()
+        return Statement(f"{self.terms.variable(kind)} = {start(kind, self.input())};")
+
+    def input(self, more: str = "0") -> str:
+        """An input, by what some threads have alike and a number."""
+        number, factor = self.rng.choice([*ALIKE.values()]), self.rng.randrange(1, 64, 2)
+        return f"in[({number} * {factor} + {more} + {self.rng.randrange(64)}) & MASK]"
+
+    def few_stay(self) -> Statement:
+        """Few lanes stay in a loop, and some variables keep what is alike while they do."""
+        name, made, bodies = f"n{self.depth}", [], self.inner(most=2)
+        for kind in self.rng.sample(["unsigned", "long long", "unsigned long long", "int"], 2):
+            variable = self.terms.variable(kind)
+            made.append(f"{variable} = {start(kind, self.input())};\n")
+            bodies.append(Statement(f"{variable} += {start(kind, self.input(name))};"))
+        one_of = self.rng.randrange(2, 20)
+        stays = f"{self.rng.choice('tg')} % {one_of} == {self.rng.randrange(one_of)}"
+        return Statement(
+            f"{''.join(made)}\n#pragma unroll 1\n"
+            f"for (int {name} = 0; {name} < ({stays} ? 4 : 1); {name}++) {{\n{{0}}\n}}", [bodies],
+        )  # fmt: skip
 
     def branch(self) -> Statement:
         if self.rng.chance(0.5):

@@ -22,6 +22,7 @@ class Memory:
         self.threads = math.prod(program.block)
         self.depth = 0
         self.in_function = False
+        self.picked = False  # in a loop whose lanes may be picked out: they do not meet there
         self.apart = 0
         self.lent = 0  # above 0 where another block may read what the thread has in shared memory
         self.widths = [w for w in (2, 4, 8, 16, 32) if self.threads % w == 0 or self.threads == w]

@@ -38,7 +38,11 @@ EDGES = {
 
 @dataclass
 class Program:
-    """A program: its parts as trees, its shape (a cluster's blocks), and its arguments."""
+    """A program: its parts as trees, its shape (a cluster's blocks), and its arguments.
+
+    Attributes:
+        alike: Where the start values of registers are other ones (``ALIKE``), in turn.
+    """
 
     seed: int
     body: list[Statement]
@@ -49,6 +53,7 @@ class Program:
     names: set[str] = field(default_factory=set)
     entry: str = "k"
     cluster: int = 1
+    alike: tuple[str, ...] = ("thread",)
 
     def trees(self) -> list[list[Statement]]:
         return [self.body, *self.functions]
@@ -69,7 +74,7 @@ class Program:
             HEAD.replace("CLUSTER", CLUSTER.format(self.cluster) if self.cluster > 1 else "")
             .replace("NAME", self.entry)
             .replace("REGISTERS", registers())
-            .replace("START", start())
+            .replace("START", start(self.alike))
             .replace("SHARED", str(16 * threads))
             .replace("THREADS", str(threads))
         )
@@ -102,19 +107,35 @@ def registers() -> str:
     return "\n".join([*declared, ".reg .b32 %t<24>; .reg .b64 %a<16>; .reg .pred %q<4>;"])
 
 
-def start() -> str:
-    """Every register gets a value from the inputs, other ones in each thread."""
-    lines = []
-    for c, (kind, n) in KINDS.items():
-        for i in range(n):
-            lines.append(f"mad.lo.u32 %t9, %t1, {2 * i + 1}, {7 * i + ord(c)};")
-            lines.append(f"and.b32 %t9, %t9, {INPUTS - 1};")
-            lines.append("mad.wide.u32 %a9, %t9, 8, %a1;")
-            if c == "p":
-                lines += ["ld.global.u8 %t9, [%a9];", f"setp.lt.u32 %p{i}, %t9, 100;"]
-            else:
-                lines.append(f"ld.global.{kind} %{c}{i}, [%a9];")
+ALIKE = {
+    "thread": "%t1", "block": "%t8", "thread of each block": "%t0", "warp": "%t22", "launch": "0",
+    "place": "%t4",
+}  # fmt: skip
+"""What threads have alike, and the number by which it differs: values broadcast by these."""
+
+
+def filled(register: str, number: str, factor: int, start: int) -> str:
+    """A register gets an input, by a number."""
+    c = register[1]
+    lines = [
+        f"mad.lo.u32 %t9, {number}, {factor}, {start};", f"and.b32 %t9, %t9, {INPUTS - 1};",
+        "mad.wide.u32 %a9, %t9, 8, %a1;",
+    ]  # fmt: skip
+    if c == "p":
+        lines += ["ld.global.u8 %t9, [%a9];", f"setp.lt.u32 {register}, %t9, 100;"]
+    else:
+        lines.append(f"ld.global.{KINDS[c][0]} {register}, [%a9];")
     return "\n".join(lines)
+
+
+def start(alike: tuple[str, ...]) -> str:
+    """Every register gets a value from the inputs."""
+    numbers = itertools.cycle(ALIKE[name] for name in alike)
+    return "\n".join(
+        filled(f"%{c}{i}", next(numbers), 2 * i + 1, 7 * i + ord(c))
+        for c, (_, n) in KINDS.items()
+        for i in range(n)
+    )
 
 
 CLUSTER = ".explicitcluster .reqnctapercluster {}\n"
@@ -139,6 +160,7 @@ mov.u32 %t8, %ctaid.x; mov.u32 %t10, %nctaid.x; mov.u32 %t11, %ctaid.y;
 mad.lo.u32 %t8, %t11, %t10, %t8;
 mad.lo.u32 %t1, %t8, THREADS, %t0;
 mad.wide.u32 %a3, %t1, 384, %a0;
+shr.u32 %t22, %t0, 5;
 mov.u64 %a4, s; mad.wide.u32 %a5, %t0, 16, %a4;
 mov.u64 %a6, own; mov.u64 %a7, sums;
 st.local.v2.u64 [own], {%a1, 81985529216486895};

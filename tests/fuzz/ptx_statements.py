@@ -1,10 +1,11 @@
 """Random PTX: control flow about the statements that `ptx_memory` and `ptx_together` have."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
-from .ptx_program import BLOCKS, EDGES, INPUTS, Program, value
+from .ptx_program import ALIKE, BLOCKS, EDGES, INPUTS, KINDS, Program, filled, value
 from .ptx_together import Together
 from .tree import Draw, Statement
 
@@ -19,10 +20,15 @@ class Writer(Together):
             (9, lambda: value(rng, self.program.names)), (2, self.pack), (1, self.carry),
         ]  # fmt: skip
         if not self.in_function:
-            anywhere += [(3, self.own_memory), (2, self.constant_memory), (1.5, self.atomic),
-                         (0.5, self.call), (0.4, self.address), (0.3, self.nothing)]  # fmt: skip
+            anywhere += [(3, self.own_memory), (2, self.constant_memory), (1, self.alike)]
+        if not self.in_function and not self.picked:
+            anywhere += [(1.5, self.atomic), (0.5, self.call), (0.4, self.address),
+                         (0.3, self.nothing)]  # fmt: skip
         if self.depth < 3:
-            anywhere += [(1.2, self.branch), (0.8, self.loop), (0.5, self.switch)]
+            anywhere += [(1.2, self.branch), (0.8, self.loop)]
+            anywhere += [] if self.picked else [(0.5, self.switch)]
+        if not self.in_function and not self.picked and self.depth < 3:
+            anywhere += [(1.5, lambda: self.loop(few=True))]
         if uniform:
             anywhere += [(1.5, self.exchange), (2.5, self.warp), (0.7, self.part_of_warp),
                          (0.7, self.copies), (0.5, self.reduce_barrier), (0.5, self.uniform_loop),
@@ -44,24 +50,42 @@ class Writer(Together):
             text, [self.inner(rng.randrange(1, 4)), self.inner(rng.randrange(1, 4))]
         )  # fmt: skip
 
-    def loop(self) -> Statement:
-        """A loop with its own counter, and perhaps a break and a continue."""
+    def alike(self) -> Statement:
+        """A register gets a value that some threads have alike: a block's, a warp's, all."""
+        c, which = self.rng.choice([*KINDS]), self.rng.choice([*ALIKE])
+        self.program.names.add(f"alike: {which}")
+        factor, start = self.rng.randrange(1, INPUTS, 2), self.rng.randrange(INPUTS)
+        return Statement(filled(self.reg(c), ALIKE[which], factor, start))
+
+    def loop(self, few: bool = False) -> Statement:
+        """A loop with its own counter, and perhaps a break and a continue.
+
+        ``few``: few lanes stay for long, and do what they can do without the others.
+        """
         rng = self.rng
         counter = f"%t{12 + self.depth}"
         limit = f"%t{16 + self.depth}"
         bound = f"and.b32 {limit}, {self.reg('r')}, {rng.choice([1, 3, 7])};"
         if rng.chance(0.4):
             bound = f"mov.u32 {limit}, {rng.randrange(1, 5)};"
+        if few:
+            one_of = rng.randrange(2, 20)
+            bound = (
+                f"rem.u32 {limit}, %t{rng.randrange(2)}, {one_of};\n"
+                f"setp.eq.u32 %q2, {limit}, {rng.randrange(one_of)};\n"
+                f"selp.u32 {limit}, 4, 1, %q2;"
+            )
         leave = f"@{self.reg('p')} bra E{{id}};" if rng.chance(0.4) else ""
         skip = f"@{self.reg('p')} bra N{{id}};" if rng.chance(0.4) else ""
+        before, self.picked = self.picked, self.picked or few
+        bodies = [self.inner(rng.randrange(1, 4)), self.inner(rng.randrange(0, 3))]
+        self.picked = before
         text = (
             f"mov.u32 {counter}, 0;\n{bound}\nB{{id}}:\n"
             f"setp.ge.u32 %q2, {counter}, {limit};\n@%q2 bra E{{id}};\n{{0}}\n{leave}\n{skip}\n"
             f"{{1}}\nN{{id}}:\nadd.u32 {counter}, {counter}, 1;\nbra.uni B{{id}};\nE{{id}}:"
         )
-        return Statement(
-            text, [self.inner(rng.randrange(1, 4)), self.inner(rng.randrange(0, 3))]
-        )  # fmt: skip
+        return Statement(text, bodies)
 
     def switch(self) -> Statement:
         ways = self.rng.randrange(2, 5)
@@ -109,6 +133,9 @@ def draw(seed: int, entry: str = "k", small: bool = False) -> Program:
     if not small and other.chance(0.25):
         program.cluster = other.choice([2, 2, 3, 4])
         program.grid = (program.cluster * other.choice([1, 1, 2]), other.choice([1, 1, 2]))
+    program.alike = ("thread", *(other.choice([*ALIKE]) for _ in range(other.choice([1, 2, 6]))))
+    if math.prod(program.grid) == 1 and math.prod(block) < 64:
+        program.grid = (other.choice([1, 2, 3]),)
     writer = Writer(rng, program)
     writer.in_function = True
     program.functions = [writer.body(False, rng.randrange(2, 6)) for _ in range(2)]

@@ -137,6 +137,15 @@ BITES = (
         "simulator/execute/gates.py", "        if len(numbers) < 2:", "        if numbers:",
     ),
     Bite(
+        "lanes that were picked out lose what they write to a register alike in a block", "ptx",
+        "simulator/execute/picking.py", 'np.array(whole, order="C")', "np.array(whole)",
+    ),
+    Bite(
+        "lanes that were picked out lose what they write to a register alike in a block (CUDA)",
+        "cuda",
+        "simulator/execute/picking.py", 'np.array(whole, order="C")', "np.array(whole)",
+    ),
+    Bite(
         "quotients of negative numbers are rounded down", "cuda",
         "simulator/isa/products.py", "np.where((a < 0) != (b < 0), -quotient, quotient)",
         "np.where((a < 0) != (b < 0), -quotient - 1, quotient)",
