@@ -13,6 +13,8 @@ import numpy as np
 
 from .geometry import WARP, Flat, Geometry, Lanes, Mask
 
+_SHIFT = WARP.bit_length() - 1
+
 
 class Picked:
     """Lanes of a batch by thread and column, 1-D, ascending by column, then thread."""
@@ -21,6 +23,7 @@ class Picked:
         self.of, self.thread, self.column = geometry, thread, column
         self.flat = thread * geometry.columns + column
         self.shape = (1, 1, 1, len(thread))
+        self._chosen: tuple[Mask | None, Flat | slice, Flat] | None = None
 
     @classmethod
     def those(cls, geometry: Geometry, mask: Mask) -> Picked:
@@ -36,7 +39,7 @@ class Picked:
     @functools.cached_property
     def _starts(self) -> Flat:
         """Where each warp's lanes begin."""
-        return np.flatnonzero(np.diff(self.places // WARP, prepend=-1))
+        return np.flatnonzero(np.diff(self.places >> _SHIFT, prepend=-1))
 
     @property
     def warps(self) -> int:
@@ -75,6 +78,16 @@ class Picked:
         found = self.gather(mask)
         return None if found.all() else found
 
+    def chosen(self, mask: Mask | None) -> tuple[Flat | slice, Flat]:
+        """The numbers here of a mask's, and their places; remembered for the next question."""
+        if self._chosen is None or self._chosen[0] is not mask:
+            if mask is None:
+                self._chosen = None, slice(None), self.places
+            else:
+                at = np.flatnonzero(np.broadcast_to(mask, self.shape))
+                self._chosen = mask, at, self.places[at]
+        return self._chosen[1:]
+
     def spread(self, value: Any) -> Lanes:
         """A value of theirs for the whole batch, zero elsewhere."""
         full = np.zeros(self.of.shape, value.dtype)
@@ -97,9 +110,8 @@ class Picked:
 
 def in_warps(g: Geometry, thread: Flat, column: Flat) -> Flat:
     """For lanes as ``Picked`` has them: their places among 32 of each warp that any is of."""
-    warp, lane = np.divmod(thread, WARP)
-    warp += column * g.warps
+    warp = (thread >> _SHIFT) + column * g.warps
     rank = np.zeros(len(warp), np.int64)
     np.cumsum(warp[1:] != warp[:-1], out=rank[1:])
-    places: Flat = rank * WARP + lane
+    places: Flat = (rank << _SHIFT) + (thread & (WARP - 1))
     return places

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from simulator.observe.banks import bank_passes, requests
+from simulator.observe.banks import bank_passes, off, requests
+from simulator.observe.counters import TrafficCounter
+from simulator.observe.put_by import sparse_cost
 
 FOLDER = Path(__file__).parent / "ground_truth"
 CASES: list[dict[str, Any]] = json.loads((FOLDER / "h200.json").read_text())
@@ -134,6 +137,28 @@ def test_requests_add_up() -> None:
     index = np.array([m["index"] for m in MEASURED if m["kernel"] == "ld_f4"], np.int64)
     total = sum(m["wavefronts"] for m in MEASURED if m["kernel"] == "ld_f4")
     assert bank_passes(lanes(index, 16), 16, True)[0].sum() == total
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8])
+@pytest.mark.parametrize("words", [3, 40, 50_000])
+def test_whichever_way_it_is_counted(width: int, words: int) -> None:
+    rng = np.random.default_rng(words)
+    address = rng.integers(0, words * 8 // width, (64, 32)) * width
+    on = rng.random((64, 32)) < rng.random((64, 1))
+    on[0], on[1] = False, True
+    near = requests(address.T, on.T)
+    far = np.where(near == off(near), np.uint64(2**64 - 1), near.astype(np.uint64))
+    for one, other in zip(
+        bank_passes(near, width, True), bank_passes(far, width, True), strict=True
+    ):
+        assert (one == other).all()
+    counter = TrafficCounter(1, {})
+    for space in ("shared", "global"):
+        site = SimpleNamespace(nbytes=width, access="load")
+        figures = counter._judge_rows(site, space, near)  # type: ignore[arg-type]
+        assert (figures == counter._judge_rows(site, space, far)).all()  # type: ignore[arg-type]
+    places = np.flatnonzero(on)
+    assert (sparse_cost(width, places // 32, near.reshape(-1)[places]) == figures).all()
 
 
 def test_loads_and_stores_of_one_pattern_are_judged_apart() -> None:

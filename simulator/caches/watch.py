@@ -44,6 +44,7 @@ class RequestCounter(TrafficCounter):
     """
 
     unit = LINE
+    sparse = False
 
     def __init__(self, sites: int, known: dict[object, Flat], widths: Mapping[int, int]) -> None:
         super().__init__(sites, known)

@@ -91,7 +91,7 @@ class Picking:
         self.program = machine.program
         self.about = machine.map.own_loops
         self._functions: dict[tuple[int, int], Code] = {}
-        self.extents: dict[int, Extent] = {}
+        self.extents: dict[tuple[int, int], Extent] = {}
         self._in_vain: dict[frozenset[int], int] = {}
         tally = all_of(self.told.arithmetic)
         self.names = dict(machine.names) | {

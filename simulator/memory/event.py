@@ -83,11 +83,14 @@ class PickedEvent:
         )  # fmt: skip
 
     @functools.cached_property
-    def accesses(self) -> tuple[Flat, Flat | slice]:
-        """The byte addresses of the lanes that access, and which of those picked they are."""
-        at = slice(None) if self.mask is None else np.flatnonzero(self.mask)
-        address = np.broadcast_to(self.address, self.lanes.shape).reshape(-1)[at]
-        return address + np.int64(self.site.offset), at
+    def accesses(self) -> tuple[Flat, Flat | slice, Flat]:
+        """The lanes that access: byte address, number among those picked, ``Picked.places``."""
+        at, places = self.lanes.chosen(self.mask)
+        if self.address.ndim:
+            address = self.address.reshape(-1)[at]
+        else:
+            address = np.full(len(places), self.address)
+        return address + np.int64(self.site.offset), at, places
 
 
 def _spread(lanes: Picked, value: Lanes) -> Lanes:

@@ -29,7 +29,7 @@ class Holder(Protocol):
     """
 
     lanes: Picked
-    extents: dict[int, Extent]
+    extents: dict[tuple[int, int], Extent]
 
 
 class PickedAccess:
@@ -43,9 +43,16 @@ class PickedAccess:
         self.access, self.site, self.holder, self.told = access, access.site, holder, told
 
     def _find(self, base: Addresses, mask: Mask | None) -> tuple[Home, Addresses, Addresses] | None:
-        known = self.holder.extents.get(id(base))
-        if known is None or known[1] is not mask:
-            known = self.holder.extents[id(base)] = base, mask, extent(base, mask)
+        found = self._whole(base, None)  # a third of the cost, if lanes that are off do no harm
+        return found if found is not None or mask is None else self._whole(base, mask)
+
+    def _whole(
+        self, base: Addresses, mask: Mask | None
+    ) -> tuple[Home, Addresses, Addresses] | None:
+        key = id(base), id(mask)
+        known = self.holder.extents.get(key)
+        if known is None:
+            known = self.holder.extents[key] = base, mask, extent(base, mask)
         low, high, bits = known[2]
         if low > high:
             return None

@@ -4,8 +4,14 @@ import numpy as np
 
 from ..geometry import WARP, Flat, Rows
 
+SECTOR = 32
+"""Bytes of a sector, the unit of global memory traffic."""
 BANKS = 32
 """Banks of shared memory, each one 32-bit word wide."""
+_ROW = 11
+"""Bits of the number of a row of all banks in 16 bits, beside its bank."""
+_CLOSE = 2047 << 7
+"""No byte address with a lower one has the last row, which stands for what is off."""
 _NEAR = 1 << 30
 """Bytes between addresses for which 32 bits are enough."""
 
@@ -73,6 +79,41 @@ def distinct_bytes(lanes: Rows, width: int) -> Flat:
     return found
 
 
+def word_passes(lanes: Rows) -> tuple[Flat, Flat] | None:
+    """Passes of each request of up to 4 bytes a lane, and how many distinct words it wants.
+
+    Four to six times as fast as sorting and counting 32-bit numbers: a bank and a row in it fit
+    into 16 bits. (Arithmetic in place of masks: these take twice as long.)
+
+    Returns:
+        int64 both; ``None`` if the addresses are too far apart.
+    """
+    if lanes.dtype != np.uint32 or (lanes + np.uint32(1)).max(initial=0) > _CLOSE:
+        return None
+    row, bank = lanes >> np.uint32(7), (lanes << np.uint32(9)) & np.uint32((BANKS - 1) << _ROW)
+    keys = (bank | row).astype(np.uint16)
+    keys |= np.negative((lanes == off(lanes)).astype(np.uint16))
+    keys.sort()
+    again = keys[:, 1:] == keys[:, :-1]
+    if again.any():
+        keys[:, 1:] |= np.negative(again.astype(np.uint16))
+        keys.sort()
+    # Sorted, those of a bank stand side by side: where one and the k-th behind it are of the same,
+    # there are more than k. One row a lane, so that requests are neighbours in memory.
+    gone = np.ascontiguousarray((keys == off(keys)).T).view(np.uint8)
+    one = np.ascontiguousarray((keys >> np.uint16(_ROW)).astype(np.uint8).T)
+    one |= np.negative(gone)
+    other = one - gone  # nothing that is off is like anything
+    distinct = WARP - np.add.reduce(gone, axis=0, dtype=np.int64)
+    passes = (distinct > 0).astype(np.int64)
+    for behind in range(1, WARP):
+        more = np.logical_or.reduce(one[:-behind] == other[behind:], axis=0)
+        if not more.any():
+            break
+        passes += more
+    return passes, distinct
+
+
 def bank_passes(lanes: Rows, width: int, load: bool) -> tuple[Flat, Flat, Flat]:
     """How the banks of shared memory serve each request.
 
@@ -93,6 +134,9 @@ def bank_passes(lanes: Rows, width: int, load: bool) -> tuple[Flat, Flat, Flat]:
     Returns:
         For each request: wavefronts, bank conflicts, and lanes a group; int64 each.
     """
+    close = word_passes(lanes) if width <= 4 else None
+    if close:
+        return close[0], close[0] - (close[0] > 0), np.full(len(lanes), WARP)
     live = lanes != off(lanes)
     groups, words = 1, lanes >> 2
     bank = words & (BANKS - 1)

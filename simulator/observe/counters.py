@@ -15,12 +15,10 @@ from ..geometry import Addresses, Flat, Geometry, Mask, Rows
 from ..isa.windows import RANK_BITS
 from ..memory.event import Event, PickedEvent, Spread
 from ..memory.site import Site, interleaved
-from .banks import BANKS, bank_passes, distinct_bytes, off, requests, sectors
+from .banks import BANKS, SECTOR, bank_passes, distinct_bytes, off, requests, sectors, word_passes
 from .bulk import bulk_cost
-from .put_by import PutBy, Some, few
+from .put_by import PutBy, Some
 
-SECTOR = 32
-"""Bytes of a sector, the unit of global memory traffic."""
 COUNTED_SPACES = ("global", "shared", "local", "cluster")
 
 
@@ -86,13 +84,15 @@ class TrafficCounter(Observer):
 
     unit = SECTOR
     """Where an access to global memory begins matters modulo this."""
+    sparse = True
+    """Whether scattered lanes are judged without rows of 32."""
 
     def __init__(self, sites: int, known: dict[object, Flat]) -> None:
         slots = sites * len(COUNTED_SPACES)
         self._totals = np.zeros((slots, _FIGURES), np.int64)
         self._last = [np.zeros(_FIGURES, np.int64)] * slots
         self._pending = [0] * slots
-        self._put_by = PutBy(self._totals, self._judge_rows)
+        self._put_by = PutBy(self._totals, self._judge_rows, self.sparse)
         self.known = known
         self.geometry: Geometry | None = None
 
@@ -148,10 +148,10 @@ class TrafficCounter(Observer):
         if not site.counted:
             return
         slot = site.number * len(COUNTED_SPACES) + COUNTED_SPACES.index(event.space)
-        address, at = event.accesses
+        address, at, places = event.accesses
         if event.space == "local":
             address = interleaved(site, address, lanes.thread[at])
-        self._put_by.add(slot, Some(site, event.space, address, lanes.places[at], lanes.warps))
+        self._put_by.add(slot, Some(site, event.space, address, places, lanes.warps))
 
     def _picture(self, event: Event) -> None:
         """Textures and surfaces: who asks, and for how many bytes."""
@@ -247,7 +247,7 @@ class TrafficCounter(Observer):
     def _no_pattern(
         self, site: Site, space: str, address: Addresses, mask: Mask | None
     ) -> Flat | Some:
-        some = few(self._shape, site, space, address, mask)
+        some = self._put_by.few(self._shape, site, space, address, mask)
         return some if some is not None else self._judge(site, space, address, mask)
 
     def _judge(self, site: Site, space: str, address: Addresses, mask: Mask | None) -> Flat:
@@ -268,6 +268,15 @@ class TrafficCounter(Observer):
 
     def _judge_rows(self, site: Site, space: str, in_order: Rows) -> Flat:
         """Cost of ``requests``."""
+        close = word_passes(in_order) if space == "shared" and site.nbytes == 4 else None
+        if close:
+            some, taken, words = (int(np.sum(n)) for n in (close[1] > 0, *close))
+            on = int(np.count_nonzero(in_order != off(in_order)))
+            return np.array([some, on, on * 4, words * 4, 0, taken, taken - some, 0], np.int64)
+        return self._judge_sorted(site, space, in_order)
+
+    @staticmethod
+    def _judge_sorted(site: Site, space: str, in_order: Rows) -> Flat:
         lanes = np.sort(in_order)  # what is distinct stands side by side
         live = lanes != off(lanes)
         accesses = int(np.count_nonzero(live))

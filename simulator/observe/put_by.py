@@ -10,13 +10,15 @@ import numpy as np
 from ..geometry import WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
 from ..memory.site import Site
 from ..picked import in_warps
-from .banks import near, off
+from .banks import SECTOR, near, off
 
 _TOGETHER = 1 << 20
 """Lanes that are judged at once."""
 _FEW = 1 << 15
 """An access of at most so many lanes is put by: judged by itself it would cost a hundred
 microseconds of calls, and 3 ns a lane."""
+_SCATTERED = 2
+"""If of so many lanes of the requests at most one is on, those are sorted by themselves."""
 
 
 class Some(NamedTuple):
@@ -29,30 +31,72 @@ class Some(NamedTuple):
     requests: int
 
 
-def few(g: Geometry, site: Site, space: str, address: Addresses, mask: Mask | None) -> Some | None:
-    """Of an access the lanes that are on; ``None`` if they are many."""
-    rows, on = np.broadcast_arrays(g.factored(address), g.factored(as_mask(mask)))
-    if on.size > _FEW and np.count_nonzero(on) * 4 > on.size:
-        return None
-    column, thread = np.divmod(np.flatnonzero(on.T), g.threads)
-    places = in_warps(g, thread, column)
-    warps = int(places[-1]) // WARP + 1 if len(places) else 0
-    return Some(site, space, rows[thread, column], places, warps)
+class _Chosen(NamedTuple):
+    """The lanes of a mask: as it was given and was broadcast, their thread, column and place."""
+
+    geometry: Geometry
+    mask: Mask | None
+    shape: tuple[int, ...]
+    thread: Flat
+    column: Flat
+    places: Flat
+
+
+def sparse_cost(width: int, request: Flat, lanes: Flat) -> Flat:
+    """The figures of requests to global or local memory, in the order of ``counters.Traffic``.
+
+    Args:
+        width: Bytes a lane accesses.
+        request: Number of each lane's request, int64.
+        lanes: Its byte address, counted from the start of a sector, below 2**32.
+    """
+    keys = (request << np.int64(32)) | lanes
+    keys.sort()  # what is distinct stands side by side
+    sector = keys >> 5
+    moved = np.count_nonzero(sector[1:] != sector[:-1]) + 1
+    each = np.bincount(keys[np.append(True, keys[1:] != keys[:-1])] >> 32) * width
+    count, asked = len(keys), int(each.sum())
+    ideal = int((-(-each // SECTOR)).sum())
+    return np.array(
+        [np.count_nonzero(each), count, count * width, asked, moved, 0, 0, ideal], np.int64
+    )
 
 
 class PutBy:
-    """What was put by, for each slot of a table of totals; ``judge`` takes ``requests``."""
+    """What was put by, for each slot of a table of totals; ``judge`` takes ``requests``.
 
-    def __init__(self, totals: Rows, judge: Callable[[Site, str, Rows], Flat]) -> None:
-        self.totals, self.judge = totals, judge
+    ``sparse``: whether only the figures of ``sparse_cost`` are wanted.
+    """
+
+    def __init__(
+        self, totals: Rows, judge: Callable[[Site, str, Rows], Flat], sparse: bool
+    ) -> None:
+        self.totals, self.judge, self.sparse = totals, judge, sparse
         self._waiting: dict[int, list[Some]] = {}
         self._newest: dict[int, Some] = {}
         self._lanes = 0
+        self._chosen: _Chosen | None = None
+
+    def few(
+        self, g: Geometry, site: Site, space: str, address: Addresses, mask: Mask | None
+    ) -> Some | None:
+        """Of an access the lanes that are on; ``None`` if they are many."""
+        rows, on = np.broadcast_arrays(g.factored(address), g.factored(as_mask(mask)))
+        last = self._chosen
+        if last is None or last[0] is not g or last[1] is not mask or last[2] != on.shape:
+            if on.size > _FEW and np.count_nonzero(on) * 4 > on.size:
+                return None
+            column, thread = np.divmod(np.flatnonzero(on.T), g.threads)
+            places = in_warps(g, thread, column)
+            last = self._chosen = _Chosen(g, mask, on.shape, thread, column, places)
+        places = last.places
+        warps = int(places[-1]) // WARP + 1 if len(places) else 0
+        return Some(site, space, rows[last.thread, last.column], places, warps)
 
     def add(self, slot: int, some: Some) -> None:
         """Put lanes of an access by."""
         self._newest[slot] = some
-        if not some.requests:  # every lane's predicate is off
+        if not len(some.address):  # every lane's predicate is off
             return
         self._waiting.setdefault(slot, []).append(some)
         self._lanes += some.requests * WARP
@@ -73,11 +117,18 @@ class PutBy:
     def settle(self) -> None:
         """Judge all of it, the accesses of a slot at once."""
         for slot, several in self._waiting.items():
+            site, space = several[0].site, several[0].space
             lanes = near(np.concatenate([some.address for some in several]), None)
             first = np.cumsum([0, *(some.requests for some in several)]) * WARP
-            places = [some.places + at for some, at in zip(several, first, strict=False)]
+            places = np.concatenate(
+                [some.places + at for some, at in zip(several, first, strict=False)]
+            )
+            scattered = len(lanes) * _SCATTERED < first[-1] and lanes.dtype == np.uint32
+            if self.sparse and scattered and space in ("global", "local"):
+                self.totals[slot] += sparse_cost(site.nbytes, places // WARP, lanes)
+                continue
             rows = np.full((first[-1] // WARP, WARP), off(lanes), lanes.dtype)
-            rows.reshape(-1)[np.concatenate(places)] = lanes
-            self.totals[slot] += self.judge(several[0].site, several[0].space, rows)
+            rows.reshape(-1)[places] = lanes
+            self.totals[slot] += self.judge(site, space, rows)
         self._waiting.clear()
         self._lanes = 0

@@ -91,6 +91,9 @@ class Intervals:
     def _judge(self, pending: list[_Told]) -> int:
         g = self.geometry
         before = self.states[self.state]
+        races = self.races and not self._harmless(pending)
+        if before is not None and not races and before.all():
+            return self.state  # nothing more can be written first
         columns = g.columns if self._wide(pending) > 1 else 1
         if before is not None:
             columns = max(columns, len(before))
@@ -109,7 +112,7 @@ class Intervals:
                     raise LookCloser(SHARED)
                 if site.access != "load":
                     flat[at] = True
-                if self.races:
+                if races:
                     owners.access(site, place, thread)
         contested = owners.contested
         if contested.any():
@@ -118,6 +121,35 @@ class Intervals:
             return self.state
         self.states.append(written)
         return len(self.states) - 1
+
+    def _harmless(self, pending: list[_Told]) -> bool:
+        """Whether none of it can race whichever lanes are on; cheap to see.
+
+        As all are plain loads, or all atomics of one size; or since no two threads would touch the
+        same location if each was on that is on in any of the blocks, which access the same places.
+        """
+        sites = [site for site, _, _ in pending if site is not None]
+        if not any(site.strong or site.access != "load" for site in sites):
+            return True
+        first = sites[0]
+        if all(
+            s.access == "atomic" and s.strong and not s.volatile and not s.narrow
+            and s.size == first.size
+            for s in sites
+        ):  # fmt: skip
+            return True
+        if self._wide(pending) == 1 or columns_of(*(a for s, a, _ in pending if s)) > 1:
+            return False
+        one = Geometry(self.geometry.grid, self.geometry.block, np.arange(1))
+        owners = Owners(-(-self.shared_bytes // self.granule), one.threads)
+        for site, address, mask in pending:
+            if site is not None:
+                on = mask
+                if mask is not None and columns_of(mask) > 1:
+                    on = np.logical_or.reduce(mask, axis=3, keepdims=True)
+                for place, thread in self._places(one, site, address, on):
+                    owners.access(site, place, thread)
+        return not owners.contested.any()
 
     def _places(
         self, g: Geometry, site: Site, address: Addresses, mask: Mask | None
