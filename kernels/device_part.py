@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 
 from . import host_code, preprocessor
 from .compiler_log import Message
 from .errors import CompileError
-from .headers import IMPLICIT, follow, left_of, named, standard_library, substitutes
+from .headers import IMPLICIT, OF_NVCC, follow, left_of, named, standard_library, substitutes
 from .signatures import kernel_names
 
 _ROUNDS = 40
@@ -118,10 +118,11 @@ def compile_device_part(
         of_std = [e for e in errors if "std" in e.text]
         if not moved and not mapped and of_std:
             mapped = True
-            library = standard_library([*stubs, *included.toolkit])
+            library = standard_library([*OF_NVCC, *stubs, *included.toolkit])
             stubs |= library
             # What these files include, perhaps not where __CUDACC_RTC__ is defined.
             asked = {h for e in of_std if e.path in by_path for h in named(by_path[e.path].text)}
+            asked.update(OF_NVCC)
             further += [f"--pre-include={header}" for header in library if header in asked]
             moved = bool(library)
         if not moved:
@@ -131,7 +132,8 @@ def compile_device_part(
         raise CompileError(
             f"no kernel {entry!r} in this source; its __global__ functions: {listed}"
         )
-    raise CompileError(_told(errors, [h for h, text in stubs.items() if not text], by_path))
+    left_out = [h for h, text in stubs.items() if not text]
+    raise CompileError(_told(errors, left_out, included.quoted, by_path))
 
 
 def _cut_others(file: host_code.SourceFile, needed: host_code.Needed) -> None:
@@ -143,9 +145,12 @@ def _cut_others(file: host_code.SourceFile, needed: host_code.Needed) -> None:
 
 
 def _told(
-    errors: list[Message], left_out: list[str], files: dict[str, host_code.SourceFile]
+    errors: list[Message],
+    left_out: list[str],
+    quoted: Container[str],
+    files: dict[str, host_code.SourceFile],
 ) -> str:
-    """The errors in the user's files, if there are any."""
+    """The errors in the user's files, if there are any, and which headers they lack."""
     about = [e for e in errors if not e.of_a_name]
     own = [e for e in about if e.path in files]
     text = "\n".join(e.text for e in own or about)
@@ -153,4 +158,13 @@ def _told(
     for name in dict.fromkeys(re.findall(r'identifier "(\w+)" is undefined', text)):
         if name in cut:
             text += f"\n({name} is the host's: it is not marked __device__)"
-    return f"{text}\n(left out, not for NVRTC: {', '.join(left_out)})" if left_out else text
+    own_headers = [header for header in left_out if header in quoted]
+    random = [header for header in left_out if header.startswith("curand_")]
+    others = [header for header in left_out if header not in (*own_headers, *random)]
+    if others:
+        text += f"\n(left out, not for NVRTC: {', '.join(others)})"
+    if random:
+        text += f"\n(not found: {', '.join(random)}; the wheel nvidia-curand has them)"
+    if own_headers:
+        text += f"\n(not found: {', '.join(own_headers)}; -I FOLDER says where to look)"
+    return text

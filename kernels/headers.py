@@ -9,13 +9,20 @@ from .toolkit import OWN_HEADERS, toolkit_folders
 
 IMPLICIT = (
     "stddef.h", "stdint.h", "math.h", "float.h", "limits.h", "stdio.h", "assert.h", "sys/types.h",
-    "math_constants.h",
+    "math_constants.h", "cuda_device_runtime_api.h",
 )  # fmt: skip
 """Headers whose names device code may use although it does not include them: nvcc does."""
 
 _INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*)("[^">\n]+"|<[^">\n]+>)', re.M)
 _DEVICE_PARTS = {"algorithm": ("__algorithm/min.h", "__algorithm/max.h", "__algorithm/clamp.h")}
 """Of headers that CUDA's own standard library has in parts only."""
+_DEVICE_THRUST = (
+    "thrust/complex.h", "thrust/tuple.h", "thrust/pair.h", "thrust/functional.h", "thrust/random",
+    "thrust/iterator/",
+)  # fmt: skip
+"""Headers of Thrust that kernels use themselves; the others are the host's."""
+OF_NVCC = ("algorithm", "cmath", "cstdlib", "cstring", "limits", "type_traits", "utility")
+"""Headers whose names in ``std`` are known to what includes nothing: nvcc's own bring them in."""
 
 
 @dataclass
@@ -28,7 +35,7 @@ class Included:
             quotes a header is looked for beside the file first; tilelang has a ``cuda_fp8.h`` that
             includes CUDA's ``<cuda_fp8.h>``.
         toolkit: Headers of the toolkit that the user's files include.
-        missing: Headers that are not found.
+        missing: Headers that are not found; ``quoted``: those that are surely the user's.
     """
 
     texts: dict[Path, str] = field(default_factory=dict)
@@ -37,6 +44,7 @@ class Included:
     paths: dict[tuple[Path, str], Path] = field(default_factory=dict)
     toolkit: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    quoted: set[str] = field(default_factory=set)
 
     def directed(self, text: str, folder: Path) -> str:
         """A text whose directives say which of the user's headers they mean."""
@@ -63,6 +71,8 @@ def follow(source: str, directory: Path, options: Sequence[str]) -> Included:
                     (folder / name).is_file() for folder in (*toolkit_folders(), OWN_HEADERS)
                 )
                 (found.toolkit if known else found.missing).append(name)
+                if spelled[0] == '"' and not known:
+                    found.quoted.add(name)
                 continue
             found.names.add(name)
             found.paths[here, spelled] = path
@@ -109,9 +119,18 @@ def substitutes(included: Included) -> dict[str, str]:
     for name in included.toolkit:
         if name == "cub/cub.cuh":
             found[name] = (OWN_HEADERS / "cub" / "cub.cuh").read_text(encoding="utf-8")
+        elif name.startswith(_DEVICE_THRUST):
+            found |= standard_library(("complex", "limits"))
+            if name == "thrust/complex.h":  # its few functions for the host stop NVRTC
+                found[name] = _toolkit_text(name).replace("_CCCL_HOST ", "")
         elif name.startswith(("cub/device/", "thrust/")):
             found[name] = ""
     return found
+
+
+def _toolkit_text(name: str) -> str:
+    path = next(folder / name for folder in toolkit_folders() if (folder / name).is_file())
+    return path.read_text(encoding="utf-8")
 
 
 def left_of(name: str) -> str:
@@ -121,7 +140,10 @@ def left_of(name: str) -> str:
 
 
 def standard_library(names: Iterable[str]) -> dict[str, str]:
-    """CUDA's own standard library in the place of the host's, as far as it has the headers."""
+    """CUDA's own standard library in the place of the host's, as far as it has the headers.
+
+    What a stand-in of ours has goes first: ``cuda::std`` lacks ``fmod``.
+    """
     found = {}
     for name in names:
         parts = _DEVICE_PARTS.get(name, (name,))
@@ -131,6 +153,8 @@ def standard_library(names: Iterable[str]) -> dict[str, str]:
             if any((folder / "cuda" / "std" / part).is_file() for folder in toolkit_folders())
         ]
         if headers:
-            lines = [f"#include <{header}>" for header in headers]
+            own = OWN_HEADERS / name
+            lines = [own.read_text(encoding="utf-8")] if own.is_file() else []
+            lines += [f"#include <{header}>" for header in headers]
             found[name] = "\n".join([*lines, "namespace std { using namespace cuda::std; }", ""])
     return found

@@ -28,6 +28,11 @@ BUILD_OPTIONS = {"device": ("-lineinfo",), "source": ("-G",)}
 INT128 = "--device-int128"
 """What NVRTC wants, and its error names, for the ``__int128`` that nvcc knows by itself."""
 
+GNU_WORDS = (
+    "-D__asm__=asm", "-D__asm=asm", "-D__extension__=", "-D__const=const", "-D__signed__=signed",
+)  # fmt: skip
+"""What nvcc takes from GCC as another spelling, and NVRTC does not know."""
+
 
 def compile_cuda(
     source: str, name: str, entry: str, options: Sequence[str], directory: Path, cache: bool = True
@@ -99,7 +104,7 @@ def _translate(
 ) -> Compiled:  # fmt: skip
     """A file as it stands, or else the device's part of it; ``alone``: what the kernel needs."""
     arguments = [*options, *(f"-I{path}" for path in include_folders(directory))]
-    arguments += precompiling(source, directory, options)
+    arguments += [*precompiling(source, directory, options), *GNU_WORDS]
     compile_text = functools.partial(compiler, name, arguments)
     program = looks_like_a_program(source)
     found = [] if program or alone else compile_text(source, entry)

@@ -9,7 +9,7 @@ from pathlib import Path
 OWN_HEADERS = Path(__file__).parent / "include"
 """Stand-ins for the C library headers that device code likes to include; looked at last."""
 
-_WHEELS = ("nvidia-cuda-runtime", "nvidia-cuda-crt", "nvidia-cuda-cccl")
+_WHEELS = ("nvidia-cuda-runtime", "nvidia-cuda-crt", "nvidia-cuda-cccl", "nvidia-curand")
 _INSTALLED = re.compile(
     r"/cuda(-[\d.]+)?/(targets/[^/]+/)?include/|/nvidia/[^/]+/include/|^/usr/(local/)?include/"
 )

@@ -102,7 +102,8 @@ def _shortened(log: str) -> str:
     lines = log.splitlines()
     if len(lines) <= _LOG:
         return log
-    return "\n".join([*lines[:_LOG], f"... and {len(lines) - _LOG} more lines"])
+    remarks = [line for line in lines[_LOG:] if line.startswith("(")]  # which headers are missing
+    return "\n".join([*lines[:_LOG], f"... and {len(lines) - _LOG} more lines", *remarks])
 
 
 def _usage(error: click.ClickException) -> str:
