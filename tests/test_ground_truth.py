@@ -3,7 +3,6 @@
 import hashlib
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,7 @@ import pytest
 import simulator
 from kernels import Kernel
 from simulator.observe.banks import bank_passes, off, requests
-from simulator.observe.counters import TrafficCounter
-from simulator.observe.put_by import sparse_cost
+from simulator.observe.costs import request_cost, sparse_cost
 
 FOLDER = Path(__file__).parent / "ground_truth"
 CASES: list[dict[str, Any]] = json.loads((FOLDER / "h200.json").read_text())
@@ -152,11 +150,9 @@ def test_whichever_way_it_is_counted(width: int, words: int) -> None:
         bank_passes(near, width, True), bank_passes(far, width, True), strict=True
     ):
         assert (one == other).all()
-    counter = TrafficCounter(1, {})
     for space in ("shared", "global"):
-        site = SimpleNamespace(nbytes=width, access="load")
-        figures = counter._judge_rows(site, space, near)  # type: ignore[arg-type]
-        assert (figures == counter._judge_rows(site, space, far)).all()  # type: ignore[arg-type]
+        figures = request_cost(width, True, space, near)
+        assert (figures == request_cost(width, True, space, far)).all()
     places = np.flatnonzero(on)
     assert (sparse_cost(width, places // 32, near.reshape(-1)[places]) == figures).all()
 

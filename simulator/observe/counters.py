@@ -15,8 +15,8 @@ from ..geometry import Addresses, Flat, Geometry, Mask, Rows
 from ..isa.windows import RANK_BITS
 from ..memory.event import Event, PickedEvent, Spread
 from ..memory.site import Site, interleaved
-from .banks import BANKS, SECTOR, bank_passes, distinct_bytes, off, requests, sectors, word_passes
-from .bulk import bulk_cost
+from .banks import BANKS, SECTOR, requests
+from .costs import bulk_cost, request_cost
 from .put_by import PutBy, Some
 
 COUNTED_SPACES = ("global", "shared", "local", "cluster")
@@ -122,7 +122,7 @@ class TrafficCounter(Observer):
             return
         slot = site.number * len(COUNTED_SPACES) + COUNTED_SPACES.index(event.space)
         if isinstance(event.address, Spread):
-            self._totals[slot] += bulk_cost(event, self._shape.columns, SECTOR)
+            self._totals[slot] += bulk_cost(event, self._shape.columns)
             return
         if event.repeated:
             if not self._put_by.again(slot):
@@ -268,37 +268,4 @@ class TrafficCounter(Observer):
 
     def _judge_rows(self, site: Site, space: str, in_order: Rows) -> Flat:
         """Cost of ``requests``."""
-        close = word_passes(in_order) if space == "shared" and site.nbytes == 4 else None
-        if close:
-            some, taken, words = (int(np.sum(n)) for n in (close[1] > 0, *close))
-            on = int(np.count_nonzero(in_order != off(in_order)))
-            return np.array([some, on, on * 4, words * 4, 0, taken, taken - some, 0], np.int64)
-        return self._judge_sorted(site, space, in_order)
-
-    @staticmethod
-    def _judge_sorted(site: Site, space: str, in_order: Rows) -> Flat:
-        lanes = np.sort(in_order)  # what is distinct stands side by side
-        live = lanes != off(lanes)
-        accesses = int(np.count_nonzero(live))
-        asked = distinct_bytes(lanes, site.nbytes)
-        moved = passes = conflicts = ideal = 0
-        if space == "cluster":
-            pass  # how it passes the network between SMs is not known
-        elif space == "shared":
-            served = bank_passes(in_order, site.nbytes, site.access == "load")
-            passes, conflicts = served[0].sum(), served[1].sum()
-        else:
-            moved, ideal = int(sectors(lanes).sum()), int((-(-asked // SECTOR)).sum())
-        return np.array(
-            [
-                np.count_nonzero(live[:, 0]),
-                accesses,
-                accesses * site.nbytes,
-                int(asked.sum()),
-                moved,
-                passes,
-                conflicts,
-                ideal,
-            ],
-            np.int64,
-        )
+        return request_cost(site.nbytes, site.access == "load", space, in_order)

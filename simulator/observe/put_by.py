@@ -10,7 +10,8 @@ import numpy as np
 from ..geometry import WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
 from ..memory.site import Site
 from ..picked import in_warps
-from .banks import SECTOR, near, off
+from .banks import near, off
+from .costs import sparse_cost
 
 _TOGETHER = 1 << 20
 """Lanes that are judged at once."""
@@ -40,26 +41,6 @@ class _Chosen(NamedTuple):
     thread: Flat
     column: Flat
     places: Flat
-
-
-def sparse_cost(width: int, request: Flat, lanes: Flat) -> Flat:
-    """The figures of requests to global or local memory, in the order of ``counters.Traffic``.
-
-    Args:
-        width: Bytes a lane accesses.
-        request: Number of each lane's request, int64.
-        lanes: Its byte address, counted from the start of a sector, below 2**32.
-    """
-    keys = (request << np.int64(32)) | lanes
-    keys.sort()  # what is distinct stands side by side
-    sector = keys >> 5
-    moved = np.count_nonzero(sector[1:] != sector[:-1]) + 1
-    each = np.bincount(keys[np.append(True, keys[1:] != keys[:-1])] >> 32) * width
-    count, asked = len(keys), int(each.sum())
-    ideal = int((-(-each // SECTOR)).sum())
-    return np.array(
-        [np.count_nonzero(each), count, count * width, asked, moved, 0, 0, ideal], np.int64
-    )
 
 
 class PutBy:

@@ -1,0 +1,68 @@
+"""What requests cost: the figures of ``counters.Traffic``, in its order."""
+
+import numpy as np
+
+from ..geometry import Flat, Rows
+from ..memory.event import Event, Spread
+from ..memory.words import distinct
+from .banks import SECTOR, bank_passes, distinct_bytes, off, sectors, word_passes
+
+
+def bulk_cost(event: Event, columns: int) -> Flat:
+    """Of a copy in bulk, where each lane's is a request of its own (``docs/counters.md``).
+
+    ``columns``: blocks of the batch.
+    """
+    where, size = event.address, event.site.size
+    assert isinstance(where, Spread)
+    copy = where.thread * columns + where.column
+    elements = np.bincount(copy)
+    elements = elements[elements > 0]
+    copies, nbytes = len(elements), len(copy) * size
+    sectors = ideal = 0
+    if event.space == "global":
+        at = (where.address + np.int64(event.site.offset)) // SECTOR
+        at -= at.min(initial=0)
+        sectors = distinct(copy * (at.max(initial=0) + 1) + at).size
+        ideal = int((-(-elements * size // SECTOR)).sum())
+    return np.array((copies, copies, nbytes, nbytes, sectors, 0, 0, ideal), np.int64)
+
+
+def sparse_cost(width: int, request: Flat, lanes: Flat) -> Flat:
+    """Of requests to global or local memory.
+
+    Args:
+        width: Bytes a lane accesses.
+        request: Number of each lane's request, int64.
+        lanes: Its byte address, counted from the start of a sector, below 2**32.
+    """
+    keys = (request << np.int64(32)) | lanes
+    keys.sort()  # what is distinct stands side by side
+    sector = keys >> 5
+    moved = np.count_nonzero(sector[1:] != sector[:-1]) + 1
+    each = np.bincount(keys[np.append(True, keys[1:] != keys[:-1])] >> 32) * width
+    count, asked = len(keys), int(each.sum())
+    ideal = int((-(-each // SECTOR)).sum())
+    return np.array(
+        [np.count_nonzero(each), count, count * width, asked, moved, 0, 0, ideal], np.int64
+    )
+
+
+def request_cost(width: int, load: bool, space: str, in_order: Rows) -> Flat:
+    """Of ``requests``; ``width``: bytes a lane accesses."""
+    on = int(np.count_nonzero(in_order != off(in_order)))
+    close = word_passes(in_order) if space == "shared" and width == 4 else None
+    if close:
+        some, taken, words = (int(np.sum(n)) for n in (close[1] > 0, *close))
+        return np.array([some, on, on * 4, words * 4, 0, taken, taken - some, 0], np.int64)
+    lanes = np.sort(in_order)  # what is distinct stands side by side
+    asked = distinct_bytes(lanes, width)
+    moved = passes = conflicts = ideal = 0
+    if space == "shared":
+        passes, conflicts = (int(n.sum()) for n in bank_passes(in_order, width, load)[:2])
+    elif space != "cluster":  # how that passes the network between SMs is not known
+        moved, ideal = int(sectors(lanes).sum()), int((-(-asked // SECTOR)).sum())
+    some = int(np.count_nonzero(asked))
+    return np.array(
+        [some, on, on * width, int(asked.sum()), moved, passes, conflicts, ideal], np.int64
+    )
