@@ -38,11 +38,11 @@ class Apart:
         how: ``gone`` (they have left the kernel without it), ``rounds`` (by another round of
             a loop, or another call), ``places`` (at several barriers of the source), ``warp``
             (lanes of one warp, which have to come as one), ``never`` (those that wait are
-            never let go; ``arrivals``: of a barrier to which some only arrive), ``ways`` (with
-            several counts at a time, say), ``cluster`` (as ``never``, at their cluster's),
-            ``count`` or ``number`` (an operand that no barrier has), ``again``, ``unarrived``
-            (they arrive at a cluster's barrier twice without a wait, wait there without an
-            arrival).
+            never let go; ``arrivals``: of a barrier to which some only arrive; ``orders``: if
+            warps come in another order), ``ways`` (with several counts at a time, say),
+            ``cluster`` (as ``never``, at their cluster's), ``count`` or ``number`` (an operand that
+            no barrier has), ``again``, ``unarrived`` (they arrive at a cluster's barrier twice
+            without a wait, wait there without an arrival).
         block: The barrier's basic block; ``lanes``: who is there.
         others: The lanes that are not; ``elsewhere``: at which other barriers they stand.
         branches: What sent these another way, as far as it is known.

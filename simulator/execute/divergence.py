@@ -128,10 +128,14 @@ class Divergence:
         wrong = np.sum(list(blocks.values()), axis=0) > 1
         if not wrong.any():
             return False
+        orders = self.machine.barriers.orders
+        wrong &= ~orders.look(wrong)
+        if not wrong.any():
+            return True
         there = [(wait.block, here) for _, wait, lanes in members if (here := lanes & wrong).any()]
         (first, lanes), *elsewhere = sorted(there, key=lambda pair: pair[0].number)
         self.tell(Apart("ways", first, lanes, None, elsewhere, value=number))
-        self.machine.barriers.orders.told |= wrong
+        orders.told |= wrong
         self.machine.stop(np.broadcast_to(wrong, g.shape))
         return True
 

@@ -97,7 +97,7 @@ class Machine:
             elif not self.barriers.release() and not self.barriers.release(True):
                 if self.gates.parked:
                     self.gates.force()
-                elif not self.barriers.orders.look():
+                elif not self.barriers.orders.look().any():
                     raise Stuck("waits", self.never(), {})
         self.barriers.orders.look()
 

@@ -1,20 +1,20 @@
 """In which orders warps may come to block barriers, whatever the schedule of the run was.
 
-One schedule shows one order. Where a barrier is met in several ways (``Key``), all orders are gone
-through in which warps that do what they did could have come: a GPU stops if some come to a barrier
-in one way before those of another have filled it (``docs/measured.md``).
+One schedule shows one order. All are gone through in which warps that do what they did could have
+come: a GPU stops if some come to a barrier in one way (``Key``) before those of another have filled
+it (``docs/measured.md``), and hangs where others' arrivals have filled it too early.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..compile.program import CompiledBlock
-from ..events import Apart
+from ..events import Apart, Stall
 from ..geometry import WARP, Mask, as_mask
 from ..isa.roles import roles
 from ..memory.site import Site
@@ -23,8 +23,8 @@ from .waiting import Key
 if TYPE_CHECKING:
     from .machine import Machine
 
-_EVENTS = 256
-"""Comings of a batch that are remembered; if there are more, none is judged."""
+_EVENTS = 1024
+"""Comings of warps of a block that are remembered; if there are more, none is judged."""
 _STATES = 10_000
 """How far warps may have come, together, that is gone through."""
 
@@ -59,29 +59,36 @@ class Orders:
         self._came: list[tuple[Key, CompiledBlock, Mask, Mask]] = []
         self.watches = machine.map.orders
         self.told = np.zeros(machine.geometry.columns, bool)
+        self._many = np.zeros(machine.geometry.columns, np.int64)
 
     def come(self, key: Key, block: CompiledBlock, lanes: Mask) -> None:
         """Lanes come to a barrier."""
-        if len(self._came) == _EVENTS:
+        self._many += self.machine.geometry.any_of_warp(lanes).sum(axis=0)
+        if self._many.max() > _EVENTS:
             self.watches, self._came = False, []
             return
         self._came.append((key, block, lanes, as_mask(self.machine.alive)))
 
-    def look(self) -> bool:
-        """Tell of blocks that could have stopped; whether there are any that had not ended."""
-        numbers = Counter(number for number, _, _ in {key for key, *_ in self._came})
-        if not self.watches or max(numbers.values(), default=0) < 2:
-            return False
-        g = self.machine.geometry
+    def look(self, clashing: Mask | None = None) -> Mask:
+        """Tell of blocks that could have stopped; which there are that had not ended.
+
+        ``clashing``: the blocks to look at, where warps meet in ways that do not go together.
+        """
+        g, machine = self.machine.geometry, self.machine
+        if not self.watches or not self._came:
+            return np.zeros(g.columns, bool)
         came = np.zeros((len(self._came), g.warps, g.columns), bool)
-        known = ~self.told
+        known = ~self.told if clashing is None else clashing & ~self.told
         for i, (_, _, lanes, alive) in enumerate(self._came):
             lanes = np.broadcast_to(lanes, g.shape)
             came[i] = g.any_of_warp(lanes)
             known &= ~(came[i] & g.any_of_warp(np.broadcast_to(alive, g.shape) & ~lanes)).any(0)
-        more = np.zeros(came.shape[1:], bool)  # warps that wait still, and may do more
-        for wait in self.machine.barriers.waiting:
-            more |= g.any_of_warp(np.broadcast_to(as_mask(wait.mask), g.shape))
+        more = np.zeros(came.shape[1:], bool)  # warps that may do more
+        living = np.broadcast_to(as_mask(machine.alive), g.shape)
+        waiting = [w for w in machine.barriers.waiting if machine.map.leads_on(w.block.number)]
+        held = [as_mask(wait.mask) for wait in waiting]
+        for lanes in held if clashing is None else [living]:
+            more |= g.any_of_warp(np.broadcast_to(lanes, g.shape))
         kinds, of = np.unique(np.concatenate([came, more[None]]), axis=2, return_inverse=True)
         found = np.zeros(g.columns, bool)
         for kind in range(kinds.shape[2]):
@@ -89,30 +96,36 @@ class Orders:
             if columns.any() and self._judge(kinds[:-1, :, kind], kinds[-1, :, kind], columns):
                 found |= columns
         self.told |= found
-        living = found & np.broadcast_to(as_mask(self.machine.alive), g.shape).any(axis=(0, 1, 2))
-        if living.any():
-            self.machine.stop(np.broadcast_to(living, g.shape))
-        return bool(living.any())
+        stops = found & living.any(axis=(0, 1, 2))
+        if stops.any():
+            machine.stop(np.broadcast_to(stops, g.shape))
+        return stops
 
     def _judge(self, came: Mask, more: Mask, columns: Mask) -> bool:
         """Whether blocks could have stopped, all of whose warps came as ``came`` says."""
         events = [
             _Event(key[0], key[1:], block.holds, block.number) for key, block, *_ in self._came
         ]
-        warps = [tuple(events[i] for i in np.flatnonzero(did)) for did in came.T]
-        clash = _clash(warps, more.tolist())
-        if clash is None:
+        did = [np.flatnonzero(one) for one in came.T]
+        found = _faults(tuple(tuple(events[i] for i in one) for one in did), tuple(more.tolist()))
+        if not (found.clash or (found.held and found.ends)):
             return False
-        g = self.machine.geometry
-        there = []
-        for i, (_, block, lanes, _) in enumerate(self._came):
-            if events[i] in clash:
-                there.append((block, np.broadcast_to(lanes, g.shape) & columns))
-        (first, lanes), *elsewhere = sorted(there, key=lambda pair: pair[0].number)
-        number = next(iter(clash)).number
-        self.machine.barriers.divergence.tell(
-            Apart("ways", first, lanes, None, elsewhere, value=number)
-        )
+        g, there = self.machine.geometry, []
+        for warp, place in found.clash or found.held:
+            key, block, lanes, _ = self._came[did[warp][place]]
+            mine = g.spread((np.arange(g.warps) == warp)[:, None] & columns)
+            there.append((block, np.broadcast_to(lanes, g.shape) & mine, key[0]))
+        there.sort(key=lambda one: one[0].number)
+        parts = [(block, lanes) for block, lanes, _ in there]
+        if found.clash:
+            (first, lanes), *elsewhere = parts
+            self.machine.barriers.divergence.tell(
+                Apart("ways", first, lanes, None, elsewhere, value=there[0][2])
+            )
+            return True
+        waiting = [Apart("orders", block, lanes, None, parts, value=n) for block, lanes, n in there]
+        for tell in self.machine.told.stuck:
+            tell(Stall("waits", waiting, [], self.machine.step))
         return True
 
 
@@ -132,30 +145,90 @@ def matter(blocks: Sequence[CompiledBlock], sites: Sequence[Site]) -> bool:
     return counted and not (strong or waits)
 
 
-def _clash(warps: list[_Way], more: list[bool]) -> set[_Event] | None:
-    """Events that do not go together, if warps can come to one in an order in which both meet.
+_Place = tuple[int, int]
+"""A warp, and which of its events."""
 
-    ``more``: warps that may do more than is known.
+
+class _Faults(NamedTuple):
+    """What may happen, in one order or another.
+
+    Attributes:
+        clash: Two events that do not go together, if they can meet.
+        held: What warps wait for that no other one frees in some order.
+        ends: Whether there is an order in which nobody is held for ever, as far as that is known.
+    """
+
+    clash: list[_Place]
+    held: list[_Place]
+    ends: bool
+
+
+@functools.lru_cache(64)
+def _faults(warps: tuple[_Way, ...], more: tuple[bool, ...]) -> _Faults:
+    """What may happen to warps that come to barriers in their order, each, and in any together.
+
+    ``more``: warps that may do more than is known. Of several faults of a kind one is told that
+    takes the fewest events, so that it does not matter who came how far in the run.
     """
     kinds = sorted({*zip(warps, more, strict=True)}, key=str)
     start = tuple(sorted((kinds.index(one), 0, False) for one in zip(warps, more, strict=True)))
-    seen: set[_State] = set()
-    todo: list[_State] = [(start, ())]
-    while todo and len(seen) < _STATES:
-        state = todo.pop()
-        if state in seen:
-            continue
-        seen.add(state)
-        for kind, done, waits in set(state[0]):
-            way = kinds[kind][0]
-            if waits or done == len(way):
-                continue
-            event = way[done]
-            there = next((fill for fill in state[1] if fill[0] == event.number), None)
-            if there is not None and there[1] != event.way:
-                return {event} | {e for one in warps for e in one if e[:2] == there[:2]}
-            todo.append(_after(state, (kind, done, waits), event, there, kinds))
-    return None
+    level: set[_State] = {(start, ())}
+    stops: list[_State] = []
+    ends, looked = False, 0
+    while level and looked < _STATES:
+        looked += len(level)
+        following: set[_State] = set()
+        clashes: list[tuple[list[_Event], list[_Place]]] = []
+        here: list[_State] = []
+        for state in level:
+            goes = False
+            for kind, done, waits in set(state[0]):
+                way, on = kinds[kind]
+                if waits or done == len(way):
+                    goes |= not waits and on
+                    ends |= not waits and on
+                    continue
+                goes, event = True, way[done]
+                there = next((fill for fill in state[1] if fill[0] == event.number), None)
+                if there is not None and there[1] != event.way:
+                    like, at = _latest(state, there, kinds)
+                    clashes.append(([event, like], [(kind, done), at]))
+                    continue
+                following.add(_after(state, (kind, done, waits), event, there, kinds))
+            held = any(waits for _, _, waits in state[0])
+            ends |= not (goes or held)
+            here += [state] if held and not goes else []
+        if clashes:
+            return _Faults(_places(min(clashes)[1], kinds, warps, more), [], ends)
+        stops, level = stops or here, following
+
+    def so_far(state: _State) -> list[tuple[_Way, bool]]:
+        return sorted((kinds[kind][0][:done], waits) for kind, done, waits in state[0])
+
+    last = min(stops, key=so_far)[0] if stops else ()
+    waiting = [(kind, done - 1) for kind, done, waits in last if waits]
+    return _Faults([], _places(waiting, kinds, warps, more), ends)
+
+
+def _latest(state: _State, fill: _Fill, kinds: list[tuple[_Way, bool]]) -> tuple[_Event, _Place]:
+    """One of the events that have filled a barrier so far, with the kind of its warp."""
+    found = []
+    for kind, done, _ in state[0]:
+        like = [at for at in range(done) if kinds[kind][0][at][:2] == fill[:2]]
+        found += [(kinds[kind][0][like[-1]], (kind, like[-1]))] if like else []
+    return min(found)
+
+
+def _places(
+    places: list[_Place], kinds: list[tuple[_Way, bool]], warps: tuple[_Way, ...],
+    more: tuple[bool, ...],
+) -> list[_Place]:  # fmt: skip
+    """Events of warps of some kinds as those of warps."""
+    used: list[int] = []
+    for kind, _ in places:  # two events may be one warp's own
+        like = [w for w in range(len(warps)) if (warps[w], more[w]) == kinds[kind]]
+        used.append(next((w for w in like if w not in used), like[0]))
+    return [(warp, at) for warp, (_, at) in zip(used, places, strict=True)]
 
 
 def _after(

@@ -100,6 +100,10 @@ class Map:
                     changed = True
         return reach
 
+    def leads_on(self, number: int) -> bool:
+        """Whether barriers may come after the one at the end of a block."""
+        return any(self._reach[to] for to in self.after[number])
+
     def _find_loops(self, barriers: list[int]) -> None:
         functions: dict[str, list[CompiledBlock]] = {}
         for block in self.blocks:

@@ -148,7 +148,7 @@ class Control:
             assert end is not None
             ends = [block.block.end for block, _ in apart.elsewhere]
             lines = sorted({str(e.user_line) for e in (end, *ends) if e})
-            case = "crossed" if len(lines) > 1 else apart.how
+            case = "crossed" if len(lines) > 1 and apart.how != "orders" else apart.how
             group = self._group(DEADLOCK, case, *lines)
             group.value = apart.value
             self._part(group, "waits", end, apart.lanes)

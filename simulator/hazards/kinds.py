@@ -261,6 +261,11 @@ DEADLOCK = HazardKind(
             branch=_KEEPS, advice=_MOVE,
         ),
         "crossed": Case("threads wait at different barriers, each for the others"),
+        "orders": Case(
+            "threads may wait for ever at barrier {value}: in another order others fill it",
+            note="whoever comes counts, so that who comes again, or late, may find it let go: take "
+            "another barrier for each round, or a count for all of them",
+        ),
         "repeats": _FOR_EVER,
         "limit": Case("gave up after {value:,} steps (--step-limit), while threads still ran"),
     },
