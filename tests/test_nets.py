@@ -29,9 +29,9 @@ def picked_out(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(picking, limit, value)
 
 
-@pytest.mark.parametrize("seeds", [range(16), range(16, 31), [144]], ids=str)
+@pytest.mark.parametrize("seeds", [range(16), range(16, 31), [45]], ids=str)
 def test_random_ptx(seeds: Sequence[int]) -> None:
-    """(144: lanes of a warp that come to one place in turns.)"""
+    """(45: lanes of a warp that come to one place in turns.)"""
     for seed in seeds:
         launch = draw_ptx(seed, small=True).launch()
         assert compare.difference(launch, (compare.SCHEDULES[seed % 4],)) is None, seed

@@ -170,26 +170,8 @@ class Memory:
         """On the thread's own words anything; on shared ones what commutes, by its slot."""
         rng = self.rng
         if rng.chance(0.5):
-            operations = [
-                ("add", "u32"), ("add", "s32"), ("add", "u64"), ("add", "f32"), ("add", "f64"),
-                ("min", "s32"), ("max", "u32"), ("min", "u64"), ("max", "s64"), ("inc", "u32"),
-                ("dec", "u32"), ("and", "b32"), ("or", "b32"), ("xor", "b64"), ("exch", "b32"),
-                ("exch", "b64"), ("cas", "b32"), ("cas", "b64"), ("min", "s64"), ("max", "u64"),
-                ("min", "u32"), ("max", "s32"), ("and", "b64"), ("or", "b64"), ("xor", "b32"),
-            ]  # fmt: skip
-            operation, kind = rng.choice(operations)
-            c = {"f32": "f", "f64": "d"}.get(kind, "r" if kind.endswith("32") else "l")
             shared = (".global", "%a3") if self.lent else (".shared", "%a5")
-            space, base = rng.choice([(".global", "%a3"), shared, ("", "%a3")])
-            sources = [self.reg(c) for _ in range(2 if operation == "cas" else 1)]
-            result = f"{self.reg(c)}, "
-            opcode = "atom"
-            if rng.chance(0.3) and operation not in ("exch", "cas"):
-                opcode, result = "red", ""
-            words = rng.choice(["", "", ".relaxed.gpu", ".acq_rel.gpu" if opcode == "atom" else ""])
-            name = f"{opcode}{words}{space}.{operation}.{kind}"
-            self.program.names.add(name)
-            return Statement(f"{self.guard()}{name} {result}[{base}+8], {', '.join(sources)};")
+            return self.own_atomic(*rng.choice([(".global", "%a3"), shared, ("", "%a3")]))
         slots = [
             ("add", "u32", "r"), ("xor", "b64", "l"), ("add", "u64", "l"), ("max", "u32", "r"),
             ("max", "s32", "r"), ("or", "b32", "r"), ("max", "u64", "l"),
@@ -200,6 +182,41 @@ class Memory:
         opcode, result = (
             ("red", "") if rng.chance(0.7) else ("atom", f"%{'t9' if c == 'r' else 'a9'}, ")
         )
+        before = ""
+        if self.program.cluster > 1 and rng.chance(0.5):
+            before, space, base = self.another(rng.choice(["%t8", "%t22", self.reg("r")]), "%a7")
         name = f"{opcode}{space}.{operation}.{kind}"
         self.program.names.add(name)
-        return Statement(f"{self.guard()}{name} {result}[{base}+{8 * number}], {self.reg(c)};")
+        text = f"{self.guard()}{name} {result}[{base}+{8 * number}], {self.reg(c)};"
+        return Statement(before + text)
+
+    def own_atomic(self, space: str, base: str) -> Statement:
+        """On a word that no other thread has to do with."""
+        rng = self.rng
+        operations = [
+            ("add", "u32"), ("add", "s32"), ("add", "u64"), ("add", "f32"), ("add", "f64"),
+            ("min", "s32"), ("max", "u32"), ("min", "u64"), ("max", "s64"), ("inc", "u32"),
+            ("dec", "u32"), ("and", "b32"), ("or", "b32"), ("xor", "b64"), ("exch", "b32"),
+            ("exch", "b64"), ("cas", "b32"), ("cas", "b64"), ("min", "s64"), ("max", "u64"),
+            ("min", "u32"), ("max", "s32"), ("and", "b64"), ("or", "b64"), ("xor", "b32"),
+        ]  # fmt: skip
+        operation, kind = rng.choice(operations)
+        c = {"f32": "f", "f64": "d"}.get(kind, "r" if kind.endswith("32") else "l")
+        sources = [self.reg(c) for _ in range(2 if operation == "cas" else 1)]
+        result = f"{self.reg(c)}, "
+        opcode = "atom"
+        if rng.chance(0.3) and operation not in ("exch", "cas"):
+            opcode, result = "red", ""
+        words = rng.choice(["", "", ".relaxed.gpu", ".acq_rel.gpu" if opcode == "atom" else ""])
+        name = f"{opcode}{words}{space}.{operation}.{kind}"
+        self.program.names.add(name)
+        return Statement(f"{self.guard()}{name} {result}[{base}+8], {', '.join(sources)};")
+
+    def another(self, number: str, address: str) -> tuple[str, str, str]:
+        """An address in the block of the cluster that a number gives: how, its space, where."""
+        space = self.rng.choice([".shared::cluster", ""])
+        lines = [f"rem.u32 %t20, {number}, {self.program.cluster};"]
+        lines += [f"cvta.shared.u64 %a10, {address};"] if not space else []
+        lines.append(f"mapa{space}.u64 %a10, {address if space else '%a10'}, %t20;")
+        self.program.names.add(f"mapa{space}.u64")
+        return "\n".join([*lines, ""]), space, "%a10"

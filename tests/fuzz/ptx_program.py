@@ -66,7 +66,11 @@ class Program:
             body = "\n".join(s.render(counter) for s in tree)
             parts.append(FUNCTION.replace("NAME", f"{self.entry}_f{number}").replace("BODY", body))
         body = render(self.body).replace("call_f", f"{self.entry}_f")
-        return "\n".join(parts) + "\n" + self.head() + body + "\n" + tail()
+        return "\n".join([*parts, self.head() + body, self.meeting(), tail()])
+
+    def meeting(self) -> str:
+        """All meet that have to do with shared memory: a block, or a cluster."""
+        return "bar.sync 0;" if self.cluster == 1 else MEETING
 
     def head(self) -> str:
         threads = math.prod(self.block)
@@ -75,6 +79,7 @@ class Program:
             .replace("NAME", self.entry)
             .replace("REGISTERS", registers())
             .replace("START", start(self.alike))
+            .replace("MEET", self.meeting())
             .replace("SHARED", str(16 * threads))
             .replace("THREADS", str(threads))
         )
@@ -138,6 +143,7 @@ def start(alike: tuple[str, ...]) -> str:
     )
 
 
+MEETING = "barrier.cluster.arrive;\nbarrier.cluster.wait;"
 CLUSTER = ".explicitcluster .reqnctapercluster {}\n"
 HEAD = """\
 .visible .entry NAME(.param .u64 NAME_out, .param .u64 NAME_in, .param .u64 NAME_count)
@@ -173,13 +179,13 @@ setp.lt.u32 %q0, %t0, 8; mad.wide.u32 %a8, %t0, 8, %a7;
 setp.eq.u32 %q1, %t0, 0;
 @%q1 st.shared.v2.u64 [sums], {0, 0}; @%q1 st.shared.v2.u64 [sums+16], {0, 0};
 @%q1 st.shared.v2.u64 [sums+32], {0, 0}; @%q1 st.shared.v2.u64 [sums+48], {0, 0};
-bar.sync 0;
+MEET
 """
 
 
 def tail() -> str:
     """All registers go to the thread's slots."""
-    lines, at = ["bar.sync 0;", "setp.eq.u32 %q1, %t0, 0;"], SCRATCH * 8
+    lines, at = ["setp.eq.u32 %q1, %t0, 0;"], SCRATCH * 8
     for c, (kind, n) in KINDS.items():
         for i in range(n):
             if c == "p":

@@ -80,8 +80,11 @@ class Together(Memory):
             between = self.inner(1)
             self.lent -= 1
             return Statement(text, [between])
+        write = f"st{space}.{kind} [%a9], {stored};"
+        if rng.chance(0.5):
+            write = "\n".join(self.own_atomic(space, "%a9").text for _ in range(2))
         return Statement(
-            f"mov.u64 %a9, %a5;\n{mapa}{arrive}\n{wait}\nst{space}.{kind} [%a9], {stored};\n"
+            f"mov.u64 %a9, %a5;\n{mapa}{arrive}\n{wait}\n{write}\n"
             f"{rank}{arrive}\n{wait}\nld.shared.{kind} {target}, [%a5];\n{arrive}\n{wait}"
         )
 
@@ -264,5 +267,5 @@ class Together(Memory):
         stay = votes + [f"st.global.b32 [%a3+{4 * i}], %r{i};" for i in range(8)] + ["ret;"]
         first, second = self.rng.choice([(gone, stay), (stay, gone)])
         return Statement(
-            "\n".join(["bar.sync 0;", f"@!{p} bra L{{id}};", *first, "L{id}:", *second])
+            "\n".join([self.program.meeting(), f"@!{p} bra L{{id}};", *first, "L{id}:", *second])
         )
