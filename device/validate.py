@@ -8,8 +8,9 @@ import numpy as np
 
 import simulator
 from kernels import Kernel
+from kernels.architecture import KNOWN
 from kernels.library import Agreement, Expected, Launch
-from simulator.isa.architectures import KNOWN, MEASURED
+from simulator.isa.architectures import MEASURED
 from simulator.isa.stack import STACK_BYTES
 from simulator.memory.heap import HEAP_BYTES
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .adapter import Adapter, Made
+from .architecture import virtual
 from .errors import KernelError
 from .headers import follow
 from .nvrtc import BUILD_OPTIONS, compile_cuda, include_folders
@@ -78,7 +79,7 @@ class Kernel:
         cls,
         source: str | os.PathLike[str],
         entry: str,
-        arch: str = "compute_90",
+        arch: str | int = "compute_90",
         options: Sequence[str] = (),
         build: str = "device",
         cache: bool = True,
@@ -89,7 +90,7 @@ class Kernel:
             source: Path of a ``.cu`` file, or CUDA C++ text (anything with a line break
                 or a brace in it that is no file's name).
             entry: The kernel as C++ writes it: ``tiled<16>``, ``ns::kernel``.
-            arch: A virtual architecture (``compute_90``); PTX is made, no machine code.
+            arch: Whose: ``90``, ``"90a"``, ``"sm_90a"`` or ``"compute_90a"``; only PTX is made.
             options: Further NVRTC options, such as ``-DTILE=16`` or ``--use_fast_math``.
             build: ``device`` is what a GPU would run; ``source`` is unoptimised (``-G``).
             cache: Whether to look the PTX up on disk, and to keep it there.
@@ -97,10 +98,13 @@ class Kernel:
         Raises:
             FileNotFoundError: No such file.
             KernelError: An unknown build, or NVRTC's log (``CompileError``).
+            ValueError: An unknown architecture; ``TypeError``: ``options`` is one text.
         """
         if build not in BUILD_OPTIONS:
             raise KernelError(f"unknown build {build!r}; there are: {', '.join(BUILD_OPTIONS)}")
-        origin = Origin(str(source), entry, arch, tuple(options))
+        if isinstance(options, str):
+            raise TypeError(f"options is a sequence of options, as in [{options!r}]")
+        origin = Origin(str(source), entry, virtual(arch), tuple(options))
         text, name, directory = origin.read()
         ptx, lowered = compile_cuda(text, name, entry, origin.flags(build), directory, cache)
         return dataclasses.replace(
@@ -113,18 +117,19 @@ class Kernel:
         )
 
     @classmethod
-    def from_ptx(cls, source: str | os.PathLike[str], entry: str | None = None) -> Kernel:
+    def from_ptx(cls, source: str | bytes | os.PathLike[str], entry: str | None = None) -> Kernel:
         """Take PTX as any compiler wrote it.
 
         Args:
-            source: Path of a ``.ptx`` file, or PTX text.
+            source: Path of a ``.ptx`` file, or PTX text (bytes are text, as NVRTC gives it).
             entry: The entry's name; may be left out where there is only one.
 
         Raises:
             FileNotFoundError: No such file.
             KernelError: No such entry, or not PTX.
         """
-        text, path = _read(str(source), (".ptx",))
+        named = source.decode(errors="replace") if isinstance(source, bytes) else str(source)
+        text, path = _read(named, (".ptx",))
         try:
             found = {entry.name: entry for entry in ptx_header.entries(text)}
         except ValueError as error:
@@ -142,14 +147,14 @@ class Kernel:
 
     @classmethod
     def from_numba(
-        cls, function: Any, signature: Any, arch: str = "compute_90", **options: Any
+        cls, function: Any, signature: Any, arch: str | int = "compute_90", **options: Any
     ) -> Kernel:
         """Compile a Python function with Numba (the extra ``numba``), without a GPU.
 
         Args:
             function: A function, or what ``@cuda.jit`` made of it.
             signature: Types of its arguments, as ``cuda.jit`` takes them: ``"void(f4[:], i4)"``.
-            arch: A virtual architecture.
+            arch: As ``from_cuda`` takes it.
             options: Further options of ``cuda.compile_ptx``, such as ``fastmath=True``.
 
         Raises:
@@ -167,7 +172,7 @@ class Kernel:
         constants: Mapping[str, Any] | None = None,
         num_warps: int = 4,
         num_stages: int = 3,
-        arch: str = "compute_90",
+        arch: str | int = "compute_90",
         divisible: Collection[str] | None = None,
         **options: Any,
     ) -> Kernel:
@@ -182,7 +187,7 @@ class Kernel:
             constants: Values of its ``tl.constexpr`` arguments.
             num_warps: Warps of a block.
             num_stages: Stages of the pipelines of its loops.
-            arch: A virtual architecture.
+            arch: As ``from_cuda`` takes it.
             divisible: Arguments that are multiples of 16 (of 16 bytes); by default all pointers,
                 as Triton finds them where whole arrays are passed.
             options: Further options of Triton's compiler.

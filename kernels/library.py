@@ -177,7 +177,7 @@ class LibraryKernel:
     def kernel(
         self,
         tile: int | None = None,
-        arch: str | None = None,
+        arch: str | int | None = None,
         options: Sequence[str] = (),
         build: str = "device",
     ) -> Kernel:

@@ -22,6 +22,8 @@ class Pointer:
     def __post_init__(self) -> None:
         if not isinstance(self.array, np.ndarray):
             raise TypeError(f"Pointer takes a NumPy array, not {type(self.array).__name__}")
+        if not isinstance(self.offset, (int, np.integer)):
+            raise TypeError(f"Pointer: an offset is a whole number, not {self.offset!r}")
         if not 0 <= self.offset <= self.array.size:
             raise ValueError(
                 f"Pointer: element {self.offset} of an array of {self.array.size} elements"

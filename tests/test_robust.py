@@ -218,3 +218,39 @@ def test_long_texts_are_read_in_linear_time() -> None:
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (60, 60)),
     )  # fmt: skip
     assert (done.stdout, done.returncode) == ("read\n", 0), done.stderr[-500:]
+
+
+@pytest.mark.parametrize(
+    ("how", "error", "words"),
+    [
+        ({"shared_bytes": 1.5}, TypeError, "shared_bytes is a whole number, not 1.5"),
+        ({"shared_bytes": -4}, simulator.LaunchError, "shared_bytes cannot be negative"),
+        ({"step_limit": 0}, simulator.LaunchError, "step_limit is 1 at least, not 0"),
+        ({"heap_bytes": -1}, simulator.LaunchError, "heap_bytes is 0 at least"),
+        ({"arch": "sm_1"}, ValueError, "'sm_1' is no architecture known here"),
+    ],
+)
+def test_what_no_launch_can_have(how: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        simulator.launch(Kernel.from_ptx(ptx("")), 1, 32, [np.zeros(32, np.int32)], **how)
+
+
+def test_a_file_is_no_kernel() -> None:
+    given: Any = "my.cu"
+    with pytest.raises(TypeError, match=r"a launch takes a Kernel .*, not str"):
+        simulator.launch(given, 1, 32, [])
+
+
+def test_an_architecture_is_one_thing_however_it_is_spelled() -> None:
+    source = "__global__ void k() {}"
+    made = {name: Kernel.from_cuda(source, "k", name) for name in (90, "90", "sm_90", "compute_90")}
+    assert len({kernel.sha256 for kernel in made.values()}) == 1
+    assert ".target sm_90a" in Kernel.from_cuda(source, "k", "90a").ptx
+    with pytest.raises(ValueError, match="arch: 'fast' is no architecture known here"):
+        Kernel.from_cuda(source, "k", "fast")
+
+
+def test_ptx_may_be_bytes_and_options_no_text() -> None:
+    assert Kernel.from_ptx(ptx("").encode() + b"\0").ptx.startswith(HEADER)
+    with pytest.raises(TypeError, match="options is a sequence"):
+        Kernel.from_cuda("__global__ void k() {}", "k", options="-DN=3")

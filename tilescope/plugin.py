@@ -73,7 +73,7 @@ class Simulate:
         args: Sequence[Any],
         *,
         entry: str | None = None,
-        arch: str | None = None,
+        arch: str | int | None = None,
         options: Sequence[str] = (),
         build: str = "device",
         **launch: Any,
@@ -88,8 +88,8 @@ class Simulate:
             args: Arrays and numbers, as ``simulator.launch`` takes them.
             entry: The kernel of a file, as C++ writes it; may be left out where the file
                 has one kernel.
-            arch: Virtual architecture to compile a ``.cu`` file for, ``compute_90`` if left out;
-                of a ``Kernel`` or a ``.ptx`` file, as ``simulator.launch`` takes it.
+            arch: Architecture to compile a ``.cu`` file for, ``compute_90`` if left out;
+                of a ``Kernel`` or a ``.ptx`` file, whose numerics, as in ``simulator.launch``.
             options: Further options of NVRTC.
             build: ``device`` or ``source``.
             launch: All else that ``simulator.launch`` takes: ``shared_bytes``, ``schedule``,
@@ -123,7 +123,7 @@ def _beside(file: str | os.PathLike[str], folder: Path | None) -> Path:
 def _kernel(
     kernel: Kernel | str | os.PathLike[str],
     entry: str | None,
-    arch: str,
+    arch: str | int,
     options: Sequence[str],
     build: str,
 ) -> Kernel:

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..adapter import Adapter, Made, as_array, in_memory, python_file
+from ..architecture import architecture
 from ..errors import KernelError
 from .numba_links import linked
 from .versions import warn_of
 
 
-def compiled(function: Any, signature: Any, arch: str, options: dict[str, Any]) -> Made:
+def compiled(function: Any, signature: Any, arch: str | int, options: dict[str, Any]) -> Made:
     """A kernel of a Python function, for the types of a signature.
 
     Raises:
@@ -49,7 +50,7 @@ def compiled(function: Any, signature: Any, arch: str, options: dict[str, Any]) 
             f"{python.__name__} has {len(given)} parameters ({', '.join(given)}), "
             f"the signature {len(kinds)}"
         )
-    number = int("".join(c for c in arch if c.isdigit()))
+    number = architecture(arch)
     capability = divmod(number, 10)
     try:
         with warnings.catch_warnings(), _device(capability):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..adapter import Adapter, Made, as_array, in_memory, python_file
+from ..architecture import architecture
 from ..errors import KernelError
 from ..pointers import Pointer
 from .versions import warn_of
@@ -26,7 +27,7 @@ def compiled(
     function: Any,
     signature: Mapping[str, str],
     constants: Mapping[str, Any],
-    arch: str,
+    arch: str | int,
     divisible: Collection[str] | None,
     options: dict[str, Any],
 ) -> Made:
@@ -55,7 +56,7 @@ def compiled(
         divisible = [name for name in given if signature[name].startswith("*")]
     attributes = {(names.index(name),): [["tt.divisibility", _ALIGNED]] for name in divisible}
     kinds = {name: "constexpr" if name in constants else signature[name] for name in names}
-    number = int("".join(c for c in arch if c.isdigit()))
+    number = architecture(arch)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel
+from kernels.architecture import architecture
 from kernels.arguments import (
     Arguments,
     Dim3,
@@ -18,12 +19,11 @@ from kernels.arguments import (
     dim3,
 )
 from kernels.clusters import ONE, cluster_shape
-from kernels.errors import PtxError
+from kernels.errors import LaunchError, PtxError
 from kernels.symbols import convert_all
 
 from ..compile.compiler import compile_ptx, compile_traced
 from ..compile.program import Program
-from ..isa.architectures import architecture
 from ..isa.stack import STACK_BYTES
 from ..memory.allocate import allocate
 from ..memory.heap import HEAP_BYTES, heap_array
@@ -105,6 +105,17 @@ def prepare(
     heap_bytes: int = HEAP_BYTES,
 ) -> Prepared:
     """Make a launch ready; takes what ``launch`` takes, and raises what that does."""
+    if not isinstance(kernel, Kernel):
+        what = type(kernel).__name__
+        raise TypeError(f"a launch takes a Kernel (Kernel.from_cuda, Kernel.from_ptx), not {what}")
+    for name, value, least in (
+        ("shared_bytes", shared_bytes, None), ("step_limit", step_limit, 1),
+        ("stack_bytes", stack_bytes, 1), ("heap_bytes", heap_bytes, 0),
+    ):  # fmt: skip
+        if not isinstance(value, (int, np.integer)):
+            raise TypeError(f"{name} is a whole number, not {value!r}")
+        if least is not None and value < least:
+            raise LaunchError(f"{name} is {least} at least, not {value}")
     grid3, block3 = dim3(grid, "grid"), dim3(block, "block")
     check_shape(grid3, block3)
     schedules.make(schedule)

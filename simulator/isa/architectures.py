@@ -1,24 +1,10 @@
-"""Architectures of GPUs: how they are named, and what their tensor cores do."""
+"""Architectures of GPUs: what their tensor cores do."""
 
 import re
 from typing import NamedTuple
 
-KNOWN = (70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121)
 MEASURED = (90,)
 """Those whose hardware this program's tensor cores, and its approximate functions, were held to."""
-
-
-def architecture(name: str | int) -> int:
-    """The number of an architecture: 90 for ``90``, ``"90a"``, ``"sm_90a"``, ``"compute_90"``.
-
-    Raises:
-        ValueError: There is none of that name.
-    """
-    found = re.fullmatch(r"(?:(?:sm|compute)_)?([0-9]{2,3})[af]?", str(name))
-    if isinstance(name, bool) or not found or int(found[1]) not in KNOWN:
-        known = ", ".join(str(number) for number in KNOWN)
-        raise ValueError(f"arch: {name!r} is no architecture that has tensor cores ({known})")
-    return int(found[1])
 
 
 def number(target: str) -> int:
