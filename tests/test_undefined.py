@@ -90,6 +90,11 @@ BODIES = {
         __shared__ int s[4]; if (t < 3) s[t] = 0; __syncthreads();
         atomicAdd(&s[t & 3], 1); __syncthreads();  //!
         if (t < 3 WRONG(+ 1)) out[t] = s[t];  //!""", ""),
+    "bits that atomics set": ("""
+        __shared__ unsigned s[2];
+        atomicOr(&s[t & 1], 0xffu);  //!
+        atomicAnd(&s[t & 1], ~0xff00u); __syncthreads();
+        out[t] = s[t & 1] & (0xffff WRONG(| 1u << 31));  //!""", ""),
     "a comparison": ("""
         __shared__ int s[64], d[32]; if (t < 31) s[t] = in[t]; __syncthreads();
         d[t] = s[t]; __syncthreads();  //!

@@ -103,8 +103,11 @@ class Shadowing:
         match step:
             case Access(site=site, base=base):
                 compared = step.sources[: -site.count]  # a compare-and-swap's
-                given = sources[-site.count :] if site.access == "atomic" else sources
+                given = sources
                 if site.access == "atomic":
+                    given = sources[-site.count :]
+                    if site.operation in ("and", "or"):
+                        given += step.sources[-site.count :]
                     yield from self.uses(ins, guard, base, *compared)
                 elif site.access == "load":  # how much of it is loaded is a number as it is
                     yield from self.uses(ins, guard, base, *step.sources)

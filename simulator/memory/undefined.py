@@ -87,6 +87,7 @@ class UndefinedMemory:
         for access in self._accesses:
             access.copied.forget()
             access.unset.forget()
+            access.settled.forget()
         for memories in (self.copied, self.unset):
             memories.start(geometry)
         self.unset.shared.words.fill(-1)
@@ -110,6 +111,8 @@ class _UndefinedAccess:
         shadow = shadow_site(site)
         self.number, self.memory, self.wanted = site.number, memory, site.number in memory.wanted
         self.copied, self.unset = Access(shadow, memory.copied), Access(shadow, memory.unset)
+        self.settles, self.count = site.operation, site.count
+        self.settled = Access(dataclasses.replace(shadow, operation="and"), memory.copied)
 
     def load(self, base: Addresses, mask: Mask | None, *length: Lanes) -> tuple[Lanes, ...]:
         """The undefined bits of what is loaded."""
@@ -138,7 +141,12 @@ class _UndefinedAccess:
     def atomic(
         self, base: Addresses, mask: Mask | None, *values: Lanes
     ) -> Lanes | tuple[Lanes, ...]:
-        """The undefined bits of what an atomic finds."""
+        """The undefined bits of what an atomic finds.
+
+        ``values``: the undefined bits of its operands; of an ``and`` or ``or`` these as well:
+        their defined zeros or ones leave nothing undefined.
+        """
+        values, operands = values[: self.count], values[self.count :]
         zeros = tuple(value.dtype.type(0) for value in values)
         found = self._read(self.unset, base, mask) if self.wanted else zeros
         stored = values
@@ -146,6 +154,9 @@ class _UndefinedAccess:
             stored = tuple(a | b for a, b in zip(values, found, strict=True))
         self.unset.store(base, mask, *zeros)
         old = self.copied.atomic(base, mask, *stored)
+        if operands:
+            turned = (x if self.settles == "and" else ~x for x in operands)
+            self.settled.atomic(base, mask, *(x | a for x, a in zip(turned, values, strict=True)))
         several = old if isinstance(old, tuple) else (old,)
         found = tuple(a | b for a, b in zip(found, several, strict=True))
         self._note(mask, tuple(a | b for a, b in zip(stored, found, strict=True)))

@@ -58,6 +58,7 @@ QUIRKS: dict[str, str] = {
     r"^(add|sub|fma)\.\S*f32\.bf16 [^,]*,.* -?(0x|\d|WARP_SZ)(?!f)":
         "ptxas takes a whole number, whose bits are a .bf16's; PTX has a register",
     r"^st\.async\S*\.v\d\.\w+ \[[^\]]*\], [^{]": "ptxas takes one value for a vector",
+    r"^mapa\S* ([^,]*, ){2}\w+\+\d": "ptxas takes a variable's address for a block's number",
     r"^testp\.(f32|f64) ": "ptxas asks for no property; PTX does",
 }  # fmt: skip
 """Instructions that ptxas accepts and we call wrong, and why."""
