@@ -11,7 +11,9 @@ from kernels.ptx.module import Instruction
 
 from .compile.program import CompiledBlock
 from .geometry import AbsentRead, Addresses, Geometry, Lanes, Mask
+from .memory.bulk import Moved
 from .memory.event import BadAccess, Event, PickedEvent
+from .memory.site import Site
 from .memory.spaces import Allocation
 
 
@@ -101,6 +103,9 @@ class Observer:
     def picked(self, event: PickedEvent) -> None:
         """An access of lanes that were picked out; by default ``access`` is told."""
         self.access(event.full)
+
+    def moved(self, site: Site, moved: Sequence[Moved]) -> None:
+        """Lanes have copied in bulk, to where ``site`` says."""
 
     def bad_access(self, bad: BadAccess) -> None:
         """Lanes access what they must not: that is left out."""
@@ -203,6 +208,7 @@ class Told:
         self.ran, self.diverged = those("ran"), those("diverged")
         self.forgotten = those("forgotten")
         self.access, self.bad_access = those("access"), those("bad_access")
+        self.moved = those("moved")
         self.picked = tuple(o.picked for o in watching if type(o).access != Observer.access)
         self.arithmetic, self.traced = those("arithmetic"), those("traced")
         self.barrier, self.arrive = those("barrier"), those("arrive")

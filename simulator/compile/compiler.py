@@ -112,7 +112,6 @@ class Compiler:
         self.aliases = {f.name: self.call_aliases(f) for f in self.functions}
         if traced:
             self.result.watched = []
-            self.result.data = loaded_data(self)
 
     def program(self) -> Program:
         """The finished program."""
@@ -125,6 +124,8 @@ class Compiler:
             self.entries[function.name] = first
             first += len(own)
             blocks += own
+        if self.result.watched is not None:
+            self.result.data = loaded_data(self, blocks)
         for block in blocks:
             self.result.blocks.append(self.compiled(Lowering(self, block).lower()))
         self.result.start = self.entries[self.result.entry.name]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from types import CodeType
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from kernels.ptx.module import Function, Instruction, Module
 
@@ -23,7 +23,7 @@ from .body import Body
 from .emit import Emitter
 from .flights import Flight
 from .guards import predicated
-from .steps import Barrier, Lowered, Step, System
+from .steps import Barrier, Compute, Lowered, Step, System
 
 Fact = TypeVar("Fact")
 Code = Callable[..., Any]
@@ -131,12 +131,16 @@ class Watched:
 
     Attributes:
         instruction: The instruction; ``block``: the basic block it stands in.
-        what: ``load``, ``store``, ``atomic``, ``value``, ``barrier`` or ``exit``.
+        what: ``load``, ``store``, ``atomic``, ``copy`` (in bulk), ``value``, ``barrier``,
+            ``exit``, or ``branch``: loaded data decide what its outputs are from there on.
         outputs: Register numbers of the recorded values; -1 where there is none: what is stored,
-            and which lanes a shuffle asks.
-        inputs: Of the operands that are read: a register number, or the operand's text.
-        site: Of an access.
+            and which lanes a shuffle or vote asks; below that what other steps of the same
+            instruction use.
+        inputs: Of the operands that are read: such a number, or the operand's text.
+        site: Of an access; of a copy in bulk, what it writes.
         base: Of an access: the register with its address, where that came of loaded data.
+        guard: Its guard's register, where that did.
+        results: Of a value: which of the results of its ``step`` the outputs are.
     """
 
     instruction: Instruction
@@ -146,6 +150,23 @@ class Watched:
     inputs: tuple[int | str, ...] = ()
     site: Site | None = None
     base: int | None = None
+    guard: int | None = None
+    results: tuple[int, ...] = ()
+    step: Compute | None = None
+
+
+class Data(NamedTuple):
+    """What is made of loaded data.
+
+    Attributes:
+        registers: Those that hold what was loaded, or was computed from it, or depend on a
+            branch that such a value decides.
+        branches: Of each block that ends at such a branch, the registers that what it decides on
+            writes, and that are read after that.
+    """
+
+    registers: frozenset[int] = frozenset()
+    branches: dict[int, tuple[int, ...]] = {}  # noqa: RUF012 - never changed
 
 
 @dataclass
@@ -165,7 +186,7 @@ class Program:
         flights: What has to do with registers of a ``wgmma``.
         uses: Instructions that an undefined value would steer (``compiler.compile_shadowed``).
         facts: What was worked out about it, by the class that did.
-        data: Registers that hold what was loaded, or was computed from it; for a trace.
+        data: What is made of loaded data; for a trace.
     """
 
     entry: Function
@@ -184,7 +205,7 @@ class Program:
     by_arch: bool = False
     watched: list[Watched] | None = None
     uses: list[Instruction] = field(default_factory=list)
-    data: frozenset[int] = frozenset()
+    data: Data = Data()  # noqa: RUF009 - never changed
     memos: dict[tuple[object, ...], dict[Any, Any]] = field(default_factory=dict)
     facts: dict[object, object] = field(default_factory=dict)
 

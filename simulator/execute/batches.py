@@ -104,6 +104,7 @@ def run_batches(
     memories = Memories(
         program.layout, allocations, launch.shared_bytes, told.access, told.bad_access
     )
+    memories.moved = told.moved
     instead = instead or functools.partial(_tell, told.absent_read)
     accesses = [Access(site, memories) for site in program.sites]
     specials = SpecialRegisters()

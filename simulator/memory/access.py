@@ -102,7 +102,9 @@ class Access:
         repeated = self._resolve(base, mask)
         site, index = self.site, self.index
         shape = self.memories.geometry.shape
-        if not site.returns and in_bulk(self.memories, site, index, shape, mask, values):
+        if not (site.returns or site.told) and in_bulk(
+            self.memories, site, index, shape, mask, values
+        ):
             self._tell(repeated, values)
             nothing: Lanes = DTYPES[site.type].type(0)
             return nothing

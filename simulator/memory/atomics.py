@@ -4,17 +4,17 @@ The hardware's order is not defined; lane order is one that it may take, and for
 everything but floating-point sums the final content does not depend on it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from kernels.ptx.module import Instruction
 
-from ..geometry import Flat
+from ..geometry import Flat, Lanes
 from ..isa import DTYPES, half, mbarrier
 from ..isa import arithmetic as ieee
-from .site import PHASE
+from .site import PHASE, Site
 
 _FEW_ROUNDS = 64
 
@@ -75,6 +75,22 @@ def changes(name: str, operand: Flat, before: Flat, after: Flat) -> bool:
     Sums may come out as they were; the others, once they have changed a value, do not go back.
     """
     return bool(operand.any() if name in ("add", "xor") else (before != after).any())
+
+
+def left(
+    site: Site, found: Sequence[Lanes], operands: Sequence[Lanes], is_global: bool
+) -> Sequence[Lanes]:
+    """What lanes left in memory, of what each found: one array an element."""
+    arrays = np.broadcast_arrays(*found, *operands)
+    count = site.count
+    parts = [arrays[i : i + count] for i in range(0, len(arrays), count)]
+    if count == 1:
+        stacked = [part[0] for part in parts]
+    else:
+        stacked = [np.stack(part, -1) for part in parts]
+    with np.errstate(all="ignore"):
+        made = _operation(site.operation, site.type, is_global)(*stacked)
+    return [made] if count == 1 else [made[..., i] for i in range(count)]
 
 
 def apply(

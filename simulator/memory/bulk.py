@@ -37,6 +37,24 @@ class Side:
     block: int
 
 
+@dataclass
+class Moved:
+    """What one lane's copy in bulk brought where.
+
+    Attributes:
+        thread, column: The lane's; ``block``: the column of the shared memory on its other side,
+            or of the lane's own.
+        source, into: The bytes, as the sites' spaces have them, at which pieces of ``size`` begin.
+    """
+
+    thread: int
+    column: int
+    block: int
+    source: Flat
+    into: Flat
+    size: int
+
+
 class BulkCopy:
     """An instruction that copies in bulk, bound to a launch; generated code calls it."""
 
@@ -99,7 +117,14 @@ class BulkCopy:
         self._tell([writes for _, writes in sides], found)
         for (_, writes), values in zip(sides, found, strict=True):
             self._write(writes, values[writes.inside])
+        if self.memories.moved and sides:
+            self._moved([_pieces(reads, writes, self.dtype.itemsize) for reads, writes in sides])
         self.memories.writes += bool(sides)
+
+    def _moved(self, moved: list[Moved]) -> None:
+        """Tell what came from where."""
+        for tell in self.memories.moved:
+            tell(self.into, moved)
 
     def _elements(self, side: Side) -> tuple[Flat, Flat]:
         """The memory as elements (of shared memory, a copy of the block's), and which of them."""
@@ -153,3 +178,11 @@ class BulkCopy:
             )
             for tell in self.memories.told:
                 tell(event)
+
+
+def _pieces(reads: Side, writes: Side, size: int) -> Moved:
+    there = reads.inside & writes.inside
+    other = writes if writes.site.space == "shared" else reads
+    return Moved(
+        reads.thread, reads.column, other.block, reads.places[there], writes.places[there], size
+    )

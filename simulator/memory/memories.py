@@ -36,7 +36,8 @@ class Memories:
 
     Attributes:
         allocations: Global arrays by number; ``heap``: hands out one of them.
-        told: Called with each access; ``told_bad``: with each bad one.
+        told: Called with each access; ``told_bad``: with each bad one; ``moved``: with what a
+            copy in bulk has brought where.
         writes: Counts what may have changed global or shared memory; ``local_writes``: stores
             to local memory.
         looked: Told of what functions of the system look at: address, bytes and lane.
@@ -53,6 +54,7 @@ class Memories:
     ) -> None:
         self.layout, self.allocations, self.shared_bytes = layout, allocations, shared_bytes
         self.told, self.told_bad = told, told_bad
+        self.moved: Sequence[Callable[..., None]] = ()
         self.looked: Callable[[int, int, tuple[int, ...]], None] | None = None
         self.heap = Heap(allocations[HEAP]) if HEAP in allocations else None
         self.writes = self.local_writes = 0

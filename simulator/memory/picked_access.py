@@ -119,7 +119,7 @@ class PickedAccess:
     ) -> Lanes | tuple[Lanes, ...]:
         """See ``Access``."""
         lanes, site = self.holder.lanes, self.site
-        found = None if site.returns else self._find(base, mask)
+        found = None if site.returns or site.told else self._find(base, mask)
         if found is not None:
             home, relative, address = found
             index = self._index(home, relative, lanes, False)

@@ -32,6 +32,7 @@ class Site:
         count: Elements a thread: 1, 2, 4 or 8.
         operation: ``add`` ... ``cas`` of an atomic.
         returns: Whether an atomic's old value is asked for, and read by any instruction.
+        told: Whether a trace is told what an atomic found, though nobody else asks for it.
         block: The basic block it stands in.
         counted: Whether it is traffic (passing a struct to a function is not).
         offset: Constant part of the address in bytes.
@@ -69,6 +70,7 @@ class Site:
     bulk: "Site | None" = None
     far: bool = False
     part_of: int | None = None
+    told: bool = False
 
     @property
     def whole(self) -> int:

@@ -19,7 +19,7 @@ from kernels.tensor_map import NBYTES, TYPES, Tiling, unpacked
 from ..geometry import Flat, Lanes, Mask, as_mask
 from ..isa import DTYPES
 from . import atomics, far
-from .bulk import UNIT, BulkCopy, Side
+from .bulk import UNIT, BulkCopy, Moved, Side
 from .layout import array_number
 from .memories import Memories
 from .site import Site
@@ -52,6 +52,7 @@ class TensorCopy(BulkCopy):
         lanes = np.nonzero(g.full(as_mask(mask)))
         moved = np.zeros((g.threads, g.columns), np.int64)
         sides: list[tuple[Side, Side]] = []
+        self.pieces: list[Moved] = []
         values = [g.full(value)[lanes].tolist() for value in (into, source, *at)]
         for thread, column, to, start, *where in zip(
             *(a.tolist() for a in lanes), *values, strict=True
@@ -64,6 +65,8 @@ class TensorCopy(BulkCopy):
         writes = [side for _, side in sides]
         self._tell(writes, [self._read(side) for side in writes])
         self.memories.writes += bool(sides)
+        if self.memories.moved and sides:
+            self._moved(self.pieces)
         return g.from_rows(moved)
 
     def _copy(
@@ -104,6 +107,7 @@ class TensorCopy(BulkCopy):
                 memories.shared.words[here, block] = buffer[there]
             else:
                 buffer[there] = memories.shared.words[here, block]
+            self._brought(thread, column, block, rows.away + first, rows.near + turn, _WORD)
             one = _side(far_site, thread, column, home, rows.sources + first, home.base, column)
             two = _side(near_site, thread, column, memories.shared, rows.places + turn, 0, block)
             return (tiling.nbytes, (one, two) if fills else (two, one))
@@ -129,11 +133,21 @@ class TensorCopy(BulkCopy):
             near = near[inside]
             sent = mine[ours[inside]]
             home.buffer[theirs] = self._reduced(tiling, home.buffer[theirs], sent)
+        self._brought(
+            thread, column, block, away[inside], near[inside] if fills else near, tiling.size
+        )
         global_ = _words(away[inside], tiling.size)
         global_ = global_[global_ + _WORD <= home.end]
         one = _side(far_site, thread, column, home, global_, home.base, column)
         two = _side(near_site, thread, column, memories.shared, _words(near, tiling.size), 0, block)
         return (tiling.nbytes, (one, two) if fills else (two, one))
+
+    def _brought(
+        self, thread: int, column: int, block: int, away: Flat, near: Flat, size: int
+    ) -> None:
+        """Note pieces of an array and of shared memory, of which one has become the other."""
+        pair = (away, near) if self.into.space == "shared" else (near, away)
+        self.pieces.append(Moved(thread, column, block, *pair, size))
 
     def _suits(self, tiling: Tiling) -> bool:
         """Whether a map has the instruction's axes and mode, and a type that it can reduce."""

@@ -19,15 +19,16 @@ from kernels import Kernel
 
 from ..compile.program import Program, Watched
 from ..events import Observer
-from ..geometry import Addresses, Flat, Geometry, Lanes, Mask
-from ..isa import DTYPES
+from ..geometry import WARP, Addresses, Geometry, Lanes, Mask, as_mask
 from ..isa.windows import RANK_BITS, WINDOWS
-from ..memory import far
+from ..memory import atomics, far
+from ..memory.bulk import Moved
 from ..memory.layout import HEAP, array_address, array_number
+from ..memory.site import PHASE, Site
 from ..memory.spaces import Allocation
+from .array_map import LOCAL, NOWHERE, SHARED, ArrayMap, declared
+from .copied import pieces
 
-SHARED, LOCAL, NOWHERE = -1, -2, -3
-"""Places that are no global array."""
 RELEASE = -1
 """Stands for an instruction's number where a barrier lets threads go."""
 
@@ -45,7 +46,9 @@ class Event(NamedTuple):
         place: Of an access: the global array's number, ``SHARED``, ``LOCAL`` or ``NOWHERE``;
             an array where threads differ.
         offset: Of an access: byte offset in that place; of threads that are off anything.
-        values: What was loaded, stored or computed: see ``Watched.outputs``.
+        values: What was loaded, stored or computed: see ``Watched.outputs``; of an atomic at the
+            end what each lane left in memory. Of a copy in bulk all three are as ``copied.pieces``
+            has them.
     """
 
     watched: int
@@ -67,36 +70,6 @@ class Batch:
     blocks: list[int]
     events: list[Event] = field(default_factory=list)
     full: bool = False
-
-
-@dataclass
-class ArrayMap:
-    """A global array, and how often each of its elements was accessed by all threads.
-
-    Attributes:
-        size: Bytes of an element.
-        dtype, shape: As the launch's argument has them; module variables are flat.
-        before, after: The content, flat bytes.
-        reads, writes: Thread accesses of each element, atomics in both.
-        owner: Who wrote each element last: block number times threads of a block, plus the
-            thread's number; -1 for nobody.
-    """
-
-    number: int
-    name: str
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    before: Flat
-    reads: Flat
-    writes: Flat
-    owner: Flat
-    argument: bool = True
-    after: Flat = field(init=False)
-
-    @property
-    def size(self) -> int:
-        """Bytes of an element."""
-        return int(self.dtype.itemsize)
 
 
 class Trace(Observer):
@@ -131,6 +104,7 @@ class Trace(Observer):
         self.allocations = allocations
         self._watched = program.watched or []
         self._bytes = self._events = 0
+        self._moved: list[tuple[Site, Moved]] = []
         if isinstance(self.wanted, int):
             spread = np.linspace(0, self.blocks - 1, min(self.wanted, self.blocks))
             self.sampled = {int(n) for n in spread.round()}
@@ -140,7 +114,7 @@ class Trace(Observer):
             if number == HEAP:
                 continue
             given = arguments[number] if number < len(arguments) else None
-            dtype = _declared(program, number) if given is None else given.dtype
+            dtype = declared(program, number) if given is None else given.dtype
             count = allocation.nbytes // max(1, dtype.itemsize)
             shape_ = (count,) if given is None else given.shape
             self.maps[number] = ArrayMap(
@@ -185,11 +159,34 @@ class Trace(Observer):
             mask = None
         place = offset = None
         watched = self._watched[number]
+        if watched.what == "copy":
+            if self._columns and self._moved:
+                place, offset, values = pieces(self._moved, self.geometry.columns)
+                self._keep(Event(number, mask, place, offset, values))
+            self._moved = []
+            return
         if watched.site is not None:
+            if watched.site.lanes < WARP:
+                mask = as_mask(mask) & (self.geometry.lane_ids < watched.site.lanes)
             place, offset = self._locate(watched, base, mask)
             self._count(watched, place, offset, mask)
+            site = watched.site
+            if site.access == "atomic" and site.operation != PHASE and self._columns:
+                parts = values[: site.count], values[site.count :]
+                values += tuple(atomics.left(site, *parts, bool((place >= 0).all())))
         if self._columns:
             self._keep(Event(number, mask, place, offset, values))
+
+    def moved(self, site: Site, moved: Sequence[Moved]) -> None:
+        """See ``Observer``."""
+        self._moved = [(site, piece) for piece in moved]
+        for one in moved:
+            for access, places in (("load", one.source), ("store", one.into)):
+                number = int(array_number(places[0])) if len(places) else NOWHERE
+                if number in self.maps and int(places[0]) >> 60 == 0:
+                    block = int(self.geometry.blocks[one.column])
+                    who = one.thread + block * self.geometry.threads
+                    self.maps[number].copied(places, one.size, who, access)
 
     def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
         """See ``Observer``."""
@@ -262,27 +259,9 @@ class Trace(Observer):
             on = np.broadcast_to(np.bool_(True) if mask is None else mask, full.shape)
             threads, written = self._threads[on], full[on]
         for byte in range(0, site.nbytes, min(found.size, site.nbytes)):
-            if site.access != "store":
-                _add(found.reads, (chosen + byte) // found.size, weight)
+            found.count((chosen + byte) // found.size, weight, site.access)
             if site.access != "load":
-                _add(found.writes, (chosen + byte) // found.size, weight)
-                element = (written + byte) // found.size
-                inside = (element >= 0) & (element < len(found.owner))
-                found.owner[element[inside]] = threads[inside]
-
-
-def _declared(program: Program, number: int) -> np.dtype[Any]:
-    """The element type of a module variable, as PTX declares it: often plain bytes."""
-    for placed in program.layout.placed.values():
-        here = array_number(placed.address) == number
-        if here and placed.variable.space in ("global", "const"):
-            return cast("np.dtype[Any]", np.dtype(DTYPES[placed.variable.type]))
-    return np.dtype(np.uint8)
-
-
-def _add(counts: Flat, elements: Flat, weight: int) -> None:
-    inside = (elements >= 0) & (elements < len(counts))
-    np.add.at(counts, elements if inside.all() else elements[inside], weight)
+                found.own((written + byte) // found.size, threads)
 
 
 def _places(address: Addresses) -> Lanes:

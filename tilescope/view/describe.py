@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,15 @@ from simulator import Run
 from simulator.compile.blocks import reachable
 from simulator.compile.listing import operand_text
 from simulator.compile.program import Watched
+from simulator.compile.tracing import decided_by
 from simulator.hazards.hazard import Hazard
-from simulator.isa import Flow
-from simulator.isa.roles import Roles, roles
-from simulator.observe.trace import ArrayMap, Trace
+from simulator.isa.roles import roles
+from simulator.observe.array_map import ArrayMap
+from simulator.observe.trace import Trace
 
+from .addresses import address_arithmetic
 from .extents import extents, kind
+from .origins import origins
 from .pool import Pool
 
 MOST_CELLS = 1 << 20
@@ -37,6 +39,12 @@ class Text:
         self.files: dict[str, int] = {}
         self.addresses = address_arithmetic(trace)
         self.constants: dict[str, dict[str, str]] = {}
+        self.decided = decided_by([block.block for block in trace.program.blocks])
+        self.branches = {
+            item.block: number
+            for number, item in enumerate(trace.program.watched or [])
+            if item.what == "branch" and item.block in trace.program.data.branches
+        }
         self.ptx: list[dict[str, Any]] = []
         lines = trace.kernel.ptx.splitlines()
         module = trace.program.module
@@ -63,6 +71,7 @@ class Text:
 
     def inputs(self, item: Watched) -> list[int | str]:
         """Operands: a register that the trace follows, a constant, or a register's name."""
+        data = self.trace.program.data.registers
         if item.what != "value":
             return list(item.inputs)
         function = self.trace.program.blocks[item.block].block.function
@@ -71,7 +80,7 @@ class Text:
         found: list[int | str] = []
         for number, operand in enumerate(item.inputs):
             place = item.instruction.operands[number + 1 : number + 2]
-            plain = isinstance(operand, int) and operand not in self.trace.program.data
+            plain = isinstance(operand, int) and operand >= 0 and operand not in data
             if plain and place and isinstance(place[0], Reg):
                 name = place[0].name
                 found.append(self.constants[function.name].get(name, name))
@@ -79,7 +88,7 @@ class Text:
                 found.append(operand)
         return found
 
-    def watched(self, item: Watched) -> dict[str, Any]:
+    def watched(self, item: Watched, pool: Pool) -> dict[str, Any]:
         """An instruction whose executions the trace has."""
         ins, site = item.instruction, item.site
         file, line = self.place(ins)
@@ -94,7 +103,16 @@ class Text:
             made["operation"] = site.operation
         if item.base is not None:
             made["base"] = item.base
-        return made
+        if item.guard is not None:
+            made["guard"] = item.guard
+        if decided := self.deciders(item):
+            made["decided"] = decided
+        return made | origins(self.trace.program, item, pool)
+
+    def deciders(self, item: Watched) -> list[int]:
+        """Numbers of the branches that decide whether an instruction is executed."""
+        bits = self.decided[item.block]
+        return [n for block, n in self.branches.items() if bits >> block & 1]
 
 
 def _constants(function: Function) -> dict[str, str]:
@@ -135,8 +153,13 @@ def arrays(trace: Trace, pool: Pool, values: bool) -> list[dict[str, Any]]:
         touched = bool(item.reads.any() or item.writes.any())
         if item.reads.size and (item.argument or touched):
             found.append(_array(item, pool, values))
+    return _told_apart(found)
+
+
+def _told_apart(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Variables whose names are all different: those of two functions may be called alike."""
     seen: Counter[str] = Counter()
-    for made in found:  # a variable of the module may be called as a parameter is
+    for made in found:
         seen[made["name"]] += 1
         if seen[made["name"]] > 1:
             made["name"] += f" ({seen[made['name']]})"
@@ -174,16 +197,17 @@ def shared(trace: Trace, nbytes: int) -> list[dict[str, Any]]:
             continue
         length = variable.nbytes or nbytes - placed.address
         inside = [size for at, size in sizes.items() if 0 <= at - placed.address < length]
-        size = min(inside, default=4)
         name = variable_name(variable.name)
+        letter = kind(name, source)
+        size = 2 if letter == "h" else min(inside, default=4)
         shape = extents(name, length // size, source, trace.kernel.name)
         found.append(
             {
                 "name": name, "start": placed.address, "bytes": length, "size": size,
-                "shape": list(shape or (length // size,)), "kind": kind(name, source),
+                "shape": list(shape or (length // size,)), "kind": letter,
             }
         )  # fmt: skip
-    return sorted(found, key=lambda item: (item["start"], -item["bytes"]))
+    return _told_apart(sorted(found, key=lambda item: (item["start"], -item["bytes"])))
 
 
 def _element_sizes(trace: Trace) -> dict[int, int]:
@@ -230,48 +254,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     return value
-
-
-def address_arithmetic(trace: Trace) -> set[int]:
-    """PTX lines of the instructions whose results are used as addresses alone."""
-    found: set[int] = set()
-    for function in reachable(trace.program.module, trace.kernel.entry):
-        values: list[tuple[int, Roles]] = []
-        plain: set[str] = set()
-        bases: set[str] = set()
-        for ins in function.body:
-            role = roles(ins)
-            if role.row.memory:
-                bases.update(role.bases)
-                plain |= set(role.reads) - set(role.bases)
-            elif role.writes and role.flow is Flow.NEXT:
-                values.append((ins.line, role))
-            else:
-                plain |= set(role.reads)
-        _spread(values, plain)
-        for line, role in values:
-            if plain.isdisjoint(role.writes) and _leads(role.writes, bases, values):
-                found.add(line)
-    return found
-
-
-def _spread(values: list[tuple[int, Roles]], plain: set[str]) -> None:
-    """What a value is computed from is a value."""
-    size = -1
-    while size != len(plain):
-        size = len(plain)
-        for _, role in values:
-            if not plain.isdisjoint(role.writes):
-                plain |= set(role.reads)
-
-
-def _leads(writes: Sequence[str], bases: set[str], values: list[tuple[int, Roles]]) -> bool:
-    """Whether an address comes of it in the end; otherwise nothing does."""
-    reached = set(writes)
-    size = -1
-    while size != len(reached):
-        size = len(reached)
-        for _, role in values:
-            if not reached.isdisjoint(role.reads):
-                reached |= set(role.writes)
-    return bool(reached & bases)

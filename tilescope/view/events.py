@@ -9,15 +9,17 @@ from simulator.compile.program import Watched
 from simulator.geometry import WARP
 from simulator.isa.roles import roles
 from simulator.isa.warp import shuffled
+from simulator.observe.array_map import SHARED
 from simulator.observe.banks import bank_passes, distinct_bytes, requests, sectors
-from simulator.observe.trace import RELEASE, SHARED, Batch, Event, Trace
+from simulator.observe.trace import RELEASE, Batch, Event, Trace
 
 from .pool import Pool, shrink
 
 FIELDS = ("watched", "mask", "place", "offset", "box", "first", "many", "banks")
 """Columns of the event table; ``first`` and ``many`` select from the list of values; ``banks``
 is how the banks serve each warp and block: wavefronts, conflicts, lanes a group; of global memory
-sectors and distinct bytes; of a shuffle the lane whose value each thread gets."""
+sectors and distinct bytes; of a shuffle the lane whose value each thread gets; of a vote the lanes
+that its mask names. Of a copy in bulk the values are as ``copied.pieces`` has them."""
 _APART = 40
 """Bits of an offset: arrays are that far from each other."""
 
@@ -69,6 +71,7 @@ class _Packer:
         self.values: list[int] = []
         self.boxes: list[tuple[int, ...]] = []
         self._boxes: dict[tuple[int, ...], int] = {}
+        self.halves: set[int] = set()
 
     def add(self, event: Event) -> None:
         """Add an event, unless none of the kept blocks takes part."""
@@ -85,19 +88,30 @@ class _Packer:
             self.boxes.append(key)
         place = offset = banks = -1
         first = len(self.values)
-        if event.watched != RELEASE:
-            watched = (self.trace.program.watched or [])[event.watched]
+        every = self.trace.program.watched or []
+        watched = None if event.watched == RELEASE else every[event.watched]
+        if watched and watched.what == "copy":
+            place, offset, *numbers = (
+                self.pool.add(self.crop(array).astype(np.int32))
+                for array in (event.place, event.offset, *event.values)
+            )
+            self.values += numbers
+        elif watched:
             if event.offset is not None:
                 place = self.reduced(event.place.astype(np.int32), low, high)
                 bounded = np.clip(event.offset, -1, 2**31 - 1).astype(np.int32)
                 offset = self.reduced(bounded, low, high)
                 banks = self.banks(event, watched)
             values = event.values
-            if roles(watched.instruction).row.shuffles and len(values) == 3:
-                banks = self.reduced(self.lanes(watched, *values[1:]), low, high)
-                values = values[:1]
+            if watched.results and len(values) > len(watched.results):
+                asked = values[len(watched.results) :]  # which lanes it is about
+                values = values[: len(watched.results)]
+                shuffles = roles(watched.instruction).row.shuffles
+                lanes = self.lanes(watched, *asked) if shuffles else asked[0].view(np.uint32)
+                banks = self.reduced(lanes, low, high)
             for value in values:
-                self.values.append(self.reduced(self.typed(value, watched, event), low, high))
+                value, halves = self.typed(value, watched, event)
+                self.values.append(self.reduced(value, low, high, halves))
         self.rows.append(
             (
                 event.watched, -1 if mask is None else mask, place, offset,
@@ -132,9 +146,11 @@ class _Packer:
         ]
         return value[tuple(parts)]
 
-    def reduced(self, value: Any, low: tuple[int, ...], high: tuple[int, ...]) -> int:
-        """The pool's number of a register's value."""
-        return self.pool.add(shrink(self.cut(self.crop(value), low, high)))
+    def reduced(
+        self, value: Any, low: tuple[int, ...], high: tuple[int, ...], halves: bool = False
+    ) -> int:
+        """The pool's number of a register's value; ``halves``: two of 16 bits."""
+        return self.pool.add(shrink(self.cut(self.crop(value), low, high)), halves)
 
     def banks(self, event: Event, watched: Watched) -> int:
         """The pool's number of ``(2 or 3, warps, blocks)`` figures, as the counters have them."""
@@ -168,16 +184,22 @@ class _Packer:
         source, inside = shuffled(watched.instruction, lane, b, c)
         return np.where(inside, source, lane).astype(np.int8)
 
-    def typed(self, value: Any, watched: Watched, event: Event) -> Any:
-        """A value as the number it stands for: bits moved about untyped are often floats."""
+    def typed(self, value: Any, watched: Watched, event: Event) -> tuple[Any, bool]:
+        """A value as what it stands for: bits moved about untyped are often one float, or two."""
         types = watched.instruction.types
         if types and types[-1] in _HALF and value.dtype == np.int16:
-            return value.view(np.float16)
+            return value.view(np.float16), False
         site = watched.site
         if site is None or event.place is None or event.place.ndim or value.dtype.kind not in "iu":
-            return value
+            return value, False
+        if value.dtype.itemsize == 4 and watched.instruction.line in self.halves:
+            return value.view(np.uint32), True  # what an asynchronous copy has read, it writes
         dtype = self.dtype(int(event.place), int(event.offset.min()), value.dtype)
-        return value.view(dtype) if dtype.itemsize == value.dtype.itemsize else value
+        if dtype.kind == "f" and (dtype.itemsize, value.dtype.itemsize) == (2, 4):
+            if roles(watched.instruction).row.asynchronous:
+                self.halves.add(watched.instruction.line)
+            return value.view(np.uint32), True
+        return value.view(dtype) if dtype.itemsize == value.dtype.itemsize else value, False
 
     def dtype(self, place: int, offset: int, plain: Any) -> Any:
         """What memory holds, as far as argument or declaration tell; PTX does not."""
@@ -185,6 +207,8 @@ class _Packer:
         if found is not None and found.argument and found.dtype.kind in "fiu":
             return found.dtype
         for start, end, kind in self.kinds if place == SHARED else ():
+            if start <= offset < end and kind == "h":
+                return np.dtype(np.float16)
             if start <= offset < end and (kind != "f" or plain.itemsize >= 4):
                 return np.dtype(f"{kind}{plain.itemsize}")
         return plain

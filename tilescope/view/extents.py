@@ -7,6 +7,7 @@ from collections.abc import Mapping
 _DECLARED = r"__shared__\s+([^;=]*?)\b{name}\s*((?:\[[^\[\]]*\])+)"
 _VECTOR = re.compile(r"\b(?:float|double|u?int|u?short|u?char)([234])\b")
 _KINDS = (
+    (r"\b(?:__)?half\b", "h"),
     (r"\b(?:float|double)[1-4]?\b", "f"),
     (r"\b(?:unsigned|u(?:int|char|short|long)[1-4]?|uint\d+_t|size_t)\b", "u"),
     (r"\b(?:signed|int[1-4]?|char[1-4]?|short[1-4]?|long|int\d+_t)\b", "i"),
@@ -39,7 +40,7 @@ def extents(name: str, count: int, source: str, entry: str) -> tuple[int, ...] |
 
 
 def kind(name: str, source: str) -> str:
-    """What a shared variable's elements are: ``f``, ``i``, ``u``; empty if nothing tells."""
+    """What a shared variable's elements are: ``f``, ``h`` (f16), ``i``, ``u``, or nothing."""
     found = re.search(_DECLARED.format(name=re.escape(name)), source)
     if not found:
         return ""

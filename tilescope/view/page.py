@@ -191,7 +191,7 @@ def _described(story: Story, pool: Pool) -> dict[str, Any]:
     trace = run.trace
     assert trace is not None
     text = describe.Text(trace)
-    watched = [text.watched(item) for item in trace.program.watched or []]
+    watched = [text.watched(item, pool) for item in trace.program.watched or []]
     total = sum(m.reads.size * m.size for m in trace.maps.values() if m.argument)
     plain = run.to_dict()
     return {

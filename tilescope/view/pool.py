@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-TYPES = ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
-"""Element types by the code that the page knows them by (``data.js``)."""
+HALVES = "h2"
+TYPES = ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", HALVES)
+"""Element types by the code that the page knows them by (``data.js``); ``h2``: two of f16."""
 
 
 class Pool:
@@ -20,8 +21,8 @@ class Pool:
         self._rows: list[tuple[int, ...]] = []
         self._known: dict[tuple[str, tuple[int, ...], bytes], int] = {}
 
-    def add(self, array: Any) -> int:
-        """The number of an array; equal ones get the same."""
+    def add(self, array: Any, halves: bool = False) -> int:
+        """The number of an array; equal ones get the same. ``halves``: words of two f16."""
         array = np.asarray(array)
         if array.dtype == np.bool_:
             array = array.view(np.uint8)
@@ -31,7 +32,7 @@ class Pool:
         shape = (1,) * (4 - array.ndim) + array.shape
         raw = array.tobytes()
         digest = raw if len(raw) <= 32 else hashlib.blake2b(raw, digest_size=16).digest()
-        key = (array.dtype.str[1:], shape, digest)
+        key = (HALVES if halves else array.dtype.str[1:], shape, digest)
         if key not in self._known:
             self._known[key] = len(self._rows)
             self._rows.append((TYPES.index(key[0]), self.nbytes, *shape))

@@ -1,8 +1,7 @@
 // One block's part of a run: its steps in order, its phases, and who wrote what when.
-import { RELEASE, SHARED, spot } from "./run.js";
+import { RELEASE } from "./run.js";
+import { Writes } from "./writes.js";
 
-// What a register holds: a constant, or something loaded or computed.
-const [CONSTANT, DATA] = [1, 2];
 const cache = new Map();
 
 export function blockOf(run, number) {
@@ -32,7 +31,6 @@ class Block {
     });
     this.phaseCount = (last < 0 ? 0 : this.phases[last]) + 1;
     this.phases = this.phases.map((p) => Math.min(p, this.phaseCount - 1));
-    this.writers = null;
     this.phaseStart = [];
     this.phases.forEach((p, step) => (this.phaseStart[p] ??= step));
     this.phaseStart.push(this.events.length);
@@ -124,6 +122,27 @@ class Block {
     return found;
   }
 
+  // Pieces of a copy in bulk: whose, from where to where.
+  *pieces(step) {
+    const e = this.events[step];
+    const { batch, column } = this;
+    const { pool } = this.run;
+    const [into, places, threads, sizes] = [0, 1, 2, 3].map((k) => batch.values[batch.first[e] + k]);
+    const { x: count, y: rows } = pool.items[batch.offset[e]];
+    const size = pool.at(sizes, 0, 0, 0, 0);
+    for (let row = 0; row < rows; row++) {
+      const thread = pool.at(threads, 0, row, 0, column);
+      if (thread < 0) continue;
+      const from = pool.at(batch.place[e], 0, row, 0, column);
+      const to = pool.at(places, 0, row, 0, column);
+      for (let i = 0; i < count; i++) {
+        const offset = pool.at(batch.offset[e], 0, row, i, column);
+        if (offset < 0) break;
+        yield { thread, size, from, offset, to, into: pool.at(into, 0, row, i, column) };
+      }
+    }
+  }
+
   // How the banks serve a warp's access to shared memory, as the simulator counted it.
   banks(step, warp) {
     const number = this.batch.banks[this.events[step]];
@@ -152,107 +171,14 @@ class Block {
     return found;
   }
 
-  // Every write to shared memory and, by this block, to global arrays: for each element
-  // the steps, threads and values, in order.
-  history() {
-    if (this.writers) return this.writers;
-    this.writers = new Map();
-    const held = new Map();
-    const kept = this.run.storedRegisters;
-    const states = (number) => {
-      if (!held.has(number)) held.set(number, new Uint8Array(this.run.threads));
-      return held.get(number);
-    };
-    for (let step = 0; step < this.events.length; step++) {
-      const e = this.events[step];
-      const w = this.watchedOf(e);
-      if (!w || (!w.access && w.kind !== "value")) continue;
-      const writes = w.kind === "store" || w.kind === "atomic";
-      const input = w.inputs[0];
-      const from = typeof input === "number" ? states(input) : null;
-      const into = w.outputs.filter((number) => kept.has(number)).map(states);
-      if (!writes && !into.length) continue;
-      this.batch.each(e, this.column, (thread, z, y, x) => {
-        const before = from ? from[thread] : CONSTANT;
-        const state = w.moves ? before || CONSTANT : DATA;
-        for (const output of into) output[thread] = state;
-        if (writes)
-          this.note(step, e, w, thread, z, y, x, w.kind === "store" && before === CONSTANT);
-      });
-    }
-    return this.writers;
-  }
-
-  note(step, e, w, thread, z, y, x, filled) {
-    const { batch, column } = this;
-    const place = batch.placeOf(e, z, y, x, column);
-    if (place < SHARED) return;
-    const offset = batch.offsetOf(e, z, y, x, column);
-    const values = w.kind === "store" ? w.width / w.size : 1;
-    for (let k = 0; k < values; k++) {
-      const key = spot(place, offset + k * w.size);
-      let known = this.writers.get(key);
-      if (!known) this.writers.set(key, (known = []));
-      let value = batch.valueOf(e, k, z, y, x, column);
-      if (w.kind === "atomic") value = this.combined(w, known, place, offset, e, z, y, x);
-      const adds = w.kind === "atomic" && w.operation !== "exch";
-      known.push({ step, thread, value, type: batch.typeOf(e, k), filled, k, adds });
-    }
-  }
-
-  // What an atomic leaves: from the old value if it was asked for, in shared memory from the
-  // writes before. Global memory other blocks change as well: null, for "not recorded".
-  combined(w, known, place, offset, e, z, y, x) {
-    const { batch, column } = this;
-    const value = (k) => batch.valueOf(e, k, z, y, x, column);
-    const asked = w.outputs[0] >= 0;
-    if (!asked && place !== SHARED) return null;
-    const before = asked
-      ? value(0)
-      : known.length
-        ? known[known.length - 1].value
-        : this.initial(place, offset);
-    const made = combined(w, before, value(asked ? 1 : 0));
-    return (WRAPPED[batch.typeOf(e, 0)] ?? Number)(made);
-  }
-
-  initial(place, offset) {
-    const array = this.run.byPlace.get(place);
-    if (!array || array.before === undefined) return place === SHARED ? 0 : NaN;
-    return Number(this.run.pool.data(array.before)[Math.floor(offset / array.size)]);
+  // Every write to shared memory and, by this block, to global arrays.
+  get writes() {
+    return (this.written ??= new Writes(this));
   }
 
   // Who wrote an element last, up to and with a step.
   writer(place, offset, step) {
-    const known = this.history().get(spot(place, offset));
-    if (!known) return null;
-    let low = 0;
-    let high = known.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (known[middle].step <= step) low = middle + 1;
-      else high = middle;
-    }
-    return low ? known[low - 1] : null;
-  }
-
-  // The writes that made an element what it was after a step, latest first: back to the store that
-  // overwrote all before it, atomics on the way. whole: that store is among those recorded. Each with
-  // k: which of the store's values it was.
-  writersOf(place, offset, step, size = 1) {
-    const entries = [];
-    let whole = false;
-    for (let byte = offset; byte < offset + size; byte++) {
-      const known = this.history().get(spot(place, byte)) ?? [];
-      for (let i = known.length - 1; i >= 0; i--) {
-        if (known[i].step > step) continue;
-        entries.push({ entry: known[i], k: known[i].k });
-        if (known[i].adds) continue;
-        whole = true;
-        break;
-      }
-    }
-    return { entries, whole };
+    return this.writes.last(place, offset, step);
   }
 
   // Threads that never store to global memory.
@@ -271,29 +197,5 @@ class Block {
     }
     this.quietThreads = stores ? left : new Set();
     return this.quietThreads;
-  }
-}
-
-// What a type has room for.
-const WRAPPED = { f32: Math.fround, i32: (n) => n | 0, u32: (n) => n >>> 0 };
-
-function combined(w, before, operand) {
-  switch (w.operation) {
-    case "add":
-      return before + operand;
-    case "min":
-      return Math.min(before, operand);
-    case "max":
-      return Math.max(before, operand);
-    case "exch":
-      return operand;
-    case "and":
-      return before & operand;
-    case "or":
-      return before | operand;
-    case "xor":
-      return before ^ operand;
-    default:
-      return NaN;
   }
 }

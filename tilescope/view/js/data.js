@@ -12,8 +12,20 @@ const TYPES = [
   Uint16Array,
   Uint32Array,
   BigUint64Array,
+  Uint32Array,
 ];
-export const NAMES = ["f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"];
+export const NAMES = ["f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16x2"];
+
+// The two numbers of a word that holds two of 16 bits.
+export function halves(word) {
+  return [word & 0xffff, word >>> 16].map((bits) => {
+    const sign = bits >> 15 ? -1 : 1;
+    const exponent = (bits >> 10) & 31;
+    const part = bits & 1023;
+    if (exponent === 31) return part ? NaN : sign * Infinity;
+    return exponent ? sign * 2 ** (exponent - 15) * (1 + part / 1024) : (sign * part) / 2 ** 24;
+  });
+}
 
 class Pool {
   constructor(about, buffer) {

@@ -1,7 +1,10 @@
 // Numbers and names as people read them.
+import { halves } from "./data.js";
 
 // The shortest decimal that is this value and no other of its type.
 export function exact(value, type = "f32") {
+  if (value === null || value === undefined) return "what was not recorded";
+  if (type === "f16x2") return halves(value).map((half) => brief(half, 8)).join(", ");
   if (!Number.isFinite(value))
     return String(value).replace("Infinity", "inf").replace("-", "\u2212");
   if (type !== "f32" || Number.isInteger(value)) return minus(String(value));

@@ -158,7 +158,7 @@ function expected(run, hazard, block, a, b, offset) {
 
 // Every write to the place from the one before the two accesses to the later of them, and the two.
 function between(run, block, early, late, offset) {
-  const writes = block.history().get(spot(early.place, offset)) ?? [];
+  const writes = block.writes.of(early.place, offset);
   const first = writes.findLastIndex((entry) => entry.step < early.step);
   const found = writes
     .filter((entry, i) => i >= first && entry.step <= late.step)

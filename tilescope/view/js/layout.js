@@ -40,11 +40,11 @@ function meet(run, a, b, c) {
     if (Math.floor(k / columns) !== k % columns) break; // a diagonal tells less
   }
   if (i < 0) return false;
-  const { found, cut } = feeding(run, c, i, SAMPLE);
+  const { found, ends } = feeding(run, c, i, SAMPLE);
   const [row, column] = [Math.floor(i / columns), i % columns];
-  const of = (array) => found.filter((leaf) => leaf.place === array.place);
+  const of = (array) => found.filter((leaf) => leaf.place === array.place && !leaf.decides);
   const [left, above] = [of(a), of(b)];
-  if (!left.length && !above.length) return cut; // tensor cores: only the shapes tell
+  if (!left.length && !above.length) return ends.size > 0; // only the shapes tell
   return (
     left.length > 1 &&
     above.length > 1 &&

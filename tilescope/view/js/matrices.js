@@ -3,7 +3,7 @@ import { blockOf } from "./block.js";
 import { differences, headline } from "./compare.js";
 import { el, replace, setText } from "./dom.js";
 import { feeding, feedingThread } from "./feeds.js";
-import { count, hand, plural, shape, times } from "./format.js";
+import { count, hand, list, plural, shape, times } from "./format.js";
 import { Grid, extent, sideBySide } from "./grid.js";
 import { describe } from "./elements.js";
 import { contents, label, shades } from "./heat.js";
@@ -242,7 +242,7 @@ export class Matrices {
     const found = back.found.sort((a, b) => a.step - b.step);
     for (const leaf of found) {
       if (leaf.step > until) break;
-      const kind = leaf.own ? "read" : "through";
+      const kind = leaf.decides ? "decides" : leaf.own ? "read" : "through";
       const note = String(part.order.size + 1);
       part.order.set(`${leaf.place}:${leaf.index}`, { kind, note });
       marks.get(leaf.place)?.push({ i: leaf.index, kind, note });
@@ -258,24 +258,28 @@ export class Matrices {
     const line = until < Infinity ? until : (threadOf(block, who.thread).items.at(-1)?.step ?? 0);
     part.source?.draw(run, block.lineAt(line), lineMarks(this.state));
     if (until < Infinity) return;
-    const own = found.filter((leaf) => leaf.own).length;
-    const others = found.length - own;
+    const data = found.filter((leaf) => !leaf.decides);
+    const own = data.filter((leaf) => leaf.own).length;
+    const others = data.length - own;
+    const decided = found.length - data.length;
     const thread = `${run.threadName(who.thread)} of ${run.blockName(who.block)}`;
     const subject = who.element
       ? `${who.element} belongs to ${thread}. Into it went`
       : `Into what ${thread} wrote went`;
-    if (!found.length && !back.cut) {
-      setText(part.answer, `${subject} nothing that was in global memory.`);
+    const some = [];
+    if (decided) some.push(`${plural(decided, "more decided", "more decided")} on what happened.`);
+    if (back.ends.size)
+      some.push(`The way ends at ${list([...back.ends], 3)}: what came through there is not marked.`);
+    if (!data.length) {
+      setText(part.answer, `${subject} nothing that was in global memory. ${some.join(" ")}`.trim());
       return;
     }
     const parts = [`${count(own)} that the thread read itself`];
     if (others) parts.push(`${count(others)} that other threads read and passed on`);
-    const some = [];
-    if (back.cut) some.push("Some of the way was not recorded: there may be more.");
     if (block.batch.full) some.push("Only the steps recorded are counted.");
     setText(
       part.answer,
-      `${subject} ${plural(found.length, "element")} of global memory: ${parts.join(", ")}. ${some.join(" ")} ${part.grids.some((g) => g.cell >= 17 * g.scale) ? "Numbers on dark give the order." : `${hand() === "Tap" ? "Tap a cell" : "Hover"} for the order.`}`.replace(/ +/g, " "),
+      `${subject} ${plural(data.length, "element")} of global memory: ${parts.join(", ")}. ${some.join(" ")} ${part.grids.some((g) => g.cell >= 17 * g.scale) ? "Numbers on dark give the order." : `${hand() === "Tap" ? "Tap a cell" : "Hover"} for the order.`}`.replace(/ +/g, " "),
     );
   }
 
@@ -309,15 +313,19 @@ export class Matrices {
     marks.get(array.place).push({ i, kind: "read" });
     const to = reached(run, array, i);
     let outputs = 0;
-    for (const [place, cells] of to) {
-      outputs += cells.size;
-      for (const k of cells) marks.get(place)?.push({ i: k, kind: "mine" });
-    }
+    let decided = 0;
+    for (const [place, cells] of to)
+      for (const [k, held] of cells) {
+        const went = (held & 3) > 0;
+        if (went) outputs++;
+        else decided++;
+        marks.get(place)?.push({ i: k, kind: went ? "mine" : "decides" });
+      }
     const total = Number(run.pool.data(array.reads)[i]);
     const some = run.recorded.length < run.blocks ? " of the recorded blocks" : "";
     setText(
       part.answer,
-      `${array.name}${subscripts(array.shape, i)} was read ${times(total)}. It reached ${plural(outputs, "output")}${some}${outputs ? `, ringed` : ""}.`,
+      `${array.name}${subscripts(array.shape, i)} was read ${times(total)}. It reached ${plural(outputs, "output")}${some}${outputs ? `, ringed` : ""}${decided ? `, and decided on ${plural(decided, "more", "more")}` : ""}.`,
     );
   }
 

@@ -4,7 +4,7 @@ import { triple } from "./format.js";
 
 export const RELEASE = -1;
 export const SHARED = -1;
-const LOCAL = -2;
+export const LOCAL = -2;
 
 export class Run {
   constructor(raw, pool, fields, number) {
@@ -24,10 +24,24 @@ export class Run {
     }
     this.watched.forEach((w, i) => {
       w.number = i;
-      w.quiet = w.kind === "value" && (w.name.startsWith("mov.") || w.address === true);
-      w.moves = w.quiet && !w.address;
+      w.moves = w.kind === "value" && w.name.startsWith("mov.") && !w.address && !w.parts;
+      // What people do not count as a step.
+      w.quiet =
+        w.kind === "branch" ||
+        (w.kind === "value" && (w.moves || w.name.startsWith("mov.") || w.address || w.predicate)) ||
+        false;
       w.access = w.kind === "load" || w.kind === "store" || w.kind === "atomic";
     });
+  }
+
+  // Bytes of the smallest thing that any instruction reads or writes.
+  get unit() {
+    if (this.unitKnown) return this.unitKnown;
+    const sizes = this.watched.filter((w) => w.access).map((w) => w.size);
+    const arrays = this.arrays.filter((a) => a.reads_total || a.writes_total).map((a) => a.size);
+    const shared = this.shared.map((variable) => variable.size);
+    const powers = [4, ...sizes, ...arrays, ...shared].map((size) => size & -size);
+    return (this.unitKnown = Math.min(...powers));
   }
 
   // Registers whose values are stored, directly or after moves.

@@ -6,6 +6,14 @@ const cache = new Map();
 const MOST = 2000000; // items to keep
 let held = 0;
 
+const UNTYPED = /^(mov|shfl|selp)\b.*\.b32\b/;
+const bits = new DataView(new ArrayBuffer(4));
+
+function asFloat(value) {
+  bits.setInt32(0, value);
+  return bits.getFloat32(0);
+}
+
 // A thread's items, up to and with a step at least.
 export function threadOf(block, thread, step = Infinity) {
   const key = `${block.run.number}:${block.number}:${thread}`;
@@ -22,9 +30,11 @@ export function threadOf(block, thread, step = Infinity) {
 }
 
 // An item is one execution of an instruction by this thread:
-//   { step, w, values, types, inputs, place, offset, base, lane, source }
-// Its inputs are items again, or texts of constants; base: what its address came of; lane: of a
-// shuffle, whose value it is; source: of an asynchronous copy's write, its read.
+//   { step, w, values, types, inputs, place, offset, base, lane, decided }
+// Its inputs are { item, k, by } or texts of constants, null what came of no loaded data; base: what
+// its address came of; lane: of a shuffle, whose value it is, of a vote the lanes asked; decided:
+// branches that sent the thread here. by: branches that decided whether it is this value, as
+// { branch, before }.
 class Thread {
   constructor(block, thread) {
     this.block = block;
@@ -32,6 +42,7 @@ class Thread {
     this.items = [];
     this.byStep = new Map();
     this.registers = new Map();
+    this.branches = new Map();
     this.memory = new Map();
     this.next = 0; // among the steps of its warp
   }
@@ -54,31 +65,56 @@ class Thread {
     const { registers, memory } = this;
     const { batch, column } = this.block;
     const item = { step, w, values: [], types: [], inputs: [] };
-    for (let k = 0; k < batch.many[e]; k++) {
-      item.values.push(batch.valueOf(e, k, ...at, column));
-      item.types.push(batch.typeOf(e, k));
-    }
     item.inputs = w.inputs.map((input) =>
       typeof input === "number" ? (registers.get(input) ?? null) : input,
     );
+    if (w.kind === "branch") this.branch(item);
     if (w.base !== undefined) item.base = registers.get(w.base) ?? null;
+    item.decided = [];
+    for (const n of w.decided ?? [])
+      if (this.branches.has(n)) item.decided.push(this.branches.get(n));
+    if (w.guard !== undefined) item.decided.push({ item: registers.get(w.guard)?.item, k: 0 });
     if (w.kind === "value" && batch.banks[e] >= 0)
       item.lane = batch.pool.at(batch.banks[e], ...at, column);
+    if (w.kind !== "copy")
+      for (let k = 0; k < batch.many[e]; k++) this.value(item, e, k, at);
     if (w.access) {
-      const last = this.items[this.items.length - 1];
-      if (w.kind === "store" && last?.w.kind === "load" && last.w.ptx === w.ptx) item.source = last;
       item.place = batch.placeOf(e, ...at, column);
       item.offset = batch.offsetOf(e, ...at, column);
       const key = spot(item.place, item.offset);
       if (w.kind === "load") item.carried = memory.get(key) ?? null;
       else memory.set(key, item);
     }
-    w.outputs.forEach((number, k) => {
-      if (number >= 0) registers.set(number, { item, k });
-    });
+    if (w.kind !== "branch")
+      w.outputs.forEach((number, k) => {
+        if (number !== -1) registers.set(number, { item, k });
+      });
     this.chain(item);
     this.items.push(item);
     this.byStep.set(step, item);
+  }
+
+  // What was recorded, as the number it stands for: bits moved about untyped are often floats.
+  value(item, e, k, at) {
+    const { batch, column } = this.block;
+    let value = batch.valueOf(e, k, ...at, column);
+    let type = batch.typeOf(e, k);
+    if (k === 0 && UNTYPED.test(item.w.name) && /[iu]32/.test(type)) {
+      const from = item.inputs[0]?.item;
+      if (from?.types[item.inputs[0].k] === "f32") [value, type] = [asFloat(value), "f32"];
+    }
+    item.values.push(value);
+    item.types.push(type);
+  }
+
+  // From here on registers are what they were, or something else, as the branch decides.
+  branch(item) {
+    const { registers } = this;
+    this.branches.set(item.w.number, { item, k: 0 });
+    for (const number of item.w.outputs) {
+      const old = registers.get(number) ?? { item: null, k: 0 };
+      registers.set(number, { ...old, by: { branch: item, before: old.by } });
+    }
   }
 
   // The last item up to and with a step.
@@ -125,7 +161,7 @@ function origin(input) {
     let next = null;
     if (item.w.moves) next = item.inputs[0];
     else if (item.w.kind === "load" && item.carried) next = item.carried.inputs[0];
-    if (!next || typeof next !== "object") {
+    if (!next || typeof next !== "object" || !next.item) {
       return item.w.moves ? null : item;
     }
     item = next.item;
@@ -168,7 +204,7 @@ export function nameOf(run, item) {
 
 export function inputLabel(run, input) {
   if (typeof input === "string") return inputValue(input) || "?";
-  if (!input) return "?";
+  if (!input?.item) return "?";
   const item = input.item;
   if (item.w.kind === "load") return labelOf(run, item);
   if (item.w.moves) return item.inputs[0] ? inputLabel(run, item.inputs[0]) : inputValue(input);
@@ -178,13 +214,13 @@ export function inputLabel(run, input) {
 export function inputValue(input) {
   if (typeof input === "string")
     return Number.isFinite(Number(input)) ? exact(Number(input)) : input;
-  if (!input) return "?";
+  if (!input?.item) return "?";
   return exact(input.item.values[input.k], input.item.types[input.k]);
 }
 
 // A few digits are enough of an operand; results are shown to the last.
 function shortValue(input) {
-  const value = typeof input === "string" ? Number(input) : input?.item.values[input.k];
+  const value = typeof input === "string" ? Number(input) : input?.item?.values[input.k];
   return Number.isFinite(value) ? brief(value, 8) : inputValue(input);
 }
 

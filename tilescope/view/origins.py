@@ -1,0 +1,79 @@
+"""Of whose operands an instruction's results come, as the page follows them."""
+
+from typing import Any
+
+from kernels.ptx.module import Imm, Vector
+from simulator.analysis.parts import Parts, parts
+from simulator.compile.program import Program, Watched
+from simulator.compile.steps import Constant, Move, WarpCompute
+from simulator.isa.roles import roles
+
+from .pool import Pool
+
+
+def origins(program: Program, item: Watched, pool: Pool) -> dict[str, Any]:
+    """How a value's inputs become its outputs, where that is more than each lane's own.
+
+    ``parts``: numbers of the pool for ``Parts``, of the results that are recorded; ``members``: it
+    comes of all lanes that the last recorded value names; ``ends``: where from is not followed.
+    """
+    step, ins = item.step, item.instruction
+    row = roles(ins).row
+    if item.what == "branch" and item.block in program.data.branches:
+        return {"branch": True}
+    if item.what != "value":
+        return {}
+    if step is None:
+        return {} if row.build or _moves(program, item) else {"ends": True}
+    made: dict[str, Any] = {}
+    if all(step.op.outputs[result] == "pred" for result in item.results):
+        made["predicate"] = True
+    recorded = len(item.outputs) > len(item.results)  # which lanes it is about
+    if row.shuffles:
+        return made if recorded else made | {"ends": True}
+    if isinstance(step, WarpCompute):
+        if "members" in roles(ins).form.sources:
+            return made | ({"members": True} if recorded else {"ends": True})
+        if ins.has("sp") or any(word.startswith("sp::") for word in ins.modifiers):
+            return made | {"ends": True}
+    elif not (row.scattered or _halves(item)):
+        return made
+    found = _parts(program, item).of(item.results)
+    if not len(found.reads):
+        return made
+    return made | {"parts": [pool.add(found.reads), pool.add(found.starts), found.lanes]}
+
+
+def _moves(program: Program, item: Watched) -> bool:
+    """Whether a parameter of a function is read or written: a copy."""
+    return any(
+        isinstance(step, Move) and step.instruction is item.instruction
+        for step in program.blocks[item.block].lowered.steps
+    )
+
+
+def _halves(item: Watched) -> bool:
+    """Whether halves of registers go different ways."""
+    ins = item.instruction
+    packed = any(kind.endswith("x2") for kind in ins.types)
+    return packed or any(isinstance(operand, Vector) for operand in ins.operands)
+
+
+def _parts(program: Program, item: Watched) -> Parts:
+    """Found once for all instructions that mean the same."""
+    ins, step = item.instruction, item.step
+    assert step
+    given = tuple(
+        operand.value if isinstance(operand, Imm) else type(operand) for operand in ins.operands
+    )
+    fixed = {
+        place: source.value.value
+        for place, source in enumerate(step.sources)
+        if isinstance(source.value, Constant)
+    }
+    key = ("parts", ins.name, given, step.op.inputs, step.op.outputs, tuple(fixed.items()))
+    if key not in program.facts:
+        program.facts[key] = parts(step.op, fixed)
+    found = program.facts[key]
+    assert isinstance(found, Parts)
+    return found
