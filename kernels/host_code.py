@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from .preprocessor import VARIANTS, Macros, blank, directives, readable
+from .preprocessor import KEYWORDS, VARIANTS, Macros, blank, directives, readable
 from .syntax import parse
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _NAMES = (
 )  # fmt: skip
 _IDENTIFIERS = ("identifier", "type_identifier", "field_identifier", "namespace_identifier")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_TEMPLATE = re.compile(r"\s*template\s*<(?:[^<>]|<[^<>]*>)*>")
 
 
 @dataclass(eq=False)
@@ -125,10 +126,10 @@ def read(path: str, text: str, macros: Macros) -> SourceFile:
             if not lost and not _known(piece, found):
                 found.append(piece)
         for start, body, end in outside:  # where the grammar fails, braces still tell something
-            unread = Piece(
-                _kind_of(bare[start:body]), start, body, end, *_words(bare, start, body, end),
-                device=not macros.marks.isdisjoint(_WORD.findall(bare[start:body])),
-            )  # fmt: skip
+            here = text if bare[start].isspace() else bare
+            names, words = _words(here, start, body, end)
+            device = not macros.marks.isdisjoint(names or words)
+            unread = Piece(_kind_of(here[start:body]), start, body, end, names, words, device)
             if body < end and not _known(unread, found):
                 found.append(unread)
     return SourceFile(path, text, found)
@@ -142,12 +143,13 @@ def _known(piece: Piece, found: Sequence[Piece]) -> bool:
 
 
 def _words(bare: str, start: int, body: int, end: int) -> tuple[frozenset[str], frozenset[str]]:
-    return frozenset(_WORD.findall(bare[start:body])), frozenset(_WORD.findall(bare[start:end]))
+    named, words = (frozenset(_WORD.findall(bare[start:to])) for to in (body, end))
+    return named - KEYWORDS, words
 
 
 def _kind_of(head: str) -> str:
     """The kind of what the grammar does not read, by what stands before its braces."""
-    word = head.split(None, 1)[:1]
+    word = _TEMPLATE.sub("", head, count=1).split(None, 1)[:1]
     if word and word[0] in ("class", "struct", "union", "enum", "template", "typedef"):
         return "type"
     return "function" if "(" in head and "=" not in head.split("(")[0] else "other"

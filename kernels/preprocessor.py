@@ -20,6 +20,7 @@ _TOKEN = re.compile(
 )
 _DEFINE = re.compile(r"\s*#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.S)
 _CONDITION = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b(.*)", re.S)
+_LAST_WORD = re.compile(r"([A-Za-z_]\w*)\s*(?:\([^()]*\))?$")
 _QUALIFIERS = frozenset(
     ["__host__", "__device__", "__global__", "__forceinline__", "__noinline__", "__inline__",
      "inline", "static", "extern", "constexpr", "const", "volatile", "__restrict__", "__restrict",
@@ -30,6 +31,11 @@ _ATTRIBUTES = frozenset(
      "__align__", "__declspec"]
 )  # fmt: skip
 """What takes arguments and says nothing of where code runs."""
+KEYWORDS = _QUALIFIERS | frozenset(
+    ["bool", "char", "class", "double", "enum", "float", "int", "long", "short", "signed",
+     "struct", "template", "typedef", "typename", "union", "unsigned", "void"]
+)  # fmt: skip
+"""Words that name nothing."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,7 @@ class Macros(dict[str, Macro]):
     Attributes:
         marks: Words that mark a declaration for the device: given ones and macros of them.
         qualifiers: Macros that stand for nothing but qualifiers.
+        whole: Macros whose text ends a declaration, so that no semicolon need follow.
     """
 
     def __init__(self, texts: Iterable[str], options: Sequence[str], marks: frozenset[str]) -> None:
@@ -62,14 +69,17 @@ class Macros(dict[str, Macro]):
                     if m[1] in self:  # in another branch: it may be either
                         body = f"{self[m[1]].body} {body}".strip()
                     self[m[1]] = Macro(bool(m[2]), body)
-        self.marks, self.qualifiers = set(marks), set[str]()
+        self.marks, self.qualifiers, self.whole = set(marks), set[str](), set[str]()
         size = -1
-        while size != len(self.marks) + len(self.qualifiers):
-            size = len(self.marks) + len(self.qualifiers)
+        while size != len(self.marks) + len(self.qualifiers) + len(self.whole):
+            size = len(self.marks) + len(self.qualifiers) + len(self.whole)
             for name, macro in self.items():
                 words = re.findall(r"[A-Za-z_]\w*", macro.body)
                 if not self.marks.isdisjoint(words):
                     self.marks.add(name)
+                last = _LAST_WORD.search(macro.body)
+                if macro.body.endswith(("}", ";")) or (last and last[1] in self.whole):
+                    self.whole.add(name)
                 known = all(w in _QUALIFIERS or w in self.qualifiers for w in words)
                 only = re.fullmatch(r"(?:\b[A-Za-z_]\w*\s*)*", macro.body)
                 if known and only and not macro.call:
@@ -99,7 +109,7 @@ class Readable(NamedTuple):
             macro calls that stand for declarations.
         bare: To look for words in: still with its macros, but without strings.
         outside: (start, body, end) of what stands outside of any braces but namespaces', by
-            the braces alone.
+            the braces alone, and of macro calls that ``bare`` lacks, too: whole declarations.
     """
 
     plain: str
@@ -117,13 +127,15 @@ def readable(text: str, macros: Macros, variant: str) -> Readable:
     depth = parens = 0
     fresh = True  # at the beginning of a declaration
     outside: list[tuple[int, int, int]] = []
-    begin = body = -1
+    begin = body = read = -1
     for i, m in enumerate(tokens):
         kind, (start, end) = m.lastgroup or "", m.span()
         if m["string"] is not None:
             kind = "string"
         if plain[start] == " " and text[start] != " ":
             continue  # in a branch that is not taken
+        if start < read:
+            continue  # in a call of a macro that stands for declarations
         if kind in ("comment", "directive"):
             _clear(plain, start, end)
             _clear(bare, start, end)
@@ -139,6 +151,12 @@ def readable(text: str, macros: Macros, variant: str) -> Readable:
         elif kind == "word" and fresh and depth == 0 and parens == 0:
             macro = macros.get(m[0])
             closing = _call_end(tokens, i + 1) if macro and macro.call else None
+            if macro and m[0] in macros.whole and (closing or not macro.call):
+                read = closing or end
+                _clear(plain, start, read)
+                _clear(bare, start, read)  # no qualifier of what follows
+                outside.append((start, start, read))
+                continue
             if closing is not None and not re.match(r"\s*[({:]|\s*\w", text[closing:]):
                 _clear(plain, start, closing)
         elif kind == "brace":
@@ -158,6 +176,14 @@ def readable(text: str, macros: Macros, variant: str) -> Readable:
         fresh = kind == "brace" and m[0] in "{};" and depth == 0 and parens == 0
         begin = -1 if fresh else start if begin < 0 and not depth else begin
     return Readable("".join(plain), "".join(bare), outside)
+
+
+def without_declaring_macros(text: str, texts: Iterable[str]) -> str:
+    """A text without calls of macros that stand for declarations; ``texts`` define macros."""
+    for start, body, end in readable(text, Macros(texts, (), frozenset()), VARIANTS[0]).outside:
+        if start == body:
+            text = blank(text, start, end)
+    return text
 
 
 def _clear(chars: list[str], start: int, end: int) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .element_types import spelled, vector_of
+from .preprocessor import without_declaring_macros
 from .ptx.types import TYPE_SIZES
 from .syntax import declared, descendants, parse
 
@@ -115,7 +116,8 @@ def _defined(
     if not re.search(rf"\b{re.escape(name)}\b", source):
         return
     # The grammar knows C++'s own word alone.
-    text = source.replace("__align__", "alignas  ").encode("ascii", "replace")
+    plain = without_declaring_macros(source, sources.values())
+    text = plain.replace("__align__", "alignas  ").encode("ascii", "replace")
     for node in _structures(parse(text).root_node):
         if name not in _names(node, text):
             continue

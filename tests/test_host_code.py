@@ -121,6 +121,33 @@ def test_an_error_in_a_kernel_is_told_without_noise() -> None:
     assert "helper_cuda.h" in text  # it may be what is missing
 
 
+def test_macros_that_define_kernels_need_no_semicolon() -> None:
+    """What follows them is read as it stands: a class of the host's may go."""
+    source = """
+#define DEFINE(name, op) __global__ void name##_kernel(int *a, int b) { \\
+    a[threadIdx.x] = a[threadIdx.x] op b; \\
+}
+#define BOTH DEFINE(minus, -) DEFINE(over, /)
+DEFINE(plus, +)
+DEFINE(times, *)
+BOTH
+class Timer {
+    std::chrono::steady_clock::time_point t;
+  public:
+    ~Timer() { cout << "done"; }
+};
+template <class V> void print(V &v) { for (auto &x : v) cout << x << endl; }
+struct Config { int n; };
+__global__ void k(Config c, int *a) { a[0] = c.n; }
+"""
+    for entry, expected in {"plus_kernel": 7, "times_kernel": 10, "over_kernel": 2}.items():
+        a = np.full(1, 5, np.int32)
+        simulator.launch(Kernel.from_cuda(source, entry), 1, 1, [a, 2])
+        assert a[0] == expected
+    simulator.launch(Kernel.from_cuda(source, "k"), 1, 1, [(9,), a])
+    assert a[0] == 9
+
+
 def test_cublas_headers_bring_their_number_types() -> None:
     source = """
 #include <cublas_v2.h>
