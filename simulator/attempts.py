@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 from kernels.errors import SimulatorError
 from kernels.ptx.module import Instruction
+from kernels.values import Value
 
+from .analysis.in_place import in_place
 from .analysis.perturbation import used
 from .compile.compiler import compile_shadowed
-from .compile.program import CompiledBlock
+from .compile.program import CompiledBlock, Program
 from .events import Observer, Stall, Told
 from .execute.batches import BlocksWait, Progress, batches, run_batches
 from .execute.prepare import Prepared
@@ -66,7 +68,7 @@ def run_until_seen(
     saw is merged; ``workers``: processes that do, ``all``: as many as there are cores, if it is
     worth that.
     """
-    closer: Closer = {}
+    closer = _read_and_written(launch) if "races" in checks else {}
     together = launch.cooperative
     count = cores() if workers == "all" else int(workers)
     alone = why_alone(launch, bool(trace)) if count > 1 else ""
@@ -94,6 +96,20 @@ def run_until_seen(
             if launch.kernel.adapter and launch.kernel.adapter.repeats:
                 drop_idle_reads(launch, first, together)
             return Seen(first, allocations, crew.shared, said or crew.alone)
+
+
+def _read_and_written(launch: Prepared) -> Closer:
+    """The arrays of which the quickest look would say, at a write, that all begins again."""
+    values = launch.arguments.values
+    given = [values[number] for number in launch.program.fact(_in_place)]
+    return {
+        v.addresses[0].array: False for v in given if isinstance(v, Value) if len(v.addresses) == 1
+    }
+
+
+def _in_place(program: Program) -> list[int]:
+    functions = {b.block.function.name: b.block.function for b in program.blocks}
+    return in_place(functions, program.sites)
 
 
 def suspicious(launch: Prepared, checks: Collection[str]) -> bool:

@@ -5,7 +5,7 @@ import numpy as np
 from ..geometry import Flat, Rows
 from ..memory.event import Event, Spread
 from ..memory.words import distinct
-from .banks import SECTOR, bank_passes, distinct_bytes, off, sectors, word_passes
+from .banks import SECTOR, bank_passes, off, word_passes
 
 
 def bulk_cost(event: Event, columns: int) -> Flat:
@@ -55,14 +55,18 @@ def request_cost(width: int, load: bool, space: str, in_order: Rows) -> Flat:
     if close:
         some, taken, words = (int(np.sum(n)) for n in (close[1] > 0, *close))
         return np.array([some, on, on * 4, words * 4, 0, taken, taken - some, 0], np.int64)
-    lanes = np.sort(in_order)  # what is distinct stands side by side
-    asked = distinct_bytes(lanes, width)
+    lanes = np.sort(in_order)  # what is distinct stands side by side, what is off comes last
+    apart = lanes[:, 1:] ^ lanes[:, :-1]
+    ends = lanes[:, -1] == off(lanes)  # one step too many leads to what is off
+    distinct = np.count_nonzero(apart, axis=1) + 1 - ends
+    asked = distinct * width
     moved = passes = conflicts = ideal = 0
     if space == "shared":
         passes, conflicts = (int(n.sum()) for n in bank_passes(in_order, width, load)[:2])
     elif space != "cluster":  # how that passes the network between SMs is not known
-        moved, ideal = int(sectors(lanes).sum()), int((-(-asked // SECTOR)).sum())
-    some = int(np.count_nonzero(asked))
+        moved = int(np.count_nonzero(apart >= SECTOR)) + len(lanes) - int(np.count_nonzero(ends))
+        ideal = int((-(-asked // SECTOR)).sum())
+    some = int(np.count_nonzero(distinct))
     return np.array(
         [some, on, on * width, int(asked.sum()), moved, passes, conflicts, ideal], np.int64
     )

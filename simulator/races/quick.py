@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..analysis.in_place import use
 from ..geometry import Addresses, Flat, Geometry, Lanes, Mask
 from ..memory.event import Event, Spread
 from ..memory.site import Site
@@ -137,20 +138,17 @@ class QuickLook:
         Raises:
             LookCloser: It may race.
         """
-        number, site = event.home.number, event.site
-        use = "read" if site.access == "load" else "written"
-        if site.strong and not site.narrow and not site.volatile:
-            use = f"strong {site.size}"
-        self._use(number, use)
-        if use == "written":
+        number, how = event.home.number, use(event.site)
+        self._use(number, how)
+        if how == "written":
             self._first_touch(event, g)
 
     def reads(self, number: int) -> bool:
         """Whether one more plain read of an array is nothing new."""
         return self._uses.get(number) == "read"
 
-    def _use(self, number: int, use: str) -> None:
-        if self._uses.setdefault(number, use) != use:
+    def _use(self, number: int, how: str) -> None:
+        if self._uses.setdefault(number, how) != how:
             raise LookCloser(number)
 
     def merge(self, other: QuickLook) -> None:
@@ -159,8 +157,8 @@ class QuickLook:
         Raises:
             LookCloser: The two together may race.
         """
-        for number, use in other._uses.items():
-            self._use(number, use)
+        for number, how in other._uses.items():
+            self._use(number, how)
         for number, touched in other._touched.items():
             mine = self._touched.setdefault(number, touched)
             if mine is not touched:
