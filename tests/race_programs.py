@@ -57,6 +57,28 @@ CHAIN = E + (
     " if (blockIdx.x == 1) {{ {0} {1} g[0] = 1; }}"
     " if (blockIdx.x == 2) {{ while (g[0] == 0); __threadfence(); o[0] = d[0]; }} }}"
 )
+GRID = (
+    "__device__ unsigned count, sense; __device__ void all(unsigned n) {{ __syncthreads();"
+    " if (threadIdx.x == 0) {{ unsigned s = {2}; {0} if (atomicAdd(&count, 1) == n - 1) {{ {1}"
+    " atomicExch(&count, 0); {1} {3}; }} else {{ while ({2} == s); }} __threadfence(); }}"
+    " __syncthreads(); }} "
+    + E
+    + (
+        "(int* a, int* b) {{ int i = blockIdx.x * 32 + threadIdx.x, n = gridDim.x * 32;"
+        " for (int r = 0; r < 2; r++) {{ b[i] = a[(i + 1) % n]; all(gridDim.x);"
+        " a[i] = b[(i + 32) % n]; all(gridDim.x); }} }}"
+    )
+)
+SENSE = "*(volatile unsigned*)&sense"
+COUNTED = (
+    "__device__ unsigned count; "
+    + E
+    + (
+        "(int* a, int* b) {{ b[blockIdx.x] = 1; {0} if (atomicAdd(&count, 1) != gridDim.x - 1)"
+        " while ({1} < gridDim.x); __threadfence();"
+        " a[blockIdx.x] = b[(blockIdx.x + 1) % gridDim.x]; }}"
+    )
+)
 WAIT = "while (f[0] == 0);"
 FENCE = "__threadfence();"
 
@@ -175,6 +197,27 @@ CASES: dict[str, tuple[str, int, int, Callable[[], list[Any]], bool]] = {
     "the last block, as NVIDIA's sample has it": (
         LAST.format(FENCE, "((volatile int*)p)"), 4, 32, summed, False),
     "the last block, no fence": (LAST.format("", "p"), 4, 32, summed, True),
+    **{
+        f"a barrier of the grid with a flag that is {what}, {faulty}": (
+            GRID.format(before, last, read, write), 3, 32, lambda: ints(96, 96), bool(faulty),
+        )
+        for what, read, write in (
+            ("volatile", SENSE, f"{SENSE} = s + 1"),
+            ("read by adding zero", "atomicAdd(&sense, 0)", "atomicExch(&sense, s + 1)"),
+            ("compared with itself", "atomicCAS(&sense, 0, 0)", "atomicAdd(&sense, 1)"),
+        )
+        for faulty, before, last in (
+            ("", FENCE, FENCE),
+            ("no fence before the arrival", "", FENCE),
+            ("no fence of who comes last", FENCE, ""),
+        )
+    },
+    "a barrier of the grid that looks at the count": (
+        COUNTED.format(FENCE, "*(volatile unsigned*)&count"), 3, 1, lambda: ints(3, 3), False,
+    ),
+    "a barrier of the grid that looks at the count, no fence": (
+        COUNTED.format("", "*(volatile unsigned*)&count"), 3, 1, lambda: ints(3, 3), True,
+    ),
     "a lock with fences": (LOCK.format(FENCE, FENCE), 8, 32, lambda: ints(1), False),
     "a lock without fences": (LOCK.format("", ""), 8, 32, lambda: ints(1), True),
     "a lock, a fence where it is taken": (LOCK.format(FENCE, ""), 8, 32, lambda: ints(1), True),

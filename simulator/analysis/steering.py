@@ -4,6 +4,8 @@ A read orders what comes after it only if the program looks at the value: a thre
 reads a flag and goes on whatever it finds has synchronised with nobody. Values are followed
 through registers, calls, and shared and local memory (by the place that an instruction
 names, else by the space as a whole).
+
+Longer: what a value gets to and what a branch decides are asked together, of the same tables.
 """
 
 import functools
@@ -82,7 +84,7 @@ class Steering:
         A branch on the value decides on it, or a loop goes on until the value is right and
         the access comes after; or its own guard or address is made of the value.
         """
-        if read is access:
+        if read is access and not self._shared(read.function):
             return False
         steered = self._of(read)
         if access.number in steered.accesses:
@@ -90,13 +92,29 @@ class Steering:
         if not steered.branches:
             return False
         at = access.block
-        if at not in self._deciders:
-            self._deciders[at] = set().union(*self._nearest(at))
-        if self._deciders[at] & steered.branches:
+        if self._decide(at) & steered.branches:
             return True
         waits = steered.branches & self._loop_exits()
-        waits |= {b for b in steered.branches - waits if self._first_test(b, read)}
+        rest = steered.branches - waits
+        waits |= {b for b in rest if self._first_test(b, read) or self._spares(b, read)}
         return any(at in self._reachable(b) for b in waits)
+
+    def _shared(self, function: str) -> bool:
+        """Whether a function is called from several places, itself or by its one caller."""
+        seen: set[str] = set()
+        while function not in seen:
+            seen.add(function)
+            back = self.paths.returns.get(function, [])
+            if len(back) != 1:
+                return bool(back)
+            function = self.blocks[back[0]].function.name
+        return False
+
+    def _decide(self, number: int) -> set[int]:
+        """The branches that decide whether a block runs."""
+        if number not in self._deciders:
+            self._deciders[number] = set().union(*self._nearest(number))
+        return self._deciders[number]
 
     # -- where a value goes -----------------------------------------------------------
 
@@ -263,6 +281,30 @@ class Steering:
                 if other.block in loop and same and self._of(other).branches & loop:
                     return True
         return False
+
+    def _spares(self, number: int, read: Site) -> bool:
+        """Whether a branch keeps a thread from a loop that others wait in, for it perhaps.
+
+        As at a barrier of the grid: who comes last sees it by the count, and sets a flag; the
+        others wait for that. The loop may look at the count itself.
+        """
+        sites = [site for site in self.program.sites if site.strong]
+        sets = any(site.access != "load" and number in self._decide(site.block) for site in sites)
+        for loop in self._loops:
+            if number in loop or not any(number in self._decide(block) for block in loop):
+                continue
+            called = {callee(end) for block in loop if (end := self.blocks[block].end)}
+            inside = loop.union(*map(self.paths.inside, called))
+            for site in sites:
+                looks = site.block in inside and self._of(site).branches & loop
+                if looks and (sets or self._may_meet(site, read)):
+                    return True
+        return False
+
+    def _may_meet(self, one: Site, other: Site) -> bool:
+        """Whether two accesses may be to the same place, as far as their operands say."""
+        places = {_place(site, self.functions[site.function])[1] for site in (one, other)}
+        return len(places) == 1 or _ANYWHERE in places
 
     @functools.cached_property
     def _loops(self) -> list[set[int]]:

@@ -201,6 +201,11 @@ class Paths:
         found, _ = self._walk(number, up=True)
         return found
 
+    def inside(self, function: str) -> set[int]:
+        """Blocks that a call may run; none if the program has no such function."""
+        entry = self.entries.get(function)
+        return set() if entry is None else {entry} | self._walk(entry, up=False)[0]
+
     def _walk(self, number: int, up: bool) -> tuple[set[int], bool]:
         """The blocks after one, and whether the end of its function is among them."""
         seen: set[tuple[int, bool]] = set()

@@ -46,6 +46,7 @@ class StrongAccess:
     warp: Flat
     known: Sequence[Seen] | None
     vain: list[bool] | None
+    quiet: list[bool] | None
 
 
 Noted = Fence | Meeting | StrongAccess

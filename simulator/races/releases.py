@@ -95,13 +95,13 @@ class Releases:
 
     def access(
         self, site: Site, places: Flat, threads: Flat, turns: Flat, met: Flat, warp: Flat,
-        known: Sequence[Seen] | None, vain: Flat | None = None,
+        known: Sequence[Seen] | None, vain: Flat | None = None, quiet: Flat | None = None,
     ) -> None:  # fmt: skip
         """A strong access.
 
         ``threads`` are global numbers, ``turns`` when each lane has its turn; ``met``, ``warp``,
         ``known``: as ``fence`` takes them, for an access that is a release itself; ``vain``: lanes
-        of a compare-and-swap that wrote nothing.
+        of a compare-and-swap that wrote nothing; ``quiet``: of an atomic that never does: a read.
         """
         if not self.acquiring:
             return
@@ -114,7 +114,7 @@ class Releases:
             int(turns.max()), threads[turn], site,
             places[turn], turns[turn], met[turn], warp[turn],
             None if known is None else [known[i] for i in turn],
-            None if vain is None else vain[turn].tolist(),
+            *(None if lanes is None else lanes[turn].tolist() for lanes in (vain, quiet)),
         )  # fmt: skip
         self._note(noted)
 
@@ -181,8 +181,7 @@ class Releases:
         """
         if not (self._pending or self.locks.open):
             return
-        those = threads.tolist()
-        for i, thread in enumerate(those):
+        for i, thread in enumerate(those := threads.tolist()):
             if thread not in self._pending:
                 continue
             left: Pending = {}
@@ -208,10 +207,11 @@ class Releases:
         rows = zip(*(c.tolist() for c in columns), strict=True)
         for i, (place, thread, turn, met, warp) in enumerate(rows):
             content = self._contents.get(place)
+            idle = site.access == "load" or (event.quiet is not None and event.quiet[i])
             if reads:
                 heard = turn if event.known is not None else max(met, warp)
-                self._read(site, place, thread, turn, content, heard)
-            if site.access == "load" or (event.vain and event.vain[i]):
+                self._read(site, place, thread, turn, content, heard, not idle)
+            if idle or (event.vain and event.vain[i]):
                 continue
             if content is None or site.access == "store":
                 content = self._contents[place] = Content(
@@ -231,9 +231,9 @@ class Releases:
             content.add(Release(site, thread, end, by))
 
     def _read(
-        self, site: Site, place: int, thread: int, turn: int, content: Content | None, heard: int
-    ) -> None:
-        atomic = site.access == "atomic"
+        self, site: Site, place: int, thread: int, turn: int, content: Content | None, heard: int,
+        atomic: bool,
+    ) -> None:  # fmt: skip
         if atomic:
             self.locks.take(site, place, thread, turn, self.levels.covered(site.reach) > 1)
         if content is None:

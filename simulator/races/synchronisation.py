@@ -17,6 +17,7 @@ from .phases import at_barriers
 from .releases import Releases
 from .shadow import Shadow
 from .unwritten import Unwritten
+from .written import written
 
 
 class Synchronisation(Observer):
@@ -148,5 +149,7 @@ class Synchronisation(Observer):
             other = functools.reduce(np.logical_or, (old != given for old, given in pairs))
             other = np.broadcast_to(other, g.shape).reshape(g.threads, g.columns)
             vain = other[lanes.thread, lanes.column]
-        releases.access(site, place, thread, self.now + turn, met, warp, known, vain)
+        values = written(event, lanes, g, 0, site.size) if site.access == "atomic" else None
+        quiet = None if values is None else values == 1
+        releases.access(site, place, thread, self.now + turn, met, warp, known, vain, quiet)
         self.now += len(thread)  # the access is known by the time after its last turn
