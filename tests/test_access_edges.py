@@ -7,6 +7,7 @@ import pytest
 from launches import entry
 
 import simulator
+from tilescope.view import show
 
 HEAD = """\
 .shared .align 16 .b8 s[256];
@@ -75,6 +76,20 @@ def test_one_lane_goes_astray_and_the_others_do_their_work(how: str, space: str,
         assert b.tolist() == [
             new(x) if i in (3, 4, 5) else x for i, x in enumerate(range(200, 208))
         ]
+
+
+@pytest.mark.parametrize("space", [".global", ".shared", ""])
+@pytest.mark.parametrize("how", ACCESS)
+def test_lanes_are_as_far_apart_as_addresses_go(how: str, space: str) -> None:
+    """The difference of two of them has 64 bits and no sign."""
+    body = (
+        "setp.eq.u32 %p, %r0, 1; mov.u64 %d6, 0x7ffffffffffffffc;\n"
+        "@%p mov.u64 %d6, 0x8000000000000000;\n" + ACCESS[how].format(space=space)
+    )
+    run = launched(body, 2, [words(1), words(1), words(2)], trace=True)
+    assert sum(hazard.count for hazard in run.hazards) == 2
+    assert {hazard.kind for hazard in run.hazards} <= {"out-of-bounds", "address-space"}
+    show(run)
 
 
 @pytest.mark.parametrize("how", ["store", "atomic"])

@@ -58,12 +58,12 @@ def near(address: Rows, mask: Rows | None) -> Rows:
 
     Counted from a 128-byte line's start on, in 32 bits if that is enough.
     """
-    low, high = address.min(), address.max()
+    low, high = int(address.min()), int(address.max())  # whose difference may have 64 bits
     if mask is not None and high - low >= _NEAR:
-        low = np.min(address, where=mask, initial=high)
-        high = np.max(address, where=mask, initial=low)
-    low &= np.int64(-4 * BANKS)
-    lanes: Rows = (address - low).astype(np.uint32 if high - low < _NEAR else np.uint64)
+        low = int(np.min(address, where=mask, initial=high))
+        high = int(np.max(address, where=mask, initial=low))
+    low &= -4 * BANKS
+    lanes: Rows = (address - np.int64(low)).astype(np.uint32 if high - low < _NEAR else np.uint64)
     return lanes if mask is None else switched_off(lanes, mask)
 
 

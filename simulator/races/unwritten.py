@@ -1,9 +1,9 @@
 """Reads of shared memory that nothing had written yet."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..geometry import Flat
 from ..memory.site import Site
@@ -15,20 +15,9 @@ Report = Callable[[Site, Flat, Flat, Flat, Flat], None]
 one a read."""
 
 
-@dataclass
-class _Reads:
-    """Reads by one access: the location, thread and lane of each, ascending by location."""
-
-    site: Site
-    now: int
-    place: Flat
-    thread: Flat
-    lanes: Accesses
-    at: Flat
-
-    def keep(self, which: Flat) -> None:
-        """Forget the others."""
-        self.place, self.thread, self.at = self.place[which], self.thread[which], self.at[which]
+Reads = NDArray[np.int64]
+"""Rows: the location of each read, its thread, number of the access, time and lane; ascending by
+location."""
 
 
 class Unwritten:
@@ -40,15 +29,22 @@ class Unwritten:
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self._reads: list[_Reads] = []
+        self._accesses: list[tuple[Site, Accesses]] = []
+        self._reads: dict[bool, list[Reads]] = {False: [], True: []}  # True: by atomics
 
     def add(
         self, site: Site, lanes: Accesses, at: Flat, place: Flat, thread: Flat, now: int
     ) -> None:
         """Some lanes (numbers: ``at``) read locations, global threads given."""
-        reads = _Reads(site, now, place, thread, lanes, at)
-        reads.keep(np.argsort(place, kind="stable"))
-        self._reads.append(reads)
+        number = len(self._accesses)
+        self._accesses.append((site, lanes))
+        same = np.ones(len(at), np.int64)
+        some = np.stack([place, thread, same * number, same * now, at])
+        known = self._reads[site.access == "atomic"]
+        # Tables of about one size are made one, so that there are few, and all stay sorted.
+        while known and known[-1].shape[1] <= some.shape[1]:
+            some = np.concatenate([known.pop(), some], axis=1)
+        known.append(some[:, np.argsort(some[0], kind="stable")])
 
     def overtake(self, site: Site, place: Flat, thread: Flat, ordered: Ordered) -> None:
         """Lanes write locations: reads that no barrier puts before them might have come later.
@@ -56,29 +52,26 @@ class Unwritten:
         Nor does a lock: who takes it first is a matter of the schedule, too. Two atomics are no
         race, and the second sets no more than the first did.
         """
-        left = []
-        for reads in self._reads:
-            if site.access == reads.site.access == "atomic":
-                left.append(reads)
-                continue
-            begin = np.searchsorted(reads.place, place)
-            end = np.searchsorted(reads.place, place, "right")
-            stays = np.ones(len(reads.place), bool)
-            for lane, read in pieces(begin, end):
-                other = reads.thread[read] != thread[lane]
-                lane, read = lane[other], read[other]
-                time = np.full(len(lane), reads.now)
-                stays[read[~ordered(time, reads.thread[read], lane)]] = False
-            if not stays.all():
-                reads.keep(np.flatnonzero(stays))
-            if len(reads.place):
-                left.append(reads)
-        self._reads = left
+        for atomics in (False,) if site.access == "atomic" else (False, True):
+            known = self._reads[atomics]
+            for number, reads in enumerate(known):
+                begin = np.searchsorted(reads[0], place)
+                end = np.searchsorted(reads[0], place, "right")
+                stays = np.ones(reads.shape[1], bool)
+                for lane, read in pieces(begin, end):
+                    other = reads[1, read] != thread[lane]
+                    lane, read = lane[other], read[other]
+                    stays[read[~ordered(reads[3, read], reads[1, read], lane)]] = False
+                if not stays.all():
+                    known[number] = reads[:, stays]
+            self._reads[atomics] = [reads for reads in known if reads.shape[1]]
 
     def tell(self) -> None:
         """Report those that are left."""
-        for reads in self._reads:
-            lanes, at = reads.lanes, np.sort(reads.at)
-            read = lanes.some(at)
-            self.report(reads.site, read.address, read.thread, read.column, read.home)
-        self._reads = []
+        nothing = np.zeros((5, 0), np.int64)
+        left = np.concatenate([nothing, *self._reads[False], *self._reads[True]], axis=1)
+        for number in np.unique(left[2]):
+            site, lanes = self._accesses[number]
+            read = lanes.some(np.sort(left[4, left[2] == number]))
+            self.report(site, read.address, read.thread, read.column, read.home)
+        self._accesses, self._reads = [], {False: [], True: []}
