@@ -147,6 +147,42 @@ __global__ void k(int* a) {
 """ in cured(tmp_path, source, 1, 64, "i32[64]=arange")
 
 
+COMMAS = """\
+__global__ void k(int* a, int n) {
+    __shared__ int s[128];
+    int t = threadIdx.x;
+    for (int r = 0; r < n; ++r)
+        s[t] = a[t] + r, a[t] = s[127 - t];
+}
+"""
+ONE_LINE = """\
+__global__ void k(int* a, int n) {
+    __shared__ int s[128];
+    int t = threadIdx.x;
+    { s[t] = a[t]; int v = s[127 - t]; s[t] = v + n; a[t] = s[(t + 64) % 128]; }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        (COMMAS, "{ s[t] = a[t] + r; __syncthreads(); a[t] = s[127 - t]; __syncthreads(); }"),
+        pytest.param(
+            ONE_LINE,
+            "{ s[t] = a[t]; __syncthreads(); int v = s[127 - t]; __syncthreads(); s[t] = v + n; "
+            "__syncthreads(); a[t] = s[(t + 64) % 128]; }",
+            marks=pytest.mark.second,
+        ),
+    ],
+)
+def test_a_line_of_several_statements_gets_all_that_it_needs(
+    tmp_path: Path, source: str, line: str
+) -> None:
+    """They race as one hazard, which one of its barriers would leave as it is."""
+    assert line in cured(tmp_path, source, 1, 128, "i32[128]=arange", 3)
+
+
 def test_two_cures_are_proved_together(tmp_path: Path) -> None:
     source = """\
 __global__ void k(int* a) {

@@ -92,9 +92,11 @@ class Failed(Exception):
 
     Attributes:
         divergence: Whether all that is new is a barrier that some threads are kept from.
+        needless: Whether it changes nothing.
     """
 
-    def __init__(self, new: Sequence[Fact] = ()) -> None:
+    def __init__(self, new: Sequence[Fact] = (), needless: bool = False) -> None:
+        self.needless = needless
         found = {(f.hazard.row.check, f.severity) for f in new}
         self.divergence = found == {("barriers", "warning")}
 
@@ -136,7 +138,7 @@ class Prover:
                 f.places == wanted.places and f.hazard.kind == wanted.hazard.kind for f in rest
             )
             if whole and sum(f.hazard.count for f in rest) >= hazard.count:
-                raise Failed
+                raise Failed(needless=True)
             self._compare(facts, [], self.trials[0])
             lesser = lesser or bool(rest)
         return left, lesser

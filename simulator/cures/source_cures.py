@@ -21,6 +21,7 @@ from .phases import parity_edits
 from .places import Levels, barrier_edits, inserted, reads_and_writes
 from .proofs import Failed, Prover, Trial, fact
 from .remedies import BLOCK_BARRIER, WARP_BARRIER, obstacle, remedies
+from .several import several
 from .splits import split_edits
 from .statements import Point, Syntax
 
@@ -104,7 +105,7 @@ class SourceSearch:
         lesser = [i for i in racing if i not in errors and self.hazards[i].cure is None]
         more = _MORE if {*errors} & {*racing} else _FEW if lesser else 0
         found: list[tuple[int, int, int, Edit, list[int]]] = []
-        tried, half = [], []
+        tried, half, harmless = [], [], list[Edit]()
 
         def attempt(edit: Edit, tries: int) -> bool:
             """Whether it leaves nothing that an edit might cure."""
@@ -112,6 +113,7 @@ class SourceSearch:
             if self.prover.present(self.facts[number], left):
                 if partly:
                     half.append(edit)
+                    harmless.append(edit)
                 return False
             mended = [i for i, one in enumerate(self.facts) if not self.prover.present(one, left)]
             remaining = sum(i not in mended for i in errors)
@@ -132,12 +134,16 @@ class SourceSearch:
             except Failed as failed:
                 if failed.divergence and edit.text == BLOCK_BARRIER:
                     self._missed.setdefault(id(hazard), edit)
+                if failed.needless:
+                    harmless.append(edit)
         if not found:
             for first, second in itertools.product(half[:_HALVES], tried):
                 both = joined(first, second)
                 with contextlib.suppress(Failed):
                     if both is not None and attempt(both, len(found)):
                         break
+        if not found:
+            several(harmless, attempt)
         for remaining, _, _, edit, mended in sorted(found, key=lambda f: f[:3]):
             try:
                 proof = self.prover.prove([edit], [self.facts[number]], clean=not remaining)

@@ -23,12 +23,15 @@ def split_edits(syntax: Syntax, earlier: Levels, later: Levels, barrier: str) ->
     """Edits that let a barrier stand between two accesses of one statement or one ``if``.
 
     An ``if`` that not all threads enter is ended before the barrier and begun again behind
-    it; what is read in a condition, or on the right of an assignment, is read into a variable.
+    it; what is read in a condition, or on the right of an assignment, is read into a variable;
+    expressions with commas between become statements.
     """
     seen = set()
     places = {(body.key, index) for body, index in later}
     for body, index in earlier:
-        if (body.key, index) not in places or index >= len(body.statements) or body.single:
+        if (body.key, index) not in places or index >= len(body.statements):
+            continue
+        if body.single and not _commas(body.statements[index]):
             continue
         for edit in _splits(syntax, body, body.statements[index], (earlier, later), barrier):
             if (edit.file, edit.pieces) not in seen:
@@ -45,6 +48,10 @@ def _splits(
         left, operator, right = parts
         code = [f"auto {value} = {right};", barrier, f"{left} {operator} {value};"]
         yield _replaced(content, body, statement, code, barrier)
+    if commas := _commas(statement):
+        code = [line for part in commas for line in (f"{part};", barrier)]
+        yield _replaced(content, body, statement, code[:-1], barrier)
+        yield _replaced(content, body, statement, code, barrier)  # it is a loop's
     condition = _condition(statement)
     if condition is None:
         return
@@ -111,6 +118,20 @@ def _assignment(node: Node | None) -> tuple[str, str, str] | None:
         return None
     left, operator, right = (_text(part) for part in parts if part is not None)
     return left, operator, right
+
+
+def _commas(node: Node) -> list[str]:
+    """The expressions of a statement with commas between; none of another one."""
+    found: list[str] = []
+    waiting = node.named_children[:1] if node.type == "expression_statement" else []
+    while waiting:
+        at = waiting.pop()
+        sides = [at.child_by_field_name(name) for name in ("right", "left")]
+        if at.type == "comma_expression" and all(sides):
+            waiting += [side for side in sides if side is not None]
+        else:
+            found.append(_text(at))
+    return found if len(found) > 1 else []
 
 
 def _condition(node: Node) -> tuple[Node, Node] | None:
