@@ -1,5 +1,7 @@
 """What a PTX call passes: registers and constants, to variables and registers."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -94,3 +96,38 @@ def test_what_a_call_passes(functions: str, call: str, expected: object) -> None
         run = simulator.launch(Kernel.from_ptx(text, "k"), 1, 8, [out], schedule=schedule)
         assert not run.hazards
         np.testing.assert_array_equal(out, np.broadcast_to(np.asarray(expected), 8))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        (".func (.param .b32 r) f(.param .b32 a)", ".func (.param .b32 q) f(.param .b32 c)", True),
+        (".func f(.param .align 4 .b32 a)", ".func f(.param .b32 a)", True),
+        (".func f", ".func f()", True),
+        (".visible .func f(.param .u64 a)", ".func f(.param .u64 a)", True),
+        (".entry f(.param .u64 .ptr .global .align 4 a)", ".entry f(.param .u64 b)", True),
+        (".func (.param .b32 r) f", ".func (.param .u32 r) f", False),
+        (".func f(.param .b32 a)", ".func (.param .b32 r) f(.param .b32 a)", False),
+        (".func (.param .b32 a) f", ".func f(.param .b32 a)", False),
+        (".func f(.param .align 4 .b8 a[8])", ".func f(.param .align 8 .b8 a[8])", False),
+        (".func f(.param .align 8 .b8 a[8])", ".func f(.param .align 8 .b8 a[16])", False),
+        (".func f(.reg .b32 a)", ".func f(.param .b32 a)", False),
+        (".func f()", ".func f(.param .b32 a)", False),
+        (".extern .func f(.param .u64 a)", ".func f(.param .u64 a)", False),
+        (".entry f(.param .u64 a)", ".func f(.param .u64 a)", False),
+        (".entry f(.param .u64 a)", ".entry f(.param .b64 a)", False),
+    ],
+)
+def test_functions_that_are_declared_again(first: str, second: str, same: bool) -> None:
+    """As ptxas has it: parameters may have other names, and a definition is the last."""
+    head, tail = ".version 9.0\n.target sm_90\n", "\n.visible .entry k() { ret; }\n"
+    before = f"{head}{first};\n{second} {{ ret; }}{tail}"
+    after = f"{head}{second} {{ ret; }}\n{second};{tail}"
+    if ptxas.path():
+        assert ptxas.accepts(before, "sm_90") == same
+        assert not ptxas.accepts(after, "sm_90")
+    words = "PTX line 4: 'f' has other parameters, results or linkage in PTX line 3"
+    with contextlib.nullcontext() if same else pytest.raises(PtxError, match=words):
+        simulator.launch(Kernel.from_ptx(before, "k"), 1, 1, [])
+    with pytest.raises(PtxError, match="'f' is declared after its definition"):
+        simulator.launch(Kernel.from_ptx(after, "k"), 1, 1, [])

@@ -47,7 +47,6 @@ class _Parser(DeclarationParser):
         self.places: dict[tuple[str, int, int], Location] = {}
         self.pending_labels: list[str] = []
         self.branch_targets: dict[str, tuple[str, ...]] = {}
-        self.declared: dict[str, int] = {}
 
     # -- module level ---------------------------------------------------------
 
@@ -60,7 +59,7 @@ class _Parser(DeclarationParser):
                 linkage.add(self.next().text)
                 continue
             if text in (".entry", ".func"):
-                self.function()
+                self.function(".extern" in linkage)
             elif text in _SPACES:
                 for variable in self.variables(self.result.variables, ".extern" in linkage):
                     self.result.variables[variable.name] = variable
@@ -108,13 +107,14 @@ class _Parser(DeclarationParser):
 
     # -- functions ------------------------------------------------------------
 
-    def function(self) -> None:
+    def function(self, external: bool) -> None:
         is_entry = self.next().text == ".entry"
         results = self.param_list() if not is_entry and self.peek == "(" else ()
         name = self.name()
-        self.declared.setdefault(name, self.at)
+        at = self.at
         params = self.param_list() if self.peek == "(" else ()
         function = Function(name, is_entry, params, results)
+        self.same_as_before(function, external, at)
         said = False
         while self.peek not in ("{", ";"):
             if self.accept(".pragma"):
@@ -137,10 +137,11 @@ class _Parser(DeclarationParser):
             elif token.text == ".explicitcluster":
                 function.explicit_cluster = True
             function.in_clusters |= token.text == ".blocksareclusters"
+        if name in self.result.functions:
+            how = "declared after its definition" if self.peek == ";" else "defined twice"
+            self.fail(f"the function {name!r} is {how}")
         if self.accept(";"):
             return
-        if name in self.result.functions:
-            self.fail(f"the function {name!r} is defined twice")
         start = self.at
         self.skip_braces()
         function.read_body = lambda: self.body(function, start)
@@ -290,7 +291,7 @@ class _Parser(DeclarationParser):
         target = self.name()
         made.targets = (self.resolve(target),)
         pointer = made.targets[0] in self.current.registers
-        if not pointer and self.declared.get(target, self.at) >= self.at:
+        if not pointer and self.declared.get(target, (self.at,))[0] >= self.at:
             self.fail(f"the function {target!r} is called, and not declared before")
         if self.accept(",") and self.accept("("):
             made.operands = self.passed()
