@@ -9,7 +9,9 @@ import click
 import simulator
 from kernels import Kernel
 from simulator import Source
+from simulator.hazards.kinds import HOST_ORDER
 from simulator.launch import listen
+from simulator.observe.observers import chosen
 from simulator.observe.touched import Touched
 from simulator.order import Stream
 
@@ -89,6 +91,8 @@ def check_pipeline(
     unchanged = len(pipeline.launches) - len(every)
     pipeline.launches = [table for _, table in every]
     ordered = _Ordered(pipeline)
+    unset = "uninitialised"
+    followed = (unset,) if unset in chosen(how["checks"]) else "none"  # for later launches
     for (line, table), target in zip(every, pipeline.targets(), strict=True):
         checker = Checker(target, how["schedule"], how["checks"], policy, quiet, how["step_limit"])
         verdict = checker.check(builds, cures)
@@ -100,8 +104,9 @@ def check_pipeline(
         elif json_file != "-":
             click.echo(f"== {target.name}, {file}:{line}\n{findings(verdict, most)}\n")
         if not is_project(file):
-            run = ordered.launch(line, table, target, how | {"checks": "none"}, quiet)
-            late = judge(policy, run.hazards, target.kernel.name)
+            run = ordered.launch(line, table, target, how | {"checks": followed}, quiet)
+            untimely = [hazard for hazard in run.hazards if hazard.kind == HOST_ORDER.name]
+            late = judge(policy, untimely, target.kernel.name)
             code |= int(any(h.severity == "error" for h in late))
             listed[-1]["order"] = [hazard.to_dict() for hazard in late]
             for hazard in late if json_file != "-" else ():
