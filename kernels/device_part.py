@@ -12,6 +12,8 @@ from .headers import IMPLICIT, OF_NVCC, follow, left_of, named, standard_library
 from .signatures import kernel_names
 
 _ROUNDS = 40
+_LACKS_STD = re.compile(r"^.*(?<!cuda::)\bstd\b.*")
+"""A first line that tells of the host's standard library."""
 
 Compiled = tuple[str, str]
 """PTX and the entry's name in it."""
@@ -115,7 +117,7 @@ def compile_device_part(
         if not moved and elsewhere and not probed:
             probed = moved = True
             moved = probe()
-        of_std = [e for e in errors if "std" in e.text]
+        of_std = [e for e in errors if _LACKS_STD.search(e.text)]
         if not moved and not mapped and of_std:
             mapped = True
             library = standard_library([*OF_NVCC, *stubs, *included.toolkit])

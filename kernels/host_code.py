@@ -118,13 +118,18 @@ def read(path: str, text: str, macros: Macros) -> SourceFile:
     """Parse a file; what no parse makes sense of is in no piece, and stays."""
     found: list[Piece] = []
     for variant in VARIANTS:
-        plain, bare, outside = readable(text, macros, variant)
+        plain, bare, outside, calls = readable(text, macros, variant)
         tree = parse(plain.encode("ascii", "replace"))
         inside = [(body, end) for _, body, end in outside if body < end]
         for piece in _pieces(tree.root_node, plain, bare, macros):
             lost = not piece.method and any(a < piece.start < b for a, b in inside)
             if not lost and not _known(piece, found):
                 found.append(piece)
+        for start, end in calls:
+            words = frozenset(_WORD.findall(bare[start:end]))
+            marked = not macros.marks.isdisjoint(words)
+            call = Piece("other", start, end, end, frozenset(), words, marked)
+            found += [] if _known(call, found) else [call]
         for start, body, end in outside:  # where the grammar fails, braces still tell something
             here = text if bare[start].isspace() else bare
             names, words = _words(here, start, body, end)
@@ -137,9 +142,8 @@ def read(path: str, text: str, macros: Macros) -> SourceFile:
 
 def _known(piece: Piece, found: Sequence[Piece]) -> bool:
     """Whether it overlaps what another reading of the text gave."""
-    return any(
-        p.start < piece.end and piece.start < p.end and p.method == piece.method for p in found
-    )
+    alike = (p for p in found if p.method == piece.method)
+    return any(p.start < piece.end and piece.start < p.end for p in alike)
 
 
 def _words(bare: str, start: int, body: int, end: int) -> tuple[frozenset[str], frozenset[str]]:
@@ -158,9 +162,8 @@ def _kind_of(head: str) -> str:
 def cut_host_code(files: Sequence[SourceFile]) -> None:
     """Cut what is the host's without any doubt."""
     for file in files:
-        for piece in file.pieces:
-            if piece.host:
-                file.cut(piece)
+        for piece in filter(lambda piece: piece.host, file.pieces):
+            file.cut(piece)
 
 
 class Needed(NamedTuple):

@@ -110,11 +110,13 @@ class Readable(NamedTuple):
         bare: To look for words in: still with its macros, but without strings.
         outside: (start, body, end) of what stands outside of any braces but namespaces', by
             the braces alone, and of macro calls that ``bare`` lacks, too: whole declarations.
+        calls: (start, end) of macro calls that a semicolon makes declarations.
     """
 
     plain: str
     bare: str
     outside: list[tuple[int, int, int]]
+    calls: list[tuple[int, int]]
 
 
 def readable(text: str, macros: Macros, variant: str) -> Readable:
@@ -127,6 +129,7 @@ def readable(text: str, macros: Macros, variant: str) -> Readable:
     depth = parens = 0
     fresh = True  # at the beginning of a declaration
     outside: list[tuple[int, int, int]] = []
+    calls: list[tuple[int, int]] = []
     begin = body = read = -1
     for i, m in enumerate(tokens):
         kind, (start, end) = m.lastgroup or "", m.span()
@@ -158,7 +161,8 @@ def readable(text: str, macros: Macros, variant: str) -> Readable:
                 outside.append((start, start, read))
                 continue
             if closing is not None and not re.match(r"\s*[({:]|\s*\w", text[closing:]):
-                _clear(plain, start, closing)
+                calls.append((start if begin < 0 else begin, closing))
+                _clear(plain, *calls[-1])
         elif kind == "brace":
             parens += (m[0] == "(") - (m[0] == ")")
             opens = m[0] == "{" and not re.search(
@@ -173,9 +177,12 @@ def readable(text: str, macros: Macros, variant: str) -> Readable:
                     outside.append((begin, body, end))
             elif m[0] == ";" and not depth and not parens and begin >= 0:
                 outside.append((begin, end, end))
-        fresh = kind == "brace" and m[0] in "{};" and depth == 0 and parens == 0
-        begin = -1 if fresh else start if begin < 0 and not depth else begin
-    return Readable("".join(plain), "".join(bare), outside)
+        begin = start if begin < 0 and not depth else begin
+        if kind == "brace" and m[0] in "{};" and depth == 0 and parens == 0:
+            fresh, begin = True, -1
+        else:  # ``extern MACRO(x);`` declares as well
+            fresh = fresh and m[0] == "extern"
+    return Readable("".join(plain), "".join(bare), outside, calls)
 
 
 def without_declaring_macros(text: str, texts: Iterable[str]) -> str:

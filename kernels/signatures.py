@@ -39,7 +39,7 @@ def signatures(source: str) -> tuple[Signature, ...]:
     macros = Macros([source], (), _GLOBAL)
     found: dict[tuple[str, bool], Signature] = {}
     for variant in VARIANTS:
-        plain, bare, _ = readable(source, macros, variant)
+        plain, bare, *_ = readable(source, macros, variant)
         root = parse(plain.encode("ascii", "replace")).root_node
         for signature in _walk(root, plain, bare, macros.marks, False):
             known = found.setdefault((signature.name, signature.template), signature)

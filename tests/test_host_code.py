@@ -95,6 +95,25 @@ def test_lines_and_device_code_stay() -> None:
     assert [line for line in after if any(word in line for word in gone)] == []
 
 
+def test_instances_by_macro_of_what_is_the_hosts() -> None:
+    """They go with their function; those of device code stay."""
+    source = """
+#include <vector>
+#define CASE(T) template std::vector<T> of<T>(const std::vector<T>& x)
+#define STRUCT(name) struct name { float x; }
+#define KERNEL(name, f) extern "C" __global__ void name(f* x) { x->x *= 2; }
+template <typename T> std::vector<T> of(const std::vector<T>& x) { return x; }
+extern CASE(float);
+CASE(int);
+STRUCT(One);
+KERNEL(k, One)
+int main() { of<int>({}); k<<<1, 1>>>(nullptr); }
+"""
+    x = np.float32([21])
+    simulator.launch(Kernel.from_cuda(source, "k"), 1, 1, [x])
+    assert x[0] == 42
+
+
 def test_braces_that_do_not_match_leave_directives_and_device_code() -> None:
     source = (
         "void host(int x) {\n#ifdef A\n  if (x) {\n#endif\n    x++;\n#ifdef A\n  }\n#endif\n}\n"

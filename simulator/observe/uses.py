@@ -22,24 +22,27 @@ _PRINTED = 10_000
 
 _TOGETHER = 1024
 """Threads whose execution of a block takes about as long as what there is to do for one."""
+_LONG = 32
+"""Lines of Python that make a block count for one more: an unrolled loop has thousands."""
 
 
 class UseFinder(Observer):
     """Observer of a program with shadows (``compile.undefined``).
 
     Attributes:
-        work: How long the run takes, about: blocks executed, one more for so many threads.
+        work: How long the run takes, about: blocks executed, more for long ones and many threads.
     """
 
     def __init__(self, program: Program, memory: UndefinedMemory) -> None:
         self.program, self.memory = program, memory
         self.steered, self.prints, self.block = set[int](), set[int](), 0
         self.work = 0
+        self.costs = [1 + len(block.body.lines) // _LONG for block in program.blocks]
 
     def ran(self, block: int, threads: int, warps: int) -> None:
         """See ``Observer``."""
         self.block = block
-        self.work += 1 + threads // _TOGETHER
+        self.work += self.costs[block] * (1 + threads // _TOGETHER)
 
     def forgotten(self, lanes: Mask | None, places: Sequence[range]) -> None:
         """See ``Observer``."""
