@@ -116,7 +116,7 @@ class SourceFile:
 
 def read(path: str, text: str, macros: Macros) -> SourceFile:
     """Parse a file; what no parse makes sense of is in no piece, and stays."""
-    found: list[Piece] = []
+    found, marks = list[Piece](), macros.marks
     for variant in VARIANTS:
         plain, bare, outside, calls = readable(text, macros, variant)
         tree = parse(plain.encode("ascii", "replace"))
@@ -126,24 +126,22 @@ def read(path: str, text: str, macros: Macros) -> SourceFile:
             if not lost and not _known(piece, found):
                 found.append(piece)
         for start, end in calls:
-            words = frozenset(_WORD.findall(bare[start:end]))
-            marked = not macros.marks.isdisjoint(words)
-            call = Piece("other", start, end, end, frozenset(), words, marked)
+            _, words = _words(bare, start, end, end)
+            call = Piece("other", start, end, end, frozenset(), words, not words.isdisjoint(marks))
             found += [] if _known(call, found) else [call]
         for start, body, end in outside:  # where the grammar fails, braces still tell something
             here = text if bare[start].isspace() else bare
             names, words = _words(here, start, body, end)
-            device = not macros.marks.isdisjoint(names or words)
+            device = not marks.isdisjoint(names or words)
             unread = Piece(_kind_of(here[start:body]), start, body, end, names, words, device)
             if body < end and not _known(unread, found):
                 found.append(unread)
     return SourceFile(path, text, found)
 
 
-def _known(piece: Piece, found: Sequence[Piece]) -> bool:
+def _known(at: Piece, found: Sequence[Piece]) -> bool:
     """Whether it overlaps what another reading of the text gave."""
-    alike = (p for p in found if p.method == piece.method)
-    return any(p.start < piece.end and piece.start < p.end for p in alike)
+    return any(p.start < at.end and at.start < p.end and p.method == at.method for p in found)
 
 
 def _words(bare: str, start: int, body: int, end: int) -> tuple[frozenset[str], frozenset[str]]:
@@ -162,7 +160,7 @@ def _kind_of(head: str) -> str:
 def cut_host_code(files: Sequence[SourceFile]) -> None:
     """Cut what is the host's without any doubt."""
     for file in files:
-        for piece in filter(lambda piece: piece.host, file.pieces):
+        for piece in [piece for piece in file.pieces if piece.host]:
             file.cut(piece)
 
 
