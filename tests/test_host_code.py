@@ -177,49 +177,6 @@ int main() { cublasCreate(&handle); k<<<1, 1>>>(nullptr, nullptr); }
     assert "cvt.rn.bf16.f32" in Kernel.from_cuda(source, "k").ptx
 
 
-def test_what_nvcc_knows_without_an_include() -> None:
-    """Other spellings of GCC, names in ``std``, the device's runtime."""
-    source = r"""
-typedef struct { __extension__ union { struct { short low, high; } parts; int whole; }; } Word;
-static_assert(sizeof(Word) == 4, "a member was lost");
-__global__ void k(float* x) {
-    __const short low = 7;
-    Word w{{low, 1}};
-    __signed__ int lane;
-    cudaGridDependencySynchronize();
-    __asm__ __volatile__("mov.u32 %0, %%laneid;" : "=r"(lane));
-    float a = 5.5f, b = std::fmod(a, 2.f);
-    std::swap(a, b);
-    std::memset(x + threadIdx.x, 0, sizeof(float));
-    if (std::is_same<float, decltype(a)>::value && std::numeric_limits<int>::max() < LONG_MAX)
-        x[threadIdx.x] += std::max(a, float(lane)) + std::pow(2.f, 3.f) + w.whole + DBL_MAX_EXP;
-    cudaTriggerProgrammaticLaunchCompletion();
-}
-"""
-    x = np.full(32, np.nan, np.float32)
-    run = simulator.launch(Kernel.from_cuda(source, "k"), 1, 32, [x])
-    assert run.hazards == []
-    assert x.tolist() == [max(1.5, lane) + 8 + 65543 + 1024 for lane in range(32)]
-
-
-def test_what_kernels_use_of_thrust() -> None:
-    source = """
-#include <thrust/complex.h>
-#include <thrust/random.h>
-#include <thrust/device_vector.h>
-#include <thrust/sort.h>
-__global__ void k(float* x) {
-    thrust::minstd_rand draw(threadIdx.x + 1);
-    thrust::complex<float> z(threadIdx.x, 2);
-    x[threadIdx.x] = (z * z).real() + 16 * (draw() % 4);
-}
-int main() { thrust::device_vector<float> v(8); thrust::sort(v.begin(), v.end()); k<<<1, 8>>>(0); }
-"""
-    x = np.zeros(8, np.float32)
-    simulator.launch(Kernel.from_cuda(source, "k"), 1, 8, [x])
-    assert x.tolist() == [i * i - 4 + 16 * (48271 * (i + 1) % 4) for i in range(8)]
-
-
 def test_a_plain_mistake_is_told_as_before() -> None:
     with pytest.raises(CompileError, match='identifier "y" is undefined') as caught:
         Kernel.from_cuda("__global__ void k(int* x) { *x = y; }", "k")
