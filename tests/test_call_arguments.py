@@ -27,6 +27,10 @@ BYTES = """.func (.param .b32 r) f (.param .b8 a, .param .align 4 .b8 q[8]) { .r
 SYSTEM = ".extern .func (.param .b64 r) malloc (.param .b64 a);"
 POINTER = """mov.u64 %rd2, f;
   P: .callprototype (.param .u32 _) _ (.param .u32 _, .param .u32 _);"""
+TARGETS = "mov.u64 %rd2, f; P: .calltargets f;"
+TABLE = """.func (.reg .u32 r) g (.reg .u32 a, .reg .u32 b) { sub.u32 r, b, a; ret; }
+.global .u64 table[2] = {f, g};"""
+NONE = ".func (.param .u32 r) f { .reg .u32 x; mov.u32 x, 77; st.param.u32 [r], x; ret; }"
 T = np.arange(8)
 PASSED: list[tuple[str, str, object]] = [
     (ADD, "call (%r2), f, (%r1, %r1);", 2 * T),
@@ -51,7 +55,31 @@ PASSED: list[tuple[str, str, object]] = [
         f"mov.u32 %r2, 3; {POINTER} @!%p1 call (%r2), %rd2, (%r2, %r1), P;",
         np.where(T < 5, 3, T + 3),
     ),
+    (ADD, f"{TARGETS} call (%r2), %rd2, (%r1, 7), P;", T + 7),
+    (
+        ADD_PARAMS,
+        f"{TARGETS} mov.u32 %r2, %r1; @%p1 call (%r2), %rd2, (%r2, 9), P;",
+        np.where(T < 5, T + 9, T),
+    ),
+    (f"{ADD} {TABLE}", "ld.global.u64 %rd2, [table+8]; call (%r2), %rd2, (%r1, 7), table;", 7 - T),
+    (NONE, f"{TARGETS} call (%r2), %rd2, P;", 77),
+    (
+        NONE,
+        f"{TARGETS.replace('targets f', 'prototype (.param .u32 _) _')} call (%r2), %rd2, P;",
+        77,
+    ),
     # What ptxas refuses.
+    (ADD, f"{TARGETS} call (%r2), %rd2, (%r1), P;", "1 results and 2 parameters, not 1 and 1"),
+    (ADD, f"{POINTER} call %rd2, (%r1, 7), P;", "1 results and 2 parameters, not 0 and 2"),
+    (ADD, f"{POINTER} call (%r2), %rd2, (%r1, 7);", "ends with the label of a prototype before"),
+    (ADD, f"mov.u64 %rd2, f; call (%r2), %rd2, (%r1, 7), P; {TARGETS}", "prototype before it"),
+    (ADD, f"{TARGETS} call (%r2), %rd2, (%rd1, 7), P;", "a .b64 is passed where the function"),
+    (NONE, f"{TARGETS.replace('f;', 'later;')} call (%r2), %rd2, P;", "'later' is named, and not"),
+    (
+        f"{ADD} {NONE.replace('f {', 'g {')}",
+        f"{TARGETS.replace('ets f', 'ets f, g')} call (%r2), %rd2, (%r1, 7), P;",
+        "other parameters or results than the first",
+    ),
     (ADD, f"{POINTER} call (%r2), %rd2, (%rd1, 7), P;", "a .b64 is passed where"),
     (ADD, "call (%r2), f, (5);", "'f' has 2 parameters, not 1"),
     (ADD, "call f, (5, 6);", "'f' has 1 results, not 0"),

@@ -27,7 +27,6 @@ class DeclarationParser(OperandParser):
         super().__init__(text)
         self.scope_count = 0
         self.ahead: set[str] = set()
-        self.declared: dict[str, tuple[int, list[object]]] = {}  # functions: where, and as what
 
     def variables(
         self, module: dict[str, Variable] | None, external: bool = False
@@ -129,32 +128,6 @@ class DeclarationParser(OperandParser):
             offset += params[-1].nbytes
             self.accept(",")
         return tuple(params)
-
-    def same_as_before(self, function: Function, external: bool, at: int) -> None:
-        """Hold a function to what was declared of it before: all but the parameters' names."""
-        name = function.name
-        said: list[object] = [
-            "external" if external else "entry" if function.is_entry else "function",
-            *((p.type, p.count, p.align, bool(p.register)) for p in function.results), "of",
-            *((p.type, p.count, p.align, bool(p.register)) for p in function.params),
-        ]  # fmt: skip
-        first, before = self.declared.setdefault(name, (at, said))
-        if before != said:
-            line = self.tokens[first].line
-            self.fail(f"{name!r} has other parameters, results or linkage in PTX line {line}")
-
-    def prototype(self, label: str) -> None:
-        """``.callprototype (result) _ (parameters)``: what a pointer that is called holds.
-
-        ``.calltargets`` says no more than the functions' addresses do.
-        """
-        if self.next().text == ".calltargets":
-            return self.skip_statement()
-        results = self.param_list() if self.peek == "(" else ()
-        self.name()
-        params = self.param_list() if self.peek == "(" else ()
-        self.skip_statement()
-        self.current.prototypes[label] = results, params
 
     def register_declaration(self, function: Function) -> None:
         """``.reg .type name {, name<count>...} ;``."""

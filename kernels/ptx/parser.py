@@ -12,9 +12,10 @@ from kernels.toolkit import short_path
 
 from ..errors import PtxError
 from .debug_info import InlinedCall, inlined_calls, place_inlined
-from .declarations import CALLED, ENTRY, DeclarationParser
+from .declarations import CALLED, ENTRY
 from .lexer import unquoted
 from .module import Function, Instruction, Location, Module, Operand, Reg, Symbol
+from .prototypes import PrototypeParser
 from .targets import refusal
 
 _SPACES = {".shared", ".global", ".const", ".local", ".param", ".tex"}
@@ -36,7 +37,7 @@ def parse(text: str, known: Collection[str] | None = None) -> Module:
     return _Parser(text, known).module()
 
 
-class _Parser(DeclarationParser):
+class _Parser(PrototypeParser):
     def __init__(self, text: str, known: Collection[str] | None) -> None:
         super().__init__(text)
         self.known = known
@@ -111,10 +112,9 @@ class _Parser(DeclarationParser):
         is_entry = self.next().text == ".entry"
         results = self.param_list() if not is_entry and self.peek == "(" else ()
         name = self.name()
-        at = self.at
         params = self.param_list() if self.peek == "(" else ()
         function = Function(name, is_entry, params, results)
-        self.same_as_before(function, external, at)
+        self.same_as_before(function, external)
         said = False
         while self.peek not in ("{", ";"):
             if self.accept(".pragma"):
@@ -293,8 +293,8 @@ class _Parser(DeclarationParser):
         pointer = made.targets[0] in self.current.registers
         if not pointer and self.declared.get(target, (self.at,))[0] >= self.at:
             self.fail(f"the function {target!r} is called, and not declared before")
-        if self.accept(",") and self.accept("("):
-            made.operands = self.passed()
-        if pointer and self.accept(","):
-            made.targets += (self.resolve(self.name()),)  # its prototype
+        more = self.accept(",")
+        if more and self.accept("("):
+            made.operands, more = self.passed(), self.accept(",")
+        made.targets += (self.signature(more),) if pointer else ()
         self.skip_statement()

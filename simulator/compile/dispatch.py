@@ -106,6 +106,11 @@ class Dispatch:
         """Call a function, with what is not in variables put into some."""
         formal = self.formal(ins)
         passed, results = [*ins.operands], [*ins.results]
+        if _through(self.function, ins):
+            counts = tuple(map(len, formal))
+            if counts != (len(results), len(passed)):
+                why = f"the prototype has {counts[0]} results and {counts[1]} parameters, not "
+                raise invalid(ins, f"{why}{len(results)} and {len(passed)}")
         for at, (operand, param) in enumerate(zip(passed, formal[1], strict=False)):
             if isinstance(operand, Reg | Imm):
                 passed[at] = variable = self.fitting(ins, operand, param)

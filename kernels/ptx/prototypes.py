@@ -1,0 +1,72 @@
+"""What functions take and give: declared more than once, and of those that a pointer may hold."""
+
+from collections.abc import Sequence
+
+from .declarations import DeclarationParser
+from .header import Param
+from .module import Function, Module, Symbol
+
+
+class PrototypeParser(DeclarationParser):
+    """Reads what a function, or a pointer to one, is called with (PTX ISA, "call")."""
+
+    result: Module
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.declared: dict[str, tuple[int, list[object]]] = {}  # functions: where, and as what
+
+    def same_as_before(self, function: Function, external: bool) -> None:
+        """Hold a function to what was declared of it before: all but the parameters' names."""
+        name = function.name
+        said: list[object] = [
+            "external" if external else "entry" if function.is_entry else "function",
+            *((p.type, p.count, p.align, bool(p.register)) for p in function.results), "of",
+            *((p.type, p.count, p.align, bool(p.register)) for p in function.params),
+        ]  # fmt: skip
+        first, before = self.declared.setdefault(name, (self.at, said))
+        if before != said:
+            line = self.tokens[first - 1].line
+            self.fail(f"{name!r} has other parameters, results or linkage in PTX line {line}")
+
+    def prototype(self, label: str) -> None:
+        """``.callprototype (result) _ (parameters)``: what a pointer that is called holds.
+
+        ``.calltargets function, ...``: it is one of these.
+        """
+        if self.next().text == ".calltargets":
+            names = [self.name()]
+            while self.accept(","):
+                names.append(self.name())
+            self.expect(";")
+            self.current.prototypes[label] = self._signature_of(names)
+            return
+        results = self.param_list() if self.peek == "(" else ()
+        self.name()
+        params = self.param_list() if self.peek == "(" else ()
+        self.skip_statement()
+        self.current.prototypes[label] = results, params
+
+    def signature(self, given: bool) -> str:
+        """The label that says what a pointer is called with, behind what is passed.
+
+        Or the name of an array of functions (PTX ISA, "call").
+        """
+        name = self.name() if given else ""
+        label = self.resolve(name)
+        if table := self.result.variables.get(name):
+            functions = [value.name for value in table.init if isinstance(value, Symbol)]
+            self.current.prototypes[label] = self._signature_of(functions)
+        if label not in self.current.prototypes:
+            self.fail("a call through a pointer ends with the label of a prototype before it")
+        return label
+
+    def _signature_of(self, names: Sequence[str]) -> tuple[tuple[Param, ...], tuple[Param, ...]]:
+        """The results and the parameters of one of some functions, which have the same."""
+        for name in names:
+            if self.declared.get(name, (self.at,))[0] >= self.at:
+                self.fail(f"the function {name!r} is named, and not declared before")
+        if any(self.declared[name][1] != self.declared[names[0]][1] for name in names):
+            self.fail("functions with other parameters or results than the first one's")
+        found = next((f for name in names if (f := self.result.functions.get(name))), None)
+        return (found.results, found.params) if found else ((), ())
