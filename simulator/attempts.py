@@ -6,6 +6,8 @@ without a suspicion (``LookCloser``), where blocks turn out to wait for blocks o
 """
 
 import dataclasses
+import itertools
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
@@ -18,7 +20,7 @@ from .analysis.perturbation import used
 from .compile.compiler import compile_shadowed
 from .compile.program import CompiledBlock, Program
 from .events import Observer, Stall, Told
-from .execute.batches import BlocksWait, Progress, batches, run_batches
+from .execute.batches import BlocksWait, Progress, batch_size, batches, run_batches
 from .execute.prepare import Prepared
 from .geometry import Flat, Instead, Mask
 from .idle_reads import drop_idle_reads
@@ -127,7 +129,7 @@ def _run(
 ) -> tuple[Observers, dict[int, Allocation]]:  # fmt: skip
     """One attempt in one process: who watched all of it, and what it left in global memory."""
     allocations, seen = launch.allocations(), list[Observers]()
-    for share in _shares(list(batches(launch, together)), 1 if together else parts):
+    for share in _shares(launch, together, 1 if together else parts):
         recorder = Trace(trace.wanted, trace.max_bytes) if trace and seen else trace
         seen.append(Observers(launch, checks, recorder, allocations, closer))
         run_batches(launch, allocations, seen[-1].told, share, together, progress)
@@ -138,11 +140,14 @@ def _run(
     return first, allocations
 
 
-def _shares(todo: list[Flat], parts: int) -> Iterator[list[Flat]]:
-    """Batches cut into so many pieces, as long as there are enough."""
-    each = -(-len(todo) // parts)
-    for at in range(0, len(todo), each):
-        yield todo[at : at + each]
+def _shares(launch: Prepared, together: bool, parts: int) -> Iterator[Iterator[Flat]]:
+    """Batches cut into so many pieces, as long as there are enough; each is made when it runs."""
+    clusters = math.prod(launch.grid) // math.prod(launch.cluster)
+    count = -(-clusters // batch_size(launch, together))
+    each = -(-count // parts)
+    todo = batches(launch, together)
+    for _ in range(0, count, each):
+        yield itertools.islice(todo, each)
 
 
 def _keep_used_reads(launch: Prepared, observers: Observers, together: bool) -> None:

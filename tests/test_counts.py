@@ -150,6 +150,25 @@ def test_memory_does_not_grow_with_the_grid() -> None:
     assert many < 1.1 * few, f"{few:,} bytes for 1,024 blocks, {many:,} for 8,192"
 
 
+def test_the_largest_grid_begins_as_a_small_one_does() -> None:
+    """No list of all its batches is made first: it would have 16 GB."""
+
+    class Begun(Exception):
+        pass
+
+    def begun(*_: int) -> None:
+        raise Begun
+
+    kernel = compiled("__global__ void k(int* a) { if (!blockIdx.x) a[threadIdx.x]++; }", "k")
+    tracemalloc.start()
+    try:
+        with pytest.raises(Begun):
+            simulator.launch(kernel, (1 << 31) - 1, 32, [np.zeros(32, np.int32)], progress=begun)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 26
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("name", ["matmul_tiled", "matmul_missing_first_barrier"])
 def test_without_counters_all_else_is_the_same(name: str) -> None:
     one = library.get(name)
