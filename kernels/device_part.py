@@ -14,6 +14,8 @@ from .signatures import kernel_names
 _ROUNDS = 40
 _LACKS_STD = re.compile(r"^.*(?<!cuda::)\bstd\b.*")
 """A first line that tells of the host's standard library."""
+_REFERENCE = re.compile(r"(static\s+)?(texture|surface)\s*<")
+_OBJECT = "cudaTextureObject_t or cudaSurfaceObject_t as a parameter"
 
 Compiled = tuple[str, str]
 """PTX and the entry's name in it."""
@@ -156,9 +158,16 @@ def _told(
     about = [e for e in errors if not e.of_a_name]
     own = [e for e in about if e.path in files]
     text = "\n".join(e.text for e in own or about)
-    cut = {name for file in files.values() for piece in file.cuts for name in piece.names}
+    cut = {
+        name: _REFERENCE.match(file.text, piece.start)
+        for file in files.values()
+        for piece in file.cuts
+        for name in piece.names
+    }
     for name in dict.fromkeys(re.findall(r'identifier "(\w+)" is undefined', text)):
-        if name in cut:
+        if cut.get(name):
+            text += f"\n({name} is a reference, as CUDA 11 had them: take a {_OBJECT})"
+        elif name in cut:
             text += f"\n({name} is the host's: it is not marked __device__)"
     own_headers = [header for header in left_out if header in quoted]
     random = [header for header in left_out if header.startswith("curand_")]

@@ -134,7 +134,11 @@ def _toolkit_text(name: str) -> str:
 
 
 def left_of(name: str) -> str:
-    """What device code needs of a header that is not there: of cuBLAS's, its number types."""
+    """What device code needs of a header that is not there: the number types of cuBLAS, cuFFT."""
+    if name.startswith("cufft"):
+        pairs = ("cuComplex cufftComplex", "cuDoubleComplex cufftDoubleComplex",
+                 "float cufftReal", "double cufftDoubleReal")  # fmt: skip
+        return "#include <cuComplex.h>\n" + "".join(f"typedef {pair};\n" for pair in pairs)
     types = ("cuComplex", "cuda_fp16", "cuda_bf16") if name.startswith("cublas") else ()
     return "".join(f"#include <{header}.h>\n" for header in types)
 

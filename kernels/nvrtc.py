@@ -61,6 +61,8 @@ def compile_cuda(
         return stored
     compiler = functools.partial(_compile, [])
     ptx, lowered = _translate(compiler, source, name, entry, options, directory)
+    if not _entry_named(ptx, lowered):
+        raise CompileError(f"{name} declares {entry}, but its body is elsewhere: give that file")
     if cached:
         _store(cached, {"ptx": ptx, "entry": lowered})
     return ptx, lowered

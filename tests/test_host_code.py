@@ -167,12 +167,13 @@ __global__ void k(Config c, int *a) { a[0] = c.n; }
     assert a[0] == 9
 
 
-def test_cublas_headers_bring_their_number_types() -> None:
+def test_headers_of_libraries_bring_their_number_types() -> None:
     source = """
 #include <cublas_v2.h>
+#include <cufft.h>
 cublasHandle_t handle;
-__global__ void k(__nv_bfloat16* x, half* y) { *x = __half2float(*y); }
-int main() { cublasCreate(&handle); k<<<1, 1>>>(nullptr, nullptr); }
+__global__ void k(__nv_bfloat16* x, half* y, cufftComplex* z) { *x = __half2float(*y) + z->x; }
+int main() { cublasCreate(&handle); k<<<1, 1>>>(nullptr, nullptr, nullptr); }
 """
     assert "cvt.rn.bf16.f32" in Kernel.from_cuda(source, "k").ptx
 

@@ -1,9 +1,11 @@
 """What nvcc takes and NVRTC by itself does not: spellings, names that need no include, Thrust."""
 
 import numpy as np
+import pytest
 
 import simulator
 from kernels import Kernel
+from kernels.errors import CompileError
 
 
 def test_what_nvcc_knows_without_an_include() -> None:
@@ -47,3 +49,19 @@ int main() { thrust::device_vector<float> v(8); thrust::sort(v.begin(), v.end())
     x = np.zeros(8, np.float32)
     simulator.launch(Kernel.from_cuda(source, "k"), 1, 8, [x])
     assert x.tolist() == [i * i - 4 + 16 * (48271 * (i + 1) % 4) for i in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("__global__ void k(int* x);\nint main() { k<<<1, 1>>>(0); }", "its body is elsewhere"),
+        ("__global__ void k(int* x);\n", "its body is elsewhere"),
+        (
+            "texture<int, 1> table;\n__global__ void k(int* x) { *x = tex1Dfetch(table, 0); }\n",
+            "table is a reference, as CUDA 11 had them: take a cudaTextureObject_t",
+        ),
+    ],
+)
+def test_what_is_not_there(source: str, words: str) -> None:
+    with pytest.raises(CompileError, match=words):
+        Kernel.from_cuda(source, "k")
