@@ -11,7 +11,7 @@ import pytest
 import simulator
 from kernels import Kernel
 from simulator.observe.banks import bank_passes, off, requests
-from simulator.observe.costs import request_cost, sparse_cost
+from simulator.observe.costs import Words, request_cost, sparse_cost
 
 FOLDER = Path(__file__).parent / "ground_truth"
 CASES: list[dict[str, Any]] = json.loads((FOLDER / "h200.json").read_text())
@@ -155,6 +155,17 @@ def test_whichever_way_it_is_counted(width: int, words: int) -> None:
         assert (figures == request_cost(width, True, space, far)).all()
     places = np.flatnonzero(on)
     assert (sparse_cost(width, places // 32, near.reshape(-1)[places]) == figures).all()
+
+
+@pytest.mark.parametrize("threads", [1, 45, 96])
+@pytest.mark.parametrize("words", [3, 40, 5000])
+def test_the_same_words_under_other_masks(threads: int, words: int) -> None:
+    rng = np.random.default_rng(threads + words)
+    address = rng.integers(-9, words, threads) * 4
+    on = rng.random((threads, 70)) < rng.random(70)
+    every = np.broadcast_to(address[:, None], on.shape)
+    figures = request_cost(4, False, "shared", requests(every, on))
+    assert (Words(address).cost(on) == figures).all()
 
 
 def test_loads_and_stores_of_one_pattern_are_judged_apart() -> None:

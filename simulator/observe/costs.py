@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ..geometry import Flat, Rows
+from ..geometry import WARP, Flat, Rows
 from ..memory.event import Event, Spread
 from ..memory.words import distinct
-from .banks import SECTOR, bank_passes, off, word_passes
+from .banks import BANKS, SECTOR, bank_passes, off, word_passes
 
 
 def bulk_cost(event: Event, columns: int) -> Flat:
@@ -26,6 +26,39 @@ def bulk_cost(event: Event, columns: int) -> Flat:
         sectors = distinct(copy * (at.max(initial=0) + 1) + at).size
         ideal = int((-(-elements * size // SECTOR)).sum())
     return np.array((copies, copies, nbytes, nbytes, sectors, 0, 0, ideal), np.int64)
+
+
+class Words:
+    """Words of shared memory that the threads of a block access, one each, by byte address.
+
+    For masks that differ between blocks: these are added up by word, bank and warp.
+    """
+
+    def __init__(self, address: Flat) -> None:
+        word = address >> 2
+        bank = np.arange(len(word)) // WARP * BANKS + (word & (BANKS - 1))
+        self.order = np.lexsort((word, bank))
+        word, bank = word[self.order], bank[self.order]
+        self.words = _starts(bank, word)
+        self.banks = _starts(bank[self.words])
+        self.warps = _starts(bank[self.words][self.banks] // BANKS)
+
+    def cost(self, rows: Rows) -> Flat:
+        """Of threads that are on, bools ``(threads, blocks)``."""
+        wanted = rows[self.order]
+        if len(self.words) < len(wanted):
+            wanted = np.logical_or.reduceat(wanted, self.words, axis=0)
+        by_bank = np.add.reduceat(wanted.view(np.uint8), self.banks, axis=0, dtype=np.uint8)
+        passes = np.maximum.reduceat(by_bank, self.warps, axis=0)
+        on, asked, some = (int(np.count_nonzero(x)) for x in (rows, wanted, passes))
+        taken = int(passes.sum(dtype=np.int64))
+        return np.array([some, on, on * 4, asked * 4, 0, taken, taken - some, 0], np.int64)
+
+
+def _starts(*ordered: Flat) -> Flat:
+    """Where something begins that differs from what is before."""
+    changes = [one[1:] != one[:-1] for one in ordered]
+    return np.append(0, np.flatnonzero(np.logical_or.reduce(changes)) + 1)
 
 
 def sparse_cost(width: int, request: Flat, lanes: Flat) -> Flat:

@@ -16,7 +16,7 @@ from ..isa.windows import RANK_BITS
 from ..memory.event import Event, PickedEvent, Spread
 from ..memory.site import Site, interleaved
 from .banks import BANKS, SECTOR, requests
-from .costs import bulk_cost, request_cost
+from .costs import Words, bulk_cost, request_cost
 from .put_by import PutBy, Some
 
 COUNTED_SPACES = ("global", "shared", "local", "cluster")
@@ -94,6 +94,7 @@ class TrafficCounter(Observer):
         self._pending = [0] * slots
         self._put_by = PutBy(self._totals, self._judge_rows, self.sparse)
         self.known = known
+        self._words: dict[bytes, Words] = {}
         self.geometry: Geometry | None = None
 
     def start(self, geometry: Geometry) -> None:
@@ -192,12 +193,12 @@ class TrafficCounter(Observer):
             address = interleaved(site, address, self._shape.thread_ids) - np.int64(site.offset)
         unit = BANKS * 4 if space == "shared" else self.unit
         first = address[:1, :1, :1]
-        relative = address - first
-        if relative.shape[3] > 1:
-            column = relative[..., :1]
-            if not (relative == column).all():
+        relative = address[..., :1] - first[..., :1]
+        if address.shape[3] > 1:
+            last = address[..., -1:] - first[..., -1:]  # most of those that differ do so here
+            if not (last == relative).all() or not (address - first == relative).all():
                 return self._no_pattern(site, space, address + np.int64(site.offset), mask)
-            relative = np.ascontiguousarray(column)
+            relative = np.ascontiguousarray(relative)
         # Every block sees the same pattern, from a start that matters modulo the unit.
         starts = (first.reshape(-1) + np.int64(site.offset)) & np.int64(unit - 1)
         if mask is not None and mask.shape[3] > 1:
@@ -232,6 +233,8 @@ class TrafficCounter(Observer):
         """The mask differs between blocks; often it does so only in some."""
         g = self._shape
         rows = g.factored(mask)
+        if space == "shared" and site.nbytes == 4 and len(starts) == 1:
+            return self._same_words(g.factored(relative)[:, 0] + starts[0], rows)
         starts = np.broadcast_to(starts, (g.columns,))
         other = (rows[:, 1:] != rows[:, :-1]).any(axis=0) | (starts[1:] != starts[:-1])
         samples = np.append(0, np.flatnonzero(other) + 1)
@@ -243,6 +246,16 @@ class TrafficCounter(Observer):
             one = np.ascontiguousarray(rows[:, column]).reshape(*g.shape[:3], 1)
             total += self._pattern(site, space, relative, one, int(starts[column])) * count
         return total
+
+    def _same_words(self, address: Flat, rows: Rows) -> Flat:
+        """Each thread wants the same word of shared memory in every block, in some of them."""
+        key = address.tobytes()
+        words = self._words.get(key)
+        if words is None:
+            if len(self._words) > _PATTERNS:
+                self._words.clear()
+            words = self._words[key] = Words(address)
+        return words.cost(rows)
 
     def _no_pattern(
         self, site: Site, space: str, address: Addresses, mask: Mask | None

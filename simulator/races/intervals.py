@@ -23,6 +23,13 @@ _LONG = 50_000
 """Accesses between two barriers that are kept to be judged together."""
 
 
+def _content(value: Lanes | None) -> Hashable:
+    """Something small that is equal for equal arrays."""
+    if value is None or not value.ndim:
+        return None if value is None else value.item()
+    return hash((value.shape, value.tobytes()))
+
+
 class Intervals:
     """Shared memory without the table: what happens between two barriers, judged once.
 
@@ -39,6 +46,8 @@ class Intervals:
         self.races, self.initialised = races, initialised
         self.steps: dict[_Step, int] = memo.setdefault("steps", {})
         self.states: list[Mask | None] = memo.setdefault("states", [None])
+        self.full: dict[int, bool] = memo.setdefault("full", {})
+        self.harmless: dict[Hashable, bool] = memo.setdefault("harmless", {})
         self.tokens: dict[int, tuple[Lanes, Hashable]] = {}
 
     def start(self, geometry: Geometry) -> None:
@@ -60,6 +69,8 @@ class Intervals:
         if not pending:
             return
         self.pending = []
+        if self._full and self._one_kind(pending):
+            return
         key = (
             self.state,
             self.geometry.columns if self._wide(pending) > 1 else 1,
@@ -80,9 +91,7 @@ class Intervals:
         known = self.tokens.get(id(value))
         if known is not None and known[0] is value:
             return known[1]
-        token = (value.shape, value.tobytes()) if value.ndim else value.item()
-        if value.ndim:
-            token = hash(token)
+        token = _content(value)
         if len(self.tokens) > 4096:
             self.tokens = {}
         self.tokens[id(value)] = (value, token)
@@ -91,9 +100,9 @@ class Intervals:
     def _judge(self, pending: list[_Told]) -> int:
         g = self.geometry
         before = self.states[self.state]
-        races = self.races and not self._harmless(pending)
-        if before is not None and not races and before.all():
-            return self.state  # nothing more can be written first
+        races = self.races and not (self._one_kind(pending) or self._harmless(pending))
+        if self._full and not races:
+            return self.state
         columns = g.columns if self._wide(pending) > 1 else 1
         if before is not None:
             columns = max(columns, len(before))
@@ -122,34 +131,47 @@ class Intervals:
         self.states.append(written)
         return len(self.states) - 1
 
-    def _harmless(self, pending: list[_Told]) -> bool:
-        """Whether none of it can race whichever lanes are on; cheap to see.
+    @property
+    def _full(self) -> bool:
+        """Whether all has been written: an interval without a race changes nothing more."""
+        if self.state not in self.full:
+            written = self.states[self.state]
+            self.full[self.state] = written is not None and bool(written.all())
+        return self.full[self.state]
 
-        As all are plain loads, or all atomics of one size; or since no two threads would touch the
-        same location if each was on that is on in any of the blocks, which access the same places.
-        """
+    def _one_kind(self, pending: list[_Told]) -> bool:
+        """Whether none of it can race: all are plain loads, or all atomics of one size."""
         sites = [site for site, _, _ in pending if site is not None]
         if not any(site.strong or site.access != "load" for site in sites):
             return True
-        first = sites[0]
-        if all(
+        return all(
             s.access == "atomic" and s.strong and not s.volatile and not s.narrow
-            and s.size == first.size
+            and s.size == sites[0].size
             for s in sites
-        ):  # fmt: skip
-            return True
+        )  # fmt: skip
+
+    def _harmless(self, pending: list[_Told]) -> bool:
+        """Whether none of it can race whichever lanes are on; where only masks tell blocks apart.
+
+        So it is if no two threads would touch the same location if each were on that is on in any
+        of the blocks.
+        """
         if self._wide(pending) == 1 or columns_of(*(a for s, a, _ in pending if s)) > 1:
             return False
-        one = Geometry(self.geometry.grid, self.geometry.block, np.arange(1))
-        owners = Owners(-(-self.shared_bytes // self.granule), one.threads)
-        for site, address, mask in pending:
-            if site is not None:
-                on = mask
-                if mask is not None and columns_of(mask) > 1:
-                    on = np.logical_or.reduce(mask, axis=3, keepdims=True)
+        union = [
+            (site, address, mask if mask is None or columns_of(mask) == 1 else
+             np.logical_or.reduce(mask, axis=3, keepdims=True))
+            for site, address, mask in pending if site is not None
+        ]  # fmt: skip
+        key = tuple([(s.number, self._token(a), _content(m)) for s, a, m in union])
+        if key not in self.harmless:
+            one = Geometry(self.geometry.grid, self.geometry.block, np.arange(1))
+            owners = Owners(-(-self.shared_bytes // self.granule), one.threads)
+            for site, address, on in union:
                 for place, thread in self._places(one, site, address, on):
                     owners.access(site, place, thread)
-        return not owners.contested.any()
+            self.harmless[key] = not owners.contested.any()
+        return self.harmless[key]
 
     def _places(
         self, g: Geometry, site: Site, address: Addresses, mask: Mask | None
