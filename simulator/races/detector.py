@@ -110,9 +110,8 @@ class RaceCheck(Synchronisation):
             LookCloser: Locations of an array are contested.
         """
         for number, owners in self.owners.items():
-            contested = owners.contested
-            if contested.any():
-                raise LookCloser(number, contested)
+            if owners.disputed:
+                raise LookCloser(number, owners.contested)
         if not (self.shadows or self.exact.doubts):  # nothing to go through the releases for
             return
         self.exact.settle()

@@ -123,9 +123,8 @@ class Intervals:
                     flat[at] = True
                 if races:
                     owners.access(site, place, thread)
-        contested = owners.contested
-        if contested.any():
-            self._look_at(contested, pending, one)
+        if owners.disputed:
+            self._look_at(owners.contested, pending, one)
         if before is not None and np.array_equal(np.broadcast_to(before, written.shape), written):
             return self.state
         self.states.append(written)
@@ -170,7 +169,7 @@ class Intervals:
             for site, address, on in union:
                 for place, thread in self._places(one, site, address, on):
                     owners.access(site, place, thread)
-            self.harmless[key] = not owners.contested.any()
+            self.harmless[key] = not owners.disputed
         return self.harmless[key]
 
     def _places(

@@ -20,11 +20,16 @@ _READERS, _CONTESTED, _STRONG = -1, -2, -10
 
 
 class Owners:
-    """The owners of one array's locations, of which there are ``size``."""
+    """The owners of one array's locations, of which there are ``size``.
+
+    Attributes:
+        disputed: Whether any location is ``contested``.
+    """
 
     def __init__(self, size: int, everyone: int) -> None:
         self.owner: Flat = np.zeros(size, np.int32 if everyone < 1 << 31 else np.int64)
         self.written = np.zeros(size, bool)
+        self.disputed = False
         self._last: dict[int, tuple[Addresses, Mask | None]] = {}
 
     def forget(self) -> None:
@@ -53,6 +58,11 @@ class Owners:
             self._contest(place[bad])
             if site.access != "load":
                 self.written[place[used]] = True
+            return
+        if isinstance(at, slice) and not state[0] and not np.bitwise_or.reduce(state):
+            owner[at] = mine  # one lane a location, and nobody has been there
+            if site.access != "load":
+                self.written[at] = True
             return
         other = state != mine
         if other.any():
@@ -89,17 +99,19 @@ class Owners:
         np.bitwise_or(owner, given, out=owner)  # elsewhere one of them is zero
         owner[at] = np.where((mine == theirs) & (mine < 0), mine, both)
         written |= also
+        self.disputed |= other.disputed or bool(np.any(owner[at] == _CONTESTED))
 
     def __getstate__(self) -> tuple[object, ...]:
         part = span(self.owner)
-        return len(self.owner), part, self.owner[part], self.written[part]
+        return len(self.owner), part, self.owner[part], self.written[part], self.disputed
 
-    def __setstate__(self, state: tuple[int, slice, Flat, Flat]) -> None:
-        size, part, owner, written = state
+    def __setstate__(self, state: tuple[int, slice, Flat, Flat, bool]) -> None:
+        size, part, owner, written, self.disputed = state
         self.owner, self.written, self._last = np.zeros(size, owner.dtype), np.zeros(size, bool), {}
         self.owner[part], self.written[part] = owner, written
 
     def _contest(self, place: Flat) -> None:
+        self.disputed |= len(place) > 0
         self.owner[place] = _CONTESTED
 
     @property
