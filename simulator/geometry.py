@@ -56,6 +56,9 @@ class Geometry:
         block: Threads of a block, x first.
         blocks: Linear numbers of the blocks in this batch, ascending, int64.
         cluster: Blocks of a cluster, x first; the batch has whole ones.
+
+    Attributes:
+        by_block: The last access that ``races.accesses.by_block`` was asked of, and its answer.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class Geometry:
         self.everyone = self.threads * grid[0] * grid[1] * grid[2]
         self.warps = -(-self.threads // WARP)
         self._active: tuple[Mask | None, Rows] = None, np.zeros((0, 0))
+        self.by_block: tuple[Addresses, Mask | None, int, Flat, Flat] | None = None
 
     @functools.cached_property
     def clusters(self) -> Clusters:
