@@ -31,7 +31,7 @@ BITES = (
     Bite(
         "a guard that is the first of two destinations is read after it was written", "ptx",
         "simulator/compile/guards.py", " or targets > 1", "",
-        seed=42,
+        seed=466,
     ),
     Bite(
         "a guarded write ends a register's life", "ptx",
@@ -144,6 +144,7 @@ BITES = (
         "lanes that were picked out lose what they write to a register alike in a block (CUDA)",
         "cuda",
         "simulator/execute/picking.py", 'np.array(whole, order="C")', "np.array(whole)",
+        seed=12,
     ),
     Bite(
         "quotients of negative numbers are rounded down", "cuda",
