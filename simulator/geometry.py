@@ -56,9 +56,6 @@ class Geometry:
         block: Threads of a block, x first.
         blocks: Linear numbers of the blocks in this batch, ascending, int64.
         cluster: Blocks of a cluster, x first; the batch has whole ones.
-
-    Attributes:
-        by_block: The last access that ``races.accesses.by_block`` was asked of, and its answer.
     """
 
     def __init__(
@@ -72,7 +69,7 @@ class Geometry:
         self.everyone = self.threads * grid[0] * grid[1] * grid[2]
         self.warps = -(-self.threads // WARP)
         self._active: tuple[Mask | None, Rows] = None, np.zeros((0, 0))
-        self.by_block: tuple[Addresses, Mask | None, int, Flat, Flat] | None = None
+        self.by_block: Any = None  # what ``races.accesses.by_block`` was last asked, and gave
 
     @functools.cached_property
     def clusters(self) -> Clusters:
@@ -169,8 +166,7 @@ class Geometry:
         threads = int(np.count_nonzero(rows)) * times
         if self.warps == 1:
             return threads, int(np.count_nonzero(rows.any(axis=0))) * times
-        starts = np.arange(0, self.threads, WARP)
-        any_lane = np.logical_or.reduceat(rows, starts, axis=0)
+        any_lane = np.logical_or.reduceat(rows, np.arange(0, self.threads, WARP), axis=0)
         return threads, int(np.count_nonzero(any_lane)) * times
 
     def numbers(self, lanes: Mask | None) -> Flat:
