@@ -143,7 +143,7 @@ def compile_device_part(
 def _cut_others(file: host_code.SourceFile, needed: host_code.Needed) -> None:
     """Cut functions that a kernel does not need: other kernels, their instances, and so on."""
     for piece in file.pieces:
-        function = piece.kind in ("function", "prototype", "other")
+        function = piece.kind in ("function", "prototype", "instance", "other")
         if piece.device and function and piece.names and not piece.names & needed.by_entry:
             file.cut(piece)
 

@@ -26,6 +26,7 @@ MARKS = frozenset(
 )  # fmt: skip
 """Words that make a declaration one for the device, or for both sides."""
 
+_KINDS = {"template_instantiation": "instance", "expression_statement": "other"}
 _TYPES = ("class_specifier", "struct_specifier", "union_specifier", "enum_specifier")
 _NAMES = (
     "type_definition", "alias_declaration", "using_declaration", "namespace_alias_definition",
@@ -41,7 +42,7 @@ class Piece:
     """A declaration or definition.
 
     Attributes:
-        kind: ``function``, ``prototype``, ``variable``, ``type``, ``name`` or ``other``.
+        kind: ``function``, ``prototype``, ``instance``, ``variable``, ``type``, ``name`` or else.
         start, body, end: Offsets in the text; ``body`` is ``end`` where there are no braces.
         names: What it declares; ``words``: every identifier in it.
         device: Whether it is marked for the device.
@@ -62,10 +63,9 @@ class Piece:
     @property
     def host(self) -> bool:
         """Whether it is the host's without any doubt."""
-        if self.device or self.method:
-            return False
         defined = self.kind == "function" and self.body < self.end
-        return defined or (self.kind == "variable" and not self.constant)
+        variable = self.kind == "variable" and not self.constant
+        return (defined or variable) and not (self.device or self.method)
 
 
 @dataclass
@@ -106,8 +106,7 @@ class SourceFile:
         starts = [0, *(m.end() for m in re.finditer("\n", self.text))]
         if not 1 <= line <= len(starts):
             return []
-        low = starts[line - 1]
-        high = starts[line] if line < len(starts) else len(self.text)
+        low, high = [*starts, len(self.text)][line - 1 : line + 1]
         if column is not None and low + column < high:
             low, high = low + column, low + column + 1
         found = [p for p in self.pieces if p.start < high and p.end > low]
@@ -207,7 +206,8 @@ def may_go(piece: Piece, needed: Needed, lacking: bool) -> bool:
     if piece.device:
         function = piece.kind in ("function", "prototype")
         return lacking and function and bool(piece.names) and not piece.names & needed.by_entry
-    return piece.kind in ("function", "prototype") or not piece.names & needed.by_device
+    defines = piece.kind not in ("function", "prototype", "instance")
+    return not (defines and piece.names & needed.by_device)
 
 
 def _pieces(node: Node, text: str, bare: str, macros: Macros) -> Iterator[Piece]:
@@ -268,7 +268,7 @@ def _kind(node: Node, bare: str) -> str:
         return "type"
     if node.type in _NAMES:
         return "name"
-    return "other" if node.type in ("template_instantiation", "expression_statement") else ""
+    return _KINDS.get(node.type, "")
 
 
 def _descend(node: Node, kind: str) -> Iterator[Node]:

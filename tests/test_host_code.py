@@ -95,10 +95,15 @@ def test_lines_and_device_code_stay() -> None:
     assert [line for line in after if any(word in line for word in gone)] == []
 
 
-def test_instances_by_macro_of_what_is_the_hosts() -> None:
-    """They go with their function; those of device code stay."""
+def test_instances_of_what_is_the_hosts() -> None:
+    """They go with their function, whatever has its name; those of device code stay."""
     source = """
 #include <vector>
+namespace group { __device__ int all(int x) { return x; } }
+template <typename T> std::vector<T> all(const std::vector<T>& x) { return x; }
+template std::vector<int> all<int>(const std::vector<int>& x);
+template <typename T> __global__ void twice(T* x) { *x = 2 * group::all(*x); }
+template __global__ void twice<float>(float* x);
 #define CASE(T) template std::vector<T> of<T>(const std::vector<T>& x)
 #define STRUCT(name) struct name { float x; }
 #define KERNEL(name, f) extern "C" __global__ void name(f* x) { x->x *= 2; }
@@ -111,7 +116,8 @@ int main() { of<int>({}); k<<<1, 1>>>(nullptr); }
 """
     x = np.float32([21])
     simulator.launch(Kernel.from_cuda(source, "k"), 1, 1, [x])
-    assert x[0] == 42
+    simulator.launch(Kernel.from_cuda(source, "twice<float>"), 1, 1, [x])
+    assert x[0] == 84
 
 
 def test_braces_that_do_not_match_leave_directives_and_device_code() -> None:
