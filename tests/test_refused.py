@@ -278,3 +278,10 @@ def test_a_constant_that_nothing_filled(build: str) -> None:
 def test_a_constant_with_its_values_is_no_hazard() -> None:
     k = Kernel.from_cuda(str(DEFECTS / "check" / "global_data.cu"), "k")
     assert simulator.launch(k, 1, 8, [np.zeros(8, np.int32)]).hazards == []
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+def test_a_kernel_that_launches_kernels_is_told_at_its_line(build: str) -> None:
+    source = "__global__ void child() {}\n__global__ void k() {\n    child<<<1, 4>>>();\n}\n"
+    with pytest.raises(PtxError, match=r"launches from a kernel: .* host.*kernel.cu:3, PTX line"):
+        simulator.launch(Kernel.from_cuda(source, "k", build=build), 1, 1, [])

@@ -1,10 +1,12 @@
 """Basic blocks of a program and which registers live across them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kernels.errors import PtxError
 from kernels.ptx.module import Function, Instruction, Module
 from kernels.ptx.names import variable_name
+from kernels.toolkit import is_toolkit
 
 from ..isa import Flow
 from ..isa.roles import callee, roles
@@ -60,27 +62,28 @@ def reachable(module: Module, entry: str) -> list[Function]:
     order: list[Function] = []
     state: set[str] = set()
 
-    def visit(name: str, caller: Instruction | None, depth: int = 0) -> None:
+    def visit(name: str, calls: tuple[Instruction, ...] = ()) -> None:
         if name in state:
             return
         function = module.functions.get(name)
         if function is None:
-            what = _SYSTEM.get(name, "it has no body in this PTX: add one")
+            runtime = name.startswith(_RUNTIME)
+            what = _LAUNCHES if runtime else "it has no body in this PTX: add one"
             raise PtxError(
                 f"the simulator does not execute a call of {variable_name(name)!r} yet "
-                f"({what}): {_called(caller)}"
+                f"({what}): {_called(calls)}"
             )
         state.add(name)
         function.load()
         spell_out(module, function)
         for ins in function.body:
             if called := callee(ins):
-                if depth == _CALL_DEPTH:
-                    raise PtxError(f"calls nest deeper than {depth}: {_called(ins)}")
-                visit(called, ins, depth + 1)
+                if len(calls) == _CALL_DEPTH:
+                    raise PtxError(f"calls nest deeper than {len(calls)}: {place(ins)}")
+                visit(called, (ins, *calls))
         order.append(function)
 
-    visit(entry, None)
+    visit(entry)
     order = give_callers(module, order, groups(order))
     for function in order:  # now that its places tell the user's lines
         if not function.copy_of:
@@ -88,15 +91,15 @@ def reachable(module: Module, entry: str) -> list[Function]:
     return order
 
 
-def _called(call: Instruction | None) -> str:
-    return place(call) if call else "the entry"
+def _called(calls: Sequence[Instruction]) -> str:
+    """Where a function is called, innermost first: the user's line, if there is one."""
+    own = (c for c in calls if c.location is None or not is_toolkit(c.location.user.file))
+    return place(next(own, calls[0])) if calls else "the entry"
 
 
-_SYSTEM = dict.fromkeys(
-    ("cudaLaunchDeviceV2", "cudaGetParameterBufferV2", "cudaDeviceSynchronize"),
-    "launches from a kernel: use one launch after the other",
-)
-"""Functions of the system, and what they are about."""
+_RUNTIME = ("__cudaCDP2", "cudaLaunchDevice", "cudaGetParameterBuffer", "cudaDeviceSynchronize")
+"""How functions of the runtime on the device begin, by which kernels launch kernels."""
+_LAUNCHES = "launches from a kernel: launch from the host, one after the other"
 
 
 def split(function: Function, first: int) -> list[Block]:
