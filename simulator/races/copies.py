@@ -270,9 +270,9 @@ class CopyCheck(Observer):
         near = mine // WARP == issuer // WARP
         by_one = how == "transaction"  # who begins it for all
         # (What is in no order with the begin is a race of the two, seen before or behind it.)
-        if by_one or (
-            how in READING and self.book.find_order().first(event.site, race.other, race.distance)
-        ):
+        text = self.book.find_order()
+        first = race.other is not event.site and text.first(event.site, race.other, race.distance)
+        if by_one or first:
             near = mine == issuer
         elif race.other is event.site:  # lanes of one copy race with each other, in step or not
             near &= mine == issuer

@@ -4,15 +4,16 @@ Which of two writes that nothing orders came last is a matter of the schedule. S
 behind a later one until everybody knows of that: who does not, may know of the older one alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from ..geometry import Flat, Mask, Rows
+from .crowd import COVERS, FENCED, FENCER, KEY, SITE, SLOTS, THREAD, TIME, Crowd
 
 DEPTH = 8
-"""Writes of a location that are kept."""
+"""Writes of a location that are kept in layers."""
 NOBODY = COPY = -1
 """For a thread: there is no write; for an instruction: what an asynchronous copy brings, which is
 not followed (docs/architecture.md, "Races")."""
@@ -48,12 +49,14 @@ class LastWrites:
 
     Attributes:
         layers: The latest write of each location, the one before, ...: ``(places, columns)``.
+        crowd: What is too much for them.
     """
 
     def __init__(self, places: int, columns: int) -> None:
         self._shape = places, columns
         self._turn = np.zeros(self._shape, np.int32)
         self.layers = [self._layer()]
+        self.crowd = Crowd(columns)
 
     def _layer(self) -> Write:
         kinds = np.int32, np.int32, np.int64, np.int16, np.int32, np.int64
@@ -61,6 +64,11 @@ class LastWrites:
 
     def add(self, at: At, thread: Flat, site: int, now: int, everybody: Flat, seen: Seen) -> None:
         """Threads write; ``everybody``: up to when all of each column have seen each other."""
+        if self.crowd.rows.size:
+            lane, entry = self.crowd.meet(at)
+            other, mine, column = self.crowd.rows[THREAD, entry], thread[lane], at[1][lane]
+            knew = (other == mine) | (seen(other, mine, column) >= self.crowd.rows[TIME, entry])
+            self.crowd.cover(entry, knew, mine, now, everybody)
         for _ in range(DEPTH):  # lanes that write one location do so in no order, too
             number = np.arange(len(thread))
             self._turn[at] = number
@@ -70,6 +78,8 @@ class LastWrites:
             if chosen.all():
                 return
             at, thread = (at[0][~chosen], at[1][~chosen]), thread[~chosen]
+        if site != COPY:
+            self.crowd.add(at, _rows(thread, site, now))
 
     def _add(self, at: At, thread: Flat, site: int, now: int, everybody: Flat, seen: Seen) -> None:
         old = [layer.some(at) for layer in self.layers]
@@ -80,11 +90,12 @@ class LastWrites:
             below |= stays
             if not stays.any() and level + 1 == len(self.layers):
                 continue
+            knew = (one.thread == thread) | (seen(one.thread, thread, at[1]) >= one.time)
             if level + 1 == DEPTH:
+                self._overflow(at, old, stays & (one.site != COPY), knew, thread, now)
                 continue
             if level + 1 == len(self.layers):
                 self.layers.append(self._layer())
-            knew = (one.thread == thread) | (seen(one.thread, thread, at[1]) >= one.time)
             moved = one._replace(
                 thread=np.where(stays, one.thread, NOBODY), over=one.over << 1 | knew
             )
@@ -94,6 +105,24 @@ class LastWrites:
         top.thread[at] = np.where(below, thread, NOBODY) if site == COPY else thread
         top.site[at], top.time[at], top.over[at], top.fencer[at] = site, now, 0, NOBODY
 
+    def _overflow(
+        self, at: At, old: list[Write], stays: Mask, knew: Mask, thread: Flat, now: int
+    ) -> None:
+        """The lowest of a location's layers goes to the crowd, with those that knew of it."""
+        one = old[-1].some(stays)
+        rows = _rows(one.thread, one.site, one.time, one.fencer, one.fenced)
+        taken = np.zeros(len(one.thread), np.int64)
+        above = [(layer.thread[stays], layer.time[stays]) for layer in old[:-1]]
+        bits = [one.over >> level & 1 == 1 for level in range(len(above))]
+        for (who, when), bit in zip(
+            [(thread[stays], np.full(len(taken), now)), *above], [knew[stays], *bits], strict=True
+        ):
+            which = np.flatnonzero(bit & (taken < SLOTS))
+            rows[COVERS + 2 * taken[which], which] = who[which]
+            rows[COVERS + 2 * taken[which] + 1, which] = when[which]
+            taken[which] += 1
+        self.crowd.add((at[0][stays], at[1][stays]), rows)
+
     def _matters(self, old: list[Write], level: int, everybody: Flat) -> Mask:
         """Whether there is a write, and none that knew of it is known to all."""
         matters: Mask = old[level].thread != NOBODY
@@ -101,6 +130,17 @@ class LastWrites:
             knew = old[level].over >> above & 1 == 1
             matters &= ~knew | (old[above].time > everybody)
         return matters
+
+    def of(self, column: int) -> Iterator[tuple[Flat, Flat, Flat, Flat]]:
+        """Threads, times, and who fenced when, of the writes in a column; the last two to write."""
+        for layer in self.layers:
+            yield (
+                layer.thread[:, column], layer.time[:, column],
+                layer.fencer[:, column], layer.fenced[:, column],
+            )  # fmt: skip
+        rows = self.crowd.rows
+        thread = np.where(rows[KEY] % self.crowd.columns == column, rows[THREAD], NOBODY)
+        yield thread, rows[TIME], rows[FENCER], rows[FENCED]
 
     def known(self, at: At, thread: Flat, seen: Seen) -> list[tuple[Flat, Write]]:
         """Which elements' threads know of a write that may be the last; and those, by layers.
@@ -118,4 +158,33 @@ class LastWrites:
             knows[left] |= 1 << level
             found.append((left, one))
         kept = [(left[one.site[left] != COPY], one) for left, one in found]
-        return [(left, one.some(left)) for left, one in kept]
+        return [*((left, one.some(left)) for left, one in kept), self._of_crowd(at, thread, seen)]
+
+    def _of_crowd(self, at: At, thread: Flat, seen: Seen) -> tuple[Flat, Write]:
+        lane, entry = self.crowd.meet(at)
+        rows, mine, column = self.crowd.rows[:, entry], thread[lane], at[1][lane]
+
+        def knows(who: Flat, when: Flat) -> Mask:
+            known: Mask = (when > 0) & ((who == mine) | (seen(who, mine, column) >= when))
+            return known
+
+        left = knows(rows[THREAD], rows[TIME])
+        for slot in range(COVERS, len(rows), 2):
+            left &= ~knows(rows[slot], rows[slot + 1])
+        rows = rows[:, left]
+        nobody = np.zeros(rows.shape[1], np.int16)
+        return lane[left], Write(
+            rows[THREAD], rows[SITE], rows[TIME], nobody, rows[FENCER], rows[FENCED]
+        )
+
+
+def _rows(
+    thread: Flat, site: Flat | int, time: Flat | int, fencer: Flat | int = NOBODY,
+    fenced: Flat | int = NOBODY,
+) -> Rows:  # fmt: skip
+    """Writes as ``Crowd`` keeps them, that nobody has written over."""
+    rows = np.zeros((COVERS + 2 * SLOTS, len(thread)), np.int64)
+    rows[THREAD], rows[SITE], rows[TIME], rows[FENCER], rows[FENCED] = (
+        thread, site, time, fencer, fenced,
+    )  # fmt: skip
+    return rows

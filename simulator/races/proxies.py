@@ -92,15 +92,14 @@ class ProxyCheck(Observer):
         return found
 
     def _fence(self, threads: Flat, speaker: int, column: int) -> None:
-        for layer in self.writes.layers:
-            writers, fencers = layer.thread[:, column], layer.fencer[:, column]
+        for writers, times, fencers, fenced in self.writes.of(column):
             open_ = np.flatnonzero((writers != NOBODY) & (fencers == NOBODY))
             writer = writers[open_]
             own = np.isin(writer, threads)
             seen = self._seen(writer, np.array(speaker), np.array(column))
-            passed = own | (seen >= layer.time[open_, column])
+            passed = own | (seen >= times[open_])
             fencers[open_[passed]] = np.where(own, writer, speaker)[passed]
-            layer.fenced[open_[passed], column] = self.race.now
+            fenced[open_[passed]] = self.race.now
 
     def _seen(self, other: Flat, mine: Flat, column: Flat) -> Flat:
         """Up to when threads have seen what others did."""

@@ -184,6 +184,7 @@ BROUGHT = Copy(4, 0, 1, 0, ALL)
 IN_BULK = (Arrive(0, ONE, expect=64), Bulk(0, 0, 64, 0))
 ARRIVED = Arrive(1, ALL, copies=True)
 NEIGHBOUR = Access("shared", "load", 4, flip=63)
+NEXT = Access("shared", "load", 4, start=1)
 FLIGHTS: dict[str, tuple[tuple[Step, ...], set[tuple[str, str, str]]]] = {
     "a write and a copy that reads, in no order": ((SECOND, OUT), {("shared", "raw", "error")}),
     "a copy that reads, and a write": ((OUT, SECOND), {("shared", "war", "error")}),
@@ -229,11 +230,18 @@ FLIGHTS: dict[str, tuple[tuple[Step, ...], set[tuple[str, str, str]]]] = {
         (SECOND, BlockBarrier(), OUT, SECOND),
         {("shared", "raw", "error"), ("shared", "war", "error")},
     ),
-    "atomics of several threads with no fence, that are sent out": (
-        (word("atomic", Guard(0, 8)), BlockBarrier(), OUT), {("shared", "raw", "error")},
-    ),
     "atomics of several threads, each with a fence": (
         (word("atomic", Guard(0, 8)), ProxyFence(ALL), BlockBarrier(), OUT), set(),
+    ),
+    "lanes that read before another one's copy, or behind its begin": (
+        (*IN_BULK, Await(0, Guard(0, 64, 2), 0), NEXT, Copy(4, 0, 1, 0, only(33))),
+        {("shared", "war", "error"), ("shared", "war", "warning")},
+    ),
+    "atomics of more threads than are followed one by one, half of them with a fence": (
+        (word("atomic"), ProxyFence(FIRST_WARP), BlockBarrier(), OUT), {("shared", "raw", "error")},
+    ),
+    "atomics of that many threads, that all know of a later write with a fence": (
+        (word("atomic"), BlockBarrier(), word("store", ONE), ProxyFence(ONE), OUT), set(),
     ),
     "a write while a copy is under way, sent out when both are done": (
         (
@@ -284,6 +292,7 @@ def test_the_verdict_is_the_slow_detectors() -> None:
         pytest.param(600, id="what arrives at an mbarrier is not there before its phase is over"),
         pytest.param(61304436, id="a write with no fence, racing with a copy that came before"),
         pytest.param(61455039, id="a phase that some lanes' copies arrive in, others' do not"),
+        pytest.param(80300538, id="of many writes in no order all are asked for a fence"),
         pytest.param(72303723, id="who knows of what is sent, before or behind another's wait"),
     ],
 )
