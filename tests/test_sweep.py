@@ -171,3 +171,24 @@ def test_dask() -> None:
     ):
         rows = sweep([Cell("spmv_warp", size="32"), Cell("nothing")], client.get_executor())
     assert [row["status"] for row in rows] == ["ok", "failed"]
+
+
+@pytest.mark.filterwarnings("ignore")  # Ray's own
+def test_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a cluster of one core, by the executor of ``docs/sweep.md``."""
+    ray = pytest.importorskip("ray")
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    names: dict[str, Any] = {}
+    exec(
+        (Path(__file__).parents[1] / "docs/sweep.md")
+        .read_text()
+        .split("```python")[2]
+        .split("```")[0],
+        names,
+    )
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    try:
+        rows = sweep([Cell("spmv_warp", size="32"), Cell("nothing")], names["RayExecutor"]())
+    finally:
+        ray.shutdown()
+    assert [row["status"] for row in rows] == ["ok", "failed"]
