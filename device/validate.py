@@ -9,12 +9,12 @@ import numpy as np
 import simulator
 from kernels import Kernel
 from kernels.architecture import KNOWN
+from kernels.copies import arrays_of, copies
 from kernels.library import Agreement, Expected, Launch
 from simulator.isa.architectures import MEASURED
 from simulator.isa.stack import STACK_BYTES
 from simulator.memory.heap import HEAP_BYTES
 
-from .copies import arrays_of, copies
 from .launch import Output, available, capability, launch
 from .promises import unpromised
 

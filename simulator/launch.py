@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from kernels import Kernel
+from kernels.copies import copies
 from kernels.errors import LaunchError
 
 from .attempts import run_until_seen
@@ -102,6 +103,12 @@ def launch(
     if workers != "all" and (isinstance(workers, (str, bool)) or workers < 1):
         raise LaunchError(f"workers is a number of processes from 1 on, or 'all', not {workers!r}")
     recorder = Trace() if trace is True else trace or None
+    if recorder:
+        recorder.given = {
+            "args": copies(args), "shared_bytes": shared_bytes, "cooperative": cooperative,
+            "symbols": copies([symbols])[0] if symbols else None, "stack_bytes": stack_bytes,
+            "cluster": cluster, "heap_bytes": heap_bytes,
+        }  # fmt: skip
     prepared = prepare(
         kernel, grid, block, args, shared_bytes, schedule, step_limit, recorder is not None, arch,
         symbols, cooperative, stack_bytes, cluster, heap_bytes,

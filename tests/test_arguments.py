@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import simulator
-from device.copies import arrays_of, copies
 from kernels import Kernel, Pointer, library
+from kernels.copies import arrays_of, copies
 from kernels.structures import Layout, layout_of
 
 SOURCE = """

@@ -8,8 +8,8 @@ from click.testing import CliRunner
 from launches import BUILDS, SCHEDULES, compiled, ints
 
 import simulator
-from device.copies import copies
 from kernels import unset
+from kernels.copies import copies
 from tilescope.cli import main
 
 WARP = 'asm volatile("bar.sync 1, 32;" ::: "memory");'

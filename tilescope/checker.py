@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from device.copies import copies
 from kernels import Kernel, KernelError
+from kernels.copies import copies
 from kernels.library import Agreement
 from simulator import CHECKS, Hazard, Run, SimulatorError
 from simulator.cures import cure_source, find_cures

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import simulator
-from kernels import KernelError
-from simulator import Prediction, SimulatorError
+from kernels import Kernel, KernelError
+from simulator import Prediction, Run, SimulatorError
 from simulator.gpus.table import Gpu
 
 from .progress import ProgressBar
@@ -36,14 +36,28 @@ def forecast(
 
     It comes beside something that was asked for: whatever keeps it away is a reason, not an error.
     """
-    if target.kernel.build == "source":
+    with ProgressBar(f"{target.name}, predicted", quiet, hint=""):
+        return _predicted(
+            target.kernel, target.grid, target.block, args=args, gpu=gpu, symbols=symbols,
+            shared_bytes=target.shared_bytes, registers=registers, **target.how,
+        )  # fmt: skip
+
+
+def forecast_of(run: Run, gpu: str | Gpu = GPU) -> Forecast:
+    """Predict a launch that was recorded, on arguments as they were before it.
+
+    A launch with hazards may do other things on a GPU: of that none is made.
+    """
+    if run.trace is None or not run.checked or run.hazards:
+        return Forecast(None, "not a recorded run that was checked and has no hazards")
+    return _predicted(run.trace.kernel, run.grid, run.block, gpu=gpu, **run.trace.given)
+
+
+def _predicted(kernel: Kernel, grid: Sequence[int], block: Sequence[int], **given: Any) -> Forecast:
+    if kernel.build == "source":
         return Forecast(None, "the source build is not what a GPU usually runs")
     try:
-        with ProgressBar(f"{target.name}, predicted", quiet, hint=""):
-            found = simulator.predict(
-                target.kernel, target.grid, target.block, args, gpu, target.shared_bytes, registers,
-                symbols=symbols, **target.how,
-            )  # fmt: skip
+        found = simulator.predict(kernel, grid, block, **given)
     except (KernelError, SimulatorError, ValueError, MemoryError) as error:
         return Forecast(None, (str(error).splitlines() or ["not enough memory"])[0])
     return Forecast(found)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import simulator
-from device.copies import copies
 from kernels import Kernel
+from kernels.copies import copies
 from kernels.library import Agreement
 from simulator import Run
 

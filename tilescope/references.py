@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from device.copies import copies
+from kernels.copies import copies
 from kernels.library import Expected, Launch
 
 from .failure import UserError

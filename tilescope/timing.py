@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from device import Timing
-from device.copies import arrays_of, copies
+from kernels.copies import arrays_of, copies
 from kernels.tensor_map import array_of
 
 from .failure import UserError

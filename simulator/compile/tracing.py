@@ -142,6 +142,8 @@ class Tracing:
         given = step.sources[1:3] if row.shuffles else ()
         if "members" in roles(step.instruction).form.sources and not row.shuffles:
             given = step.sources[-1:]
+        if isinstance(step, Compute) and step.op.selects:
+            given = step.sources[-1:]
         if all(source.value not in kept for source in given):  # which lanes' values it is
             told, outputs = told + given, outputs + (-1,) * len(given)
         inputs = tuple(map(_read, step.sources))
@@ -208,7 +210,8 @@ def loaded_data(compiler: Compiler, blocks: Sequence[Block]) -> Data:
             if role.flow in (Flow.SYSTEM, Flow.ASSERT) or role.row.phase:
                 continue
             numbers = _numbers(compiler, function, role.writes)
-            if role.row.memory in ("load", "atomic") and not role.parameter:
+            loads = role.row.memory in ("load", "atomic") and not role.parameter
+            if loads or role.row.warpgroup:
                 data |= numbers
             elif role.flow in (Flow.NEXT, Flow.BARRIER) and not role.row.warp_barrier:
                 flows.append((_numbers(compiler, function, role.reads), numbers))

@@ -47,6 +47,11 @@ class Op:
     approximate: bool = False
     positions: bool = False
 
+    @property
+    def selects(self) -> bool:
+        """Whether it gives one of two values, as a predicate says."""
+        return self.inputs == (*self.outputs * 2, "pred")
+
 
 class Unsupported(Exception):
     """Raised for a variant of an opcode that there is not: what it is, and what to use instead."""

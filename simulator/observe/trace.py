@@ -8,8 +8,9 @@ steps are of some blocks only, which ``Trace.batches`` names.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -79,7 +80,13 @@ class Trace(Observer):
         blocks: Which blocks to record step by step: their linear numbers, or how many
             (spread over the grid, the first and the last among them).
         max_bytes: Memory for recorded values; recording of steps ends there.
+
+    Attributes:
+        given: What the launch was given besides kernel, grid and block, arrays as they were
+            before it: what ``predict`` takes.
     """
+
+    given: Mapping[str, object] = MappingProxyType({})
 
     def __init__(self, blocks: Collection[int] | int = _SAMPLE, max_bytes: int = _BYTES) -> None:
         self.wanted, self.max_bytes = blocks, max_bytes
@@ -169,8 +176,11 @@ class Trace(Observer):
             if watched.site.lanes < WARP:
                 mask = as_mask(mask) & (self.geometry.lane_ids < watched.site.lanes)
             place, offset = self._locate(watched, base, mask)
-            self._count(watched, place, offset, mask)
             site = watched.site
+            some = mask
+            if site.access == "load" and len(values) > site.count:  # a copy that may read less
+                some = as_mask(mask) & (values[-1] > 0)
+            self._count(watched, place, offset, some)
             if site.access == "atomic" and site.operation != PHASE and self._columns:
                 parts = values[: site.count], values[site.count :]
                 values += tuple(atomics.left(site, *parts, bool((place >= 0).all())))

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 import device
 import simulator
-from device.copies import copies
 from device.promises import ATOMICS, unpromised
 from kernels import Kernel, library
+from kernels.copies import copies
 from kernels.library import Launch, LibraryKernel
 from kernels.tensor_map import array_of
 from tilescope.strategies import ragged_sizes, schedules, special_values

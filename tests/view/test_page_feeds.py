@@ -198,3 +198,91 @@ def test_an_input_reaches_what_changes_with_it(open_page, name, size):
         pick(shown, given.name, i)
         assert set(marks(shown, 0, out.name)["mine"]) == set(changed.tolist())
         assert len(changed)
+
+
+def picked(shown, name, i):
+    """By array what went into one element: as data, and what only decided."""
+    pick(shown, name, i)
+    names = shown.page.evaluate("tilescopePage.runs[0].arrays.map(a => a.name)")
+    return {
+        other: (fed(shown, other), set(marks(shown, 0, other).get("decides", {})))
+        for other in names
+        if other != name
+    }
+
+
+def test_a_product_by_tensor_cores_is_fed_by_a_row_and_a_column(open_page):
+    """By cp.async, ldmatrix (one transposed) and mma, in halves of registers; and back."""
+    story = of_library("matmul_tensor", "64")
+    shown = open_page(story)
+    a, b = (set(range(k, n, step)) for k, n, step in ((320, 384, 1), (10, 4096, 64)))
+    assert picked(shown, "C", 5 * 64 + 10) == {"A": (a, set()), "B": (b, set())}
+    assert "way ends" not in shown.text("#answer0")
+    pick(shown, "B", 7 * 64 + 10)
+    assert set(marks(shown, 0, "C")["mine"]) == b
+
+
+def test_an_attention_is_fed_by_a_query_all_keys_and_a_column(open_page):
+    story = of_library("attention", "64x32")
+    shown = open_page(story)
+    q, k, v = set(range(64, 96)), set(range(32 * 32)), set(range(3, 1024, 32))
+    found = picked(shown, "out", 2 * 32 + 3)
+    assert {name: data for name, (data, _) in found.items()} == {"Q": q, "K": k, "V": v}
+
+
+def test_what_other_blocks_handed_on_is_followed(open_page):
+    """A scan whose blocks look back at each other's sums, behind flags and votes."""
+    story = of_library("scan_look_back", "700")
+    shown = open_page(story)
+    found = picked(shown, "out", 600)
+    assert found["in"][0] == set(range(601))
+    pick(shown, "in", 300)
+    assert set(marks(shown, 0, "out")["mine"]) == set(range(300, 700))
+
+
+def test_what_decided_is_told_apart(open_page):
+    """Where a row ends decides how often the loop runs; where it begins goes into indices."""
+    story = of_library("spmv_thread", "64x32")
+    shown = open_page(story)
+    starts = np.asarray(story.inputs[0])
+    found = picked(shown, "y", 10)
+    assert found["starts"] == ({10}, {11})
+    inside = set(range(starts[10], starts[11]))
+    assert found["values"] == found["columns"] == (inside, set())
+    assert "1 more decided on what happened" in shown.text("#answer0")
+
+
+VOTES = """
+__global__ void votes(const int* x, const int* y, int* any, int* pick, int* all) {
+    int i = threadIdx.x;
+    any[i] = __any_sync(0xffu << (i & 24), x[i] > 3);
+    pick[i] = x[i] > 3 ? y[i] : 7;
+    all[i] = __syncthreads_count(y[i] > 2);
+}
+"""
+
+
+def test_votes_choices_and_reducing_barriers(open_page):
+    x, y = np.arange(64, dtype=np.int32) % 8, np.arange(64, dtype=np.int32)
+    outs = [np.zeros(64, np.int32) for _ in range(3)]
+    run = simulator.launch(Kernel.from_cuda(VOTES, "votes"), 1, 64, [x, y, *outs], trace=True)
+    story = Story(run, "votes")
+    shown = open_page(story)
+    found = picked(shown, "any", 42)
+    assert (found["x"], found["y"][0]) == ((set(range(40, 48)), set()), set())
+    found = picked(shown, "pick", 5)
+    assert (found["x"], found["y"]) == ((set(), {5}), ({5}, set()))
+    assert picked(shown, "pick", 2)["y"] == (set(), set())
+    assert picked(shown, "all", 3)["y"][0] == set(range(64))
+    pick(shown, "x", 5)
+    assert marks(shown, 0, "pick").keys() == {"decides"}
+
+
+def test_a_shown_run_has_a_prediction(open_page):
+    """As ``tilescope view`` has it: on the arguments as they were before the run."""
+    x = np.zeros(256, np.float32)
+    source = "__global__ void k(float* x) { x[threadIdx.x] += 1; }"
+    run = simulator.launch(Kernel.from_cuda(source, "k"), 1, 256, [x], trace=True)
+    assert run.trace.given["args"][0].max() == 0
+    assert x.min() == 1
+    assert '"time_ms":' in run.show().content

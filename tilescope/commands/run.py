@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from device import roofline_svg
-from device.copies import copies
+from kernels.copies import copies
 
 from ..beside import beside
 from ..completion import gpus as gpus_named

@@ -12,8 +12,8 @@ import click
 import numpy as np
 from click.core import ParameterSource
 
-from device.copies import copies
 from kernels import Kernel
+from kernels.copies import copies
 from kernels.library import Agreement
 from simulator import Run
 from simulator.cures import find_cures

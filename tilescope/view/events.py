@@ -1,6 +1,6 @@
 """A trace's events as tables of numbers, each array cut down to what it says."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,12 @@ from simulator.observe.trace import RELEASE, Batch, Event, Trace
 from .pool import Pool, shrink
 
 FIELDS = ("watched", "mask", "place", "offset", "box", "first", "many", "banks")
-"""Columns of the event table; ``first`` and ``many`` select from the list of values; ``banks``
+"""Columns of the event table; ``first`` and ``many`` select from the list of values (-1 is one that
+is left out); ``banks``
 is how the banks serve each warp and block: wavefronts, conflicts, lanes a group; of global memory
 sectors and distinct bytes; of a shuffle the lane whose value each thread gets; of a vote the lanes
-that its mask names. Of a copy in bulk the values are as ``copied.pieces`` has them."""
+that its mask names; of a choice the operand that it takes. Of a copy in bulk the values are as
+``copied.pieces`` has them."""
 _APART = 40
 """Bits of an offset: arrays are that far from each other."""
 
@@ -33,14 +35,16 @@ def pack_batch(
     pool: Pool,
     limit: int,
     kinds: Sequence[tuple[int, int, str]] = (),
+    quiet: Collection[int] = (),
 ) -> Any:
     """One batch as the page takes it.
 
     Kept are ``blocks``, as long as the pool holds fewer bytes than ``limit``; ``kinds`` of shared
-    variables: first byte, end, and ``f``, ``i`` or ``u``.
+    variables: first byte, end, and ``f``, ``h``, ``i`` or ``u``; values of ``quiet`` ones are left
+    out, by their numbers in ``Program.watched``.
     """
     columns = [batch.blocks.index(block) for block in blocks]
-    packer = _Packer(trace, columns, pool, kinds)
+    packer = _Packer(trace, columns, pool, kinds, quiet)
     full = batch.full
     for event in batch.events:
         if pool.nbytes > limit:
@@ -63,9 +67,11 @@ class _Packer:
     """Builds the event table of one batch."""
 
     def __init__(
-        self, trace: Trace, columns: list[int], pool: Pool, kinds: Sequence[tuple[int, int, str]]
-    ) -> None:
+        self, trace: Trace, columns: list[int], pool: Pool, kinds: Sequence[tuple[int, int, str]],
+        quiet: Collection[int],
+    ) -> None:  # fmt: skip
         self.trace, self.columns, self.pool, self.kinds = trace, columns, pool, kinds
+        self.quiet = quiet
         self.extent = trace.block[::-1]
         self.rows: list[tuple[int, ...]] = []
         self.values: list[int] = []
@@ -106,9 +112,17 @@ class _Packer:
             if watched.results and len(values) > len(watched.results):
                 asked = values[len(watched.results) :]  # which lanes it is about
                 values = values[: len(watched.results)]
-                shuffles = roles(watched.instruction).row.shuffles
-                lanes = self.lanes(watched, *asked) if shuffles else asked[0].view(np.uint32)
+                if roles(watched.instruction).row.shuffles:
+                    lanes = self.lanes(watched, *asked)
+                elif watched.step and watched.step.op.selects:
+                    lanes = np.where(asked[0], 0, 1).astype(np.int8)
+                else:
+                    lanes = asked[0].view(np.uint32)
                 banks = self.reduced(lanes, low, high)
+            # Of a warpgroup's product the running sums would fill the page; they are stored later.
+            if event.watched in self.quiet or roles(watched.instruction).row.warpgroup:
+                self.values += [-1] * len(values)
+                values = ()
             for value in values:
                 value, halves = self.typed(value, watched, event)
                 self.values.append(self.reduced(value, low, high, halves))

@@ -15,7 +15,8 @@ def origins(program: Program, item: Watched, pool: Pool) -> dict[str, Any]:
     """How a value's inputs become its outputs, where that is more than each lane's own.
 
     ``parts``: numbers of the pool for ``Parts``, of the results that are recorded; ``members``: it
-    comes of all lanes that the last recorded value names; ``ends``: where from is not followed.
+    comes of all lanes that the last recorded value names; ``selects``: it is one of two operands,
+    as a third says; ``ends``: where from is not followed.
     """
     step, ins = item.step, item.instruction
     row = roles(ins).row
@@ -36,6 +37,8 @@ def origins(program: Program, item: Watched, pool: Pool) -> dict[str, Any]:
             return made | ({"members": True} if recorded else {"ends": True})
         if ins.has("sp") or any(word.startswith("sp::") for word in ins.modifiers):
             return made | {"ends": True}
+    elif step.op.selects:
+        return made | ({"selects": True} if recorded else {})
     elif not (row.scattered or _halves(item)):
         return made
     found = _parts(program, item).of(item.results)

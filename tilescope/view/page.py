@@ -16,6 +16,7 @@ from simulator import Prediction, Run, SimulatorError
 from simulator.hazards.hazard import Triple
 from simulator.observe.trace import Trace
 
+from ..forecast import forecast_of
 from ..release import version
 from . import describe, limits
 from .bundle import bundle, styles
@@ -132,7 +133,9 @@ def _content(stories: Sequence[Story], budget: int) -> dict[str, Any]:
             kinds = [
                 (v["start"], v["start"] + v["bytes"], v["kind"]) for v in run["shared"] if v["kind"]
             ]
-            run["batches"] = _batches(story, most, pool, limit, kinds)
+            # What nobody counts as a step is followed, but not shown.
+            quiet = {n for n, w in enumerate(run["watched"]) if {"address", "predicate"} & w.keys()}
+            run["batches"] = _batches(story, most, pool, limit, kinds, quiet)
             room -= pool.nbytes - start
         packed = pool.packed()
         if most <= 1 or len(packed["bytes"]) <= budget:
@@ -171,8 +174,9 @@ def _number(run: Run, block: Triple) -> int:
 
 
 def _batches(
-    story: Story, most: int, pool: Pool, limit: int, kinds: list[tuple[int, int, str]]
-) -> list[Any]:
+    story: Story, most: int, pool: Pool, limit: int, kinds: list[tuple[int, int, str]],
+    quiet: set[int],
+) -> list[Any]:  # fmt: skip
     """The recorded steps, of so many blocks."""
     trace = story.run.trace
     assert trace is not None
@@ -181,7 +185,7 @@ def _batches(
     for batch in trace.batches:
         blocks = [block for block in batch.blocks if block in chosen]
         if blocks:
-            found.append(pack_batch(trace, batch, blocks, pool, limit, kinds))
+            found.append(pack_batch(trace, batch, blocks, pool, limit, kinds, quiet))
     return found
 
 
@@ -242,9 +246,9 @@ class Shown:
 
 
 def show(*runs: Run) -> Shown:
-    """The page of one run, or of several beside each other.
+    """The page of one run, or of several beside each other, with what is predicted of them.
 
     Raises:
         NoTrace: A run was launched without ``trace=True``.
     """
-    return Shown(page([Story(run) for run in runs]))
+    return Shown(page([Story(run, prediction=forecast_of(run).prediction) for run in runs]))

@@ -52,6 +52,7 @@ export class Barriers {
     const run = state.now;
     const block = state.blockNow;
     this.cards.draw(run);
+    this.root.classList.toggle("calm", !run.hazards.length);
     const rows = rowsOf(block);
     this.arrivals.draw(run, block, rows);
     const at = rows.map((row) => ({ row, state: stateAt(row, state.step) }));

@@ -111,6 +111,7 @@ class Block {
     const found = [];
     const { batch, column } = this;
     batch.each(e, column, (thread, z, y, x) => {
+      if (!batch.lengthOf(e, w, z, y, x, column)) return;
       found.push({
         thread,
         place: batch.placeOf(e, z, y, x, column),

@@ -26,7 +26,7 @@ export function feeding(run, array, i, most = Infinity) {
     back.root({ block, who: write.thread, item, k: write.k, write, ...part });
   }
   back.decisions();
-  if (globalWrites(run).missing(array, i)) back.end("blocks that are not recorded");
+  if (globalWrites(run).missing(array, i)) back.end(unrecorded(run));
   return back;
 }
 
@@ -127,6 +127,7 @@ class Back {
     const { size, width } = at.w;
     const parts = k < 0 ? Array.from({ length: width / size }, (_, i) => i) : [k];
     for (const part of parts) {
+      if (part * size >= at.length) continue; // zeros that fill up
       const half = size === 4 && mask !== BOTH;
       const skip = half && mask === HIGH ? 2 : 0;
       yield* this.memory(node, at.place, at.offset + part * size + skip, half ? 2 : size, got);
@@ -173,7 +174,7 @@ class Back {
       if (place >= 0 && array?.writes_total && order < Infinity) {
         const index = Math.floor(at / array.size);
         if (index < array.count && globalWrites(this.run).missing(array, index))
-          this.end("blocks that are not recorded");
+          this.end(unrecorded(this.run));
       }
     }
     return { found: [...found.values()], left };
@@ -202,6 +203,9 @@ class Back {
     } else if (at.w.members) {
       for (let lane = 0; lane < 32; lane++)
         if ((at.lane >>> lane) & 1) yield* given(theirs(warp + lane)[0], warp + lane);
+    } else if (at.w.selects) {
+      yield* given(at.inputs[at.lane], who, mask);
+      for (const next of given(at.inputs[2])) yield { ...next, decides: true };
     } else if (at.lane !== undefined) yield* given(theirs(warp + at.lane)[0], warp + at.lane, mask);
     else if (at.carried && at.place === LOCAL) yield* given(at.carried.inputs[Math.max(0, k)], who, mask);
     else {
@@ -241,12 +245,12 @@ class Back {
 }
 
 function keyOf({ who, item, k, mask, skip = 0 }) {
-  return (((item.step * 4 + mask) * 16 + skip) * 512 + k + 1) * 1024 + who;
+  return (((item.step * 4 + mask) * 16 + skip) * 16384 + k + 1) * 1024 + who;
 }
 
 // Where a value comes from beyond the thread's own registers.
 function crosses({ lane, w }) {
-  return lane !== undefined || w.kind === "load" || w.kind === "atomic" || w.parts?.[2] > 1;
+  return (lane !== undefined && !w.selects) || w.kind === "load" || w.kind === "atomic" || w.parts?.[2] > 1;
 }
 
 // What of a write some bytes are: halves of its value, or bytes of a copy's piece.
@@ -255,6 +259,11 @@ function overlap(write, offset, bytes) {
   const to = Math.min(write.size, offset + bytes - write.at);
   const mask = write.size === 4 ? (from < 2 ? LOW : 0) | (to > 2 ? HIGH : 0) : BOTH;
   return { mask, skip: from, bytes: to - from };
+}
+
+function unrecorded(run) {
+  const short = run.batches.some((batch) => batch.full);
+  return short ? "steps that are not recorded" : "blocks that are not recorded";
 }
 
 // Where in the source something is not followed any further.

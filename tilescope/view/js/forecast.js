@@ -2,10 +2,18 @@
 import { el } from "./dom.js";
 import { bytes } from "./format.js";
 
+// What the short names say.
+const BOUNDS = {
+  launch: "what any launch costs",
+  latency: "waiting for memory and barriers",
+  issue: "issuing instructions",
+  int: "integer arithmetic",
+};
+
 export function forecast(run, gpu) {
   const p = run.prediction;
   if (!p)
-    return el("p", { class: "hint" }, "No prediction is on this page: tilescope view adds one for a run without hazards; tilescope predict gives one for any GPU.");
+    return el("p", { class: "hint" }, "No prediction is on this page: a run without hazards has one; tilescope predict gives one for any GPU.");
   const other = p.name === gpu ? "" : ` There is no prediction for ${gpu} on this page.`;
   const most = Math.max(...Object.values(p.bounds));
   const bounds = Object.entries(p.bounds).sort(([, a], [, b]) => b - a);
@@ -39,7 +47,12 @@ export function forecast(run, gpu) {
           el(
             "tr",
             { class: name === p.limiter ? "limits" : null },
-            el("th", { scope: "row" }, name === p.limiter ? `${name} \u25c2 limits` : name),
+            el(
+              "th",
+              { scope: "row" },
+              name === p.limiter ? `${name} \u25c2 limits` : name,
+              BOUNDS[name] ? el("span", { class: "note" }, ` ${BOUNDS[name]}`) : null,
+            ),
             el(
               "td",
               { class: "number" },

@@ -34,10 +34,15 @@ export class Grid {
     this.box = el("div", { class: "canvas" }, this.canvas);
     this.root = el("figure", { class: "grid" }, this.caption, this.box, this.live);
     const { columns, most = 44 } = about;
-    const least =
-      (columns <= 8 ? 140 : columns <= 16 ? 230 : columns <= 32 ? 300 : 380) * (about.small ?? 1);
+    // A short strip takes the whole width: there its values can be read.
+    const line = about.strip && columns > 16 && about.count <= 512;
+    const least = line
+      ? 700
+      : (columns <= 8 ? 140 : columns <= 16 ? 230 : columns <= 32 ? 300 : 380) * (about.small ?? 1);
+    this.line = line;
     this.least = Math.min(least, columns * most + 30) / UNIT;
-    if (!about.cell) this.root.style.maxWidth = `max(${(columns * most + 34) / UNIT}rem, 14rem)`;
+    const widest = about.strip && !line ? Math.min(columns * most, 600) : columns * most;
+    if (!about.cell) this.root.style.maxWidth = `max(${(widest + 34) / UNIT}rem, 14rem)`;
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", (event) => {
       if (event.pointerType !== "touch") this.leave(); // a finger lifted is no farewell
@@ -175,27 +180,35 @@ export class Grid {
   }
 }
 
+// Grids side by side, strips that take the whole width in boxes of their own.
+export function boxes(grids) {
+  const groups = [];
+  for (const grid of grids) {
+    const last = groups.at(-1);
+    if (last && last[0].line === grid.line) last.push(grid);
+    else groups.push([grid]);
+  }
+  return groups.map((group) => sideBySide(group, { class: group[0].line ? "grids line" : "grids" }));
+}
+
 // Grids side by side, all columns equally wide.
-export function sideBySide(grids, attributes = {}) {
+function sideBySide(grids, attributes) {
   const box = el(
     "div",
-    { class: "grids", ...attributes },
+    attributes,
     grids.map((grid) => grid.root),
   );
   box.style.setProperty("--least", `${Math.max(8, ...grids.map((grid) => grid.least))}rem`);
   return box;
 }
 
-// Rows and columns in which to draw an array: two-dimensional as it is, others as strips.
+// Rows and columns in which to draw an array: two-dimensional as it is; others, and those of a few
+// long rows, as strips.
 export function extent(shape, count) {
-  if (shape.length > 1) {
-    const columns = shape[shape.length - 1];
-    if (columns <= 2048)
-      return {
-        rows: Math.max(1, Math.ceil(count / Math.max(1, columns))),
-        columns: Math.max(1, columns),
-      };
-  }
+  const last = Math.max(1, shape.length > 1 ? shape[shape.length - 1] : 0);
+  const rows = Math.max(1, Math.ceil(count / last));
+  if (shape.length > 1 && last <= 2048 && !(last > 128 && last > 16 * rows))
+    return { rows, columns: last, strip: false };
   const columns = Math.max(1, Math.min(count, count > 4096 ? 256 : 32));
-  return { rows: Math.max(1, Math.ceil(count / columns)), columns };
+  return { rows: Math.max(1, Math.ceil(count / columns)), columns, strip: true };
 }

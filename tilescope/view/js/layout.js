@@ -57,18 +57,11 @@ function meet(run, a, b, c) {
 export function cellOf({ a, b }, wide, scale) {
   const digits = digitsWide(a, b, scale);
   const high = Math.max(300, window.innerHeight - 310 * scale) / (a.shape[0] + b.shape[0]);
-  const across = narrow()
-    ? (wide - digits - 8) / Math.max(a.shape[1], b.shape[1])
-    : Math.min(high, (wide - 2 * digits - 40 * scale) / (a.shape[1] + b.shape[1]));
-  const cell = Math.min(across, 44 * scale);
+  const across = (wide - 2 * digits - 30 * scale) / (a.shape[1] + b.shape[1]);
+  const cell = Math.min(high, across, 44 * scale);
   return cell >= 4 ? Math.floor(cell) : cell;
 }
 
 export function digitsWide(a, b, scale) {
   return (9 + 7 * String(Math.max(...a.shape, ...b.shape) - 1).length) * scale;
-}
-
-// Whether arrays stand below each other (css/8-narrow.css).
-function narrow() {
-  return matchMedia("(max-width: 560px)").matches;
 }

@@ -39,7 +39,7 @@ export class Limits {
           "div",
           { class: "bar" },
           el("h2", {}, "On a GPU"),
-          el("label", { for: "gpu" }, "Which "),
+          el("label", { for: "gpu", class: "sr" }, "Which GPU"),
           this.select,
           el("span", { class: "note" }, "peaks as its data sheet has them; nothing was measured"),
         ),
@@ -85,7 +85,8 @@ export class Limits {
     const shown = this.state.runs.filter((other) => other.counters.flops);
     const points = shown.flatMap((other) => places(other, other.limits[this.gpu].roofline));
     const rows = points.map((p) => el("li", {}, `${p.text}: ${flops(p.y)}`));
-    replace(this.roof, chart(r, points), el("ol", { class: "places" }, rows));
+    const wide = this.roof.clientWidth < 460 ? 360 : 560;
+    replace(this.roof, chart(r, points, wide), el("ol", { class: "places" }, rows));
   }
 
   drawHeld(run, { occupancy: o, name }) {

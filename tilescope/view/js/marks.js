@@ -4,13 +4,23 @@
 function touched(block, step, found) {
   const e = block.events[step];
   const { batch, column, run } = block;
-  if (!block.watchedAt(step)?.access || batch.onlyPlace(e) < 0) return;
-  batch.each(e, column, (thread, z, y, x) => {
-    const place = batch.placeOf(e, z, y, x, column);
+  const w = block.watchedAt(step);
+  const add = (place, offset, bytes) => {
     const array = run.byPlace.get(place);
     if (!array) return;
     if (!found.has(place)) found.set(place, new Set());
-    found.get(place).add(Math.floor(batch.offsetOf(e, z, y, x, column) / array.size));
+    for (let at = offset; at < offset + bytes; at += array.size)
+      found.get(place).add(Math.floor(at / array.size));
+  };
+  if (w?.kind === "copy")
+    for (const { from, offset, to, into, size } of block.pieces(step)) {
+      add(from, offset, size);
+      add(to, into, size);
+    }
+  if (!w?.access || batch.onlyPlace(e) < 0) return;
+  batch.each(e, column, (thread, z, y, x) => {
+    const offset = batch.offsetOf(e, z, y, x, column);
+    add(batch.placeOf(e, z, y, x, column), offset, batch.lengthOf(e, w, z, y, x, column));
   });
 }
 

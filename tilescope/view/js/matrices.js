@@ -4,7 +4,7 @@ import { differences, headline } from "./compare.js";
 import { el, replace, setText } from "./dom.js";
 import { feeding, feedingThread } from "./feeds.js";
 import { count, hand, list, plural, shape, times } from "./format.js";
-import { Grid, extent, sideBySide } from "./grid.js";
+import { Grid, boxes, extent } from "./grid.js";
 import { describe } from "./elements.js";
 import { contents, label, shades } from "./heat.js";
 import { cellOf, digitsWide, inOrder, product } from "./layout.js";
@@ -46,9 +46,13 @@ export class Matrices {
       state.runs.length > 1
         ? el(
             "section",
-            { class: "panel", "aria-label": "What differs" },
+            { class: "panel", "aria-label": "Two runs" },
             el("p", { class: "headline", id: "headline" }, headline(state.runs)),
-            differences(state.runs),
+            el(
+              "div",
+              { class: "scroll", tabindex: 0, role: "group", "aria-label": "What differs" },
+              differences(state.runs),
+            ),
           )
         : null,
       el(
@@ -101,21 +105,20 @@ export class Matrices {
           part.box,
           el("div", { class: "words" }, words, part.answer, part.source.root),
         )
-      : [words, part.box];
+      : [words, part.answer, part.box];
     part.root = el(
       "section",
       { class: "panel", "aria-label": `Arrays of ${run.name}` },
       el("h2", {}, run.name, " ", el("span", { class: "note" }, shapes(run))),
       shown,
-      rest.length ? sideBySide(rest) : null,
+      boxes(rest),
       left.length ? el("p", { class: "hint" }, `Too large to draw: ${left.join(", ")}.`) : null,
-      part.answer.parentNode ? null : part.answer,
     );
     return part;
   }
 
   grid(part, array) {
-    const { rows, columns } = extent(array.shape, array.count);
+    const { rows, columns, strip } = extent(array.shape, array.count);
     const { product: whole } = part;
     const inside = whole && Object.values(whole).includes(array);
     const grid = new Grid({
@@ -123,7 +126,7 @@ export class Matrices {
       rows,
       columns,
       count: array.count,
-      strip: array.shape.length < 2,
+      strip,
       note: `${array.shape.join("\u00d7") || "1"} ${array.type}`,
       cell: inside && ((scale) => cellOf(whole, part.box.clientWidth, scale)),
       margin: inside && ((scale) => digitsWide(whole.a, whole.b, scale)),
@@ -255,7 +258,8 @@ export class Matrices {
           .get(item.place)
           .push({ i: run.element(item.place, item.offset).index, kind: "mine" });
       }
-    const line = until < Infinity ? until : (threadOf(block, who.thread).items.at(-1)?.step ?? 0);
+    const last = threadOf(block, who.thread).items.findLast((item) => item.place >= 0);
+    const line = until < Infinity ? until : (last?.step ?? 0);
     part.source?.draw(run, block.lineAt(line), lineMarks(this.state));
     if (until < Infinity) return;
     const data = found.filter((leaf) => !leaf.decides);
@@ -347,6 +351,7 @@ export class Matrices {
       text,
       el("span", { class: "key read" }, "read by the thread itself"),
       el("span", { class: "key through" }, "read by others, passed on"),
+      el("span", { class: "key decides" }, "decided on it"),
       el("span", { class: "key mine" }, "output"),
       el("span", { class: "key tile" }, "the block's first tile"),
     );
@@ -356,11 +361,12 @@ export class Matrices {
 function told(part, array, i) {
   const mark = part.order.get(`${array.place}:${i}`);
   if (!mark) return [];
-  return [
-    mark.kind === "read"
-      ? `number ${mark.note} that went into it, read by its thread`
-      : `number ${mark.note} that went into it, read by another thread`,
-  ];
+  const how = {
+    read: "that went into it, read by its thread",
+    through: "that went into it, read by another thread",
+    decides: "decided on what happened",
+  };
+  return [`number ${mark.note}: ${how[mark.kind]}`.replace(": that", " that")];
 }
 
 function capital(text) {

@@ -1,28 +1,31 @@
 // Painting a grid. Every mark has a shape of its own, so that none is told by colour alone.
+import { el } from "./dom.js";
 import { brief } from "./format.js";
 
 let known = null;
 
+const NAMES = [
+  "cell", "cell-line", "ink", "soft", "paper", "heat-low", "heat-high", "tone",
+  "read", "write", "mine", "tile", "bad", "through", "decides",
+];
+
+// The theme's colours as they are now: what a canvas needs is worked out by an element.
 export function colours() {
   if (known) return known;
-  const style = getComputedStyle(document.documentElement);
-  const get = (name) => style.getPropertyValue(`--${name}`).trim();
-  known = {
-    cell: get("cell"),
-    line: get("cell-line"),
-    ink: get("ink"),
-    soft: get("soft"),
-    paper: get("paper"),
-    low: rgb(get("heat-low")),
-    high: rgb(get("heat-high")),
-    read: get("read"),
-    write: get("write"),
-    mine: get("mine"),
-    tile: get("tile"),
-    bad: get("bad"),
-    through: get("through"),
-    mono: get("mono"),
+  const probe = document.documentElement.appendChild(el("span", { class: "sr" }));
+  const get = (name) => {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
   };
+  const found = Object.fromEntries(NAMES.map((name) => [name, get(name)]));
+  known = {
+    ...found,
+    line: found["cell-line"],
+    low: rgb(found["heat-low"]),
+    high: rgb(found["heat-high"]),
+    mono: getComputedStyle(probe).getPropertyValue("--mono").trim(),
+  };
+  probe.remove();
   return known;
 }
 
@@ -30,12 +33,12 @@ export function forgetColours() {
   known = null;
 }
 
-function rgb(hex) {
-  return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+function rgb(text) {
+  return text.match(/[\d.]+/g).slice(0, 3).map(Number);
 }
 
-function heat(colour, t) {
-  return colour.low.map((low, i) => Math.round(low + (colour.high[i] - low) * t));
+function between(low, high, t) {
+  return low.map((from, i) => Math.round(from + (high[i] - from) * t));
 }
 
 export function paint(grid, context, ratio, colour) {
@@ -59,8 +62,10 @@ function corner(grid, i) {
 
 // The cells as a picture of one pixel each, to be enlarged; kept while the shades stay.
 function picture(grid, colour) {
-  const { shade } = grid.cells;
-  if (grid.picture && grid.pictureOf === shade && grid.pictureColour === colour)
+  const { shade, tones } = grid.cells;
+  const numbers = grid.cells.text && grid.cell >= 13 * grid.scale;
+  const wanted = shade ?? (numbers ? null : (tones ?? null));
+  if (grid.picture && grid.pictureOf === wanted && grid.pictureColour === colour)
     return grid.picture;
   const { rows, columns, count } = grid.about;
   const made = grid.picture ?? document.createElement("canvas");
@@ -68,10 +73,11 @@ function picture(grid, colour) {
   made.height = rows;
   const context = made.getContext("2d");
   const image = context.createImageData(columns, rows);
-  const steps = Array.from({ length: 65 }, (_, k) => heat(colour, k / 64));
   const plain = rgb(colour.cell);
+  const [low, high] = shade ? [colour.low, colour.high] : [plain, rgb(colour.tone)];
+  const steps = Array.from({ length: 65 }, (_, k) => between(low, high, k / 64));
   for (let i = 0; i < count; i++) {
-    const t = shade ? shade[i] : -1;
+    const t = wanted ? wanted[i] : -1;
     const [r, g, b] = t < 0 ? plain : steps[Math.round(t * 64)];
     image.data[4 * i] = r;
     image.data[4 * i + 1] = g;
@@ -79,7 +85,7 @@ function picture(grid, colour) {
     image.data[4 * i + 3] = 255;
   }
   context.putImageData(image, 0, 0);
-  Object.assign(grid, { picture: made, pictureOf: shade, pictureColour: colour });
+  Object.assign(grid, { picture: made, pictureOf: wanted, pictureColour: colour });
   return made;
 }
 
@@ -115,7 +121,7 @@ function texts(grid, context, colour) {
   const { cell, cells, scale } = grid;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  const size = cell >= 34 * scale ? 12 : cell >= 22 * scale ? 11 : 10;
+  const size = cell >= 34 * scale ? 12 : cell >= 22 * scale ? 11 : cell >= 20 * scale ? 10 : 9;
   const room = Math.max(2, Math.floor((cell / scale - 2) / (0.61 * size)));
   context.font = `${size * scale}px ${colour.mono}`;
   const noted = new Set(
@@ -140,9 +146,15 @@ function fitting(text, room) {
     const short = text.length > room ? text.replace(TIMES, "") : text;
     return short.length > room ? MORE : short;
   }
-  if (room < 4 && !Number.isInteger(text)) return MORE;
+  if (room < 4 && !Number.isInteger(text)) return small(text, room);
   const cut = brief(text, room);
   return cut.length > room || (room < 6 && cut.includes("e")) ? MORE : cut;
+}
+
+// One digit behind the point, without the zero in front of it.
+function small(value, room) {
+  const text = value.toFixed(1).replace(/^(-?)0\./, "$1.").replace("-", "\u2212");
+  return text.length > room || Math.abs(value) < 0.05 ? MORE : text;
 }
 
 function outline(context, x, y, cell, colour, width, dash = []) {
@@ -180,6 +192,9 @@ function draw(grid, context, colour, { i, kind, note }) {
     if (cell >= 16) outline(context, x + 4, y + 4, cell - 8, colour.mine, 1);
   } else if (kind === "through") {
     outline(context, x, y, cell, colour.through, thick, cell >= 8 ? [3, 2] : []);
+  } else if (kind === "decides") {
+    outline(context, x, y, cell, colour.decides, thick, cell >= 8 ? [1.5, 2.5] : []);
+    if (cell >= 20 && !note) diamond(context, x + cell - 7, y + 7, colour.decides);
   } else if (kind === "fill" || kind === "off") {
     hatch(context, x, y, cell, colour.soft, kind === "off");
   } else if (kind === "bad") {
@@ -198,7 +213,7 @@ function order(grid, context, colour, x, y, kind, note) {
   const wide = Math.min(cell - 3, context.measureText(note).width + 5 * scale);
   const high = 12 * scale;
   const [left, top] = corner ? [x + 3, y + 3] : [x + (cell - wide) / 2, y + (cell - high) / 2];
-  context.fillStyle = kind === "through" ? colour.through : colour.read;
+  context.fillStyle = colour[kind];
   context.beginPath();
   context.roundRect(left, top, wide, high, 3 * scale);
   context.fill();
@@ -212,6 +227,16 @@ function dot(context, x, y, colour) {
   context.fillStyle = colour;
   context.beginPath();
   context.arc(x, y, 2.5, 0, 7);
+  context.fill();
+}
+
+function diamond(context, x, y, colour) {
+  context.fillStyle = colour;
+  context.beginPath();
+  context.moveTo(x, y - 4);
+  context.lineTo(x + 4, y);
+  context.lineTo(x, y + 4);
+  context.lineTo(x - 4, y);
   context.fill();
 }
 

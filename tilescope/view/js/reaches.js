@@ -99,7 +99,7 @@ class Ahead {
   value(e, w) {
     if (!this.known(w)) return;
     const { batch, column, run } = this.block;
-    const across = batch.banks[e] >= 0;
+    const across = batch.banks[e] >= 0 && !w.plain;
     const made = [];
     batch.each(e, column, (thread, z, y, x) => {
       const warp = thread & ~31;
@@ -112,6 +112,9 @@ class Ahead {
         else if (w.members) {
           for (let lane = 0; lane < 32; lane++)
             if ((asked >>> lane) & 1) held |= whole(this.held(w.inputs[0], warp + lane));
+        } else if (w.selects) {
+          held |= this.held(w.inputs[asked], thread);
+          if (this.held(w.inputs[2], thread)) held |= DECIDED;
         } else if (across) held |= this.held(w.inputs[0], warp + asked);
         else
           for (const input of w.inputs) {
@@ -172,7 +175,8 @@ class Ahead {
       const indexed = whole(this.held(w.base, thread)) | decided;
       for (let k = 0; k * w.size < w.width; k++) {
         const at = offset + k * w.size;
-        const before = stores ? 0 : this.at(place, at, thread, w.size);
+        const reads = !stores && k * w.size < batch.lengthOf(e, w, z, y, x, column);
+        const before = reads ? this.at(place, at, thread, w.size) : 0;
         let given = 0;
         if (stores) given = this.held(w.inputs[k], thread);
         else for (const input of w.inputs) given |= this.held(input, thread);

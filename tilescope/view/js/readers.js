@@ -8,6 +8,7 @@ export function readers(run, array, i) {
       batch.blocks.forEach((block, column) => {
         batch.each(e, column, (thread, z, y, x) => {
           if (batch.placeOf(e, z, y, x, column) !== array.place) return;
+          if (!batch.lengthOf(e, w, z, y, x, column)) return;
           const offset = batch.offsetOf(e, z, y, x, column);
           if (offset <= i * array.size && i * array.size < offset + w.width) {
             const key = block * run.threads + thread;

@@ -1,7 +1,6 @@
 // A roofline: what a GPU could do at each intensity, and where runs are, numbered.
 import { svg } from "./dom.js";
 
-const W = 560;
 const H = 300;
 const [LEFT, RIGHT, TOP, BOTTOM] = [62, 14, 12, 40];
 
@@ -24,7 +23,7 @@ export function places(run, r) {
   return made;
 }
 
-export function chart(r, points) {
+export function chart(r, points, W) {
   const ridge = r.peak_flops / r.bandwidth;
   const xs = [0.1, ridge * 8, ...points.map((p) => p.x / 2), ...points.map((p) => p.x * 3)];
   const ys = [r.peak_flops * 1.6, r.bandwidth * 0.05, ...points.map((p) => p.y / 2)];
@@ -35,11 +34,12 @@ export function chart(r, points) {
   const parts = [];
   for (let p = Math.ceil(x0); p <= x1; p++)
     parts.push(
-      ...tick(X(10 ** p), null, 10 ** p >= 1 ? String(10 ** p) : String(+(10 ** p).toFixed(3))),
+      ...tick(W, X(10 ** p), null, 10 ** p >= 1 ? String(10 ** p) : String(+(10 ** p).toFixed(3))),
     );
   for (let p = Math.ceil(y0); p <= y1; p++)
     parts.push(
       ...tick(
+        W,
         null,
         Y(10 ** p),
         p >= 12 ? `${10 ** (p - 12)} T` : `${+(10 ** (p - 9)).toFixed(3)} G`,
@@ -67,7 +67,7 @@ export function chart(r, points) {
   );
   const spots = points.map((point) => [X(point.x), Y(point.y)]);
   const taken = [...spots];
-  points.forEach((point, i) => parts.push(...place(...spots[i], point, i, taken)));
+  points.forEach((point, i) => parts.push(...place(W, ...spots[i], point, i, taken)));
   return svg(
     "svg",
     {
@@ -82,7 +82,7 @@ export function chart(r, points) {
   );
 }
 
-function tick(x, y, text) {
+function tick(W, x, y, text) {
   if (x !== null)
     return [
       svg("line", { x1: x, x2: x, y1: TOP, y2: H - BOTTOM, class: "grid-line" }),
@@ -95,7 +95,7 @@ function tick(x, y, text) {
 }
 
 // A point and its number, which stands where nothing else does; `taken` gets where.
-function place(x, y, point, i, taken) {
+function place(W, x, y, point, i, taken) {
   const around = [1, 2, 3].flatMap((far) =>
     [
       [13, 13],

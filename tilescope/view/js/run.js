@@ -25,6 +25,9 @@ export class Run {
     this.watched.forEach((w, i) => {
       w.number = i;
       w.moves = w.kind === "value" && w.name.startsWith("mov.") && !w.address && !w.parts;
+      // One of two constants is what the predicate is: as good as the predicate itself.
+      w.plain = w.selects === true && w.inputs.slice(0, 2).every((n) => typeof n === "string");
+      w.selects = w.selects === true && !w.plain;
       // What people do not count as a step.
       w.quiet =
         w.kind === "branch" ||
@@ -222,10 +225,17 @@ class Batch {
   }
 
   valueOf(event, k, z, y, x, column) {
-    return this.pool.at(this.values[this.first[event] + k], z, y, x, column);
+    const number = this.values[this.first[event] + k];
+    return number < 0 ? null : this.pool.at(number, z, y, x, column);
+  }
+
+  // How many bytes a load reads: of an asynchronous copy perhaps fewer than it writes.
+  lengthOf(event, w, z, y, x, column) {
+    const given = w.kind === "load" && this.many[event] > w.width / w.size;
+    return given ? this.valueOf(event, this.many[event] - 1, z, y, x, column) : w.width;
   }
 
   typeOf(event, k) {
-    return NAMES[this.pool.items[this.values[this.first[event] + k]].type];
+    return NAMES[this.pool.items[this.values[this.first[event] + k]]?.type];
   }
 }

@@ -1,7 +1,8 @@
 // Step by step: where the block is in its arrays, shared memory as it fills, the picked thread.
 import { el, replace, setText } from "./dom.js";
 import { count, exact, plural, triple } from "./format.js";
-import { Grid, extent, sideBySide } from "./grid.js";
+import { Grid, boxes, extent } from "./grid.js";
+import { tones } from "./heat.js";
 import { SHARED, subscripts } from "./run.js";
 import { freshness, lineMarks, operands, tileOf } from "./marks.js";
 import { Source } from "./source.js";
@@ -90,7 +91,7 @@ export class Steps {
     this.shared = run.shared.map((variable) => this.sharedGrid(run, variable));
     replace(
       this.grids,
-      [this.arrays, this.shared].filter((grids) => grids.length).map((grids) => sideBySide(grids)),
+      [this.arrays, this.shared].flatMap((grids) => boxes(grids)),
     );
     this.threadGrid = new Grid({
       name: "Threads of the block",
@@ -106,13 +107,13 @@ export class Steps {
   }
 
   arrayGrid(run, array) {
-    const { rows, columns } = extent(array.shape, array.count);
+    const { rows, columns, strip } = extent(array.shape, array.count);
     const grid = new Grid({
       name: array.name,
       rows,
       columns,
       count: array.count,
-      strip: array.shape.length < 2,
+      strip,
       small: 0.52,
       most: columns <= 8 ? 48 : 36,
       note: `${extentText(array.shape)} in global memory`,
@@ -147,13 +148,13 @@ export class Steps {
 
   sharedGrid(run, variable) {
     const total = Math.floor(variable.bytes / variable.size);
-    const { rows, columns } = extent(variable.shape, total);
+    const { rows, columns, strip } = extent(variable.shape, total);
     const grid = new Grid({
       name: variable.name,
       rows,
       columns,
       count: total,
-      strip: variable.shape.length < 2,
+      strip,
       most: columns <= 8 ? 48 : 36,
       note: `${extentText(variable.shape)} in shared memory`,
       describe: (i) => this.describeShared(run, variable, i),
@@ -207,7 +208,7 @@ export class Steps {
     this.source.draw(run, block.lineAt(state.step), lineMarks(state));
   }
 
-  marks(run, w, here, mine, place, index) {
+  marks(w, here, mine, place, size, index) {
     const found = new Map();
     const used = this.operands
       .filter((o) => o.place === place)
@@ -216,7 +217,7 @@ export class Steps {
     const kind = w.kind === "load" ? "read" : "write";
     for (const access of here) {
       if (access.place !== place) continue;
-      for (let byte = 0; byte < w.width; byte += w.size) {
+      for (let byte = 0; byte < w.width; byte += Math.min(size, w.size)) {
         const i = index(access.offset + byte);
         if (access === mine) found.set(i, "mine");
         else if (!found.has(i)) found.set(i, kind);
@@ -233,7 +234,7 @@ export class Steps {
     for (const grid of this.arrays) {
       const { array } = grid;
       const tile = [...(tiles.get(array.place) ?? [])].map((i) => ({ i, kind: "tile" }));
-      const marks = this.marks(run, w, here, mine, array.place, (offset) =>
+      const marks = this.marks(w, here, mine, array.place, array.size, (offset) =>
         Math.floor(offset / array.size),
       );
       const text =
@@ -242,6 +243,7 @@ export class Steps {
           : (i) => this.globalValue(run, array, i);
       grid.set({
         shade: null,
+        tones: tones(run, array, block, this.state.step),
         text,
         marks: [...tile, ...marks, ...this.bad(run, array.place, array.size, 0, array.count)],
       });
@@ -269,7 +271,7 @@ export class Steps {
           a.offset >= variable.start &&
           a.offset < variable.start + variable.bytes,
       );
-      const marks = this.marks(run, w, inside, mine, SHARED, index).filter(
+      const marks = this.marks(w, inside, mine, SHARED, variable.size, index).filter(
         (m) => m.i >= 0 && m.i < grid.about.count,
       );
       const fills = [];
@@ -363,5 +365,6 @@ function key() {
     el("span", { class: "key old" }, "before"),
     el("span", { class: "key fill" }, "filled with a constant"),
     el("span", { class: "key" }, "\u00b7 never written"),
+    el("span", { class: "key tone" }, "value, where no number fits: darker is larger"),
   );
 }

@@ -32,7 +32,7 @@ export function threadOf(block, thread, step = Infinity) {
 // An item is one execution of an instruction by this thread:
 //   { step, w, values, types, inputs, place, offset, base, lane, decided }
 // Its inputs are { item, k, by } or texts of constants, null what came of no loaded data; base: what
-// its address came of; lane: of a shuffle, whose value it is, of a vote the lanes asked; decided:
+// its address came of; lane: of a shuffle, whose value it is, of a vote the lanes asked, of a choice the input taken; decided:
 // branches that sent the thread here. by: branches that decided whether it is this value, as
 // { branch, before }.
 class Thread {
@@ -74,13 +74,14 @@ class Thread {
     for (const n of w.decided ?? [])
       if (this.branches.has(n)) item.decided.push(this.branches.get(n));
     if (w.guard !== undefined) item.decided.push({ item: registers.get(w.guard)?.item, k: 0 });
-    if (w.kind === "value" && batch.banks[e] >= 0)
+    if (w.kind === "value" && batch.banks[e] >= 0 && !w.plain)
       item.lane = batch.pool.at(batch.banks[e], ...at, column);
     if (w.kind !== "copy")
       for (let k = 0; k < batch.many[e]; k++) this.value(item, e, k, at);
     if (w.access) {
       item.place = batch.placeOf(e, ...at, column);
       item.offset = batch.offsetOf(e, ...at, column);
+      item.length = batch.lengthOf(e, w, ...at, column);
       const key = spot(item.place, item.offset);
       if (w.kind === "load") item.carried = memory.get(key) ?? null;
       else memory.set(key, item);

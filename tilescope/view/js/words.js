@@ -1,5 +1,5 @@
 // What happens in a phase and in a step, in words.
-import { exact, list, plural, ranges } from "./format.js";
+import { bytes, exact, list, plural, ranges } from "./format.js";
 import { SHARED } from "./run.js";
 import { constant, expression, inputLabel, inputValue, labelOf, nameOf, result } from "./thread.js";
 
@@ -29,6 +29,14 @@ export function caption(block, phase) {
   return text;
 }
 
+// A copy in bulk: how much of what goes where.
+function copied(run, block, { step, thread }) {
+  const pieces = [...block.pieces(step)].filter((piece) => piece.thread === thread);
+  if (!pieces.length) return "A copy in bulk to another block of the cluster.";
+  const [{ from, offset, to, into, size }] = pieces;
+  return `T${run.threadName(thread).slice(1)} has ${bytes(pieces.length * size)} copied in bulk, from ${run.element(from, offset).label} on to ${run.element(to, into).label} on.`;
+}
+
 // What the picked thread, or another, does in a step.
 export function sentence(run, block, w, here, thread, state) {
   if (!w) return "The barrier opens: all threads have come, and go on.";
@@ -48,7 +56,12 @@ export function sentence(run, block, w, here, thread, state) {
       : "";
     return `${plural(here.length || 1, "other thread")} at ${w.name}${one}; ${run.threadName(state.thread)} takes no part.`;
   }
-  const values = item.values.map((v, k) => exact(v, item.types[k])).join(", ");
+  if (w.kind === "copy") return copied(run, block, state);
+  const values = item.values
+    .slice(0, w.width ? w.width / w.size : undefined)
+    .map((v, k) => exact(v, item.types[k]))
+    .filter((text, i, all) => item.values[i] !== null || all.indexOf(text) === i)
+    .join(", ");
   if (w.kind === "load") {
     const writer = item.place === SHARED ? block.writer(SHARED, item.offset, item.step) : null;
     const from =
@@ -65,7 +78,12 @@ export function sentence(run, block, w, here, thread, state) {
       : ` (from ${inputLabel(run, item.inputs[0])})`;
     return `${me} writes ${labelOf(run, item)} = ${values}${what}.`;
   }
-  if (w.kind === "atomic")
-    return `${me}: atomic ${w.operation} on ${labelOf(run, item)}, ${item.inputs.map(inputValue).join(", ")}.`;
+  if (w.kind === "atomic") {
+    const left = item.values.at(-1);
+    const now = w.operation === "phase" ? "" : `: it was ${values}, now ${exact(left, item.types.at(-1))}`;
+    return `${me}: atomic ${w.operation} on ${labelOf(run, item)}, ${item.inputs.map(inputValue).join(", ")}${now}.`;
+  }
+  if (w.parts?.[2] > 1)
+    return `${me} and its warp compute ${w.name}${values.includes("recorded") ? "" : `: ${values}`}.`;
   return `${me} computes ${nameOf(run, item)} = ${expression(run, item, false)} = ${expression(run, item, true)} = ${result(item)}.`;
 }

@@ -89,9 +89,10 @@ export class Writes {
   }
 
   copies(step, e) {
+    let k = 0; // tells the pieces apart
     for (const { thread, size, from, offset, to, into } of this.block.pieces(step))
       this.add(to, {
-        step, order: this.first + e, thread, k: 0, at: into, size, value: null, type: "",
+        step, order: this.first + e, thread, k: k++, at: into, size, value: null, type: "",
         from: { place: from, offset },
       });
   }
@@ -140,6 +141,7 @@ export class GlobalWrites {
 
   // Whether blocks that are not recorded wrote an element, too.
   missing(array, i) {
+    if (!array.drawn) return false;
     const total = Number(this.run.pool.data(array.writes)[i]);
     const at = i * array.size;
     const found = this.of(array.place, at).filter(

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels import Pointer
-from kernels.arguments import OBJECTS
-from kernels.pointers import owner
-from kernels.unset import Unset
+from .arguments import OBJECTS
+from .pointers import Pointer, owner
+from .unset import Unset
 
 
 def copies(args: Sequence[Any]) -> list[Any]:
