@@ -46,6 +46,29 @@ def test_a_script_of_the_driver_api(driver_script: Path) -> None:
     assert f"some_script.py:{line + 1}  1 launch" in done.stdout
 
 
+def test_the_driver_copies_what_cuda_core_allocates(tmp_path: Path) -> None:
+    """And what a kernel prints is printed."""
+    pytest.importorskip("cuda.core")
+    path = tmp_path / "mixed.py"
+    path.write_text("""
+import numpy as np
+from cuda.bindings import driver
+from cuda.core import Device, LaunchConfig, Program, launch
+source = r'extern "C" __global__ void k(int* x) { printf("%d\\n", x[threadIdx.x]++); }'
+device = Device()
+device.set_current()
+stream = device.create_stream()
+kernel = Program(source, "c++").compile("cubin").get_kernel("k")
+x = np.arange(3, dtype=np.int32)
+there = device.allocate(12, stream=stream)
+print(driver.cuMemcpyHtoD(there.handle, x.ctypes.data, 12)[0].value)
+launch(stream, LaunchConfig(grid=1, block=3), kernel, there)
+stream.sync()
+print(driver.cuMemcpyDtoH(x.ctypes.data, there.handle, 12)[0].value, *x)
+""")
+    assert run(path).stdout.startswith("0\n0\n1\n2\n0 1 2 3\n1 launch")
+
+
 @pytest.mark.parametrize(
     ("word", "found"),
     [

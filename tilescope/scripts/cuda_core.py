@@ -156,7 +156,7 @@ class Program:
 def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
     """Have ``cuda.core`` allocate and launch on the simulator."""
     warn_of("cuda-core", str(module.__version__))
-    memory = Memory(lambda address: machine.at(address))
+    memory = machine.memory
     default = CoreStream(machine, machine.order.legacy)
 
     class Resource:

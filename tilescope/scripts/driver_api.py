@@ -271,7 +271,7 @@ def _plain(value: Any) -> Any:
 
 def install(module: ModuleType, patches: Patches, machine: Machine) -> None:
     """Have ``cuda.bindings.driver`` answer without a driver."""
-    memory = Memory(lambda address: machine.at(address))
+    memory = machine.memory
     calls = _DriverApi(module, machine, memory).calls()
     for name in dir(module):
         if name.startswith("cu") and name[2:3].isupper() and callable(getattr(module, name)):

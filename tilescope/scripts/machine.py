@@ -1,5 +1,6 @@
 """What stands in for a GPU while a script runs: how launches are made, what memory is."""
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ from simulator.order import Stream as Queue
 
 from ..progress import ProgressBar
 from ..recording import user_line
+from .memory import Memory
 
 ARCH = "compute_90"
 CAPABILITY = (9, 0)
@@ -63,6 +65,7 @@ class Machine:
         order: What orders them and copies: the session's.
         array: What makes an array of a front end's argument; PyTorch's stand-in has its own.
         at: What stands at an address, ``Tensor.data_ptr()`` say: a ``Pointer`` to bytes.
+        memory: What the driver and ``cuda.core`` allocate: an address is one to both.
     """
 
     only: Collection[str] = ()
@@ -76,13 +79,20 @@ class Machine:
     order: Order = field(default_factory=Order)
     array: Callable[[Any], Any] = as_array
     at: Callable[[int], Any] = lambda address: None
+    memory: Memory = field(init=False)
     _alike: dict[object, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.memory = Memory(lambda address: self.at(address))
 
     def launch(
         self, kernel: Kernel, grid: Sequence[int], block: Sequence[int], args: Sequence[Any],
         shared_bytes: int = 0, stream: Any = None, **how: Any,
     ) -> simulator.Run:  # fmt: skip
-        """``simulator.launch`` in a stream, with checks where they are wanted."""
+        """``simulator.launch`` in a stream, with checks where they are wanted.
+
+        What the kernel prints goes to standard output, at once.
+        """
         if self.most and self.launches >= self.most:
             raise StopScriptError
         self.launches += 1
@@ -95,10 +105,12 @@ class Machine:
             self.unchecked[kernel.name] = self.unchecked.get(kernel.name, 0) + 1
         traced = self.traced and wanted and seen == 1 and len(self._alike) <= _RECORDED
         with self.order.on(self.queue(stream)), ProgressBar(kernel.name, self.quiet) as progress:
-            return simulator.launch(
+            run = simulator.launch(
                 kernel, grid, block, args, shared_bytes, self.schedule,
                 "all" if wanted else "none", progress, trace=traced, workers="all", **how,
             )  # fmt: skip
+        sys.stdout.write(run.output)
+        return run
 
     def queue(self, stream: Any) -> Queue:
         """A front end's stream as the order knows it; for ``None`` and 0 the current one."""
