@@ -69,27 +69,18 @@ export class Arrivals {
           class: "ready",
         }),
       );
-      for (const [from, to] of row.runs)
-        parts.push(
+      const bars = (spans, least, about) =>
+        spans.map(([from, to]) =>
           svg("rect", {
             x: this.x(from),
             y: y + 2,
-            width: Math.max(1, this.x(to) - this.x(from)),
+            width: Math.max(least, this.x(to) - this.x(from)),
             height: tall,
-            class: "runs",
+            ...about,
           }),
         );
-      for (const [from, to] of row.waits)
-        parts.push(
-          svg("rect", {
-            x: this.x(from),
-            y: y + 2,
-            width: Math.max(2, this.x(to) - this.x(from)),
-            height: tall,
-            fill: "url(#waiting)",
-            class: "waits",
-          }),
-        );
+      parts.push(...bars(row.runs, 1, { class: "runs" }));
+      parts.push(...bars(row.waits, 2, { class: "waits", fill: "url(#waiting)" }));
     });
     block.events.forEach((e, step) => {
       if (block.batch.watched[e] === RELEASE)

@@ -26,7 +26,7 @@ export function feeding(run, array, i, most = Infinity) {
     back.root({ block, who: write.thread, item, k: write.k, write, ...part });
   }
   back.decisions();
-  if (globalWrites(run).missing(array, i)) back.end(unrecorded(run));
+  if (back.unseen(array, i)) back.end(unrecorded(run));
   return back;
 }
 
@@ -157,12 +157,7 @@ class Back {
     const left = [];
     const { unit } = this.run;
     for (let at = offset - (offset % unit); at < offset + bytes; at += unit) {
-      const list =
-        place < 0
-          ? block.writes.of(place, at).map((write) => ({ write, block }))
-          : array?.writes_total
-            ? globalWrites(this.run).of(place, at)
-            : [];
+      const list = this.written(array, place, at, block);
       let whole = false;
       for (let i = list.length - 1; i >= 0 && !whole; i--) {
         const { write } = list[i];
@@ -173,11 +168,29 @@ class Back {
       if (!whole) left.push(at);
       if (place >= 0 && array?.writes_total && order < Infinity) {
         const index = Math.floor(at / array.size);
-        if (index < array.count && globalWrites(this.run).missing(array, index))
+        if (index < array.count && this.unseen(array, index))
           this.end(unrecorded(this.run));
       }
     }
     return { found: [...found.values()], left };
+  }
+
+  // Whether what is not recorded wrote an element, too.
+  unseen(array, i) {
+    if (array.reads_total) return globalWrites(this.run).missing(array, i);
+    const { found, left } = this.writers(array.place, i * array.size, array.size, Infinity);
+    return left.length > 0 || !found.length;
+  }
+
+  // Who wrote what stands at a byte, in order. Of an array that nobody reads the last is enough.
+  written(array, place, at, block) {
+    const of = (one) => one.writes.of(place, at).map((write) => ({ write, block: one }));
+    if (place < 0) return of(block);
+    if (!array?.writes_total) return [];
+    if (array.reads_total || !array.drawn) return globalWrites(this.run).of(place, at);
+    const owner = this.run.pool.data(array.owner)[Math.floor(at / array.size)];
+    const number = Math.floor(owner / this.run.threads);
+    return this.run.recorded.includes(number) ? of(blockOf(this.run, number)) : [];
   }
 
   // What an item's value came of by registers, of its own thread or others.
