@@ -123,6 +123,15 @@ def write(tmp_path: Path, text: str) -> Path:
     return path
 
 
+OTHERS = {
+    "cupy.py": "",
+    "cutlass/cute.py": "",
+    "tilelang/jit/kernel.py": "class JITKernel: ...",
+    "warp/_src/context.py": "class Runtime:\n    def get_device(self, ident): return ident",
+}
+"""What is there of front ends that have no stand-in."""
+
+
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [
@@ -132,18 +141,25 @@ def write(tmp_path: Path, text: str) -> Path:
         ("x = 1\nraise ValueError('wrong')", 1, "line 2, in <module>"),
         ("import math, beside; assert beside.NUMBER == 3", 0, ""),
         ("import cupy", 1, "no stand-in for CuPy"),
+        ("import cutlass.cute", 1, "CUTE_DSL_KEEP_PTX=1"),
+        ("import tilelang.jit.kernel as t; t.JITKernel()(1)", 1, "get_kernel_source()"),
+        ("import warp._src.context as c; assert c.Runtime().get_device('cpu') == 'cpu'", 0, ""),
+        ("import warp._src.context as c; c.Runtime().get_device('cuda:0')", 1, "use_ptx=True"),
     ],
 )
 def test_a_script_ends_as_it_would(text: str, code: int, said: str, tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text("NUMBER = 3")
-    (tmp_path / "cupy.py").write_text("")
+    for name, content in OTHERS.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
     before = list(sys.path), list(sys.argv), list(sys.meta_path)
     found, end = run_script(write(tmp_path, text), ["--a", "-k"], Machine())
     assert found == code
     assert said in end
     assert (sys.path, sys.argv, sys.meta_path) == before
-    for name in ("beside", "cupy"):
-        sys.modules.pop(name, None)
+    for name in [*sys.modules]:
+        if name.split(".")[0] in ("beside", "cupy", "cutlass", "tilelang", "warp"):
+            del sys.modules[name]
 
 
 def test_everything_is_put_back() -> None:

@@ -10,14 +10,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import cuda_core, driver_api, numba_cuda, torch_cpu, triton_jit
-from .machine import Machine, StopScriptError, refuse
+from . import cuda_core, driver_api, numba_cuda, others, torch_cpu, triton_jit
+from .machine import Machine, StopScriptError
 from .patches import Install, Patches
-
-
-def _no_cupy(module: ModuleType, patches: Patches, machine: Machine) -> None:
-    refuse("CuPy, whose arrays need a driver", "give its RawKernel's source to Kernel.from_cuda")()
-
 
 SEAMS = {
     "cuda.bindings.driver": driver_api.install,
@@ -26,7 +21,10 @@ SEAMS = {
     "numba.cuda": numba_cuda.install,
     "torch": torch_cpu.install,
     "triton": triton_jit.install,
-    "cupy": _no_cupy,
+    "cupy": others.cupy,
+    "cutlass.cute": others.cute_dsl,
+    "tilelang.jit.kernel": others.tilelang,
+    "warp._src.context": others.warp,
 }
 """By the module after whose import it is made."""
 
