@@ -183,6 +183,29 @@ def test_a_line_of_several_statements_gets_all_that_it_needs(
     assert line in cured(tmp_path, source, 1, 128, "i32[128]=arange", 3)
 
 
+@pytest.mark.second
+def test_a_block_that_a_kernel_is_not_made_for_proves_nothing(tmp_path: Path) -> None:
+    """With fewer threads it reads what nothing wrote, which its race explains while it is there."""
+    source = """\
+__global__ void sort(int* a) {
+    __shared__ int s[64];
+    unsigned t = threadIdx.x;
+    s[t] = a[t];
+    __syncthreads();
+    for (unsigned k = 2; k <= 64; k *= 2)
+        for (unsigned j = k / 2; j; j /= 2) {
+            unsigned p = t ^ j;
+            if (p > t && ((t & k) == 0) == (s[t] > s[p])) { int x = s[t]; s[t] = s[p]; s[p] = x; }
+        }
+    a[t] = s[t];
+}
+"""
+    assert """s[p] = x; }
+            __syncthreads();
+        }
+""" in cured(tmp_path, source, 1, 64, "i32[64]=uniform")
+
+
 def test_two_cures_are_proved_together(tmp_path: Path) -> None:
     source = """\
 __global__ void k(int* a) {

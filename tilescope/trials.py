@@ -26,6 +26,7 @@ SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1)
 
 _LIGHT = 4_000_000
 """Instructions of all threads up to which a launch is repeated under every schedule."""
+_NO_RACES = ("memory", "uninitialised")
 _AXIS = {1: 3000, 2: 200}
 _DEEP = 70
 """Elements of an axis that another size of a library kernel has at most."""
@@ -59,15 +60,23 @@ def _other(
     target = checker.target
     if target.entry is not None:
         return _resized(target, target.entry)
+
+    def behind(at: Target) -> Sequence[Hazard]:
+        """What is wrong but for races, which may explain it away where it is looked for, too."""
+        kernel = next(iter(kernels.values()))
+        return checker.observe(kernel, _NO_RACES, checker.schedule, at)[0].hazards
+
+    usual = [*known, *behind(target)]
     for grid, block in _shapes(target.grid, target.block):
         other = dataclasses.replace(target, grid=grid, block=block, expected=None)
         try:
             runs = [
                 _run(checker, other, kernel, checker.schedule)[0] for kernel in kernels.values()
             ]
+            suits = nothing_new(behind(other), usual)
         except (SimulatorError, ValueError):
             continue
-        if all(nothing_new(run.hazards, known) for run in runs):
+        if suits and all(nothing_new(run.hazards, known) for run in runs):
             return other
     return None
 
