@@ -23,8 +23,7 @@ from simulator.prediction.work import Work
 
 GPU = find("h200")
 MEASURED = {
-    "launch_us": 6.51, "dram_bytes": 4.4e12, "l2_requests": 5.5e10, "l2_latency": 341.0,
-    "atomic_same": 1.39e9, "barrier": 29.0, "block_start": 390.0,
+    "launch_us": 6.51, "l2_requests": 9.0e10, "l2_latency": 341.0, "atomic_same": 1.39e9,
 }  # fmt: skip
 """What ``python -m benchmarks.gpu`` said on an H200, of the constants that are adjusted."""
 _NEUTRAL = {"joint": 4.0, "overlap": 4.0, "l1_fill": 1.0}
@@ -49,19 +48,20 @@ class Kept:
     found: Sequence[Piece]
     work: Work
     memory: tuple[float, float]
+    apart: tuple[float, float]
     shape: Shape
     blocks: int
-    chains: dict[tuple[float, float], Chain] = dataclasses.field(default_factory=dict)
+    chains: dict[float, Chain] = dataclasses.field(default_factory=dict)
 
     def error(self, known: Rates) -> float:
         """Logarithm of predicted over measured."""
-        key = known.l2_latency, known.barrier
+        key = known.l2_latency
         if key not in self.chains:
             asked = self.work.l2_read * 32 * self.shape.blocks
             to_dram = min(1.0, self.memory[0] / asked) if asked else 0.0
             program: Any = SimpleNamespace(sites=self.sites)
             self.chains[key] = chain(program, self.found, self.work, self.blocks, known, to_dram)
-        took = times(self.work, self.chains[key], self.memory, GPU, known, self.shape)
+        took = times(self.work, self.chains[key], self.memory, self.apart, GPU, known, self.shape)
         return math.log(took.total * 1e3 / self.ms)
 
 
@@ -69,7 +69,9 @@ def keep(name: str, ms: float, it: Case) -> Kept:
     """What matters of a launch, with what it took."""
     blocks = len(it.seen.sample.blocks)
     sites = it.launch.program.sites
-    return Kept(name, ms, sites, it.found, it.work, it.memory, it.shape, blocks)
+    return Kept(
+        name, ms, sites, it.found, it.work, it.memory, it.seen.memory.apart, it.shape, blocks
+    )
 
 
 def start() -> Rates:

@@ -122,24 +122,61 @@ extern "C" __global__ void add_random(int* sum, int words, int rounds) {
     }
 }
 
-// All lanes of all warps go to one word of shared memory.
+// Pieces of `each` float4 at places in no order, each read or written by neighbouring lanes.
+__device__ long place(unsigned thread, int each, int pieces, int round) {
+    unsigned piece = (thread / each + round * (gridDim.x * blockDim.x / each)) * 2654435761u;
+    return (long)(piece % pieces) * each + thread % each;
+}
+
+extern "C" __global__ void read_pieces(const float4* in, int each, int pieces, int rounds,
+                                       float* sink) {
+    unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0;
+#pragma unroll 4
+    for (int round = 0; round < rounds; round++) {
+        float4 v = __ldcg(in + place(thread, each, pieces, round));
+        sum += v.x + v.y + v.z + v.w;
+    }
+    if (sum == 1.5f)
+        sink[0] = sum;
+}
+
+extern "C" __global__ void write_pieces(float4* out, int each, int pieces, int rounds) {
+    unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int round = 0; round < rounds; round++)
+        out[place(thread, each, pieces, round)] = make_float4(1, 2, 3, round);
+}
+
+extern "C" __global__ void write_l2(float4* out, int n, int rounds) {
+    for (int round = 0; round < rounds; round++)
+        for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+            out[i] = make_float4(round, 1, 2, 3);
+}
+
+// All lanes of all warps go to one word of shared memory, which the compiler does not know: `mask`
+// is 0.
 template <class T, bool ADDS>
-__device__ void at_one_word(long long* out, int rounds) {
-    __shared__ T word;
-    word = 0;
+__device__ void at_one_word(long long* out, int mask, int rounds) {
+    __shared__ T words[32];
+    words[threadIdx.x % 32] = 0;
     __syncthreads();
+    T* word = words + (threadIdx.x & mask);
     long long begin = clock64();
     for (int round = 0; round < rounds; round++) {
         if (ADDS)
-            atomicAdd((float*)&word, 1.0f);
+            atomicAdd((float*)word, 1.0f);
         else
-            atomicMax((int*)&word, round * 7 + threadIdx.x);
+            atomicMax((int*)word, round * 7 + threadIdx.x);
     }
     __syncthreads();
     if (threadIdx.x == 0)
         out[blockIdx.x] = clock64() - begin;
 }
 
-extern "C" __global__ void shared_max(long long* out, int rounds) { at_one_word<int, false>(out, rounds); }
+extern "C" __global__ void shared_max(long long* out, int mask, int rounds) {
+    at_one_word<int, false>(out, mask, rounds);
+}
 
-extern "C" __global__ void shared_add(long long* out, int rounds) { at_one_word<float, true>(out, rounds); }
+extern "C" __global__ void shared_add(long long* out, int mask, int rounds) {
+    at_one_word<float, true>(out, mask, rounds);
+}

@@ -65,7 +65,9 @@ def latencies(gpu: Gpu) -> dict[str, float]:
     found["atomic_latency"] = cycles(
         "chase_atomic", 1, [np.zeros(32, np.int32), 2000, None, sink], 2000
     )
-    found["barrier"] = cycles("barriers", 256, [2000, None], 2000)
+    few, many = (cycles("barriers", 32 * warps, [2000, None], 2000) for warps in (2, 32))
+    found["barrier_warp"] = (many - few) / 30
+    found["barrier"] = few - 2 * found["barrier_warp"]
     return found
 
 
@@ -98,16 +100,26 @@ def traffic(gpu: Gpu) -> dict[str, float]:
     count = 256 * _MIB // 16
     big = np.zeros(count * 4, np.float32)
     took = seconds("copy", count // 256, 256, [big, big.copy(), count]) - empty
-    found = {"dram_bytes": 512 * _MIB / took}
+    found = {"dram_mixed": 512 * _MIB / took}
     small = np.zeros(16 * _MIB // 4, np.float32)
     sink, grid = np.zeros(1, np.float32), gpu.sms * 8
+    took = seconds("read_l2", grid, 256, [big, count, 1, sink]) - empty
+    found["dram_bytes"] = 256 * _MIB / took
+    moved = grid * 512 * 16 * 8
+    for name, entry, each, more in (
+        ("dram_apart", "read_pieces", 4, [sink]), ("dram_written_apart", "write_pieces", 8, []),
+    ):  # fmt: skip
+        took = seconds(entry, grid, 512, [big, each, count // each, 8, *more]) - empty
+        found[name] = moved / took
+    took = seconds("write_l2", grid, 256, [small, _MIB, 40]) - empty
+    found["l2_written"] = 40 * 16 * _MIB / took
     took = seconds("read_l2", grid, 256, [small, _MIB, 40, sink]) - empty
     found["l2_bytes"] = 40 * 16 * _MIB / took
     lines = len(small) // 32
     took = seconds("read_apart", grid, 256, [small, lines, 40, sink]) - empty
     found["l2_read_requests"] = 40 * lines / took
     took = seconds("write_apart", grid, 256, [small, lines, 40]) - empty
-    found["l2_requests"] = 40 * lines / took
+    found["l2_requests"] = 1 / (took / (40 * lines) - 32 / found["l2_written"])
     return found
 
 
@@ -132,7 +144,7 @@ def atomics(gpu: Gpu) -> dict[str, float]:
     found["atomic_passes"] = 4 * found["row:65536"]
     out = np.zeros(grid, np.int64)
     for name, entry in (("shared_atomic", "shared_max"), ("shared_atomic_float", "shared_add")):
-        device.launch(Kernel.from_cuda(SOURCE, entry), grid, 256, [out, 400])
+        device.launch(Kernel.from_cuda(SOURCE, entry), grid, 256, [out, 0, 400])
         found[name] = float(np.median(out)) / (400 * 64 * 32)  # 64 warps, 32 passes each
     return found
 
@@ -154,7 +166,8 @@ def measure() -> dict[str, Any]:
     raw |= launches(gpu, raw["clock"], raw["l2_latency"]) | traffic(gpu) | atomics(gpu)
     known = (
         "clock", "launch_us", "blocks_per_cycle", "block_start", "l1_latency", "l2_latency",
-        "dram_latency", "shared_latency", "atomic_latency", "barrier", "dram_bytes", "l2_bytes",
+        "dram_latency", "shared_latency", "atomic_latency", "barrier", "barrier_warp",
+        "dram_bytes", "dram_mixed", "dram_apart", "dram_written_apart", "l2_bytes", "l2_written",
         "l2_requests", "l2_read_requests", "atomic_same", "atomic_float", "atomic_passes",
         "shared_atomic", "shared_atomic_float",
     )  # fmt: skip

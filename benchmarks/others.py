@@ -99,13 +99,55 @@ MEMORY: dict[str, Callable[[], Case]] = {
     ),
     "scatter_add": lambda: (16384, 256, [_integers(4 * _MI, _MI), _zeros(_MI)]),
 }  # fmt: skip
-CASES = COMPUTE | MEMORY
+MORE: dict[str, Callable[[], Case]] = {
+    "tiny": lambda: (1, 64, [_floats(64), _zeros(64)]),
+    "scan_one_block": lambda: (
+        1, 1024, [_integers(_MI // 4, 9), _zeros(_MI // 4, np.int32), _MI // 4],
+    ),
+    "gemv": lambda: (1024, 256, [_floats(32 * _MI), _floats(4096), _zeros(8192), 4096]),
+    "column_sums": lambda: (16, 256, [_floats(4 * _MI), _zeros(4096), 1024, 4096]),
+    "box_filter": lambda: ((64, 256), (32, 8), [_floats(4 * _MI), _zeros(4 * _MI), 2048]),
+    "softmax_wide": lambda: (2048, 256, [_floats(16 * _MI), _zeros(16 * _MI), 8192]),
+    "binary_search": lambda: (
+        4096, 256,
+        [np.arange(4 * _MI, dtype=np.int32) * 3, _integers(_MI, 12 * _MI), _zeros(_MI, np.int32),
+         4 * _MI],
+    ),
+    "hash_insert": lambda: (
+        2048, 256, [_integers(_MI // 2, 1 << 30, np.uint32) + 1, _zeros(_MI, np.uint32), _MI - 1],
+    ),
+    "sum64": lambda: (528, 256, [np.ones(8 * _MI), _zeros(1, np.float64), 8 * _MI]),
+    "monte_carlo": lambda: (1056, 256, [_zeros(1, np.uint64), 1000]),
+    "sort_blocks": lambda: (1024, 256, [_integers(_MI, 1 << 30), _zeros(_MI, np.int32)]),
+    "half_axpy": lambda: (1056, 256, [*(_zeros(16 * _MI, np.uint32) for _ in "12"), 16 * _MI]),
+    "wmma_product": lambda: (
+        (64, 16), 128, [*(_zeros(_MI, np.float16) for _ in "12"), _zeros(_MI), 1024],
+    ),
+    "early_out": lambda: (
+        4096, 256, [_integers(4096, 4) // 2, _floats(_MI), _zeros(_MI), 500],
+    ),
+    "lists": lambda: (
+        264, 32, [np.random.default_rng(2).permutation(8 * _MI).astype(np.int32),
+                  _zeros(264, np.int32), 200],
+    ),
+    "small_frames": lambda: (
+        1056, 256, [_integers(270336, 1 << 30), _zeros(270336, np.int32), 200],
+    ),
+    "conflicts": lambda: (1056, 256, [_zeros(270336), 200]),
+    "heat_steps": lambda: (1056, (32, 8), [_floats(1056 * 34 * 34), _zeros(1056 * 1024), 50]),
+    "cluster_sum": lambda: (8192, 256, [_floats(2 * _MI), _zeros(1024)]),
+    "nearest": lambda: (
+        8192, 256, [_floats(4 * _MI), _floats(128), _zeros(2 * _MI, np.int32), 2 * _MI],
+    ),
+    "swap_pairs": lambda: (8192, 256, [*(_zeros(16 * _MI, np.uint8) for _ in "12"), 16 * _MI]),
+}  # fmt: skip
+CASES = COMPUTE | MEMORY | MORE
 
 
 def kernel(name: str) -> Kernel:
     """The kernel of a case."""
-    file = "others_compute.cu" if name in COMPUTE else "others_memory.cu"
-    return Kernel.from_cuda(Path(__file__).with_name(file), name)
+    lot = "compute" if name in COMPUTE else "memory" if name in MEMORY else "more"
+    return Kernel.from_cuda(Path(__file__).with_name(f"others_{lot}.cu"), name)
 
 
 def main() -> None:

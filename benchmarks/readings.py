@@ -41,7 +41,7 @@ _NCU = {
 FAMILIES = ("matmul", "transpose", "reduction", "scan", "histogram", "stencil", "softmax")
 
 
-_TOLD = ("neighbours", "tensor")
+_TOLD = ("neighbours", "tensor", "fill", "swap_pairs", "small_frames", "hash")
 """Kernels of ``benchmarks.others`` that ``cluster_request`` and ``tensor_rate`` were read off."""
 
 

@@ -7,12 +7,13 @@ the attributes' numbers are those that ``cuobjdump --dump-elf`` names).
 
 import base64
 import functools
+import re
 import shutil
 import struct
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 
@@ -26,6 +27,12 @@ _REGISTERS, _FRAME = 0x2F, 0x11
 """EIATTR_REGCOUNT, EIATTR_FRAME_SIZE: a symbol's number and a value, 32 bits each."""
 _WORD_FORM = 4
 """The form of an attribute that has a size and a payload."""
+_TARGET = re.compile(r"^\.target sm_(\d+)\w*", re.M)
+_CLUSTERS = ".reqnctapercluster"
+_ENTRY = re.compile(
+    r"^\.(?:visible|weak) \.entry ([\w$]+)\(.*?^\}(?=\s*(?:\.[a-z]|// \.(?:globl|weak)|\Z))",
+    re.M | re.S,
+)
 _LINES = ".nv_debug_line_sass"
 _RESERVED_FROM, _RESERVED = 90, 1024
 """From sm_90 on the compiler counts in what the system takes of a block's shared memory."""
@@ -51,6 +58,11 @@ class MachineCode:
     words: tuple[tuple[int, int], ...]
     lines: tuple[int, ...]
 
+    @property
+    def known(self) -> bool:
+        """Whether lines are known at all."""
+        return any(self.lines)
+
 
 def machine_code(kernel: Kernel, capability: str = "9.0") -> MachineCode | None:
     """What a kernel becomes on a compute capability; ``None`` if nothing here can tell.
@@ -72,14 +84,34 @@ def _make(kernel: Kernel, number: str) -> MachineCode | None:
     origin, arch = kernel.origin, f"sm_{number}"
     if f".target sm_{number}a" in kernel.ptx:  # which has instructions of this very architecture
         arch += "a"
-    binary: bytes | None
+    binary: bytes | None = None
+    made_for = _TARGET.search(kernel.ptx)
+    other = origin is not None and made_for is not None and made_for[1] != number
+    if other:  # whose own PTX would have other lines
+        text = _retargeted(kernel, number)
+        refused = _CLUSTERS in text and int(number) < _RESERVED_FROM  # which ptxas would pass over
+        binary = None if refused else _from_ptx(text, arch)
+    if binary is not None:
+        return _read(binary, kernel.entry, arch)
     if origin is not None:
         text, name, folder = origin.read()
         flags = origin.flags(kernel.build, arch)
         binary = cuda_machine_code(text, name, origin.entry, flags, folder)
     else:
         binary = _from_ptx(kernel.ptx, arch)
-    return None if binary is None else _read(binary, kernel.entry, arch)
+    found = None if binary is None else _read(binary, kernel.entry, arch)
+    if found is not None and other:
+        found = replace(found, lines=(0,) * len(found.lines))
+    return found
+
+
+def _retargeted(kernel: Kernel, number: str) -> str:
+    """Its PTX for another architecture, line for line; without other kernels: they may ask more."""
+
+    def blank(match: re.Match[str]) -> str:
+        return match[0] if match[1] == kernel.entry else "\n" * match[0].count("\n")
+
+    return _TARGET.sub(f".target sm_{number}", _ENTRY.sub(blank, kernel.ptx))
 
 
 def _from_ptx(ptx: str, arch: str) -> bytes | None:

@@ -46,6 +46,8 @@ _PIPES = {
 _PIPE = {opcode: pipe for pipe, opcodes in _PIPES.items() for opcode in opcodes}
 """By the opcode without its form; what is not here is integer or logic: ``alu``."""
 _BRANCH, _EXIT, _RETURN = 0x147, 0x14D, 0x150
+_IN_WORDS = 90
+"""The architecture from which on a branch's offset is in words."""
 _SIZES = (1, 1, 2, 2, 4, 8, 16, 16)
 _MEMORY = ("load", "store", "atomic")
 
@@ -93,8 +95,7 @@ def instructions(code: MachineCode) -> list[MachineInstruction]:
             width = low >> 38 & 63
         target = -1
         if opcode == _BRANCH:
-            offset = (low >> 16 & 0xFF) | (low >> 34) << 8 | (high & 0x3FFFF) << 38
-            target = number + 1 + (offset - (offset >> 55 << 56)) // 4
+            target = number + 1 + _offset(low, high, code.arch)
         found.append(
             MachineInstruction(
                 pipe, width, line, control & 15,
@@ -106,3 +107,12 @@ def instructions(code: MachineCode) -> list[MachineInstruction]:
     while found and (found[-1].pipe == "none" or found[-1].target == len(found) - 1):
         found.pop()
     return found
+
+
+def _offset(low: int, high: int, arch: str) -> int:
+    """Instructions from behind a branch to its target: it says bytes, from sm_90 on words."""
+    if int(arch.removeprefix("sm_").rstrip("a")) < _IN_WORDS:
+        offset = low >> 32 | (high & 0x3FFFF) << 32
+        return (offset - (offset >> 49 << 50)) // 16
+    offset = (low >> 16 & 0xFF) | (low >> 34) << 8 | (high & 0x3FFFF) << 38
+    return (offset - (offset >> 55 << 56)) // 4

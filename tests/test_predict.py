@@ -14,6 +14,7 @@ from simulator.prediction.rates import rates
 from tests.command_line import tilescope
 
 COPY = """
+#include <cuda_fp16.h>
 extern "C" __global__ void copy(const float* in, float* out, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -174,11 +175,12 @@ def test_atomics_on_one_address_wait_for_each_other() -> None:
     assert prediction.limiter == "atomics"
 
 
-def test_rounds_of_a_loop_of_integers_are_known() -> None:
-    """Nothing in it is a load or a multiply-add: its shifts say how often it ran."""
+@pytest.mark.parametrize("gpu", ["h200", "a100", "rtx4090"])
+def test_rounds_of_a_loop_of_integers_are_known(gpu: str) -> None:
+    """Its shifts say how often it ran; lines and branches differ by architecture."""
     few, many = (
         simulator.predict(
-            Kernel.from_cuda(COPY, "shifts"), 1056, 256, [np.zeros(270336, np.int32), rounds]
+            Kernel.from_cuda(COPY, "shifts"), 1056, 256, [np.zeros(270336, np.int32), rounds], gpu
         )
         for rounds in (100, 1000)
     )
@@ -273,7 +275,8 @@ def test_what_leaves_the_multiprocessor_takes_longer(
         simulator.predict(Kernel.from_cuda(FAR, f"{entry}_{where}"), 1024, 256, args)
         for where in ("near", "far")
     )
-    assert far.bounds[part] > 4 * near.bounds.get(part, 0.0)
+    assert far.bounds[part] > 2.5 * near.bounds.get(part, 0.0)
+    assert part != "l2" or near.bounds[part] > near.bounds["l1"], "local stores are written through"
     assert far.time_ms > 2 * near.time_ms
 
 

@@ -7,8 +7,8 @@ where such accesses were seen to go.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,15 @@ from .. import clusters
 from ..geometry import Flat, Geometry
 from ..memory.site import Site
 from ..memory.words import distinct
-from .watch import Touch, TouchWatch
+from .watch import SECTOR, Touch, TouchWatch
 
 ARRAY = 35
 """Bits of a sector's number inside an array, which has 2**40 bytes of addresses."""
 _INSIDE = (1 << 34) - 1
 UNIT = 64
 """Bytes that DRAM hands over at once: two sectors."""
+_PIECE = 128
+"""Bytes of a piece up to which DRAM writes them slower, where nothing is written beside it."""
 PHASES = 32
 """Pieces that the time of a block is cut into."""
 
@@ -42,6 +44,13 @@ class Trail:
     sectors: Flat
     phases: Flat
 
+    @property
+    def apart(self) -> bool:
+        """Whether a block touches short pieces that the block beside it does not go on with."""
+        runs = 1 + np.count_nonzero(np.diff(np.unique(self.sectors)) > 1)
+        run = len(self.sectors) / runs
+        return bool(run * SECTOR <= _PIECE and abs(int(self.slope[0])) > run)
+
 
 @dataclass
 class Scatter:
@@ -49,13 +58,14 @@ class Scatter:
 
     Attributes:
         each: Units of a block; ``low``, ``high``: the range; ``fresh``: no two blocks touch the
-            same.
+            same; ``lone``: share of them beside which the block touches nothing.
     """
 
     each: float
     low: int
     high: int
     fresh: bool
+    lone: float = 1.0
 
 
 @dataclass
@@ -71,15 +81,24 @@ def coordinates(blocks: Flat, grid: tuple[int, int, int]) -> NDArray[np.int64]:
     return np.stack(clusters.coordinates(blocks, grid), axis=1)
 
 
-def footprint(touches: TouchWatch, sites: Sequence[Site], blocks: int) -> Footprint:
-    """What a block touches, as far as the sample tells; ``blocks``: of the grid."""
+def footprint(
+    touches: TouchWatch, sites: Sequence[Site], blocks: int, missed: Mapping[int, float]
+) -> Footprint:
+    """What a block touches, as far as the sample tells.
+
+    Args:
+        touches: Of the sample.
+        sites: The program's accesses.
+        blocks: Of the grid.
+        missed: Sectors of a block that L1 does not have, by the number of the access.
+    """
     found = Footprint()
     ran = sum(geometry.columns for geometry, _ in touches.batches)
     for writes, into in ((False, found.reads), (True, found.writes)):
         loose: dict[int, list[tuple[int, Touch]]] = {}
         for site in sites:
             if (site.access != "load") == writes:
-                into += _of_site(touches, site.number, loose)
+                into += _of_site(touches, site.number, loose, missed.get(site.number))
         # What goes beside a trail, such as a halo, is on another block's.
         lined = {int(t.sectors[0]) >> ARRAY for t in into if isinstance(t, Trail)}
         into += [_scatter(some, ran, blocks) for at, some in loose.items() if at not in lined]
@@ -87,7 +106,7 @@ def footprint(touches: TouchWatch, sites: Sequence[Site], blocks: int) -> Footpr
 
 
 def _of_site(
-    touches: TouchWatch, site: int, loose: dict[int, list[tuple[int, Touch]]]
+    touches: TouchWatch, site: int, loose: dict[int, list[tuple[int, Touch]]], missed: float | None
 ) -> list[Trail | Scatter]:
     """The trail of an access, if it has one; else its touches go to ``loose``, by the array."""
     lined: list[tuple[Geometry, float, Touch]] = []
@@ -102,7 +121,7 @@ def _of_site(
                     apart.append((number, touch))
     slope = _slope(lined) if lined else None
     if slope is not None:
-        return [_trail(lined, slope)]
+        return [_beyond(_trail(lined, slope), missed)]
     numbers = {id(geometry): number for number, (geometry, _) in enumerate(touches.batches)}
     apart += [(numbers[id(geometry)], touch) for geometry, _, touch in lined]
     for number, touch in apart:
@@ -140,6 +159,20 @@ def _trail(lined: list[tuple[Geometry, float, Touch]], slope: NDArray[np.int64])
     return Trail(slope, merged & ((1 << 52) - 1), merged >> 52)
 
 
+def _beyond(trail: Trail, missed: float | None) -> Trail:
+    """What of it passes L1: all sectors once, and some of them each time."""
+    distinct, first = np.unique(trail.sectors, return_index=True)
+    again = len(trail.sectors) - len(distinct)
+    if missed is None or not again:
+        return trail
+    share = max(0.0, missed - len(distinct)) / again
+    if share >= 1:
+        return trail
+    passes = (trail.sectors >> 2) * 2654435761 % 1024 < share * 1024
+    passes[first] = True
+    return replace(trail, sectors=trail.sectors[passes], phases=trail.phases[passes])
+
+
 def _scatter(loose: list[tuple[int, Touch]], ran: int, blocks: int) -> Scatter:
     keys = []
     for batch, touch in loose:
@@ -155,4 +188,6 @@ def _scatter(loose: list[tuple[int, Touch]], ran: int, blocks: int) -> Scatter:
     low, high = int(units[0]) + base, int(units[-1]) + base + 1
     each = len(pairs) / ran
     apart = len(pairs) < 1.1 * len(units) and each * blocks < 2 * (high - low)
-    return Scatter(each, low, high, apart)
+    beside = np.diff(pairs) == 1
+    paired = np.append(beside, False) | np.append(False, beside)
+    return Scatter(each, low, high, apart, 1 - float(paired.mean()))

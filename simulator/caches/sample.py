@@ -69,7 +69,8 @@ class AtomicWatch(Observer):
 
     Attributes:
         pieces: Passes of global ones by the 512 bytes that they go to. Lanes of a request that go
-            to one sector pass together, but for those that go to the same word.
+            to one sector pass together, but for those that go to the same word. ``reach``: the
+            first and the last block that goes there.
         words: Lanes of global ones by the word that they go to, where these are few.
         conflicts: Further passes of shared ones, whose lanes go to the same word; ``same``: that
             global ones would take, were they shared.
@@ -78,6 +79,7 @@ class AtomicWatch(Observer):
 
     def __init__(self) -> None:
         self.pieces: Counter[int] = Counter()
+        self.reach: dict[int, tuple[int, int]] = {}
         self.words: Counter[int] = Counter()
         self.requests = self.conflicts = self.same = 0
         self.geometry: Geometry
@@ -86,6 +88,25 @@ class AtomicWatch(Observer):
     def passes(self) -> int:
         """Of all global ones."""
         return sum(self.pieces.values())
+
+    def hottest(self, blocks: Flat, factor: float) -> float:
+        """Share of all passes of the launch that goes to the busiest 512 bytes.
+
+        Places where only neighbouring blocks go are no busier in a launch of more blocks.
+
+        Args:
+            blocks: Those that ran; ``factor``: blocks of the launch for each.
+            factor: See there.
+        """
+        far = (int(blocks.max()) - int(blocks.min())) / 2
+        most = max(
+            (
+                count * (factor if self.reach[number][1] - self.reach[number][0] >= far else 1)
+                for number, count in self.pieces.items()
+            ),
+            default=0.0,
+        )
+        return most / (self.passes * factor) if self.pieces else 0.0
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
@@ -128,8 +149,15 @@ class AtomicWatch(Observer):
         self.requests += len(np.unique(places >> 2))
         numbers, which = np.unique((places & ((1 << 46) - 1)) >> 4, return_inverse=True)
         counts = np.bincount(which, passes)
-        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+        blocks = g.blocks[(places >> 46) % g.columns]
+        first, last = np.full((2, len(numbers)), blocks[0] if len(blocks) else 0)
+        np.minimum.at(first, which, blocks)
+        np.maximum.at(last, which, blocks)
+        found = zip(*(x.tolist() for x in (numbers, counts, first, last)), strict=True)
+        for number, count, begin, end in found:
             self.pieces[number] += int(count)
+            before = self.reach.get(number, (begin, end))
+            self.reach[number] = min(begin, before[0]), max(end, before[1])
 
 
 @dataclass

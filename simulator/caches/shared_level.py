@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from .footprint import UNIT, Footprint
+from .footprint import UNIT, Footprint, Scatter, Trail
 from .touches import Touches, listed, mixed, pick, size
 from .turns import Turns, turns
 
@@ -36,6 +36,8 @@ class DeviceMemory:
         cold_read: With nothing in L2; ``warm_read``: after the same launch.
         cold_write, warm_write: Written back while the launch runs.
         footprint: Distinct bytes that the launch touches; ``least_read``: that it reads.
+        apart_read: Share of what it reads that lies here and there, 64 bytes at a place;
+            ``apart_written``: of what it writes, 128 at most.
     """
 
     cold_read: float
@@ -44,6 +46,13 @@ class DeviceMemory:
     warm_write: float
     footprint: float
     least_read: float
+    apart_read: float
+    apart_written: float
+
+    @property
+    def apart(self) -> tuple[float, float]:
+        """Of both."""
+        return self.apart_read, self.apart_written
 
 
 def device_memory(
@@ -67,7 +76,7 @@ def device_memory(
     total, slots = math.prod(grid), sms * resident
     each = sum(size(one) for one in (*touched.reads, *touched.writes))
     if not each:
-        return DeviceMemory(*[0.0] * 6)
+        return DeviceMemory(*[0.0] * 8)
     some = np.arange(total)
     if total > 4 * slots and listed(touched, grid, some) > _LISTED:
         many = max(2 * slots, int(_LISTED / each))
@@ -85,10 +94,21 @@ def device_memory(
     unit = float(UNIT * rate)
     factor = unit * total / (len(some) if whole else len(some) / 2)
     distinct = [len(np.unique(units)) for units in (found.unit, found.unit[~found.store])]
-    parts = [count * unit * total / len(some) for count in distinct]
+    every, read = (count * unit * total / len(some) for count in distinct)
     return DeviceMemory(
-        cold[0] * factor, warm[0] * factor, cold[1] * factor, warm[1] * factor, *parts
+        cold[0] * factor, warm[0] * factor, cold[1] * factor, warm[1] * factor, every, read,
+        _apart(touched.reads, False), _apart(touched.writes, True),
+    )  # fmt: skip
+
+
+def _apart(some: Sequence[Trail | Scatter], trails: bool) -> float:
+    """Share of touches that lie here and there; ``trails``: as the pieces of blocks may, too."""
+    every = sum(size(one) for one in some)
+    apart = sum(
+        one.each * one.lone if isinstance(one, Scatter) else size(one) * (trails and one.apart)
+        for one in some
     )
+    return apart / every if every else 0.0
 
 
 def _lookups(found: Touches, order: Turns, partitions: int) -> list[tuple[int, int, int, int]]:

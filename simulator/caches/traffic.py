@@ -25,6 +25,8 @@ _L1_KIB = {
 """KiB of L1 and shared memory together: CUDA C++ Programming Guide, by compute capability."""
 
 
+_CLUSTERS = 9.0
+"""The compute capability from which on blocks may form clusters."""
 _AGAIN = 1.02
 """Times the bytes that have to be read from which on some are read again."""
 
@@ -38,6 +40,7 @@ class Observed:
         occupancy: Blocks of a multiprocessor; without registers an upper bound.
         sample: What was run of it.
         missed: Sectors that L1 does not have, by the number of the access; of the sample.
+        touched: Sectors that it is asked for, likewise; those of a block's warps once.
         memory: What passes between L2 and DRAM.
     """
 
@@ -46,7 +49,8 @@ class Observed:
     code: MachineCode | None
     occupancy: Occupancy
     sample: Sample
-    missed: dict[int, int]
+    missed: dict[int, float]
+    touched: dict[int, float]
     memory: DeviceMemory
 
     @property
@@ -121,8 +125,12 @@ def observe(launch: Prepared, gpu: Gpu, registers: int | None = None) -> Observe
         registers: Of a thread, if they are known better.
 
     Raises:
-        LaunchError: A block does not fit on a multiprocessor.
+        LaunchError: A block does not fit on a multiprocessor, or the GPU knows no clusters.
     """
+    if math.prod(launch.cluster) > 1 and float(gpu.capability) < _CLUSTERS:
+        raise LaunchError(
+            f"clusters need compute capability 9.0, and {gpu.name} has {gpu.capability}"
+        )
     code = machine_code(launch.kernel, gpu.capability)
     if registers is None and code is not None:
         registers = code.registers
@@ -130,19 +138,28 @@ def observe(launch: Prepared, gpu: Gpu, registers: int | None = None) -> Observe
     if not held.blocks:
         raise LaunchError(f"a block does not fit on {gpu.name}, for {' and '.join(held.limiters)}")
     program = launch.program
-    known = widths(program, code) if code else {}
+    known = widths(program, code) if code and code.known else {}
     sample = take(launch, gpu.sms, held.blocks, known)
     capacity = l1_bytes(gpu, launch.shared_bytes, held.blocks)
     slots = held.blocks * gpu.sms
-    missed = l1_misses(sample.touches, program.sites, sample.groups, capacity, slots)
-    nothing = DeviceMemory(*[0.0] * 6)
-    return follow(Observed(launch, gpu, code, held, sample, missed, nothing))
+    meet = sample.path.barriers > 0
+    found = l1_misses(sample.touches, program.sites, sample.groups, capacity, slots, meet)
+    missed, touched = ({site: pair[at] for site, pair in found.items()} for at in (0, 1))
+    nothing = DeviceMemory(*[0.0] * 8)
+    return follow(Observed(launch, gpu, code, held, sample, missed, touched, nothing))
 
 
 def follow(seen: Observed) -> Observed:
     """The same with ``memory`` worked out anew, for the GPU's L2."""
     grid, gpu = seen.launch.grid, seen.gpu
-    touched = footprint(seen.sample.touches, seen.launch.program.sites, seen.blocks)
+    blocks = sum(len(group) for group in seen.sample.groups)
+    missed = {
+        site.number: seen.missed[site.number] / blocks
+        for site in seen.launch.program.sites
+        if site.access == "load" and site.number in seen.missed
+    }
+    sites = seen.launch.program.sites
+    touched = footprint(seen.sample.touches, sites, seen.blocks, missed)
     memory = device_memory(
         touched, grid, gpu.sms, seen.occupancy.blocks, gpu.l2,
         gpu.architecture.l2_partitions,

@@ -54,6 +54,11 @@ class Architecture:
         return 2 if self.capability in ("8.0", "9.0", "10.0") else 1
 
     @property
+    def tensor_flops(self) -> int:
+        """Dense operations a cycle of a multiprocessor's tensor cores on 16-bit floats."""
+        return _TENSOR[self.capability]
+
+    @property
     def warps(self) -> int:
         """Resident warps, at most."""
         return self.threads // 32
@@ -69,6 +74,11 @@ def _architecture(
     )
 
 
+_TENSOR = {
+    "7.0": 1024, "7.5": 1024, "8.0": 2048, "8.6": 1024, "8.9": 1024, "9.0": 4096, "10.0": 8192,
+    "12.0": 1024,
+}  # fmt: skip
+"""By compute capability; white papers, "Tensor Core" tables."""
 _SMALL = (0, 8, 16, 32, 64, 100)
 _LARGE = (*_SMALL, 132, 164)
 _HUGE = (*_LARGE, 196, 228)

@@ -81,7 +81,7 @@ def _compact(case: Case, some: Mapping[int, SiteWork]) -> Change | None:
             lines = max(one.requests, one.ideal / 4)
             changed[at] = dataclasses.replace(
                 one, sectors=one.ideal, lines=lines, tags=max(one.requests, lines / SETS),
-                missed=missed * one.ideal / ideal,
+                missed=missed * one.ideal / ideal, touched=one.ideal,
             )  # fmt: skip
     first = worst(some.values(), lambda one: one.sectors - one.ideal)
     shown = [one for one in some.values() if one.site.line == first.user_line]
@@ -134,7 +134,7 @@ def _widened(one: SiteWork, share: float) -> SiteWork:
     requests, more = one.requests * share, share * _WIDER
     return dataclasses.replace(
         one, requests=requests, tags=requests, sectors=one.ideal * more, ideal=one.ideal * more,
-        missed=one.missed * more, bytes=one.bytes * more,
+        missed=one.missed * more, touched=one.touched * more, bytes=one.bytes * more,
         lines=max(requests, one.bytes * more / 128),
     )  # fmt: skip
 

@@ -49,7 +49,8 @@ class Case:
         to_dram = min(1.0, self.memory[0] / asked) if asked else 0.0
         program, blocks = self.launch.program, len(self.seen.sample.blocks)
         waits = chain(program, self.found, self.work, blocks, self.rates, to_dram)
-        return times(self.work, waits, self.memory, self.seen.gpu, self.rates, self.shape)
+        apart = self.seen.memory.apart
+        return times(self.work, waits, self.memory, apart, self.seen.gpu, self.rates, self.shape)
 
     @property
     def own(self) -> float:
@@ -108,6 +109,6 @@ def case(launch: Prepared, seen: Observed, known: Rates, caches: str) -> Case:
 def counted(seen: Observed, warps: Mapping[int, int], rounds: Mapping[int, float]) -> list[Piece]:
     """The machine code, or the PTX in its place, by how often each basic block of the PTX ran."""
     program = seen.launch.program
-    if seen.code is not None:
+    if seen.code is not None and seen.code.known:
         return code.pieces(program, seen.code, warps, rounds)
     return plain.pieces(program, warps, rounds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -46,10 +47,10 @@ def chain(
     for line, sites in by_line.items():
         for site in sites:
             for one in of_site.get(site.number, []):
-                wait = _latency(one, work.warps, rates, to_dram)
+                wait = _latency(one, rates, to_dram)
                 waits[line] = max(waits.get(line, 0.0), wait)
     total = waited = 0.0
-    warp = _Warp(waits, rates)
+    warp = _Warp(waits, rates, work.warps)
     for at, piece in enumerate(found):
         if piece.rounds <= 0:
             continue
@@ -71,6 +72,7 @@ class _Warp:
 
     Attributes:
         waits: Cycles of accesses, by the line of the PTX.
+        warps: Of the block.
         board: When each scoreboard is done, and whether a global access set it.
         copies: When the asynchronous copies of each group will be there; ``open``: of those that
             are in no group yet.
@@ -78,6 +80,7 @@ class _Warp:
 
     waits: Mapping[int, float]
     rates: Rates
+    warps: int
     board: list[tuple[float, bool]] = field(default_factory=lambda: [(0.0, False)] * 6)
     copies: list[float] = field(default_factory=list)
     open: float = 0.0
@@ -106,7 +109,7 @@ class _Warp:
                 self.copies = [*self.copies[-8:], self.open]
                 self.open = 0.0
             if instruction.pipe == "barrier":
-                now += rates.barrier
+                now += rates.barrier + rates.barrier_warp * self.warps
             now += max(1, instruction.stall)
         self.board = [(max(0.0, done - now), far) for done, far in board]
         self.copies = [max(0.0, done - now) for done in self.copies]
@@ -125,18 +128,20 @@ def _result(instruction: MachineInstruction, waits: Mapping[int, float], rates: 
     }.get(pipe, rates.alu_latency)  # fmt: skip
 
 
-def _latency(one: SiteWork, warps: int, rates: Rates, to_dram: float) -> float:
-    """How long a warp of so many waits for an access, if nobody is in its way.
+def _latency(one: SiteWork, rates: Rates, to_dram: float) -> float:
+    """How long a warp waits for an access, if nobody is in its way.
 
-    What one of them fetches the others find on its way, and wait for as well.
+    What one warp of a block fetches the others find on its way, and wait for as well.
     """
     if one.space == "shared":
         passes = one.wavefronts / one.requests if one.requests else 1.0
         return rates.shared_latency + passes - 1
     if one.site.access == "atomic":
         return rates.atomic_latency
-    missed = min(1.0, one.missed / one.requests * warps) if one.requests else 0.0
     lines = one.lines / one.requests if one.requests else 1.0
+    # A request waits for the last of its lines.
+    gone = min(1.0, one.missed / one.touched) if one.touched else 0.0
+    missed = 1 - math.pow(1 - gone, max(1.0, lines))
     beyond = rates.l2_latency - rates.l1_latency
     further = to_dram * (rates.dram_latency - rates.l2_latency)
     return rates.l1_latency + lines - 1 + missed * (beyond + further)

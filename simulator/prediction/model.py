@@ -14,6 +14,7 @@ from .work import Work
 _ACCESSES = frozenset(
     f"{what}_{where}" for what in ("load", "store", "atomic") for where in ("shared", "global")
 )
+_PIPES = ("issue", "fp32", "fp64", "int", "sfu", "tensor")
 _MULTIPLY = ("fma", "imad", "alu_imad", "half")
 
 
@@ -32,13 +33,16 @@ class Shape:
 
 
 def demands(
-    work: Work, memory: tuple[float, float], gpu: Gpu, rates: Rates, sms: int, blocks: int
-) -> dict[str, float]:
+    work: Work, memory: tuple[float, float], apart: tuple[float, float], gpu: Gpu, rates: Rates,
+    sms: int, blocks: int,
+) -> dict[str, float]:  # fmt: skip
     """Cycles of a multiprocessor that each part needs for a block.
 
     Args:
         work: Of a block.
-        memory: Bytes of the launch that DRAM reads and writes.
+        memory: Bytes of the launch that DRAM reads and writes; ``apart``: shares of them
+            that lie here and there.
+        apart: See there.
         gpu: The GPU; ``rates``: its constants.
         rates: See there.
         sms: Multiprocessors that work at a time: what is common to all is shared by these.
@@ -62,6 +66,7 @@ def demands(
     if needs["fp32"] <= needs["issue"] and single >= 4:
         needs.pop("fp32")  # as wide as the issue slots: whoever has a slot does not wait
     needs["int"] = max(needs["int"], needs.pop("int mul"))
+    needs["tensor"] = max(needs["tensor"], work.tensor / chip.tensor_flops)
     tags = data = shared = 0.0
     a_pass = rates.shared_atomic
     for one in work.sites:
@@ -86,12 +91,17 @@ def demands(
     l2 = (work.l2_read + work.l2_write) * 32
     needs["l2"] = max(
         l2 / rates.l2_bytes * rates.clock * per_second,
-        (work.l2_reads / rates.l2_read_requests + work.l2_writes / rates.l2_requests)
+        (
+            work.l2_reads / rates.l2_read_requests
+            + work.l2_writes / rates.l2_requests
+            + work.l2_write * 32 / rates.l2_written
+        )
         * rates.clock
         * per_second,
         l2 / rates.sm_l2_bytes,
     )
-    needs["dram"] = sum(memory) / blocks / rates.dram_bytes * rates.clock * per_second
+    needs["barriers"] = issued.get("barrier", 0.0) * rates.barrier_warp
+    needs["dram"] = _dram(memory, apart, rates) / blocks * rates.clock * per_second
     needs["atomics"] = (
         rates.clock
         * per_second
@@ -104,6 +114,21 @@ def demands(
     return needs
 
 
+def _dram(memory: tuple[float, float], apart: tuple[float, float], rates: Rates) -> float:
+    """Seconds: turning round costs as much for a quarter that goes the other way as for a half.
+
+    ``apart``: shares of what is read and written that lie here and there.
+    """
+    fewer = min(memory) / sum(memory) if any(memory) else 0.0
+    speed = rates.dram_bytes + (rates.dram_mixed - rates.dram_bytes) * min(1.0, 4 * fewer)
+    slow = rates.dram_apart, rates.dram_written_apart
+    slower = sum(
+        moved * share * (1 / pace - 1 / rates.dram_bytes)
+        for moved, share, pace in zip(memory, apart, slow, strict=True)
+    )
+    return sum(memory) / speed + slower
+
+
 def block_time(
     needs: Mapping[str, float], chain: Chain, shape: Shape, together: int, barriers: bool,
     rates: Rates,
@@ -113,14 +138,26 @@ def block_time(
     Working, blocks are in each other's way; waiting, they are not: with n of them there, each
     takes the longer of its work and an n-th of the time it would take alone.
     """
-    apart = [need for name, need in needs.items() if name != "shared"]  # which is a part of L1
-    busy = _joint(apart, rates.joint)
+    busy = _busy(needs, rates)
     if barriers:  # while one warp works others do, but none while data are on their way
-        alone = chain.away + _joint((chain.cycles - chain.away, busy), rates.overlap)
+        own = _busy({name: n for name, n in needs.items() if name != "barriers"}, rates)
+        alone = chain.away + _joint((chain.cycles - chain.away, own), rates.overlap)
     else:
         alone = chain.cycles + busy / shape.warps
     alone += rates.block_start
     return _joint((busy, alone / together), rates.overlap)
+
+
+def _busy(needs: Mapping[str, float], rates: Rates) -> float:
+    """Cycles that all parts need at once.
+
+    A turn of a pipe is one of the issue slots as well: those hardly delay each other. What passes
+    L2 on its way to DRAM waits for both at once. Shared memory is a part of L1.
+    """
+    pipes = [needs.get(name, 0.0) for name in _PIPES]
+    memory = max(needs.get("l2", 0.0), needs.get("dram", 0.0))
+    rest = [n for name, n in needs.items() if name not in (*_PIPES, "l2", "dram", "shared")]
+    return _joint([_joint(pipes, 2 * rates.joint), memory, *rest], rates.joint)
 
 
 def _joint(times: Iterable[float], power: float) -> float:
@@ -138,8 +175,9 @@ class Times:
 
 
 def times(
-    work: Work, chain: Chain, memory: tuple[float, float], gpu: Gpu, rates: Rates, shape: Shape
-) -> Times:
+    work: Work, chain: Chain, memory: tuple[float, float], apart: tuple[float, float], gpu: Gpu,
+    rates: Rates, shape: Shape,
+) -> Times:  # fmt: skip
     """Seconds of a launch, and what each part of the GPU would need by itself."""
     slots = shape.resident * gpu.sms
     waves, rest = divmod(shape.blocks, slots)
@@ -151,7 +189,7 @@ def times(
             continue
         sms = min(blocks, gpu.sms)
         here = math.ceil(blocks / gpu.sms)
-        needs = demands(work, memory, gpu, rates, sms, shape.blocks)
+        needs = demands(work, memory, apart, gpu, rates, sms, shape.blocks)
         each = block_time(needs, chain, shape, here, work.barriers > 0, rates)
         cycles += rounds * here * each
         for name, need in needs.items():

@@ -38,7 +38,8 @@ class Prediction:
         time_ms: Milliseconds, from event to event.
         low_ms, high_ms: Between which it is expected.
         limiter: What takes longest: ``launch``, ``latency``, ``issue``, ``fp32``, ``fp64``,
-            ``int``, ``sfu``, ``tensor``, ``l1``, ``shared``, ``l2``, ``dram`` or ``atomics``.
+            ``int``, ``sfu``, ``tensor``, ``l1``, ``shared``, ``l2``, ``dram``, ``barriers`` or
+            ``atomics``.
         bounds: Milliseconds that each would take by itself; ``launch`` has
             what the blocks take to begin in it, if they take longer to begin than to run.
         dram_read_bytes, dram_write_bytes: Between L2 and DRAM.
@@ -199,7 +200,7 @@ def _trust(seen: Observed, known: Rates) -> tuple[float, tuple[str, ...]]:
     if seen.occupancy.registers is None:
         band += _NO_REGISTERS
         notes.append("registers unknown: nothing here makes machine code, so as many blocks as fit")
-    elif seen.code is None:
+    elif seen.code is None or not seen.code.known:
         band += _NO_REGISTERS / 2
         notes.append("no machine code: instructions are those of the PTX")
     if not known.measured:

@@ -21,8 +21,12 @@ class Rates:
         launch_us: From event to event around a kernel that does nothing.
         block_start: Cycles from a block's end to its successor's first instruction.
         blocks_per_cycle: Blocks that the whole GPU begins in a cycle.
-        dram_bytes: A second, reads and writes together.
+        dram_apart: Bytes a second of DRAM where 64 are read here and there;
+            ``dram_written_apart``: where 128 are written.
+        dram_bytes: A second, of reads alone or writes alone; ``dram_mixed``: of both, where a
+            quarter or more goes the other way.
         l2_bytes: A second, to and from all multiprocessors.
+        l2_written: A second, that stores hand to L2, sectors counted whole.
         l2_requests: A second: lines that stores go to; ``l2_read_requests``: that loads do.
         sm_l2_bytes: A cycle, between one multiprocessor and L2.
         l1_latency, l2_latency, dram_latency: Cycles of a load that is served there.
@@ -38,7 +42,8 @@ class Rates:
             another block takes.
         tensor_rate: Instructions of tensor cores a cycle and multiprocessor.
         measured: Whether a GPU of this kind was.
-        barrier: Cycles of a block barrier where all are there.
+        barrier: Cycles of a block barrier where all are there, and ``barrier_warp`` for each warp
+            of the block; as many of a multiprocessor does each warp's arrival take.
         joint: Exponent of how parts that are busy at once delay each other: 1 is one after the
             other, infinity not at all.
         overlap: The same of waiting and working.
@@ -47,12 +52,16 @@ class Rates:
 
     clock: float
     dram_bytes: float
+    dram_mixed: float
+    dram_apart: float
+    dram_written_apart: float
     l2_bytes: float
+    l2_written: float
     l2_requests: float
     l2_read_requests: float
     atomic_passes: float
     launch_us: float = 6.6
-    block_start: float = 200.0
+    block_start: float = 395.0
     blocks_per_cycle: float = 0.85
     sm_l2_bytes: float = 64.0
     l1_latency: float = 43.0
@@ -72,30 +81,35 @@ class Rates:
     constant_latency: float = 30.0
     special_latency: float = 25.0
     read_operands: float = 12.0
-    barrier: float = 40.0
+    barrier: float = 13.0
+    barrier_warp: float = 1.75
     cluster_request: float = 19.6
     tensor_rate: float = 0.61
-    joint: float = 4.0
+    joint: float = 2.8
     overlap: float = 3.0
-    l1_fill: float = 0.5
+    l1_fill: float = 0.2
     measured: bool = False
 
 
 _MEASURED = {
     "h200": {
-        "clock": 1.98e9, "launch_us": 6.6, "dram_bytes": 3.5e12, "l2_bytes": 8.8e12,
-        "l2_requests": 7.0e10, "l2_read_requests": 1.28e11, "atomic_passes": 1.19e11,
+        "clock": 1.98e9, "launch_us": 6.6, "dram_bytes": 4.6e12, "dram_mixed": 4.1e12,
+        "dram_apart": 2.9e12, "dram_written_apart": 3.6e12, "l2_bytes": 8.8e12,
+        "l2_written": 5.7e12, "l2_requests": 1.12e11,
+        "l2_read_requests": 1.28e11, "atomic_passes": 1.19e11,
     },
     "h100": {
-        "clock": 1.98e9, "launch_us": 8.2, "dram_bytes": 2.45e12, "l2_bytes": 8.0e12,
-        "l2_requests": 6.2e10, "l2_read_requests": 1.13e11, "atomic_passes": 0.99e11,
+        "clock": 1.98e9, "launch_us": 8.2, "dram_bytes": 3.2e12, "dram_mixed": 2.9e12,
+        "dram_apart": 2.0e12, "dram_written_apart": 2.5e12, "l2_bytes": 8.0e12,
+        "l2_written": 5.2e12, "l2_requests": 1.0e11,
+        "l2_read_requests": 1.13e11, "atomic_passes": 0.99e11,
     },
 }  # fmt: skip
 """By GPU: what ``python -m benchmarks.gpu`` found on one."""
 _REFERENCE = "h200"
 ADJUSTED = (
-    "launch_us", "dram_bytes", "l2_requests", "l2_latency", "atomic_same", "barrier",
-    "joint", "overlap", "l1_fill", "block_start",
+    "launch_us", "l2_requests", "l2_latency", "atomic_same",
+    "joint", "overlap", "l1_fill",
 )  # fmt: skip
 """What was adjusted on launches after the microbenchmarks; with them ``turns.ALONE`` and
 ``levels.SPREAD``."""
@@ -114,10 +128,19 @@ def rates(gpu: Gpu) -> Rates:
     share = gpu.sms * gpu.clock / (known.sms * known.clock)
     scaled = {
         name: base[name] * share
-        for name in ("l2_bytes", "l2_requests", "l2_read_requests", "atomic_passes")
+        for name in ("l2_bytes", "l2_written", "l2_requests", "l2_read_requests", "atomic_passes")
     }
-    dram = base["dram_bytes"] * gpu.bandwidth / known.bandwidth
-    return _table({"clock": gpu.clock, "dram_bytes": dram} | scaled, False)
+    wide = gpu.bandwidth / known.bandwidth
+    scaled |= {
+        name: base[name] * wide
+        for name in (
+            "dram_bytes",
+            "dram_mixed",
+            "dram_apart",
+            "dram_written_apart",
+        )
+    }
+    return _table({"clock": gpu.clock} | scaled, False)
 
 
 def _table(known: Mapping[str, float], measured: bool) -> Rates:

@@ -39,10 +39,12 @@ def redundant(case: Case) -> Change | None:
         requests, site = distinct / 4, next(iter(some.values())).site
         missed = min(distinct, sum(one.missed for one in some.values()))
         more.append(SiteWork(
-            site, "global", requests, distinct, requests, requests, missed, 0, 0,
+            site, "global", requests, distinct, requests, requests, missed, distinct, 0, 0,
             distinct * 32, distinct,
         ))  # fmt: skip
-        more.append(SiteWork(site, "shared", requests, 0, 0, 0, 0, requests, 0, distinct * 32, 0))
+        more.append(
+            SiteWork(site, "shared", requests, 0, 0, 0, 0, 0, requests, 0, distinct * 32, 0)
+        )
         for pipe in ("load_global", "store_shared", "imad", "alu"):
             extra[pipe] = extra.get(pipe, 0.0) + requests
     if not changed:

@@ -11,6 +11,12 @@ from ..compile.program import Program
 from ..memory.site import Site
 from .plain import Piece
 
+_AS_HALF = {
+    "tensor_f64": 16.0, "tensor_tf32": 2.0, "tensor_bf16": 1.0, "tensor_f16": 1.0,
+    "tensor_fp8": 0.5, "tensor_int": 0.5,
+}  # fmt: skip
+"""Time of an operation on tensor cores, by the type of A, where one of 16-bit floats is 1."""
+
 
 @dataclass(frozen=True)
 class SiteWork:
@@ -18,7 +24,8 @@ class SiteWork:
 
     Attributes:
         requests: Of warps; ``sectors``, ``lines``: that these touch; ``tags``: cycles to look these
-            up; ``missed``: sectors that L1 does not have.
+            up; ``missed``: sectors that L1 does not have, and ``touched``: that it was asked for,
+            each once for all warps of a block.
         wavefronts: Of shared memory, a wide access taking two at least; ``conflicts``: of these.
         bytes: Distinct ones of each request, summed.
         ideal: Sectors, were the distinct bytes of each request side by side.
@@ -31,15 +38,11 @@ class SiteWork:
     lines: float
     tags: float
     missed: float
+    touched: float
     wavefronts: float
     conflicts: float
     bytes: float
     ideal: float
-
-    @property
-    def left(self) -> float:
-        """Sectors of a store that go on to L2: all, but of local memory."""
-        return self.missed if self.space == "local" else self.sectors
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class Work:
         atomic_word: Floating-point ones of the busiest word.
         shared_conflicts: Passes that atomics of shared memory take besides.
         warps: Of the block.
+        tensor: Operations of tensor cores, of 16-bit floats or as many of others as take as long.
     """
 
     issued: Mapping[str, float]
@@ -65,6 +69,7 @@ class Work:
     atomic_word: float = 0.0
     shared_conflicts: float = 0.0
     warps: int = 1
+    tensor: float = 0.0
 
     @property
     def loads(self) -> list[SiteWork]:
@@ -95,13 +100,13 @@ class Work:
 
     @property
     def l2_write(self) -> float:
-        """Sectors that stores hand to L2."""
-        return sum(one.left for one in self.stores)
+        """Sectors that stores hand to L2: all, of local memory as well."""
+        return sum(one.sectors for one in self.stores)
 
     @property
     def l2_writes(self) -> float:
         """The requests, a line each."""
-        return sum(one.lines * one.left / one.sectors for one in self.stores if one.sectors)
+        return sum(one.lines for one in self.stores)
 
     @property
     def spilled(self) -> float:
@@ -139,14 +144,16 @@ def of_block(seen: Observed, found: Sequence[Piece]) -> Work:
             continue
         for space, traffic in sample.requests.traffic(site).items():
             away = missed.get(site.number, 0) / grouped if space == "global" else 0.0
+            asked = seen.touched.get(site.number, 0) / grouped
             if space == "local":
-                away = beyond * traffic.sectors / blocks
+                asked = traffic.sectors / blocks
+                away = beyond * asked
             wide = max(1, site.nbytes // 8)
             shared = space == "shared"
             sites.append(SiteWork(
                 site, space, traffic.requests / blocks, traffic.sectors / blocks,
                 0.0 if shared else traffic.wavefronts / blocks,
-                0.0 if shared else traffic.bank_conflicts / blocks, away,
+                0.0 if shared else traffic.bank_conflicts / blocks, away, asked,
                 max(traffic.wavefronts, traffic.requests * wide) / blocks if shared else 0.0,
                 traffic.bank_conflicts / blocks if shared else 0.0,
                 traffic.distinct_bytes / blocks, traffic.ideal_sectors / blocks,
@@ -154,13 +161,23 @@ def of_block(seen: Observed, found: Sequence[Piece]) -> Work:
             if space == "global" and site.access == "atomic":
                 is_float |= site.type.startswith("f")
     passes, words = sample.atomics.passes, sample.atomics.words.values()
-    hottest = max(sample.atomics.pieces.values()) / passes if passes else 0.0
+    hottest = sample.atomics.hottest(sample.blocks, sample.factor)
     if _combined(program, found):
         passes = sample.atomics.requests
     return Work(
         issued(found, blocks), sites, sample.path.barriers / blocks, passes / blocks, hottest,
         max(words, default=0) / blocks if is_float else 0.0, sample.atomics.conflicts / blocks,
-        -(-math.prod(seen.launch.block) // 32),
+        -(-math.prod(seen.launch.block) // 32), _tensor(seen) / blocks,
+    )  # fmt: skip
+
+
+def _tensor(seen: Observed) -> float:
+    ran = seen.sample.ran
+    return sum(
+        _AS_HALF[entry.count] * entry.flops
+        * (ran.threads[entry.block] if entry.tally is None else ran.guarded[entry.tally])
+        for entry in seen.launch.program.arithmetic
+        if entry.count in _AS_HALF
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ LIMITS = {
     "launch": "launch", "latency": "waiting", "issue": "issue slots", "fp32": "FP32",
     "fp64": "FP64", "int": "integers", "sfu": "SFU", "tensor": "tensor cores",
     "l1": "L1", "shared": "shared memory", "l2": "L2", "dram": "DRAM", "atomics": "atomics",
+    "barriers": "barriers",
 }  # fmt: skip
 """What limits a launch, in words."""
 
