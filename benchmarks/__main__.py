@@ -2,7 +2,7 @@
 
 With all checks and counters, with neither, and with each alone; of the build that a GPU runs and of
 the unoptimised one. `floor` is NumPy doing the same multiply-adds and gathers and nothing else, in
-the same run. NVRTC's time is not counted, the simulator's own compilation is.
+the same run. Seconds are the CPU's: NVRTC's are not among them, the simulator's own compilation is.
 """
 
 import argparse

@@ -22,7 +22,7 @@ WAYS = {
 
 @dataclass
 class Figures:
-    """Seconds of the first launch in a process, and of the fastest later one; bytes of memory.
+    """Seconds of CPU of a process's first launch, and of the fastest later one; bytes of memory.
 
     ``peak``: all that the process ever took, ``arrays``: the launch's arguments; ``work``: units.
     """
@@ -84,12 +84,12 @@ def main() -> None:
     seconds = []
     for _ in range(int(repeat) + 1):
         shape = case.shape()
-        began = time.perf_counter()
+        began = time.process_time()
         simulator.launch(
             kernel, shape.grid, shape.block, shape.args, shape.shared_bytes,
             checks=checks, counters=counters,
         )  # fmt: skip
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.process_time() - began)
     arrays = sum(a.nbytes for a in shape.args if isinstance(a, np.ndarray))
     found = Figures(seconds[0], min(seconds[1:]), peak_bytes(), arrays, shape.work)
     print(json.dumps(found.__dict__))
