@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 import simulator
 from kernels import Kernel, unset
 from kernels.ptx.module import Instruction
-from simulator.compile.undefined import _spread
 from simulator.execute import batches
 from simulator.isa import DTYPES
 from simulator.isa.bits import find_bit, leading_zeros, population_count
+from simulator.isa.undefined import spread
 
 SOURCE = """\
 struct Pair { int first, second; };
@@ -254,5 +254,5 @@ def test_what_counts_or_finds_bits(operation: str, value: int, places: set[int])
     shadow = np.uint32(sum(1 << place for place in places))
     values = (np.array(free, np.uint32) | np.uint32(value) & ~shadow).view(dtype)
     results = op.fn(values).view(np.uint32)
-    (found,) = _spread(op)(values[:1], np.array([shadow], np.uint32))
+    (found,) = spread(op)(values[:1], np.array([shadow], np.uint32))
     assert found.view(np.uint32) == np.bitwise_or.reduce(results ^ results[0])

@@ -1,5 +1,6 @@
 """Reads of what nothing wrote: a hazard of their own, or part of a race."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from launches import BUILDS, SCHEDULES, compiled, ints
 import simulator
 from kernels import unset
 from kernels.copies import copies
+from tests.fuzz import unset as unset_net
+from tests.fuzz.compare import Launch
 from tilescope.cli import main
 
 WARP = 'asm volatile("bar.sync 1, 32;" ::: "memory");'
@@ -137,3 +140,28 @@ def test_on_the_command_line(tmp_path: Any) -> None:
     assert result.exit_code == 1
     assert "read of global y[0] that nothing wrote" in result.stdout
     assert CliRunner().invoke(main, [*words, "f32[64]", "f32[64]", "64"]).exit_code == 0
+
+
+ATOMIC = """.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out) {
+.reg .b16 %h<4>; .reg .b32 %r<8>; .reg .b64 %a<8>; .shared .align 16 .b8 s[64];
+ld.param.u64 %a0, [out]; mov.u32 %r0, %tid.x; mad.wide.u32 %a0, %r0, 8, %a0;
+mov.u64 %a1, s; mad.wide.u32 %a1, %r0, 8, %a1; mov.b16 %h0, 5;
+FIRST
+red.shared.OPERATION [%a1], OPERAND;
+ld.shared.LOAD; st.global.u16 [%a0], %h1; ret; }
+"""
+
+
+@pytest.mark.parametrize("operation", ["add.u32", "min.s32", "max.u32", "inc.u32", "or.b32"])
+def test_what_an_atomic_makes_of_words_that_are_set_in_part(operation: str) -> None:
+    """Sums carry, and the lesser of two is one of them: as the scalar interpreter has it."""
+    firsts = ("", "st.shared.u16 [%a1], %h0;", "st.shared.u16 [%a1+2], %h0;")
+    loads = ("u16 %h1, [%a1]", "u16 %h1, [%a1+2]")
+    text = ATOMIC.replace("OPERATION", operation)
+    for first, load, number in itertools.product(firsts, loads, ("1", "65536")):
+        ptx = text.replace("FIRST", first).replace("LOAD", load).replace("OPERAND", number)
+        launch = Launch(ptx, "k", (1,), (2,), [np.zeros(2, np.uint64)])
+        assert unset_net.judged(launch, "lockstep") is None, (first, load, number)

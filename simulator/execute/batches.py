@@ -112,7 +112,7 @@ def run_batches(
     names |= {f"{a.site.access}_{a.site.number}": getattr(a, a.site.access) for a in accesses}
     names |= _parameters(program, allocations[PARAMETERS])
     if undefined:
-        names |= undefined.accesses(program.sites)
+        names |= undefined.accesses(program.sites, memories)
         memories.looked = undefined.looked
     names |= {"S": specials, "trace": all_of(told.traced)}
     names |= {"registers": all_of(told.registers)}

@@ -23,12 +23,13 @@ _Operation = Callable[..., Any]
 """(old values, operands) to new ones, arrays or single ones."""
 
 
-def _operation(name: str, ptx_type: str, is_global: bool) -> _Operation:
+def meaning(name: str, ptx_type: str, is_global: bool) -> _Operation:
+    """What an operation makes of old values and operands."""
     unsigned_one = DTYPES[ptx_type].type(1)
     if ptx_type in half.HALF_TYPES and name != "exch":
         build = half.arithmetic if name == "add" else half.min_max
-        meaning = build(Instruction(name, (ptx_type,), (), None, 0, None)).fn
-        return lambda old, v: np.asarray(meaning(old, v)).view(old.dtype)
+        halves = build(Instruction(name, (ptx_type,), (), None, 0, None)).fn
+        return lambda old, v: np.asarray(halves(old, v)).view(old.dtype)
     if name == "add" and ptx_type == "f64":  # a NaN goes on: the operand's before memory's (H200)
         return lambda old, v: ieee.propagate(old + v, v, old, quieted=not is_global)
     if name == "add" and ptx_type == "f32":
@@ -89,7 +90,7 @@ def left(
     else:
         stacked = [np.stack(part, -1) for part in parts]
     with np.errstate(all="ignore"):
-        made = _operation(site.operation, site.type, is_global)(*stacked)
+        made = meaning(site.operation, site.type, is_global)(*stacked)
     return [made] if count == 1 else [made[..., i] for i in range(count)]
 
 
@@ -118,7 +119,7 @@ def apply(
     """
     places, which = np.unique(where, return_inverse=True)
     current = read(places)
-    operation = _operation(name, ptx_type, is_global)
+    operation = meaning(name, ptx_type, is_global)
     if len(places) == len(where):
         old = current[which]
         current[which] = operation(old, *operands)

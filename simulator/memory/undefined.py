@@ -6,9 +6,10 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from kernels.ptx.types import TYPE_SIZES
-
 from ..geometry import NO_LANE, Addresses, Geometry, Lanes, Mask, as_mask
+from ..isa import Op
+from ..isa.undefined import bits_of, spread
+from . import atomics
 from .access import Access
 from .layout import HEAP, Layout
 from .memories import Memories
@@ -17,11 +18,6 @@ from .spaces import Allocation, MixedIndex
 
 _SHADOWS = 1 << 30
 """Added to a site's number: that of its shadow."""
-
-
-def bits_of(kind: str) -> str:
-    """The type of the shadow of a value of a PTX type."""
-    return kind if kind == "pred" or kind[0] in "su" else f"b{TYPE_SIZES[kind] * 8}"
 
 
 def shadow_site(site: Site) -> Site:
@@ -62,9 +58,9 @@ class UndefinedMemory:
         self.stores: dict[int, set[int]] = {}
         self.returned = self.printed = False
 
-    def accesses(self, sites: Collection[Site]) -> dict[str, object]:
-        """What generated code calls, by its name there."""
-        self._accesses = [_UndefinedAccess(site, self) for site in sites]
+    def accesses(self, sites: Collection[Site], real: Memories) -> dict[str, object]:
+        """What generated code calls, by its name there; ``real``: where the values are."""
+        self._accesses = [_UndefinedAccess(site, self, real) for site in sites]
         names = ((a, a.copied.site) for a in self._accesses)
         return {f"{s.access}_{s.number}": getattr(a, s.access) for a, s in names}
 
@@ -107,11 +103,11 @@ def _shadow(array: Allocation, unset: bool) -> Allocation:
 class _UndefinedAccess:
     """A site's access to the shadows."""
 
-    def __init__(self, site: Site, memory: UndefinedMemory) -> None:
+    def __init__(self, site: Site, memory: UndefinedMemory, real: Memories) -> None:
         shadow = shadow_site(site)
+        self.site, self.real = site, real
         self.number, self.memory, self.wanted = site.number, memory, site.number in memory.wanted
         self.copied, self.unset = Access(shadow, memory.copied), Access(shadow, memory.unset)
-        self.settles, self.count = site.operation, site.count
         self.settled = Access(dataclasses.replace(shadow, operation="and"), memory.copied)
 
     def load(self, base: Addresses, mask: Mask | None, *length: Lanes) -> tuple[Lanes, ...]:
@@ -143,24 +139,45 @@ class _UndefinedAccess:
     ) -> Lanes | tuple[Lanes, ...]:
         """The undefined bits of what an atomic finds.
 
-        ``values``: the undefined bits of its operands; of an ``and`` or ``or`` these as well:
-        their defined zeros or ones leave nothing undefined.
+        ``values``: those of its operands; but for an exchange the operands themselves as well.
         """
-        values, operands = values[: self.count], values[self.count :]
+        values, operands = values[: self.site.count], values[self.site.count :]
         zeros = tuple(value.dtype.type(0) for value in values)
         found = self._read(self.unset, base, mask) if self.wanted else zeros
+        mixed = self._mixed(base, mask, found, values, operands) if operands else ()
         stored = values
         if self.copied.site.operation != "exch":
             stored = tuple(a | b for a, b in zip(values, found, strict=True))
         self.unset.store(base, mask, *zeros)
         old = self.copied.atomic(base, mask, *stored)
-        if operands:
-            turned = (x if self.settles == "and" else ~x for x in operands)
+        if self.site.operation in ("and", "or"):  # defined zeros or ones leave nothing undefined
+            turned = (x if self.site.operation == "and" else ~x for x in operands)
             self.settled.atomic(base, mask, *(x | a for x, a in zip(turned, values, strict=True)))
+        elif mixed:
+            self.settled.atomic(base, mask, *zeros)
+            self.copied.atomic(base, mask, *mixed)
         several = old if isinstance(old, tuple) else (old,)
         found = tuple(a | b for a, b in zip(found, several, strict=True))
         self._note(mask, tuple(a | b for a, b in zip(stored, found, strict=True)))
         return found if len(found) > 1 else found[0]
+
+    def _mixed(
+        self, base: Addresses, mask: Mask | None, found: tuple[Lanes, ...],
+        values: tuple[Lanes, ...], operands: tuple[Lanes, ...],
+    ) -> tuple[Lanes, ...]:  # fmt: skip
+        """The undefined bits of what each lane leaves by arithmetic; none if all is defined."""
+        copied = self._read(self.copied, base, mask)
+        shadows = [(a | b, c) for a, b, c in zip(found, copied, values, strict=True)]
+        if self.site.operation in ("and", "or") or not any(a.any() or b.any() for a, b in shadows):
+            return ()
+        kind = self.site.type
+        fn = atomics.meaning(self.site.operation, kind, False)
+        spreads = spread(Op(fn, (kind, kind), (kind,)))
+        index, _ = self.real.resolve(self.site, base, mask)
+        return tuple(
+            np.asarray(spreads(old, x, *undefined))
+            for old, x, undefined in zip(index.load(), operands, shadows, strict=True)
+        )
 
     def _read(
         self, access: Access, base: Addresses, mask: Mask | None, *length: Lanes

@@ -90,12 +90,12 @@ BITES = (
     ),
     Bite(
         "undefined bits: only the last of the contents that are tried counts", "unset",
-        "simulator/compile/undefined.py", "found = [bits | (new ^ old) for",
+        "simulator/isa/undefined.py", "found = [bits | (new ^ old) for",
         "found = [new ^ old for",
     ),
     Bite(
         "undefined bits: a comparison is never tried with equal operands", "unset",
-        "simulator/compile/undefined.py", "    yield tuple(equal)\n", "",
+        "simulator/isa/undefined.py", "        yield tuple(equal)\n", "        yield operands\n",
     ),
     Bite(
         "undefined bits: a store over what nothing wrote leaves it unset", "unset",
