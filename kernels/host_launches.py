@@ -84,7 +84,7 @@ def host_launches(source: str, headers: str = "", options: Sequence[str] = ()) -
     root = parse(text).root_node
     shared = _Scope(text, macros, {"": whole}, first=headers.count("\n") + 1)
     for child in root.children:
-        if child.type == "declaration":
+        if child.type in ("declaration", "enum_specifier"):
             shared.learn(child)
     found = []
     scope, end = shared, 0
@@ -157,6 +157,9 @@ class _Scope:
                 self._set(self.text(argument) if argument else "", None)
             elif node.type == "call_expression":
                 self._called(node)
+            elif node.type == "enumerator":
+                named, value = (node.child_by_field_name(n) for n in ("name", "value"))
+                self._set(self.text(named) if named else "", value)
 
     def _declared(self, node: Node) -> None:
         typed = node.child_by_field_name("type")
@@ -164,6 +167,10 @@ class _Scope:
             inner, around = declared(declarator)
             given = [d.child_by_field_name("value") for d in around if d.type == "init_declarator"]
             value = given[0] if given else None
+            if value is None and typed is not None and self.text(typed) == "dim3":
+                # dim3 block(TILE, TILE); is a function's declaration to a grammar without types.
+                value = next((d.child_by_field_name("parameters") for d in around
+                              if d.type == "function_declarator"), None)  # fmt: skip
             stars = sum(d.type in ("pointer_declarator", "reference_declarator") for d in around)
             if inner is None or typed is None:
                 continue
@@ -208,6 +215,13 @@ class _Scope:
             return self._named(text)
         if node.type == "parenthesized_expression":
             return self._value(node.named_children[0])
+        if node.type == "call_expression":  # int(n)
+            named, listed = (node.child_by_field_name(n) for n in ("function", "arguments"))
+            kind = spelled(self.text(named), self.sources) if named else ""
+            one = listed.named_children if listed else []
+            inside = self._value(one[0]) if kind in SCALARS and len(one) == 1 else None
+            whole = inside is not None and SCALARS[kind][0] in "su"
+            return int(inside) if whole and inside is not None else inside
         if node.type == "cast_expression":
             return self._value(node.child_by_field_name("value"))
         if node.type == "sizeof_expression":
@@ -261,8 +275,11 @@ class _Scope:
             typed, listed = (node.child_by_field_name(n) for n in ("type", "value"))
             is_dim3 = typed is not None and self.text(typed) == "dim3"
             return self.shape(listed) if is_dim3 and listed is not None else None
-        if node.type in ("argument_list", "initializer_list"):
-            parts: list[Number | None] = [self.value(n) for n in node.named_children]
+        parts: list[Number | None]
+        if node.type == "parameter_list":
+            parts = [self._named(self.text(n)) for n in node.named_children]
+        elif node.type in ("argument_list", "initializer_list"):
+            parts = [self.value(n) for n in node.named_children]
         elif node.type == "call_expression":
             listed = node.child_by_field_name("arguments")
             named = node.child_by_field_name("function")
