@@ -69,6 +69,11 @@ GRID = (
         " a[i] = b[(i + 32) % n]; all(gridDim.x); }} }}"
     )
 )
+WARP_FLAG = E + (
+    "(volatile int* f, int* d, int* o) {{ int t = threadIdx.x; if (blockIdx.x == 0) {{ d[t] = t;"
+    " {0} {1} if (t == 0) f[0] = 1; }} else {{ while (f[0] == 0); __threadfence();"
+    " o[t] = d[31 - t]; }} }}"
+)
 SENSE = "*(volatile unsigned*)&sense"
 COUNTED = (
     "__device__ unsigned count; "
@@ -212,6 +217,20 @@ CASES: dict[str, tuple[str, int, int, Callable[[], list[Any]], bool]] = {
             ("no fence of who comes last", FENCE, ""),
         )
     },
+    **{
+        f"lanes that fence, {what}, and one of them sets the flag": (
+            WARP_FLAG.format(before, meet), 2, 32, lambda: ints(1, 32, 32), racy,
+        )
+        for what, before, meet, racy in (
+            ("meet", FENCE, "__syncwarp();", False),
+            ("do not meet", FENCE, "", True),
+            ("meet in halves", FENCE, "__syncwarp(t < 16 ? 0xffffu : 0xffff0000u);", True),
+            ("meet, with a fence of block scope", "__threadfence_block();", "__syncwarp();", True),
+        )
+    },
+    "lanes that meet before they fence, and one of them sets the flag": (
+        WARP_FLAG.format("__syncwarp();", FENCE), 2, 32, lambda: ints(1, 32, 32), False,
+    ),
     "a barrier of the grid that looks at the count": (
         COUNTED.format(FENCE, "*(volatile unsigned*)&count"), 3, 1, lambda: ints(3, 3), False,
     ),

@@ -11,7 +11,7 @@ from ..isa.table import DEVICE
 from ..memory.site import Site
 from .acquired import NONE, Acquired
 from .clocks import NOTHING, Clock
-from .noted import Fence
+from .noted import Fence, WarpMeeting
 from .seen import Seen
 
 
@@ -167,6 +167,7 @@ class Scope:
         self.known: dict[int, Seen] = {}
         self.acquired: dict[int, Acquired] = {}
         self.published: dict[int, Published] = {}
+        self.warps: dict[tuple[int, int], Published] = {}
         self._made: dict[int, Fenced] = {}
 
     def fence(self, event: Fence) -> None:
@@ -178,6 +179,49 @@ class Scope:
                 self.known.pop(thread, None)
                 if event.known is not None:
                     self.known[thread] = event.known[i]
+
+    def publish(self, block: int, threads: int, before: int, together: Acquired) -> None:
+        """A block meets, for the first time since ``before``; what all its threads acquired."""
+        first = block * threads
+        fences = self.times[first : first + threads]
+        fresh = np.flatnonzero(fences > before)
+        if not fresh.size:
+            return
+        # A fence hands on what the thread knows of others.
+        known, acquired = np.maximum(fences, before), together
+        old = self.published.get(block)
+        if old is not None:
+            known = np.maximum(known, old.times)
+            acquired = old.acquired.merge(acquired)
+        for thread in fresh.tolist() if self.acquired else ():
+            acquired = acquired.merge(self.acquired.get(first + thread, NONE))
+        self.published[block] = Published(known, acquired)
+
+    def publish_warps(self, event: WarpMeeting, threads: int) -> None:
+        """Warps meet: any lane may release what one had fenced.
+
+        ``__threadfence`` is a ``fence.sc``: that of a lane whose warp then meets, and sets a flag,
+        comes before that of who finds the flag (PTX ISA, "Fence-SC order").
+        """
+        for block, warp in zip(event.blocks.tolist(), event.warps.tolist(), strict=True):
+            first, end = warp * WARP, min((warp + 1) * WARP, threads)
+            lanes = slice(block * threads + first, block * threads + end)
+            times, fenced = self.times[lanes], self.times[lanes] > 0
+            if not fenced.any():
+                continue
+            known = np.full(threads, self.met[lanes][fenced].max())
+            known[first:end] = np.maximum(times, max(known[0], self.warp[lanes][fenced].max()))
+            acquired = NONE
+            for thread in range(lanes.start, lanes.stop) if self.acquired else ():
+                acquired = acquired.merge(self.acquired.get(thread, NONE))
+            self.warps[block, warp] = Published(known, acquired)
+
+    def brought(self, block: int, lane: int) -> Published | None:
+        """What barriers brought to a thread that others had fenced before them."""
+        one, other = self.published.get(block), self.warps.get((block, lane // WARP))
+        if one is None or other is None:
+            return one or other
+        return Published(np.maximum(one.times, other.times), one.acquired.merge(other.acquired))
 
     def last(self, thread: int, threads: int) -> Fenced:
         """A thread's last fence."""

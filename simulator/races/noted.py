@@ -34,6 +34,15 @@ class Meeting:
 
 
 @dataclass(slots=True)
+class WarpMeeting:
+    """Whole warps met: which, by block and number."""
+
+    time: int
+    blocks: Flat
+    warps: Flat
+
+
+@dataclass(slots=True)
 class StrongAccess:
     """A strong access of many lanes, in their turns; see ``Releases.access``."""
 
@@ -49,5 +58,5 @@ class StrongAccess:
     quiet: list[bool] | None
 
 
-Noted = Fence | Meeting | StrongAccess
+Noted = Fence | Meeting | WarpMeeting | StrongAccess
 """Something that happened, in the order of time."""

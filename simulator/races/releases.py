@@ -21,11 +21,11 @@ from ..clusters import Clusters
 from ..geometry import WARP, Flat
 from ..isa.table import DEVICE
 from ..memory.site import Site
-from .acquired import NONE, Acquired, Acquisitions
+from .acquired import Acquired, Acquisitions
 from .clocks import NOTHING, Clock
-from .handover import Content, Fenced, Levels, Published, Release, Scope
+from .handover import Content, Fenced, Levels, Release, Scope
 from .locks import Lock, Locks
-from .noted import Fence, Meeting, Noted, StrongAccess
+from .noted import Fence, Meeting, Noted, StrongAccess, WarpMeeting
 from .seen import Seen
 
 _MUCH = 1 << 20
@@ -93,6 +93,11 @@ class Releases:
         if self.acquiring and self.active:
             self._note(Meeting(now, threads, blocks, split))
 
+    def warp_barrier(self, blocks: Flat, warps: Flat, now: int) -> None:
+        """Whole warps met, by block and number; it hands on their lanes' fences, and is none."""
+        if self.acquiring and len(warps):
+            self._note(WarpMeeting(now, blocks, warps))
+
     def access(
         self, site: Site, places: Flat, threads: Flat, turns: Flat, met: Flat, warp: Flat,
         known: Sequence[Seen] | None, vain: Flat | None = None, quiet: Flat | None = None,
@@ -120,7 +125,7 @@ class Releases:
 
     def _note(self, noted: Noted) -> None:
         self._noted.append(noted)
-        self._lanes += 64 if isinstance(noted, Meeting) else len(noted.threads)
+        self._lanes += 64 if isinstance(noted, Meeting | WarpMeeting) else len(noted.threads)
         if self._lanes > _MUCH and self.fences:
             self._catch_up()
 
@@ -136,6 +141,9 @@ class Releases:
                 self._effective(event.threads, event.time, DEVICE, None)
                 if not event.split:
                     self._acquired.meet(event.blocks.tolist())
+            elif isinstance(event, WarpMeeting):
+                for scope in self._scopes:
+                    scope.publish_warps(event, self.threads)
             else:
                 self._strong(event)
 
@@ -158,21 +166,8 @@ class Releases:
         for block in event.blocks.tolist():
             before = self._barrier.get(block, 0)
             self._barrier[block] = event.time
-            first = block * self.threads
             for scope in self._scopes:
-                fences = scope.times[first : first + self.threads]
-                fresh = np.flatnonzero(fences > before)
-                if not fresh.size:
-                    continue
-                # A fence hands on what the thread knows of others.
-                known, acquired = np.maximum(fences, before), self._acquired.together(block)
-                old = scope.published.get(block)
-                if old is not None:
-                    known = np.maximum(known, old.times)
-                    acquired = old.acquired.merge(acquired)
-                for thread in fresh.tolist() if scope.acquired else ():
-                    acquired = acquired.merge(scope.acquired.get(first + thread, NONE))
-                scope.published[block] = Published(known, acquired)
+                scope.publish(block, self.threads, before, self._acquired.together(block))
 
     def _effective(self, threads: Flat, now: int, reach: int, heard: Flat | None) -> None:
         """A fence or a barrier after strong reads makes acquires of them.
@@ -226,7 +221,7 @@ class Releases:
                 fenced[:covered] = [Fenced(turn, seen, acquired)] * covered
             self.locks.put(place, thread, turn, fenced[0].time, fenced[1].time)
             block = thread // self.threads
-            published = [scope.published.get(block) for scope in self._scopes]
+            published = [scope.brought(block, thread % self.threads) for scope in self._scopes]
             by = list(zip(fenced, published, strict=True))[:covered]
             content.add(Release(site, thread, end, by))
 

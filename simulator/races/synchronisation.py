@@ -72,7 +72,10 @@ class Synchronisation(Observer):
         """``bar.warp.sync``; each lane meets those of its member mask."""
         self.now += 1
         self.synchronised = True
-        self.happens_before.warp_sync(lanes, members, self.now)
+        whole = self.happens_before.warp_sync(lanes, members, self.now)
+        if self.releases is not None and self.releases.fences:
+            warps, columns = np.nonzero(whole)
+            self.releases.warp_barrier(self.geometry.blocks[columns], warps, self.now)
         if self.shared_shadow is None:
             self.intervals.add(None, members, lanes)
 
