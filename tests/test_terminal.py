@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from command_line import tilescope
 
 import simulator
@@ -169,3 +170,16 @@ def test_bad_words(word: str) -> None:
     with pytest.raises(UserError, match="argument") as caught:
         parse(word)
     assert word in str(caught.value)
+
+
+# -- help -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_help_keeps_to_the_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    """Examples stay as they are: a command that is broken in two cannot be pasted."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = CliRunner().invoke(main, ["--help"]).output
+    prose = [line for line in shown.splitlines() if not line.startswith("    tilescope ")]
+    assert len(prose) > 15
+    assert max(map(len, prose)) <= width

@@ -66,8 +66,8 @@ def main() -> None:
     \b
     Exit codes:
       0  it ran, and nothing is wrong
-      1  it ran, and an error was found: a hazard, or a wrong result
-      2  it could not run: the line that starts with "error:" says why
+      1  a hazard, or a wrong result
+      2  it could not run; stderr says why
     """  # noqa: D301 - click reads \b
 
 

@@ -12,6 +12,8 @@ import click
 from kernels import KernelError
 from simulator import ArgumentWarning, SimulatorError
 
+from .text.layout import columns
+
 CANNOT_RUN = 2
 INTERRUPTED = 130
 PIPE_CLOSED = 141
@@ -30,6 +32,7 @@ class CommandGroup(click.Group):
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run a command line and leave with its exit code."""
         extra["standalone_mode"] = False  # errors come here, not to click's own report
+        extra.setdefault("terminal_width", columns())  # click's own least is 50
         for name in ("stdout", "stderr"):
             if getattr(sys, name) is None:  # closed, as by >&-: the exit code is worth having
                 setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
