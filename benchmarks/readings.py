@@ -42,7 +42,7 @@ FAMILIES = ("matmul", "transpose", "reduction", "scan", "histogram", "stencil", 
 
 
 _TOLD = ("neighbours", "tensor", "fill", "swap_pairs", "small_frames", "hash")
-"""Kernels of ``benchmarks.others`` that ``cluster_request`` and ``tensor_rate`` were read off."""
+"""Kernels of ``benchmarks.others`` that constants were read off (``docs/predict.md``)."""
 
 
 @dataclass(frozen=True)
