@@ -250,7 +250,8 @@ def compare(drawn: Sequence[Drawn], target: str, report: Report, seed: int) -> N
     for i, line in enumerate(lines):
         opcode = re.split(r"[ .;]", re.sub(r"^@\S+ ", "", line))[0]
         report.reach("rows", opcode)
-        if theirs.get(i) == ptxas.CRASHED:
+        said = theirs.get(i, "")
+        if said == ptxas.CRASHED or (i not in ours and ptxas.of_its_own(said, opcode)):
             report.reach("agreed", "ptxas fails")
             continue
         if (i in theirs) == (i in ours):
@@ -276,8 +277,7 @@ def permitted(line: str, message: str, opcode: str) -> str | None:
     if "does not execute" not in message:
         return None
     about = {a for rows in TABLE.values() for row in rows for _, a in row.later}
-    about.add(TABLE[opcode][0].section)
-    for name in about:
+    for name in {TABLE[opcode][0].section, *about}:
         if f"({name})" in message:
             return name
     return next((why for said, why in NOT_YET.items() if re.search(said, message)), None)

@@ -87,7 +87,10 @@ def _run(text: str, target: str) -> tuple[int, str]:
         source = Path(folder) / "text.ptx"
         source.write_text(text)
         command = [str(program), f"-arch={target}", "-O0", str(source), "-o", f"{folder}/out"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_LONGEST)
+        except subprocess.TimeoutExpired:
+            return 1, ""
     return done.returncode, done.stdout + done.stderr
 
 
@@ -120,8 +123,16 @@ def refused(head: str, lines: Sequence[str], tail: str, target: str) -> dict[int
             found[i], rest[i] = CRASHED if "Internal compiler error" in why else why, ""
 
 
+_LONGEST = 120
+"""Seconds after which it is taken to hang."""
 CRASHED = "ptxas fails"
 """Said of a line on which ptxas crashes, or stops without a word."""
+
+
+def of_its_own(said: str, opcode: str) -> bool:
+    """Whether it speaks of an instruction that it has made of another one."""
+    named = re.search(r"for instruction '_?(\w+)", said)
+    return bool(named) and named[1] != re.split(r"\W", opcode)[0]
 
 
 def _unsaid(head: str, lines: list[str], tail: str, target: str) -> dict[int, str]:
