@@ -251,7 +251,9 @@ class Origin:
         text, path = _read(self.source, (".cu", ".cuh", ".cpp"))
         if "\0" in text:
             raise KernelError(f"{path or 'the source'} is no CUDA C++ as text (UTF-8): NUL bytes")
-        return text, str(path or "kernel.cu"), path.parent.resolve() if path else Path.cwd()
+        name = str(path or "kernel.cu")
+        name = f"./{name}" if name.startswith("-") else name  # NVRTC takes that for an option
+        return text, name, path.parent.resolve() if path else Path.cwd()
 
     def flags(self, build: str, arch: str = "") -> list[str]:
         """NVRTC's options for a build; ``arch``: another architecture."""

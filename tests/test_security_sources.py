@@ -24,6 +24,17 @@ from tilescope.view import show
 # -- CUDA sources ---------------------------------------------------------------------------------
 
 
+def test_a_files_name_is_no_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("-DN=5.cu").write_text(
+        "#ifndef N\n#define N 1\n#endif\n__global__ void k(int* a) { *a = N; }"
+    )
+    x = np.zeros(1, np.int32)
+    run = simulator.launch(Kernel.from_cuda("-DN=5.cu", "k"), 1, 1, [x])
+    assert x[0] == 1
+    assert [line.file for line in run.by_line()] == ["-DN=5.cu"]
+
+
 def test_headers_of_a_cuda_source_are_shown(tmp_path: Path) -> None:
     """The user's own, below the folder and from ``-I``; not what inline assembly names."""
     include = tmp_path / "include"
