@@ -28,7 +28,6 @@ _REGISTERS, _FRAME = 0x2F, 0x11
 _WORD_FORM = 4
 """The form of an attribute that has a size and a payload."""
 _TARGET = re.compile(r"^\.target sm_(\d+)\w*", re.M)
-_CLUSTERS = ".reqnctapercluster"
 _ENTRY = re.compile(
     r"^\.(?:visible|weak) \.entry ([\w$]+)\(.*?^\}(?=\s*(?:\.[a-z]|// \.(?:globl|weak)|\Z))",
     re.M | re.S,
@@ -84,25 +83,20 @@ def _make(kernel: Kernel, number: str) -> MachineCode | None:
     origin, arch = kernel.origin, f"sm_{number}"
     if f".target sm_{number}a" in kernel.ptx:  # which has instructions of this very architecture
         arch += "a"
-    binary: bytes | None = None
-    made_for = _TARGET.search(kernel.ptx)
-    other = origin is not None and made_for is not None and made_for[1] != number
-    if other:  # whose own PTX would have other lines
-        text = _retargeted(kernel, number)
-        refused = _CLUSTERS in text and int(number) < _RESERVED_FROM  # which ptxas would pass over
-        binary = None if refused else _from_ptx(text, arch)
-    if binary is not None:
-        return _read(binary, kernel.entry, arch)
-    if origin is not None:
-        text, name, folder = origin.read()
-        flags = origin.flags(kernel.build, arch)
-        binary = cuda_machine_code(text, name, origin.entry, flags, folder)
-    else:
+    if origin is None:
         binary = _from_ptx(kernel.ptx, arch)
+        return None if binary is None else _read(binary, kernel.entry, arch)
+    text, name, folder = origin.read()
+    flags = origin.flags(kernel.build, arch)
+    binary = cuda_machine_code(text, name, origin.entry, flags, folder)
     found = None if binary is None else _read(binary, kernel.entry, arch)
-    if found is not None and other:
-        found = replace(found, lines=(0,) * len(found.lines))
-    return found
+    made_for = _TARGET.search(kernel.ptx)
+    if found is None or (made_for and made_for[1] == number):
+        return found
+    # For another architecture the source becomes another PTX, whose lines nobody knows here.
+    binary = _from_ptx(_retargeted(kernel, number), arch)
+    told = None if binary is None else _read(binary, kernel.entry, arch)
+    return told or replace(found, lines=(0,) * len(found.lines))
 
 
 def _retargeted(kernel: Kernel, number: str) -> str:
