@@ -14,6 +14,8 @@ import numpy as np
 from .geometry import WARP, Flat, Geometry, Lanes, Mask
 
 _SHIFT = WARP.bit_length() - 1
+_REMEMBERED = 16
+"""Values of a mask's that are kept: an unrolled loop accesses several places from one base."""
 
 
 class Picked:
@@ -24,6 +26,7 @@ class Picked:
         self.flat = thread * geometry.columns + column
         self.shape = (1, 1, 1, len(thread))
         self._chosen: tuple[Mask | None, Flat | slice, Flat] | None = None
+        self._values: dict[int, tuple[Lanes, Flat]] = {}
 
     @classmethod
     def those(cls, geometry: Geometry, mask: Mask) -> Picked:
@@ -81,12 +84,24 @@ class Picked:
     def chosen(self, mask: Mask | None) -> tuple[Flat | slice, Flat]:
         """The numbers here of a mask's, and their places; remembered for the next question."""
         if self._chosen is None or self._chosen[0] is not mask:
+            self._values.clear()
             if mask is None:
                 self._chosen = None, slice(None), self.places
             else:
                 at = np.flatnonzero(np.broadcast_to(mask, self.shape))
                 self._chosen = mask, at, self.places[at]
         return self._chosen[1:]
+
+    def of_mask(self, value: Lanes, mask: Mask | None) -> Flat:
+        """A value of a mask's: the same array for the same value, as far as is remembered."""
+        at, places = self.chosen(mask)
+        known = self._values.get(id(value))
+        if known is None:
+            if len(self._values) > _REMEMBERED:
+                self._values.clear()
+            flat = value.reshape(-1)[at] if value.ndim else np.full(len(places), value)
+            known = self._values[id(value)] = value, flat
+        return known[1]
 
     def spread(self, value: Any) -> Lanes:
         """A value of theirs for the whole batch, zero elsewhere."""

@@ -11,7 +11,7 @@ import pytest
 import simulator
 from kernels import Kernel
 from simulator.observe.banks import bank_passes, off, requests
-from simulator.observe.costs import Words, request_cost, sparse_cost
+from simulator.observe.costs import Scattered, Words, request_cost
 
 FOLDER = Path(__file__).parent / "ground_truth"
 CASES: list[dict[str, Any]] = json.loads((FOLDER / "h200.json").read_text())
@@ -154,7 +154,11 @@ def test_whichever_way_it_is_counted(width: int, words: int) -> None:
         figures = request_cost(width, True, space, near)
         assert (figures == request_cost(width, True, space, far)).all()
     places = np.flatnonzero(on)
-    assert (sparse_cost(width, places // 32, near.reshape(-1)[places]) == figures).all()
+    scattered = Scattered(places // 32, near.reshape(-1)[places])
+    assert (scattered.cost(width, 0) == figures).all()
+    for offset in (-48, 16, 40_000):
+        moved = request_cost(width, True, "global", requests(address.T + 64 + offset, on.T))
+        assert (scattered.cost(width, offset + 64) == moved).all()
 
 
 @pytest.mark.parametrize("threads", [1, 45, 96])

@@ -4,8 +4,6 @@ import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..geometry import Addresses, Flat, Lanes, Mask
 from ..picked import Picked
 from .site import Site
@@ -82,15 +80,10 @@ class PickedEvent:
             False, self.home, values and tuple(_spread(lanes, value) for value in values),
         )  # fmt: skip
 
-    @functools.cached_property
+    @property
     def accesses(self) -> tuple[Flat, Flat | slice, Flat]:
-        """The lanes that access: byte address, number among those picked, ``Picked.places``."""
-        at, places = self.lanes.chosen(self.mask)
-        if self.address.ndim:
-            address = self.address.reshape(-1)[at]
-        else:
-            address = np.full(len(places), self.address)
-        return address + np.int64(self.site.offset), at, places
+        """The lanes that access: address (without the site's offset), number, ``Picked.places``."""
+        return self.lanes.of_mask(self.address, self.mask), *self.lanes.chosen(self.mask)
 
 
 def _spread(lanes: Picked, value: Lanes) -> Lanes:

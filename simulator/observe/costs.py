@@ -61,24 +61,29 @@ def _starts(*ordered: Flat) -> Flat:
     return np.append(0, np.flatnonzero(np.logical_or.reduce(changes)) + 1)
 
 
-def sparse_cost(width: int, request: Flat, lanes: Flat) -> Flat:
-    """Of requests to global or local memory.
+class Scattered:
+    """Lanes of requests to global or local memory, sorted: what is distinct stands side by side.
 
     Args:
-        width: Bytes a lane accesses.
         request: Number of each lane's request, int64.
-        lanes: Its byte address, counted from the start of a sector, below 2**32.
+        lanes: Its byte address, counted from the start of a sector, below ``REACH``.
     """
-    keys = (request << np.int64(32)) | lanes
-    keys.sort()  # what is distinct stands side by side
-    sector = keys >> 5
-    moved = np.count_nonzero(sector[1:] != sector[:-1]) + 1
-    each = np.bincount(keys[np.append(True, keys[1:] != keys[:-1])] >> 32) * width
-    count, asked = len(keys), int(each.sum())
-    ideal = int((-(-each // SECTOR)).sum())
-    return np.array(
-        [np.count_nonzero(each), count, count * width, asked, moved, 0, 0, ideal], np.int64
-    )
+
+    REACH = 1 << 30
+
+    def __init__(self, request: Flat, lanes: Flat) -> None:
+        self.keys: Flat = (request << np.int64(32)) + (lanes + np.int64(2 * self.REACH))
+        self.keys.sort()
+        first = np.append(True, self.keys[1:] != self.keys[:-1])
+        self.each: Flat = np.bincount(self.keys[first] >> 32)
+
+    def cost(self, width: int, offset: int) -> Flat:
+        """Of ``width`` bytes a lane, so many bytes behind these addresses (less than ``REACH``)."""
+        sector = (self.keys + np.int64(offset)) >> 5
+        moved = np.count_nonzero(sector[1:] != sector[:-1]) + 1
+        count, asked, some = len(sector), self.each * width, np.count_nonzero(self.each)
+        total, ideal = int(asked.sum()), int((-(-asked // SECTOR)).sum())
+        return np.array([some, count, count * width, total, moved, 0, 0, ideal], np.int64)
 
 
 def request_cost(width: int, load: bool, space: str, in_order: Rows) -> Flat:

@@ -150,9 +150,10 @@ class TrafficCounter(Observer):
             return
         slot = site.number * len(COUNTED_SPACES) + COUNTED_SPACES.index(event.space)
         address, at, places = event.accesses
+        offset = site.offset
         if event.space == "local":
-            address = interleaved(site, address, lanes.thread[at])
-        self._put_by.add(slot, Some(site, event.space, address, places, lanes.warps))
+            address, offset = interleaved(site, address + offset, lanes.thread[at]), 0
+        self._put_by.add(slot, Some(site, event.space, address, places, lanes.warps, offset))
 
     def _picture(self, event: Event) -> None:
         """Textures and surfaces: who asks, and for how many bytes."""

@@ -11,7 +11,7 @@ from ..geometry import WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
 from ..memory.site import Site
 from ..picked import in_warps
 from .banks import near, off
-from .costs import sparse_cost
+from .costs import Scattered
 
 _TOGETHER = 1 << 20
 """Lanes that are judged at once."""
@@ -23,13 +23,17 @@ _SCATTERED = 2
 
 
 class Some(NamedTuple):
-    """Lanes of an access; their places: 32 times their request's number, and that in the warp."""
+    """Lanes of an access; their places: 32 times their request's number, and that in the warp.
+
+    ``offset``: bytes from their addresses to what they access.
+    """
 
     site: Site
     space: str
     address: Flat
     places: Flat
     requests: int
+    offset: int = 0
 
 
 class _Chosen(NamedTuple):
@@ -46,14 +50,14 @@ class _Chosen(NamedTuple):
 class PutBy:
     """What was put by, for each slot of a table of totals; ``judge`` takes ``requests``.
 
-    ``sparse``: whether only the figures of ``sparse_cost`` are wanted.
+    ``sparse``: whether only the figures of ``Scattered`` are wanted.
     """
 
     def __init__(
         self, totals: Rows, judge: Callable[[Site, str, Rows], Flat], sparse: bool
     ) -> None:
         self.totals, self.judge, self.sparse = totals, judge, sparse
-        self._waiting: dict[int, list[Some]] = {}
+        self._waiting: dict[tuple[int, int], list[Some]] = {}
         self._newest: dict[int, Some] = {}
         self._lanes = 0
         self._chosen: _Chosen | None = None
@@ -79,7 +83,7 @@ class PutBy:
         self._newest[slot] = some
         if not len(some.address):  # every lane's predicate is off
             return
-        self._waiting.setdefault(slot, []).append(some)
+        self._waiting.setdefault((slot, some.offset), []).append(some)
         self._lanes += some.requests * WARP
         if self._lanes > _TOGETHER:
             self.settle()
@@ -97,19 +101,37 @@ class PutBy:
 
     def settle(self) -> None:
         """Judge all of it, the accesses of a slot at once."""
-        for slot, several in self._waiting.items():
+        known: dict[object, Scattered | None] = {}
+        for (slot, offset), several in self._waiting.items():
             site, space = several[0].site, several[0].space
-            lanes = near(np.concatenate([some.address for some in several]), None)
-            first = np.cumsum([0, *(some.requests for some in several)]) * WARP
-            places = np.concatenate(
-                [some.places + at for some, at in zip(several, first, strict=False)]
-            )
-            scattered = len(lanes) * _SCATTERED < first[-1] and lanes.dtype == np.uint32
-            if self.sparse and scattered and space in ("global", "local"):
-                self.totals[slot] += sparse_cost(site.nbytes, places // WARP, lanes)
-                continue
-            rows = np.full((first[-1] // WARP, WARP), off(lanes), lanes.dtype)
+            if self.sparse and space in ("global", "local"):
+                key = tuple([(id(some.address), id(some.places)) for some in several])
+                if key not in known:  # several accesses from one base differ by their offset
+                    known[key] = _scattered(several)
+                found = known[key]
+                if found and abs(offset) < Scattered.REACH:
+                    self.totals[slot] += found.cost(site.nbytes, offset)
+                    continue
+            lanes, places, count = _together(several, offset)
+            rows = np.full((count, WARP), off(lanes), lanes.dtype)
             rows.reshape(-1)[places] = lanes
             self.totals[slot] += self.judge(site, space, rows)
         self._waiting.clear()
         self._lanes = 0
+
+
+def _together(several: list[Some], offset: int) -> tuple[Flat, Flat, int]:
+    """Addresses as ``near`` has them, places among all requests, and how many these are."""
+    lanes = near(np.concatenate([some.address for some in several]) + np.int64(offset), None)
+    first = np.cumsum([0, *(some.requests for some in several)]) * WARP
+    places = [some.places + at for some, at in zip(several, first, strict=False)]
+    return lanes, np.concatenate(places), int(first[-1]) // WARP
+
+
+def _scattered(several: list[Some]) -> Scattered | None:
+    """Their lanes, sorted, if few of their requests' are on and they are not far apart."""
+    count = sum(some.requests for some in several) * WARP
+    if sum(len(some.address) for some in several) * _SCATTERED >= count:
+        return None
+    lanes, places, _ = _together(several, 0)
+    return Scattered(places // WARP, lanes) if lanes.dtype == np.uint32 else None
