@@ -130,6 +130,7 @@ class Kernel:
         """
         named = source.decode(errors="replace") if isinstance(source, bytes) else str(source)
         text, path = _read(named, (".ptx",))
+        text = text.rstrip("\0")  # the end of a text of C's, which Warp writes, too
         try:
             found = {entry.name: entry for entry in ptx_header.entries(text)}
         except ValueError as error:

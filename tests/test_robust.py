@@ -141,7 +141,7 @@ def test_vector_load_from_one_address(monkeypatch: pytest.MonkeyPatch) -> None:
     text = ptx(
         "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1+16]; shfl.sync.idx.b32 %r1, %r4, 0, 31, -1;"
     )
-    simulator.launch(Kernel.from_ptx(text), 1, 32, [out])
+    simulator.launch(Kernel.from_ptx(text + "\0"), 1, 32, [out])  # with the end that C's texts have
     assert out[0] == 7
 
 
