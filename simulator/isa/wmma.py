@@ -212,7 +212,8 @@ def multiply(ins: Instruction) -> Op:
     def operand(g: Geometry, words: tuple[Lanes, ...], across: int, height: int) -> Lanes:
         each = steps * height // 8
         split = [words[i * each : (i + 1) * each] for i in range(across // height)]
-        return np.concatenate([fragments.rows_of(g, part, bits[1], height) for part in split], 1)
+        found = (fragments.rows_of(g, part, bits[1], height) for part in split)
+        return np.concatenate(widest(*found), 1)
 
     def apply(arch: int, warp: WarpView, *words: Lanes) -> Results:
         g, (many, more) = warp.geometry, (counts["a"][0], counts["b"][0])
@@ -223,7 +224,9 @@ def multiply(ins: Instruction) -> Op:
         blocks = rows // tall
         each = len(sums) // blocks
         parts = [sums[i * each : (i + 1) * each] for i in range(blocks)]
-        c = np.concatenate([fragments.outputs_of(g, part, bits[3], tall) for part in parts])
+        c = np.concatenate(
+            widest(*(fragments.outputs_of(g, part, bits[3], tall) for part in parts))
+        )
         found = product(ins, arch, step=_STEPS.get(types[1], 0))(*widest(a, b, bits_of(c))).view(
             result
         )

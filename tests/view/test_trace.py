@@ -1,10 +1,16 @@
 """The trace of a run against NumPy, and against the run's own counters."""
 
+import functools
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import simulator
 from kernels import Kernel, library
+from kernels.ptx.module import Instruction
+from simulator.analysis.parts import parts
+from simulator.isa import tensor, wmma
 from simulator.observe.trace import RELEASE, SHARED, Trace
 
 TILED = library.get("matmul_tiled").path
@@ -176,3 +182,63 @@ def test_passing_a_struct_is_no_step():
     assert out.tolist() == list(range(7, 71))
     accesses = [w.instruction.name for w in run.trace.program.watched if w.site is not None]
     assert accesses == ["st.global.u32"]
+
+
+@pytest.mark.parametrize(
+    ("row", "words", "depth"),
+    [
+        (tensor, "sync aligned m16n8k16 row col f32 f16 f16 f32", 16),
+        (tensor, "sync aligned m16n8k16 row col f16 f16 f16 f16", 16),
+        (tensor, "sync aligned m8n8k4 row row f32 f16 f16 f32", 4),
+        (tensor, "sync aligned m16n8k8 row col f32 tf32 tf32 f32", 8),
+        (tensor, "sync aligned m16n8k32 row col s32 s8 s8 s32", 16),
+        (tensor, "sync aligned m8n8k128 row col s32 b1 b1 s32 xor popc", 8),
+        (tensor, "sync aligned m8n8k4 row col f64 f64 f64 f64", 4),
+        (wmma, "mma sync aligned row col m16n16k16 f32 f32", 16),
+        (wmma, "mma sync aligned col row m32n8k16 f16 f16", 16),
+        (wmma, "mma sync aligned row col m8n32k16 s32 s8 s8 s32", 8),
+    ],
+)
+def test_a_product_comes_of_a_row_a_column_and_a_sum(row, words, depth):
+    """Each result of so many registers, or halves of some, of either matrix, and of one sum.
+
+    Of whole numbers a small change is in the low half alone.
+    """
+    op = row.multiply(Instruction(words.split()[0], tuple(words.split()), (), None, 0, None))
+    found = parts(replace(op, fn=functools.partial(op.fn, 90)))
+    counts = np.diff(found.starts).reshape(-1, 2, 32)
+    whole = "s32" in words
+    assert set(counts[:, :1].ravel() if whole else counts.ravel()) == {2 * depth + 1}
+    assert set(found.reads & 31) == set(range(32))
+
+
+ATOMICS = """
+__global__ void all(unsigned* u, float* f, unsigned* seen) {
+    atomicAdd(&f[0], 0.5f);
+    atomicMax(&u[0], threadIdx.x * 3);
+    atomicInc(&u[1], 5);
+    seen[threadIdx.x] = atomicCAS(&u[2], threadIdx.x, threadIdx.x + 1);
+    atomicExch(&u[3], threadIdx.x);
+}
+"""
+
+
+def test_a_trace_has_what_atomics_left():
+    """Lanes one after the other; the last of them left what is there in the end."""
+    u, f, seen = np.zeros(4, np.uint32), np.zeros(1, np.float32), np.zeros(32, np.uint32)
+    run = simulator.launch(Kernel.from_cuda(ATOMICS, "all"), 1, 32, [u, f, seen], trace=True)
+    watched = run.trace.program.watched
+    left = {}
+    for event in run.trace.batches[0].events:
+        if event.watched != RELEASE and watched[event.watched].what == "atomic":
+            operation = watched[event.watched].site.operation
+            left[operation, int(event.place)] = np.broadcast_to(
+                event.values[-1], (1, 1, 32, 1)
+            ).reshape(-1)
+    number = np.arange(32)
+    assert left["add", 1].view(np.float32).tolist() == ((number + 1) / 2).tolist()
+    assert left["max", 0].tolist() == (3 * number).tolist()
+    assert left["inc", 0].tolist() == ((number + 1) % 6).tolist()
+    assert left["cas", 0].tolist() == (number + 1).tolist()
+    assert left["exch", 0].tolist() == number.tolist()
+    assert (f[0], u.tolist()) == (16, [93, 2, 32, 31])
