@@ -69,6 +69,18 @@ GRID = (
         " a[i] = b[(i + 32) % n]; all(gridDim.x); }} }}"
     )
 )
+TURNS = (
+    '__device__ void wait(int b) {{ asm volatile("bar.sync %0, 128;" :: "r"(b) : "memory"); }}'
+    ' __device__ void come(int b) {{ asm volatile("bar.arrive %0, 128;" :: "r"(b) : "memory"); }} '
+    + E
+    + (
+        "(int* o, const int* a) {{ __shared__ int s[2][64]; int t = threadIdx.x % 64;"
+        " if (threadIdx.x < 64) for (int i = 0; i < 6; i++) {{ if (i > 1) wait(3 + i % 2);"
+        " s[i % 2][t] = a[i * 64 + t]; come(1 + i % 2); }} else for (int i = 0; i < 6; i++) {{"
+        " wait(1 + i % 2); {0} o[t] += s[i % 2][63 - t]; {1} }} }}"
+    )
+)
+FREE = "if (i < 4) come(3 + i % 2);"
 WARP_FLAG = E + (
     "(volatile int* f, int* d, int* o) {{ int t = threadIdx.x; if (blockIdx.x == 0) {{ d[t] = t;"
     " {0} {1} if (t == 0) f[0] = 1; }} else {{ while (f[0] == 0); __threadfence();"
@@ -231,6 +243,10 @@ CASES: dict[str, tuple[str, int, int, Callable[[], list[Any]], bool]] = {
     "lanes that meet before they fence, and one of them sets the flag": (
         WARP_FLAG.format("__syncwarp();", FENCE), 2, 32, lambda: ints(1, 32, 32), False,
     ),
+    "named barriers by turns, each slot freed once it is read": (
+        TURNS.format("", FREE), 1, 128, lambda: ints(64, 512), False),
+    "named barriers by turns, each slot freed too early": (
+        TURNS.format(FREE, ""), 1, 128, lambda: ints(64, 512), True),
     "a barrier of the grid that looks at the count": (
         COUNTED.format(FENCE, "*(volatile unsigned*)&count"), 3, 1, lambda: ints(3, 3), False,
     ),

@@ -235,7 +235,7 @@ class Barriers:
         for wait in waits:
             if wait.block.reduction:
                 self._reduce(wait, waits, lanes)
-        number, warps = _number(waits[0], lanes), self.machine.count(lanes)[1]
+        number, warps = _number(waits[0]), self.machine.count(lanes)[1]
         for tell in self.machine.told.barrier:
             tell(lanes, number, warps)
 
@@ -280,12 +280,12 @@ class Barriers:
         return found
 
 
-def _number(wait: Waiting, lanes: Mask | None) -> int:
-    """The barrier's number, which is the same for all lanes that it let go."""
-    if wait.number.ndim == 0 or lanes is None:
+def _number(wait: Waiting) -> int:
+    """The barrier's number, which is the same for all lanes of it that were let go."""
+    if wait.number.ndim == 0 or wait.mask is None:
         return int(wait.number.reshape(-1)[0])
-    shape = np.broadcast_shapes(wait.number.shape, lanes.shape)
-    return int(np.broadcast_to(wait.number, shape)[np.broadcast_to(lanes, shape)][0])
+    shape = np.broadcast_shapes(wait.number.shape, wait.mask.shape)
+    return int(np.broadcast_to(wait.number, shape)[np.broadcast_to(wait.mask, shape)][0])
 
 
 def _union(masks: list[Mask], shape: Shape) -> Mask:

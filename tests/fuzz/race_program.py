@@ -166,7 +166,7 @@ class NamedBarrier:
             yield f"bra past_{part}{number};"
             yield f"{part}{number}:"
             if warps:
-                yield f"bar.{part} {number % 15 + 1}, {count};"
+                yield f"mov.u32 %v, {number % 15 + 1}; bar.{part} %v, {count};"
             yield f"past_{part}{number}:"
 
 
