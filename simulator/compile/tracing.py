@@ -90,7 +90,7 @@ class Tracing:
         # What comes before a guarded instruction is none of the steps that its guard is for.
         ins = copy.copy(step.instruction) if what == "branch" else step.instruction
         made = Watch(ins, guard, (), told, number=len(self.watched), base=base)
-        if isinstance(step, Bulk):
+        if what == "copy" and isinstance(step, Bulk):
             site = step.into
         followed = address if isinstance(address, int) and address in self.data else None
         inputs = tuple(

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import simulator
-from kernels import Kernel, library
+from kernels import Kernel, Texture, library
 from simulator.observe.trace import Trace
 from tilescope.cli import main
 from tilescope.view import Story, page
@@ -314,3 +314,16 @@ def test_blocks_with_hazards_are_recorded(tmp_path):
     assert 77 in {block for batch in run["batches"] for block in batch["blocks"]}
     assert "last.cu" in run["command"]
     assert str(tmp_path) not in run["command"]
+
+
+def test_the_page_says_where_the_way_ends():
+    """What a texture gives is followed from there on, and where from is not."""
+    source = """__global__ void k(cudaTextureObject_t t, float* o) {
+        o[threadIdx.x] = 2 * tex2D<float>(t, threadIdx.x + 0.5f, 0.5f);
+    }"""
+    picture = Texture(np.arange(8, dtype=np.float32).reshape(1, 8))
+    out = np.zeros(8, np.float32)
+    run = simulator.launch(Kernel.from_cuda(source, "k"), 1, 8, [picture, out], trace=True)
+    assert out.tolist() == list(range(0, 16, 2))
+    watched = content(page([Story(run)]))["runs"][0]["watched"]
+    assert [w["name"].split(".")[0] for w in watched if w.get("ends")] == ["tex"]

@@ -209,6 +209,8 @@ def _described(story: Story, pool: Pool) -> dict[str, Any]:
         "checks": plain["checks"], "counters": plain["counters"], "lines": describe.lines(run),
         "hazards": describe.hazards(run),
         "blocks": trace.blocks,
+        "recursive": any(block.group for block in trace.program.blocks),
+        "clusters": any(site.far for site in trace.program.sites),
         "watched": watched,
         "sources": text.sources(),
         "ptx": text.ptx,

@@ -52,6 +52,7 @@ class Back {
     this.most = this.until = Infinity;
     this.deciding = false;
     this.later = []; // what decided, to be followed when all else is done
+    if (run.recursive) this.end("functions that call themselves");
   }
 
   get found() {
