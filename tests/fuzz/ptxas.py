@@ -88,7 +88,8 @@ def _run(text: str, target: str) -> tuple[int, str]:
         source.write_text(text)
         command = [str(program), f"-arch={target}", "-O0", str(source), "-o", f"{folder}/out"]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_LONGEST)
+            limit = _LONGEST + text.count("\n") / 30
+            done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
         except subprocess.TimeoutExpired:
             return 1, ""
     return done.returncode, done.stdout + done.stderr
@@ -123,8 +124,9 @@ def refused(head: str, lines: Sequence[str], tail: str, target: str) -> dict[int
             found[i], rest[i] = CRASHED if "Internal compiler error" in why else why, ""
 
 
-_LONGEST = 120
-"""Seconds after which it is taken to hang."""
+_LONGEST = 10
+"""Seconds after which it is taken to hang, and one more for 30 lines: it does on a predicate for
+the address of a copy in bulk."""
 CRASHED = "ptxas fails"
 """Said of a line on which ptxas crashes, or stops without a word."""
 
