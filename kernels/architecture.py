@@ -2,8 +2,14 @@
 
 import re
 
+from .errors import KernelError
+
 KNOWN = (70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121)
 _NAME = re.compile(r"(?:(?:sm|compute)_)?([0-9]{2,3})([af]?)")
+
+
+class UnknownArchitecture(KernelError, ValueError):
+    """No GPU has an architecture of that name."""
 
 
 def architecture(name: str | int) -> int:
@@ -28,5 +34,5 @@ def _parts(name: str | int) -> tuple[str, str]:
     found = _NAME.fullmatch(str(name))
     if isinstance(name, bool) or not found or int(found[1]) not in KNOWN:
         known = ", ".join(str(number) for number in KNOWN)
-        raise ValueError(f"arch: {name!r} is no architecture known here ({known})")
+        raise UnknownArchitecture(f"arch: {name!r} is no architecture known here ({known})")
     return found[1], found[2]

@@ -47,7 +47,7 @@ def scale(tmp_path: Path) -> Path:
         (("matmul_tiled", "--schedule", "luck"), "unknown schedule 'luck'"),
         (("matmul_tiled", "--seed", "-1"), "--seed must not be negative"),
         (("matmul_tiled", "--build", "both"), "'both' is not one of"),
-        (("matmul_tiled", "--arch", "compute_1"), "invalid value for --gpu-architecture"),
+        (("matmul_tiled", "--arch", "compute_1"), "arch: 'compute_1' is no architecture known"),
         (("matmul_tiled", "--json", "no/such/folder/x"), "no/such/folder/x: No such file"),
         ((), "missing argument"),
     ],

@@ -130,7 +130,7 @@ BITES = (
     Bite(
         "any fence between the proxies will do", "races",
         "simulator/races/proxies.py",
-        "passed = own | (seen >= layer.time[open_, column])", "passed = own | True",
+        "passed = own | (seen >= times[open_])", "passed = own | True",
     ),
     Bite(
         "lanes at copies of a warp instruction do not meet", "ptx",
