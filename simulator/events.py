@@ -140,10 +140,12 @@ class Observer:
     def proxy_fence(self, lanes: Mask | None) -> None:
         """Lanes execute a fence between a thread's own accesses and the asynchronous proxy's."""
 
-    def copies(self, lanes: Mask | None, left: int | None, queue: str, reads: bool) -> None:
+    def copies(
+        self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
+    ) -> None:
         """Lanes end a group of copies or ``wgmma``, or wait until ``left`` groups are left.
 
-        ``reads``: only until the others have read their sources.
+        ``reads``: only until the others have read their sources; ``wait``: the instruction.
         """
 
     def copies_arrive(self, lanes: Mask | None, base: Addresses, offset: int) -> None:

@@ -190,6 +190,11 @@ def _replaces(now: _Work, then: _Work) -> bool:
     )
 
 
+def untimely(hazards: Iterable[Hazard]) -> list[Hazard]:
+    """Of hazards those of the order between launches."""
+    return [hazard for hazard in hazards if hazard.kind == HOST_ORDER.name]
+
+
 def _clash(now: _Work, then: _Work) -> Hazard | None:
     """What is wrong if nothing orders two pieces of work."""
     mine, theirs = now.touched, then.touched

@@ -100,7 +100,8 @@ class Emitter:
             case Group(guard=guard, left=left):
                 queue = roles(step.instruction).row.queue
                 reads = step.instruction.has("read")
-                self.emit(f"copies({self.mask(guard)}, {left}, {queue!r}, {reads})")
+                wait = self.name("w", step.instruction)
+                self.emit(f"copies({self.mask(guard)}, {left}, {queue!r}, {reads}, {wait})")
             case Phase(guard=guard, offset=offset, arrives=True, sources=(at,)):
                 self.emit(f"copies_arrive({self.mask(guard)}, {self.source(at)}, {offset})")
             case Phase(offset=offset, sources=(at, seen)):

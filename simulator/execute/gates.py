@@ -169,9 +169,10 @@ class Gates:
         met = [(place, lanes) for place, lanes in complete.items() if lanes.any()]
         several = len(met) > 1 and self._group(number) == "wait"
         for place, lanes in met if several else ():  # before one of them tells others of it
-            (left,) = self.machine.program.blocks[place].block.instructions[0].operands
+            wait = self.machine.program.blocks[place].block.instructions[0]
+            left = cast(Imm, wait.operands[0]).value
             for tell in self.machine.told.copies:
-                tell(lanes, cast(Imm, left).value, "product", False)
+                tell(lanes, left, "product", False, wait)
         going = complete.pop(number) | (on & opened)
         self._go_on(complete)
         return going

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kernels.ptx.module import Instruction
+
 from ..compile.flights import OLDEST, OPEN, Flight
 from ..compile.program import CompiledBlock
 from ..events import Observer, Stall
@@ -111,7 +113,9 @@ class ProductCheck(Observer):
         some = rows.reshape(-1, WARP, g.columns).any(axis=1).astype(np.int64)
         self.times[number] = some + self.times.get(number, np.zeros_like(some))
 
-    def copies(self, lanes: Mask | None, left: int | None, queue: str, reads: bool) -> None:
+    def copies(
+        self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
+    ) -> None:
         """See ``Observer``."""
         if queue != "product":
             return

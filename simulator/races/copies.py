@@ -7,11 +7,15 @@ bytes: copies to other places of shared memory are told apart by their extents f
 next to nothing. A copy in bulk is done when the phase of the mbarrier is over in which its bytes
 arrive; one that reads shared memory, when its group has been waited for. A ``wgmma`` likewise
 reads shared memory until it has been waited for: two reads, and who writes in between is told.
+
+Longer: what begins, what touches it and what ends it change the same list.
 """
 
 from dataclasses import replace
 
 import numpy as np
+
+from kernels.ptx.module import Instruction
 
 from ..events import Observer
 from ..geometry import WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
@@ -86,7 +90,9 @@ class CopyCheck(Observer):
             copy = Copy(event, lanes.copy(), group, low, high, since)
             self.open.append(copy)
 
-    def copies(self, lanes: Mask | None, left: int | None, queue: str, reads: bool) -> None:
+    def copies(
+        self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
+    ) -> None:
         """See ``Observer``."""
         on = self.geometry.full(as_mask(lanes))
         if left is None:
@@ -97,7 +103,7 @@ class CopyCheck(Observer):
                 continue
             done = copy.lanes & on & (copy.group < self.groups[queue] - left)
             if done.any():
-                self._ends(copy, done)
+                self._ends(copy, done, wait)
                 if copy.barrier is not None:  # it is already, to who sees the end of a phase
                     self.race.now += 1
                     copy.ends(done & (copy.barrier >= 0), self.race.now)
@@ -127,7 +133,7 @@ class CopyCheck(Observer):
             for touch in copy.touched:
                 self._tell(touch.race, touch.conflict)
 
-    def _ends(self, copy: Copy, done: Rows) -> None:
+    def _ends(self, copy: Copy, done: Rows, wait: Instruction | None = None) -> None:
         """Lanes' copies end: what touched them surely came before that, or races with it anyway.
 
         (An access that nothing puts before the end is told by the other race checks, which take
@@ -136,8 +142,14 @@ class CopyCheck(Observer):
         left = []
         for touch in copy.touched:
             ends = done[touch.issuer, touch.column]
-            known = self.race.happens_before.horizon(touch.mine, touch.issuer, touch.column)
-            self._tell(touch.race, touch.conflict.some(ends & (known >= touch.time)))
+            if touch.near:  # behind its wait in the text: then it is a race of two lanes
+                order, race = self.book.find_order(), touch.race
+                surely = wait is None or not order.waits_between(race.other, race.site, wait)
+                told = ends & surely
+            else:
+                known = self.race.happens_before.horizon(touch.mine, touch.issuer, touch.column)
+                told = ends & (known >= touch.time)
+            self._tell(touch.race, touch.conflict.some(told))
             if not ends.all():
                 left.append(touch.some(~ends))
         copy.touched = left
@@ -292,7 +304,18 @@ class CopyCheck(Observer):
             # Another warp may come before the issuer's wait as well as behind it.
             near, seen, far = (which & (ended == 0) for which in (near, seen, far))
             seen |= ends & ~same
-        self._tell(race, conflict.some((near | seen | far) & ~later))
-        if later.any() and len(copy.touched) < _TOUCHES:
-            touch = Touch(race, conflict, self.race.now, mine, issuer, column)
-            copy.touched.append(touch.some(later))
+        # Another lane comes before the issuer's wait, or behind it: it may be the text that says.
+        beside = near & (mine != issuer)
+        if copy.barrier is not None:
+            beside &= copy.barrier[issuer, column] < 0
+        if not beside.any() or text.unwaited(race.other, event.site):
+            beside[:] = False
+        self._tell(race, conflict.some((near | seen | far) & ~later & ~beside))
+        touch = Touch(race, conflict, self.race.now, mine, issuer, column)
+        for which, is_near in ((later, False), (beside, True)):
+            if not which.any():
+                continue
+            if len(copy.touched) < _TOUCHES:
+                copy.touched.append(replace(touch, near=is_near).some(which))
+            elif is_near:
+                self._tell(race, conflict.some(which))

@@ -81,6 +81,21 @@ class ProgramOrder:
                 return any(not _between(s, e, waits) for s in starts for e in ends)
         return False
 
+    @functools.cache  # noqa: B019
+    def waits_between(self, one: Site, other: Site, wait: Instruction) -> bool:
+        """Whether a wait stands on a way from one access to the other, in a call perhaps."""
+        for name in (one.function, other.function, *self._functions):
+            starts, ends = self._places(one, name), self._places(other, name)
+            if starts and ends:
+                at = [
+                    place
+                    for place, ins in self._functions[name]
+                    if ins is wait
+                    or any(i is wait for f in self._called(ins) for _, i in self._functions[f])
+                ]
+                return any(_between(s, e, at) for s in starts for e in ends)
+        return False
+
     def _begins(self, site: Site, queue: str) -> bool:
         """Whether a way leads from the start to an access, past no wait."""
         body = self.blocks[site.block].instructions[: self._position[id(site.instruction)]]

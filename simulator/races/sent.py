@@ -9,6 +9,8 @@ is the other race checks' business, and so is all that others do before the copy
 
 import numpy as np
 
+from kernels.ptx.module import Instruction
+
 from ..events import Observer
 from ..geometry import WARP, Flat, Geometry, Mask, Rows, as_mask
 from ..memory.event import Event
@@ -138,7 +140,9 @@ class SentCheck(Observer):
         same = (old >= 0) & (there[[_THREAD, _COLUMN]] == mine[[_THREAD, _COLUMN]]).all(axis=0)
         return there, same, there[_BEGUN] <= self.race.happens_before.block_time[there[_COLUMN]]
 
-    def copies(self, lanes: Mask | None, left: int | None, queue: str, reads: bool) -> None:
+    def copies(
+        self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
+    ) -> None:
         """See ``Observer``."""
         if queue != "bulk" or reads:
             return

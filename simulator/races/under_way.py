@@ -18,6 +18,7 @@ class Touch:
 
     Attributes:
         time: When it was; ``mine``, ``issuer``: threads of the blocks in ``column``.
+        near: Whether they are lanes of a warp, and the text has a wait between the two.
     """
 
     race: Race
@@ -26,11 +27,12 @@ class Touch:
     mine: Flat
     issuer: Flat
     column: Flat
+    near: bool = False
 
     def some(self, which: Mask) -> Touch:
         """Those that a mask names."""
         columns = (self.mine[which], self.issuer[which], self.column[which])
-        return Touch(self.race, self.conflict.some(which), self.time, *columns)
+        return Touch(self.race, self.conflict.some(which), self.time, *columns, self.near)
 
 
 @dataclass

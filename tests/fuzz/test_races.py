@@ -293,6 +293,7 @@ def test_the_verdict_is_the_slow_detectors() -> None:
         pytest.param(61304436, id="a write with no fence, racing with a copy that came before"),
         pytest.param(61455039, id="a phase that some lanes' copies arrive in, others' do not"),
         pytest.param(80300538, id="of many writes in no order all are asked for a fence"),
+        pytest.param(80151783, id="a lane before or behind another's wait for its own copy"),
         pytest.param(72303723, id="who knows of what is sent, before or behind another's wait"),
     ],
 )

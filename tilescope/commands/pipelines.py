@@ -9,11 +9,10 @@ import click
 import simulator
 from kernels import Kernel
 from simulator import Source
-from simulator.hazards.kinds import HOST_ORDER
 from simulator.launch import listen
 from simulator.observe.observers import chosen
 from simulator.observe.touched import Touched
-from simulator.order import Stream
+from simulator.order import Stream, untimely
 
 from ..checker import Checker
 from ..output import write_json
@@ -105,8 +104,7 @@ def check_pipeline(
             click.echo(f"== {target.name}, {file}:{line}\n{findings(verdict, most)}\n")
         if not is_project(file):
             run = ordered.launch(line, table, target, how | {"checks": followed}, quiet)
-            untimely = [hazard for hazard in run.hazards if hazard.kind == HOST_ORDER.name]
-            late = judge(policy, untimely, target.kernel.name)
+            late = judge(policy, untimely(run.hazards), target.kernel.name)
             code |= int(any(h.severity == "error" for h in late))
             listed[-1]["order"] = [hazard.to_dict() for hazard in late]
             for hazard in late if json_file != "-" else ():
