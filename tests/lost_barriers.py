@@ -161,7 +161,8 @@ def _target(name: str, main: Path, folder: Path) -> Target:
         return resolve(Request(str(folder / main.name), words, grid=said[2], block=said[3]))
     entry = dataclasses.replace(library.get(name), source=str(folder / main.name))
     faulty = name.startswith("faulty_")
-    size = SIZES.get(name, (3,) if faulty else _USUAL[len(entry.axes)])
+    blocks = 4 if "cluster" in name else 3  # a cluster has two
+    size = SIZES.get(name, (blocks,) if faulty else _USUAL[len(entry.axes)])
     launch = entry.launch(size)
     return Target(
         name, entry.kernel(), launch.grid, launch.block, launch.args, launch.shared_bytes,

@@ -45,11 +45,15 @@ def test_the_first_byte_of_shared_memory() -> None:
     assert not out.any()
 
 
+@pytest.mark.parametrize("rest", ["", ".shared .b8 rest[128];\n"])
 @pytest.mark.parametrize("first", [32, 0])
-def test_a_verdict_about_an_interval_depends_on_what_came_before(first: int) -> None:
-    """The same accesses between barriers, once after the writes and once without them."""
-    body = "@%p st.shared.u32 [%d4], %r0;\nbar.sync 0;\nld.shared.u32 %r2, [%d4];\nbar.sync 0;"
-    k = kernel(body)
+def test_a_verdict_about_an_interval_depends_on_what_came_before(first: int, rest: str) -> None:
+    """The same accesses between barriers, once after the writes and once without them.
+
+    Where all of shared memory is written, and where some of it (``rest``) never is.
+    """
+    body = rest + "@%p st.shared.u32 [%d4], %r0;\nbar.sync 0;\nld.shared.u32 %r2, [%d4];\nbar.sync 0;"
+    k = kernel(f"{body}mov.u64 %d5, rest;" if rest else body)
     for n in (first, 32 - first, first):
         run = simulator.launch(k, 1, 32, [np.zeros(32, np.uint32), n])
         kinds = [hazard.kind for hazard in run.hazards]

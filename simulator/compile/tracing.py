@@ -84,7 +84,9 @@ class Tracing:
         results: tuple[int, ...] = (),
     ) -> Step:
         """A step that tells of another."""
-        site, base = (step.site, step.base) if isinstance(step, Access) else (None, None)
+        site, base = None, None
+        if isinstance(step, Access) and what != "branch":  # which tells of the guard alone
+            site, base = step.site, step.base
         address = _read(base) if base else None
         guard = None if what == "branch" else step.guard
         # What comes before a guarded instruction is none of the steps that its guard is for.

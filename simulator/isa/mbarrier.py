@@ -111,7 +111,7 @@ plain(
 )  # fmt: skip
 
 
-@row("mbarrier", section=PARALLEL, forms="pending_count! .b64 : u32 = u64")
+@row("mbarrier", section=PARALLEL, forms="pending_count! .b64 : i32 = u64")
 def count_pending(ins: Instruction) -> Op:
     """The arrivals that are still to come."""
 

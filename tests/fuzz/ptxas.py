@@ -52,13 +52,14 @@ QUIRKS: dict[str, str] = {
     r"^fence\S*sync_restrict": "ptxas ignores a part of another fence",
     r"^mma\S*\.([bfsu]|tf|bf|e)\d\S*\.(row|col)|^mma\S*\.popc\.|^mma\.(?!sp)\S*\.sp":
         "ptxas takes the parts of mma in another order; PTX has one",
-    r"^cp\.async\.c\S* \[[^\]]*\], \[%\w32_":
+    r"^cp\.async\.c\S* \[[^\]]*\], \[%\w32_|^cp\.reduce\.async\.bulk\.global\S* \[%\w32_":
         "ptxas takes 32 bits for an address in global memory",
     r"^cvt\S*\.ue8m0x2.*%f32_": "ptxas takes the register of a float for a pair",
     r"^(add|sub|fma)\.\S*f32\.bf16 [^,]*,.* -?(0x|\d|WARP_SZ)(?!f)":
         "ptxas takes a whole number, whose bits are a .bf16's; PTX has a register",
     r"^st\.async\S*\.v\d\.\w+ \[[^\]]*\], [^{]": "ptxas takes one value for a vector",
     r"^mapa\S* ([^,]*, ){2}\w+\+\d": "ptxas takes a variable's address for a block's number",
+    r"^setp\.\S*\.bf16x2 .*, %pred_\d;": "ptxas takes a predicate for a pair",
     r"^testp\.(f32|f64) ": "ptxas asks for no property; PTX does",
 }  # fmt: skip
 """Instructions that ptxas accepts and we call wrong, and why."""

@@ -242,3 +242,17 @@ def test_a_trace_has_what_atomics_left():
     assert left["cas", 0].tolist() == (number + 1).tolist()
     assert left["exch", 0].tolist() == number.tolist()
     assert (f[0], u.tolist()) == (16, [93, 2, 32, 31])
+
+
+def test_a_guard_that_loaded_data_decide_is_no_access():
+    """What the guard decided is told apart from what the guarded atomic did."""
+    kernel = Kernel.from_ptx(
+        ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p) {\n"
+        ".reg .b32 %r<4>; .reg .pred %p; .reg .b64 %d; .shared .b32 s[2];\n"
+        "ld.param.u64 %d, [p]; ld.global.u32 %r0, [%d]; setp.ne.u32 %p, %r0, 0;\n"
+        "@%p atom.shared.add.u32 %r1, [s], 1; ret; }",
+        "k",
+    )
+    run = simulator.launch(kernel, 1, 32, [np.ones(1, np.uint32)], trace=True)
+    told = [w.what for w in run.trace.program.watched if w.site and w.site.access == "atomic"]
+    assert told == ["atomic"]
