@@ -52,8 +52,9 @@ def test_a_verdict_about_an_interval_depends_on_what_came_before(first: int, res
 
     Where all of shared memory is written, and where some of it (``rest``) never is.
     """
-    body = rest + "@%p st.shared.u32 [%d4], %r0;\nbar.sync 0;\nld.shared.u32 %r2, [%d4];\nbar.sync 0;"
-    k = kernel(f"{body}mov.u64 %d5, rest;" if rest else body)
+    used = "mov.u64 %d5, rest;" if rest else ""
+    body = "@%p st.shared.u32 [%d4], %r0;\nbar.sync 0;\nld.shared.u32 %r2, [%d4];\nbar.sync 0;"
+    k = kernel(f"{rest}{body}{used}")
     for n in (first, 32 - first, first):
         run = simulator.launch(k, 1, 32, [np.zeros(32, np.uint32), n])
         kinds = [hazard.kind for hazard in run.hazards]
