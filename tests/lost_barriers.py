@@ -26,7 +26,10 @@ from tilescope.target import Request, Target, resolve
 SHAPES = Path(__file__).parent / "barrier_shapes"
 SIZES = {"matmul_naive_square": (40,) * 3, "matmul_tiled_exact": (32,) * 3,
          "matmul_vectorised": (40, 36, 48), "matmul_register_tiled": (70, 66, 40),
-         "matmul_warp_tiled": (70, 66, 40), "matmul_tensor": (72, 72, 136)}  # fmt: skip
+         "matmul_warp_tiled": (70, 66, 40), "matmul_tensor": (72, 72, 136),
+         "faulty_missing_cluster_barrier": (4,), "faulty_missing_cluster_barrier_fixed": (4,),
+         "faulty_missing_last_cluster_barrier": (4,),
+         "faulty_missing_last_cluster_barrier_fixed": (4,)}  # fmt: skip
 """Where the usual ones do not suit; more than a tile each way, and some of the last one."""
 _USUAL = {1: (300,), 2: (37, 40), 3: (20, 36, 40)}
 
@@ -161,8 +164,7 @@ def _target(name: str, main: Path, folder: Path) -> Target:
         return resolve(Request(str(folder / main.name), words, grid=said[2], block=said[3]))
     entry = dataclasses.replace(library.get(name), source=str(folder / main.name))
     faulty = name.startswith("faulty_")
-    blocks = 4 if "cluster" in name else 3  # a cluster has two
-    size = SIZES.get(name, (blocks,) if faulty else _USUAL[len(entry.axes)])
+    size = SIZES.get(name, (3,) if faulty else _USUAL[len(entry.axes)])
     launch = entry.launch(size)
     return Target(
         name, entry.kernel(), launch.grid, launch.block, launch.args, launch.shared_bytes,

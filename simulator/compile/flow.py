@@ -1,9 +1,12 @@
 """The control-flow graph of a function: the order to run blocks in, and who decides on whom."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TypeVar
 
 from ..isa.roles import callee, roles
 from .blocks import EXIT, Block, successors
+
+T = TypeVar("T")
 
 
 def in_run_order(blocks: list[Block]) -> list[Block]:
@@ -238,3 +241,14 @@ class Paths:
             self._through[function] = True  # also where it calls itself
             self._through[function] = self._walk(self.entries[function], up=False)[1]
         return self._through[function]
+
+
+def closure(start: Iterable[T], leads: Sequence[tuple[Collection[T], Iterable[T]]]) -> set[T]:
+    """What is reached from a start: any of the first of a pair leads to all of the second."""
+    reached, size = set(start), -1
+    while size != len(reached):
+        size = len(reached)
+        for some, others in leads:
+            if not reached.isdisjoint(some):
+                reached.update(others)
+    return reached

@@ -14,7 +14,7 @@ from ..isa import Flow
 from ..isa.roles import callee, roles
 from ..memory.site import PHASE
 from .blocks import Block, successors
-from .flow import control_dependence
+from .flow import closure, control_dependence
 from .listing import operand_text
 from .program import Data, Watched
 from .steps import (
@@ -218,15 +218,7 @@ def loaded_data(compiler: Compiler, blocks: Sequence[Block]) -> Data:
             elif role.flow in (Flow.NEXT, Flow.BARRIER) and not role.row.warp_barrier:
                 flows.append((_numbers(compiler, function, role.reads), numbers))
     branches = _branches(compiler, blocks)
-    size = -1
-    while size != len(data):
-        size = len(data)
-        for sources, numbers in flows:
-            if sources & data:
-                data |= numbers
-        for read, escaping in branches.values():
-            if read & data:
-                data |= escaping
+    data = closure(data, [*flows, *branches.values()])
     decided = {n: tuple(sorted(e)) for n, (read, e) in branches.items() if read & data}
     return Data(frozenset(data), decided)
 

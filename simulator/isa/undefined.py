@@ -70,9 +70,9 @@ def _others(operands: tuple[Lanes, ...], shadows: tuple[Lanes, ...]) -> Iterator
             _filled(value, shadow, fill.astype(shadow.dtype))
             for value, shadow, fill in zip(operands, shadows, fills, strict=True)
         )
-    for end in (_largest, _least):  # beyond which a threshold may lie
+    for end in range(2):  # beyond which a threshold may lie
         yield tuple(
-            _filled(value, shadow, end(value.dtype).view(shadow.dtype))
+            _filled(value, shadow, _ends(value.dtype)[end].view(shadow.dtype))
             for value, shadow in zip(operands, shadows, strict=True)
         )
     for more in (0, 1, -1):  # what a comparison asks for, if the defined bits allow it; and beside
@@ -87,19 +87,12 @@ def _others(operands: tuple[Lanes, ...], shadows: tuple[Lanes, ...]) -> Iterator
 
 
 @functools.cache
-def _largest(dtype: np.dtype[np.generic]) -> np.generic:
+def _ends(dtype: np.dtype[np.generic]) -> tuple[np.generic, np.generic]:
+    """The largest and the least value of a type."""
     if dtype == np.bool_:
-        return np.bool_(True)
+        return np.bool_(True), np.bool_(False)
     ends = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)  # type: ignore[type-var]
-    return dtype.type(ends.max)
-
-
-@functools.cache
-def _least(dtype: np.dtype[np.generic]) -> np.generic:
-    if dtype == np.bool_:
-        return np.bool_(False)
-    ends = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)  # type: ignore[type-var]
-    return dtype.type(ends.min)
+    return dtype.type(ends.max), dtype.type(ends.min)
 
 
 def _filled(value: Lanes, shadow: Lanes, fill: Lanes) -> Lanes:
