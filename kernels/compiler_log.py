@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from .reading import plain
 
 _SAID = re.compile(
-    r"(?P<path>\S.*)\((?P<line>\d+)\): (?P<kind>catastrophic error|error|warning|remark)"
+    r"(?:(?P<path>\S.*)\((?P<line>\d+)\)|At end of source): "
+    r"(?P<kind>catastrophic error|error|warning|remark)"
 )
 _CLOSING = re.compile(r"\d+ .*errors? detected|Remark:|Compilation terminated|Error limit reached")
 _MISSING = re.compile(r'cannot open source file "([^"]+)"')
@@ -19,7 +20,8 @@ class Message:
     """An error of the log.
 
     Attributes:
-        path: The file that it is in; ``line`` from 1, ``column`` from 0 where it is marked.
+        path: The file that it is in; ``line`` from 1, ``column`` from 0 where it is marked. Empty
+            and 0 of what is missing at the end.
         text: All of it, source line included.
     """
 
@@ -54,5 +56,6 @@ def errors(log: str) -> list[Message]:
         if said and said["kind"] not in ("warning", "remark"):
             mark = next((b.index("^") for b in block[1:] if b.strip() == "^"), None)
             column = mark - 2 if mark is not None else None  # source lines are indented by two
-            found.append(Message(said["path"], int(said["line"]), column, plain("\n".join(block))))
+            at = int(said["line"] or 0)
+            found.append(Message(said["path"] or "", at, column, plain("\n".join(block))))
     return found

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 
-from . import host_code, preprocessor
+from . import host_code, preprocessor, promotions
 from .compiler_log import Message
 from .errors import CompileError
 from .headers import IMPLICIT, OF_NVCC, follow, left_of, named, standard_library, substitutes
@@ -70,6 +70,7 @@ def compile_device_part(
     # What is not marked and not cut out, such as a method, becomes device code.
     further = ["-default-device", *(f"--pre-include={header}" for header in IMPLICIT)]
     mapped = probed = False
+    promoted: set[str] = set()
     lacking = bool(included.missing)
 
     def attempt(text: str, wanted: str | None) -> Compiled | list[Message]:
@@ -129,6 +130,12 @@ def compile_device_part(
             asked.update(OF_NVCC)
             further += [f"--pre-include={header}" for header in library if header in asked]
             moved = bool(library)
+        unclear = promotions.ambiguous(e.text for e in errors) - promoted
+        if not moved and unclear:
+            promoted |= unclear
+            stubs[promotions.HEADER] = promotions.text(promoted)
+            further += [f"--pre-include={promotions.HEADER}"] * (promoted == unclear)
+            moved = True
         if not moved:
             break
     if all(error.of_a_name for error in errors):
@@ -156,7 +163,7 @@ def _told(
 ) -> str:
     """The errors in the user's files, if there are any, and which headers they lack."""
     about = [e for e in errors if not e.of_a_name]
-    own = [e for e in about if e.path in files]
+    own = [e for e in about if e.path in files or not e.path]
     text = "\n".join(e.text for e in own or about)
     cut = {
         name: _REFERENCE.match(file.text, piece.start)

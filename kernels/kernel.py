@@ -219,11 +219,12 @@ class Kernel:
 
     def labels(self) -> list[str]:
         """What to call each parameter in reports; empty where nothing says."""
-        return (
-            list(self.adapter.names)
-            if self.adapter
-            else parameter_names(self.sources, self.name)
-            or parameter_names(self.declarations, self.name)
+        return list(self.adapter.names if self.adapter else self._named)
+
+    @functools.cached_property
+    def _named(self) -> list[str]:
+        return parameter_names(self.sources, self.name) or parameter_names(
+            self.declarations, self.name
         )
 
     def rebuild(self, build: str) -> Kernel:

@@ -4,6 +4,7 @@ A kernel's mangled name says what its parameters are, typedefs and templates res
 ``_Z5scaleIfEvPT_i`` is ``scale`` with ``float*`` and ``int``.
 """
 
+import functools
 from dataclasses import dataclass
 
 _BUILTIN = {
@@ -28,6 +29,7 @@ class Symbol:
     params: tuple[str, ...]
 
 
+@functools.lru_cache(maxsize=256)
 def demangle(symbol: str) -> Symbol | None:
     """What a symbol names; ``None`` if it is not mangled, or by rules not known here."""
     if not symbol.startswith("_Z"):

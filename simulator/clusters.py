@@ -28,6 +28,8 @@ def linear(at: tuple[_Number, _Number, _Number], shape: Shape) -> _Number:
 def blocks_of(first: int, last: int, grid: Shape, cluster: Shape) -> Numbers:
     """Numbers of the blocks of some clusters, from one up to another, ascending, int64."""
     size = cluster[0] * cluster[1] * cluster[2]
+    if size == 1:
+        return np.arange(first, last, dtype=np.int64)
     number, rank = np.divmod(np.arange(first * size, last * size, dtype=np.int64), size)
     of = _clusters(grid, cluster)
     begins, inside = coordinates(number, of), coordinates(rank, cluster)

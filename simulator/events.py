@@ -42,6 +42,7 @@ class Apart:
             (lanes of one warp, which have to come as one), ``never`` (those that wait are
             never let go; ``arrivals``: of a barrier to which some only arrive; ``orders``: if
             warps come in another order), ``ways`` (with several counts at a time, say),
+            ``chance`` (more than it counts, and nothing says which of them meet),
             ``cluster`` (as ``never``, at their cluster's), ``count`` or ``number`` (an operand that
             no barrier has), ``again``, ``unarrived`` (they arrive at a cluster's barrier twice
             without a wait, wait there without an arrival).
@@ -154,8 +155,8 @@ class Observer:
     def registers(self, number: int, lanes: Mask | None) -> None:
         """Lanes execute what has to do with registers of a ``wgmma``, by ``Program.flights``."""
 
-    def phase(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
-        """Lanes have seen that a phase of an mbarrier is over."""
+    def phase(self, lanes: Mask | None, base: Addresses, offset: int, wait: Instruction) -> None:
+        """Lanes have seen that a phase of an mbarrier is over, by an instruction."""
 
     def apart(self, apart: Apart) -> None:
         """Threads of a block do not come to a barrier together."""
@@ -196,22 +197,38 @@ Tell = tuple[Callable[..., None], ...]
 """Whom to call."""
 
 
+_HEARD: dict[type, frozenset[str]] = {}
+"""By an observer's class, the events that it does something about; found once."""
+
+
+def _heard(kind: type) -> frozenset[str]:
+    if kind not in _HEARD:
+        events = [(name, empty) for name, empty in vars(Observer).items() if name[0] != "_"]
+        _HEARD[kind] = frozenset(name for name, empty in events if getattr(kind, name) != empty)
+    return _HEARD[kind]
+
+
 class Told:
     """For each event, the observers' methods that are to be called, in the observers' order."""
 
     def __init__(self, observers: Iterable[Observer]) -> None:
-        watching = list(observers)
+        telling: dict[str, list[Callable[..., None]]] = {}
+        for observer in observers:
+            heard = _heard(type(observer))
+            for name in heard:
+                telling.setdefault(name, []).append(getattr(observer, name))
+            if "access" in heard and "picked" not in heard:
+                telling.setdefault("picked", []).append(observer.picked)
 
         def those(name: str) -> Tell:
-            default = getattr(Observer, name)
-            return tuple(getattr(o, name) for o in watching if getattr(type(o), name) != default)
+            return tuple(telling.get(name, ()))
 
         self.start, self.finish, self.end = those("start"), those("finish"), those("end")
         self.ran, self.diverged = those("ran"), those("diverged")
         self.forgotten = those("forgotten")
         self.access, self.bad_access = those("access"), those("bad_access")
         self.moved = those("moved")
-        self.picked = tuple(o.picked for o in watching if type(o).access != Observer.access)
+        self.picked = those("picked")
         self.arithmetic, self.traced = those("arithmetic"), those("traced")
         self.barrier, self.arrive = those("barrier"), those("arrive")
         self.cluster_arrive, self.cluster_wait = those("cluster_arrive"), those("cluster_wait")

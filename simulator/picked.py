@@ -117,7 +117,8 @@ class Picked:
         """See ``Geometry.active``."""
         if mask is None:
             return len(self.flat), self.warps
-        on = np.broadcast_to(mask, self.shape).reshape(-1)
+        whole = mask if mask.shape == self.shape else np.broadcast_to(mask, self.shape)
+        on = whole.reshape(-1)
         return int(np.count_nonzero(on)), int(
             np.count_nonzero(np.logical_or.reduceat(on, self._starts))
         )

@@ -14,9 +14,10 @@ from .hazards.kinds import CHECKS, EQUAL
 from .hazards.sources import Sources
 from .isa.architectures import MEASURED
 from .memory.site import Site
+from .observe.collect import Places, collect
 from .observe.counters import COUNTED_SPACES, TrafficCounter
 from .observe.observers import Observers
-from .observe.totals import Counters, Line, collect
+from .observe.totals import Counters, Line
 from .observe.trace import Trace
 
 SCHEMA = 1
@@ -136,9 +137,7 @@ class Run:
 def report(launch: Prepared, seen: Observers, checks: Collection[str], began: float) -> Run:
     """What the observers of a launch saw that began at a time."""
     kernel, program, sources = launch.kernel, launch.program, seen.sources
-    counters, lines = collect(
-        program.blocks, program.arithmetic, program.sites, seen.ran, seen.traffic, sources
-    )
+    counters, lines = collect(program.fact(_places), seen.ran, seen.traffic, sources)
     hazards, own = _without_triton(seen.findings.hazards())
     own += kernel.adapter.notes if kernel.adapter else ()
     return Run(
@@ -150,6 +149,10 @@ def report(launch: Prepared, seen: Observers, checks: Collection[str], began: fl
         _notes(program, seen) + own, tuple(launch.arguments.warnings), seen.output.text(),
         f"sm_{program.arch}" if program.by_arch else "", launch.cluster, launch.counted,
     )  # fmt: skip
+
+
+def _places(program: Program) -> Places:
+    return Places(program.blocks, program.arithmetic, program.sites)
 
 
 def _without_triton(hazards: list[Hazard]) -> tuple[list[Hazard], tuple[str, ...]]:

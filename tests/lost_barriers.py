@@ -27,6 +27,7 @@ SHAPES = Path(__file__).parent / "barrier_shapes"
 SIZES = {"matmul_naive_square": (40,) * 3, "matmul_tiled_exact": (32,) * 3,
          "matmul_vectorised": (40, 36, 48), "matmul_register_tiled": (70, 66, 40),
          "matmul_warp_tiled": (70, 66, 40), "matmul_tensor": (72, 72, 136),
+         "matmul_wgmma": (72, 72, 136),
          "faulty_missing_cluster_barrier": (4,), "faulty_missing_cluster_barrier_fixed": (4,),
          "faulty_missing_last_cluster_barrier": (4,),
          "faulty_missing_last_cluster_barrier_fixed": (4,)}  # fmt: skip

@@ -13,7 +13,7 @@ from kernels import Kernel
 from kernels.ptx.types import DTYPES
 from simulator.compile.blocks import EXIT
 from simulator.execute.prepare import Prepared, prepare
-from simulator.execute.specials import special_registers
+from simulator.execute.specials import SpecialRegisters
 from simulator.geometry import Geometry, WarpView
 from simulator.isa.windows import WINDOWS
 from simulator.memory import atomics
@@ -38,7 +38,8 @@ class Block:
         shape = self.launch.grid, self.launch.block
         self.geometry = Geometry(*shape, np.array([self.number]))
         launch = self.launch
-        self.specials = special_registers(self.geometry, launch.shared_bytes, launch.dynamic_bytes)
+        self.specials = SpecialRegisters()
+        self.specials.start(self.geometry, launch.shared_bytes, launch.dynamic_bytes)
         self.threads = [Thread(self, self.codes, i) for i in range(self.geometry.threads)]
 
     def run(self) -> None:

@@ -1,6 +1,6 @@
 """Advice: each rule names the kernel with its defect, spares its twin, and foretells the gain."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,15 @@ from simulator.prediction.advice import MOST, RULES
 
 SOURCE = Path(__file__).with_name("advised.cu")
 MANY = 1 << 20
+Array = Callable[[], Any]
 
 
 @dataclass(frozen=True)
 class Launch:
-    """An entry of ``advised.cu``, how it is launched, and what ``predict`` is told besides."""
+    """An entry of ``advised.cu``, how it is launched, and what ``predict`` is told besides.
+
+    What makes an argument stands for it: the arrays of all cases are a quarter of a gigabyte.
+    """
 
     entry: str
     grid: int
@@ -30,7 +34,8 @@ class Launch:
 
     def predicted(self) -> Prediction:
         kernel = Kernel.from_cuda(SOURCE, self.entry, options=self.options)
-        return simulator.predict(kernel, self.grid, self.block, self.args, **self.more)
+        args = [arg() if callable(arg) else arg for arg in self.args]
+        return simulator.predict(kernel, self.grid, self.block, args, **self.more)
 
 
 @dataclass(frozen=True)
@@ -48,15 +53,22 @@ class OfLibrary:
         return simulator.predict(kernel, launch.grid, launch.block, launch.args)
 
 
-def floats(count: int) -> Any:
-    return np.ones(count, np.float32)
+def floats(count: int) -> Array:
+    return lambda: np.ones(count, np.float32)
 
 
-def ints(count: int, below: int) -> Any:
-    return np.random.default_rng(0).integers(0, below, count, np.int32)
+def ints(count: int, below: int) -> Array:
+    return lambda: np.random.default_rng(0).integers(0, below, count, np.int32)
 
 
-BYTES = np.zeros(4 * MANY, np.uint8)
+def bytes_() -> Any:
+    return np.zeros(4 * MANY, np.uint8)
+
+
+def in_order() -> Any:
+    return np.arange(MANY, dtype=np.int32)
+
+
 POINTS = (floats(135168), floats(135168), 1024)
 TABLE = (floats(65536), floats(2112 * 1024))
 WAITS = (ints(24 * 135168, 1), ints(135168, 1), 24)
@@ -69,7 +81,7 @@ CASES: dict[str, tuple[Launch | OfLibrary, Launch | OfLibrary, float]] = {
     ),
     "uncoalesced": (
         Launch("gather", 4096, 256, [floats(MANY), ints(MANY, MANY), floats(MANY)]),
-        Launch("gather", 4096, 256, [floats(MANY), np.arange(MANY, dtype=np.int32), floats(MANY)]),
+        Launch("gather", 4096, 256, [floats(MANY), in_order, floats(MANY)]),
         1.2,
     ),
     "unaligned": (
@@ -77,8 +89,8 @@ CASES: dict[str, tuple[Launch | OfLibrary, Launch | OfLibrary, float]] = {
         Launch("fill", 2112, 256, [floats(9 * MANY), 0]), 1.1,
     ),
     "small transactions": (
-        Launch("narrow", 16384, 256, [BYTES, BYTES.copy()]),
-        Launch("wide", 4096, 256, [BYTES, BYTES.copy()]), 1.2,
+        Launch("narrow", 16384, 256, [bytes_, bytes_]),
+        Launch("wide", 4096, 256, [bytes_, bytes_]), 1.2,
     ),
     "bank conflicts": (
         Launch("columns<32>", 2048, (32, 8), [floats(2 * MANY), floats(2 * MANY)]),
@@ -148,6 +160,17 @@ def test_a_defect_is_named_and_its_twin_spared(rule: str) -> None:
     assert rule not in {advice.rule for advice in mended.advice}
     advice = named[rule]
     assert 1 / ratio < advice.changed_ms / mended.time_ms < ratio
+
+
+def test_full_blocks_leave_other_multiprocessors_idle() -> None:
+    few = Launch("loop", 8, 1024, LOOP).predicted()
+    assert few.advice[0].rule == "too few blocks"
+
+
+def test_tickets_and_locks_are_no_sums() -> None:
+    args = [ints(1, 1), ints(1, 1), ints(16, 1), 20]
+    found = Launch("no_sums", 16, 128, args).predicted().advice
+    assert not any("atomics" in advice.rule for advice in found), found
 
 
 def test_every_rule_has_a_twin() -> None:

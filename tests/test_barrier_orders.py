@@ -140,7 +140,6 @@ LAST: bar.sync 1;
         ("A64 S64|S64 A64", [18]),
         ("A64 A64 S64 S64|A64 A64 S64 S64", [16]),  # (an H200 whose waits came late ended)
         ("S64|S64 S64|S64", [17]),
-        ("S64|S64|S64|S64", []),
         ("A64 S64|A64 S64", []),
         ("A64|S64 A64|S64 S64", [22]),
     ],
@@ -153,6 +152,25 @@ def test_who_may_be_held_for_ever_in_another_order(
     told = [line.ptx_line for h in run.hazards for line in h.involved]
     assert [h.case for h in run.hazards] == ["orders"] * bool(held)
     assert told == held
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(
+    ("events", "chance"),
+    [
+        ("S64|S64|S64|S64", True),
+        ("S64 zS|S64 zS|zS S64|zS S64", False),
+        ("S64|S64|S64|S64|S64|S64", True),
+        ("S64 S64|S64 S64", False),
+        ("A64|S64|A64|S64", False),
+        ("S32|S32 S32|S32", False),
+    ],
+)
+def test_who_meets_whom_is_left_to_chance(events: str, chance: bool, schedule: str | int) -> None:
+    """More warps wait at a barrier than it counts, and none of them is known to come later."""
+    body, threads = by_warp(events)
+    _, run = launched(body, threads, schedule=schedule)
+    assert [h.severity for h in run.hazards if h.case == "chance"] == ["error"] * chance
 
 
 def test_what_no_order_ends_is_told_as_it_stands() -> None:

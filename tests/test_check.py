@@ -108,6 +108,31 @@ def test_a_race_that_the_optimiser_removes(file: str) -> None:
     assert SOURCE_ONLY not in flat(source)
 
 
+def test_lines_are_the_source_s_where_the_optimiser_joins_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One load of both branches has the line of one, which thread 0 never comes to."""
+    file = tmp_path / "my.cu"
+    file.write_text("""\
+__global__ void halves(const float* in, float* out) {
+    __shared__ float s[2][64];
+    int group = threadIdx.x / 64, t = threadIdx.x % 64;
+    if (group == 0) {
+        s[0][t] = in[t] * 2;
+        out[t] = s[0][63 - t];
+    } else {
+        s[1][t] = in[64 + t] + 1;
+        asm volatile("bar.sync 2, 64;" ::: "memory");
+        out[64 + t] = s[1][t ^ 32];
+    }
+}
+""")
+    monkeypatch.chdir(tmp_path)
+    said = flat(check("my.cu", "--grid", 1, "--block", 128, "f32[128]", "f32[128]", "--no-cure"))
+    assert "my.cu:6 out[t] = s[0][63 - t];" in said
+    assert "only in the" not in said
+
+
 def test_ptx_is_checked_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from kernels import library
 

@@ -129,6 +129,7 @@ def test_clusters_need_their_target(code: str) -> None:
 
 START = """
     #include <cooperative_groups.h>
+    #include <cuda_fp16.h>
     namespace cg = cooperative_groups;
     #define ARRIVE(how) asm volatile("barrier.cluster.arrive" how ";" ::: "memory")
     #define WAIT asm volatile("barrier.cluster.wait;" ::: "memory")
@@ -172,6 +173,26 @@ FOUND = {
     "atomics of the block": (
         "s[t] = 0;" + SYNC + "atomicAdd_block(next, 1); atomicAdd_block(s, 1);" + SYNC
         + "out[b * 64 + t] = s[t];", ["waw-race"]),
+    "atomics in steps": (
+        "s[t] = 0;" + SYNC + "atomicMax((long long*)next, (long long)t);" + SYNC
+        + "out[b * 64 + t] = s[t];", ["waw-race"] * 2),
+    "atomics in steps, and whole": (
+        "s[t] = 0;" + SYNC + "if (t == r) atomicOr((unsigned long long*)cluster.map_shared_rank"
+        "(s, 0), 1ull << t);" + SYNC + "out[b * 64 + t] = s[t];", ["waw-race"]),
+    "atomics in steps of its own": (
+        "s[t] = 0;" + SYNC + "atomicMax((long long*)s, (long long)t); if (t == 0)"
+        "atomicXor((unsigned long long*)next + 1, 5ull);" + SYNC + "out[b * 64 + t] = s[t];", []),
+    "atomics that are whole": (
+        "s[t] = 0;" + SYNC + "auto w = (unsigned long long*)next; atomicMax(next, t);"
+        "atomicAdd(w + 1, 1ull); atomicExch(w + 2, 1ull); atomicCAS(w + 3, 0ull, 1ull);" + SYNC
+        + "out[b * 64 + t] = s[t];", []),
+    "a pair of halves added": (
+        "s[t] = 0;" + SYNC + "atomicAdd((__half2*)s, __half2(1, 1)); if (t == 5)"
+        "atomicAdd((__half2*)next + 1, __half2(1, 1));" + SYNC + "out[b * 64 + t] = s[t];",
+        ["address-space"]),
+    "halves added": (
+        "s[t] = 0;" + SYNC + "atomicAdd((__half*)next, __half(1)); atomicAdd((float*)next + 1, 1);"
+        + SYNC + "out[b * 64 + t] = s[t];", []),
     "unset": (SYNC + "if (t == 3) next[3] = 1;" + SYNC + "out[b * 64 + t] = s[t] * (t > 1);" ,
               ["uninitialised"]),
     "flag": (

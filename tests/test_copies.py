@@ -15,7 +15,7 @@ BUILDS = ("device", "source")
 PAIRS = [
     *(("device", s) for s in ("lockstep", "warps", "reverse", 3)),
     ("source", "lockstep"),
-    ("source", 3),
+    pytest.param("source", 3, marks=pytest.mark.second),
 ]
 PIPELINE = """
 #include <cuda_pipeline.h>

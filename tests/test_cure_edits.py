@@ -206,6 +206,29 @@ __global__ void sort(int* a) {
 """ in cured(tmp_path, source, 1, 64, "i32[64]=uniform")
 
 
+def test_what_fails_in_another_shape_does_not_end_the_search(tmp_path: Path) -> None:
+    """Here every thread runs the inner loop as often; a block of 5 rows does not."""
+    source = """\
+__global__ void closure(float* a) {
+    __shared__ float s[16][16];
+    int x = threadIdx.x;
+    for (int y = threadIdx.y; y < 16; y += blockDim.y) s[y][x] = a[16 * y + x];
+    __syncthreads();
+    for (int k = 0; k < 16; ++k) {
+        for (int y = threadIdx.y; y < 16; y += blockDim.y) {
+            float far = s[y][k] + s[k][x];
+            if (far < s[y][x]) s[y][x] = far;
+        }
+    }
+}
+"""
+    assert """= far;
+        }
+        __syncthreads();
+    }
+""" in cured(tmp_path, source, 1, "16,8", "f32[256]=uniform")
+
+
 def test_two_cures_are_proved_together(tmp_path: Path) -> None:
     source = """\
 __global__ void k(int* a) {
@@ -228,7 +251,8 @@ __global__ void k(int* a) {
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("a[0] += a[t];", "no cure: no __syncthreads() between two statements"),
+        ("a[0] += a[t];", "removes this race alone; let one atomic operation read and write, as"),
+        ("a[0] = t;", "no cure: no __syncthreads() between two statements removes this race alone"),
         (
             "if (t < 63) {\n        int x = a[t + 1];\n        a[t] = x;\n    }",
             "the if on line 3 both reads and writes",

@@ -14,6 +14,8 @@ from test_cures import check, launch
 import simulator
 from kernels import Kernel
 from simulator.cures import find_cures
+from simulator.cures.remedies import remedies
+from simulator.cures.statements import Syntax
 
 pytestmark = pytest.mark.second
 
@@ -179,6 +181,22 @@ def test_faulty_copies_are_cured(name: str, cure: str) -> None:
     said = " ".join(check(f"faulty_{name}").stdout.split())
     assert cure in said.partition(" cure ")[2].partition(": verified, 0 errors left")[0]
     assert "lockstep, warps, reverse, seed 1 at size 2 and at size 1" in said
+
+
+@pytest.mark.parametrize(
+    ("line", "wait"),
+    [
+        ("cg::memcpy_async(all, s, in, n);", "cooperative_groups::wait(all);"),
+        ("auto pipe = cuda::make_pipeline();", "pipe.consumer_wait();"),
+        ("__pipeline_memcpy_async(s, in, 4);", "__pipeline_wait_prior(0);"),
+        ("cuda::memcpy_async(a, s, in,n,b);", 'asm volatile("cp.async.wait_all;" ::: "memory");'),
+    ],
+)
+def test_a_wait_is_written_as_its_library_writes_it(line: str, wait: str, tmp_path: Path) -> None:
+    tried = remedies(Syntax({tmp_path: f"__global__ void k() {{ {line} }}".encode()}), "copy")
+    assert tried is not None
+    waits = [text for text, _ in tried if "commit" not in text]
+    assert waits[0] == wait
 
 
 @pytest.mark.parametrize(

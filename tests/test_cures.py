@@ -28,7 +28,7 @@ def check(*words: Any) -> Result:
     return result
 
 
-def launch(file: Path, grid: int, block: int, *arguments: Any) -> tuple[Any, ...]:
+def launch(file: Path, grid: int, block: int | str, *arguments: Any) -> tuple[Any, ...]:
     return file, "--grid", grid, "--block", block, *arguments
 
 

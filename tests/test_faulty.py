@@ -5,7 +5,9 @@ stand in ``tests/golden``; ``TILESCOPE_GOLDEN=write pytest tests/test_faulty.py`
 them anew.
 """
 
+import functools
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,6 +94,7 @@ TABLE = (
 TESTED = TABLE
 
 
+@functools.cache
 def run(
     entry: LibraryKernel, build: str, schedule: str | int = "lockstep"
 ) -> tuple[simulator.Run, bool]:
@@ -101,6 +104,14 @@ def run(
     kernel = entry.kernel(build=build)
     result = simulator.launch(kernel, launch.grid, launch.block, launch.args, schedule=schedule)
     return result, all(output.within for output in launch.compare(expected))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _folder() -> Iterator[None]:
+    """Reports name files from where one is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        yield
 
 
 def marked_lines(entry: LibraryKernel) -> set[int]:
@@ -125,7 +136,7 @@ def test_the_fault_is_found(row: Row, build: str) -> None:
     assert {Path(source.file).name for h in hazards for source in h.sources} == {entry.path.name}
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("build", ["device", pytest.param("source", marks=pytest.mark.second)])
 @pytest.mark.parametrize("row", TESTED, ids=lambda row: row.name)
 def test_the_twin_has_none(row: Row, build: str) -> None:
     twin = library.get(library.get(f"faulty_{row.name}").twin)
@@ -183,8 +194,7 @@ def test_a_wrong_phase_is_a_race_where_it_is_no_hang() -> None:
 
 
 @pytest.mark.parametrize("row", TESTED, ids=lambda row: row.name)
-def test_report_text(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
+def test_report_text(row: Row) -> None:
     entry = library.get(f"faulty_{row.name}")
     parts = []
     for build in BUILDS:

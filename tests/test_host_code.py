@@ -190,6 +190,13 @@ def test_a_plain_mistake_is_told_as_before() -> None:
     assert "left out" not in str(caught.value)
 
 
+def test_a_brace_that_is_missing_at_the_end_is_told_alone() -> None:
+    with pytest.raises(CompileError, match="expected a") as caught:
+        Kernel.from_cuda("__global__ void k(int* x) {\n  for (;;) {\n  *x = 1;\n}\n", "k")
+    assert "to match this" in str(caught.value)
+    assert "warning" not in str(caught.value)
+
+
 def test_a_macro_that_begins_with_a_long_name_is_read_once() -> None:
     text = f"#define RUN {'A_LONG_NAME_' * 9}(32)\n"  # trying each way to split it never ends
     code = f"from kernels.preprocessor import Macros; Macros([{text!r}], (), frozenset())"

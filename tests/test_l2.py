@@ -8,22 +8,22 @@ from simulator.caches.shared_level import DeviceMemory, device_memory
 from simulator.caches.turns import ALONE, turns
 
 
-def _sweep(mebibytes: int, partitions: int, shared: bool) -> DeviceMemory:
+def _sweep(kibibytes: int, partitions: int, shared: bool) -> DeviceMemory:
     """All blocks read all of an array, or each its own part, four times over."""
-    units, blocks = (mebibytes << 20) // 64, 256
+    units, blocks = (kibibytes << 10) // 64, 64
     each = units if shared else units // blocks
     step = 0 if shared else 2 * each
     phases = np.repeat(np.arange(4) * 8, each)
     sectors = np.tile(2 * np.arange(each), 4)
     trail = Trail(np.array([step, 0, 0]), sectors, phases)
-    return device_memory(Footprint([trail], []), (blocks, 1, 1), 128, 2, 16 << 20, partitions)
+    return device_memory(Footprint([trail], []), (blocks, 1, 1), 32, 2, 4 << 20, partitions)
 
 
 def test_what_both_halves_of_l2_read_is_there_twice() -> None:
-    """Of 16 MiB in two partitions, 12 that all read do not fit, nor do they of one half each."""
-    assert _sweep(6, 2, True).cold_read == pytest.approx(6 << 20, rel=0.05)
-    assert _sweep(12, 1, True).cold_read == pytest.approx(12 << 20, rel=0.05)
-    assert _sweep(12, 2, True).cold_read > 1.5 * (12 << 20)
+    """Of 4 MiB in two partitions, 3 that all read do not fit, nor do they of one half each."""
+    assert _sweep(1536, 2, True).cold_read == pytest.approx(1536 << 10, rel=0.05)
+    assert _sweep(3072, 1, True).cold_read == pytest.approx(3 << 20, rel=0.05)
+    assert _sweep(3072, 2, True).cold_read > 1.5 * (3 << 20)
 
 
 def test_what_is_written_stays_until_there_is_no_room() -> None:

@@ -19,7 +19,7 @@ from simulator.run import Run, report
 
 HAND_ON = ("faulty_last_block", "faulty_last_block_fixed", "scan_look_back")
 """Their blocks count each other, and take over what others did."""
-SIZES = {1: (1500,), 2: (50, 70), 3: (48, 48, 48)}
+SIZES = {1: (1500,), 2: (50, 70), 3: (32, 32, 32)}
 NAMES = [name for name in library.names() if name not in HAND_ON and not name.endswith("_fixed")]
 
 

@@ -20,6 +20,33 @@ def test_numbers_of_arrivals() -> None:
         for where in ("shared", "shared::cta")
         for number in ("1", "0", "-1", "0xFFFFFFFF", "0xFFFFFFFFFFFFFFFF", "WARP_SZ", "%b32_1")
     ]
+    drawn += [
+        ("mbarrier", (*opcode.split("."), "shared", "b64"), ("%pred_1", "[sv]", *rest))
+        for rest in (["gv+4"], ["5"], ["%b64_1", "gv+4"], ["gv+4", "%b32_1"])
+        for opcode in ("test_wait", "try_wait", "test_wait.parity", "try_wait.parity")
+    ] + [("mbarrier", ("pending_count", "b64"), ("%b32_1", state)) for state in ("gv+4", "5")]
+    report = modifiers.Report()
+    modifiers.compare(drawn, "sm_90", report, 0)
+    assert not report.differences
+    assert report.reached["agreed"].keys() == {"accepted", "refused"}
+
+
+@needs_ptxas
+def test_whole_numbers_of_copies_in_bulk() -> None:
+    """Registers for masks of blocks and offsets of images, as ptxas has them."""
+    start = ("async", "bulk")
+    where = ("shared::cluster", "global", "mbarrier::complete_tx::bytes")
+    to, box = ("[%b64_1]", "[%b64_2, {%b32_1, %b32_1, %b32_1}]"), "[%b64_3]"
+    drawn = [
+        one
+        for register in ("%b16_1", "%f16_1", "%b32_1", "7")
+        for one in (
+            ("cp", (*start, *where, "multicast::cluster"),
+             (to[0], "[%b64_2]", "16", box, register)),
+            ("cp", (*start, "tensor", "3d", *where, "im2col"), (*to, box, f"{{{register}}}")),
+            ("cp", (*start, "tensor", "3d", *where, "multicast::cluster"), (*to, box, register)),
+        )
+    ]  # fmt: skip
     report = modifiers.Report()
     modifiers.compare(drawn, "sm_90", report, 0)
     assert not report.differences

@@ -28,7 +28,8 @@ BY_AXES = {
     ("blocks",): (2,),
 }
 CORRECT = [name for name in library.names() if not library.get(name).twin]
-DEAR = ("attention", "matmul_register_tiled", "matmul_warp_tiled", "matmul_wgmma")
+DEAR = ("attention", "matmul_double_buffered", "matmul_padded", "matmul_register_tiled",
+        "matmul_vectorised", "matmul_warp_tiled", "matmul_wgmma")  # fmt: skip
 
 
 def barriers(kernel: Kernel) -> list[Instruction]:

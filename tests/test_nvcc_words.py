@@ -33,6 +33,26 @@ __global__ void k(float* x) {
     assert x.tolist() == [max(1.5, lane) + 8 + 65543 + 1024 for lane in range(32)]
 
 
+def test_functions_of_mathematics_take_numbers_of_any_types() -> None:
+    source = """
+#include <cmath>
+__device__ double half_of(int n) { return ceil(n / 2.f) + sqrt(n); }
+__global__ void k(double* o, float f, int i, unsigned u, long long l, short h) {
+    o[0] = pow(f, 2.5); o[1] = sqrt(i); o[2] = pow(i, u); o[3] = fmax(f, 1.5); o[4] = log(l);
+    o[5] = atan2(f, 1.0); o[6] = fabs(i - 10); o[7] = fma(f, 2, 1.0); o[8] = std::pow(f, 0.5);
+    o[9] = std::sqrt(h); o[10] = hypot(h, i); o[11] = half_of(i); o[12] = fmod(i, 2.5);
+    o[13] = sizeof(pow(f, 2.0)) + 10 * sizeof(sqrt(f)) + 100 * sizeof(floor(h));
+}
+"""
+    o = np.zeros(14)
+    simulator.launch(Kernel.from_cuda(source, "k"), 1, 1, [o, 2.0, 3, 4, 5, 6])
+    expected = [2**2.5, 3**0.5, 81, 2, np.log(5), np.arctan2(2, 1), 7, 5, 2**0.5, 6**0.5, 45**0.5,
+                2 + 3**0.5, 0.5, 848]  # fmt: skip
+    assert o.tolist() == pytest.approx(expected, rel=1e-15)
+    with pytest.raises(CompileError, match='more than one instance of overloaded function "max"'):
+        Kernel.from_cuda("__global__ void k(float* x) { *x = max(*x, 0); }", "k")
+
+
 def test_what_kernels_use_of_thrust() -> None:
     source = """
 #include <thrust/complex.h>

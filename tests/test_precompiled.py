@@ -1,6 +1,8 @@
-"""Headers that are read once in a process: the PTX is the same; the user's own are read again."""
+"""What NVRTC reads once, or not at all: the PTX is the same; the user's own are read again."""
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,3 +34,37 @@ def test_the_first_text_goes_without(tmp_path: Path) -> None:
     assert kept[1] == kept[2]
     folder = next(Path(word.partition("=")[2]) for word in kept[1] if "=" in word)
     assert folder.stat().st_mode & 0o77 == 0  # no other user's precompiled header is read
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize(
+    ("source", "runs"),
+    [
+        ("#define TWO 2\n__global__ void k(float* x) { x[threadIdx.x] = sqrtf(TWO); }", [True]),
+        (
+            "__global__ void k(cudaTextureObject_t t, int* x) { *x = tex1D<int>(t, 0); }",
+            [False],
+        ),
+        ("#ifdef __CUDACC_RTC_MINIMAL__\nminimal\n#endif\n__global__ void k() {}", [False]),
+        ("__global__ void k(cu\\\ndaError_t* x) { *x = {}; }", [True, False]),
+    ],
+)
+def test_what_a_text_does_not_name_is_not_declared_for_it(
+    source: str, runs: list[bool], build: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    run = nvrtc._run
+
+    def seen(*args: Any) -> Any:
+        asked.append("--minimal" in args[4])
+        return run(*args)
+
+    def made() -> tuple[str, str]:
+        options = ("-arch=compute_90", *nvrtc.BUILD_OPTIONS[build])
+        return nvrtc.compile_cuda(source, "k.cu", "k", options, tmp_path, False)
+
+    monkeypatch.setattr(nvrtc, "_run", seen)
+    found = made()
+    assert asked == runs
+    monkeypatch.setattr(nvrtc, "_ASKS_FOR_MORE", re.compile(""))
+    assert made() == found

@@ -83,7 +83,11 @@ ROWS = [
 ]  # fmt: skip
 
 
-DEAR = {("block_reduce.cu", "source"): pytest.mark.second}  # it is cub's: seconds to compile
+# With cub, cooperative groups, the standard library: a second to compile, as their device builds.
+DEAR = {
+    (file, "source"): pytest.mark.second
+    for file in ("block_reduce.cu", "cooperative.cu", "modern.cu", "standard_names.cu")
+}
 CASES = [
     pytest.param(r, b, id=f"{r.file}-{r.entry}-{b}", marks=DEAR.get((r.file, b), ()))
     for r in ROWS for b in r.builds

@@ -1,7 +1,9 @@
 """Where a verdict on races hangs on one condition: found by mutations of the race checks."""
 
+import gc
 import re
 import sys
+import weakref
 from typing import Any
 
 import pytest
@@ -10,7 +12,10 @@ from launches import SCHEDULES, compiled, ints
 import simulator
 from kernels import Kernel
 from simulator import Hazard
+from simulator.compile import compiler
+from simulator.compile.program import Program
 from simulator.races import intervals
+from simulator.races.program_order import ProgramOrder
 
 
 def races(source: str, grid: int, block: int, *sizes: int, schedule: Any) -> list[Hazard]:
@@ -274,3 +279,19 @@ def test_threads_of_another_batch_do_the_same() -> None:
     source = "(int* d) { d[blockIdx.x % 64 * 1024 + threadIdx.x] += blockIdx.x; }"
     found = races(source, 128, 1024, 65536, schedule="lockstep")
     assert {h.kind: h.count for h in found} == {"war-race": 65536, "waw-race": 65536}
+
+
+def test_the_order_of_a_programs_accesses_goes_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[weakref.ref[ProgramOrder]] = []
+    init = ProgramOrder.__init__
+
+    def known(self: ProgramOrder, program: Program) -> None:
+        init(self, program)
+        made.append(weakref.ref(self))
+
+    monkeypatch.setattr(ProgramOrder, "__init__", known)
+    compiler._compiled.cache_clear()
+    assert races("(int* d) { d[0] += threadIdx.x; }", 1, 64, 1, schedule="warps")
+    compiler._compiled.cache_clear()
+    gc.collect()
+    assert [order() for order in made] == [None]

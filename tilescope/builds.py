@@ -74,7 +74,12 @@ def _meets(a: Hazard, b: Hazard) -> bool:
 
 
 def _joined(a: Hazard, b: Hazard, build: str) -> Hazard:
-    """The first build's finding, seen in one more."""
+    """The first build's finding, seen in one more; by whose lines, if they are the source's.
+
+    An optimiser that makes one load of those of two branches names the line of one of them.
+    """
+    if build == "source" and a.row.is_race and a.variables == b.variables and a.places != b.places:
+        return dataclasses.replace(b, builds=(build, *a.builds))
     return dataclasses.replace(a, builds=(*a.builds, build))
 
 

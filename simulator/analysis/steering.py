@@ -11,7 +11,7 @@ Longer: what a value gets to and what a branch decides are asked together, of th
 import functools
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from kernels.ptx.module import Function, Instruction, Reg, Symbol
@@ -60,6 +60,12 @@ class Steering:
         self._after: dict[int, frozenset[int]] = {}
         self._exits: frozenset[int] | None = None
 
+    @functools.cached_property
+    def acquiring(self) -> frozenset[int]:
+        """The numbers of sites whose strong reads steer something."""
+        strong = (s for s in self.program.sites if s.strong and s.access != "store")
+        return frozenset(site.number for site in strong if self.steers(site))
+
     def polls(self, site: Site) -> bool:
         """Whether a value read is looked at: a branch or a guard depends on it."""
         steered = self._of(site)
@@ -71,12 +77,22 @@ class Steering:
         return bool(steered.branches or steered.accesses)
 
     def flows(self, read: Site, write: Site) -> bool:
-        """Whether what one site reads is part of what another stores."""
+        """Whether what one site reads is part of what another stores, in the same thread.
+
+        Through shared memory it may be what another thread reads.
+        """
         if read is write:
             return False
-        held = self._of(read).held
+        held = self._held(read, frozenset({"[shared]", "[generic]"}))
         role = roles(write.instruction)
         return any((write.function, name) in held for name in role.reads if name not in role.bases)
+
+    def expected(self, read: Site, swap: Site) -> bool:
+        """Whether what one site reads is what a compare-and-swap expects to find."""
+        if swap.operation != "cas":
+            return False
+        wanted = swap.instruction.operands[-2]
+        return isinstance(wanted, Reg) and (swap.function, wanted.name) in self._of(read).held
 
     def guards(self, read: Site, access: Site) -> bool:
         """Whether an access happens only as what a site reads has steered.
@@ -123,13 +139,22 @@ class Steering:
             self._steered[site.number] = self._follow(site)
         return self._steered[site.number]
 
-    def _follow(self, site: Site) -> _Steered:
+    def _held(self, site: Site, but: Collection[str] = ()) -> set[Key]:
+        """What holds the value that a site reads, ``but`` in some spaces."""
         todo = [(site.function, name) for name in roles(site.instruction).writes]
         held: set[Key] = set(todo)
         while todo:
-            news = [key for key in self._edges.get(todo.pop(), ()) if key not in held]
+            news = [
+                key
+                for key in self._edges.get(todo.pop(), ())
+                if key not in held and key[0] not in but
+            ]
             held.update(news)
             todo += news
+        return held
+
+    def _follow(self, site: Site) -> _Steered:
+        held = self._held(site)
         branches, accesses, guards = (
             frozenset().union(*(of[key] for key in held & of.keys())) for of in self._deciding
         )

@@ -17,7 +17,8 @@ from .. import clusters
 from ..geometry import Flat, Geometry
 from ..memory.site import Site
 from ..memory.words import distinct
-from .watch import SECTOR, Touch, TouchWatch
+from ..observe.banks import SECTOR
+from .watch import Touch, TouchWatch
 
 ARRAY = 35
 """Bits of a sector's number inside an array, which has 2**40 bytes of addresses."""

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from ..geometry import Flat
 from ..memory.site import Site
+from ..observe.banks import LINE, SECTOR
 from .reuse import ages, window
-from .watch import LINE, SECTOR, TouchWatch
+from .watch import TouchWatch
 
 Vector = NDArray[np.float64]
 SPREAD = 0.1

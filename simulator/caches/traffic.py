@@ -11,13 +11,13 @@ from kernels.machine_code import MachineCode, machine_code
 from ..execute.prepare import Prepared
 from ..gpus.occupancy import Occupancy, occupancy
 from ..gpus.table import KIB, Gpu
+from ..observe.banks import SECTOR
 from ..observe.totals import CacheTraffic, Counters, DramTraffic
 from .footprint import footprint
 from .levels import l1_misses
 from .merged import widths
 from .sample import Sample, take
 from .shared_level import DeviceMemory, device_memory
-from .watch import SECTOR
 
 _L1_KIB = {
     "7.0": 128, "7.5": 96, "8.0": 192, "8.6": 128, "8.9": 128, "9.0": 256, "10.0": 256, "12.0": 128,

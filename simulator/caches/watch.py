@@ -14,11 +14,9 @@ from ..geometry import Addresses, Flat, Geometry, Lanes, Mask, Rows
 from ..memory.event import Event, PickedEvent, Spread
 from ..memory.site import Site
 from ..memory.words import distinct
-from ..observe.banks import fresh, off, switched_off
+from ..observe.banks import LINE, SECTOR, fresh, off, switched_off
 from ..observe.counters import TrafficCounter
 
-LINE, SECTOR = 128, 32
-"""Bytes of a line, and of a sector, a quarter of it."""
 SETS = 4
 """Of L1: the tags of lines in different ones are looked up at once (Z. Jia and others: "Dissecting
 the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018, table 3.1)."""

@@ -105,7 +105,8 @@ class Emitter:
             case Phase(guard=guard, offset=offset, arrives=True, sources=(at,)):
                 self.emit(f"copies_arrive({self.mask(guard)}, {self.source(at)}, {offset})")
             case Phase(offset=offset, sources=(at, seen)):
-                self.emit(f"phase({self.mask(seen)}, {self.source(at)}, {offset})")
+                wait = self.name("w", step.instruction)
+                self.emit(f"phase({self.mask(seen)}, {self.source(at)}, {offset}, {wait})")
             case Tally(guard=guard, number=number):
                 self.emit(f"tally({number}, {self.mask(guard)})")
             case Touch(guard=guard, number=number):

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..hazards.hazard import Hazard
 from ..hazards.kinds import LEAVES
 from .statements import Syntax, descendants, field_text
 
@@ -27,6 +28,7 @@ class _Statement:
     Attributes:
         ptx: A pattern for it; ``code``: with all that it needs.
         intrinsic: What it is where the source has ``used`` in it.
+        calls: What it is of what a pattern finds there: a pipeline, a group of threads.
         further: Whether ``code`` does more than what the source has may do.
     """
 
@@ -34,6 +36,7 @@ class _Statement:
     code: str
     intrinsic: str = ""
     used: bytes = b"__pipeline_"
+    calls: tuple[tuple[bytes, str], ...] = ()
     further: bool = False
 
     def spellings(self, syntax: Syntax) -> Iterator[str]:
@@ -42,6 +45,10 @@ class _Statement:
         if self.intrinsic and any(self.used in content for content in syntax.files.values()):
             yield self.intrinsic
             known = True
+        for pattern, text in self.calls:
+            for name in re.findall(pattern, b"\n".join(syntax.files.values())):
+                yield text.format(name.decode())
+                known = True
         for text in _wrappers(syntax, re.compile(self.ptx.encode())):
             yield text
             known = True
@@ -54,6 +61,10 @@ _COMMIT = _Statement(
 )  # fmt: skip
 _WAIT = _Statement(
     r"cp\.async\.wait_(group|all)", "cp.async.wait_all", "__pipeline_wait_prior(0);",
+    calls=(
+        (rb"\b(\w+)\s*=\s*(?:cuda::)?make_pipeline\b", "{}.consumer_wait();"),
+        (rb"(?<!cuda::)\bmemcpy_async\s*\(\s*(\w+)", "cooperative_groups::wait({});"),
+    ),
     further=True,
 )  # fmt: skip
 _BULK_WAIT = _Statement(
@@ -119,6 +130,16 @@ def obstacle(tried: Sequence[tuple[str, int]]) -> str:
     if not tried:
         return "no cure: which mbarrier to wait for, and until which phase, no text alone tells"
     return f"no cure: no {tried[-1][0].rstrip(';')} between two statements removes this race alone"
+
+
+def no_barrier(hazard: Hazard, hazards: Sequence[Hazard]) -> str:
+    """What to say where no barrier cures a race, and, of a lost update, what would."""
+    name = "__syncwarp()" if hazard.reach == "lane" else "__syncthreads()"
+    lost = any(h.case == "lost" and h.places >= hazard.places for h in hazards)
+    return (
+        f"no cure: no {name} between two statements removes this race alone"
+        + "; let one atomic operation read and write, as atomicAdd() does" * lost
+    )
 
 
 def _wrappers(syntax: Syntax, ptx: re.Pattern[bytes]) -> Iterator[str]:

@@ -14,13 +14,13 @@ from kernels.toolkit import short_path
 
 from ..compile.blocks import reachable
 from ..hazards.hazard import Cure, Hazard, Source
-from ..hazards.kinds import EQUAL, LEAVES
+from ..hazards.kinds import EQUAL, GUESS, LEAVES
 from ..isa import parse
 from ..isa.roles import roles
 from .phases import parity_edits
 from .places import Levels, barrier_edits, inserted, reads_and_writes
 from .proofs import Failed, Prover, Trial, fact
-from .remedies import BLOCK_BARRIER, WARP_BARRIER, obstacle, remedies
+from .remedies import BLOCK_BARRIER, WARP_BARRIER, no_barrier, obstacle, remedies
 from .several import several
 from .splits import split_edits
 from .statements import Point, Syntax
@@ -118,6 +118,8 @@ class SourceSearch:
             mended = [i for i, one in enumerate(self.facts) if not self.prover.present(one, left)]
             remaining = sum(i not in mended for i in errors)
             others = sum(i not in mended for i in lesser)
+            if not remaining and not others:  # no other is tried: one that fails elsewhere is none
+                self.prover.prove([edit], [self.facts[number]], clean=True)
             found.append((remaining, others, tries, edit, mended))
             return not remaining and not others
 
@@ -228,9 +230,7 @@ class SourceSearch:
         """Why no edit was found, as far as the statements tell; empty: nothing was looked for."""
         if hazard.row.ends:
             return obstacle(()) if self._waits(hazard) else ""
-        text = "no cure: no __syncthreads() between two statements removes this race alone"
-        if hazard.reach == "lane":
-            text = text.replace("__syncthreads", "__syncwarp")
+        text = no_barrier(hazard, self.hazards)
         others = remedies(self.syntax, hazard.case)
         if others is not None:
             return obstacle(others)
@@ -291,6 +291,8 @@ def curable(hazard: Hazard) -> bool:
     """Whether a statement might order its accesses, or let its threads go on."""
     if hazard.row.ends and hazard.involved:
         return True
+    if hazard.case in ("steps", GUESS):  # no order is missing
+        return False
     if hazard.case in ("far", LEAVES):
         return hazard.severity == "error"
     if not hazard.row.is_race or len({item.block for item in hazard.involved}) != 1:

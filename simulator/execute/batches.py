@@ -22,7 +22,7 @@ from ..memory.spaces import Allocation
 from ..memory.undefined import UndefinedMemory
 from .machine import Machine
 from .prepare import Prepared
-from .specials import SpecialRegisters, special_registers
+from .specials import SpecialRegisters
 from .waiting import Stuck
 
 LANES = 1 << 16
@@ -141,9 +141,8 @@ def run_batches(
             memories.start(geometry)
             if undefined:
                 undefined.start(geometry)
-            specials.clear()
             sizes = launch.shared_bytes, launch.dynamic_bytes
-            specials.update(special_registers(geometry, *sizes, launch.clustered))
+            specials.start(geometry, *sizes, launch.clustered)
             if launch.cooperative:
                 at = array_address(WORKSPACE)
                 specials |= {"%envreg1": np.int32(at >> 32), "%envreg2": np.int32(at & 0xFFFFFFFF)}

@@ -42,7 +42,7 @@ class Ends:
                 return block.block.targets[0]
             if yes is False:
                 return block.block.follow
-            self._note_divergence(as_mask(yes), mask)
+            self._note_divergence(yes, no, mask)
             machine.join(block.block.follow, no)
             machine.join(block.block.targets[0], yes)
             return None
@@ -119,12 +119,10 @@ class Ends:
         if staying is not False:
             self.machine.paths.went(number, 1, staying)
 
-    def _note_divergence(self, yes: Mask, mask: Mask | None) -> None:
+    def _note_divergence(self, yes: Mask | None, no: Mask | None, mask: Mask | None) -> None:
         """Count warps of which some lanes branch and some do not."""
         _, total = self.machine.count(mask)
-        _, taking = self.machine.geometry.active(yes)
-        rest = ~yes if mask is None else mask & ~yes
-        _, leaving = self.machine.geometry.active(rest)
+        (_, taking), (_, leaving) = self.machine.count(yes), self.machine.count(no)
         for tell in self.machine.told.diverged:
             tell(taking + leaving - total)
 

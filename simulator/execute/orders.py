@@ -18,6 +18,7 @@ from ..events import Apart, Stall
 from ..geometry import WARP, Mask, as_mask
 from ..isa.roles import roles
 from ..memory.site import Site
+from .meetings import Coming, by_chance
 from .waiting import Key
 
 if TYPE_CHECKING:
@@ -93,13 +94,40 @@ class Orders:
         found = np.zeros(g.columns, bool)
         for kind in range(kinds.shape[2]):
             columns = known & (of.reshape(-1) == kind)
-            if columns.any() and self._judge(kinds[:-1, :, kind], kinds[-1, :, kind], columns):
+            if not columns.any():
+                continue
+            if self._judge(kinds[:-1, :, kind], kinds[-1, :, kind], columns):
                 found |= columns
+            elif clashing is None:
+                self._chance(kinds[:-1, :, kind], columns)
         self.told |= found
         stops = found & living.any(axis=(0, 1, 2))
         if stops.any():
             machine.stop(np.broadcast_to(stops, g.shape))
         return stops
+
+    def _chance(self, came: Mask, columns: Mask) -> None:
+        """Tell of warps that meet as they come; one block stands for those that ``came`` alike."""
+        g, column = self.machine.geometry, int(np.argmax(columns))
+        met = by_chance(
+            Coming(
+                key[0], key[1], block.holds, tuple(np.flatnonzero(warps).tolist()),
+                int(g.any_of_warp(np.broadcast_to(alive, g.shape))[:, column].sum()),
+            )
+            for (key, block, _, alive), warps in zip(self._came, came, strict=True)
+        )  # fmt: skip
+        if met is None:
+            return
+        self.told |= columns
+        (key, one, first, _), (_, other, then, _) = sorted(
+            (self._came[i] for i in met), key=lambda came: came[1].number
+        )
+        lanes, others = (np.broadcast_to(some, g.shape) & columns for some in (first, then))
+        elsewhere = [(other, others)] if other is not one else []
+        lanes = lanes if elsewhere else lanes | others
+        self.machine.barriers.divergence.tell(
+            Apart("chance", one, lanes, None, elsewhere, value=key[0])
+        )
 
     def _judge(self, came: Mask, more: Mask, columns: Mask) -> bool:
         """Whether blocks could have stopped, all of whose warps came as ``came`` says."""

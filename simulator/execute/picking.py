@@ -8,6 +8,7 @@ that is told, is as it would be without: a lane's way does not depend on how it 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -93,15 +94,21 @@ class Picking:
         self._functions: dict[tuple[int, int], Code] = {}
         self.extents: dict[tuple[int, int], Extent] = {}
         self._in_vain: dict[frozenset[int], int] = {}
-        tally = all_of(self.told.arithmetic)
-        self.names = dict(machine.names) | {
-            "S": _Specials(self, machine.names["S"]),
+        self._accesses = accesses
+        self.ends = Ends(cast("Machine", self))  # all of a machine that branches ask for
+
+    @functools.cached_property
+    def names(self) -> dict[str, object]:
+        """The free ones of generated code, for lanes that are picked out."""
+        tally, specials = all_of(self.told.arithmetic), _Specials(self, self.machine.names["S"])
+        names = dict(self.machine.names) | {
+            "S": specials,
             "tally": lambda number, mask: tally(number, self.lanes.spread_mask(mask)),
         }
-        for access in accesses:
+        for access in self._accesses:
             one, kind = PickedAccess(access, self, self.told.picked), access.site.access
-            self.names[f"{kind}_{access.site.number}"] = getattr(one, kind)
-        self.ends = Ends(cast("Machine", self))  # all of a machine that branches ask for
+            names[f"{kind}_{access.site.number}"] = getattr(one, kind)
+        return names
 
     @property
     def geometry(self) -> Picked:

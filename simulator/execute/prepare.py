@@ -1,6 +1,5 @@
 """A launch made ready: its PTX compiled, its shape and its arguments held to what a GPU takes."""
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -67,10 +66,10 @@ class Prepared:
     counted: bool = True
     followed: bool = False
 
-    @functools.cached_property
+    @property
     def granule(self) -> int:
         """Bytes that checks tell apart: 4, or the narrowest access of the program."""
-        return min([4, *(site.size for site in self.program.sites)])
+        return self.program.fact(_granule)
 
     def allocations(self) -> dict[int, Allocation]:
         """Global memory as the host gives it."""
@@ -86,6 +85,10 @@ class Prepared:
     def order(self) -> Schedule:
         """The schedule, from its start."""
         return schedules.make(self.schedule)
+
+
+def _granule(program: Program) -> int:
+    return min([4, *(site.size for site in program.sites)])
 
 
 def prepare(

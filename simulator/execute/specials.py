@@ -1,24 +1,47 @@
 """Special registers (PTX ISA, "Special Registers")."""
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 
 from ..clusters import coordinates
-from ..geometry import WARP, Geometry, Lanes
+from ..geometry import WARP, Flat, Geometry, Lanes
 from ..isa.roles import OWN
 
 
 class SpecialRegisters(dict[str, Lanes | np.generic]):
     """Values by name; unknown ones of the profiler kind read as zero, clocks as they run.
 
+    Scalars where all lanes of a batch agree, else broadcastable arrays; made when they are read.
+
     Attributes:
         reads: How often a clock has been read.
     """
 
     reads = 0
+    geometry: Geometry
 
-    def __missing__(self, name: str) -> np.generic:
+    def start(self, g: Geometry, shared: int, dynamic: int, clustered: bool = False) -> None:
+        """A batch begins.
+
+        ``shared``, ``dynamic``: bytes of shared memory, in all and of the launch; ``clustered``:
+        whether launch or kernel say a shape of clusters.
+        """
+        self.clear()
+        self.geometry = g
+        self["%total_smem_size"] = np.int32(shared)
+        self["%dynamic_smem_size"] = np.int32(dynamic)
+        self["%is_explicit_cluster"] = np.bool_(clustered)
+
+    def __missing__(self, name: str) -> Lanes | np.generic:
+        word, _, axis = name.partition(".")
+        if axis and word in _BY_AXIS:
+            value = self[name] = _BY_AXIS[word](self.geometry, "xyz".index(axis))
+            return value
+        if word in _WHOLE:
+            value = self[name] = _WHOLE[word](self.geometry)
+            return value
         now = time.perf_counter_ns()
         self.reads += "clock" in name or "timer" in name
         if name in ("%clock64", "%globaltimer"):
@@ -32,53 +55,71 @@ class SpecialRegisters(dict[str, Lanes | np.generic]):
         return np.int32(0)
 
 
-def special_registers(
-    g: Geometry, shared: int, dynamic: int, clustered: bool = False
-) -> SpecialRegisters:
-    """The registers of a batch: scalars where all lanes agree, else broadcastable arrays.
+def _tid(g: Geometry, axis: int) -> Lanes | np.generic:
+    shape = [1, 1, 1, 1]
+    shape[2 - axis] = g.block[axis]
+    ids = np.arange(g.block[axis], dtype=np.int32).reshape(shape)
+    return ids if ids.size > 1 else np.int32(0)
 
-    ``shared``, ``dynamic``: bytes of shared memory, in all and of the launch; ``clustered``:
-    whether launch or kernel say a shape of clusters.
-    """
-    made = SpecialRegisters()
-    one = np.int32(1)
-    ranks = coordinates(g.clusters.rank, g.cluster)
-    for axis, (name, extent, blocks) in enumerate(zip("xyz", g.block, g.grid, strict=True)):
-        shape = [1, 1, 1, 1]
-        shape[2 - axis] = extent
-        ids = np.arange(extent, dtype=np.int32).reshape(shape)
-        made[f"%tid.{name}"] = ids if extent > 1 else np.int32(0)
-        made[f"%ntid.{name}"] = np.int32(extent)
-        made[f"%nctaid.{name}"] = np.int32(blocks)
-        before = int(np.prod(g.grid[:axis], dtype=np.int64))
-        numbers = (g.blocks // before % blocks).astype(np.int32)
-        same = bool((numbers == numbers[0]).all())
-        made[f"%ctaid.{name}"] = numbers[0] if same else numbers.reshape(1, 1, 1, -1)
-        of = g.cluster[axis]
-        numbers = numbers // np.int32(of)
-        same = bool((numbers == numbers[0]).all())
-        made[f"%clusterid.{name}"] = numbers[0] if same else numbers.reshape(1, 1, 1, -1)
-        made[f"%nclusterid.{name}"] = np.int32(blocks // of)
-        made[f"%cluster_nctaid.{name}"] = np.int32(of)
-        if of > 1:
-            made[f"%cluster_ctaid.{name}"] = ranks[axis].astype(np.int32).reshape(1, 1, 1, -1)
-    lane = g.lane_ids.astype(np.uint64)
-    bit = np.uint64(1) << lane
-    masks = {
-        "eq": bit, "lt": bit - np.uint64(1), "le": (bit << np.uint64(1)) - np.uint64(1),
-        "gt": ~((bit << np.uint64(1)) - np.uint64(1)), "ge": ~(bit - np.uint64(1)),
-    }  # fmt: skip
-    for name, mask in masks.items():
-        made[f"%lanemask_{name}"] = mask.astype(np.uint32).view(np.int32)
-    made["%laneid"] = g.lane_ids
-    made["%warpid"] = g.warp_ids
-    made["%nwarpid"] = np.int32(-(-g.threads // WARP))
-    made["%nsmid"] = one
-    made["%cluster_nctarank"] = np.int32(g.clusters.size)
-    if g.clusters.size > 1:
-        rank = g.clusters.rank.astype(np.int32).reshape(1, 1, 1, -1)
-        made["%cluster_ctarank"], made[OWN] = rank, rank + one
-    made["%is_explicit_cluster"] = np.bool_(clustered)
-    made["%total_smem_size"] = np.int32(shared)
-    made["%dynamic_smem_size"] = np.int32(dynamic)
-    return made
+
+def _by_block(numbers: Flat) -> Lanes | np.generic:
+    """A value of each block."""
+    numbers = numbers.astype(np.int32)
+    same = bool((numbers == numbers[0]).all())
+    return numbers[0] if same else numbers.reshape(1, 1, 1, -1)
+
+
+def _ctaid(g: Geometry, axis: int) -> Flat:
+    numbers: Flat = coordinates(g.blocks, g.grid)[axis]
+    return numbers
+
+
+def _rank_along(g: Geometry, axis: int) -> Lanes | np.generic:
+    if g.cluster[axis] == 1:
+        return np.int32(0)
+    ranks: Flat = coordinates(g.clusters.rank, g.cluster)[axis]
+    return ranks.astype(np.int32).reshape(1, 1, 1, -1)
+
+
+def _rank(g: Geometry, first: int = 0) -> Lanes | np.generic:
+    """Of a block in its cluster, where there are any; ``first``: the number of the first."""
+    if g.clusters.size == 1:
+        return np.int32(0)
+    return (g.clusters.rank + first).astype(np.int32).reshape(1, 1, 1, -1)
+
+
+def _below(g: Geometry) -> Lanes:
+    """Bits of the lanes below each, uint64."""
+    below: Lanes = (np.uint64(1) << g.lane_ids.astype(np.uint64)) - np.uint64(1)
+    return below
+
+
+def _word(mask: Lanes) -> Lanes:
+    return mask.astype(np.uint32).view(np.int32)
+
+
+_BY_AXIS: dict[str, Callable[[Geometry, int], Lanes | np.generic]] = {
+    "%tid": _tid,
+    "%ntid": lambda g, axis: np.int32(g.block[axis]),
+    "%ctaid": lambda g, axis: _by_block(_ctaid(g, axis)),
+    "%nctaid": lambda g, axis: np.int32(g.grid[axis]),
+    "%clusterid": lambda g, axis: _by_block(_ctaid(g, axis) // np.int32(g.cluster[axis])),
+    "%nclusterid": lambda g, axis: np.int32(g.grid[axis] // g.cluster[axis]),
+    "%cluster_ctaid": _rank_along,
+    "%cluster_nctaid": lambda g, axis: np.int32(g.cluster[axis]),
+}
+_ONE = np.uint64(1)
+_WHOLE: dict[str, Callable[[Geometry], Lanes | np.generic]] = {
+    "%lanemask_eq": lambda g: _word(_below(g) + _ONE),
+    "%lanemask_lt": lambda g: _word(_below(g)),
+    "%lanemask_le": lambda g: _word((_below(g) << _ONE) + _ONE),
+    "%lanemask_gt": lambda g: _word(~((_below(g) << _ONE) + _ONE)),
+    "%lanemask_ge": lambda g: _word(~_below(g)),
+    "%laneid": lambda g: g.lane_ids,
+    "%warpid": lambda g: g.warp_ids,
+    "%nwarpid": lambda g: np.int32(-(-g.threads // WARP)),
+    "%nsmid": lambda g: np.int32(1),
+    "%cluster_nctarank": lambda g: np.int32(g.clusters.size),
+    "%cluster_ctarank": _rank,
+    OWN: lambda g: _rank(g, 1),
+}

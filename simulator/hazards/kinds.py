@@ -112,13 +112,21 @@ _RACE = (
 _VOLATILE = "volatile neither makes an update atomic nor orders it: use atomics and fences"
 EQUAL = "equal"
 """The case in which every write of a race leaves the same value."""
+GUESS = "guess"
+"""The case in which a read is the first guess of a loop that swaps if it was right."""
 _ANY_RACE = {
-    "blocks": Case(note="no barrier orders two blocks of one launch: use atomics or two launches"),
+    "blocks": Case(
+        note="no __syncthreads() orders blocks: use atomics, two launches or a grid.sync()"
+    ),
     "far": Case(
         note="only what the blocks of a cluster share orders them: put a cluster.sync() "
         "(barrier.cluster.arrive, barrier.cluster.wait) between the two"
     ),
     "scope": Case(note="an atomic of block scope (_block, .cta) is not atomic to other blocks"),
+    "steps": Case(
+        note="of this atomic ptxas makes a load and a store where it is another block's shared "
+        "memory: updates are lost on an H100 and H200; use a 32-bit one, or add, exch or cas"
+    ),
     "size": Case(note="strong accesses of different sizes are not atomic to each other"),
     "volatile": Case(note=_VOLATILE),
     "polled": Case("", "warning", _VOLATILE),
@@ -157,6 +165,12 @@ _ANY_RACE = {
     ),
     "quiet": Case(
         "", "warning", "the atomic changes nothing (it adds zero, say): it serves as a read"
+    ),
+    GUESS: Case(
+        "",
+        "warning",
+        "a compare-and-swap checks what was read; a volatile or an atomic load says "
+        "so to the compiler, too",
     ),
     "in step": Case(
         "", "warning", "lanes of a warp need __syncwarp() between them", policy="warp_synchronous"
@@ -236,6 +250,11 @@ BARRIER_DIVERGENCE = HazardKind(
             "threads come to barrier {value} in ways that do not go together",
             note="until it is full all bring the same count of threads, or none of them one, and "
             "bar.red meets only its like: a GPU stops with an illegal instruction",
+        ),
+        "chance": Case(
+            "threads meet at barrier {value} as they come: more do than it counts",
+            note="nothing says which of them meet: give each group a barrier number of its own, or "
+            "put a __syncthreads() between the two uses",
         ),
         "count": Case("a barrier for {value:,} threads: the count has to be a multiple of 32"),
         "number": Case("barrier number {value:,}: a block has 16 barriers, 0 to 15"),

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 
 from kernels.ptx.module import Instruction
 
+from ..analysis.same_place import same_place
 from ..analysis.steering import Steering
 from ..geometry import Geometry, Mask
 from ..races.book import RaceBook, RaceGroup
 from ..races.copies import UNDER_WAY
 from .hazard import Hazard
-from .kinds import EQUAL, RAW_RACE, REACHES, WAR_RACE, WAW_RACE, HazardKind
+from .kinds import EQUAL, GUESS, RAW_RACE, REACHES, WAR_RACE, WAW_RACE, HazardKind
 from .parts import ROLES
 from .sources import Sources, Who
 
@@ -33,7 +34,7 @@ class RaceHazards:
         groups = self.book.groups.values()
         joined: list[list[tuple[RaceGroup, Hazard]]] = []
         for group in groups:
-            if _explained(group, groups):
+            if _explained(group, groups) or (self._guessed(group) and _wider(group, groups)):
                 continue
             hazard = self._hazard(group, g)
             same = [known for known in joined if any(_alike(hazard, h) for _, h in known)]
@@ -71,9 +72,11 @@ class RaceHazards:
         """Why it is as severe as it is: a case of its kind."""
         near, in_global = group.distance == "lane", group.space == "global"
         volatile = group.how == "volatile"
-        if group.how in ("quiet", "proxy", *UNDER_WAY):
+        if group.how in ("quiet", "proxy", "steps", *UNDER_WAY):
             return group.how
         if group.reads:
+            if self._guessed(group):
+                return GUESS
             if volatile:
                 return "polled" if near or in_global else "volatile"
             if near:
@@ -93,8 +96,23 @@ class RaceHazards:
             return "blocks" if in_global else "far"
         return ""
 
+    def _guessed(self, group: RaceGroup) -> bool:
+        """Whether a compare-and-swap at the same place checks what the read found."""
+        one, other = ([self.sites[number] for number in sorted(side)] for side in group.sides)
+        reads, writes = (one, other) if one[0].access == "load" else (other, one)
+        swaps = [
+            self.sites[number]
+            for known in self.book.groups.values()
+            if (known.space, known.name) == (group.space, group.name)
+            for number in sorted(set().union(*known.sides))
+            if self.sites[number].operation == "cas"
+        ]
+        return all(site.access == "atomic" for site in writes) and all(
+            any(self.steering.expected(read, swap) for swap in swaps) for read in reads
+        )
+
     def _loses_update(self, group: RaceGroup) -> bool:
-        """Whether what is written was made of a value that the others' writes race with."""
+        """Whether what is written was made of what stood there, which races with the writes."""
         reads = {
             number
             for other in self.book.groups.values()
@@ -105,6 +123,7 @@ class RaceHazards:
         writes = [n for side in group.sides for n in side if self.sites[n].access == "store"]
         return any(
             self.steering.flows(self.sites[read], self.sites[write])
+            and same_place(self.steering.functions, self.sites[read], self.sites[write])
             for read in sorted(reads)
             for write in writes
         )
@@ -143,6 +162,16 @@ def _explained(group: RaceGroup, others: Iterable[RaceGroup]) -> bool:
         other.how in UNDER_WAY
         and (other.space, other.name, other.lines) == (group.space, group.name, group.lines)
         and _kind(other) is _kind(group)
+        for other in others
+    )
+
+
+def _wider(group: RaceGroup, others: Iterable[RaceGroup]) -> bool:
+    """Whether threads further apart race at the same lines."""
+    reach = list(REACHES)
+    return any(
+        (other.space, other.name, other.lines) == (group.space, group.name, group.lines)
+        and reach.index(other.distance) > reach.index(group.distance)
         for other in others
     )
 

@@ -67,8 +67,8 @@ plain(
     "cp", section=MOVEMENT, memory="copy", asynchronous="bulk", queue="transaction",
     forms=_hinted(_IN, "@ @ sixteens @") + _tensors(_BOX + "tile?", "@ @{} @")
     + _images(_BOX + "im2col", "@ @{} @ {{pixel{}")
-    + _hinted(_ALL, "@ @ sixteens @ b16") + _tensors(_BOXES + "tile?", "@ @{} @ b16")
-    + _images(_BOXES + "im2col", "@ @{} @ {{pixel{} b16")
+    + _hinted(_ALL, "@ @ sixteens @ u16") + _tensors(_BOXES + "tile?", "@ @{} @ u16")
+    + _images(_BOXES + "im2col", "@ @{} @ {{pixel{} u16")
     + f"{_ACROSS} @90 : = @ @ sixteens @"
     + "".join(f"\nreduce! {_ACROSS} {how} @90 : = @ @ sixteens @" for how in _THERE),
     later=f"""

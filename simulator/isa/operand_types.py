@@ -237,7 +237,7 @@ class _Checker:
         if len(given) != many or isinstance(operand, Address) != (spec[0] == "@"):
             needed = f"{many} values in braces" if many else "an address in brackets"
             raise Wrong(f"{needed}: not {shown(operand)}")
-        floats, whole = "slope" in spec or spec[-1] == "f", "b16" if "pixel" in spec else "i32"
+        floats, whole = "slope" in spec or spec[-1] == "f", "u16" if "pixel" in spec else "i32"
         real = "f32~'" if spec[0] == "@" else "f32"
         for i, item in enumerate(given):
             self.value(real if floats and ("a" not in spec or i) else whole, item)
@@ -286,6 +286,7 @@ class _Checker:
             self.special(spec, type, operand)
         elif isinstance(operand, Symbol):
             none = "!" in spec or "^" in spec or self.ins.opcode in ("createpolicy", "wgmma")
+            none |= self.ins.opcode == "mbarrier" and type != "i32"  # a state is no address
             if none or not ((integer or type == "i32") and ("&" in spec or operand.offset)):
                 raise Wrong(f"{shown(operand)} for a value of type .{type.replace('i32', 'b32')}")
         else:

@@ -11,6 +11,7 @@ from .event import ADDRESS_SPACE, MISALIGNED, OUT_OF_BOUNDS, READ_ONLY, BadAcces
 from .extents import extent, valid
 from .heap import Heap
 from .layout import HEAP, Layout, array_number
+from .recent import Recent
 from .site import Site
 from .spaces import (
     Allocation,
@@ -25,6 +26,10 @@ from .spaces import (
 
 _SHARED, _LOCAL = WINDOWS["shared"], WINDOWS["local"]
 
+_ADDS_BITS = (
+    "another block's shared memory: there ptxas makes an addition of integers of that of two "
+    "floats; use atomics of f16, bf16 or f32, or cas"
+)
 Part = tuple[str, Addresses, Mask | None, Home, Lanes | None]
 """Of an access, more than one where lanes differ: as ``Event`` has it, space to columns."""
 _Target = tuple[Home, int]
@@ -59,6 +64,7 @@ class Memories:
         self.heap = Heap(allocations[HEAP]) if HEAP in allocations else None
         self.writes = self.local_writes = 0
         self.exact = self.watched = False
+        self._extent = Recent(lambda base: extent(base, None))
         self.geometry: Geometry
         self.shared: ColumnMemory
         self.local: ColumnMemory
@@ -66,6 +72,7 @@ class Memories:
     def start(self, geometry: Geometry) -> None:
         """Fresh shared and local memory for a batch."""
         self.geometry = geometry
+        self._extent.forget()
         self.shared = ColumnMemory("shared", self.shared_bytes, (1, 1, 1, geometry.columns))
         self.local = ColumnMemory("local", self.layout.local_bytes, geometry.shape)
 
@@ -116,8 +123,7 @@ class Memories:
         mask = self.narrowed(site, mask)
         if site.space == "generic":
             base = far.plain(self.geometry, base)
-        low, high, bits = extent(base, None)
-        found = self.whole(site, base, low, high, bits, None)
+        found = self.whole(site, base, *self._extent(base), None)
         if found is None and mask is not None:
             low, high, bits = extent(base, mask)
             if low > high:  # no lane at all
@@ -138,12 +144,13 @@ class Memories:
             That, the distances from its start, and the addresses that are told.
         """
         offset, nbytes = site.offset, site.nbytes
-        if (bits | low + offset) & (nbytes - 1):
+        low, high = low + offset, high + offset
+        if (bits | low) & (nbytes - 1):
             return None
         space = site.space
         if space == "generic":
-            window = (low + offset) >> 60
-            if window != (high + offset) >> 60 or window < 0:
+            window = low >> 60
+            if window != high >> 60 or window < 0:
                 return None
             space = ("global", "shared", "local", "local")[min(window, 3)]
             if window:
@@ -152,13 +159,11 @@ class Memories:
                 low, high = low - start, high - start
         if space in ("shared", "local"):
             memory = self.shared if space == "shared" else self.local
-            if low + offset < 0 or high + offset + nbytes > memory.nbytes:
+            if low < 0 or high + nbytes > memory.nbytes:
                 return None
             return memory, base + np.int64(offset) if offset else base, base
-        allocation = self.allocations.get(array_number(low + offset))
-        if allocation is None or low + offset < allocation.base:
-            return None
-        if high + offset + nbytes > allocation.end:
+        allocation = self.allocations.get(array_number(low))
+        if allocation is None or low < allocation.base or high + nbytes > allocation.end:
             return None
         if site.access != "load" and not allocation.writable:
             return None
@@ -180,6 +185,8 @@ class Memories:
         if site.far and self.geometry.clusters.size > 1:
             found = far.take(self, site, address, left, aligned)
             parts, events = found.parts, found.events
+            for lanes, _ in parts if site.adds_bits else ():
+                self._report(ADDRESS_SPACE, site, found.inside, lanes, self.shared, _ADDS_BITS)
             for nowhere, bad in found.outside:
                 where, of = (address, None) if nowhere else (found.inside, self.shared)
                 self._report(OUT_OF_BOUNDS, site, where, bad, of)
@@ -268,8 +275,9 @@ class Memories:
             self._report_outside(site, places, lanes)
 
     def _report(
-        self, kind: str, site: Site, relative: Addresses, lanes: Mask, home: Home | None
-    ) -> None:
+        self, kind: str, site: Site, relative: Addresses, lanes: Mask, home: Home | None,
+        what: str = "",
+    ) -> None:  # fmt: skip
         if not self.told_bad:
             return
         g, first = self.geometry, int(np.argmax(lanes))
@@ -278,7 +286,7 @@ class Memories:
         at = int(relative.flat[first])
         if self.heap and home is self.heap.array:
             home, at = self.heap.nearest(at)
-        bad = BadAccess(kind, site, at, home, *place, count)
+        bad = BadAccess(kind, site, at, home, *place, count, what)
         for tell in self.told_bad:
             tell(bad)
 

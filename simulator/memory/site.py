@@ -119,6 +119,20 @@ class Site:
         return self.reach < DEVICE
 
     @functools.cached_property
+    def in_steps(self) -> bool:
+        """Whether ptxas makes a load and a store of it for other blocks' shared memory.
+
+        See docs/measured.md, "Clusters".
+        """
+        steps = self.operation in ("min", "max", "and", "or", "xor")
+        return self.access == "atomic" and steps and self.size == 8
+
+    @functools.cached_property
+    def adds_bits(self) -> bool:
+        """Whether there ptxas makes an addition of integers of one of two floats each."""
+        return self.operation == "add" and self.type in ("f16x2", "bf16x2")
+
+    @functools.cached_property
     def acquires(self) -> bool:
         """Whether it takes over by itself, with no fence after it, what it finds released."""
         return not {"acquire", "acq_rel"}.isdisjoint(self._words)
@@ -133,12 +147,12 @@ class Site:
         """See ``Instruction.user_line``."""
         return self.instruction.user_line
 
-    @property
+    @functools.cached_property
     def size(self) -> int:
         """Bytes of one element."""
         return int(DTYPES[self.type].itemsize)
 
-    @property
+    @functools.cached_property
     def nbytes(self) -> int:
         """Bytes a thread accesses."""
         return self.size * self.count

@@ -145,13 +145,10 @@ class ColumnIndex:
         self.space = memory.space
         self.dtype = DTYPES[ptx_type]
         self.size = self.dtype.itemsize
-        if address.ndim == 0:
-            address = address.reshape(1, 1, 1, 1)
-        self.address = address
-        same = all(a == 1 for a, c in zip(address.shape, memory.shape, strict=True) if c > 1)
+        self.address = address = address if address.ndim else address.reshape(1, 1, 1, 1)
+        same = memory.space == "shared" and 1 in (address.shape[3], memory.count)
         self.rows: Flat | None = None
-        own = columns is None
-        if own and same and self.size >= 4 and (memory.space == "shared" or address.size == 1):
+        if (same or address.size == 1) and columns is None and self.size >= 4:
             rows = (address >> 2).reshape(-1)
             per = self.size // 4 * count
             self.rows = rows if per == 1 else (rows + np.arange(per)[:, None]).reshape(-1)
@@ -204,11 +201,14 @@ class ColumnIndex:
         """Write each element; of lanes at the same place the last one wins."""
         memory = self.memory
         if self.rows is not None and mask is None and memory.space == "shared":
-            lead = np.broadcast_shapes(self.lead, *(v.shape[:3] for v in values if v.ndim))
-            rows = np.broadcast_to(self.address >> 2, (*lead, 1)).reshape(-1)
+            lead, rows = self.lead, self.rows
+            if self.size * self.count > 4 or any(v.shape[:3] != lead for v in values if v.ndim):
+                lead = np.broadcast_shapes(lead, *(v.shape[:3] for v in values if v.ndim))
+                rows = np.broadcast_to(self.address >> 2, (*lead, 1)).reshape(-1)
             for i, value in enumerate(values):
-                full = np.broadcast_to(value, (*lead, memory.shape[3])).reshape(len(rows), -1)
-                for part, words in enumerate(split(full)):
+                whole = (*lead, memory.shape[3])
+                full = value if value.shape == whole else np.broadcast_to(value, whole)
+                for part, words in enumerate(split(full.reshape(len(rows), -1))):
                     memory.words[rows + (i * self.size // 4 + part)] = words
             return
         for i, value in enumerate(values):

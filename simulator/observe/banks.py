@@ -4,8 +4,8 @@ import numpy as np
 
 from ..geometry import WARP, Flat, Rows
 
-SECTOR = 32
-"""Bytes of a sector, the unit of global memory traffic."""
+SECTOR, LINE = 32, 128
+"""Bytes of a sector, the unit of global memory traffic, and of a cache's line."""
 BANKS = 32
 """Banks of shared memory, each one 32-bit word wide."""
 _ROW = 11

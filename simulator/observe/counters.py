@@ -6,7 +6,8 @@ each one equals). A request is one instruction of one warp with any lane on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,58 +15,14 @@ from ..events import Observer
 from ..geometry import Addresses, Flat, Geometry, Mask, Rows
 from ..isa.windows import RANK_BITS
 from ..memory.event import Event, PickedEvent, Spread
+from ..memory.recent import Recent
 from ..memory.site import Site, interleaved
-from .banks import BANKS, SECTOR, requests
+from .banks import LINE, SECTOR, requests
 from .costs import Words, bulk_cost, request_cost
 from .put_by import PutBy, Some
+from .traffic import Traffic
 
 COUNTED_SPACES = ("global", "shared", "local", "cluster")
-
-
-@dataclass
-class Traffic:
-    """Accesses of one kind to one space.
-
-    Attributes:
-        requests: Instructions of a warp, with any lane on.
-        accesses: Threads that took part, summed.
-        bytes: Bytes they asked for, summed.
-        distinct_bytes: Distinct bytes a request touches, summed.
-        sectors: 32-byte sectors a request touches, summed (global and local memory).
-        wavefronts: Passes through the 32 banks of shared memory, see ``bank_passes``.
-        bank_conflicts: Wavefronts beyond one for each group of lanes.
-        ideal_sectors: Sectors, were the distinct bytes side by side and aligned.
-    """
-
-    requests: int = 0
-    accesses: int = 0
-    bytes: int = 0
-    distinct_bytes: int = 0
-    sectors: int = 0
-    wavefronts: int = 0
-    bank_conflicts: int = 0
-    ideal_sectors: int = 0
-
-    def __add__(self, other: Traffic) -> Traffic:
-        return Traffic(*(a + b for a, b in zip(self.values(), other.values(), strict=True)))
-
-    def values(self) -> tuple[int, ...]:
-        """The figures, in order of declaration."""
-        return tuple(self.__dict__.values())
-
-    @property
-    def sectors_per_request(self) -> float:
-        """32-byte sectors a request touches, on average."""
-        return self.sectors / self.requests if self.requests else 0.0
-
-    @property
-    def coalescing(self) -> float:
-        """Share of the sectors' bytes that some lane asked for; 1.0 wastes nothing."""
-        return self.distinct_bytes / (self.sectors * SECTOR) if self.sectors else 1.0
-
-    def to_dict(self) -> dict[str, int]:
-        """JSON-ready."""
-        return dict(self.__dict__)
 
 
 _FIGURES = len(fields(Traffic))
@@ -73,6 +30,44 @@ _PATTERNS = 16
 """So many patterns of an access are looked up; of more of them all warps are judged at once."""
 _TOGETHER = 1 << 18
 """Lanes that are judged at once."""
+_SMALL = 1 << 14
+"""So many lanes are compared as fast as a part of them is."""
+
+
+class _Pattern(NamedTuple):
+    """What all blocks see alike of an access.
+
+    Attributes:
+        relative: Addresses from the first lane's on, ``(Z, Y, X, 1)`` or less.
+        first: The first lane's address in each block, or in all, ``(blocks or 1,)``.
+        begins: It modulo ``LINE``, and how many of the blocks begin there.
+        content: Equal for equal ones.
+    """
+
+    relative: Addresses
+    first: Flat
+    begins: list[tuple[int, int]]
+    content: tuple[object, ...]
+
+
+def _pattern(address: Addresses) -> _Pattern | None:
+    """Of addresses; ``None`` where blocks differ in more than where they begin."""
+    if address.ndim == 0:
+        address = address.reshape(1, 1, 1, 1)
+    first = address[:1, :1, :1]
+    relative, flat = address[..., :1] - first[..., :1], first.reshape(-1)
+    if address.shape[3] == 1:
+        begins = [(int(flat[0]) % LINE, 1)]
+    else:
+        if address.size > _SMALL:  # most of those that differ do so in the last block
+            last = address[..., -1:] - first[..., -1:]
+            if not (last == relative).all():
+                return None
+        if not (address - first == relative).all():
+            return None
+        counts = np.bincount(flat & np.int64(LINE - 1)).tolist()
+        begins = [(at, times) for at, times in enumerate(counts) if times]
+    return _Pattern(relative, flat, begins, (relative.shape, relative.tobytes()))
 
 
 class TrafficCounter(Observer):
@@ -83,7 +78,7 @@ class TrafficCounter(Observer):
     """
 
     unit = SECTOR
-    """Where an access to global memory begins matters modulo this."""
+    """Where an access to global memory begins matters modulo this; it divides ``LINE``."""
     sparse = True
     """Whether scattered lanes are judged without rows of 32."""
 
@@ -91,15 +86,18 @@ class TrafficCounter(Observer):
         slots = sites * len(COUNTED_SPACES)
         self._totals = np.zeros((slots, _FIGURES), np.int64)
         self._last = [np.zeros(_FIGURES, np.int64)] * slots
-        self._pending = [0] * slots
+        self._times, self._again = [0] * slots, [0] * slots
+        self._slot = [-1] * sites  # of each site's last access that was judged
         self._put_by = PutBy(self._totals, self._judge_rows, self.sparse)
         self.known = known
         self._words: dict[bytes, Words] = {}
+        self._recent = Recent(_pattern)
         self.geometry: Geometry | None = None
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
         self.geometry = geometry
+        self._recent.forget()
 
     @property
     def _shape(self) -> Geometry:
@@ -108,15 +106,20 @@ class TrafficCounter(Observer):
 
     def finish(self) -> None:
         """See ``Observer``; adds up repeats that were only counted so far."""
-        for slot, times in enumerate(self._pending):
-            if times:
-                self._totals[slot] += self._last[slot] * times
-                self._pending[slot] = 0
+        slots = [slot for slot, times in enumerate(self._times) if times]
+        if slots:
+            times = np.array([self._times[slot] for slot in slots])[:, None]
+            self._totals[slots] += np.array([self._last[slot] for slot in slots]) * times
+            self._times = [0] * len(self._times)
         self._put_by.settle()
 
     def access(self, event: Event) -> None:
         """See ``Observer``."""
         site = event.site
+        if event.repeated and (slot := self._slot[site.number]) >= 0:
+            if not self._put_by.again(slot):
+                self._times[slot] += self._again[slot]
+            return
         if not site.counted or (isinstance(event.address, Spread) and not site.in_bulk):
             if site.picture:
                 self._picture(event)
@@ -125,13 +128,7 @@ class TrafficCounter(Observer):
         if isinstance(event.address, Spread):
             self._totals[slot] += bulk_cost(event, self._shape.columns)
             return
-        if event.repeated:
-            if not self._put_by.again(slot):
-                self._pending[slot] += 1
-            return
-        if self._pending[slot]:
-            self._totals[slot] += self._last[slot] * self._pending[slot]
-            self._pending[slot] = 0
+        self._slot[site.number] = slot
         address = event.address
         if event.columns is not None:
             address = address + (event.columns << np.int64(RANK_BITS))
@@ -140,8 +137,13 @@ class TrafficCounter(Observer):
             self._put_by.add(slot, cost)
             return
         self._put_by.other(slot)
-        self._last[slot] = cost
-        self._totals[slot] += cost
+        figures, times = cost
+        if figures is not self._last[slot]:
+            if self._times[slot]:
+                self._totals[slot] += self._last[slot] * self._times[slot]
+            self._last[slot], self._times[slot] = figures, 0
+        self._times[slot] += times
+        self._again[slot] = times
 
     def picked(self, event: PickedEvent) -> None:
         """See ``Observer``."""
@@ -177,76 +179,79 @@ class TrafficCounter(Observer):
             space: Traffic(*row) for space, row in zip(COUNTED_SPACES, rows, strict=True) if row[0]
         }
 
-    def cost(self, site: Site, space: str, address: Addresses, mask: Mask | None) -> Flat | Some:
-        """The figures of one access of the whole batch, in the order of ``Traffic``.
+    def seen(self) -> list[tuple[int, list[int]]]:
+        """The slots, a site's four side by side, of what has cost anything, and its figures."""
+        slots = np.flatnonzero(self._totals[:, 0])
+        return list(zip(slots.tolist(), self._totals[slots].tolist(), strict=True))
+
+    def cost(
+        self, site: Site, space: str, address: Addresses, mask: Mask | None
+    ) -> tuple[Flat, int] | Some:
+        """The figures of one access, in the order of ``Traffic``, and how often the batch has them.
 
         Or its lanes, where they follow no pattern and are better judged with others'.
         """
         g = self._shape
         if mask is not None and mask.ndim == 0:
             if not mask:
-                return np.zeros(_FIGURES, np.int64)
+                return np.zeros(_FIGURES, np.int64), 1
             mask = None
-        if address.ndim == 0:
-            address = address.reshape(1, 1, 1, 1)
         if space == "local":
-            address = address + np.int64(site.offset)
             address = interleaved(site, address, self._shape.thread_ids) - np.int64(site.offset)
-        unit = BANKS * 4 if space == "shared" else self.unit
-        first = address[:1, :1, :1]
-        relative = address[..., :1] - first[..., :1]
-        if address.shape[3] > 1:
-            last = address[..., -1:] - first[..., -1:]  # most of those that differ do so here
-            if not (last == relative).all() or not (address - first == relative).all():
-                return self._no_pattern(site, space, address + np.int64(site.offset), mask)
-            relative = np.ascontiguousarray(relative)
-        # Every block sees the same pattern, from a start that matters modulo the unit.
-        starts = (first.reshape(-1) + np.int64(site.offset)) & np.int64(unit - 1)
+            pattern = _pattern(address)
+        else:
+            pattern = self._recent(address)
+        if pattern is None:
+            return self._no_pattern(site, space, address + np.int64(site.offset), mask)
+        # Every block sees the same pattern, from a start that matters modulo the unit: which words
+        # share a bank is the same wherever in the banks they begin.
+        unit = 4 if space == "shared" else self.unit
         if mask is not None and mask.shape[3] > 1:
-            return self._masked(site, space, relative, starts, mask)
-        total = np.zeros(_FIGURES, np.int64)
-        times = g.columns // len(starts)
-        counts = np.bincount(starts)
-        for start in np.flatnonzero(counts).tolist():
-            total += self._pattern(site, space, relative, mask, start) * (
-                int(counts[start]) * times
-            )
-        return total
+            starts = (pattern.first + np.int64(site.offset)) & np.int64(unit - 1)
+            return self._masked(site, space, pattern, starts, mask)
+        found: dict[int, int] = {}
+        for at, blocks in pattern.begins:
+            start = (at + site.offset) % unit
+            found[start] = found.get(start, 0) + blocks * (g.columns // len(pattern.first))
+        if len(found) == 1:
+            return self._judged(site, space, pattern, mask, start), found[start]
+        each = [self._judged(site, space, pattern, mask, at) * n for at, n in found.items()]
+        return np.add.reduce(each), 1
 
-    def _pattern(
-        self, site: Site, space: str, relative: Addresses, mask: Mask | None, start: int
+    def _judged(
+        self, site: Site, space: str, pattern: _Pattern, mask: Mask | None, start: int
     ) -> Flat:
         key = (
-            space, site.nbytes, site.access == "load", start, relative.shape, relative.tobytes(),
+            space, site.nbytes, site.access == "load", start, pattern.content,
             None if mask is None else (mask.shape, mask.tobytes()),
         )  # fmt: skip
         found = self.known.get(key)
         if found is None:
-            found = self._judge(site, space, relative + np.int64(start), mask)
+            found = self._judge(site, space, pattern.relative + np.int64(start), mask)
             if len(self.known) > 20_000:
                 self.known.clear()
             self.known[key] = found
         return found
 
     def _masked(
-        self, site: Site, space: str, relative: Addresses, starts: Flat, mask: Mask
-    ) -> Flat | Some:
+        self, site: Site, space: str, pattern: _Pattern, starts: Flat, mask: Mask
+    ) -> tuple[Flat, int] | Some:
         """The mask differs between blocks; often it does so only in some."""
         g = self._shape
         rows = g.factored(mask)
         if space == "shared" and site.nbytes == 4 and len(starts) == 1:
-            return self._same_words(g.factored(relative)[:, 0] + starts[0], rows)
+            return self._same_words(g.factored(pattern.relative)[:, 0] + starts[0], rows), 1
         starts = np.broadcast_to(starts, (g.columns,))
         other = (rows[:, 1:] != rows[:, :-1]).any(axis=0) | (starts[1:] != starts[:-1])
         samples = np.append(0, np.flatnonzero(other) + 1)
         if len(samples) > _PATTERNS:
-            return self._no_pattern(site, space, relative + starts, mask)
+            return self._no_pattern(site, space, pattern.relative + starts, mask)
         total = np.zeros(_FIGURES, np.int64)
         counts = np.diff(samples, append=g.columns)
         for column, count in zip(samples.tolist(), counts.tolist(), strict=True):
             one = np.ascontiguousarray(rows[:, column]).reshape(*g.shape[:3], 1)
-            total += self._pattern(site, space, relative, one, int(starts[column])) * count
-        return total
+            total += self._judged(site, space, pattern, one, int(starts[column])) * count
+        return total, 1
 
     def _same_words(self, address: Flat, rows: Rows) -> Flat:
         """Each thread wants the same word of shared memory in every block, in some of them."""
@@ -260,9 +265,9 @@ class TrafficCounter(Observer):
 
     def _no_pattern(
         self, site: Site, space: str, address: Addresses, mask: Mask | None
-    ) -> Flat | Some:
+    ) -> tuple[Flat, int] | Some:
         some = self._put_by.few(self._shape, site, space, address, mask)
-        return some if some is not None else self._judge(site, space, address, mask)
+        return some if some is not None else (self._judge(site, space, address, mask), 1)
 
     def _judge(self, site: Site, space: str, address: Addresses, mask: Mask | None) -> Flat:
         """Every warp by itself, some blocks at a time."""

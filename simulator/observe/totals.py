@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from kernels.ptx.module import Instruction
-from kernels.toolkit import short_path
-
-from ..compile.program import Arithmetic, CompiledBlock
 from ..events import Observer
 from ..geometry import Geometry, Mask
-from ..hazards.sources import Sources
-from ..memory.site import Site
-from .counters import Traffic, TrafficCounter
+from .traffic import NOTHING, Traffic
 
 
 class InstructionCounter(Observer):
@@ -115,29 +108,29 @@ class Counters:
     ``launch`` was given a GPU: estimates, from models of its caches.
     """
 
-    global_load: Traffic = field(default_factory=Traffic)
-    global_store: Traffic = field(default_factory=Traffic)
-    global_atomic: Traffic = field(default_factory=Traffic)
-    shared_load: Traffic = field(default_factory=Traffic)
-    shared_store: Traffic = field(default_factory=Traffic)
-    shared_atomic: Traffic = field(default_factory=Traffic)
-    cluster_load: Traffic = field(default_factory=Traffic)
-    cluster_store: Traffic = field(default_factory=Traffic)
-    cluster_atomic: Traffic = field(default_factory=Traffic)
-    local_load: Traffic = field(default_factory=Traffic)
-    local_store: Traffic = field(default_factory=Traffic)
-    local_atomic: Traffic = field(default_factory=Traffic)
-    const_load: Traffic = field(default_factory=Traffic)
-    texture_load: Traffic = field(default_factory=Traffic)
-    surface_load: Traffic = field(default_factory=Traffic)
-    surface_store: Traffic = field(default_factory=Traffic)
-    surface_atomic: Traffic = field(default_factory=Traffic)
-    bulk_load: Traffic = field(default_factory=Traffic)
-    bulk_store: Traffic = field(default_factory=Traffic)
-    bulk_atomic: Traffic = field(default_factory=Traffic)
-    bulk_shared_load: Traffic = field(default_factory=Traffic)
-    bulk_shared_store: Traffic = field(default_factory=Traffic)
-    bulk_shared_atomic: Traffic = field(default_factory=Traffic)
+    global_load: Traffic = NOTHING
+    global_store: Traffic = NOTHING
+    global_atomic: Traffic = NOTHING
+    shared_load: Traffic = NOTHING
+    shared_store: Traffic = NOTHING
+    shared_atomic: Traffic = NOTHING
+    cluster_load: Traffic = NOTHING
+    cluster_store: Traffic = NOTHING
+    cluster_atomic: Traffic = NOTHING
+    local_load: Traffic = NOTHING
+    local_store: Traffic = NOTHING
+    local_atomic: Traffic = NOTHING
+    const_load: Traffic = NOTHING
+    texture_load: Traffic = NOTHING
+    surface_load: Traffic = NOTHING
+    surface_store: Traffic = NOTHING
+    surface_atomic: Traffic = NOTHING
+    bulk_load: Traffic = NOTHING
+    bulk_store: Traffic = NOTHING
+    bulk_atomic: Traffic = NOTHING
+    bulk_shared_load: Traffic = NOTHING
+    bulk_shared_store: Traffic = NOTHING
+    bulk_shared_atomic: Traffic = NOTHING
     fma_f32: int = 0
     add_f32: int = 0
     mul_f32: int = 0
@@ -218,7 +211,7 @@ class Counters:
         return plain | {name: getattr(self, name) for name in derived}
 
 
-TRAFFIC = tuple(f.name for f in fields(Counters) if f.default_factory is Traffic)
+TRAFFIC = tuple(f.name for f in fields(Counters) if isinstance(f.default, Traffic))
 """Names of the memory counters: space and operation."""
 
 
@@ -240,54 +233,3 @@ class Line:
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
         return self.__dict__ | {"counters": self.counters.to_dict()}
-
-
-def collect(
-    blocks: Sequence[CompiledBlock],
-    arithmetic: Sequence[Arithmetic],
-    sites: Sequence[Site],
-    ran: InstructionCounter,
-    traffic: TrafficCounter,
-    sources: Sources,
-) -> tuple[Counters, list[Line]]:
-    """Counters of the launch, and per source line in source order."""
-    total = Counters(divergent_branches=ran.divergent_branches, barriers=ran.barriers)
-    lines: dict[tuple[str, int], Line] = {}
-
-    paths: dict[str, str] = {}
-
-    def targets(ins: Instruction) -> tuple[Counters, Counters]:
-        location = ins.location.user if ins.location else None
-        if location and location.file not in paths:
-            paths[location.file] = short_path(location.file)
-        key = (paths[location.file], location.line) if location else ("PTX", ins.line)
-        if key not in lines:
-            lines[key] = Line(*key, sources.code(location) if location else ins.name)
-        return total, lines[key].counters
-
-    for block in blocks:
-        threads, warps = ran.threads[block.number], ran.warps[block.number]
-        if warps:
-            for ins in block.block.instructions:
-                for counters in targets(ins):
-                    counters.thread_instructions += threads
-                    counters.warp_instructions += warps
-    for entry in arithmetic:
-        threads = ran.threads[entry.block] if entry.tally is None else ran.guarded[entry.tally]
-        if threads:
-            for counters in targets(entry.instruction):
-                name, work = entry.count, threads * entry.flops
-                counters.flops += work if name != "tensor_int" else 0
-                if name:
-                    more = work if name in TENSOR else threads
-                    setattr(counters, name, getattr(counters, name) + more)
-    for site in (site for site in sites if site.traffic or site.in_bulk):
-        for space, cost in traffic.traffic(site).items():
-            where = site.space if site.picture or site.space == "const" else space
-            if site.in_bulk:
-                where = "bulk" if space == "global" else "bulk_shared"
-            name = f"{where}_{site.access}"
-            for counters in targets(site.instruction):
-                setattr(counters, name, getattr(counters, name) + cost)
-    ordered = [lines[key] for key in sorted(lines)]
-    return total, ordered

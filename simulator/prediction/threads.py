@@ -17,6 +17,8 @@ _BUSY = 0.25
 """Share of its warps from which on a multiprocessor is not short of blocks."""
 _SHUFFLES = 5
 """That sum a warp."""
+_SUMS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
+"""Operations of which a block can do several as one."""
 
 
 def occupancy(case: Case) -> Change | None:
@@ -54,7 +56,8 @@ def few_blocks(case: Case) -> Change | None:
     rounds = max((piece.rounds / blocks for piece in case.found), default=1.0)
     slots = gpu.sms * shape.resident
     there = -(-shape.blocks // gpu.sms) * shape.warps
-    if shape.blocks >= slots or there >= _BUSY * gpu.architecture.warps:
+    busy = shape.blocks >= gpu.sms and there >= _BUSY * gpu.architecture.warps
+    if shape.blocks >= slots or busy:
         return None
     in_rounds = max(1.0, min(slots / shape.blocks, rounds))
     in_warps = max(1.0, min(slots / shape.blocks / in_rounds, shape.warps))
@@ -129,9 +132,10 @@ def _branch_to(case: Case, number: int) -> Instruction | None:
 
 def atomics(case: Case) -> Change | None:
     """Many atomics of a block go to few places."""
-    some, distinct = _atomics(case)
+    some, distinct, others = _atomics(case)
     work = case.work
-    if not some or work.atomic_passes < 2 * distinct:
+    passes = work.atomic_passes - others
+    if not some or passes < 2 * distinct:
         return None
     changed = {
         at: dataclasses.replace(one, space="shared", wavefronts=one.requests)
@@ -139,21 +143,22 @@ def atomics(case: Case) -> Change | None:
     }
     mended = case.with_sites(changed)
     further = case.seen.sample.atomics.same / len(case.seen.sample.blocks)
-    if work.atomic_passes <= sum(one.requests for one in some.values()) * 1.01:
+    if passes <= sum(one.requests for one in some.values()) * 1.01:
         further = 0.0  # ptxas sums the warp
     after = dataclasses.replace(
-        mended.work, atomic_passes=float(distinct), shared_conflicts=work.shared_conflicts + further
-    )
+        mended.work, atomic_passes=others + distinct,
+        shared_conflicts=work.shared_conflicts + further,
+    )  # fmt: skip
     first = worst(some.values(), lambda one: one.requests)
-    return Change(dataclasses.replace(mended, work=after), first, {"passes": work.atomic_passes})
+    return Change(dataclasses.replace(mended, work=after), first, {"passes": passes})
 
 
 def atomics_of_blocks(case: Case) -> Change | None:
     """Each of many blocks adds to the same few places."""
-    some, distinct = _atomics(case)
+    some, distinct, others = _atomics(case)
     work, shape = case.work, case.shape
     slots = case.seen.gpu.sms * shape.resident
-    if not some or work.atomic_passes >= 2 * distinct or shape.blocks <= slots:
+    if not some or work.atomic_passes - others >= 2 * distinct or shape.blocks <= slots:
         return None
     times = shape.blocks / slots
     found = [
@@ -168,11 +173,20 @@ def atomics_of_blocks(case: Case) -> Change | None:
     return Change(dataclasses.replace(mended, work=after, shape=fewer), first, told)
 
 
-def _atomics(case: Case) -> tuple[dict[int, SiteWork], int]:
-    """Those of global memory, and to how many sectors a block's go."""
-    some = places(case, lambda one: one.space == "global" and one.site.access == "atomic")
+def _atomics(case: Case) -> tuple[dict[int, SiteWork], int, float]:
+    """Sums in global memory, to how many sectors a block's go, and how many atomics are none."""
+    found = places(case, lambda one: one.space == "global" and one.site.access == "atomic")
+    some = {at: one for at, one in found.items() if _sums(case, one)}
     distinct = sum(case.block.places.get(one.site.number, 0) for one in some.values())
-    return (some, distinct) if distinct else ({}, 0)
+    others = sum(one.requests for at, one in found.items() if at not in some)
+    return (some, distinct, others) if distinct else ({}, 0, others)
+
+
+def _sums(case: Case, one: SiteWork) -> bool:
+    """Whether a block could do fewer of an atomic: not of a lock's, nor of one lane's ticket."""
+    ran, site = case.seen.sample.ran, one.site
+    alone = ran.threads[site.block] <= ran.warps[site.block]
+    return site.operation in _SUMS and not (site.returns and alone)
 
 
 def shared_atomics(case: Case) -> Change | None:
@@ -180,6 +194,8 @@ def shared_atomics(case: Case) -> Change | None:
     some = places(case, lambda one: one.space == "shared" and one.site.access == "atomic")
     requests = sum(one.requests for one in some.values())
     work = case.work
+    if not all(_sums(case, one) for one in some.values()):
+        return None
     if not some or work.shared_conflicts < 3 * requests:
         return None
     more = dict(work.issued)

@@ -128,6 +128,10 @@ class RaceBook:
         groups = self._by_sites.get(_sites(race))
         return bool(groups) and all(group.pairs.full for group in groups or ())
 
+    def knows(self, race: Race) -> bool:
+        """Whether such a race has been found."""
+        return _sites(race) in self._by_sites
+
     def add(self, race: Race, conflict: Conflict, unequal: Flat, quiet: Flat) -> None:
         """Pairs of accesses that race; ``unequal``, ``quiet``: see ``written.compare``."""
         for still in (False, True):

@@ -27,7 +27,7 @@ from .detector import RaceCheck
 from .pairs import MOST
 from .phases import arrivals
 from .shadow import Conflict
-from .under_way import Copy, Touch, barrier_number
+from .under_way import TOUCHES, Copy, Touch, barrier_number
 
 _SITES = 2
 """Of a copy in bulk, besides its arrival: what it reads and what it writes."""
@@ -35,8 +35,6 @@ UNDER_WAY = ("copy", "transaction", SENT, *READING)
 """How an access races with what is under way: a name for all that the same waits are for."""
 
 
-_TOUCHES = 64
-"""Accesses to what a copy is to write that are kept until it ends."""
 _FINISHED = 32
 """Copies that are done, but not known to all as such, that are kept."""
 
@@ -54,17 +52,22 @@ class CopyCheck(Observer):
         self.book, self.granule, self.race = book, granule, race
         self.geometry: Geometry
         self.open: list[Copy] = []
+        # Copies done by a wait in the text behind what may touch their bytes; may there be such?
+        self.over: list[tuple[Copy, Instruction]] = []
+        self.astray: dict[tuple[int, int], bool] = {}
         self.groups: dict[str, Rows]
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
-        self.geometry, self.open = geometry, []
+        self.geometry, self.open, self.over = geometry, [], []
         shape = (geometry.threads, geometry.columns)
         self.groups = {queue: np.zeros(shape, np.int32) for queue in UNDER_WAY}
 
     def access(self, event: Event) -> None:
         """See ``Observer``."""
-        if event.space not in ("shared", "cluster") or not (self.open or event.site.asynchronous):
+        if event.space not in ("shared", "cluster") or not (
+            self.open or self.over or event.site.asynchronous
+        ):
             return
         g, site = self.geometry, event.site
         if site.operation == PHASE:
@@ -83,18 +86,23 @@ class CopyCheck(Observer):
             reads = copy.event.site.access == site.access == "load"
             if low < copy.high and copy.low < high and not reads:
                 self._look(copy, event, lanes)
+        for copy, wait in self.over:
+            strays = self.book.find_order().strays(copy.event.site, site, wait)
+            if strays and low < copy.high and copy.low < high:
+                self._meet(copy, event)
         if site.asynchronous:
             self._replaced(event, low, high, np.asarray(lanes.any(axis=0)))
             group = self.groups[site.queue].copy()
             since = np.full(lanes.shape, self.race.now)
             copy = Copy(event, lanes.copy(), group, low, high, since)
             self.open.append(copy)
+            self._came_before(copy)
 
     def copies(
         self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
     ) -> None:
         """See ``Observer``."""
-        on = self.geometry.full(as_mask(lanes))
+        on, order = self.geometry.full(as_mask(lanes)), self.book.find_order()
         if left is None:
             self.groups[queue] += on
             return
@@ -111,6 +119,13 @@ class CopyCheck(Observer):
                 copy.lanes &= ~done
                 mask = self.geometry.from_rows(done)
                 self.race.access(copy.event._replace(mask=mask, repeated=False))
+                one = copy.event.site
+                key = one.number, id(wait)
+                if key not in self.astray:
+                    self.astray[key] = any(order.strays(one, s, wait) for s in self.book.sites)
+                if copy.barrier is None and self.astray[key]:
+                    over = replace(copy, lanes=done, touched=[], done=self.race.now)
+                    self.over = [*self.over[1 - _FINISHED :], (over, wait)]
         self.open = [copy for copy in self.open if copy.lanes.any()]
 
     def copies_arrive(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
@@ -142,10 +157,10 @@ class CopyCheck(Observer):
         left = []
         for touch in copy.touched:
             ends = done[touch.issuer, touch.column]
+            if touch.near and wait is None:  # it arrives: who waits for that may wait for it
+                ends = np.zeros(len(ends), bool)
             if touch.near:  # behind its wait in the text: then it is a race of two lanes
-                order, race = self.book.find_order(), touch.race
-                surely = wait is None or not order.waits_between(race.other, race.site, wait)
-                told = ends & surely
+                told = ends & (wait is None or not self._between(touch, wait))
             else:
                 known = self.race.happens_before.horizon(touch.mine, touch.issuer, touch.column)
                 told = ends & (known >= touch.time)
@@ -154,12 +169,16 @@ class CopyCheck(Observer):
                 left.append(touch.some(~ends))
         copy.touched = left
 
+    def _between(self, touch: Touch, wait: Instruction) -> bool:
+        """Whether a wait stands between a copy and what touches its bytes in the text."""
+        return self.book.find_order().waits_between(touch.race.other, touch.race.site, wait)
+
     def _tell(self, race: Race, conflict: Conflict) -> None:
         if conflict.place.size:
             ones = np.ones(len(conflict.place), bool)
             self.book.add(race, conflict, ones, ~ones)
 
-    def phase(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
+    def phase(self, lanes: Mask | None, base: Addresses, offset: int, wait: Instruction) -> None:
         """See ``Observer``; who sees the end of a phase sees it for the lanes of the warp."""
         self.race.now += 1
         on = self.geometry.full(as_mask(lanes))
@@ -177,9 +196,35 @@ class CopyCheck(Observer):
                     continue
                 if mine.any() and not (copy.lanes & done & ~mine).any() and done[mine].all():
                     of_copy = np.isin(places, np.unique(copy.barrier[mine]))
+                    self._see(copy, int(column), on[:, column] & of_copy, wait)
                     self._waited(copy, int(column), on[:, column] & of_copy)
                 else:
+                    self._see(copy, int(column), on[:, column] & done.any(), wait)
                     copy.lanes[done] = False
+        self._forget()
+
+    def _see(self, copy: Copy, column: int, threads: Flat, wait: Instruction) -> None:
+        """Threads see that a copy is done, for their warps; those touched it before they did.
+
+        Another lane of a warp may touch it before the wait or behind it: the text says.
+        """
+        warps = np.isin(np.arange(len(threads)) // WARP, np.flatnonzero(threads) // WARP)
+        left = []
+        for touch in copy.touched:
+            own = (touch.column == column) & threads[touch.mine] & touch.near
+            mates = (touch.column == column) & warps[touch.mine] & touch.near
+            self._tell(touch.race, touch.conflict.some(own))
+            left.append(touch.some(~own & ~(mates & self._between(touch, wait))))
+        copy.touched = [touch for touch in left if touch.mine.size]
+
+    def _forget(self) -> None:
+        """Copies that are done are followed no more: what touched them touched them before."""
+        for copy in self.open:
+            if not copy.lanes.any():
+                for touch in copy.touched:
+                    self._tell(
+                        touch.race, touch.conflict.some(np.full(len(touch.mine), touch.near))
+                    )
         self.open = [copy for copy in self.open if copy.lanes.any()]
 
     def _waited(self, copy: Copy, column: int, threads: Flat) -> None:
@@ -227,7 +272,7 @@ class CopyCheck(Observer):
         done = [copy for copy in self.open if copy.ended is not None]
         for copy in done[:-_FINISHED]:
             copy.lanes[copy.waits_ended] = False
-        self.open = [copy for copy in self.open if copy.lanes.any()]
+        self._forget()
 
     def _arrived(self, event: Event) -> None:
         """Somebody arrives at mbarriers; perhaps it is the bytes of a copy, or a phase ends."""
@@ -245,6 +290,35 @@ class CopyCheck(Observer):
             for copy in self.open:
                 if arrival.end is not None and copy.barrier is not None and copy.over is not None:
                     copy.over |= copy.barrier == barrier_number(*arrival.place)
+
+    def _came_before(self, copy: Copy) -> None:
+        """Lanes that nothing orders, behind a copy in the text, touched its bytes before it began.
+
+        They had not to wait for what its lanes waited for; they might as well have come while it
+        is under way, and are told as if they had.
+        """
+        g, site, shadow = self.geometry, copy.event.site, self.race.shared_shadow
+        if shadow is None or site.queue == "transaction":
+            return
+        text = self.book.find_order()
+        lanes, places = self._places(copy.event)
+        ordered = self.race.happens_before.before(lanes.thread, lanes.column)
+        for history, how in shadow.against(site):
+            other = history.site
+            race = Race(
+                other, site, "shared", None, self.granule, how, "lane", g.threads, g.columns
+            )
+            if other is site or not self.book.knows(race) or text.first(other, site, site.queue):
+                continue
+            race = replace(race, other=site, site=other, how=site.queue, distance=site.queue)
+            thread = g.blocks[lanes.column] * g.threads + lanes.thread
+            for place in places.T if not text.unwaited(site, other) else ():
+                for pairs in shadow.races(history, place, thread, ordered, "lane"):
+                    found = replace(pairs, earlier=pairs.later, later=pairs.earlier)
+                    mine, issuer = pairs.earlier % g.threads, pairs.later % g.threads
+                    column = lanes.column[pairs.lane]
+                    touch = Touch(race, found, self.race.now, mine, issuer, column, True)
+                    copy.touched.append(touch)
 
     def _places(self, event: Event) -> tuple[Accesses, Rows]:
         """The lanes of an access, and the locations of each, ``(lanes, parts)``."""
@@ -291,6 +365,10 @@ class CopyCheck(Observer):
         far = others.column[entry] != column
         seen = self.race.happens_before.horizon(issuer, mine, column) >= copy.since[issuer, column]
         conflict = Conflict(wanted[hit], their[entry], thread[lane], lane, entry)
+        if copy.done is not None:
+            known = self.race.happens_before.horizon(issuer, mine, column) >= copy.done
+            self._tell(race, conflict.some(near & (mine != issuer) & ~known))
+            return
         # Who did not wait for the copy to begin races with that: it is told as such.
         later = seen & ~near & ~far & (not by_one)
         if copy.barrier is not None:
@@ -304,10 +382,11 @@ class CopyCheck(Observer):
             # Another warp may come before the issuer's wait as well as behind it.
             near, seen, far = (which & (ended == 0) for which in (near, seen, far))
             seen |= ends & ~same
-        # Another lane comes before the issuer's wait, or behind it: it may be the text that says.
+        # Another lane comes before the issuer's wait, or behind it: it may be the text that says;
+        # and so for who comes before, or behind, another lane of its warp sees an mbarrier's phase.
         beside = near & (mine != issuer)
         if copy.barrier is not None:
-            beside &= copy.barrier[issuer, column] < 0
+            beside |= (near | seen) & ~far & (copy.barrier[issuer, column] >= 0)
         if not beside.any() or text.unwaited(race.other, event.site):
             beside[:] = False
         self._tell(race, conflict.some((near | seen | far) & ~later & ~beside))
@@ -315,7 +394,7 @@ class CopyCheck(Observer):
         for which, is_near in ((later, False), (beside, True)):
             if not which.any():
                 continue
-            if len(copy.touched) < _TOUCHES:
+            if len(copy.touched) < TOUCHES:
                 copy.touched.append(replace(touch, near=is_near).some(which))
             elif is_near:
                 self._tell(race, conflict.some(which))

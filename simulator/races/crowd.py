@@ -42,6 +42,8 @@ class Crowd:
 
     def cover(self, entry: Flat, knew: Mask, thread: Flat, now: int, everybody: Flat) -> None:
         """Threads write over some; ``everybody``: up to when all of a column have seen all."""
+        covers = self.rows[COVERS:, entry]
+        knew = knew & ~((covers[::2] == thread) & (covers[1::2] == now)).any(axis=0)
         for slot in range(COVERS, len(self.rows), 2):
             free = knew & (self.rows[slot + 1, entry] == 0)
             self.rows[slot, entry[free]] = thread[free]

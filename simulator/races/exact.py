@@ -10,7 +10,6 @@ import numpy as np
 
 from ..analysis.steering import Steering
 from ..geometry import GROUP, Flat, Geometry, Mask
-from ..isa.table import BLOCK
 from ..memory.event import Event
 from ..memory.site import Site
 from ..memory.spaces import Allocation
@@ -22,7 +21,7 @@ from .locks import Lock
 from .pairs import DISTANCES, distances
 from .releases import Releases
 from .shadow import Alike, Conflict, History, Ordered, Shadow, clash
-from .written import compare, written
+from .written import compare, in_steps, out_of_scope, written
 
 _DOUBTS = 100_000
 """Pairs in a lock's order that are looked at again when it is let go."""
@@ -67,7 +66,12 @@ class ExactLook:
         ordered = self.ordered(site, lanes, locked, clocks)
         together: Alike | None = None
 
-        for history, how in shadow.against(site):
+        clusters = event.space != "global" and self.happens_before.cluster is not None
+        own = event.space == "shared" and self.happens_before.cluster is None
+        own = own or bool(shadow.threads <= shadow.block)  # no other block comes here
+        since = self.happens_before.block_time[lanes.column]
+        met = int(since.min(initial=now)) if own else -1
+        for history, how in shadow.against(site, clusters, met):
             if how == "volatile" and self.polled(site, history.site):
                 continue
 
@@ -82,12 +86,11 @@ class ExactLook:
             ) -> Iterator[Conflict]:  # fmt: skip
                 return shadow.races(history, place, thread, before, distance, alike)
 
-            own = event.space == "shared" and self.happens_before.cluster is None
             if own:  # one look is enough where nothing is wrong
                 if not any(True for _ in races("near")) and not locked:
                     continue
                 locked.clear()
-            self._write_down(event, history.site, how, races, history, values)
+            self._write_down(event, history.site, how, races, history, values, lanes)
             for lane, earlier, lock in self._all_locked(locked, thread, together):
                 for distance, at in distances(earlier, thread[lane], self.geometry.threads):
                     self._doubted += at.size
@@ -96,12 +99,11 @@ class ExactLook:
                     found = compare(conflict, history, site, history.site, values, distance)
                     self.doubts.append((lock, now, (race, conflict, *found)))
             locked.clear()
-        if how := clash(site, site):
+        if how := clash(site, site, clusters):
             self._write_down(
                 event, site, how, lambda distance: shadow.within(place, thread, distance),
-                None, values,
+                None, values, lanes,
             )  # fmt: skip
-        since = self.happens_before.block_time[lanes.column]
         shadow.remember(site, place, thread, now, values, since)
 
     def _alike(
@@ -152,7 +154,7 @@ class ExactLook:
 
     def _write_down(
         self, event: Event, other: Site, how: str, races: Callable[[str], Iterator[Conflict]],
-        history: History | None, values: Flat | None,
+        history: History | None, values: Flat | None, lanes: Accesses,
     ) -> None:  # fmt: skip
         site = event.site
         for distance in DISTANCES:
@@ -164,19 +166,14 @@ class ExactLook:
                 continue
             for conflict in races(distance):
                 if how == "scope":
-                    conflict = self._out_of_scope(conflict, site, other)
+                    conflict = conflict.some(out_of_scope(self.geometry, conflict, site, other))
+                elif how == "steps":
+                    home = lanes.home[conflict.lane]
+                    conflict = conflict.some(in_steps(self.geometry, conflict, home, site, other))
                 found = compare(conflict, history, site, other, values, distance)
                 self.book.add(race, conflict, *found)
                 if self.book.full(race):
                     break
-
-    def _out_of_scope(self, conflict: Conflict, one: Site, other: Site) -> Conflict:
-        """Those of some pairs that are further apart than a scope reaches."""
-        clusters, threads = self.geometry.clusters, self.geometry.threads
-        if clusters.size == 1 or BLOCK in (one.reach, other.reach):
-            return conflict
-        near = clusters.together(conflict.earlier // threads, conflict.later // threads)
-        return conflict.some(~near)
 
     def ordered(
         self, site: Site, lanes: Accesses, locked: list[Locked], clocks: dict[int, Clock]

@@ -64,22 +64,28 @@ class LastWrites:
 
     def add(self, at: At, thread: Flat, site: int, now: int, everybody: Flat, seen: Seen) -> None:
         """Threads write; ``everybody``: up to when all of each column have seen each other."""
-        if self.crowd.rows.size:
-            lane, entry = self.crowd.meet(at)
-            other, mine, column = self.crowd.rows[THREAD, entry], thread[lane], at[1][lane]
-            knew = (other == mine) | (seen(other, mine, column) >= self.crowd.rows[TIME, entry])
-            self.crowd.cover(entry, knew, mine, now, everybody)
+        all_at, threads = at, thread
+        self._cover(all_at, threads, now, everybody, seen)
         for _ in range(DEPTH):  # lanes that write one location do so in no order, too
             number = np.arange(len(thread))
             self._turn[at] = number
             chosen: Mask = self._turn[at] == number
             where = at[0][chosen], at[1][chosen]
             self._add(where, thread[chosen], site, now, everybody[where[1]], seen)
-            if chosen.all():
-                return
             at, thread = (at[0][~chosen], at[1][~chosen]), thread[~chosen]
-        if site != COPY:
+            if not thread.size:
+                break
+        self._cover(all_at, threads, now, everybody, seen)  # what there was no more room for, too
+        if site != COPY and thread.size:
             self.crowd.add(at, _rows(thread, site, now))
+
+    def _cover(self, at: At, thread: Flat, now: int, everybody: Flat, seen: Seen) -> None:
+        """Threads write over those of the crowd that they know of."""
+        if self.crowd.rows.size:
+            lane, entry = self.crowd.meet(at)
+            other, mine, column = self.crowd.rows[THREAD, entry], thread[lane], at[1][lane]
+            knew = (other == mine) | (seen(other, mine, column) >= self.crowd.rows[TIME, entry])
+            self.crowd.cover(entry, knew, mine, now, everybody)
 
     def _add(self, at: At, thread: Flat, site: int, now: int, everybody: Flat, seen: Seen) -> None:
         old = [layer.some(at) for layer in self.layers]

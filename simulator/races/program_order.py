@@ -7,7 +7,8 @@ comes before the read; else the order of the source text decides.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar, TypeVarTuple, cast
 
 from kernels.ptx.module import Instruction
 
@@ -20,18 +21,36 @@ from ..memory.site import Site
 
 _Place = tuple[int, int]
 """A block, and where in it."""
+_Asked = TypeVarTuple("_Asked")
+_Answer = TypeVar("_Answer")
+
+
+def _kept(
+    method: "Callable[[ProgramOrder, *_Asked], _Answer]",
+) -> "Callable[[ProgramOrder, *_Asked], _Answer]":
+    """A method whose answers the object keeps: unlike those of a cache, they go with it."""
+
+    @functools.wraps(method)
+    def answer(self: "ProgramOrder", *asked: *_Asked) -> _Answer:
+        key = method, asked
+        if key not in self.known:
+            self.known[key] = method(self, *asked)
+        return cast(_Answer, self.known[key])
+
+    return answer
 
 
 class ProgramOrder:
     """The order of a program's accesses."""
 
     def __init__(self, program: Program) -> None:
+        self.known: dict[object, object] = {}
         self.blocks, self._start = [one.block for one in program.blocks], program.start
         self._position = {
             id(ins): place for block in self.blocks for place, ins in enumerate(block.instructions)
         }
 
-    @functools.cache  # noqa: B019 - lives as long as the program
+    @_kept
     def first(self, one: Site, other: Site, distance: str) -> bool:
         """Whether one instruction is named before the other."""
         if one is other:
@@ -64,7 +83,7 @@ class ProgramOrder:
                 return True
         return other.block in self._after(one.block, way)
 
-    @functools.cache  # noqa: B019
+    @_kept
     def unwaited(self, one: Site, other: Site) -> bool:
         """Whether a copy is surely under way for another access that nothing puts after it.
 
@@ -81,27 +100,45 @@ class ProgramOrder:
                 return any(not _between(s, e, waits) for s in starts for e in ends)
         return False
 
-    @functools.cache  # noqa: B019
+    @_kept
     def waits_between(self, one: Site, other: Site, wait: Instruction) -> bool:
         """Whether a wait stands on a way from one access to the other, in a call perhaps."""
         for name in (one.function, other.function, *self._functions):
             starts, ends = self._places(one, name), self._places(other, name)
             if starts and ends:
-                at = [
-                    place
-                    for place, ins in self._functions[name]
-                    if ins is wait
-                    or any(i is wait for f in self._called(ins) for _, i in self._functions[f])
-                ]
+                at = self._standing(name, wait)
                 return any(_between(s, e, at) for s in starts for e in ends)
         return False
+
+    @_kept
+    def _standing(self, name: str, wait: Instruction) -> list[_Place]:
+        """Where a function comes to a wait: itself, or by calls."""
+        return [
+            place
+            for place, ins in self._functions[name]
+            if ins is wait
+            or any(i is wait for f in self._called(ins) for _, i in self._functions[f])
+        ]
+
+    @functools.cache  # noqa: B019
+    def strays(self, copy: Site, other: Site, wait: Instruction) -> bool:
+        """Whether an access in shared memory stands behind a copy, and its wait behind both."""
+        return (
+            other is not copy
+            and other.space not in ("local", "global")
+            and not copy.access == other.access == "load"
+            and copy.queue != "transaction"
+            and not self.first(other, copy, copy.queue)
+            and not self.unwaited(copy, other)
+            and not self.waits_between(copy, other, wait)
+        )
 
     def _begins(self, site: Site, queue: str) -> bool:
         """Whether a way leads from the start to an access, past no wait."""
         body = self.blocks[site.block].instructions[: self._position[id(site.instruction)]]
         return site.block in self._beginning(queue) and not any(_waits(i, queue) for i in body)
 
-    @functools.cache  # noqa: B019
+    @_kept
     def _beginning(self, queue: str) -> set[int]:
         def passes(block: Block, to: int) -> bool:
             return not any(_waits(ins, queue) for ins in block.instructions)
@@ -123,7 +160,7 @@ class ProgramOrder:
             return [(site.block, self._position[id(site.instruction)])]
         return [place for place, ins in self._functions[name] if site.function in self._called(ins)]
 
-    @functools.cache  # noqa: B019
+    @_kept
     def _waiting(self, name: str, queue: str) -> list[_Place]:
         """Where a function waits for what is under way in a queue, or may."""
         found = []
@@ -146,11 +183,11 @@ class ProgramOrder:
                 todo += [callee(inside) for _, inside in self._functions[name]]
         return found
 
-    @functools.cache  # noqa: B019
+    @_kept
     def _after(self, number: int, way: str) -> set[int]:
         return self._paths(way).after(number)
 
-    @functools.cache  # noqa: B019
+    @_kept
     def _paths(self, way: str) -> Paths:
         def passes(block: Block, to: int) -> bool:
             end = block.end

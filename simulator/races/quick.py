@@ -47,7 +47,7 @@ class Owners:
     def access(self, site: Site, place: Flat, thread: Flat) -> None:
         """Lanes access a location each."""
         owner = self.owner
-        mine = (thread + 1).astype(owner.dtype)
+        mine = thread.astype(owner.dtype) + owner.dtype.type(1)
         at = dense(place)
         state = owner[at]
         if site.strong and not site.volatile and not site.narrow:

@@ -43,11 +43,7 @@ class Releases:
 
     def __init__(self, steering: Steering, everyone: int, threads: int, clusters: Clusters) -> None:
         self.steering, self.threads, self.levels = steering, threads, Levels(clusters)
-        self.acquiring = frozenset(
-            site.number
-            for site in steering.program.sites
-            if site.strong and site.access != "store" and steering.steers(site)
-        )
+        self.acquiring = steering.acquiring
         self.fences = False
         self._noted: list[Noted] = []
         self._lanes = 0

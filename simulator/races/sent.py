@@ -7,6 +7,8 @@ a wait, is told here; what does not know of the copy either races with it as wit
 is the other race checks' business, and so is all that others do before the copy begins.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from kernels.ptx.module import Instruction
@@ -21,9 +23,10 @@ from .book import SENT, RaceBook
 from .clocks import Clock
 from .detector import RaceCheck
 from .shadow import Conflict, clash
+from .under_way import TOUCHES, Touch
 
-_THREAD, _COLUMN, _SITE, _GROUP, _BEGUN, _DONE = range(6)
-"""What is kept of a lane's copy: who, which group it is in, when it began and was waited for."""
+_THREAD, _COLUMN, _SITE, _GROUP, _BEGUN, _DONE, _WAIT = range(7)
+"""What is kept of a lane's copy: who, its group, when it began and was waited for, and where."""
 
 _LAYERS = 4
 """Copies to one location, by several threads, that are followed."""
@@ -52,8 +55,9 @@ class SentCheck(Observer):
         """See ``Observer``."""
         self.geometry = geometry
         self.groups = np.zeros((geometry.threads, geometry.columns), np.int64)
-        self.kept = np.zeros((_DONE + 1, 64), np.int64)
-        self.count = 0
+        self.kept = np.zeros((_WAIT + 1, 64), np.int64)
+        self.count, self.waits = 0, list[Instruction]()
+        self.touched: list[Touch] = []  # by lanes of the warps; the issuers are copies' numbers
         # Of each array that copies write: the last copy to write each location, or -1; with
         # others behind it where threads do that in no order.
         self.last: dict[int, list[Flat]] = {}
@@ -82,6 +86,7 @@ class SentCheck(Observer):
         if sending:
             numbers = np.broadcast_to(self._begin(site, lanes)[:, None], places.shape)
             self._keep(home, places.reshape(-1), numbers.reshape(-1))
+            self._came_before(event, lanes, places, numbers[:, 0])
 
     def _replaced(self, site: Site, lanes: Accesses, copies: Rows, stack: list[Rows]) -> Mask:
         """Of lanes' locations: is a later copy of the same thread known, with which it ends?"""
@@ -155,6 +160,53 @@ class SentCheck(Observer):
         who = kept[_THREAD], kept[_COLUMN]
         done = on[who] & (kept[_GROUP] < self.groups[who] - left) & (kept[_DONE] == 0)
         kept[_DONE, done] = self.race.now
+        if done.any():
+            self.waits += [wait] if wait not in self.waits else []
+            kept[_WAIT, done] = self.waits.index(wait)
+        text, left_over = self.book.find_order(), []
+        for touch in self.touched:
+            ends = done[touch.issuer]
+            if not text.waits_between(touch.race.other, touch.race.site, wait):
+                self._tell(touch.race, touch.conflict.some(ends))
+            if not ends.all():
+                left_over.append(touch.some(~ends))
+        self.touched = left_over
+
+    def finish(self) -> None:
+        """See ``Observer``; what nobody has waited for is under way until the end."""
+        for touch in self.touched:
+            self._tell(touch.race, touch.conflict)
+
+    def _came_before(self, event: Event, lanes: Accesses, places: Rows, numbers: Flat) -> None:
+        """Lanes that nothing orders, behind copies in the text, touched them before they began.
+
+        They might as well have come while they are under way, and are told as if they had.
+        """
+        g, site, home = self.geometry, event.site, event.home
+        shadow, text = self.race.shadows.get(home.number), self.book.find_order()
+        if shadow is None:
+            return
+        thread = g.blocks[lanes.column] * g.threads + lanes.thread
+        ordered = self.race.exact.ordered(site, lanes, [], {})
+        for history, how in shadow.against(site):
+            other = history.site
+            known = self.book.knows(self._race(event, other, site, how, "lane"))
+            if not known or text.first(other, site, SENT):
+                continue
+            race = self._race(event, site, other, SENT, SENT)
+            for place in places.T:
+                for pairs in shadow.races(history, place, thread, ordered, "lane"):
+                    found = replace(pairs, earlier=pairs.later, later=pairs.earlier)
+                    self._beside(race, found, numbers[pairs.lane])
+
+    def _beside(self, race: Race, conflict: Conflict, copies: Flat) -> None:
+        """A lane comes before another one's wait for its copy, or behind it: the text says."""
+        unwaited = self.book.find_order().unwaited(race.other, race.site)
+        if unwaited or len(self.touched) >= TOUCHES:
+            self._tell(race, conflict)
+        elif conflict.place.size:
+            who = conflict.later % self.geometry.threads
+            self.touched.append(Touch(race, conflict, 0, who, copies, copies, near=True))
 
     def _begin(self, site: Site, lanes: Accesses) -> Flat:
         """Lanes' copies begin; the number of each element's."""
@@ -179,7 +231,7 @@ class SentCheck(Observer):
         Returns:
             Which copies somebody touches who does not know that they are done.
         """
-        g, site = self.geometry, event.site
+        g, site, order = self.geometry, event.site, self.book.find_order()
         found = self.kept[:, copies]
         waited = found[_DONE] > 0
         earlier, mine, knows = self._knows(site, lanes, lane, copies, _BEGUN)
@@ -192,22 +244,29 @@ class SentCheck(Observer):
             if not (how := clash(other, site)):
                 continue
             # Lanes of a warp that nothing orders: those of a later instruction come later.
-            after = near & ~waited & (not self.book.find_order().first(site, other, SENT))
+            after = near & (not order.first(site, other, SENT))
             at = late[(found[_SITE, late] == number) & (knows | after)[late]]
             conflict = Conflict(place, earlier, mine, lane, copies)
             # Another warp may come before the wait as well as behind it; a warp's lanes, in step.
-            behind = (waited & near)[at]
-            self._add(event, other, SENT, SENT, conflict.some(at[~behind]))
-            self._add(event, other, how, "lane", conflict.some(at[behind]))
+            ends = [order.waits_between(other, site, wait) for wait in self.waits]
+            between = waited[at] & np.array([*ends, False])[found[_WAIT, at]]
+            behind, others = between & near[at], earlier[at] != mine[at]
+            beside = near[at] & others & ~waited[at]
+            race = self._race(event, other, site, SENT, SENT)
+            self._tell(race, conflict.some(at[~behind & ~beside]))
+            self._beside(race, conflict.some(at[beside]), copies[at[beside]])
+            race = self._race(event, other, site, how, "lane")
+            self._tell(race, conflict.some(at[behind]))
         return still
 
-    def _add(self, event: Event, other: Site, how: str, distance: str, conflict: Conflict) -> None:
-        if not conflict.place.size or (how == "scope" and distance != "block"):
-            return
+    def _race(self, event: Event, one: Site, two: Site, how: str, distance: str) -> Race:
         g = self.geometry
-        race = Race(
-            other, event.site, "global", event.home, self.granule, how, distance,
-            g.threads, g.columns,
-        )  # fmt: skip
+        return Race(
+            one, two, "global", event.home, self.granule, how, distance, g.threads, g.columns
+        )
+
+    def _tell(self, race: Race, conflict: Conflict) -> None:
+        if not conflict.place.size or (race.how == "scope" and race.distance != "block"):
+            return
         ones = np.ones(len(conflict.place), bool)
         self.book.add(race, conflict, ones, ~ones)

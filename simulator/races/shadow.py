@@ -25,12 +25,13 @@ _PIECE = 1 << 18
 """Candidates for a race that are looked at together."""
 
 
-def clash(one: Site, other: Site) -> str:
+def clash(one: Site, other: Site, clusters: bool = False) -> str:
     """How accesses of two instructions to the same bytes race, if nothing orders them.
 
     ``""``: not at all. ``race``: one of them is weak. ``size``: both are strong, and one
     covers a part of the other. ``scope``: both are strong, and race between blocks, since
     the scope of one is its block. ``volatile``: both are, which is strong to PTX alone.
+    ``steps``: in ``clusters``, one of them may be an atomic that is none to other blocks.
     (PTX ISA, "Memory Consistency Model": morally strong operations.)
     """
     if one.access == other.access == "load":
@@ -41,6 +42,8 @@ def clash(one: Site, other: Site) -> str:
         return "size"
     if one.volatile and other.volatile:
         return "volatile"
+    if clusters and (one.in_steps or other.in_steps):
+        return "steps"
     return "scope" if one.narrow or other.narrow else ""
 
 
@@ -71,7 +74,8 @@ class History:
     """The accesses of one instruction.
 
     Attributes:
-        keys: Location and thread, ascending; ``times``: of the latest such access.
+        keys: Location and thread, ascending; ``times``: of the latest such access; ``last``: of
+            the latest of all.
         values: What a store left, or whether an atomic changed anything; else ``None``.
         varied: Whether this thread has left several values there since its block last met;
             ``varied_far``: ever.
@@ -81,6 +85,7 @@ class History:
         self.site = site
         self.keys = np.zeros(0, np.int64)
         self.times = np.zeros(0, np.int64)
+        self.last = 0
         self.values = None if site.access == "load" else np.zeros(0, np.uint64)
         self.varied = np.zeros(0, bool)
         self.varied_far = np.zeros(0, bool)
@@ -101,7 +106,7 @@ class History:
             self.varied[old] = (other | self.varied[old]) & (self.times[old] > since[known])
             self.varied_far[old] |= other
             self.values[old] = given[known]
-        self.times[old] = now
+        self.times[old] = self.last = now
         if known.all():
             return
         new = ~known
@@ -114,6 +119,7 @@ class History:
 
     def merge(self, other: History) -> None:
         """Take over what other threads did at the instruction; it is not asked when any more."""
+        self.last = max(self.last, other.last)
         turn = np.argsort(np.concatenate([self.keys, other.keys]), kind="stable")
         for name in ("keys", "times", "values", "varied", "varied_far"):
             mine, theirs = getattr(self, name), getattr(other, name)
@@ -142,10 +148,17 @@ class Shadow:
         """Everything so far is ordered before everything to come."""
         self.histories = {}
 
-    def against(self, site: Site) -> Iterator[tuple[History, str]]:
-        """The histories that an access may race with, and how."""
+    def against(
+        self, site: Site, clusters: bool = False, met: int = -1
+    ) -> Iterator[tuple[History, str]]:
+        """The histories that an access may race with, and how: see ``clash``.
+
+        ``met``: up to when all that was done is ordered before the access.
+        """
         for history in list(self.histories.values()):
-            how = clash(site, history.site)
+            if history.last <= met and history.site.queue != "product":
+                continue  # a product goes on after its instruction
+            how = clash(site, history.site, clusters)
             if how:
                 yield history, how
 

@@ -6,6 +6,8 @@ import functools
 
 import numpy as np
 
+from kernels.ptx.module import Instruction
+
 from ..events import Observer
 from ..geometry import Addresses, Geometry, Lanes, Mask, as_mask
 from ..isa.table import CLUSTER
@@ -79,7 +81,7 @@ class Synchronisation(Observer):
         if self.shared_shadow is None:
             self.intervals.add(None, members, lanes)
 
-    def phase(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
+    def phase(self, lanes: Mask | None, base: Addresses, offset: int, wait: Instruction) -> None:
         """Lanes have seen that a phase of an mbarrier is over."""
         self.now += 1
         self.synchronised = True

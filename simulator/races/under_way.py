@@ -11,6 +11,9 @@ from ..memory.event import Event
 from .accesses import Race
 from .shadow import Conflict
 
+TOUCHES = 64
+"""Accesses to what a copy is to write that are kept until it ends."""
+
 
 @dataclass
 class Touch:
@@ -18,7 +21,8 @@ class Touch:
 
     Attributes:
         time: When it was; ``mine``, ``issuer``: threads of the blocks in ``column``.
-        near: Whether they are lanes of a warp, and the text has a wait between the two.
+        near: Whether they are lanes of a warp, or the copy is to arrive at an mbarrier, and the
+            text has a wait between the two.
     """
 
     race: Race
@@ -48,6 +52,7 @@ class Copy:
         touched: Accesses by other warps that know that it has begun, until it ends.
         waited: When each thread saw that it was done; 0: it did not. ``known``: who knows of that.
         ended: When each lane waited for its own, which arrives at an mbarrier, too; 0: it did not.
+        done: When its lanes had waited for it, all at a time; ``None``: they have not.
     """
 
     event: Event
@@ -62,6 +67,7 @@ class Copy:
     waited: Rows | None = None
     known: Rows | None = None
     ended: Rows | None = None
+    done: int | None = None
 
     @property
     def finished(self) -> Flat:

@@ -1,10 +1,11 @@
-"""What accesses leave in a location: do two writes leave the same, does an atomic change it?"""
+"""What accesses leave in a location: the same as another; of atomics, whether none is lost."""
 
 import functools
 
 import numpy as np
 
-from ..geometry import Flat, Geometry, Lanes, as_mask
+from ..geometry import Flat, Geometry, Lanes, Mask, as_mask
+from ..isa.table import BLOCK
 from ..memory.event import Event, Spread
 from ..memory.site import Site
 from .accesses import Accesses
@@ -74,3 +75,26 @@ def _quiet(site: Site, operands: list[Flat]) -> Flat:
         each = [np.zeros(len(value), bool) for value in given]
     quiet = functools.reduce(np.logical_and, each)
     return np.where(quiet, np.uint64(1), np.uint64(0))
+
+
+def out_of_scope(g: Geometry, conflict: Conflict, one: Site, other: Site) -> Mask:
+    """Which pairs of strong accesses are further apart than a scope reaches."""
+    earlier, later = conflict.earlier // g.threads, conflict.later // g.threads
+    if g.clusters.size == 1 or BLOCK in (one.reach, other.reach):
+        apart: Mask = earlier != later
+    else:
+        apart = ~g.clusters.together(earlier, later)
+    return apart
+
+
+def in_steps(g: Geometry, conflict: Conflict, home: Flat, site: Site, other: Site) -> Mask:
+    """Which pairs of atomics are none to each other, in the shared memory of a block each.
+
+    ``home``: the columns of these blocks; ``other`` was the earlier one.
+    """
+    earlier, later = conflict.earlier // g.threads, conflict.later // g.threads
+    split: Mask = (earlier != g.blocks[home]) & other.in_steps
+    split |= (later != g.blocks[home]) & site.in_steps
+    if site.narrow or other.narrow:
+        split |= out_of_scope(g, conflict, site, other)
+    return split

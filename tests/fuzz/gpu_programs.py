@@ -23,6 +23,10 @@ OPEN = {
     r"\blop3\.[\w.]+\s+[^,]+,\s*(%\w+),\s*\1,":
         "ptxas 13.0 merges it wrongly with what follows, above level 0, where its first two "
         "sources are one register",
+    r"(?s)\b(?:neg\.s32|sub\.s32\s+[^,;]+,\s*0,).*\b(?:min|max)\.s32\b.*\b(?:min|max)\.s32\b":
+        "ptxas 13.0 forgets a sign where it makes one instruction of two, above level 0",
+    r"\bst\.[\w.:]*\.v[24]\.[bsu]16\s[^;]*%r\d":
+        "ptxas 13.0 packs 16-bit elements in a register that is still read, above level 0",
     r"\bset\.[\w.]+\.f16\.f16\b":
         "ptxas 13.0 takes the result for 1 where an integer instruction reads it, above level 0",
     r"(?s)\.b?f16\b.*\bst\.[\w.]*[usb]8\s[^;]*%[rh]s?\d|\bst\.[\w.]*[usb]8\s[^;]*%[rh]s?\d.*\.b?f16\b":

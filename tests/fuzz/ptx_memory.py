@@ -183,7 +183,8 @@ class Memory:
             ("red", "") if rng.chance(0.7) else ("atom", f"%{'t9' if c == 'r' else 'a9'}, ")
         )
         before = ""
-        if self.program.cluster > 1 and rng.chance(0.5):
+        in_steps = kind in ("b64", "u64") and operation != "add"  # docs/measured.md, "Clusters"
+        if self.program.cluster > 1 and not in_steps and rng.chance(0.5):
             before, space, base = self.another(rng.choice(["%t8", "%t22", self.reg("r")]), "%a7")
         name = f"{opcode}{space}.{operation}.{kind}"
         self.program.names.add(name)

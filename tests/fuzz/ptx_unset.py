@@ -45,7 +45,7 @@ class Writer:
         ways: list[tuple[float, Callable[[], str | Statement]]] = [
             (5, self.load), (4, self.store), (2, self.copy), (2, self.pack), (6, self.compute),
             (3, self.compare), (0.6, self.atomic), (0.5, self.call), (0.7, self.guarded),
-            (0.25, self.address),
+            (0.25, self.address), (1, self.member), (1, self.test),
         ]  # fmt: skip
         if self.depth < 2:
             ways += [(0.8, self.branch), (0.4, self.loop)]
@@ -139,16 +139,48 @@ class Writer:
             return f"add.f64 {self.reg('d')}, {self.reg('d')}, {self.reg('d')};"
         return rng.choice(words)
 
+    def member(self) -> str:
+        """Of a place a half is stored, the whole is read, and a half is taken out of that."""
+        rng = self.rng
+        size = rng.choice([32, 64])
+        half, (space, at) = size // 2, self.place(size // 8)
+        kept, taken = rng.randrange(2), self.reg(WORDS[half])
+        whole = self.reg(WORDS[size])
+        out = [f"{taken}, _", f"_, {taken}"][kept if rng.chance(0.8) else 1 - kept]
+        return (
+            f"st.{space}.b{half} {at[:-1]}+{kept * half // 8}], {self.reg(WORDS[half])};\n"
+            f"ld.{space}.b{size} {whole}, {at}; mov.b{size} {{{out}}}, {whole};\n"
+            + self.depending(WORDS[half], taken)
+        )
+
     def compare(self) -> str:
         rng = self.rng
-        c = rng.choice("hrrl")
-        other = self.constant(BITS[c]) if rng.chance(0.7) else self.reg(c)
-        how = rng.choice(["eq", "ne", "lt", "gt", "le", "ge"])
         if rng.chance(0.25):
             join = rng.choice(["and", "or", "xor"])
             return f"{join}.pred {self.reg('p')}, {self.reg('p')}, {self.reg('p')};"
-        kind = rng.choice("us")
-        return f"setp.{how}.{kind}{BITS[c]} {self.reg('p')}, {self.reg(c)}, {other};"
+        c = rng.choice("hrrl")
+        return self.compared(c, self.reg(c), self.reg("p"))
+
+    def compared(self, c: str, value: str, into: str) -> str:
+        rng = self.rng
+        other = self.constant(BITS[c]) if rng.chance(0.7) else self.reg(c)
+        how = rng.choice(["eq", "ne", "lt", "gt", "le", "ge"])
+        return f"setp.{how}.{rng.choice('us')}{BITS[c]} {into}, {value}, {other};"
+
+    def test(self) -> str:
+        """What stands in a place is compared, and something depends on it."""
+        size = self.rng.choice([16, 32, 32, 64])
+        c, (space, at) = WORDS[size], self.place(size // 8)
+        value = self.reg(c)
+        return f"ld.{space}.b{size} {value}, {at};\n{self.depending(c, value)}"
+
+    def depending(self, c: str, value: str) -> str:
+        """A value is compared, and something depends on it."""
+        p = self.reg("p")
+        then = f"@{p} {self.compute()}"
+        if self.rng.chance(0.5):
+            then = f"selp.b32 {self.reg('r')}, 1, 2, {p};"
+        return f"{self.compared(c, value, p)}\n{then}"
 
     def atomic(self) -> str:
         """On shared memory of its own; it may find what nothing wrote."""
@@ -220,7 +252,11 @@ class Writer:
 
     def result(self, at: int) -> Statement:
         """Bits of a register are kept."""
-        c = self.rng.choice("hrrll")
+        c = self.rng.choice("hrrllp")
+        if c == "p":
+            return Statement(
+                f"selp.b32 %r3, 1, 2, {self.reg(c)};\nst.global.b32 [%a0+{8 * at}], %r3;"
+            )
         bits, masked = BITS[c], "%l3" if c == "l" else f"%{c}3"
         kept = self.rng.choice([1, 255, 0xFF00 & (1 << bits - 1) - 1, (1 << bits // 2) - 1, 0x7FFF])
         if self.rng.chance(0.2):
@@ -237,7 +273,7 @@ def draw(seed: int) -> Program:
     threads = rng.choice([1, 2, 7, 8, 32, 64])
     writer = Writer(rng, threads)
     body = [Statement(writer.load()) for _ in range(rng.randrange(1, 5))]
-    body += writer.body(True, rng.randrange(4, 20))
+    body += writer.body(True, rng.randrange(1, rng.choice([6, 20])))  # in a short one few reads
     results = [writer.result(i) for i in range(rng.randrange(1, 4))]
     inputs = np.array([rng.getrandbits(64) for _ in range(INPUTS)], np.uint64)
     host = [rng.chance(0.5) for _ in range(OWN // 8)]

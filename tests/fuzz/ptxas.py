@@ -63,6 +63,15 @@ QUIRKS: dict[str, str] = {
     r"^testp\.(f32|f64) ": "ptxas asks for no property; PTX does",
 }  # fmt: skip
 """Instructions that ptxas accepts and we call wrong, and why."""
+NOT_YET: dict[str, str] = {
+    r"an address in a register of \d+ bits": "no compiler makes one: addresses have 32 or 64",
+    r"an address in a narrow register": "no compiler makes one",
+    r"\b128.bit": "a constant in 128 bits, or one of them in less: no compiler makes one",
+    r"brx.*\(a guard:": "no compiler makes one",
+    r"such a member mask": "the address of a variable as a mask",
+    r"isspacep.*a register narrower than .b64": "generic addresses have 64 bits",
+}
+"""Refusals of what ptxas accepts that no row gives: what the message says, and why."""
 
 
 @functools.cache

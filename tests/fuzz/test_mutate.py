@@ -1,6 +1,7 @@
 """Some hundred damaged texts in the gate, and what the net makes of what it has to catch."""
 
 import random
+import re
 from typing import Any
 
 import pytest
@@ -18,7 +19,9 @@ pytestmark = pytest.mark.usefixtures("checked_writes")
 
 
 def test_some() -> None:
-    quick = [name for name in mutate.origins() if not name.startswith("cuda")]
+    # Not those that NVRTC compiles for a second, with <cooperative_groups.h>.
+    dear = re.compile("cuda|library:.*cluster")
+    quick = [name for name in mutate.origins() if not dear.match(name)]
     report = mutate.run(float("inf"), 7, 200, quick)
     assert report.differences == []
     assert report.programs == 200

@@ -2,8 +2,7 @@
 
 import pytest
 
-from . import flights, races
-from .flight_program import Arrive, Await, Bulk, Copy, ProxyFence, Queue, Step
+from . import races
 from .race_clocks import detect
 from .race_program import Access, BlockBarrier, Flag, Guard, NamedBarrier, Program, WarpBarrier
 
@@ -174,107 +173,6 @@ def test_programs_judged_by_hand(name: str) -> None:
     assert {key[:3] for key in verdict} == expected
     for schedule in races.SCHEDULES:
         assert races.difference(program, verdict, schedule) == ""
-
-
-ONE = only(0)
-FIRST_WARP = Guard(0, 32)
-SECOND = Access("shared", "store", 4, guard=Guard(32, 64), start=-32)
-OUT = Bulk(0, 0, 64)
-BROUGHT = Copy(4, 0, 1, 0, ALL)
-IN_BULK = (Arrive(0, ONE, expect=64), Bulk(0, 0, 64, 0))
-ARRIVED = Arrive(1, ALL, copies=True)
-NEIGHBOUR = Access("shared", "load", 4, flip=63)
-NEXT = Access("shared", "load", 4, start=1)
-FLIGHTS: dict[str, tuple[tuple[Step, ...], set[tuple[str, str, str]]]] = {
-    "a write and a copy that reads, in no order": ((SECOND, OUT), {("shared", "raw", "error")}),
-    "a copy that reads, and a write": ((OUT, SECOND), {("shared", "war", "error")}),
-    "a fence between the proxies, and a barrier": (
-        (SECOND, ProxyFence(ALL), BlockBarrier(), OUT), set(),
-    ),
-    "a barrier, and the reader's fence": ((SECOND, BlockBarrier(), ProxyFence(ONE), OUT), set()),
-    "the reader's fence before it has seen the write": (
-        (SECOND, ProxyFence(ONE), BlockBarrier(), OUT), {("shared", "raw", "error")},
-    ),
-    "the fence of a warp that has not seen the write": (
-        (SECOND, ProxyFence(FIRST_WARP), BlockBarrier(), OUT), {("shared", "raw", "error")},
-    ),
-    "a wait and a barrier": (
-        (BROUGHT, Queue("all", 0, ALL), BlockBarrier(), NEIGHBOUR), set(),
-    ),
-    "a barrier and a wait": (
-        (BROUGHT, BlockBarrier(), Queue("all", 0, ALL), NEIGHBOUR), {("shared", "raw", "error")},
-    ),
-    "one warp waits for what comes in bulk, and both read": (
-        (*IN_BULK, BlockBarrier(), Await(0, FIRST_WARP, 0), NEIGHBOUR),
-        {("shared", "raw", "error"), ("shared", "raw", "warning")},
-    ),
-    "one warp waits for what comes in bulk, and tells the other": (
-        (*IN_BULK, BlockBarrier(), Await(0, FIRST_WARP, 0), BlockBarrier(), NEIGHBOUR), set(),
-    ),
-    "a group too few waited for": (
-        (BROUGHT, Queue("commit", 0, ALL), Queue("wait", 1, ALL), BlockBarrier(), NEIGHBOUR),
-        {("shared", "raw", "error")},
-    ),
-    "a copy that was not committed": (
-        (BROUGHT, Queue("wait", 0, ALL), BlockBarrier(), NEIGHBOUR), {("shared", "raw", "error")},
-    ),
-    "an arrival of copies, a barrier, and only then a wait": (
-        (BROUGHT, ARRIVED, BlockBarrier(), Queue("all", 0, ALL), NEIGHBOUR),
-        {("shared", "raw", "error")},
-    ),
-    "an arrival of copies, a barrier, and then one warp's wait": (
-        (BROUGHT, ARRIVED, BlockBarrier(), Queue("all", 0, FIRST_WARP), NEIGHBOUR),
-        {("shared", "raw", "error")},
-    ),
-    "a write with no fence, and one that may have come on top of it": (
-        (SECOND, BlockBarrier(), OUT, SECOND),
-        {("shared", "raw", "error"), ("shared", "war", "error")},
-    ),
-    "atomics of several threads, each with a fence": (
-        (word("atomic", Guard(0, 8)), ProxyFence(ALL), BlockBarrier(), OUT), set(),
-    ),
-    "lanes that read before another one's copy, or behind its begin": (
-        (*IN_BULK, Await(0, Guard(0, 64, 2), 0), NEXT, Copy(4, 0, 1, 0, only(33))),
-        {("shared", "war", "error"), ("shared", "war", "warning")},
-    ),
-    "atomics of more threads than are followed one by one, half of them with a fence": (
-        (word("atomic"), ProxyFence(FIRST_WARP), BlockBarrier(), OUT), {("shared", "raw", "error")},
-    ),
-    "atomics of that many threads, that all know of a later write with a fence": (
-        (word("atomic"), BlockBarrier(), word("store", ONE), ProxyFence(ONE), OUT), set(),
-    ),
-    "a write while a copy is under way, sent out when both are done": (
-        (
-            Copy(4, 0, 1, 0, FIRST_WARP), Access("shared", "store", 4, guard=FIRST_WARP),
-            Queue("all", 0, ALL), BlockBarrier(), OUT,
-        ),
-        {("shared", "waw", "error"), ("shared", "raw", "error")},
-    ),
-    "a write with a fence, and one with none that may have come on top of it": (
-        (SECOND, ProxyFence(ALL), BlockBarrier(), OUT, SECOND), {("shared", "war", "error")},
-    ),
-    "a write on what a thread sends, before or behind what it sends next": (
-        (
-            Bulk(40, 0, 64), BlockBarrier(), Access("global", "store", 4, guard=Guard(0, 16)),
-            Bulk(40, 64, 64),
-        ),
-        {("global", "waw", "error"), ("global", "waw", "warning")},
-    ),
-    "who waits for a phase that was over before, and reads what comes in bulk": (
-        (*IN_BULK, Await(1, Guard(1), 1), Access("shared", "load", 4, flip=32, guard=Guard(32))),
-        {("shared", "raw", "error")},
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", FLIGHTS)
-def test_asynchronous_copies_judged_by_hand(name: str) -> None:
-    steps, expected = FLIGHTS[name]
-    program = flights.Program(steps, 64, (1, 64))
-    verdict = flights.detect(program)
-    assert {key for keys in verdict.wanted for key in keys} == expected
-    for schedule in races.SCHEDULES:
-        assert flights.difference(program, verdict, schedule) == ""
 
 
 def test_the_verdict_is_the_slow_detectors() -> None:

@@ -278,18 +278,18 @@ def test_open_shows_the_file(tmp_path, monkeypatch):
 
 def test_the_command_records_the_blocks_that_are_named(tmp_path):
     file = tmp_path / "out.html"
-    words = ["matmul_tiled", "--size", "256", "--block-at", "3,7", "--block-at", "5"]
+    words = ["matmul_tiled", "--size", "128", "--block-at", "3,7", "--block-at", "5"]
     done = invoke(*words, "-q", "-o", str(file))
     assert done.exit_code == 0, done.output
     text = file.read_text(encoding="utf-8")
     assert len(text) < 2_000_000
     (run,) = content(text)["runs"]
     blocks = {block for batch in run["batches"] for block in batch["blocks"]}
-    assert {3 + 16 * 7, 5} <= blocks
-    assert run["command"] == "tilescope view matmul_tiled --size 256"
-    done = invoke(*words, "--block-at", "16,0")
+    assert {3 + 8 * 7, 5} <= blocks
+    assert run["command"] == "tilescope view matmul_tiled --size 128"
+    done = invoke(*words, "--block-at", "8,0")
     assert done.exit_code == 2
-    assert done.output == "error: --block-at 16,0: the grid has 16x16x1 blocks, counted from 0\n"
+    assert done.output == "error: --block-at 8,0: the grid has 8x8x1 blocks, counted from 0\n"
 
 
 LAST = """

@@ -190,19 +190,19 @@ STEPS = """async () => {
 
 
 def test_larger_launches_are_sampled_and_the_page_says_so(open_page):
-    story = of_library("matmul_tiled", "256")
+    story = of_library("matmul_tiled", "128")
     assert len(html(story).encode()) < 2_000_000
     shown = open_page(story)
     shown.press("2")
     said = shown.text("#sampled")
     blocks = shown.page.evaluate("tilescopePage.state.now.recorded.length")
     assert said.startswith(
-        f"{blocks} of 256 blocks are recorded step by step; counts are of all. For another"
+        f"{blocks} of 64 blocks are recorded step by step; counts are of all. For another"
     )
     lines = shown.page.evaluate(
-        "tilescopePage.views.matrices.parts[0].grids[0].lines(65535).join('\\n')"
+        "tilescopePage.views.matrices.parts[0].grids[0].lines(16383).join('\\n')"
     )
-    assert "read 16\u00d7" in lines
+    assert "read 8\u00d7" in lines
 
 
 def test_warps_arrive_one_by_one(open_page):

@@ -4,7 +4,7 @@ import textwrap
 
 from kernels.reading import display_path
 from simulator import Hazard
-from simulator.observe.counters import Traffic
+from simulator.observe.traffic import Traffic
 
 from ..policy import Policy, judge
 from ..recording import Launch, Session

@@ -42,8 +42,8 @@ BITES = (
     Bite(
         "bytes below a shared array are taken for bytes of it", "tests/test_named_mutants.py",
         "simulator/memory/memories.py",
-        "if low + offset < 0 or high + offset + nbytes > memory.nbytes:",
-        "if high + offset + nbytes > memory.nbytes:",
+        "            if low < 0 or high + nbytes > memory.nbytes:",
+        "            if high + nbytes > memory.nbytes:",
     ),
     Bite(
         "the memo of intervals ignores what was written before", "tests/test_named_mutants.py",
@@ -101,13 +101,11 @@ BITES = (
         "undefined bits: a store over what nothing wrote leaves it unset", "unset",
         "simulator/memory/undefined.py",
         "        self.unset.store(base, mask, *(value.dtype.type(0) for value in values))\n", "",
-        seed=290,
     ),
     Bite(
         "undefined bits: a guard is no use", "unset",
         "simulator/compile/undefined.py",
         "            steps += self.uses(probe, None, step.guard)\n", "",
-        seed=75,
     ),
     Bite(
         "the write at the end of an asynchronous copy is forgotten", "races",
