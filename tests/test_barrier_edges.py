@@ -175,6 +175,8 @@ A64 S64|S64 A64  A64 S64|S64  S64|  A96|S96|"""
 STOPS = """A64|S  A96|S|S  nA64|nS  zA64|zS  A64|R  A64|R64  R64|A64  S|S64  S64|S  R|S  S64|R64
 A64|S96|S96  A64|A96|S96  S64|S96|S96  A64|S|X  A96|S96|S  A64|S|S64  A64 S|S64 S  S A64|S64 S
 R|R64  P64|R64  P|R  S|nS64  A64 R S64|S64 R S64"""
+CHANCE = ["S64|S64|S64|S64"]
+"""Of those that end: who meets whom is said by nobody."""
 
 
 @pytest.mark.parametrize(
@@ -190,7 +192,10 @@ def test_who_comes_how_to_a_barrier(events: str, found: str) -> None:
     body, threads = by_warp(events)
     for schedule in SCHEDULES:
         _, run = launched(body, threads, schedule=schedule)
-        told = {(h.kind, h.case) for h in run.hazards if h.case not in ("return", "chance")}
+        told = {(h.kind, h.case) for h in run.hazards if h.case != "return"}
+        if events in CHANCE:
+            assert told == {("barrier-divergence", "chance")}, schedule
+            continue
         if found == "ways":
             assert told == {("barrier-divergence", "ways")}, schedule
             assert len(run.hazards[0].involved) > 1

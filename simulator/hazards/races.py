@@ -97,7 +97,9 @@ class RaceHazards:
         return ""
 
     def _guessed(self, group: RaceGroup) -> bool:
-        """Whether a compare-and-swap at the same place checks what the read found."""
+        """Whether a compare-and-swap at the same place checks what a read found."""
+        if not group.reads:
+            return False
         one, other = ([self.sites[number] for number in sorted(side)] for side in group.sides)
         reads, writes = (one, other) if one[0].access == "load" else (other, one)
         swaps = [
@@ -167,10 +169,11 @@ def _explained(group: RaceGroup, others: Iterable[RaceGroup]) -> bool:
 
 
 def _wider(group: RaceGroup, others: Iterable[RaceGroup]) -> bool:
-    """Whether threads further apart race at the same lines."""
+    """Whether threads further apart read at the same lines what others write."""
     reach = list(REACHES)
     return any(
-        (other.space, other.name, other.lines) == (group.space, group.name, group.lines)
+        other.reads
+        and (other.space, other.name, other.lines) == (group.space, group.name, group.lines)
         and reach.index(other.distance) > reach.index(group.distance)
         for other in others
     )

@@ -65,7 +65,6 @@ class LastWrites:
     def add(self, at: At, thread: Flat, site: int, now: int, everybody: Flat, seen: Seen) -> None:
         """Threads write; ``everybody``: up to when all of each column have seen each other."""
         all_at, threads = at, thread
-        self._cover(all_at, threads, now, everybody, seen)
         for _ in range(DEPTH):  # lanes that write one location do so in no order, too
             number = np.arange(len(thread))
             self._turn[at] = number

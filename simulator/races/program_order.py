@@ -120,7 +120,7 @@ class ProgramOrder:
             or any(i is wait for f in self._called(ins) for _, i in self._functions[f])
         ]
 
-    @functools.cache  # noqa: B019
+    @_kept
     def strays(self, copy: Site, other: Site, wait: Instruction) -> bool:
         """Whether an access in shared memory stands behind a copy, and its wait behind both."""
         return (
