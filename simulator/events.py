@@ -101,6 +101,11 @@ class Observer:
     def access(self, event: Event) -> None:
         """An access of memory is about to happen (an atomic: has happened)."""
 
+    def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
+        """Loads of shared memory from one base, an event a site; by default ``access`` is told."""
+        for event in events:
+            self.access(event)
+
     def picked(self, event: PickedEvent) -> None:
         """An access of lanes that were picked out; by default ``access`` is told."""
         self.access(event.full)
@@ -217,8 +222,9 @@ class Told:
             heard = _heard(type(observer))
             for name in heard:
                 telling.setdefault(name, []).append(getattr(observer, name))
-            if "access" in heard and "picked" not in heard:
-                telling.setdefault("picked", []).append(observer.picked)
+            for name in ("loads", "picked") if "access" in heard else ():
+                if name not in heard:
+                    telling.setdefault(name, []).append(getattr(observer, name))
 
         def those(name: str) -> Tell:
             return tuple(telling.get(name, ()))
@@ -228,7 +234,7 @@ class Told:
         self.forgotten = those("forgotten")
         self.access, self.bad_access = those("access"), those("bad_access")
         self.moved = those("moved")
-        self.picked = those("picked")
+        self.loads, self.picked = those("loads"), those("picked")
         self.arithmetic, self.traced = those("arithmetic"), those("traced")
         self.barrier, self.arrive = those("barrier"), those("arrive")
         self.cluster_arrive, self.cluster_wait = those("cluster_arrive"), those("cluster_wait")

@@ -178,7 +178,7 @@ class Compiler:
         for step in steps:
             if isinstance(step, Compute):
                 result.approximate |= step.op.approximate
-        made = CompiledBlock(lowered, steps, numbers, self.checked)
+        made = CompiledBlock(lowered, steps, numbers, self.checked, self.shadowed)
         made.forgets = tuple(self.forgotten(lowered))
         return made
 

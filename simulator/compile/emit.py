@@ -12,10 +12,12 @@ import numpy as np
 from kernels.ptx.module import Instruction
 
 from ..isa import DTYPES
+from ..isa.chain import Products
 from ..isa.compare import choose
 from ..isa.roles import roles
 from .body import Body, Exchange
 from .casts import cast, extended, same_type
+from .chains import Product
 from .steps import (
     Access,
     Barrier,
@@ -40,10 +42,12 @@ from .steps import (
     WarpCompute,
     Watch,
 )
+from .together import Taken, Together
 from .values import both, expect, low, merge, parameter_name
 
 VOCABULARY: dict[str, object] = {
     "merge": merge, "both": both, "choose": choose, "low": low, "expect": expect,
+    "products": Products,
     **{f"t_{name}": dtype for name, dtype in DTYPES.items()},
 }  # fmt: skip
 """What every block's code may refer to, besides what a launch brings and ``Body.names``."""
@@ -84,6 +88,14 @@ class Emitter:
                 self.move(step)
             case End():
                 self.end(step)
+            case Together(sites=sites, base=base, found=found):
+                self.emit(
+                    f"v{found.number} = loads({self.name('g', sites)}, {self.source(base)}, M)"
+                )
+            case Taken(targets=(Target() as target,), found=found, number=number):
+                self.assign(target, f"v{found.number}[{number}]")
+            case Product(chain=chain, sources=sources):
+                self.product(f"v{chain.number}", [*map(self.source, sources)], step.targets)
             case Keep(temporary=temporary, kept=kept):
                 self.emit(f"{self.read(temporary)} = {self.source(kept)}")
             case Bulk(guard=guard, into=into):
@@ -238,6 +250,16 @@ class Emitter:
                 self.assign(target, name)
         elif step.targets[0]:
             self.assign(step.targets[0], call)
+
+    def product(self, chain: str, sources: list[str], targets: tuple[Target | None, ...]) -> None:
+        """One of a chain of sums."""
+        given = ", ".join(sources)
+        if len(sources) == 3:
+            self.emit(f"{chain} = products({given})")
+        elif not targets:
+            self.emit(f"{chain}.add({given})")
+        elif targets[0]:
+            self.assign(targets[0], f"{chain}.last({given})")
 
     def access(self, step: Access) -> None:
         """A call of the site."""

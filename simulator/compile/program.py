@@ -20,10 +20,12 @@ from ..memory.layout import Layout
 from ..memory.site import Site
 from .blocks import EXIT
 from .body import Body
+from .chains import chained
 from .emit import Emitter
 from .flights import Flight
 from .guards import predicated
 from .steps import Barrier, Compute, Lowered, Step, System
+from .together import together
 
 Fact = TypeVar("Fact")
 Code = Callable[..., Any]
@@ -55,12 +57,15 @@ class CompiledBlock:
         group: Of a call within a group of functions: that; ``saves``: registers put aside.
         numbers: Numbers for more temporaries.
         checked: Whether values are held to their registers' dtypes.
+        shadowed: Whether it works out which bits are undefined.
     """
 
     def __init__(
-        self, lowered: Lowered, steps: list[Step], numbers: Iterator[int], checked: bool
-    ) -> None:
+        self, lowered: Lowered, steps: list[Step], numbers: Iterator[int], checked: bool,
+        shadowed: bool = False,
+    ) -> None:  # fmt: skip
         self.lowered, self.steps, self.numbers, self.checked = lowered, steps, numbers, checked
+        self.shadowed = shadowed
         self.block, self.number = lowered.block, lowered.block.number
         self.gate = lowered.gate
         self.warp_barrier = bool(self.gate and self.gate.barrier)
@@ -80,6 +85,10 @@ class CompiledBlock:
     def body(self) -> Body:
         """Generated statements, shared by all forms; made when the block first runs."""
         steps = predicated(self.steps, self.numbers)
+        if not self.shadowed:
+            steps = together(steps, self.numbers)
+        outlives, end = self.lowered.outlives, self.lowered.end
+        steps = chained(steps, outlives, end, self.numbers)
         met = self.block.instructions[0] if self.gate and self.gate.members else None
         emitter = Emitter(self.number, self.numbers, self.checked, met)
         return emitter.statements(steps, self.lowered.end)

@@ -17,6 +17,7 @@ from ..isa import DTYPES
 from ..memory import tensors, textures
 from ..memory.access import Access
 from ..memory.layout import PARAMETERS, WORKSPACE, array_address
+from ..memory.loads import AllLoads
 from ..memory.memories import Memories
 from ..memory.spaces import Allocation
 from ..memory.undefined import UndefinedMemory
@@ -110,6 +111,7 @@ def run_batches(
     specials = SpecialRegisters()
     names = dict(VOCABULARY)
     names |= {f"{a.site.access}_{a.site.number}": getattr(a, a.site.access) for a in accesses}
+    names["loads"] = loads = AllLoads(accesses, memories, told.loads)
     names |= _parameters(program, allocations[PARAMETERS])
     if undefined:
         names |= undefined.accesses(program.sites, memories)
@@ -127,6 +129,7 @@ def run_batches(
     def forget() -> None:
         for access in accesses:
             access.forget()
+        loads.forget()
 
     if memories.heap:
         memories.heap.changed = forget

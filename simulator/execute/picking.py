@@ -18,7 +18,8 @@ from ..compile.program import Code, CompiledBlock, Form
 from ..events import all_of
 from ..geometry import Lanes, Mask, as_mask
 from ..memory.access import Access
-from ..memory.picked_access import Extent, PickedAccess
+from ..memory.loads import AllLoads
+from ..memory.picked_access import Extent, PickedAccess, PickedLoads
 from ..picked import Picked
 from .ends import Ends
 from .schedule import FAIR, Schedule
@@ -105,9 +106,9 @@ class Picking:
             "S": specials,
             "tally": lambda number, mask: tally(number, self.lanes.spread_mask(mask)),
         }
-        for access in self._accesses:
-            one, kind = PickedAccess(access, self, self.told.picked), access.site.access
-            names[f"{kind}_{access.site.number}"] = getattr(one, kind)
+        picked = [PickedAccess(access, self, self.told.picked) for access in self._accesses]
+        names |= {f"{a.site.access}_{a.site.number}": getattr(a, a.site.access) for a in picked}
+        names["loads"] = PickedLoads(picked, cast(AllLoads, self.machine.names["loads"]))
         return names
 
     @property

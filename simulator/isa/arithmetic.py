@@ -70,25 +70,31 @@ def fma_f32(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     256 lanes, 2.2 and 2.7 at 4k, 1.5 and 1.4 at 16k (AMD EPYC with AVX-512, NumPy 2.4.6).
     """
     shape = _shape(a, b, c)
-    if 1 < math.prod(shape) <= _FEW and fused.rounds_once(_fma_f32, np.float32):
+    if 1 < math.prod(shape) <= _FEW and rounds_once():
         return canonical(fused.fma(a, b, c, shape))
     return _fma_f32(a, b, c)
 
 
+def rounds_once() -> bool:
+    """Whether ``fused.fma`` rounds single precision as ``fma_f32`` does, here."""
+    return fused.rounds_once(_fma_f32, np.float32)
+
+
 def fused_products() -> str:
     """Which way of multiplying and adding is in use, in words."""
-    exact = {"f32": fused.rounds_once(_fma_f32, np.float32),
+    exact = {"f32": rounds_once(),
              "f64": fused.rounds_once(_fma_f64, np.float64)}  # fmt: skip
     ways = [f"{kind} {'by complex product' if ok else 'in steps'}" for kind, ok in exact.items()]
     return ", ".join(ways)
 
 
 def _shape(a: Lanes, b: Lanes, c: Lanes) -> tuple[int, ...]:
-    return a.shape if a.shape == b.shape == c.shape else _broadcast(a.shape, b.shape, c.shape)
+    return a.shape if a.shape == b.shape == c.shape else broadcast(a.shape, b.shape, c.shape)
 
 
 @functools.lru_cache(maxsize=512)  # NumPy needs 2 microseconds
-def _broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that several broadcast to."""
     return np.broadcast_shapes(*shapes)
 
 
@@ -102,11 +108,11 @@ def _fma_f32(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     Measured on 32k lanes, one core: multiply 0.54, add 0.35, cast 0.12, half-way test
     0.10 + 0.10, NaN test 0.07 ns a lane.
     """
-    if a.shape != b.shape and 4 * max(a.size, b.size) <= math.prod(_broadcast(a.shape, b.shape)):
+    if a.shape != b.shape and 4 * max(a.size, b.size) <= math.prod(broadcast(a.shape, b.shape)):
         # What is spread over lanes is widened once, not in each: of 65k lanes 72 us in place of 77.
         a, b = a.astype(np.float64), b.astype(np.float64)
     p = np.multiply(a, b, dtype=np.float64)
-    s = np.add(p, c, out=p) if p.ndim and p.shape == _broadcast(p.shape, c.shape) else p + c
+    s = np.add(p, c, out=p) if p.ndim and p.shape == broadcast(p.shape, c.shape) else p + c
     try:
         with np.errstate(under="raise"):
             r = s.astype(np.float32)

@@ -64,7 +64,7 @@ class Memories:
         self.heap = Heap(allocations[HEAP]) if HEAP in allocations else None
         self.writes = self.local_writes = 0
         self.exact = self.watched = False
-        self._extent = Recent(lambda base: extent(base, None))
+        self.extent = Recent(lambda base: extent(base, None))
         self.geometry: Geometry
         self.shared: ColumnMemory
         self.local: ColumnMemory
@@ -72,7 +72,7 @@ class Memories:
     def start(self, geometry: Geometry) -> None:
         """Fresh shared and local memory for a batch."""
         self.geometry = geometry
-        self._extent.forget()
+        self.extent.forget()
         self.shared = ColumnMemory("shared", self.shared_bytes, (1, 1, 1, geometry.columns))
         self.local = ColumnMemory("local", self.layout.local_bytes, geometry.shape)
 
@@ -123,7 +123,7 @@ class Memories:
         mask = self.narrowed(site, mask)
         if site.space == "generic":
             base = far.plain(self.geometry, base)
-        found = self.whole(site, base, *self._extent(base), None)
+        found = self.whole(site, base, *self.extent(base), None)
         if found is None and mask is not None:
             low, high, bits = extent(base, mask)
             if low > high:  # no lane at all

@@ -6,6 +6,7 @@ each one equals). A request is one instruction of one warp with any lane on.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import NamedTuple
 
@@ -23,8 +24,6 @@ from .put_by import PutBy, Some
 from .traffic import Traffic
 
 COUNTED_SPACES = ("global", "shared", "local", "cluster")
-
-
 _FIGURES = len(fields(Traffic))
 _PATTERNS = 16
 """So many patterns of an access are looked up; of more of them all warps are judged at once."""
@@ -144,6 +143,15 @@ class TrafficCounter(Observer):
             self._last[slot], self._times[slot] = figures, 0
         self._times[slot] += times
         self._again[slot] = times
+
+    def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
+        """See ``Observer``."""
+        for event in events:
+            slot = self._slot[event.site.number]
+            if not event.repeated or slot < 0:
+                self.access(event)  # which takes twice the time for what is repeated
+            elif not self._put_by.again(slot):
+                self._times[slot] += self._again[slot]
 
     def picked(self, event: PickedEvent) -> None:
         """See ``Observer``."""

@@ -9,15 +9,16 @@ again with the exact ``Shadow`` table on for those locations, which tells who ra
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 
 from ..analysis.steering import Steering
-from ..geometry import Geometry
+from ..geometry import Addresses, Geometry
 from ..isa.table import scope
 from ..memory.event import Event, PickedEvent, Spread
-from ..memory.site import PHASE
+from ..memory.site import PHASE, Site
 from ..memory.spaces import Allocation
 from . import exits
 from .accesses import SHARED, Closer, LookCloser, by_block, lanes_of
@@ -164,11 +165,20 @@ class RaceCheck(Synchronisation):
             if self.shared_shadow is None:
                 if isinstance(event.address, Spread):
                     raise LookCloser(SHARED)
-                self.intervals.add(site, event.address, event.mask)
+                self.intervals.add((site,), event.address, event.mask)
             else:
                 self._shared(event)
         elif space == "global" and self.races:
             self._global(event)
+
+    def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
+        """See ``Observer``."""
+        if self.shared_shadow is not None:
+            super().loads(sites, events)
+            return
+        self.now += len(sites)
+        self.seen += len(sites)
+        self.intervals.add(sites, cast(Addresses, events[0].address), events[0].mask)
 
     def picked(self, event: PickedEvent) -> None:
         """See ``Observer``; what is only read, or a thread's own, need not be looked at."""

@@ -4,7 +4,7 @@ What one thread alone touches, what is only read and what only atomics touch doe
 (``quick.Owners``); who accessed the rest is held against warp barriers.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,9 @@ from .happens_before import HappensBefore
 from .quick import Owners
 from .shadow import Shadow, clash
 
-_Told = tuple[Site | None, Lanes, Mask | None]
-"""An access; or (no site) a warp barrier's member masks."""
-_Step = tuple[int, int, tuple[tuple[int, Hashable, Hashable], ...]]
+_Told = tuple[tuple[Site, ...], Lanes, Mask | None]
+"""An access, or several from one base; or (no site) a warp barrier's member masks."""
+_Step = tuple[int, int, tuple[tuple[int, int, Hashable, Hashable], ...]]
 _LONG = 50_000
 """Accesses between two barriers that are kept to be judged together."""
 
@@ -28,6 +28,16 @@ def _content(value: Lanes | None) -> Hashable:
     if value is None or not value.ndim:
         return None if value is None else value.item()
     return hash((value.shape, value.tobytes()))
+
+
+def _which(sites: tuple[Site, ...]) -> tuple[int, int]:
+    """Tells several sites from any others that come together."""
+    return (sites[0].number, len(sites)) if sites else (-1, 0)
+
+
+def _each(told: Iterable[_Told]) -> Iterator[tuple[Site, Lanes, Mask | None]]:
+    """Every access by itself."""
+    return ((site, address, mask) for sites, address, mask in told for site in sites)
 
 
 class Intervals:
@@ -57,9 +67,9 @@ class Intervals:
         self.pending: list[_Told] = []
         self.tokens = {}
 
-    def add(self, site: Site | None, address: Addresses, mask: Mask | None) -> None:
-        """An access, or (no site) a warp barrier and its member masks."""
-        self.pending.append((site, address, mask))
+    def add(self, sites: tuple[Site, ...], address: Addresses, mask: Mask | None) -> None:
+        """Accesses from one base, or (no site) a warp barrier and its member masks."""
+        self.pending.append((sites, address, mask))
         if len(self.pending) > _LONG:
             raise LookCloser(SHARED)
 
@@ -74,7 +84,7 @@ class Intervals:
         key = (
             self.state,
             self.geometry.columns if self._wide(pending) > 1 else 1,
-            tuple([(s.number if s else -1, self._token(a), self._token(m)) for s, a, m in pending]),
+            tuple([(*_which(s), self._token(a), self._token(m)) for s, a, m in pending]),
         )
         following = self.steps.get(key)
         if following is None:
@@ -112,9 +122,7 @@ class Intervals:
         if before is not None:
             written |= before
         owners, flat = Owners(granules * columns, g.threads * columns), written.reshape(-1)
-        for site, address, mask in pending:
-            if site is None:
-                continue
+        for site, address, mask in _each(pending):
             for place, thread in self._places(one, site, address, mask):
                 at = dense(place)
                 if self.initialised and site.access != "store" and not flat[at].all():
@@ -140,7 +148,7 @@ class Intervals:
 
     def _one_kind(self, pending: list[_Told]) -> bool:
         """Whether none of it can race: all are plain loads, or all atomics of one size."""
-        sites = [site for site, _, _ in pending if site is not None]
+        sites = [site for several, _, _ in pending for site in several]
         if not any(site.strong or site.access != "load" for site in sites):
             return True
         return all(
@@ -158,15 +166,15 @@ class Intervals:
         if self._wide(pending) == 1 or columns_of(*(a for s, a, _ in pending if s)) > 1:
             return False
         union = [
-            (site, address, mask if mask is None or columns_of(mask) == 1 else
+            (sites, address, mask if mask is None or columns_of(mask) == 1 else
              np.logical_or.reduce(mask, axis=3, keepdims=True))
-            for site, address, mask in pending if site is not None
+            for sites, address, mask in pending if sites
         ]  # fmt: skip
-        key = tuple([(s.number, self._token(a), _content(m)) for s, a, m in union])
+        key = tuple([(*_which(s), self._token(a), _content(m)) for s, a, m in union])
         if key not in self.harmless:
             one = Geometry(self.geometry.grid, self.geometry.block, np.arange(1))
             owners = Owners(-(-self.shared_bytes // self.granule), one.threads)
-            for site, address, on in union:
+            for site, address, on in _each(union):
                 for place, thread in self._places(one, site, address, on):
                     owners.access(site, place, thread)
             self.harmless[key] = not owners.disputed
@@ -185,14 +193,14 @@ class Intervals:
     def _look_at(self, contested: Mask, pending: list[_Told], g: Geometry) -> None:
         """Is what several threads access at some locations in order, by warp barriers?"""
         shadow, happens_before = Shadow(g.threads * g.columns, g.threads), HappensBefore(g)
-        for now, (site, address, mask) in enumerate(pending, 1):
-            if site is None:
+        for now, (sites, address, mask) in enumerate(pending, 1):
+            if not sites:
                 happens_before.warp_sync(mask, address, now)
-                continue
-            for place, thread in self._places(g, site, address, mask):
-                at = np.flatnonzero(contested[place])
-                if at.size:
-                    self._check(site, place[at], thread[at], shadow, happens_before, now)
+            for site in sites:
+                for place, thread in self._places(g, site, address, mask):
+                    at = np.flatnonzero(contested[place])
+                    if at.size:
+                        self._check(site, place[at], thread[at], shadow, happens_before, now)
 
     def _check(
         self, site: Site, place: Flat, thread: Flat, shadow: Shadow,

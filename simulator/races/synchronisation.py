@@ -79,7 +79,7 @@ class Synchronisation(Observer):
             warps, columns = np.nonzero(whole)
             self.releases.warp_barrier(self.geometry.blocks[columns], warps, self.now)
         if self.shared_shadow is None:
-            self.intervals.add(None, members, lanes)
+            self.intervals.add((), members, lanes)
 
     def phase(self, lanes: Mask | None, base: Addresses, offset: int, wait: Instruction) -> None:
         """Lanes have seen that a phase of an mbarrier is over."""

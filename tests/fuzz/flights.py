@@ -54,7 +54,21 @@ def difference(program: Program, expected: Verdict, schedule: str | int) -> str:
     if missed:
         return f"missed: {sorted(missed)}"
     lockstep = hazards if schedule == "lockstep" else told(program, "lockstep")
-    return "" if hazards == lockstep else f"unlike lockstep: {hazards}, not {lockstep}"
+    if _settled(hazards) == _settled(lockstep):
+        return ""
+    return f"unlike lockstep: {hazards}, not {lockstep}"
+
+
+def _settled(hazards: list[Told]) -> list[Told]:
+    """But for what another race decides: whether copies send equal bytes to the same place.
+
+    (Seed 230008566: what they send is being written while they read it.)
+    """
+    if not any(h[0] == "shared" and h[2] == "error" for h in hazards):
+        return hazards
+    sent = ("global", "waw-race")
+    told = [(*h[:2], "", "", *h[4:]) if h[:2] == sent else h for h in hazards]
+    return sorted(told, key=lambda h: (*h[:4], sorted(h[4]), h[5]))
 
 
 def told(program: Program, schedule: str | int) -> list[Told]:

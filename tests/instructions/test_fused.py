@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simulator.geometry import Lanes
-from simulator.isa import arithmetic, fused
+from simulator.isa import arithmetic, chain, fused
 
 WAYS = [(np.float32, np.uint32, arithmetic.fma_f32, arithmetic._fma_f32),
         (np.float64, np.uint64, arithmetic.fma_f64, arithmetic._fma_f64)]  # fmt: skip
@@ -45,3 +45,35 @@ def test_a_product_that_rounds_twice_is_not_used(
 def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(fused.OFF, "1")
     assert not fused.rounds_once.__wrapped__(arithmetic._fma_f64, np.float64)
+
+
+@pytest.mark.parametrize("off", [False, True])
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+def test_a_chain_is_its_products_one_by_one(
+    shapes: list[tuple[int, ...]], off: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the operands' bits, and where a later product is wider than the first."""
+    if off:
+        monkeypatch.setattr(chain, "rounds_once", lambda: False)
+    rng = np.random.default_rng(6)
+    for near in (False, True):
+
+        def drawn(shape: tuple[int, ...], near: bool = near) -> Lanes:
+            if near:
+                return rng.standard_normal(shape).astype(np.float32)[()]
+            bits = rng.integers(0, 2**32, shape, np.uint32)
+            return np.asarray(bits, np.uint32).view(np.float32)[()]
+
+        a, b, c = map(drawn, shapes)
+        later = [(drawn(shapes[1]), drawn(shapes[0])) for _ in range(3)]
+        later += [(drawn((2, *np.broadcast_shapes(*shapes))), drawn(())), (np.negative(a), b)]
+        with np.errstate(all="ignore"):
+            wanted = arithmetic.fma_f32(a, b, c)
+            products = chain.Products(a, b, c)
+            for i, (x, y) in enumerate(later):
+                wanted = arithmetic.fma_f32(x, y, wanted)
+                if i + 1 < len(later):
+                    products.add(x, y)
+            got = products.last(*later[-1])
+        assert np.shape(got) == np.shape(wanted)
+        assert np.array_equal(np.asarray(got).view(np.uint32), np.asarray(wanted).view(np.uint32))
