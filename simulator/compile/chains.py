@@ -48,11 +48,12 @@ def _chains(
     steps: Sequence[Step], outlives: set[Register], end: Step | None
 ) -> Iterator[list[int]]:
     """The places of each chain's steps."""
+    adding = [at for at, step in enumerate(steps) if isinstance(step, Compute) and _adds(step)]
+    if len(adding) < 2:
+        return
     uses = _Uses(steps, outlives, end)
     chain: list[int] = []
-    for at, step in enumerate(steps):
-        if not (isinstance(step, Compute) and _adds(step)):
-            continue
+    for at in adding:
         if chain and not uses.only(chain[-1], at):
             if len(chain) > 1:
                 yield chain

@@ -51,6 +51,8 @@ def together(steps: Iterable[Step], numbers: Iterator[int]) -> list[Step]:
 
 def _runs(steps: list[Step]) -> Iterator[list[int]]:
     """The places of loads that are done together."""
+    if sum(isinstance(step, Access) and step.site.space == "shared" for step in steps) < _LEAST:
+        return
     runs: dict[tuple[Value, str], list[int]] = {}
     for at, step in enumerate(steps):
         over = list(runs)

@@ -65,7 +65,7 @@ class Allocation:
 
 
 class GlobalIndex:
-    """Where the lanes of one access fall in one array."""
+    """Where the lanes of one access fall in one array; ``relative``, from its start, is used up."""
 
     space = "global"
 
@@ -75,7 +75,9 @@ class GlobalIndex:
         self.allocation, self.count = allocation, count
         self.view = allocation.view(ptx_type, count)
         shift = (DTYPES[ptx_type].itemsize * count).bit_length() - 1
-        self.index = relative >> shift if shift else relative
+        # In place where it can be: a fresh array of 65k lanes costs as much as the shift.
+        out = relative if relative.ndim else None
+        self.index = np.right_shift(relative, shift, out=out) if shift else relative
 
     def load(self) -> tuple[Lanes, ...]:
         """The elements, one array each."""
