@@ -58,7 +58,7 @@ class Loads:
             self._tell(repeated)
         if self._rows.size * self._shape[3] > _AT_ONCE:
             return self
-        got = self._store.take(self._rows.reshape(-1), axis=0, mode="clip")
+        got: Lanes = self._store.take(self._rows.reshape(-1), axis=0, mode="clip")
         return got.reshape(-1, *self._shape)
 
     def __getitem__(self, number: int) -> Lanes:
@@ -84,8 +84,7 @@ class Loads:
             return
         self._shape = (*(base.shape[:3] if base.ndim else (1, 1, 1)), memory.count)
         self._rows = (base >> 2).reshape(1, -1) + self._offsets
-        dtype = DTYPES[self.sites[0].type]
-        self._store = memory.words if dtype == np.int32 else memory.words.view(dtype)
+        self._store = memory.words.view(DTYPES[self.sites[0].type])
         self._again = False
 
     def _tell(self, repeated: bool) -> None:

@@ -130,7 +130,6 @@ class ColumnMemory:
         self.count = int(np.prod(columns))
         # Two rows past the end: a clipped 16-byte access of an idle lane stays inside.
         self.words = np.zeros((-(-nbytes // 4) + 4, self.count), np.int32)
-        self.floats = self.words.view(np.float32)
         self.flat = self.words.reshape(-1)
         self.numbers = np.arange(self.count, dtype=np.int64).reshape(columns)
 
@@ -161,7 +160,7 @@ class ColumnIndex:
         memory = self.memory
         if self.rows is None:
             return tuple(self._gather(i) for i in range(self.count))
-        store = memory.floats if self.dtype == np.float32 else memory.words
+        store = memory.words if self.size == 8 else memory.words.view(self.dtype)
         got = store.take(self.rows, axis=0, mode="clip")
         shape = memory.shape if memory.space == "local" else (*self.lead, memory.shape[3])
         if self.size == 8:
@@ -169,8 +168,6 @@ class ColumnIndex:
             return tuple(
                 join(pairs[i, 0], pairs[i, 1], self.dtype).reshape(shape) for i in range(self.count)
             )
-        if got.dtype != self.dtype:
-            got = got.view(self.dtype)
         if self.count == 1:
             return (got.reshape(shape),)
         return tuple(part.reshape(shape) for part in got.reshape(self.count, -1))

@@ -137,6 +137,38 @@ class Memory:
         self.program.names.add(name)
         return Statement(before + self.guard() + text)
 
+    def in_a_row(self) -> Statement:
+        """What generated code does together: loads from one base, and sums that add to each other.
+
+        Perhaps something stands between that parts them; perhaps all of it in a loop.
+        """
+        rng, lines = self.rng, []
+        kind = rng.choice(["u32", "f32", "b32"])
+        c = "f" if kind == "f32" else "r"
+        total = self.reg("f")
+        for _ in range(rng.randrange(3, 6)):
+            if rng.chance(0.8):
+                lines.append(f"ld.shared.{kind} {self.reg(c)}, [%a5+{4 * rng.randrange(4)}];")
+            if rng.chance(0.8):
+                into = total if rng.chance(0.5) else self.reg("f")
+                guard = self.guard(0.1)
+                lines.append(
+                    f"{guard}fma.rn.f32 {into}, {self.reg('f')}, {self.reg('f')}, {total};"
+                )
+                total = into
+            if rng.chance(0.15):
+                lines.append(f"st.shared.b32 [%a5+{4 * rng.randrange(4)}], {self.reg('r')};")
+            if rng.chance(0.15):
+                lines.append(f"add.f32 {self.reg('f')}, {self.reg('f')}, {total};")
+        text = "\n".join(lines)
+        if rng.chance(0.5):
+            text = (
+                f"mov.u32 %t12, 0;\nB{{id}}:\n{text}\nadd.u32 %t12, %t12, 1;\n"
+                "setp.lt.u32 %q2, %t12, 3;\n@%q2 bra B{id};"
+            )
+        self.program.names.add("in a row")
+        return Statement(text)
+
     def constant_memory(self) -> Statement:
         """A load of the inputs or of a table, at an index that the data gives."""
         rng = self.rng

@@ -143,4 +143,7 @@ def draw(seed: int, entry: str = "k", small: bool = False) -> Program:
     program.body = writer.body(True, rng.randrange(4, 9) if small else rng.randrange(6, 22))
     if rng.chance(0.25):
         program.body.append(writer.leave())
+    more = Writer(Draw(seed ^ 0xF3), program)
+    for _ in range(more.rng.choice([0, 1, 2])):
+        program.body.insert(more.rng.randrange(len(program.body) + 1), more.in_a_row())
     return program
