@@ -145,6 +145,16 @@ BITES = (
         seed=12,
     ),
     Bite(
+        "a sum of a chain that something else reads is left out", "ptx",
+        "simulator/compile/chains.py", "return readers == [other]", "return True",
+    ),
+    Bite(
+        "loads on both sides of a store are done together", "ptx",
+        "simulator/compile/together.py",
+        'isinstance(step, Access) and step.site.access == "load" and not step.site.strong',
+        "isinstance(step, Access)",
+    ),
+    Bite(
         "quotients of negative numbers are rounded down", "cuda",
         "simulator/isa/products.py", "np.where((a < 0) != (b < 0), -quotient, quotient)",
         "np.where((a < 0) != (b < 0), -quotient - 1, quotient)",
