@@ -24,17 +24,14 @@ from ..memory.site import PHASE
 from .accesses import Accesses, Race, lanes_of
 from .book import READING, SENT, RaceBook
 from .detector import RaceCheck
-from .pairs import MOST
 from .phases import arrivals
 from .shadow import Conflict
-from .under_way import TOUCHES, Copy, Touch, barrier_number
+from .under_way import TOUCHES, Copy, Touch, barrier_number, meetings
 
 _SITES = 2
 """Of a copy in bulk, besides its arrival: what it reads and what it writes."""
 UNDER_WAY = ("copy", "transaction", SENT, *READING)
 """How an access races with what is under way: a name for all that the same waits are for."""
-
-
 _FINISHED = 32
 """Copies that are done, but not known to all as such, that are kept."""
 
@@ -333,18 +330,9 @@ class CopyCheck(Observer):
         g = self.geometry
         under_way = copy.event._replace(mask=g.from_rows(copy.lanes))
         (lanes, places), (others, theirs) = self._places(event), self._places(under_way)
-        order = np.argsort(theirs, axis=None, kind="stable")
-        sorted_places = theirs.reshape(-1)[order]
-        wanted = places.reshape(-1)
-        starts = np.searchsorted(sorted_places, wanted)
-        many = np.searchsorted(sorted_places, wanted, "right") - starts
-        many[np.cumsum(many) > MOST] = 0  # more pairs than are kept
-        hit = np.repeat(np.arange(len(wanted)), many)  # once for each copy to the same place
-        if not hit.size:
+        lane, entry, place = meetings(places, theirs)
+        if not place.size:
             return
-        lane = hit // places.shape[1]
-        at = np.arange(len(hit)) - np.repeat(np.cumsum(many) - many, many) + starts[hit]
-        entry = order[at] // theirs.shape[1]
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
         their = g.blocks[others.column] * g.threads + others.thread
         how = copy.event.site.queue
@@ -364,7 +352,7 @@ class CopyCheck(Observer):
             near &= mine == issuer
         far = others.column[entry] != column
         seen = self.race.happens_before.horizon(issuer, mine, column) >= copy.since[issuer, column]
-        conflict = Conflict(wanted[hit], their[entry], thread[lane], lane, entry)
+        conflict = Conflict(place, their[entry], thread[lane], lane, entry)
         if copy.done is not None:
             known = self.race.happens_before.horizon(issuer, mine, column) >= copy.done
             self._tell(race, conflict.some(near & (mine != issuer) & ~known))

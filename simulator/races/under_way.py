@@ -9,6 +9,7 @@ import numpy as np
 from ..geometry import Flat, Mask, Rows
 from ..memory.event import Event
 from .accesses import Race
+from .pairs import MOST
 from .shadow import Conflict
 
 TOUCHES = 64
@@ -107,6 +108,18 @@ class Copy:
         if self.ended is None:
             self.ended = np.zeros(which.shape, np.int64)
         self.ended[which & (self.ended == 0)] = now
+
+
+def meetings(places: Rows, theirs: Rows) -> tuple[Flat, Flat, Flat]:
+    """Of two accesses, ``(lanes, parts)`` each: the lanes that meet, pair by pair, and where."""
+    order = np.argsort(theirs, axis=None, kind="stable")
+    sorted_places, wanted = theirs.reshape(-1)[order], places.reshape(-1)
+    starts = np.searchsorted(sorted_places, wanted)
+    many = np.searchsorted(sorted_places, wanted, "right") - starts
+    many[np.cumsum(many) > MOST] = 0  # more pairs than are kept
+    hit = np.repeat(np.arange(len(wanted)), many)  # once for each of the others at the same place
+    at = np.arange(len(hit)) - np.repeat(np.cumsum(many) - many, many) + starts[hit]
+    return hit // places.shape[1], order[at] // theirs.shape[1], wanted[hit]
 
 
 def barrier_number(column: Rows | int, address: Rows | int) -> Rows:
