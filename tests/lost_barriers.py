@@ -64,6 +64,7 @@ class Verdict:
         same: Whether the text is what it was, but for white space and comments.
         proof: What the cure was verified by.
         faulty: Whether the barrier is itself what is wrong, on purpose.
+        others: How many errors there are with it, of another fault of the kernel.
     """
 
     lost: Lost
@@ -73,6 +74,7 @@ class Verdict:
     same: bool
     proof: str
     faulty: bool
+    others: int
 
     @property
     def word(self) -> str:
@@ -82,7 +84,7 @@ class Verdict:
         if not self.hazards:
             return "not needed by checks"
         if self.uncured or not self.lines:
-            return "NOT GIVEN BACK"
+            return "another fault, too" if self.others else "NOT GIVEN BACK"
         return "same place" if self.same else "equivalent"
 
 
@@ -130,6 +132,7 @@ def without(lost: Lost) -> Verdict:
         tuple(edit.line for several in written.values() for edit in several),
         _bare(text) == _bare(content), cures[0].proof if cures else "",
         any(h.kind in ("barrier-divergence", "deadlock") and lost.line in h.lines for h in before),
+        sum(h.severity == "error" for h in before),
     )  # fmt: skip
 
 

@@ -226,3 +226,30 @@ def test_what_no_statement_cures_says_so(tmp_path: Path) -> None:
     file.write_text(UNWAITED)
     said = " ".join(check(*launch(file, 1, 128, "f32[128]", "f32[128]=arange")).stdout.split())
     assert "no cure: which mbarrier to wait for, and until which phase, no text alone tells" in said
+
+
+TWO_LOST = """\
+#define WAIT() asm volatile("cp.async.wait_group 0;" ::: "memory")
+template <bool WAITS> __global__ void k(float* out, const float* in, int n) {
+    extern __shared__ float s[];
+    int t = threadIdx.x;
+    unsigned at = (unsigned)__cvta_generic_to_shared(s + t);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(at), "l"(in + t) : "memory");
+    asm volatile("cp.async.commit_group;" ::: "memory");
+    if (WAITS) WAIT();
+    out[t] = s[127 - t];
+}
+"""
+
+
+def test_a_wait_that_only_gives_the_race_another_name_is_no_cure(tmp_path: Path) -> None:
+    """In front of the end of its group it waits for nothing; the builds tell of two races."""
+    file = tmp_path / "my.cu"
+    file.write_text(TWO_LOST)
+    _, *words = launch(file, 1, 128, "f32[128]", "f32[128]=arange", 4, *OPTIONS)
+    said = " ".join(check(file, "k<false>", *words).stdout.split())
+    cures = said.split(" cure ")[1:]
+    assert [cure.partition(", ")[0] for cure in cures] == [
+        "WAIT(); __syncthreads() after line 7: verified"
+    ]
+    assert "verified, 0 errors left" in cures[0]
