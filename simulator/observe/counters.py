@@ -64,8 +64,10 @@ def _pattern(address: Addresses) -> _Pattern | None:
                 return None
         if not (address - first == relative).all():
             return None
-        counts = np.bincount(flat & np.int64(LINE - 1)).tolist()
-        begins = [(at, times) for at, times in enumerate(counts) if times]
+        low = flat & np.int64(LINE - 1)
+        begins = [(int(low[0]), len(low))]
+        if not (low == low[0]).all():
+            begins = [(at, times) for at, times in enumerate(np.bincount(low).tolist()) if times]
     return _Pattern(relative, flat, begins, (relative.shape, relative.tobytes()))
 
 
