@@ -1,24 +1,14 @@
 """Sums of products, a chain of fused multiply-adds: each begins where the last one left its sum."""
 
 import math
-import threading
 
 import numpy as np
 
 from ..geometry import Lanes
 from .arithmetic import broadcast, canonical, fma_f32, rounds_once
+from .fused import Rooms
 
-_ROOM = 1 << 16
-
-
-class _Rooms(threading.local):
-    """Arrays of each thread to work in, ``(a + c j)`` and ``(1 + b j)``."""
-
-    def __init__(self) -> None:
-        self.left, self.right = np.empty(_ROOM, np.complex64), np.ones(_ROOM, np.complex64)
-
-
-_rooms = _Rooms()
+_rooms = Rooms()  # of their own: single products come between those of a chain
 
 
 class Products:
@@ -41,9 +31,7 @@ class Products:
         if lanes < 2 or not rounds_once():
             self.sum = fma_f32(a, b, c)
             return
-        left, right = _rooms.left, _rooms.right
-        if lanes > _ROOM:
-            left, right = np.empty(lanes, np.complex64), np.ones(lanes, np.complex64)
+        left, right = _rooms.take(np.complex64, lanes)
         # What lanes share is not spread over them, but rows are as long as the whole's.
         self.narrow = b.shape if b.shape[-1:] == shape[-1:] != (1,) else shape
         self.left = left[:lanes].reshape(shape)

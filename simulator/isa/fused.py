@@ -24,16 +24,22 @@ _ROOM = 1 << 16
 Wide = np.ndarray[tuple[int, ...], np.dtype[np.complexfloating]]
 
 
-class _Rooms(threading.local):
+class Rooms(threading.local):
     """Arrays of each thread to work in: fresh ones of such a size cost six times the product."""
 
     def __init__(self) -> None:
-        self.flat: dict[type[np.complexfloating], tuple[Wide, Wide]] = {
-            kind: (np.empty(_ROOM, kind), np.ones(_ROOM, kind)) for kind in _COMPLEX.values()
-        }
+        self._flat: dict[type[np.complexfloating], tuple[Wide, Wide]] = {}
+
+    def take(self, kind: type[np.complexfloating], lanes: int) -> tuple[Wide, Wide]:
+        """Room for so many ``(a + c j)``, and for ``(1 + b j)``, whose real parts are there."""
+        if lanes > _ROOM:
+            return np.empty(lanes, kind), np.ones(lanes, kind)
+        if kind not in self._flat:
+            self._flat[kind] = np.empty(_ROOM, kind), np.ones(_ROOM, kind)
+        return self._flat[kind]
 
 
-_rooms = _Rooms()
+_rooms = Rooms()
 
 
 def fma(a: Lanes, b: Lanes, c: Lanes, shape: tuple[int, ...]) -> Lanes:
@@ -42,8 +48,7 @@ def fma(a: Lanes, b: Lanes, c: Lanes, shape: tuple[int, ...]) -> Lanes:
     Two lanes at least: for a single one NumPy has a loop of its own, which rounds twice.
     """
     kind, lanes = _COMPLEX[a.dtype], math.prod(shape)
-    rooms = _rooms.flat[kind] if lanes <= _ROOM else (np.empty(lanes, kind), np.ones(lanes, kind))
-    left, right = (x[:lanes].reshape(shape) for x in rooms)
+    left, right = (x[:lanes].reshape(shape) for x in _rooms.take(kind, lanes))
     left.real, left.imag, right.imag = a, c, b
     result: Lanes = np.multiply(left, right, out=left).imag.copy()
     return result

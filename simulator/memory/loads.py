@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -25,8 +26,8 @@ class Loads:
     """
 
     __slots__ = (
-        "_again", "_base", "_bits", "_events", "_high", "_low", "_mask", "_offsets", "_rows",
-        "_shape", "_store", "accesses", "memories", "sites", "told",
+        "_base", "_bits", "_events", "_high", "_low", "_mask", "_offsets", "_rows", "_shape",
+        "_store", "accesses", "memories", "sites", "told",
     )  # fmt: skip
 
     def __init__(
@@ -46,14 +47,14 @@ class Loads:
         self._mask: Mask | None = None
         self._rows: Lanes | None = None
 
-    def __call__(self, base: Addresses, mask: Mask | None) -> Lanes | Loads:
+    def __call__(self, base: Addresses, mask: Mask | None) -> Found:
         """What they load, by their numbers."""
         repeated = base is self._base and mask is self._mask
         if not repeated:
             self._base, self._mask = base, mask
             self._look(base)
         if self._rows is None:
-            return self
+            return OneByOne(self.accesses, base, mask)
         if self.told:
             self._tell(repeated)
         if self._rows.size * self._shape[3] > _AT_ONCE:
@@ -63,9 +64,7 @@ class Loads:
 
     def __getitem__(self, number: int) -> Lanes:
         """What one of them loads."""
-        if self._rows is None:
-            assert self._base is not None
-            return self.accesses[number].load(self._base, self._mask)[0]
+        assert self._rows is not None
         got: Lanes = self._store.take(self._rows[number], axis=0, mode="clip")
         return got.reshape(self._shape)
 
@@ -74,7 +73,7 @@ class Loads:
 
         Otherwise there are no rows, and each load looks for itself.
         """
-        self._rows, memory = None, self.memories.shared
+        self._rows, self._events, memory = None, list[Event](), self.memories.shared
         low, high, bits = self.memories.extent(base)
         inside = low + self._low >= 0 and high + self._high <= memory.nbytes
         alike = base.ndim == 0 or 1 in (base.shape[3], memory.count)
@@ -85,16 +84,35 @@ class Loads:
         self._shape = (*(base.shape[:3] if base.ndim else (1, 1, 1)), memory.count)
         self._rows = (base >> 2).reshape(1, -1) + self._offsets
         self._store = memory.words.view(DTYPES[self.sites[0].type])
-        self._again = False
 
     def _tell(self, repeated: bool) -> None:
-        if not (repeated and self._again):
+        if not (self._events and self._events[0].repeated):
             assert self._base is not None
             what = self._base, self._mask, repeated, self.memories.shared, None
             self._events = [Event(site, "shared", *what) for site in self.sites]
-            self._again = repeated
         for tell in self.told:
             tell(self.sites, self._events)
+
+
+class _Loader(Protocol):
+    def load(self, base: Addresses, mask: Mask | None) -> tuple[Lanes, ...]: ...
+
+
+class OneByOne:
+    """Loads that are done one after the other, each where it stands."""
+
+    __slots__ = ("accesses", "base", "mask")
+
+    def __init__(self, accesses: Sequence[_Loader], base: Addresses, mask: Mask | None) -> None:
+        self.accesses, self.base, self.mask = accesses, base, mask
+
+    def __getitem__(self, number: int) -> Lanes:
+        """What one of them loads."""
+        return self.accesses[number].load(self.base, self.mask)[0]
+
+
+Found = Lanes | Loads | OneByOne
+"""What several load, by their numbers."""
 
 
 class AllLoads:
@@ -106,7 +124,7 @@ class AllLoads:
         self.accesses, self.memories, self.told = accesses, memories, told
         self._made: dict[int, Loads] = {}
 
-    def __call__(self, sites: tuple[int, ...], base: Addresses, mask: Mask | None) -> Lanes | Loads:
+    def __call__(self, sites: tuple[int, ...], base: Addresses, mask: Mask | None) -> Found:
         """What several sites load from one base; generated code calls it."""
         return self.of(sites)(base, mask)
 

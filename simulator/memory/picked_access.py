@@ -15,7 +15,7 @@ from ..picked import Picked
 from .access import Access, in_bulk
 from .event import PickedEvent
 from .extents import extent
-from .loads import AllLoads
+from .loads import AllLoads, OneByOne
 from .memories import place_index
 from .spaces import ColumnMemory, Home, PlaceIndex
 
@@ -147,18 +147,3 @@ class PickedLoads:
         """See ``AllLoads``."""
         self.whole.of(sites).forget()  # what the whole batch does next is no repetition
         return OneByOne([self.accesses[number] for number in sites], base, mask)
-
-
-class OneByOne:
-    """Loads that are done one after the other."""
-
-    __slots__ = ("accesses", "base", "mask")
-
-    def __init__(
-        self, accesses: Sequence[PickedAccess], base: Addresses, mask: Mask | None
-    ) -> None:
-        self.accesses, self.base, self.mask = accesses, base, mask
-
-    def __getitem__(self, number: int) -> Lanes:
-        """What one of them loads."""
-        return self.accesses[number].load(self.base, self.mask)[0]
