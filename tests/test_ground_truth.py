@@ -11,7 +11,7 @@ import pytest
 import simulator
 from kernels import Kernel
 from simulator.observe.banks import bank_passes, off, requests
-from simulator.observe.costs import Scattered, Words, request_cost
+from simulator.observe.costs import Sorted, Words, request_cost
 
 FOLDER = Path(__file__).parent / "ground_truth"
 CASES: list[dict[str, Any]] = json.loads((FOLDER / "h200.json").read_text())
@@ -139,7 +139,8 @@ def test_requests_add_up() -> None:
 
 @pytest.mark.parametrize("width", [1, 2, 4, 8])
 @pytest.mark.parametrize("words", [3, 40, 50_000])
-def test_whichever_way_it_is_counted(width: int, words: int) -> None:
+@pytest.mark.parametrize("most", [1, 5, 12, 32])
+def test_whichever_way_it_is_counted(width: int, words: int, most: int) -> None:
     rng = np.random.default_rng(words)
     address = rng.integers(0, words * 8 // width, (64, 32)) * width
     on = rng.random((64, 32)) < rng.random((64, 1))
@@ -153,11 +154,13 @@ def test_whichever_way_it_is_counted(width: int, words: int) -> None:
     for space in ("shared", "global"):
         figures = request_cost(width, True, space, near)
         assert (figures == request_cost(width, True, space, far)).all()
-    places = np.flatnonzero(on)
-    scattered = Scattered(places // 32, near.reshape(-1)[places])
+    few = on & (np.cumsum(on, axis=1) <= most)
+    places = np.flatnonzero(few)
+    figures = request_cost(width, True, "global", requests(address.T, few.T))
+    scattered = Sorted.scattered(places // 32, near.reshape(-1)[places])
     assert (scattered.cost(width, 0) == figures).all()
     for offset in (-48, 16, 40_000):
-        moved = request_cost(width, True, "global", requests(address.T + 64 + offset, on.T))
+        moved = request_cost(width, True, "global", requests(address.T + 64 + offset, few.T))
         assert (scattered.cost(width, offset + 64) == moved).all()
 
 

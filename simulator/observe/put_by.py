@@ -11,15 +11,13 @@ from ..geometry import WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
 from ..memory.site import Site
 from ..picked import in_warps
 from .banks import near, off
-from .costs import Scattered
+from .costs import Sorted
 
 _TOGETHER = 1 << 20
 """Lanes that are judged at once."""
 _FEW = 1 << 15
 """An access of at most so many lanes is put by: judged by itself it would cost a hundred
 microseconds of calls, and 3 ns a lane."""
-_SCATTERED = 2
-"""If of so many lanes of the requests at most one is on, those are sorted by themselves."""
 
 
 class Some(NamedTuple):
@@ -50,7 +48,7 @@ class _Chosen(NamedTuple):
 class PutBy:
     """What was put by, for each slot of a table of totals; ``judge`` takes ``requests``.
 
-    ``sparse``: whether only the figures of ``Scattered`` are wanted.
+    ``sparse``: whether only the figures of ``Sorted`` are wanted.
     """
 
     def __init__(
@@ -101,7 +99,7 @@ class PutBy:
 
     def settle(self) -> None:
         """Judge all of it, the accesses of a slot at once."""
-        known: dict[object, Scattered | None] = {}
+        known: dict[object, Sorted | None] = {}
         for (slot, offset), several in self._waiting.items():
             site, space = several[0].site, several[0].space
             if self.sparse and space in ("global", "local"):
@@ -109,7 +107,7 @@ class PutBy:
                 if key not in known:  # several accesses from one base differ by their offset
                     known[key] = _scattered(several)
                 found = known[key]
-                if found and abs(offset) < Scattered.REACH:
+                if found and abs(offset) < Sorted.REACH:
                     self.totals[slot] += found.cost(site.nbytes, offset)
                     continue
             lanes, places, count = _together(several, offset)
@@ -122,16 +120,14 @@ class PutBy:
 
 def _together(several: list[Some], offset: int) -> tuple[Flat, Flat, int]:
     """Addresses as ``near`` has them, places among all requests, and how many these are."""
-    lanes = near(np.concatenate([some.address for some in several]) + np.int64(offset), None)
+    address = np.concatenate([some.address for some in several])
+    lanes = near(address + np.int64(offset) if offset else address, None)
     first = np.cumsum([0, *(some.requests for some in several)]) * WARP
     places = [some.places + at for some, at in zip(several, first, strict=False)]
     return lanes, np.concatenate(places), int(first[-1]) // WARP
 
 
-def _scattered(several: list[Some]) -> Scattered | None:
-    """Their lanes, sorted, if few of their requests' are on and they are not far apart."""
-    count = sum(some.requests for some in several) * WARP
-    if sum(len(some.address) for some in several) * _SCATTERED >= count:
-        return None
+def _scattered(several: list[Some]) -> Sorted | None:
+    """Their lanes, sorted, if they are not far apart."""
     lanes, places, _ = _together(several, 0)
-    return Scattered(places // WARP, lanes) if lanes.dtype == np.uint32 else None
+    return Sorted.scattered(places >> 5, lanes) if lanes.dtype == np.uint32 else None

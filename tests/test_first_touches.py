@@ -1,0 +1,66 @@
+"""Stores far apart: whether a location is written twice is found however they are looked at."""
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+
+SOURCE = """
+template <class T>
+__device__ void put(T *out, const int *steps) {
+    int at = steps[0] + threadIdx.x * steps[1] + threadIdx.y * steps[2]
+           + blockIdx.x * steps[3] + blockIdx.y * steps[4];
+    int thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * blockIdx.x);
+    T value = {};
+    value.x = thread + gridDim.x * 1024 * blockIdx.y;
+    out[at] = value;
+    if (steps[5]) out[at + steps[5]] = value;
+}
+extern "C" __global__ void one(float1 *out, const int *steps) { put(out, steps); }
+extern "C" __global__ void two(float2 *out, const int *steps) { put(out, steps); }
+extern "C" __global__ void four(float4 *out, const int *steps) { put(out, steps); }
+"""
+BLOCK, GRID = (8, 4), (4, 8)
+WIDTHS = {"one": 1, "two": 2, "four": 4}
+
+
+def written(width: int, steps: list[int]) -> np.ndarray:
+    """How often each location is, by the definition."""
+    counts = range(BLOCK[0]), range(BLOCK[1]), range(GRID[0]), range(GRID[1])
+    x, y, bx, by = np.meshgrid(*counts, indexing="ij")
+    at = steps[0] + x * steps[1] + y * steps[2] + bx * steps[3] + by * steps[4]
+    both = [at, at + steps[5]] if steps[5] else [at]
+    places = np.concatenate([place.reshape(-1) for place in both])
+    return np.bincount((places[:, None] * width + np.arange(width)).reshape(-1))
+
+
+def drawn(rng: np.random.Generator) -> list[int]:
+    """Steps of a tile whose rows are in its columns; now and then they meet."""
+    row = int(rng.choice([1 << 12, 5000, 4001]))
+    inner = int(rng.choice([1, 1, 1, 2, 8]))
+    down, across = (row, inner) if rng.random() < 0.5 else (inner, row)
+    tile = [BLOCK[1] * across, BLOCK[0] * down] if down < across else [BLOCK[0] * down] * 2
+    beyond = [max(tile), GRID[0] * max(tile)] if rng.random() < 0.5 else [BLOCK[1] * inner, 8 * row]
+    if rng.random() < 0.2:
+        beyond[0] -= int(rng.integers(1, 3)) * inner
+    again = int(rng.choice([0, 0, 0, 7, 8 * row * 40]))
+    return [int(rng.choice([0, 0, 8, 3])), down, across, *beyond, again]
+
+
+@pytest.mark.parametrize("entry", WIDTHS)
+def test_a_location_written_twice_is_found_and_no_other(entry: str) -> None:
+    kernel, rng = Kernel.from_cuda(SOURCE, entry), np.random.default_rng(WIDTHS[entry])
+    seen = {True: 0, False: 0}
+    for number in range(20):
+        steps = drawn(rng)
+        counts = written(WIDTHS[entry], steps)
+        out, twice = np.zeros(len(counts), np.float32), bool(counts.max() > 1)
+        for workers in (1, 2) if number % 4 == 0 else (1,):
+            args = [out.copy(), np.array(steps, np.int32)]
+            report = simulator.launch(kernel, GRID, BLOCK, args, workers=workers)
+            kinds = {hazard.kind for hazard in report.hazards}
+            assert kinds <= {"waw-race"}
+            assert bool(kinds) == twice, steps
+        seen[twice] += 1
+    assert min(seen.values()) > 2, seen
