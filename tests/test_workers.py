@@ -3,6 +3,7 @@
 import multiprocessing
 import subprocess
 import sys
+from concurrent.futures import Future
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,29 @@ def test_all_cores_where_it_is_worth_it(monkeypatch: pytest.MonkeyPatch, single:
     own = kernel("out[i] = out[i] + atomicAdd(out + 300 + blockIdx.x, 1);")
     _, much = both(own, 8, 32, args=[np.zeros(400, np.int32)], two="all")
     assert (much.workers, much.notes) == (2, ())
+
+
+@pytest.mark.parametrize("body", ["out[i] = n;", "atomicAdd(out + i % 9, n);"])
+def test_who_is_done_early_gets_more(
+    body: str, monkeypatch: pytest.MonkeyPatch, single: None
+) -> None:
+    """The first blocks cost most: the other process is done with its share when they are not."""
+    shares, submit = [], crew.Crew._submit
+
+    def noted(self: crew.Crew, first: int, last: int) -> "Future[bytes]":
+        shares.append((first, last))
+        future = submit(self, first, last)
+        future.result()  # whoever gets a share is done at once
+        return future
+
+    monkeypatch.setattr(crew.Crew, "_submit", noted)
+    monkeypatch.setattr(crew, "_AGAIN", 0)
+    loops = f"int n = 0; for (int k = blockIdx.x; k < 24; ++k) n += k * i; {body}"
+    _, two = both(kernel(loops), 20, 32, args=[np.zeros(640, np.int32)])
+    assert two.workers == 2
+    shares.sort()
+    assert len(shares) > 2
+    assert [last for _, last in shares] == [first for first, _ in shares[1:]] + [20]
 
 
 @pytest.fixture

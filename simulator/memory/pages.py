@@ -41,3 +41,10 @@ def untouched(nbytes: int, soon: int = 0) -> Flat:
     if nbytes - soon < _FRESH:
         return np.zeros(nbytes, np.uint8)
     return np.frombuffer(mmap.mmap(-1, nbytes), np.uint8)
+
+
+def copied(content: Flat, nbytes: int) -> Flat:
+    """A copy of bytes, with zeros behind them up to so many."""
+    copy = untouched(nbytes, len(content))
+    copy[: len(content)] = content
+    return copy

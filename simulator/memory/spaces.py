@@ -15,7 +15,7 @@ from kernels.texture import Surface, Texture
 from ..geometry import Addresses, Flat, Lanes, Mask
 from ..isa import DTYPES
 from .layout import array_address
-from .pages import untouched
+from .pages import copied
 from .words import join, put, split
 
 POISON = 0xFF
@@ -40,14 +40,15 @@ class Allocation:
 
     def __init__(
         self, number: int, content: Flat, name: str, writable: bool, nbytes: int | None = None,
-        space: str = "global",
+        space: str = "global", own: bool = False,
     ) -> None:  # fmt: skip
+        """``own``: the content becomes the buffer; else it is copied."""
         self.number, self.name, self.writable, self.space = number, name, writable, space
         self.base = array_address(number)
         self.nbytes = len(content) if nbytes is None else nbytes
         self.end = self.base + self.nbytes
-        self.buffer = untouched(-(-max(self.nbytes, 1) // 32) * 32, len(content))
-        self.buffer[: len(content)] = content
+        size = -(-max(self.nbytes, 1) // 32) * 32
+        self.buffer = content if own else copied(content, size)
         self.pictures: list[Texture | Surface] = []
         self._views: dict[tuple[str, int], NDArray[np.generic]] = {}
 

@@ -32,6 +32,13 @@ class FirstTouches:
         self.size = len(home.buffer) >> self.shift
         self._unit, self._table = 0, np.zeros(0, bool)  # locations an element of the table
 
+    def __getstate__(self) -> tuple[dict[str, object], int, Flat]:
+        return vars(self) | {"_table": None}, len(self._table), np.packbits(self._table)
+
+    def __setstate__(self, state: tuple[dict[str, object], int, Flat]) -> None:
+        vars(self).update(state[0])
+        self._table = np.unpackbits(state[2], count=state[1]).view(bool)
+
     def write(self, event: Event, g: Geometry) -> bool:
         """An access; whether each of its lanes is the first one where it is."""
         if event.repeated:

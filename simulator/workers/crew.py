@@ -1,7 +1,8 @@
 """A launch whose blocks are shared out among processes, this one among them.
 
 This one begins. Once it knows that the rest is worth it, it hands on all but the next of the
-blocks, goes on with these, and takes over what the others saw, in the blocks' order.
+blocks and goes on with these. Blocks cost more here and less there: to processes that are done it
+hands on of what it has left. In the end it takes over what all saw, in the blocks' order.
 """
 
 import dataclasses
@@ -25,7 +26,7 @@ from . import pool
 from .moving import unpack
 from .overlap import MIXED, STOPPED, Again, Alone, Overlap
 from .pool import Common
-from .share import Array, Done, run_share, share_of
+from .share import Array, Done, Task, run_share, share_of
 
 WAITS = "its blocks may wait for each other"
 WORTH = 1.0
@@ -35,6 +36,10 @@ _BATCHES = 8
 UNCLEAN = "it has few batches, and hazards in them are told of the blocks together"
 _START = 0.6
 """Seconds that a new process needs before it runs its first block."""
+_FIRST = 0.75
+"""So much of an even part each of the others gets at first: who is done early gets more."""
+_AGAIN = 0.1
+"""Seconds of work that are worth being handed on to a process that is done."""
 
 
 def why_alone(launch: Prepared, traced: bool) -> str:
@@ -75,6 +80,7 @@ class Crew:
     alone: str = ""
     _futures: "list[Future[bytes]]" = field(default_factory=list)
     _common: Common | None = None
+    _task: Task | None = None
     _new: bool = True
 
     def run(self, progress: Progress | None) -> tuple[Observers, dict[int, Allocation]]:
@@ -89,12 +95,12 @@ class Crew:
         overlap = Overlap(launch.program, launch.granule, self._known, self.cut)
         seen = Observers(launch, self.checks, None, allocations, self.closer, overlap)
         try:
-            run_batches(launch, allocations, seen.told, self._mine(overlap), progress=progress)
+            todo = self._mine(overlap, allocations)
+            run_batches(launch, allocations, seen.told, todo, progress=progress)
             for future in self._futures:
                 done = self._done(future.result(), allocations)
                 seen.merge(done.observers)
-                for number, (left, sums) in done.changes.items():
-                    done.overlap.apply(allocations[number], left, sums)
+                self._apply(done, allocations)
             if self.cut and not seen.findings.clean:
                 raise Alone(UNCLEAN)
             if self.shared > 1 and overlap.stopped:
@@ -153,7 +159,7 @@ class Crew:
         if self._common:
             self._common.give_up()
 
-    def _mine(self, overlap: Overlap) -> Iterator[Flat]:
+    def _mine(self, overlap: Overlap, allocations: dict[int, Allocation]) -> Iterator[Flat]:
         """This process's batches, of which some are handed on on the way."""
         launch, size = self.launch, batch_size(self.launch)
         total = self.total
@@ -180,34 +186,71 @@ class Crew:
         else:
             unit = 1 if self.cut else size
             if -(-(total - at) // unit) > (at == 0):
-                total = self._hand_on(at, total, spent, unit)
+                made = allocations if at == 0 else launch.allocations()
+                total = self._hand_on(made, at, total, spent, unit)
             elif self.asked:
                 self.alone = "its blocks are one batch"
-        yield from pieces(launch, at, total, size)
+        while at < total:
+            end, began = total if self.cut else min(at + size, total), time.perf_counter()
+            yield from pieces(launch, at, end, size)
+            spent, at = (time.perf_counter() - began) / (end - at), end
+            total = self._hand_more_on(at, total, spent)
 
-    def _hand_on(self, at: int, total: int, spent: float, unit: int) -> int:
-        """Give all but the next clusters to others, whole units of them; gives those' end."""
+    def _hand_on(
+        self, made: dict[int, Allocation], at: int, total: int, spent: float, unit: int
+    ) -> int:
+        """Give all but the next clusters to others, whole units of them; gives those' end.
+
+        ``made``: global memory as the host gave it.
+        """
         units = -(-(total - at) // unit)
         others = min(self.count - 1, units - (at == 0))
         start = _START / (spent * unit) if self._new else 0.0
-        ahead = round((units + others * start) / (others + 1))
-        mine = max(int(at == 0), min(ahead, units - others))
-        ends = [at + unit * (mine + (units - mine) * i // others) for i in range(others + 1)]
-        made = self.launch.allocations()
+        even = (units + others * start) / (others + 1) - start
+        each = max(int(even if self.cut else _FIRST * even), 1)
+        mine = units - others * each
+        ends = [at + unit * (mine + each * i) for i in range(others)] + [total]
         missing = {n: a.missing for n, a in made.items() if a.missing is not None}
         contents = [a.buffer for a in made.values()] + [m.view("u1") for m in missing.values()]
         self._common = Common.make(contents)
-        task = dataclasses.replace(
+        self._task = dataclasses.replace(
             share_of(self.launch, self.checks, self.closer, self._known),
             arrays=tuple(Array.of(a) for a in made.values()), missing=tuple(missing),
             common=self._common.name, places=self._common.places, size=batch_size(self.launch),
             cut=self.cut,
         )  # fmt: skip
-        for first, last in itertools.pairwise(ends):
-            share = dataclasses.replace(task, first=first, last=min(last, total))
-            self._futures.append(pool.submit(run_share, pickle.dumps(share), others))
         self.shared = others + 1
-        return min(ends[0], total)
+        self._futures = [self._submit(*share) for share in itertools.pairwise(ends)]
+        return ends[0]
+
+    def _hand_more_on(self, at: int, total: int, spent: float) -> int:
+        """Give of what this process has left to one that has nothing to do; gives its end.
+
+        ``spent``: seconds of a cluster, lately.
+        """
+        busy = sum(not future.done() for future in self._futures)
+        size = batch_size(self.launch)
+        give = -(-(total - at) // size) // self.shared * size
+        if self._task is None or busy >= self.shared - 1 or spent * give < _AGAIN:
+            return total
+        end = at + -(-(total - at) // size) * size - give
+        self._futures.insert(0, self._submit(end, total))
+        return end
+
+    def _submit(self, first: int, last: int) -> "Future[bytes]":
+        """Have another process run some clusters."""
+        assert self._task is not None, "the launch is being shared"
+        share = dataclasses.replace(self._task, first=first, last=last)
+        return pool.submit(run_share, pickle.dumps(share), self.shared - 1)
+
+    def _apply(self, done: Done, allocations: dict[int, Allocation]) -> None:
+        """Do to global memory what another process did to it."""
+        assert self._task is not None, "the launch was shared"
+        assert self._common is not None, "the launch was shared"
+        numbers = (array.number for array in self._task.arrays)
+        left = dict(zip(numbers, self._common.arrays(), strict=False))
+        for number, sums in done.sums.items():
+            done.overlap.apply(allocations[number], left[number], sums)
 
     def _done(self, packed: bytes, allocations: dict[int, Allocation]) -> Done:
         """What a process gave back.

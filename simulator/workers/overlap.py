@@ -197,13 +197,9 @@ class Overlap(Observer):
         if numbers:
             raise Again(numbers)
 
-    def changes(self, allocation: Allocation, before: Flat) -> tuple[Flat, list[Sum]]:
-        """What blocks left in an array: the locations written, in order, and sums.
-
-        ``before``: the array's bytes before the launch.
-        """
+    def sums(self, allocation: Allocation, before: Flat) -> list[Sum]:
+        """What blocks added to an array's locations; ``before``: its bytes as the host gave it."""
         marks = self.marks[allocation.number]
-        left = allocation.buffer.view(f"u{self.granule}")[_where(marks.written)]
         sums: list[Sum] = []
         for kind, (how, type) in enumerate(_KINDS, 1):
             if not (marks.summed == kind).any():
@@ -214,17 +210,25 @@ class Overlap(Observer):
             old, new = (b.view(DTYPES[type])[at] for b in (before, allocation.buffer))
             values = {"add": np.subtract, "xor": np.bitwise_xor}.get(how, lambda n, _: n)(new, old)
             sums.append((kind, at, values))
-        return left, sums
+        return sums
+
+    def copy(self, number: int, source: Flat, target: Flat) -> None:
+        """Bring over what blocks wrote to an array, from one place of its bytes to another."""
+        where, type = _where(self.marks[number].written), f"u{self.granule}"
+        target.view(type)[where] = source.view(type)[where]
 
     def apply(self, allocation: Allocation, left: Flat, sums: list[Sum]) -> None:
-        """Do to an array what the blocks did that these marks are of."""
+        """Do to an array what the blocks did that these marks are of.
+
+        ``left``: its bytes as they left them, where they wrote.
+        """
         for kind, at, values in sums:
             how, type = _KINDS[kind - 1]
             elements = allocation.buffer.view(DTYPES[type])
             elements[at] = (_SUMS | _PICKS)[how](elements[at], values)
-        written = self.marks[allocation.number].written
-        allocation.buffer.view(f"u{self.granule}")[_where(written)] = left
+        self.copy(allocation.number, left, allocation.buffer)
         if allocation.missing is not None:
+            written = self.marks[allocation.number].written
             allocation.missing[np.repeat(written, self.granule)[: len(allocation.missing)]] = False
 
     def changed(self) -> Iterator[int]:

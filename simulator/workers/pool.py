@@ -1,6 +1,7 @@
 """The processes that share a launch with their caller, and memory that all of them see."""
 
 import contextlib
+import mmap
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -118,6 +119,17 @@ class Common:
     def arrays(self) -> list[Flat]:
         """The arrays; none may be in use when this is closed."""
         return [np.frombuffer(self._bytes, np.uint8, n, at) for at, n in self.places]
+
+    def own(self) -> list[Flat]:
+        """The arrays for this process alone: what it writes no other sees.
+
+        Only pages that are written are copied, where the system can do so.
+        """
+        handle = getattr(self._memory, "_fd", -1)  # nothing public tells it
+        if handle < 0:
+            return [array.copy() for array in self.arrays()]
+        pages = mmap.mmap(handle, self._memory.size, mmap.MAP_PRIVATE)
+        return [np.frombuffer(pages, np.uint8, n, at) for at, n in self.places]
 
     @property
     def _bytes(self) -> "memoryview[int]":

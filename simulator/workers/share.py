@@ -72,25 +72,34 @@ class Task:
         return Prepared(self.kernel, program, arguments, **self.fields)  # type: ignore[arg-type]
 
     def allocations(self, contents: list[Flat]) -> dict[int, Allocation]:
-        """Copies of the launch's global memory, which are this process's own."""
+        """The launch's global memory, of whose content nobody else sees the changes."""
         made = {}
         for array, content in zip(self.arrays, contents, strict=False):
             made[array.number] = Allocation(
-                array.number, content, array.name, array.writable, array.nbytes, array.space
+                array.number,
+                content,
+                array.name,
+                array.writable,
+                array.nbytes,
+                array.space,
+                own=True,
             )
             made[array.number].unfilled = array.unfilled
         for number, content in zip(self.missing, contents[len(self.arrays) :], strict=True):
-            made[number].missing = content.view(bool).copy()
+            made[number].missing = content.view(bool)
         return made
 
 
 @dataclass
 class Done:
-    """What a share has left: who watched it, and how arrays have changed, by number."""
+    """What a share has left: who watched it, and what it added to arrays, by number.
+
+    What it wrote it has put into the shared memory.
+    """
 
     observers: Observers
     overlap: Overlap
-    changes: dict[int, tuple[Flat, list[Sum]]]
+    sums: dict[int, list[Sum]]
 
 
 class Vain(Exception):
@@ -131,7 +140,7 @@ def run_share(task: bytes) -> bytes:
 
 
 def _run(share: Task, common: Common) -> bytes:
-    launch, allocations = share.launch(), share.allocations(common.arrays())
+    launch, allocations = share.launch(), share.allocations(common.own())
     overlap = Overlap(launch.program, launch.granule, share.both, share.cut)
     seen = Observers(launch, share.checks, None, allocations, share.closer, overlap)
 
@@ -147,7 +156,14 @@ def _run(share: Task, common: Common) -> bytes:
 
 def _changes(
     share: Task, common: Common, overlap: Overlap, allocations: dict[int, Allocation]
-) -> dict[int, tuple[Flat, list[Sum]]]:
-    """How arrays have changed; here, so that nothing keeps the shared memory in use."""
-    before = dict(zip((array.number for array in share.arrays), common.arrays(), strict=False))
-    return {n: overlap.changes(allocations[n], before[n]) for n in overlap.changed()}
+) -> dict[int, list[Sum]]:
+    """Put what was written into the shared memory, and tell what was added.
+
+    Another share that runs now may come to see it: but then it touches what this one changes, and
+    the launch runs again in one process. (Here, so that nothing keeps the memory in use.)
+    """
+    arrays = dict(zip((array.number for array in share.arrays), common.arrays(), strict=False))
+    sums = {n: overlap.sums(allocations[n], arrays[n]) for n in overlap.changed()}
+    for number in sums:
+        overlap.copy(number, allocations[number].buffer, arrays[number])
+    return sums
