@@ -6,6 +6,7 @@ types below say which shape an array has; scalars have the name of the array the
 """
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from kernels.ptx.module import Instruction
 
 from .clusters import Clusters, coordinates
+from .moves import Moves
 
 Shape = tuple[int, int, int, int]
 WARP, GROUP = 32, 128  # threads of a warp, of a warpgroup
@@ -65,10 +67,10 @@ class Geometry:
         self.grid, self.block, self.blocks, self.cluster = grid, block, blocks, cluster
         self.columns, self.threads = len(blocks), block[0] * block[1] * block[2]
         self.shape: Shape = (block[2], block[1], block[0], self.columns)
-        self.lanes = self.threads * self.columns
-        self.everyone = self.threads * grid[0] * grid[1] * grid[2]
+        self.lanes, self.everyone = self.threads * self.columns, self.threads * math.prod(grid)
         self.warps = -(-self.threads // WARP)
         self._active: tuple[Mask | None, Rows] = None, np.zeros((0, 0))
+        self.moves = Moves()
         self.by_block: Any = None  # what ``races.accesses.by_block`` was last asked, and gave
 
     @functools.cached_property
@@ -82,10 +84,8 @@ class Geometry:
 
     def factored(self, value: Lanes) -> Rows:
         """A value over ``(threads, blocks or 1)``: blocks only where it depends on them."""
-        if value.ndim == 0:
-            return np.broadcast_to(value, (self.threads, 1))
-        shape = (*self.shape[:3], value.shape[3])
-        return np.broadcast_to(value, shape).reshape(self.threads, value.shape[3])
+        columns = value.shape[3] if value.ndim else 1
+        return np.broadcast_to(value, (*self.shape[:3], columns)).reshape(self.threads, columns)
 
     def by_warp(self, value: Lanes, fill: Any) -> Rows:
         """``factored`` as ``(warps, 32, blocks or 1)``, a partial last warp filled up."""
@@ -203,9 +203,8 @@ class AbsentRead:
 
     def reads(self, g: Geometry) -> Lanes:
         """A number for who reads from whom: of the thread, of the lane, and if it is named."""
-        named = (self.members >> self.source.astype(np.uint32)) & np.uint32(1)
-        numbers: Lanes = (g.thread_ids * WARP + self.source) * 2 + named
-        return numbers
+        named: Lanes = (self.members >> self.source.astype(np.uint32)) & np.uint32(1)
+        return (g.thread_ids * WARP + self.source) * 2 + named
 
 
 Instead = Callable[[Geometry, AbsentRead], Lanes]

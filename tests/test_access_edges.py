@@ -251,15 +251,17 @@ def test_generic_addresses_of_shared_memory_are_no_special_case(
     assert times[0] == times[1]
 
 
-@pytest.mark.parametrize(("step", "often"), [(0, False), (4, True)])
-def test_an_address_is_looked_at_once_while_it_stays(
-    step: int, often: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("step", "often"),
+    [("", False), ("add.u64 %d5, %d5, 4;", False), ("xor.b64 %d5, %d5, 4;", True)],
+)
+def test_an_address_is_looked_at_once_while_it_stays_or_moves_on(
+    step: str, often: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = (
         "mov.u32 %r2, 0; mov.u64 %d5, %d4;\nLOOP: ld.global.u32 %r1, [%d5];\n"
         "add.u32 %r2, %r2, 1; setp.lt.u32 %p, %r2, 200;\n"
-        + (f"add.u64 %d5, %d5, {step};\n" if step else "")
-        + "@%p bra LOOP;"
+        f"{step}\n@%p bra LOOP;"
     )
     counted = Counted(np.minimum)
     monkeypatch.setattr(np, "minimum", counted)

@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 ROOMS = ("kernels", "simulator", "device", "tilescope")
 INSIDE = (
-    "clusters", "geometry", "picked", "gpus", "isa", "memory", "compile", "events", "execute",
+    "clusters", "moves", "geometry", "picked", "gpus", "isa", "memory", "compile", "events", "execute",
     "analysis", "races", "hazards", "observe", "caches", "workers", "idle_reads", "attempts", "run",
     "launch", "order", "cures", "prediction",
 )  # fmt: skip

@@ -47,7 +47,7 @@ from .values import both, expect, low, merge, parameter_name
 
 VOCABULARY: dict[str, object] = {
     "merge": merge, "both": both, "choose": choose, "low": low, "expect": expect,
-    "products": Products,
+    "products": Products, "plus": np.add,
     **{f"t_{name}": dtype for name, dtype in DTYPES.items()},
 }  # fmt: skip
 """What every block's code may refer to, besides what a launch brings and ``Body.names``."""
@@ -235,7 +235,9 @@ class Emitter:
         arguments = [self.source(source) for source in step.sources]
         if isinstance(step, WarpCompute):
             arguments.insert(0, f"W({self.mask(step.guard)})")
-        function = self.name("f", step.op.fn, f"_{roles(step.instruction).row.opcode}")
+        function = "plus"  # of addresses, which a launch remembers
+        if step.op.fn is not np.add or step.op.inputs != ("s64", "s64"):
+            function = self.name("f", step.op.fn, f"_{roles(step.instruction).row.opcode}")
         call = f"{function}({', '.join(arguments)})"
         if step.instruction is self.met and isinstance(step, WarpCompute):
             reads = tuple(s.value.number for s in step.sources if isinstance(s.value, Register))

@@ -182,6 +182,10 @@ def control_dependence(blocks: list[Block]) -> dict[int, set[int]]:
     return made
 
 
+_Place = tuple[int, bool]
+"""A block, and whether it is gone back from there to where its function was called."""
+
+
 class Paths:
     """What may run after what, through calls and back to where they came from.
 
@@ -198,6 +202,8 @@ class Paths:
             if end is not None and (called := callee(end)):
                 self.returns.setdefault(called, []).append(block.follow)
         self._through: dict[str, bool] = {}
+        self._steps: dict[_Place, tuple[list[_Place], bool]] = {}
+        self._deciding = 0  # while it is, what comes after a call is not known yet
 
     def after(self, number: int) -> set[int]:
         """Blocks that may run after one: of its function, its callees and its callers."""
@@ -211,35 +217,45 @@ class Paths:
 
     def _walk(self, number: int, up: bool) -> tuple[set[int], bool]:
         """The blocks after one, and whether the end of its function is among them."""
-        seen: set[tuple[int, bool]] = set()
+        seen: set[_Place] = set()
         todo = [(number, up)]
         ended = False
         while todo:
-            at, climbs = todo.pop()
-            block = self.blocks[at]
-            end = block.end
-            following = [(to, climbs) for to in successors(block)]
-            called = callee(end) if end is not None else ""
-            if called in self.entries:
-                if not self._passable(called):
-                    following = []
-                following.append((self.entries[called], False))
-            elif end is not None and roles(end).flow.leaves:
-                ended |= block.function is self.blocks[number].function
-                if climbs:
-                    name = block.function.name
-                    following += [(to, True) for to in self.returns.get(name, [])]
+            at = todo.pop()
+            following, leaves = self._steps.get(at) or self._step(at)
+            ended |= leaves and self.blocks[at[0]].function is self.blocks[number].function
             for to in following:
-                if to[0] >= 0 and to not in seen and self.passes(block, to[0]):
+                if to not in seen:
                     seen.add(to)
                     todo.append(to)
         return {to for to, _ in seen}, ended
+
+    def _step(self, place: _Place) -> tuple[list[_Place], bool]:
+        """What comes directly after a place, and whether a function ends there."""
+        at, climbs = place
+        block = self.blocks[at]
+        end = block.end
+        following = [(to, climbs) for to in successors(block)]
+        called = callee(end) if end is not None else ""
+        leaves = called not in self.entries and end is not None and roles(end).flow.leaves
+        if called in self.entries:
+            if not self._passable(called):
+                following = []
+            following.append((self.entries[called], False))
+        elif leaves and climbs:
+            following += [(to, True) for to in self.returns.get(block.function.name, [])]
+        step = [to for to in following if to[0] >= 0 and self.passes(block, to[0])], leaves
+        if not self._deciding:
+            self._steps[place] = step
+        return step
 
     def _passable(self, function: str) -> bool:
         """Whether a call may come back on open ways alone."""
         if function not in self._through:
             self._through[function] = True  # also where it calls itself
+            self._deciding += 1
             self._through[function] = self._walk(self.entries[function], up=False)[1]
+            self._deciding -= 1
         return self._through[function]
 
 

@@ -149,6 +149,7 @@ def run_batches(
             if launch.cooperative:
                 at = array_address(WORKSPACE)
                 specials |= {"%envreg1": np.int32(at >> 32), "%envreg2": np.int32(at & 0xFFFFFFFF)}
+            names["plus"] = geometry.moves.add
             names["W"] = functools.partial(WarpView, geometry, instead=instead, blank=blank)
             for tell in told.start:
                 tell(geometry)

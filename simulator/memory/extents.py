@@ -17,7 +17,7 @@ def valid(home: Allocation, relative: Addresses, nbytes: int, mask: Mask | None)
 
 
 def extent(base: Addresses, mask: Mask | None) -> tuple[int, int, int]:
-    """Lowest and highest address of the lanes, and the bits in which any two may differ."""
+    """Lowest and highest address of lanes, and a number whose trailing zeros all of them have."""
     if mask is None:
         if base.ndim == 0:
             value = int(base)
@@ -33,3 +33,15 @@ def extent(base: Addresses, mask: Mask | None) -> tuple[int, int, int]:
     if not chosen.size:
         return 1, 0, 0
     return int(chosen.min()), int(chosen.max()), int(np.bitwise_or.reduce(chosen))
+
+
+def moved(found: tuple[int, int, int], by: int) -> tuple[int, int, int]:
+    """The ``extent`` of addresses that are others, whose extent this is, plus a number.
+
+    Raises:
+        OverflowError: Some of them go round the corner.
+    """
+    low, high, bits = found
+    if low + by < -(1 << 63) or high + by >= 1 << 63:
+        raise OverflowError
+    return low + by, high + by, bits | by

@@ -8,7 +8,7 @@ from ..geometry import WARP, Addresses, Geometry, Lanes, Mask, as_mask
 from ..isa.windows import MIDDLE, RANK_BITS, WINDOWS
 from . import far
 from .event import ADDRESS_SPACE, MISALIGNED, OUT_OF_BOUNDS, READ_ONLY, BadAccess, Event
-from .extents import extent, valid
+from .extents import extent, moved, valid
 from .heap import Heap
 from .layout import HEAP, Layout, array_number
 from .recent import Recent
@@ -64,7 +64,7 @@ class Memories:
         self.heap = Heap(allocations[HEAP]) if HEAP in allocations else None
         self.writes = self.local_writes = 0
         self.exact = self.watched = False
-        self.extent = Recent(lambda base: extent(base, None))
+        self.extent = Recent(lambda base: extent(base, None), moved)
         self.geometry: Geometry
         self.shared: ColumnMemory
         self.local: ColumnMemory
@@ -72,7 +72,7 @@ class Memories:
     def start(self, geometry: Geometry) -> None:
         """Fresh shared and local memory for a batch."""
         self.geometry = geometry
-        self.extent.forget()
+        self.extent.start(geometry.moves)
         self.shared = ColumnMemory("shared", self.shared_bytes, (1, 1, 1, geometry.columns))
         self.local = ColumnMemory("local", self.layout.local_bytes, geometry.shape)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +17,9 @@ from ..isa.windows import RANK_BITS
 from ..memory.event import Event, PickedEvent, Spread
 from ..memory.recent import Recent
 from ..memory.site import Site, interleaved
-from .banks import LINE, SECTOR, requests
+from .banks import SECTOR, requests
 from .costs import Words, bulk_cost, request_cost
+from .patterns import Pattern, moved, pattern_of
 from .put_by import PutBy, Some
 from .traffic import Traffic
 
@@ -29,46 +29,6 @@ _PATTERNS = 16
 """So many patterns of an access are looked up; of more of them all warps are judged at once."""
 _TOGETHER = 1 << 18
 """Lanes that are judged at once."""
-_SMALL = 1 << 14
-"""So many lanes are compared as fast as a part of them is."""
-
-
-class _Pattern(NamedTuple):
-    """What all blocks see alike of an access.
-
-    Attributes:
-        relative: Addresses from the first lane's on, ``(Z, Y, X, 1)`` or less.
-        first: The first lane's address in each block, or in all, ``(blocks or 1,)``.
-        begins: It modulo ``LINE``, and how many of the blocks begin there.
-        content: Equal for equal ones.
-    """
-
-    relative: Addresses
-    first: Flat
-    begins: list[tuple[int, int]]
-    content: tuple[object, ...]
-
-
-def _pattern(address: Addresses) -> _Pattern | None:
-    """Of addresses; ``None`` where blocks differ in more than where they begin."""
-    if address.ndim == 0:
-        address = address.reshape(1, 1, 1, 1)
-    first = address[:1, :1, :1]
-    relative, flat = address[..., :1] - first[..., :1], first.reshape(-1)
-    if address.shape[3] == 1:
-        begins = [(int(flat[0]) % LINE, 1)]
-    else:
-        if address.size > _SMALL:  # most of those that differ do so in the last block
-            last = address[..., -1:] - first[..., -1:]
-            if not (last == relative).all():
-                return None
-        if not (address - first == relative).all():
-            return None
-        low = flat & np.int64(LINE - 1)
-        begins = [(int(low[0]), len(low))]
-        if not (low == low[0]).all():
-            begins = [(at, times) for at, times in enumerate(np.bincount(low).tolist()) if times]
-    return _Pattern(relative, flat, begins, (relative.shape, relative.tobytes()))
 
 
 class TrafficCounter(Observer):
@@ -92,13 +52,13 @@ class TrafficCounter(Observer):
         self._put_by = PutBy(self._totals, self._judge_rows, self.sparse)
         self.known = known
         self._words: dict[bytes, Words] = {}
-        self._recent = Recent(_pattern)
+        self._recent = Recent(pattern_of, moved)
         self.geometry: Geometry | None = None
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
         self.geometry = geometry
-        self._recent.forget()
+        self._recent.start(geometry.moves)
 
     @property
     def _shape(self) -> Geometry:
@@ -208,7 +168,7 @@ class TrafficCounter(Observer):
             mask = None
         if space == "local":
             address = interleaved(site, address, self._shape.thread_ids) - np.int64(site.offset)
-            pattern = _pattern(address)
+            pattern = pattern_of(address)
         else:
             pattern = self._recent(address)
         if pattern is None:
@@ -229,7 +189,7 @@ class TrafficCounter(Observer):
         return np.add.reduce(each), 1
 
     def _judged(
-        self, site: Site, space: str, pattern: _Pattern, mask: Mask | None, start: int
+        self, site: Site, space: str, pattern: Pattern, mask: Mask | None, start: int
     ) -> Flat:
         key = (
             space, site.nbytes, site.access == "load", start, pattern.content,
@@ -244,7 +204,7 @@ class TrafficCounter(Observer):
         return found
 
     def _masked(
-        self, site: Site, space: str, pattern: _Pattern, starts: Flat, mask: Mask
+        self, site: Site, space: str, pattern: Pattern, starts: Flat, mask: Mask
     ) -> tuple[Flat, int] | Some:
         """The mask differs between blocks; often it does so only in some."""
         g = self._shape

@@ -158,7 +158,7 @@ class ProgramOrder:
         """Where a function comes to an access: itself, or by calls."""
         if site.function == name:
             return [(site.block, self._position[id(site.instruction)])]
-        return [place for place, ins in self._functions[name] if site.function in self._called(ins)]
+        return [place for place, reached in self._calls[name] if site.function in reached]
 
     @_kept
     def _waiting(self, name: str, queue: str) -> list[_Place]:
@@ -172,16 +172,38 @@ class ProgramOrder:
                 found.append(place)
         return found
 
-    def _called(self, ins: Instruction) -> set[str]:
+    @functools.cached_property
+    def _calls(self) -> dict[str, list[tuple[_Place, frozenset[str]]]]:
+        """Where each function calls others by their names, and what then runs."""
+        return {
+            name: [(place, reached) for place, ins in body if (reached := self._called(ins))]
+            for name, body in self._functions.items()
+        }
+
+    def _called(self, ins: Instruction) -> frozenset[str]:
         """The functions that an instruction runs."""
+        name = callee(ins)
+        return self._reached(name) if name in self._functions else frozenset()
+
+    @_kept
+    def _reached(self, name: str) -> frozenset[str]:
+        """A function, and those that run with it."""
         found: set[str] = set()
-        todo = [callee(ins)]
+        todo = [name]
         while todo:
             name = todo.pop()
-            if name in self._functions and name not in found:
+            if name not in found:
                 found.add(name)
-                todo += [callee(inside) for _, inside in self._functions[name]]
-        return found
+                todo += self._callees[name]
+        return frozenset(found)
+
+    @functools.cached_property
+    def _callees(self) -> dict[str, set[str]]:
+        """Which functions each calls."""
+        return {
+            name: {callee(ins) for _, ins in body}.intersection(self._functions)
+            for name, body in self._functions.items()
+        }
 
     @_kept
     def _after(self, number: int, way: str) -> set[int]:

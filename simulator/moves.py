@@ -1,0 +1,49 @@
+"""Which arrays are others moved by one number, as the pointers that a loop moves on.
+
+What is known of an array (how far it reaches, whether all blocks see the same pattern) need not be
+found out again for such a one.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Lanes = NDArray[np.int64]
+_MOST = 64
+_HALF = 1 << 63
+
+
+class Moves:
+    """What 64-bit additions of one batch made of what; nothing is kept alive by it."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[_Lanes], weakref.ref[_Lanes], int]] = {}
+
+    def add(self, one: _Lanes, other: _Lanes) -> _Lanes:
+        """``one + other``, wrapping; int64 arrays or numbers."""
+        found: _Lanes = np.add(one, other)
+        if not other.ndim:
+            if one.ndim:
+                self._note(found, one, int(other))
+        elif not one.ndim:
+            self._note(found, other, int(one))
+        return found
+
+    def origin(self, array: _Lanes) -> tuple[_Lanes | None, int]:
+        """An array that is there still, and what was added to it; ``None``: nobody knows one."""
+        known = self._known.get(id(array))
+        if known is None or known[0]() is not array:
+            return None, 0
+        return known[1](), known[2]
+
+    def _note(self, found: _Lanes, base: _Lanes, by: int) -> None:
+        origin, so_far = self.origin(base)
+        if origin is None:
+            origin, so_far = base, 0
+        if len(self._known) >= _MOST:
+            del self._known[next(iter(self._known))]
+        by = (so_far + by + _HALF) % (2 * _HALF) - _HALF  # as it wraps
+        self._known[id(found)] = weakref.ref(found), weakref.ref(origin), by

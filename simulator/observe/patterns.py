@@ -1,0 +1,64 @@
+"""What the blocks of a batch see alike of an access."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..geometry import Addresses, Flat
+from .banks import LINE
+
+_SMALL = 1 << 14
+"""So many lanes are compared as fast as a part of them is."""
+
+
+class Pattern(NamedTuple):
+    """What all blocks see alike of an access.
+
+    Attributes:
+        relative: Addresses from the first lane's on, ``(Z, Y, X, 1)`` or less.
+        first: The first lane's address in each block, or in all, ``(blocks or 1,)``.
+        begins: It modulo ``LINE``, and how many of the blocks begin there.
+        content: Equal for equal ones.
+    """
+
+    relative: Addresses
+    first: Flat
+    begins: list[tuple[int, int]]
+    content: tuple[object, ...]
+
+
+def pattern_of(address: Addresses) -> Pattern | None:
+    """Of addresses; ``None`` where blocks differ in more than where they begin."""
+    if address.ndim == 0:
+        address = address.reshape(1, 1, 1, 1)
+    first = address[:1, :1, :1]
+    relative, flat = address[..., :1] - first[..., :1], first.reshape(-1)
+    if address.shape[3] > 1:
+        if address.size > _SMALL:  # most of those that differ do so in the last block
+            last = address[..., -1:] - first[..., -1:]
+            if not (last == relative).all():
+                return None
+        if not (address - first == relative).all():
+            return None
+    return Pattern(relative, flat, _begins(flat), (relative.shape, relative.tobytes()))
+
+
+def _begins(first: Flat) -> list[tuple[int, int]]:
+    """See ``Pattern``."""
+    low = first & np.int64(LINE - 1)
+    if (low == low[0]).all():
+        return [(int(low[0]), len(low))]
+    times = np.bincount(low)
+    at = np.flatnonzero(times)
+    return list(zip(at.tolist(), times[at].tolist(), strict=True))
+
+
+def moved(pattern: Pattern | None, by: int) -> Pattern | None:
+    """That of addresses that are others, whose pattern this is, plus a number."""
+    if pattern is None:
+        return None
+    first = pattern.first + np.int64(by)
+    begins = _begins(first) if by % LINE else pattern.begins
+    return pattern._replace(first=first, begins=begins)
