@@ -22,6 +22,11 @@ def pytest_configure() -> None:
     gc.set_threshold(50_000, 20, 10)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those of the browser come first: at the end, what is left of them waits for one process."""
+    items.sort(key=lambda item: "view" not in item.path.parts)
+
+
 def pytest_collection_finish() -> None:
     gc.freeze()
 

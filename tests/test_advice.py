@@ -145,7 +145,16 @@ CASES: dict[str, tuple[Launch | OfLibrary, Launch | OfLibrary, float]] = {
 """By rule: with the defect, without it, and within what ratio the gain foretells the latter."""
 
 
-DEAR = ("spills", "redundant between blocks", "operands", "unaligned")
+DEAR = (
+    "strided",
+    "missing reuse",
+    "too few blocks",
+    "serial shared atomics",
+    "spills",
+    "redundant between blocks",
+    "operands",
+    "unaligned",
+)
 
 
 @pytest.mark.parametrize(

@@ -206,6 +206,7 @@ __global__ void sort(int* a) {
 """ in cured(tmp_path, source, 1, 64, "i32[64]=uniform")
 
 
+@pytest.mark.second
 def test_what_fails_in_another_shape_does_not_end_the_search(tmp_path: Path) -> None:
     """Here every thread runs the inner loop as often; a block of 5 rows does not."""
     source = """\

@@ -52,15 +52,15 @@ def drawn(rng: np.random.Generator) -> list[int]:
 def test_a_location_written_twice_is_found_and_no_other(entry: str) -> None:
     kernel, rng = Kernel.from_cuda(SOURCE, entry), np.random.default_rng(WIDTHS[entry])
     seen = {True: 0, False: 0}
-    for number in range(20):
+    for number in range(14):
         steps = drawn(rng)
         counts = written(WIDTHS[entry], steps)
         out, twice = np.zeros(len(counts), np.float32), bool(counts.max() > 1)
-        for workers in (1, 2) if number % 4 == 0 else (1,):
+        for workers in (1, 2) if number % 7 == 0 else (1,):
             args = [out.copy(), np.array(steps, np.int32)]
             report = simulator.launch(kernel, GRID, BLOCK, args, workers=workers)
             kinds = {hazard.kind for hazard in report.hazards}
             assert kinds <= {"waw-race"}
             assert bool(kinds) == twice, steps
         seen[twice] += 1
-    assert min(seen.values()) > 2, seen
+    assert min(seen.values()) > 1, seen

@@ -13,8 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 ROOMS = ("kernels", "simulator", "device", "tilescope")
 INSIDE = (
-    "clusters", "moves", "geometry", "picked", "gpus", "isa", "memory", "compile", "events", "execute",
-    "analysis", "races", "hazards", "observe", "caches", "workers", "idle_reads", "attempts", "run",
+    "clusters", "moves", "geometry", "picked", "gpus", "isa", "memory", "compile", "events",
+    "execute", "analysis", "races", "hazards", "observe", "caches", "workers", "idle_reads", "attempts", "run",
     "launch", "order", "cures", "prediction",
 )  # fmt: skip
 SHOW = ("simulator.run", "tilescope.view")

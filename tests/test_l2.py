@@ -19,6 +19,7 @@ def _sweep(kibibytes: int, partitions: int, shared: bool) -> DeviceMemory:
     return device_memory(Footprint([trail], []), (blocks, 1, 1), 32, 2, 4 << 20, partitions)
 
 
+@pytest.mark.second
 def test_what_both_halves_of_l2_read_is_there_twice() -> None:
     """Of 4 MiB in two partitions, 3 that all read do not fit, nor do they of one half each."""
     assert _sweep(1536, 2, True).cold_read == pytest.approx(1536 << 10, rel=0.05)

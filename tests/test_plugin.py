@@ -131,6 +131,7 @@ def test_the_json_is_written_even_if_nothing_ran(project: pytest.Pytester) -> No
     assert json.loads((project.path / "runs.json").read_text())["runs"] == []
 
 
+@pytest.mark.second
 def test_the_json_has_the_runs_of_all_workers(project: pytest.Pytester) -> None:
     pytest.importorskip("xdist")
     project.makepyfile(

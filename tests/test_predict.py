@@ -118,6 +118,7 @@ def copied(mebibytes: int, caches: str) -> Prediction:
     return simulator.predict(kernel, count // 256, 256, args, caches=caches)
 
 
+@pytest.mark.second
 def test_a_copy_reads_all_of_it_from_dram_unless_l2_has_it() -> None:
     small, large = copied(4, "cold"), copied(256, "cold")
     assert small.dram_read_bytes == 4 << 20
@@ -290,6 +291,7 @@ def test_floats_added_to_many_words_do_not_wait_as_those_added_to_one() -> None:
     assert one > 8 * many
 
 
+@pytest.mark.second
 def test_a_block_waits_for_what_any_of_its_warps_has_to_fetch() -> None:
     """Four warps walk through one array: each line is fetched once, and all wait for it."""
     args = [np.zeros(1 << 17, np.float32), np.zeros(132 * 128, np.float32), 1 << 13]

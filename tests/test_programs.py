@@ -107,11 +107,14 @@ def test_every_program_is_run() -> None:
     assert {row.file for row in ROWS} == {path.name for path in FOLDER.glob("*.cu")}
 
 
-STYLES = sorted((FOLDER / "styles").glob("*.cu"))
+STYLES = [
+    pytest.param(path, id=path.stem, marks=pytest.mark.second if path.stem == "graph" else ())
+    for path in sorted((FOLDER / "styles").glob("*.cu"))
+]
 
 
 @pytest.mark.parametrize("build", ["device", pytest.param("source", marks=pytest.mark.second)])
-@pytest.mark.parametrize("file", STYLES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", STYLES)
 def test_other_styles_compile_in_both_builds(file: Path, build: str) -> None:
     """Each fails as it stands: with host code, or headers that are not there."""
     entry = "k<float,32>" if file.stem == "templ" else "k"

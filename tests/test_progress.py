@@ -147,6 +147,7 @@ extern "C" __global__ void k(int* room, int* out) {
 """
 
 
+@pytest.mark.second
 def test_a_change_that_another_lane_undoes_may_be_seen_too() -> None:
     kernel = compiled(UNDONE_AT_ONCE, "k", "device")
     for schedule in SCHEDULES:
@@ -172,6 +173,7 @@ def test_a_change_that_is_undone_may_be_seen_by_another_schedule(build: str) -> 
             assert args[1][0] == 7
 
 
+@pytest.mark.second
 def test_what_changes_for_ever_is_given_up_and_called_that() -> None:
     source = HEAD + "    while (atomicAdd(room + 1, 0) == 0) atomicAdd(room, 1);\n}\n"
     for schedule in SCHEDULES:

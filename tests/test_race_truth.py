@@ -132,7 +132,7 @@ def test_an_update_is_lost_where_its_own_place_was_read(body: str, lost: bool, b
     assert any("update is lost" in note for h in hazards for note in h.notes) == lost
 
 
-@pytest.mark.parametrize("schedule", ["lockstep", "warps"])
+@pytest.mark.parametrize("schedule", ["lockstep", pytest.param("warps", marks=pytest.mark.second)])
 def test_everybody_adds_to_one_word(schedule: str | int) -> None:
     """65,536 threads: the pairs are far too many to list, and are counted all the same."""
     args = ints(1, 65536)

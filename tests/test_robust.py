@@ -210,6 +210,7 @@ print("read")
 """
 
 
+@pytest.mark.second
 def test_long_texts_are_read_in_linear_time() -> None:
     """In quadratic time each would take minutes; the process may have 60 s of CPU time."""
     resource = pytest.importorskip("resource")

@@ -276,6 +276,7 @@ def test_open_shows_the_file(tmp_path, monkeypatch):
     assert shown == [file.as_uri()]
 
 
+@pytest.mark.second
 def test_the_command_records_the_blocks_that_are_named(tmp_path):
     file = tmp_path / "out.html"
     words = ["matmul_tiled", "--size", "128", "--block-at", "3,7", "--block-at", "5"]

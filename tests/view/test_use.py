@@ -9,6 +9,7 @@ from tilescope.view import NoTrace, Story, page, show
 
 from .conftest import html, matmul, of_library
 
+THEMES = ["light", pytest.param("dark", marks=pytest.mark.second)]
 VIEWS = ("matrices", "steps", "barriers", "memory")
 
 
@@ -139,7 +140,10 @@ def test_two_arrays_of_one_name(open_page):
     assert sorted(names) == ["data", "data (2)"]
 
 
-@pytest.mark.parametrize(("width", "theme"), [(360, "light"), (1280, "dark"), (3840, "light")])
+@pytest.mark.parametrize(
+    ("width", "theme"),
+    [(360, "light"), (1280, "dark"), pytest.param(3840, "light", marks=pytest.mark.second)],
+)
 def test_widths_and_themes(open_page, width, theme):
     shown = open_page(of_library("matmul_missing_first_barrier", "32"), width=width, theme=theme)
     for key in "1234":
@@ -179,7 +183,7 @@ def test_themes_switch(open_page):
     assert (shown.page.evaluate(back), shown.page.evaluate(pixel)) == before
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", THEMES)
 def test_accessibility(open_page, theme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     shown = open_page(of_library("matmul_missing_first_barrier", "32"), theme=theme)
@@ -193,7 +197,7 @@ def test_accessibility(open_page, theme):
     assert_accessible(axe, shown)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", THEMES)
 def test_two_runs_are_accessible(open_page, theme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     shown = open_page(matmul(6, 2, "naive.cu", "naive"), matmul(6, 2), theme=theme)
