@@ -22,6 +22,9 @@ class Moves:
     def __init__(self) -> None:
         self._known: dict[int, tuple[weakref.ref[_Lanes], weakref.ref[_Lanes], int]] = {}
 
+    def __reduce__(self) -> tuple[type[Moves], tuple[()]]:
+        return Moves, ()  # another process has other arrays
+
     def add(self, one: _Lanes, other: _Lanes) -> _Lanes:
         """``one + other``, wrapping; int64 arrays or numbers."""
         found: _Lanes = np.add(one, other)

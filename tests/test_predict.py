@@ -268,9 +268,7 @@ def test_command(tmp_path: Path) -> None:
         ("neighbours", [np.zeros(1024 * 256, np.float32), 40], "shared"),
     ],
 )
-def test_what_leaves_the_multiprocessor_takes_longer(
-    entry: str, args: list[object], part: str
-) -> None:
+def test_what_leaves_the_sm_takes_longer(entry: str, args: list[object], part: str) -> None:
     """Local memory that does not fit into L1; shared memory of another block of the cluster."""
     near, far = (
         simulator.predict(Kernel.from_cuda(FAR, f"{entry}_{where}"), 1024, 256, args)
