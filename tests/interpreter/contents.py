@@ -51,6 +51,11 @@ def _contents(values: Bits, undefined: Bits) -> Iterator[Bits]:
                     yield _with(values, i, values[i] & ~bits | near & bits)
                     yield _with(low, i, values[i] & ~bits | near & bits)
                     yield _with(high, i, values[i] & ~bits | near & bits)
+                if undefined[j]:  # the two meet in what both of them may be
+                    one = values[i] & ~bits | other & bits
+                    for near in (one, one + 1, one - 1):
+                        met = _with(values, i, one)
+                        yield _with(met, j, other & ~undefined[j] | near & undefined[j])
     for base in (low, high, values):
         for i, bit in places:
             yield _with(base, i, base[i] ^ bit)
