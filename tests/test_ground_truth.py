@@ -157,7 +157,8 @@ def test_whichever_way_it_is_counted(width: int, words: int, most: int) -> None:
     few = on & (np.cumsum(on, axis=1) <= most)
     places = np.flatnonzero(few)
     figures = request_cost(width, True, "global", requests(address.T, few.T))
-    scattered = Sorted.scattered(places // 32, near.reshape(-1)[places])
+    begins = np.flatnonzero(np.diff(places // 32, prepend=-1))
+    scattered = Sorted.scattered(begins, near.reshape(-1)[places])
     assert (scattered.cost(width, 0) == figures).all()
     for offset in (-48, 16, 40_000):
         moved = request_cost(width, True, "global", requests(address.T + 64 + offset, few.T))

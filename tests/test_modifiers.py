@@ -8,6 +8,7 @@ from simulator.isa import TABLE
 from simulator.isa.grammar import Match, Misfit, find, form
 from tests.fuzz import modifiers, ptxas
 
+CONSTANTS = ("1", "-1", "0f3F800000")
 needs_ptxas = pytest.mark.skipif(ptxas.path() is None, reason="the wheel nvidia-cuda-nvcc")
 
 
@@ -77,6 +78,28 @@ def test_every_form_once(target: str) -> None:
     report = modifiers.Report()
     modifiers.compare(drawn, target, report, 0)
     assert not report.differences
+
+
+@needs_ptxas
+@pytest.mark.parametrize(
+    "target",
+    [t if t == "sm_100a" else pytest.param(t, marks=pytest.mark.second) for t in modifiers.TARGETS],
+)
+def test_a_constant_in_each_place(target: str) -> None:
+    """Of each form's sources, one after the other."""
+    drawn = []
+    for opcode in modifiers.ROWS:
+        for shape in [form(text) for row in TABLE[opcode] for text in row.forms]:
+            first = [choice[0] for choice in modifiers.choices(shape)]
+            _, words, operands = modifiers.legal(opcode, shape.text, first)
+            for at in range(len(shape.results), len(operands)):
+                if operands[at].startswith("%"):
+                    ways = [(*operands[:at], c, *operands[at + 1 :]) for c in CONSTANTS]
+                    drawn += [(opcode, words, way) for way in ways]
+    report = modifiers.Report()
+    modifiers.compare(drawn, target, report, 0)
+    assert not report.differences
+    assert report.reached["agreed"].keys() >= {"accepted", "refused"}
 
 
 @needs_ptxas

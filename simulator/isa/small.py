@@ -134,7 +134,7 @@ def from_small(ins: Instruction) -> Op:
     "cvt", section="Data Movement and Conversion Instructions",
     forms="""
         rz|rp satfinite? .ue8m0x2 .f32 @100 @a : bf16 = t t
-        rz|rp satfinite? .ue8m0x2 .bf16x2 @100 @a : bf16 = u32
+        rz|rp satfinite? .ue8m0x2 .bf16x2 @100 @a : bf16 = u32!
     """,
 )  # fmt: skip
 def to_power(ins: Instruction) -> Op:

@@ -86,15 +86,14 @@ class Sorted:
         self.each: Flat = np.bitwise_count(bits).astype(np.int64)
 
     @classmethod
-    def scattered(cls, request: Flat, lanes: Flat) -> Sorted:
+    def scattered(cls, begins: Flat, lanes: Flat) -> Sorted:
         """Of few lanes of each request, for any offset below ``REACH``.
 
         Args:
-            request: Number of each lane's request, int64, ascending.
-            lanes: Its byte address, counted from the start of a sector, below ``REACH``, uint32.
+            begins: Where each request's lanes begin, int64, ascending.
+            lanes: Byte addresses, counted from the start of a sector, below ``REACH``, uint32.
         """
-        begins = np.append(0, np.flatnonzero(request[1:] != request[:-1]) + 1)
-        counts = np.diff(begins, append=len(request))
+        counts = np.diff(begins, append=len(lanes))
         most = int(counts.max())
         width = 8 if most <= 8 else 16 if most <= 16 else 32
         rows = np.full((len(begins), width), np.iinfo(np.uint32).max, np.uint32)

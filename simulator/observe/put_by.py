@@ -100,12 +100,13 @@ class PutBy:
     def settle(self) -> None:
         """Judge all of it, the accesses of a slot at once."""
         known: dict[object, Sorted | None] = {}
+        firsts: dict[int, Flat] = {}
         for (slot, offset), several in self._waiting.items():
             site, space = several[0].site, several[0].space
             if self.sparse and space in ("global", "local"):
                 key = tuple([(id(some.address), id(some.places)) for some in several])
                 if key not in known:  # several accesses from one base differ by their offset
-                    known[key] = _scattered(several)
+                    known[key] = _scattered(several, firsts)
                 found = known[key]
                 if found and abs(offset) < Sorted.REACH:
                     self.totals[slot] += found.cost(site.nbytes, offset)
@@ -127,7 +128,19 @@ def _together(several: list[Some], offset: int) -> tuple[Flat, Flat, int]:
     return lanes, np.concatenate(places), int(first[-1]) // WARP
 
 
-def _scattered(several: list[Some]) -> Sorted | None:
-    """Their lanes, sorted, if they are not far apart."""
-    lanes, places, _ = _together(several, 0)
-    return Sorted.scattered(places >> 5, lanes) if lanes.dtype == np.uint32 else None
+def _scattered(several: list[Some], firsts: dict[int, Flat]) -> Sorted | None:
+    """Their lanes, sorted, if they are not far apart.
+
+    ``firsts``: where each request's lanes begin, by the id of the places: many accesses share them.
+    """
+    lanes = near(np.concatenate([some.address for some in several]), None)
+    if lanes.dtype != np.uint32:
+        return None
+    begins, count = list[Flat](), 0
+    for places in (some.places for some in several):
+        first = firsts.get(id(places))
+        if first is None:
+            first = firsts[id(places)] = np.flatnonzero(np.diff(places // WARP, prepend=-1))
+        begins.append(first + count)
+        count += len(places)
+    return Sorted.scattered(np.concatenate(begins), lanes)

@@ -23,6 +23,8 @@ QUIRKS: dict[str, str] = {
     r"\.(finite|infinite|number|notanumber|normal|subnormal)\b":
         "ptxas ignores a property of testp in any instruction; PTX has none there",
     r"^(?!ld|st|mov).*\{": "ptxas takes values in braces; no manual says what they mean",
+    r"^cvt\.\S*ue8m0x2\.bf16x2 .*0f":
+        "ptxas takes a float for a pair of halves; no manual says which",
     r"\.f32x2\.": "ptxas ignores a second type of a pair",
     r"%f16x2_": "ptxas lets registers of .f16x2 stand for integers and predicates",
     r"^atom\.(?!\S*(cas|hint)).*\](,[^,]*){2};": "ptxas takes a third source, which nothing reads",
