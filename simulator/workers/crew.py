@@ -39,8 +39,9 @@ _BATCHES = 8
 UNCLEAN = "it has few batches, and hazards in them are told of the blocks together"
 _START = 0.6
 """Seconds that a new process needs before it runs its first block."""
-_FIRST = 0.75
-"""So much of an even part each of the others gets at first: who is done early gets more."""
+_KEPT = 4
+"""One in so many units of an even part is kept for those who are done early, but for two: what is
+handed on later comes when this process ends a batch, and costs as much to move."""
 _AGAIN = 0.1
 """Seconds of work that are worth being handed on to a process that is done."""
 
@@ -210,8 +211,8 @@ class Crew:
         units = -(-(total - at) // unit)
         others = min(self.count - 1, units - (at == 0))
         start = _START / (spent * unit) if self._new else 0.0
-        even = (units + others * start) / (others + 1) - start
-        each = max(int(even if self.cut else _FIRST * even), 1)
+        even = int((units + others * start) / (others + 1) - start)
+        each = max(even - (0 if self.cut else max(even // _KEPT - 2, 0)), 1)
         mine = units - others * each
         ends = [at + unit * (mine + each * i) for i in range(others)] + [total]
         missing = {n: a.missing for n, a in made.items() if a.missing is not None}

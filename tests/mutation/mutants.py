@@ -25,6 +25,21 @@ AREAS = {
         "simulator/compile/guards.py",
         "simulator/compile/emit.py",
     ),
+    "together": (
+        "simulator/compile/together.py",
+        "simulator/memory/loads.py",
+        "simulator/compile/chains.py",
+        "simulator/isa/chain.py",
+    ),
+    "patterns": (
+        "simulator/observe/patterns.py",
+        "simulator/observe/costs.py",
+        "simulator/observe/put_by.py",
+        "simulator/moves.py",
+        "simulator/memory/recent.py",
+        "simulator/memory/extents.py",
+        "simulator/races/first_touches.py",
+    ),
 }
 Key = tuple[str, int]
 
