@@ -1,10 +1,15 @@
 """Stores far apart: whether a location is written twice is found however they are looked at."""
 
+import pickle
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import simulator
 from kernels import Kernel
+from simulator.geometry import Geometry
+from simulator.races.first_touches import FirstTouches
 
 SOURCE = """
 template <class T>
@@ -64,3 +69,51 @@ def test_a_location_written_twice_is_found_and_no_other(entry: str) -> None:
             assert bool(kinds) == twice, steps
         seen[twice] += 1
     assert min(seen.values()) > 1, seen
+
+
+GEOMETRY = Geometry((6, 1, 1), (8, 4, 1), np.arange(6))
+
+
+def access(rng: np.random.Generator) -> tuple[np.ndarray, int]:
+    """Byte addresses of a batch, (1, 4, 8, 6), and how many each lane accesses."""
+    nbytes = int(rng.choice([4, 8, 16]))
+    row, inner = int(rng.choice([4000, 4096, 4001])), int(rng.choice([1, 1, 1, 2, 3]))
+    steps = [(inner, row), (row, inner), (row, 3 * row)][int(rng.integers(3))]
+    x, y, block = np.arange(8), np.arange(4)[:, None], np.arange(6)
+    beyond = rng.choice([row, 8 * inner, 40 * row, 32])
+    at = x[:, None] * steps[0] + y[..., None] * steps[1] + block * beyond
+    at = at[None] + rng.choice([0, 8, 3, 37, 64 * row, 100 * row, 17 * row])
+    if rng.random() < 0.2:  # blocks that are not alike
+        at = at + rng.integers(0, 9, at.shape) * row * 50
+    if rng.random() < 0.1:
+        at = (np.arange(192).reshape(6, 4, 8).transpose(1, 2, 0) + int(rng.integers(900)))[None]
+    return at.astype(np.int64) * nbytes, nbytes
+
+
+def test_the_table_is_a_set() -> None:
+    """Whatever comes after whatever, also in two tables that are merged, and sent elsewhere."""
+    rng, seen = np.random.default_rng(5), {True: 0, False: 0}
+    for _ in range(250):
+        home = SimpleNamespace(base=1 << 40, buffer=np.zeros(1 << 24, np.uint8))
+        tables, sets = [FirstTouches(home, 4) for _ in range(2)], [set[int](), set[int]()]
+        fresh = True
+        for number in range(int(rng.integers(1, 4))):
+            address, nbytes = access(rng)
+            if int(address.max()) + nbytes > 1 << 24:
+                continue
+            which, site = number % 2, SimpleNamespace(nbytes=nbytes, offset=nbytes)
+            event = SimpleNamespace(
+                site=site, address=address + home.base - nbytes, mask=None, repeated=False
+            )
+            places = (address.reshape(-1, 1) // 4 + np.arange(nbytes // 4)).reshape(-1).tolist()
+            fresh = len({*places}) == len(places) and sets[which].isdisjoint(places)
+            GEOMETRY.by_block = None
+            assert tables[which].write(event, GEOMETRY) == fresh
+            sets[which].update(places)
+            if not fresh:
+                break
+        if fresh and all(sets):
+            fresh = sets[0].isdisjoint(sets[1])
+            assert tables[0].merge(pickle.loads(pickle.dumps(tables[1]))) == fresh
+        seen[fresh] += 1
+    assert min(seen.values()) > 50, seen

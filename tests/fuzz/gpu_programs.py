@@ -23,6 +23,8 @@ OPEN = {
     r"\blop3\.[\w.]+\s+[^,]+,\s*(%\w+),\s*\1,":
         "ptxas 13.0 merges it wrongly with what follows, above level 0, where its first two "
         "sources are one register",
+    r"\bsub\.[\w.]*f64\s+[^;]*,\s*0d[7fF][fF][fF](?!0{13})":
+        "ptxas 13.0 turns the sign of a constant NaN that is subtracted; PTX promises any NaN",
     r"(?s)\b(?:neg\.s32|sub\.s32\s+[^,;]+,\s*0,).*\b(?:min|max)\.s32\b.*\b(?:min|max)\.s32\b":
         "ptxas 13.0 forgets a sign where it makes one instruction of two, above level 0",
     r"\bst\.[\w.:]*\.v[24]\.[bsu]16\s[^;]*%r\d":
