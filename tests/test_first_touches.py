@@ -96,12 +96,16 @@ def test_the_table_is_a_set() -> None:
     for _ in range(250):
         home = SimpleNamespace(base=1 << 40, buffer=np.zeros(1 << 24, np.uint8))
         tables, sets = [FirstTouches(home, 4) for _ in range(2)], [set[int](), set[int]()]
-        fresh = True
-        for number in range(int(rng.integers(1, 4))):
+        fresh, last = True, None
+        for _ in range(int(rng.integers(1, 5))):
             address, nbytes = access(rng)
-            if int(address.max()) + nbytes > 1 << 24:
+            if last and rng.random() < 0.5:  # beside it, or in it, and in no order
+                address = last[0] + int(rng.integers(-9, 10)) * last[1]
+                address, nbytes = rng.permutation(address.reshape(-1)).reshape(1, 4, 8, 6), last[1]
+            if int(address.max()) + nbytes > 1 << 24 or int(address.min()) < 0:
                 continue
-            which, site = number % 2, SimpleNamespace(nbytes=nbytes, offset=nbytes)
+            last = address, nbytes
+            which, site = int(rng.random() < 0.3), SimpleNamespace(nbytes=nbytes, offset=nbytes)
             event = SimpleNamespace(
                 site=site, address=address + home.base - nbytes, mask=None, repeated=False
             )

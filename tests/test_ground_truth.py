@@ -12,6 +12,7 @@ import simulator
 from kernels import Kernel
 from simulator.observe.banks import bank_passes, off, requests
 from simulator.observe.costs import Sorted, Words, request_cost
+from simulator.observe.put_by import PutBy, Some
 
 FOLDER = Path(__file__).parent / "ground_truth"
 CASES: list[dict[str, Any]] = json.loads((FOLDER / "h200.json").read_text())
@@ -163,6 +164,26 @@ def test_whichever_way_it_is_counted(width: int, words: int, most: int) -> None:
     for offset in (-48, 16, 40_000):
         moved = request_cost(width, True, "global", requests(address.T + 64 + offset, few.T))
         assert (scattered.cost(width, offset + 64) == moved).all()
+
+
+def test_what_is_put_by_is_judged_where_it_is() -> None:
+    """Few lanes' addresses, and how far behind them they access."""
+    judged = []
+
+    def judge(site: Any, space: str, rows: Any) -> Any:
+        judged.append(rows)
+        return np.zeros(8, np.int64)
+
+    put_by = PutBy(np.zeros((1, 8), np.int64), judge, sparse=False)
+    site: Any = None
+    for offset in (0, 36, -8):
+        address, places = np.array([256, 300, 512]), np.array([3, 7, 32])
+        put_by.add(0, Some(site, "global", address, places, 2, offset))
+    put_by.settle()
+    for rows, offset in zip(judged, (0, 36, -8), strict=True):
+        at = np.array([256, 300, 512]) + offset
+        assert rows.reshape(-1)[[3, 7, 32]].tolist() == (at - at[0] // 128 * 128).tolist()
+        assert np.count_nonzero(rows != off(rows)) == 3
 
 
 @pytest.mark.parametrize("threads", [1, 45, 96])

@@ -43,6 +43,18 @@ CASES = {
     "nothing wrote one": "@%p st.shared.u32 [%d4], %r3; bar.sync 0;\n" + four("%d3") + SUM,
     "no barrier": "st.shared.u32 [%d4], %r3;\n" + four("%d3", (0, 4, 128, 132)) + SUM,
     "some lanes": FILL + f"@!%p bra E;\n{four('%d3')}{SUM}E:",
+    "by turns": FILL
+    + "".join(
+        f"ld.shared.u32 %r{to}, [%d{base}+{at}];\n"
+        for to, base, at in ((4, 3, 0), (5, 4, 0), (6, 3, 4), (7, 4, 4), (8, 3, 8), (9, 4, 8))
+    )
+    + "mad.lo.u32 %r4, %r8, 7, %r4; mad.lo.u32 %r4, %r9, 11, %r4;"
+    + SUM,
+    "guarded": FILL  # what a lane that is off would access is not there
+    + "mov.u32 %r4, 1; mov.u32 %r5, 2; mov.u32 %r6, 3; mov.u32 %r7, 4;\n"
+    + "add.u64 %d5, %d3, 4096; selp.b64 %d5, %d3, %d5, %p;\n"
+    + four("%d5").replace("ld.", "@%p ld.")
+    + SUM,
     "a store between": FILL + four("%d3", between="st.shared.u32 [%d3+8], %r0;\n") + SUM,
     "another base between": FILL + four("%d3", between="add.u64 %d3, %d3, 4;\n") + SUM,
     "the base is loaded": FILL
