@@ -194,6 +194,25 @@ def test_who_is_done_early_gets_more(
     assert [last for _, last in shares] == [first for first, _ in shares[1:]] + [20]
 
 
+@pytest.mark.parametrize("maps", [True, False])
+def test_what_a_process_writes_no_other_sees(maps: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the system maps no pages of its own."""
+
+    def refuse(*given: object) -> None:
+        raise OSError
+
+    made = Common.make([np.arange(9, dtype=np.uint8), np.zeros(70, np.uint8)])
+    try:
+        if not maps:
+            monkeypatch.setattr("mmap.mmap", refuse)
+        own = made.own()
+        assert [array.tolist() for array in own] == [list(range(9)), [0] * 70]
+        own[0][3], own[1][69] = 200, 201
+        assert [array.tolist() for array in made.arrays()] == [list(range(9)), [0] * 70]
+    finally:
+        made.remove()
+
+
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What shared memory was called."""

@@ -125,10 +125,10 @@ class Common:
 
         Only pages that are written are copied, where the system can do so.
         """
-        handle = getattr(self._memory, "_fd", -1)  # nothing public tells it
-        if handle < 0:
+        try:  # nothing public tells the handle; Windows has none, others may refuse
+            pages = mmap.mmap(self._memory._fd, self._memory.size, mmap.MAP_PRIVATE)  # type: ignore[attr-defined]
+        except (AttributeError, OSError):
             return [array.copy() for array in self.arrays()]
-        pages = mmap.mmap(handle, self._memory.size, mmap.MAP_PRIVATE)
         return [np.frombuffer(pages, np.uint8, n, at) for at, n in self.places]
 
     @property
