@@ -28,8 +28,8 @@ from .under_way import TOUCHES, Touch
 _THREAD, _COLUMN, _SITE, _GROUP, _BEGUN, _DONE, _WAIT = range(7)
 """What is kept of a lane's copy: who, its group, when it began and was waited for, and where."""
 
-_LAYERS = 4
-"""Copies to one location, by several threads, that are followed."""
+_LAYERS = 8
+"""Copies to one location that are followed: those that somebody may not know to be done."""
 
 
 def sends(site: Site) -> bool:
@@ -58,8 +58,8 @@ class SentCheck(Observer):
         self.kept = np.zeros((_WAIT + 1, 64), np.int64)
         self.count, self.waits = 0, list[Instruction]()
         self.touched: list[Touch] = []  # by lanes of the warps; the issuers are copies' numbers
-        # Of each array that copies write: the last copy to write each location, or -1; with
-        # others behind it where threads do that in no order.
+        # Of each array that copies write: a copy to write each location, or -1; in layers, for
+        # there are several where somebody does not know yet that one before is done.
         self.last: dict[int, list[Flat]] = {}
 
     def access(self, event: Event) -> None:
@@ -76,13 +76,11 @@ class SentCheck(Observer):
         if last is None:
             last = self.last[home.number] = [self._nobody(home)]
         stack = [layer[places] for layer in last]
-        for layer, copies in zip(last, stack, strict=True):
+        for copies in stack:
             lane, part = np.nonzero((copies >= 0) & ~self._replaced(site, lanes, copies, stack))
             if lane.size:
                 place = places[lane, part]
-                late = self._look(event, lanes, lane, place, copies[lane, part])
-                if sending:  # who knows that this one is done, knows it of those, too
-                    layer[place[~late]] = -1
+                self._look(event, lanes, lane, place, copies[lane, part])
         if sending:
             numbers = np.broadcast_to(self._begin(site, lanes)[:, None], places.shape)
             self._keep(home, places.reshape(-1), numbers.reshape(-1))
@@ -120,17 +118,19 @@ class SentCheck(Observer):
         layers = self.last[home.number]
         newest = np.full(len(place), -1, np.int64)  # that all know of, of each one's thread
         for layer in layers:
-            there, same, common = self._others(layer[place], number)
-            begun = np.where(same & common, there[_BEGUN], -1)
-            newest = np.maximum(newest, begun)
+            there, same, everybody = self._others(layer[place], number)
+            known = same & (there[_BEGUN] <= everybody)
+            newest = np.maximum(newest, np.where(known, there[_BEGUN], -1))
         for level in range(2 * _LAYERS):
             if level == len(layers) < _LAYERS:
                 layers.append(self._nobody(home))
             layer = layers[level % _LAYERS]
             old = layer[place]
-            there, same, common = self._others(old, number)
-            # A thread's copies are waited for in their order: who knows of the new one.
-            free = (old < 0) | same & (~common | (there[_BEGUN] < newest))
+            there, same, everybody = self._others(old, number)
+            # Who does not know that a copy is done is told of it, unless of its thread's next,
+            # which ends no sooner.
+            done = (there[_DONE] > 0) & (there[_DONE] <= everybody)
+            free = (old < 0) | done | same & (there[_BEGUN] < newest)
             if level >= _LAYERS:  # there is no room but where somebody has waited
                 free |= there[_DONE] > 0
             layer[place[free]] = number[free]
@@ -139,11 +139,11 @@ class SentCheck(Observer):
             if not place.size:
                 return
 
-    def _others(self, old: Flat, number: Flat) -> tuple[Rows, Mask, Mask]:
-        """Copies; which are by the threads of some others, and which all know to have begun."""
+    def _others(self, old: Flat, number: Flat) -> tuple[Rows, Mask, Flat]:
+        """Copies; which are by the threads of some others, and up to when all know of them."""
         there, mine = self.kept[:, old], self.kept[:, number]
         same = (old >= 0) & (there[[_THREAD, _COLUMN]] == mine[[_THREAD, _COLUMN]]).all(axis=0)
-        return there, same, there[_BEGUN] <= self.race.happens_before.block_time[there[_COLUMN]]
+        return there, same, self.race.happens_before.block_time[there[_COLUMN]]
 
     def copies(
         self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
@@ -225,18 +225,13 @@ class SentCheck(Observer):
         numbers: Flat = first - 1 + np.cumsum(starts)
         return numbers
 
-    def _look(self, event: Event, lanes: Accesses, lane: Flat, place: Flat, copies: Flat) -> Flat:
-        """Of lanes that touch what copies write: who knows of them, and not that they are done.
-
-        Returns:
-            Which copies somebody touches who does not know that they are done.
-        """
+    def _look(self, event: Event, lanes: Accesses, lane: Flat, place: Flat, copies: Flat) -> None:
+        """Of lanes that touch what copies write: who knows of them, and not that they are done."""
         g, site, order = self.geometry, event.site, self.book.find_order()
         found = self.kept[:, copies]
         waited = found[_DONE] > 0
         earlier, mine, knows = self._knows(site, lanes, lane, copies, _BEGUN)
-        still: Flat = ~(waited & self._knows(site, lanes, lane, copies, _DONE)[2])
-        late = np.flatnonzero(still)
+        late = np.flatnonzero(~(waited & self._knows(site, lanes, lane, copies, _DONE)[2]))
         near = earlier // g.threads == mine // g.threads
         near &= found[_THREAD] // WARP == lanes.thread[lane] // WARP
         for number in np.unique(found[_SITE, late]).tolist():
@@ -257,7 +252,6 @@ class SentCheck(Observer):
             self._beside(race, conflict.some(at[beside]), copies[at[beside]])
             race = self._race(event, other, site, how, "lane")
             self._tell(race, conflict.some(at[behind]))
-        return still
 
     def _race(self, event: Event, one: Site, two: Site, how: str, distance: str) -> Race:
         g = self.geometry

@@ -136,6 +136,14 @@ FLIGHTS: dict[str, tuple[tuple[Step, ...], set[tuple[str, str, str]]]] = {
         ),
         {("global", "waw", "error"), ("global", "waw", "warning")},
     ),
+    "what all read while its last sender may not have waited, behind one who has": (
+        (
+            Bulk(63, 112, 32, there=112), Queue("commit", 0, only(63), bulk=True), BlockBarrier(),
+            Queue("wait", 0, only(63), bulk=True), Bulk(63, 32, 64, there=96),
+            Access("global", "load", 4, start=1),
+        ),
+        {("global", "raw", "error"), ("global", "raw", "warning")},
+    ),
     "who waits for a phase that was over before, and reads what comes in bulk": (
         (*IN_BULK, Await(1, Guard(1), 1), Access("shared", "load", 4, flip=32, guard=Guard(32))),
         {("shared", "raw", "error")},
