@@ -213,6 +213,13 @@ def test_what_a_process_writes_no_other_sees(maps: bool, monkeypatch: pytest.Mon
         made.remove()
 
 
+def test_too_little_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of which containers have 64 MB; a process that writes more would be ended."""
+    monkeypatch.setattr("simulator.workers.pool._free", lambda file: 100)
+    _, two = both(kernel("out[i] = i;"), 4, 32, args=[np.zeros(128, np.int32)])
+    assert two.notes == ("one worker: there is not enough shared memory for its arrays",)
+
+
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What shared memory was called."""

@@ -9,8 +9,9 @@ from ..isa import DTYPES
 from . import atomics
 from .event import Event
 from .memories import Memories, Part
+from .places import Index, MixedIndex
 from .site import Site
-from .spaces import GlobalIndex, Index, MixedIndex
+from .spaces import GlobalIndex
 
 _NOWHERE = MixedIndex([], "b32", 0)
 

@@ -11,18 +11,10 @@ from .event import ADDRESS_SPACE, MISALIGNED, OUT_OF_BOUNDS, READ_ONLY, BadAcces
 from .extents import extent, moved, valid
 from .heap import Heap
 from .layout import HEAP, Layout, array_number
+from .places import Index, MixedIndex, place_index
 from .recent import Recent
 from .site import Site
-from .spaces import (
-    Allocation,
-    ColumnIndex,
-    ColumnMemory,
-    GlobalIndex,
-    Home,
-    Index,
-    MixedIndex,
-    PlaceIndex,
-)  # fmt: skip
+from .spaces import Allocation, ColumnMemory, Home, PlaceIndex
 
 _SHARED, _LOCAL = WINDOWS["shared"], WINDOWS["local"]
 
@@ -289,12 +281,3 @@ class Memories:
         bad = BadAccess(kind, site, at, home, *place, count, what)
         for tell in self.told_bad:
             tell(bad)
-
-
-def place_index(
-    home: Home, relative: Addresses, site: Site, columns: Lanes | None = None
-) -> PlaceIndex:
-    """Where lanes fall in a memory, by their distance from its start; ``columns``: if picked."""
-    if isinstance(home, Allocation):
-        return GlobalIndex(home, relative, site.type, site.count)
-    return ColumnIndex(home, relative, site.type, site.count, columns)

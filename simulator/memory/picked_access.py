@@ -16,7 +16,7 @@ from .access import Access, in_bulk
 from .event import PickedEvent
 from .extents import extent
 from .loads import AllLoads, OneByOne
-from .memories import place_index
+from .places import place_index
 from .spaces import ColumnMemory, Home, PlaceIndex
 
 Extent = tuple[Addresses, Mask | None, tuple[int, int, int]]

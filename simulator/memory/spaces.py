@@ -48,13 +48,17 @@ class Allocation:
         self.nbytes = len(content) if nbytes is None else nbytes
         self.end = self.base + self.nbytes
         size = -(-max(self.nbytes, 1) // 32) * 32
-        self.buffer = content if own else copied(content, size)
+        self.move(content if own else copied(content, size))
         self.pictures: list[Texture | Surface] = []
-        self._views: dict[tuple[str, int], NDArray[np.generic]] = {}
 
     def content(self) -> Flat:
         """The array's bytes, without the padding."""
         return self.buffer[: self.nbytes]
+
+    def move(self, buffer: Flat) -> None:
+        """Its bytes are somewhere else from now on."""
+        self.buffer = buffer
+        self._views: dict[tuple[str, int], NDArray[np.generic]] = {}
 
     def view(self, ptx_type: str, count: int) -> NDArray[np.generic]:
         """The buffer as elements, or as vectors of ``count`` elements."""
@@ -271,30 +275,3 @@ Home = Allocation | ColumnMemory
 """What an address may lie in."""
 PlaceIndex = GlobalIndex | ColumnIndex
 """Where all lanes of an access, or of a part of it, fall."""
-
-
-class MixedIndex:
-    """An access whose lanes fall in several arrays or spaces, or outside all of them."""
-
-    space = "mixed"
-
-    def __init__(self, parts: list[tuple[Mask, PlaceIndex]], ptx_type: str, count: int) -> None:
-        self.parts, self.dtype, self.count = parts, DTYPES[ptx_type], count
-
-    def load(self) -> tuple[Lanes, ...]:
-        """The elements; poison where a lane has no place."""
-        poison = np.frombuffer(bytes([POISON]) * self.dtype.itemsize, self.dtype)[0]
-        results: list[Lanes] = [poison] * self.count
-        for mask, index in self.parts:
-            values = index.load()
-            results = [np.where(mask, v, r) for v, r in zip(values, results, strict=True)]
-        return tuple(results)
-
-    def store(self, values: Sequence[Lanes], mask: Mask | None) -> None:
-        """Write each part under its own mask."""
-        for part, index in self.parts:
-            index.store(values, part if mask is None else part & mask)
-
-
-Index = PlaceIndex | MixedIndex
-"""Where the lanes of an access fall."""

@@ -13,8 +13,9 @@ from . import atomics
 from .access import Access
 from .layout import HEAP, Layout
 from .memories import Memories
+from .places import MixedIndex
 from .site import Site
-from .spaces import Allocation, MixedIndex
+from .spaces import Allocation
 
 _SHADOWS = 1 << 30
 """Added to a site's number: that of its shadow."""

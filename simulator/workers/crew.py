@@ -24,7 +24,7 @@ from ..observe.observers import Observers
 from ..races.accesses import Closer, LookCloser
 from . import pool
 from .moving import unpack
-from .overlap import MIXED, STOPPED, Again, Alone, Overlap
+from .overlap import MIXED, STOPPED, Again, Alone, Overlap, Sums
 from .pool import Common
 from .share import Array, Done, Task, run_share, share_of
 
@@ -32,8 +32,9 @@ WAITS = "its blocks may wait for each other"
 WORTH = 1.0
 """Seconds of work that are left and worth being shared, where nobody asked for it."""
 _MOVED = 5.0
-"""More of them for each GB of arrays: it costs half of that to bring them to other processes (a
-transposition of 512 MB takes 2.7 s in one, 3.6 s in two)."""
+"""More of them for each GB of arrays: what streams through memory gains little. (A transposition of
+512 MB takes 2.9 s in one and 3.2 s in two; its halves in two processes that share nothing take 2.3
+to 2.6 s each, at the same time: two cores ask the memory for more than it gives.)"""
 _BATCHES = 8
 """So many for each process are shared as they are; of fewer, pieces are."""
 UNCLEAN = "it has few batches, and hazards in them are told of the blocks together"
@@ -150,6 +151,15 @@ class Crew:
         return self.asked and launch.schedule == "lockstep" and few and not known
 
     @property
+    def _direct(self) -> bool:
+        """Whether all write straight into the memory that they share.
+
+        If one came to see what another writes, or both to write, the launch would run again in one
+        process. Sums may meet: each process has to make its own.
+        """
+        return pool.FILES and not self.launch.program.fact(Sums).any
+
+    @property
     def _whole(self) -> dict[object, bool]:
         """Grids and blocks of this kernel of which pieces were seen not to do."""
         return self.launch.program.memo("whole batches")
@@ -191,8 +201,7 @@ class Crew:
         else:
             unit = 1 if self.cut else size
             if -(-(total - at) // unit) > (at == 0):
-                made = allocations if at == 0 else launch.allocations()
-                total = self._hand_on(made, at, total, spent, unit)
+                total = self._hand_on(allocations, at, total, spent, unit)
             elif self.asked:
                 self.alone = "its blocks are one batch"
         while at < total:
@@ -202,11 +211,11 @@ class Crew:
             total = self._hand_more_on(at, total, spent)
 
     def _hand_on(
-        self, made: dict[int, Allocation], at: int, total: int, spent: float, unit: int
+        self, allocations: dict[int, Allocation], at: int, total: int, spent: float, unit: int
     ) -> int:
         """Give all but the next clusters to others, whole units of them; gives those' end.
 
-        ``made``: global memory as the host gave it.
+        ``allocations``: global memory, as the clusters before left it.
         """
         units = -(-(total - at) // unit)
         others = min(self.count - 1, units - (at == 0))
@@ -215,14 +224,25 @@ class Crew:
         each = max(even - (0 if self.cut else max(even // _KEPT - 2, 0)), 1)
         mine = units - others * each
         ends = [at + unit * (mine + each * i) for i in range(others)] + [total]
+        made = allocations if at == 0 or self._direct else self.launch.allocations()
         missing = {n: a.missing for n, a in made.items() if a.missing is not None}
         contents = [a.buffer for a in made.values()] + [m.view("u1") for m in missing.values()]
-        self._common = Common.make(contents)
+        try:
+            self._common = common = Common.make(contents)
+        except OSError:
+            raise Alone("there is not enough shared memory for its arrays") from None
+        if self._direct:
+            seen = iter(common.seen())
+            buffers = {number: next(seen) for number in made}
+            tables = {number: next(seen).view(bool) for number in missing}
+            for number, allocation in made.items():
+                allocation.move(buffers[number])
+                allocation.missing = tables.get(number)
         self._task = dataclasses.replace(
             share_of(self.launch, self.checks, self.closer, self._known),
             arrays=tuple(Array.of(a) for a in made.values()), missing=tuple(missing),
-            common=self._common.name, places=self._common.places, size=batch_size(self.launch),
-            cut=self.cut,
+            common=common.name, places=common.places, size=batch_size(self.launch),
+            cut=self.cut, direct=self._direct,
         )  # fmt: skip
         self.shared = others + 1
         self._futures = [self._submit(*share) for share in itertools.pairwise(ends)]
@@ -252,6 +272,8 @@ class Crew:
         """Do to global memory what another process did to it."""
         assert self._task is not None, "the launch was shared"
         assert self._common is not None, "the launch was shared"
+        if self._direct:
+            return
         numbers = (array.number for array in self._task.arrays)
         left = dict(zip(numbers, self._common.arrays(), strict=False))
         for number, sums in done.sums.items():

@@ -20,7 +20,7 @@ from ..isa.roles import roles
 from ..memory.event import Event, PickedEvent, Spread
 from ..memory.site import Site
 from ..memory.spaces import Allocation
-from ..races.quick import span
+from .marks import Bits, Marks, places
 
 _SUMS = {"add": np.add, "xor": np.bitwise_xor, "and": np.bitwise_and, "or": np.bitwise_or}
 _PICKS = {"min": np.minimum, "max": np.maximum}
@@ -48,54 +48,6 @@ class Again(Exception):
         self.numbers = numbers
 
 
-class Marks:
-    """Of each location of an array: whether it is read, written, summed in (and how)."""
-
-    def __init__(self, size: int) -> None:
-        self.read, self.written = np.zeros(size, bool), np.zeros(size, bool)
-        self.summed = np.zeros(size, np.uint8)
-
-    @property
-    def span(self) -> slice:
-        """From the first to the last location of which something is marked."""
-        spans = [span(table) for table in (self.read, self.written, self.summed)]
-        used = [one for one in spans if one.stop]
-        return slice(
-            min((s.start for s in used), default=0), max((s.stop for s in used), default=0)
-        )
-
-    def __getstate__(self) -> tuple[object, ...]:
-        part = self.span
-        bits = np.packbits(self.read[part]), np.packbits(self.written[part])
-        summed = self.summed[part]
-        return len(self.read), part, *bits, summed if summed.any() else None
-
-    def __setstate__(self, state: tuple[int, slice, Flat, Flat, Flat | None]) -> None:
-        size, part, *bits, summed = state
-        Marks.__init__(self, size)
-        for table, packed in zip((self.read, self.written), bits, strict=True):
-            table[part] = np.unpackbits(packed, count=part.stop - part.start).view(bool)
-        if summed is not None:
-            self.summed[part] = summed
-
-    def meets(self, other: Marks) -> bool:
-        """Whether one changes what the other touches, other than by such sums as it makes too."""
-        mine, theirs = self.span, other.span
-        part = slice(max(mine.start, theirs.start), min(mine.stop, theirs.stop))
-        one, two = ([t[part] for t in (m.read, m.written, m.summed)] for m in (self, other))
-        for (_, written, summed), (read, also, _) in ((one, two), (two, one)):
-            if ((written | (summed > 0)) & (read | also)).any():
-                return True
-        return bool(((one[2] != two[2]) & (one[2] > 0) & (two[2] > 0)).any())
-
-    def merge(self, other: Marks) -> None:
-        """Take over what another process touched."""
-        part = other.span
-        self.read[part] |= other.read[part]
-        self.written[part] |= other.written[part]
-        self.summed[part] = np.maximum(self.summed[part], other.summed[part])
-
-
 class Overlap(Observer):
     """Marks what is touched of arrays that can be written; ``granule``: bytes of a location.
 
@@ -112,6 +64,16 @@ class Overlap(Observer):
         self.both, self.loaded = both, set[int]()
         self.granule, self.stopped, self.cut = granule, False, cut
         self.marks: dict[int, Marks] = {}
+        self._bits: dict[int, Bits] = {}  # in the end, of all processes
+
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"_bits": self._packed(), "marks": {}}
+
+    def _packed(self) -> dict[int, Bits]:
+        """What is touched, when all of it is known."""
+        self._bits.update({number: marks.bits() for number, marks in self.marks.items()})
+        self.marks = {}
+        return self._bits
 
     def picked(self, event: PickedEvent) -> None:
         """See ``Observer``; which lane it is does not matter."""
@@ -180,12 +142,13 @@ class Overlap(Observer):
             raise Alone(STOPPED)
         self.loaded |= other.loaded
         self.look(other)
-        for number, theirs in other.marks.items():
-            mine = self.marks.setdefault(number, theirs)
+        touched = self._packed()
+        for number, theirs in other._packed().items():
+            mine = touched.setdefault(number, theirs)
             if mine is not theirs:
                 if mine.meets(theirs):
                     raise Alone("its blocks touch what others of them write")
-                mine.merge(theirs)
+                touched[number] = mine.merged(theirs)
 
     def look(self, other: Overlap) -> None:
         """Hold what one has changed to what both have read.
@@ -214,8 +177,14 @@ class Overlap(Observer):
 
     def copy(self, number: int, source: Flat, target: Flat) -> None:
         """Bring over what blocks wrote to an array, from one place of its bytes to another."""
-        where, type = _where(self.marks[number].written), f"u{self.granule}"
+        type = f"u{self.granule}"
+        where = self._written(number, len(source) // self.granule)
         target.view(type)[where] = source.view(type)[where]
+
+    def _written(self, number: int, size: int) -> Flat | slice:
+        if number in self.marks:
+            return places(self.marks[number].written)
+        return self._bits[number].where(size)
 
     def apply(self, allocation: Allocation, left: Flat, sums: list[Sum]) -> None:
         """Do to an array what the blocks did that these marks are of.
@@ -228,20 +197,26 @@ class Overlap(Observer):
             elements[at] = (_SUMS | _PICKS)[how](elements[at], values)
         self.copy(allocation.number, left, allocation.buffer)
         if allocation.missing is not None:
-            written = self.marks[allocation.number].written
+            size = len(allocation.buffer) // self.granule
+            written = np.zeros(size, bool)
+            written[self._written(allocation.number, size)] = True
             allocation.missing[np.repeat(written, self.granule)[: len(allocation.missing)]] = False
 
     def changed(self) -> Iterator[int]:
         """The numbers of arrays that are not as they were."""
-        for number, marks in self.marks.items():
-            if marks.written.any() or marks.summed.any():
-                yield number
+        for touched in (self.marks, self._bits):
+            for number, marks in touched.items():
+                if marks.written.any() or (marks.summed is not None and marks.summed.any()):
+                    yield number
 
 
 class Sums:
     """The mark of each of a program's accesses: 0, if it is no atomic whose order leaves no trace.
 
     For that nobody may want the old value: no instruction reads its register.
+
+    Attributes:
+        any: Whether there is one that may be of global memory.
     """
 
     def __init__(self, program: Program) -> None:
@@ -253,6 +228,10 @@ class Sums:
             else _kind(site)
             for site in program.sites
         ]  # fmt: skip
+        self.any = any(
+            kind and site.space != "shared"
+            for kind, site in zip(self.kinds, program.sites, strict=True)
+        )
 
 
 def _kind(site: Site) -> int:
@@ -262,12 +241,6 @@ def _kind(site: Site) -> int:
     whole = site.type[0] in "bsu" and site.type[1:].isdigit()
     kind = site.operation, type
     return _KINDS.index(kind) + 1 if whole and kind in _KINDS else 0
-
-
-def _where(written: Flat) -> Flat | slice:
-    """The locations that are written: as a slice, where they lie side by side."""
-    part = span(written)
-    return part if written[part].all() else written
 
 
 def _ones(chunk: int) -> np.generic:

@@ -1,6 +1,7 @@
 """The processes that share a launch with their caller, and memory that all of them see."""
 
 import contextlib
+import errno
 import mmap
 import multiprocessing
 import multiprocessing.connection
@@ -17,6 +18,8 @@ import numpy as np
 
 from ..geometry import Flat
 
+FILES = os.name == "posix"
+"""Whether shared memory is a file, which a process can look at in several ways."""
 _pool: ProcessPoolExecutor | None = None
 _size = 0
 
@@ -101,14 +104,25 @@ class Common:
 
     @classmethod
     def make(cls, arrays: Sequence[Flat]) -> "Common":
-        """A copy of arrays; ``remove`` has to be called in the end."""
+        """A copy of arrays; ``remove`` has to be called in the end.
+
+        Raises:
+            OSError: There is not that much shared memory.
+        """
         places, end = [], 64
         for array in arrays:
             places.append((end, len(array)))
             end += -(-len(array) // 64) * 64
-        made = cls(SharedMemory(create=True, size=end), places)
-        for copy, array in zip(made.arrays(), arrays, strict=True):
-            copy[:] = array
+        memory = SharedMemory(create=True, size=end)
+        made = cls(memory, places)
+        if FILES and _free(memory._fd) < end:  # type: ignore[attr-defined]
+            made.remove()
+            raise OSError(errno.ENOSPC, "too little shared memory", memory.name)
+        for (at, _), copy, array in zip(places, made.arrays(), arrays, strict=True):
+            if FILES:  # 0.6 of the time: no page has to be asked for
+                _write(memory._fd, array, at)  # type: ignore[attr-defined]
+            else:
+                copy[:] = array
         return made
 
     @classmethod
@@ -120,15 +134,25 @@ class Common:
         """The arrays; none may be in use when this is closed."""
         return [np.frombuffer(self._bytes, np.uint8, n, at) for at, n in self.places]
 
+    def seen(self) -> list[Flat]:
+        """The arrays, where there are files; they may be in use when this is closed."""
+        return self._pages(mmap.MAP_SHARED)
+
     def own(self) -> list[Flat]:
         """The arrays for this process alone: what it writes no other sees.
 
         Only pages that are written are copied, where the system can do so.
         """
-        try:  # nothing public tells the handle; Windows has none, others may refuse
-            pages = mmap.mmap(self._memory._fd, self._memory.size, mmap.MAP_PRIVATE)  # type: ignore[attr-defined]
-        except (AttributeError, OSError):
+        if not FILES:
             return [array.copy() for array in self.arrays()]
+        try:
+            return self._pages(mmap.MAP_PRIVATE)
+        except OSError:  # others may refuse
+            return [array.copy() for array in self.arrays()]
+
+    def _pages(self, how: int) -> list[Flat]:
+        """The arrays in a view of their file that ends with them."""
+        pages = mmap.mmap(self._memory._fd, self._memory.size, how)  # type: ignore[attr-defined]
         return [np.frombuffer(pages, np.uint8, n, at) for at, n in self.places]
 
     @property
@@ -153,3 +177,16 @@ class Common:
         """All are done with it, or will be soon."""
         self._memory.close()
         self._memory.unlink()
+
+
+def _free(file: int) -> int:
+    """Bytes that are left where a file is; writing more than that ends the process."""
+    system = os.fstatvfs(file)
+    return system.f_bavail * system.f_frsize
+
+
+def _write(file: int, array: Flat, at: int) -> None:
+    """Bytes into a file; what the system takes at once has a limit."""
+    while len(array):
+        done = os.pwrite(file, array.data, at)
+        array, at = array[done:], at + done

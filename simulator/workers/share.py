@@ -44,6 +44,7 @@ class Task:
     Attributes:
         kernel: The kernel; ``fields``: of the launch, but for its program and its arguments.
         arch, stack: What the program is compiled for; ``both``, ``cut``: see ``Overlap``.
+        direct: Whether it writes into the shared memory itself, see ``Crew``.
         arrays: Its global memory, whose content is at ``places`` of the shared memory ``common``;
             ``missing``: those with a table of what nothing has written, which come after them.
         first, last: The share: clusters of the grid, of which a batch has ``size``.
@@ -62,6 +63,7 @@ class Task:
     places: Sequence[tuple[int, int]]
     size: int
     cut: bool
+    direct: bool
     first: int
     last: int
 
@@ -72,7 +74,7 @@ class Task:
         return Prepared(self.kernel, program, arguments, **self.fields)  # type: ignore[arg-type]
 
     def allocations(self, contents: list[Flat]) -> dict[int, Allocation]:
-        """The launch's global memory, of whose content nobody else sees the changes."""
+        """The launch's global memory."""
         made = {}
         for array, content in zip(self.arrays, contents, strict=False):
             made[array.number] = Allocation(
@@ -94,7 +96,7 @@ class Task:
 class Done:
     """What a share has left: who watched it, and what it added to arrays, by number.
 
-    What it wrote it has put into the shared memory.
+    What it wrote is in the shared memory.
     """
 
     observers: Observers
@@ -118,7 +120,7 @@ def share_of(
     return Task(
         kernel, fields, program.arch, program.stack, frozenset(checks), dict(closer),
         frozenset(both), (), (), "",
-        (), 0, False, 0, 0,
+        (), 0, False, False, 0, 0,
     )  # fmt: skip
 
 
@@ -140,7 +142,8 @@ def run_share(task: bytes) -> bytes:
 
 
 def _run(share: Task, common: Common) -> bytes:
-    launch, allocations = share.launch(), share.allocations(common.own())
+    contents = common.seen() if share.direct else common.own()
+    launch, allocations = share.launch(), share.allocations(contents)
     overlap = Overlap(launch.program, launch.granule, share.both, share.cut)
     seen = Observers(launch, share.checks, None, allocations, share.closer, overlap)
 
@@ -150,7 +153,8 @@ def _run(share: Task, common: Common) -> bytes:
 
     todo = pieces(launch, share.first, share.last, share.size)
     run_batches(launch, allocations, seen.told, todo, progress=progress)
-    done = Done(seen, overlap, _changes(share, common, overlap, allocations))
+    sums = {} if share.direct else _changes(share, common, overlap, allocations)
+    done = Done(seen, overlap, sums)
     return b"=" + pack(done, launch, allocations)
 
 
