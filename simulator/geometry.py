@@ -80,12 +80,16 @@ class Geometry:
 
     def full(self, value: Lanes) -> Rows:
         """A value broadcast to ``(threads, blocks)``."""
+        if value.shape == self.shape:  # a tenth of the time
+            return value.reshape(self.threads, self.columns)
         return np.broadcast_to(value, self.shape).reshape(self.threads, self.columns)
 
     def factored(self, value: Lanes) -> Rows:
         """A value over ``(threads, blocks or 1)``: blocks only where it depends on them."""
         columns = value.shape[3] if value.ndim else 1
-        return np.broadcast_to(value, (*self.shape[:3], columns)).reshape(self.threads, columns)
+        if value.shape[:3] != self.shape[:3]:
+            value = np.broadcast_to(value, (*self.shape[:3], columns))
+        return value.reshape(self.threads, columns)
 
     def by_warp(self, value: Lanes, fill: Any) -> Rows:
         """``factored`` as ``(warps, 32, blocks or 1)``, a partial last warp filled up."""

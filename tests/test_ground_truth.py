@@ -11,7 +11,7 @@ import pytest
 import simulator
 from kernels import Kernel
 from simulator.observe.banks import bank_passes, off, requests
-from simulator.observe.costs import Sorted, Words, request_cost
+from simulator.observe.costs import Requests, Words, request_cost
 from simulator.observe.put_by import PutBy, Some
 
 FOLDER = Path(__file__).parent / "ground_truth"
@@ -159,7 +159,7 @@ def test_whichever_way_it_is_counted(width: int, words: int, most: int) -> None:
     places = np.flatnonzero(few)
     figures = request_cost(width, True, "global", requests(address.T, few.T))
     begins = np.flatnonzero(np.diff(places // 32, prepend=-1))
-    scattered = Sorted.scattered(begins, near.reshape(-1)[places])
+    scattered = Requests(begins, len(places)).sorted(near.reshape(-1)[places])
     assert (scattered.cost(width, 0) == figures).all()
     for offset in (-48, 16, 40_000):
         moved = request_cost(width, True, "global", requests(address.T + 64 + offset, few.T))

@@ -85,22 +85,6 @@ class Sorted:
         bits = np.packbits(live).view(f"u{self.width // 8}")  # 0.1 of adding up along the rows
         self.each: Flat = np.bitwise_count(bits).astype(np.int64)
 
-    @classmethod
-    def scattered(cls, begins: Flat, lanes: Flat) -> Sorted:
-        """Of few lanes of each request, for any offset below ``REACH``.
-
-        Args:
-            begins: Where each request's lanes begin, int64, ascending.
-            lanes: Byte addresses, counted from the start of a sector, below ``REACH``, uint32.
-        """
-        counts = np.diff(begins, append=len(lanes))
-        most = int(counts.max())
-        width = 8 if most <= 8 else 16 if most <= 16 else 32
-        rows = np.full((len(begins), width), np.iinfo(np.uint32).max, np.uint32)
-        rows[np.arange(width) < counts[:, None]] = lanes + np.uint32(2 * cls.REACH)
-        rows.sort()
-        return cls(rows)
-
     def cost(self, width: int, offset: int = 0) -> Flat:
         """Of ``width`` bytes a lane, so many bytes behind these addresses."""
         flat = self.rows.reshape(-1)
@@ -112,6 +96,40 @@ class Sorted:
         asked, some = self.each * width, np.count_nonzero(self.each)
         total, ideal = int(asked.sum()), int((-(-asked // SECTOR)).sum())
         return np.array([some, self.on, self.on * width, total, moved, 0, 0, ideal], np.int64)
+
+
+class Requests:
+    """Requests of few lanes each, and where these stand as rows.
+
+    Args:
+        begins: Where each request's lanes begin, int64, ascending; ``lanes``: how many all have.
+    """
+
+    def __init__(self, begins: Flat, lanes: int) -> None:
+        counts = np.diff(begins, append=lanes)
+        most = int(counts.max())
+        width = 8 if most <= 8 else 16 if most <= 16 else 32
+        self._shape = len(begins), width
+        taken = np.arange(width, dtype=np.uint8) < counts.astype(np.uint8)[:, None]
+        self._places = np.flatnonzero(taken)  # half the time of a mask
+        self._known: dict[bytes, tuple[Flat, Sorted]] = {}
+
+    def sorted(self, lanes: Flat) -> Sorted:
+        """Their addresses, for any offset below ``Sorted.REACH``.
+
+        Args:
+            lanes: In bytes, counted from the start of a sector, below ``Sorted.REACH``, uint32.
+        """
+        start = lanes[:WARP].tobytes()  # arrays that one index goes into look alike
+        known = self._known.get(start)
+        if known is not None and (known[0] == lanes).all():
+            return known[1]
+        rows = np.full(self._shape, np.iinfo(np.uint32).max, np.uint32)
+        rows.reshape(-1)[self._places] = lanes + np.uint32(2 * Sorted.REACH)
+        rows.sort()
+        made = Sorted(rows)
+        self._known[start] = lanes, made
+        return made
 
 
 def request_cost(width: int, load: bool, space: str, in_order: Rows) -> Flat:

@@ -11,8 +11,9 @@ from ..geometry import WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
 from ..memory.site import Site
 from ..picked import in_warps
 from .banks import near, off
-from .costs import Sorted
+from .costs import Requests, Sorted
 
+_SHIFT = WARP.bit_length() - 1
 _TOGETHER = 1 << 20
 """Lanes that are judged at once."""
 _FEW = 1 << 15
@@ -35,13 +36,12 @@ class Some(NamedTuple):
 
 
 class _Chosen(NamedTuple):
-    """The lanes of a mask: as it was given and was broadcast, their thread, column and place."""
+    """The lanes of a mask: as it was given and was broadcast, their numbers and places."""
 
     geometry: Geometry
     mask: Mask | None
     shape: tuple[int, ...]
-    thread: Flat
-    column: Flat
+    numbers: Flat
     places: Flat
 
 
@@ -64,17 +64,19 @@ class PutBy:
         self, g: Geometry, site: Site, space: str, address: Addresses, mask: Mask | None
     ) -> Some | None:
         """Of an access the lanes that are on; ``None`` if they are many."""
-        rows, on = np.broadcast_arrays(g.factored(address), g.factored(as_mask(mask)))
+        rows, on = g.factored(address), g.factored(as_mask(mask))
+        if rows.shape != on.shape:
+            rows, on = np.broadcast_arrays(rows, on)
         last = self._chosen
         if last is None or last[0] is not g or last[1] is not mask or last[2] != on.shape:
             if on.size > _FEW and np.count_nonzero(on) * 4 > on.size:
                 return None
             column, thread = np.divmod(np.flatnonzero(on.T), g.threads)
-            places = in_warps(g, thread, column)
-            last = self._chosen = _Chosen(g, mask, on.shape, thread, column, places)
+            numbers, places = thread * on.shape[1] + column, in_warps(g, thread, column)
+            last = self._chosen = _Chosen(g, mask, on.shape, numbers, places)
         places = last.places
         warps = int(places[-1]) // WARP + 1 if len(places) else 0
-        return Some(site, space, rows[last.thread, last.column], places, warps)
+        return Some(site, space, rows.reshape(-1).take(last.numbers), places, warps)
 
     def add(self, slot: int, some: Some) -> None:
         """Put lanes of an access by."""
@@ -100,13 +102,13 @@ class PutBy:
     def settle(self) -> None:
         """Judge all of it, the accesses of a slot at once."""
         known: dict[object, Sorted | None] = {}
-        firsts: dict[int, Flat] = {}
+        requests: dict[object, Requests] = {}
         for (slot, offset), several in self._waiting.items():
             site, space = several[0].site, several[0].space
             if self.sparse and space in ("global", "local"):
                 key = tuple([(id(some.address), id(some.places)) for some in several])
                 if key not in known:  # several accesses from one base differ by their offset
-                    known[key] = _scattered(several, firsts)
+                    known[key] = _scattered(several, requests)
                 found = known[key]
                 if found and abs(offset) < Sorted.REACH:
                     self.totals[slot] += found.cost(site.nbytes, offset)
@@ -128,19 +130,22 @@ def _together(several: list[Some], offset: int) -> tuple[Flat, Flat, int]:
     return lanes, np.concatenate(places), int(first[-1]) // WARP
 
 
-def _scattered(several: list[Some], firsts: dict[int, Flat]) -> Sorted | None:
+def _scattered(several: list[Some], requests: dict[object, Requests]) -> Sorted | None:
     """Their lanes, sorted, if they are not far apart.
 
-    ``firsts``: where each request's lanes begin, by the id of the places: many accesses share them.
+    ``requests``: by the ids of the places: many accesses share them.
     """
     lanes = near(np.concatenate([some.address for some in several]), None)
     if lanes.dtype != np.uint32:
         return None
-    begins, count = list[Flat](), 0
-    for places in (some.places for some in several):
-        first = firsts.get(id(places))
-        if first is None:
-            first = firsts[id(places)] = np.flatnonzero(np.diff(places // WARP, prepend=-1))
-        begins.append(first + count)
-        count += len(places)
-    return Sorted.scattered(np.concatenate(begins), lanes)
+    key = tuple([id(some.places) for some in several])
+    found = requests.get(key)
+    if found is None:
+        begins, count = list[Flat](), 0
+        for places in (some.places for some in several):
+            warps = places >> _SHIFT
+            starts = np.flatnonzero(warps[1:] != warps[:-1])
+            begins += [np.array([count]), starts + (count + 1)]
+            count += len(places)
+        found = requests[key] = Requests(np.concatenate(begins), count)
+    return found.sorted(lanes)
