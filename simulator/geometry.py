@@ -46,8 +46,7 @@ def as_mask(mask: Mask | None) -> Mask:
 
 def blocks_of(lanes: Mask) -> Mask:
     """The blocks with any of the lanes, ``(blocks,)``."""
-    found: Mask = np.logical_or.reduce(lanes, axis=(0, 1, 2))
-    return found
+    return cast(Mask, np.logical_or.reduce(lanes, axis=(0, 1, 2)))
 
 
 class Geometry:
@@ -80,9 +79,9 @@ class Geometry:
 
     def full(self, value: Lanes) -> Rows:
         """A value broadcast to ``(threads, blocks)``."""
-        if value.shape == self.shape:  # a tenth of the time
-            return value.reshape(self.threads, self.columns)
-        return np.broadcast_to(value, self.shape).reshape(self.threads, self.columns)
+        if value.shape != self.shape:  # it takes ten times as long as what comes then
+            value = np.broadcast_to(value, self.shape)
+        return value.reshape(self.threads, self.columns)
 
     def factored(self, value: Lanes) -> Rows:
         """A value over ``(threads, blocks or 1)``: blocks only where it depends on them."""
@@ -96,8 +95,7 @@ class Geometry:
         rows = self.factored(value)
         short = self.warps * WARP - self.threads
         if short:
-            padding = np.full((short, rows.shape[1]), fill, rows.dtype)
-            rows = np.concatenate([rows, padding])
+            rows = np.concatenate([rows, np.full((short, rows.shape[1]), fill, rows.dtype)])
         return rows.reshape(self.warps, WARP, rows.shape[1])
 
     def from_rows(self, rows: Rows) -> Lanes:
@@ -112,8 +110,7 @@ class Geometry:
     @functools.cached_property
     def lane_numbers(self) -> Flat:
         """Numbers in the launch of all threads, block after block, int64."""
-        numbers: Flat = (self.blocks[:, None] * self.threads + np.arange(self.threads)).reshape(-1)
-        return numbers
+        return (self.blocks[:, None] * self.threads + np.arange(self.threads)).reshape(-1)
 
     @functools.cached_property
     def lane_ids(self) -> Lanes:
