@@ -56,11 +56,21 @@ def _read(path: Path) -> str | None:
     return content.decode("utf-8", "replace") if len(content) <= LIMIT else None
 
 
+def beneath(path: str, folder: str) -> str | None:
+    """A path from a folder that it is in, both absolute; ``None``: it is not.
+
+    (``pathlib`` takes 0.2 s for a name of 5,000 folders, from Python 3.12 on.)
+    """
+    inside = os.path.normcase(path).startswith(os.path.normcase(folder).rstrip(os.sep) + os.sep)
+    return path[len(folder.rstrip(os.sep)) + 1 :] if inside else None
+
+
 def display_path(file: str) -> str:
     """A path below the working folder from there; a library source from ``kernels/``."""
-    library = Path(__file__).resolve().parent
-    path = Path(os.path.abspath(file))
-    for folder, root in ((library, library.parent), (Path.cwd(), Path.cwd())):
-        if file and path.is_relative_to(folder):
-            return str(path.relative_to(root))
-    return file
+    library = str(Path(__file__).resolve().parent)
+    path = os.path.abspath(file)
+    inside = beneath(path, library)
+    if inside is not None:
+        return os.path.join(os.path.basename(library), inside)
+    inside = beneath(path, os.getcwd())
+    return file if inside is None else inside

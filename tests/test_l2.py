@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import simulator
+from kernels import Kernel
 from simulator.caches.footprint import Footprint, Trail
 from simulator.caches.shared_level import DeviceMemory, device_memory
 from simulator.caches.turns import ALONE, turns
@@ -49,3 +51,26 @@ def test_the_oldest_block_is_served_first() -> None:
     assert ends[0] == pytest.approx(ALONE, rel=0.1)
     assert ends[1] == pytest.approx((1 + ALONE) * 5 / 8, rel=0.1)
     assert np.diff(found.begins[30:60]) == pytest.approx(0.5, abs=0.1)
+
+
+FEW = """.version 9.0
+.target sm_90
+.entry k(.param .u64 a, .param .u32 n)
+{
+.reg .pred %p; .reg .b32 %r<9>; .reg .b64 %rd<9>;
+ld.param.u64 %rd1, [a]; ld.param.u32 %r1, [n];
+mov.u32 %r2, %tid.x; mov.u32 %r3, %ctaid.x; shl.b32 %r4, %r3, 8; add.s32 %r5, %r4, %r2;
+setp.ge.s32 %p, %r5, %r1;
+@%p bra END;
+MID:
+add.s64 %rd4, %rd1, %rd3;
+ld.global.u8 %r6, [%rd4];
+END:
+}
+"""
+
+
+def test_next_to_no_memory() -> None:
+    """One sector, of one of two blocks: the model of L2 sees none of it (a seed of the nets)."""
+    args = [np.arange(96, dtype=np.uint8), np.int32(3)]
+    assert simulator.predict(Kernel.from_ptx(FEW), 2, 40, args).time_ms > 0

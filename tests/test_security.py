@@ -12,12 +12,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 import simulator
-from kernels import Kernel, KernelError, reading
+from kernels import Kernel, KernelError, library, reading
 from simulator import SimulatorError
 from simulator.compile.program import Program
 from simulator.isa import TABLE
 from tilescope.cli import main
 from tilescope.view import show
+from tilescope.view.describe import shown_path
 
 PROGRAMS = Path(__file__).parent / "defects" / "random"
 HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -248,3 +249,29 @@ def test_control_characters_are_not_printed(tmp_path: Path) -> None:
     assert "name" in told
     assert "\nfalse line" not in told
     assert not set(told) & {"\x1b", "\x07", "\r", "\u202e"}
+
+
+def test_names_of_files_as_they_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever wrote them: one of thousands of folders takes no longer than it is long.
+
+    (From Python 3.12 on ``pathlib`` asks each of a path's parents, of which it makes paths.)
+    """
+
+    def asked(*_: object) -> None:
+        raise AssertionError("pathlib was asked")
+
+    monkeypatch.chdir(tmp_path)
+    deep = str(tmp_path) + "/*" * 5000 + "/k.cu"
+    with monkeypatch.context() as patch:
+        for name in ("is_relative_to", "relative_to"):
+            patch.setattr(Path, name, asked)
+        assert reading.display_path(deep) == "*/" * 5000 + "k.cu"
+        assert shown_path(deep) == "*/" * 5000 + "k.cu"
+    matmul = str(library.get("matmul_tiled").path)
+    for shown in (reading.display_path, shown_path):
+        assert shown(matmul).replace("\\", "/") == "kernels/" + library.get("matmul_tiled").source
+    beside = f"{tmp_path}beside/k.cu"
+    assert reading.display_path(beside) == beside
+    assert shown_path(beside) == "k.cu"
+    assert reading.display_path(str(tmp_path / "k.cu")) == "k.cu"
+    assert reading.display_path("") == ""

@@ -64,7 +64,7 @@ def between_blocks(case: Case) -> Change | None:
     loads = places(case, lambda one: one.site.access == "load" and one.missed > 0 and _dense(one))
     asked = case.work.l2_read * 32 * case.shape.blocks
     there = case.seen.memory.footprint
-    if not loads or asked < _TIMES * there:
+    if not loads or not there or asked < _TIMES * there:  # so little that none is in the sample
         return None
     changed = {at: dataclasses.replace(one, missed=one.missed / _MORE) for at, one in loads.items()}
     first = worst(loads.values(), lambda one: one.missed)

@@ -1,15 +1,16 @@
 """What the page says of a run besides its steps: source, arrays, counters, hazards."""
 
 import math
+import os
 from collections import Counter
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kernels.ptx.module import Function, Imm, Instruction, Reg
 from kernels.ptx.names import variable_name
+from kernels.reading import beneath
 from kernels.toolkit import short_path
 from simulator import Run
 from simulator.compile.blocks import reachable
@@ -129,11 +130,11 @@ def _constants(function: Function) -> dict[str, str]:
 
 def shown_path(file: str) -> str:
     """A file's name for the page, which goes to other people: no folders of this machine."""
-    short = Path(short_path(file))
-    package = Path(str(resources.files("kernels")))
-    if short.is_absolute() and short.is_relative_to(package):
-        return str(Path("kernels") / short.relative_to(package))
-    return short.name if short.is_absolute() else str(short)
+    short = short_path(file)
+    inside = beneath(short, str(resources.files("kernels")))
+    if inside is not None:
+        return os.path.join("kernels", inside)
+    return os.path.basename(short) if os.path.isabs(short) else short
 
 
 def lines(run: Run) -> list[dict[str, Any]]:
