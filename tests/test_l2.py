@@ -62,8 +62,9 @@ ld.param.u64 %rd1, [a]; ld.param.u32 %r1, [n];
 mov.u32 %r2, %tid.x; mov.u32 %r3, %ctaid.x; shl.b32 %r4, %r3, 8; add.s32 %r5, %r4, %r2;
 setp.ge.s32 %p, %r5, %r1;
 @%p bra END;
+cvta.to.global.u64 %rd2, %rd1;
 MID:
-add.s64 %rd4, %rd1, %rd3;
+add.s64 %rd4, %rd2, %rd3;
 ld.global.u8 %r6, [%rd4];
 END:
 }
