@@ -22,12 +22,24 @@ def pytest_configure() -> None:
     gc.set_threshold(50_000, 20, 10)
 
 
+@pytest.hookimpl(tryfirst=True)  # before ``-m`` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those of the browser come first: at the end, what is left of them waits for one process."""
+    """Those of the browser, which no package brings, are of the second stage.
+
+    They come first: at the end, what is left of them waits for one process.
+    """
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.second)
     items.sort(key=lambda item: "view" not in item.path.parts)
 
 
 def pytest_collection_finish() -> None:
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """What pytest collects now, five times over, is all that the tests left: two seconds each."""
     gc.freeze()
 
 

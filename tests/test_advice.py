@@ -145,20 +145,11 @@ CASES: dict[str, tuple[Launch | OfLibrary, Launch | OfLibrary, float]] = {
 """By rule: with the defect, without it, and within what ratio the gain foretells the latter."""
 
 
-DEAR = (
-    "strided",
-    "missing reuse",
-    "too few blocks",
-    "serial shared atomics",
-    "spills",
-    "redundant between blocks",
-    "operands",
-    "unaligned",
-)
+QUICK = ("uncoalesced", "divergence", "unneeded barriers", "atomics of blocks")
 
 
 @pytest.mark.parametrize(
-    "rule", [pytest.param(r, marks=pytest.mark.second) if r in DEAR else r for r in CASES]
+    "rule", [r if r in QUICK else pytest.param(r, marks=pytest.mark.second) for r in CASES]
 )
 def test_a_defect_is_named_and_its_twin_spared(rule: str) -> None:
     faulty, twin, ratio = CASES[rule]

@@ -14,7 +14,7 @@ OPCODES = {"cp"}
 BUILDS = ("device", "source")
 PAIRS = [
     *(("device", s) for s in ("lockstep", "warps", "reverse", 3)),
-    ("source", "lockstep"),
+    pytest.param("source", "lockstep", marks=pytest.mark.second),
     pytest.param("source", 3, marks=pytest.mark.second),
 ]
 PIPELINE = """

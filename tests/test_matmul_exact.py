@@ -92,7 +92,7 @@ def check(name: str, tile: int | None, a: np.ndarray, b: np.ndarray) -> None:
     assert (np.abs(found[good] - exact[good]) <= bound[good]).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(problems(), st.sampled_from([8, 16, 32]))
 @example((np.array([[1e-45]], np.float32), np.array([[-0.3]], np.float32)), 8)
 @example((np.array([[DOUBLE_ROUNDING[1], DOUBLE_ROUNDING[0]]], np.float32),
@@ -101,7 +101,7 @@ def test_tiled(problem: tuple[np.ndarray, np.ndarray], tile: int) -> None:
     check("matmul_tiled", tile, *problem)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(problems())
 def test_naive(problem: tuple[np.ndarray, np.ndarray]) -> None:
     check("matmul_naive", None, *problem)

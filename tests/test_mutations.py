@@ -28,8 +28,6 @@ BY_AXES = {
     ("blocks",): (2,),
 }
 CORRECT = [name for name in library.names() if not library.get(name).twin]
-DEAR = ("attention", "matmul_double_buffered", "matmul_padded", "matmul_register_tiled",
-        "matmul_vectorised", "matmul_warp_tiled", "matmul_wgmma")  # fmt: skip
 
 
 def barriers(kernel: Kernel) -> list[Instruction]:
@@ -76,10 +74,9 @@ def verdict(entry: LibraryKernel, kernel: Kernel, line: int, wanted: list[bytes]
     return f"harmless: equal under {len(SCHEDULES)} schedules"
 
 
-@pytest.mark.parametrize("build", ["device", pytest.param("source", marks=pytest.mark.second)])
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.second) if n in DEAR else n for n in CORRECT]
-)
+@pytest.mark.second
+@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize("name", CORRECT)
 def test_a_barrier_taken_out_is_noticed(name: str, build: str) -> None:
     if not has_barriers(name):
         pytest.skip("it has no barrier")

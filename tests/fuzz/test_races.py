@@ -175,6 +175,7 @@ def test_programs_judged_by_hand(name: str) -> None:
         assert races.difference(program, verdict, schedule) == ""
 
 
+@pytest.mark.second
 def test_the_verdict_is_the_slow_detectors() -> None:
     report = races.run(float("inf"), 1, 200)
     assert report.programs == 200
