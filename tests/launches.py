@@ -14,6 +14,8 @@ from kernels import Kernel, library
 DEFECTS = Path(__file__).parent / "defects"
 SCHEDULES: tuple[str | int, ...] = ("lockstep", "warps", "reverse", 1)
 BUILDS = ("device", "source")
+ONE_FIRST = ("device", pytest.param("source", marks=pytest.mark.second))
+"""The other build in the gate's second stage, where it says much the same."""
 HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
 REGISTERS = (
     ".reg .pred %p, %q, %p<4>, %w<3>; .reg .b16 %h<8>; .reg .b32 %r<16>; .reg .b64 %d<16>;"

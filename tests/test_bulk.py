@@ -5,7 +5,7 @@ import pytest
 
 import simulator
 from kernels import Kernel
-from tests.launches import BUILDS, SCHEDULES
+from tests.launches import ONE_FIRST, SCHEDULES
 from tests.test_mbarrier import HEAD
 
 OPCODES = {"cp", "fence"}
@@ -84,7 +84,7 @@ def run(entry: str, build: str, schedule: str | int) -> tuple[simulator.Run, boo
     return ran, bool((out == data[:, ::-1].sum(axis=0)).all())
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("build", ONE_FIRST)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_stages_filled_in_bulk(build: str, schedule: str | int) -> None:
     ran, right = run("good", build, schedule)
@@ -92,7 +92,7 @@ def test_stages_filled_in_bulk(build: str, schedule: str | int) -> None:
     assert ran.hazards == []
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("build", ONE_FIRST)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(
     ("entry", "kinds", "lines", "words"),

@@ -71,7 +71,7 @@ LONGEST = [
 """Of each family the longest name: with larger numbers, and beside another."""
 FITTING = [
     name
-    if name in LONGEST or (name.startswith("faulty") and not name.endswith("_fixed"))
+    if name in LONGEST
     else pytest.param(name, marks=pytest.mark.second)  # much like others of its family
     for name in library.names()
 ]

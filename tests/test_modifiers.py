@@ -55,6 +55,32 @@ def test_whole_numbers_of_copies_in_bulk() -> None:
 
 
 @needs_ptxas
+def test_registers_of_vectors_that_are_sent() -> None:
+    """Those of ``st.async`` have the elements' size, of a plain ``st`` they may be wider.
+
+    One vector's are of one size, and no floats stand among integers.
+    """
+    names = [f"%{type}_1" for type in ("b16", "b32", "s32", "f32", "b64", "u64", "f64")]
+    sent = ("async", "shared::cluster", "mbarrier::complete_tx::bytes")
+    drawn = [
+        ("st", (*how, *many, type), ("[%b64_3]", value, "[%b64_3]")[: 3 if how is sent else 2])
+        for how in (sent, ("shared",))
+        for type in ("b32", "u32", "s32", "f32", "b64", "f64")
+        for name in names
+        for many, value in (
+            ((), name),
+            (("v2",), f"{{{name}, {name}}}"),
+            (("v2",), f"{{%{type}_1, {name}}}"),
+            (("v4",), f"{{{name}, %b32_1, {name}, %b32_1}}"),
+        )
+    ]
+    report = modifiers.Report()
+    modifiers.compare(drawn, "sm_90", report, 0)
+    assert not report.differences, report.differences[0].program
+    assert report.reached["agreed"].keys() == {"accepted", "refused"}
+
+
+@needs_ptxas
 @pytest.mark.parametrize("seed", [9_000, 9_001])
 def test_refuses_what_ptxas_refuses(seed: int) -> None:
     report = modifiers.run(float("inf"), seed, 1)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from launches import BUILDS, compiled
+from launches import ONE_FIRST, compiled
 
 import simulator
 from simulator.execute import picking
@@ -21,7 +21,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("build", ONE_FIRST)
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize(
     ("grid", "block"), [((3,), (100,)), ((2,), (5, 4, 3)), ((40,), (1,))], ids=str

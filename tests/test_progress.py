@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from launches import BUILDS, DEFECTS, SCHEDULES, compiled, drawn_later, ints
+from launches import BUILDS, DEFECTS, ONE_FIRST, SCHEDULES, compiled, drawn_later, ints
 from waiting_programs import HEAD, Program
 
 import simulator
@@ -18,7 +18,7 @@ def stopped(run: simulator.Run) -> list[tuple[str, str, tuple[int, ...]]]:
 # -- the defects ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("build", ONE_FIRST)
 @pytest.mark.parametrize(
     ("file", "entry", "grid", "block", "args", "last"),
     [
@@ -38,7 +38,7 @@ def test_the_defects_end(
         assert given[-1].tolist() == last, schedule
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("build", ONE_FIRST)
 def test_a_flag_that_is_set_late(build: str) -> None:
     kernel = compiled((DEFECTS / "random/false_deadlock_slow_setter.cu").read_text(), "k", build)
     for schedule in SCHEDULES:
@@ -92,7 +92,7 @@ LIVELOCKS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("build", ONE_FIRST)
 @pytest.mark.parametrize("name", LIVELOCKS)
 def test_what_no_schedule_can_end(name: str, build: str) -> None:
     body, line = LIVELOCKS[name]
@@ -107,7 +107,7 @@ def test_what_no_schedule_can_end(name: str, build: str) -> None:
         assert all(f == found[0] for f in found)
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("build", ONE_FIRST)
 def test_who_writes_what_is_there_changes_nothing(build: str) -> None:
     """Nor do those that are off, and would write something else to where they look."""
     source = (
@@ -155,7 +155,7 @@ def test_a_change_that_another_lane_undoes_may_be_seen_too() -> None:
         assert "livelock" not in [hazard.kind for hazard in run.hazards], schedule
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("build", ONE_FIRST)
 def test_a_change_that_is_undone_may_be_seen_by_another_schedule(build: str) -> None:
     """One thread raises a flag and lowers it again until another has seen it.
 
@@ -186,7 +186,7 @@ def test_what_changes_for_ever_is_given_up_and_called_that() -> None:
         assert found.lines == (HEAD.count("\n") + 1,)
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("build", ONE_FIRST)
 def test_a_wait_with_a_clock_ends_by_the_clock(build: str) -> None:
     source = (
         "__global__ void k(int* flag, int* out) {\n"

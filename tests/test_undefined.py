@@ -118,7 +118,7 @@ BODIES = {
         out[t] = s[t];  //!""", ""),
 }  # fmt: skip
 MACROS = "#define {}(...) __VA_ARGS__\n#define {}(...)\n"
-BUILDS = ("device", "source")
+BUILDS = ("device", pytest.param("source", marks=pytest.mark.second))
 
 
 def launch(name: str, right: bool, build: str, schedule: str | int) -> list[simulator.Hazard]:

@@ -132,8 +132,8 @@ plain(
     "st", section=MOVEMENT, memory="store", asynchronous="store", queue="transaction",
     forms=f"""
         async! weak? shared::cluster {_DONE} .b32|b64|u32|u64|s32|s64|f32|f64 @90 : = @ t @
-        async! weak? shared::cluster {_DONE} v2 .b32|b64|u32|u64|s32|s64|f32|f64 @90 : = @ v:t~ @
-        async! weak? shared::cluster {_DONE} v4 .b32|u32|s32|f32 @90 : = @ v:t~ @
+        async! weak? shared::cluster {_DONE} v2 .b32|b64|u32|u64|s32|s64|f32|f64 @90 : = @ v:t @
+        async! weak? shared::cluster {_DONE} v4 .b32|u32|s32|f32 @90 : = @ v:t @
     """,
     later=f"async! weak? {_DONE} v2|v4? .b32|b64|u32|u64|s32|s64|f32|f64 : "
     "generic addresses: use .shared::cluster",

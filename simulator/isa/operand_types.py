@@ -173,14 +173,18 @@ class _Checker:
             self.into(spec, operand)
 
     def items(self, spec: str, operand: Operand | None) -> list[tuple[str, Operand | None]]:
-        """The values of a vector, with their types: ptxas looks at the kind of the first alone."""
+        """The values of a vector, with their types.
+
+        ptxas looks at the kind of the first alone, or at none where several are mixed: those of
+        one size may be, but for floats among integers.
+        """
         count, first = self.many, spec[2:]
         if spec[0] == "#":
             count, first = registers(self.ins.modifiers)[spec[1]]
-            regs = [item for item in getattr(operand, "items", ()) if isinstance(item, Reg)]
-            if len({self.declared(reg) for reg in regs}) > 1:
-                first = f"b{bits(first)}"
+        mixed = self.alike(getattr(operand, "items", ()))
         wider = "~" if "~" in spec else ""
+        if len(mixed) > 1:
+            first = f"b{bits(self.type_of(first))}{wider}"
         inside = "'" if self.many else ""
         types = [first + inside] + [f"b{bits(self.type_of(first))}{wider}"] * (count - 1)
         if isinstance(operand, Vector):
@@ -191,10 +195,19 @@ class _Checker:
             raise Wrong(f"{count} values in braces are needed, not {shown(operand)}")
         return [(first, operand)]
 
+    def alike(self, items: Sequence[Operand | None]) -> set[str]:
+        """The types of the registers in braces, which have one size: no floats with integers."""
+        mixed = {self.declared(item) for item in items if isinstance(item, Reg)}
+        kinds = {t if t == "f16x2" else t[0] for t in mixed} - {"b"}
+        if len({bits(t) for t in mixed}) > 1 or (len(kinds) > 1 and kinds != {"u", "s"}):
+            raise Wrong(f"registers of several types in braces: .{', .'.join(sorted(mixed))}")
+        return mixed
+
     def parts(self, vector: Operand | None) -> list[tuple[str, Operand | None]]:
         """The parts of a packed value, each with its type."""
         if not isinstance(vector, Vector):
             raise Wrong(f"values in braces are needed, not {shown(vector)}")
+        self.alike(vector.items)
         count = len(vector.items)
         if count not in (2, 4):
             raise Wrong(f"{count} values in braces, it takes 2 or 4")
@@ -237,6 +250,8 @@ class _Checker:
         if len(given) != many or isinstance(operand, Address) != (spec[0] == "@"):
             needed = f"{many} values in braces" if many else "an address in brackets"
             raise Wrong(f"{needed}: not {shown(operand)}")
+        if any(bits(type) > 32 for type in self.alike(given)):
+            raise Wrong("a register of 64 bits is no coordinate")
         floats, whole = "slope" in spec or spec[-1] == "f", "u16" if "pixel" in spec else "i32"
         real = "f32~'" if spec[0] == "@" else "f32"
         for i, item in enumerate(given):

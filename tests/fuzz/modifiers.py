@@ -147,7 +147,7 @@ def changed(drawn: Drawn, rng: random.Random) -> Drawn:
     opcode, modifiers, operands = drawn
     mods, ops = list(modifiers), list(operands)
     how = rng.choice(
-        ("drop", "double", "swap", "foreign", "type", "operand", "operand", "operands")
+        ("drop", "double", "swap", "foreign", "type", "operand", "operand", "operands", "element")
     )
     if how == "drop" and mods:
         mods.pop(rng.randrange(len(mods)))
@@ -169,6 +169,13 @@ def changed(drawn: Drawn, rng: random.Random) -> Drawn:
             mods[rng.choice(places)] = rng.choice(FOREIGN_TYPES)
         else:
             mods.append(rng.choice(FOREIGN_TYPES))
+    elif how == "element" and (braces := [i for i, one in enumerate(ops) if "{" in one]):
+        at = rng.choice(braces)
+        items = re.split(r"(?<=[{,])\s*(?=%)|(?=[,}])", ops[at])
+        places = [i for i, item in enumerate(items) if item.startswith("%")]
+        kinds = [kind for kind in TYPES if kind != "f16x2"]  # no compiler declares such
+        items[rng.choice(places or [0])] = f"%{rng.choice(kinds)}_3"
+        ops[at] = "".join(items)
     elif how == "operand" and ops:
         ops[rng.randrange(len(ops))] = rng.choice(OTHERS)
     elif ops and rng.random() < 0.5:

@@ -42,8 +42,9 @@ from .samples import SAMPLES
 
 MEMORY = 2 << 30
 """Bytes by which one text may make the process grow."""
-LIMIT = 20
-"""Seconds of CPU time that one text may take: most take milliseconds."""
+LIMIT = 100
+"""Seconds of CPU time that one text may take: most take milliseconds, but ``check`` may try some
+forty cures of one that never ends (seed 2190018100: each 1.5 s, with all its races)."""
 STEPS = 400
 """Basic blocks a batch may run."""
 _PROGRAMS = Path(__file__).parent.parent / "defects"

@@ -62,6 +62,7 @@ QUIRKS: dict[str, str] = {
     r"^st\.async\S*\.v\d\.\w+ \[[^\]]*\], [^{]": "ptxas takes one value for a vector",
     r"^mapa\S* ([^,]*, ){2}\w+\+\d": "ptxas takes a variable's address for a block's number",
     r"^setp\.\S*\.bf16x2 .*, !?%pred_\d;": "ptxas takes a predicate for a pair",
+    r"\{[^}]*%pred": "ptxas takes a predicate for a value in braces",
     r"^testp\.(f32|f64) ": "ptxas asks for no property; PTX does",
 }  # fmt: skip
 """Instructions that ptxas accepts and we call wrong, and why."""
