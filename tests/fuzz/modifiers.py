@@ -170,12 +170,9 @@ def changed(drawn: Drawn, rng: random.Random) -> Drawn:
         else:
             mods.append(rng.choice(FOREIGN_TYPES))
     elif how == "element" and (braces := [i for i, one in enumerate(ops) if "{" in one]):
-        at = rng.choice(braces)
-        items = re.split(r"(?<=[{,])\s*(?=%)|(?=[,}])", ops[at])
-        places = [i for i, item in enumerate(items) if item.startswith("%")]
-        kinds = [kind for kind in TYPES if kind != "f16x2"]  # no compiler declares such
-        items[rng.choice(places or [0])] = f"%{rng.choice(kinds)}_3"
-        ops[at] = "".join(items)
+        at, kinds = rng.choice(braces), sorted({*TYPES} - {"f16x2"})  # no compiler declares such
+        items = re.findall(r"%\w+", ops[at]) or ["{"]
+        ops[at] = ops[at].replace(rng.choice(items), f"%{rng.choice(kinds)}_3", 1)
     elif how == "operand" and ops:
         ops[rng.randrange(len(ops))] = rng.choice(OTHERS)
     elif ops and rng.random() < 0.5:
