@@ -68,7 +68,7 @@ def beneath(path: str, folder: str) -> str | None:
 def display_path(file: str) -> str:
     """A path below the working folder from there; a library source from ``kernels/``."""
     library = str(Path(__file__).resolve().parent)
-    path = os.path.abspath(file)
+    path = os.path.abspath(file) if file else ""
     inside = beneath(path, library)
     if inside is not None:
         return os.path.join(os.path.basename(library), inside)

@@ -1,9 +1,9 @@
 """What the blocks of one process touch in global memory, so that it is known if they needed others.
 
-Each process runs its blocks on memory as the host gave it. That is what one process would have done
-if no block touches what a block of another process has changed. Sums may meet, of integers and
-where nobody asks for the old value: their order leaves no trace. All else that meets is left to one
-process, races among it, so that its report says which.
+Each process runs its blocks on memory as the host gave it, or as others are changing it. That is
+what one process would have done if no block touches what a block of another has changed. Sums may
+meet, of integers and where nobody asks for the old value: their order leaves no trace. All else
+that meets is left to one process, races among it, so that its report says which.
 """
 
 from __future__ import annotations

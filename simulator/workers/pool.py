@@ -18,8 +18,8 @@ import numpy as np
 
 from ..geometry import Flat
 
-FILES = os.name == "posix"
-"""Whether shared memory is a file, which a process can look at in several ways."""
+FILES = sys.platform == "linux"
+"""Whether shared memory is a file, that can be written and be looked at in several ways."""
 _pool: ProcessPoolExecutor | None = None
 _size = 0
 
@@ -143,11 +143,9 @@ class Common:
 
         Only pages that are written are copied, where the system can do so.
         """
-        if not FILES:
-            return [array.copy() for array in self.arrays()]
-        try:
+        try:  # Windows has no such pages, others may refuse
             return self._pages(mmap.MAP_PRIVATE)
-        except OSError:  # others may refuse
+        except (AttributeError, OSError):
             return [array.copy() for array in self.arrays()]
 
     def _pages(self, how: int) -> list[Flat]:
@@ -182,7 +180,7 @@ class Common:
 def _free(file: int) -> int:
     """Bytes that are left where a file is; writing more than that ends the process."""
     system = os.fstatvfs(file)
-    return system.f_bavail * system.f_frsize
+    return system.f_bavail * system.f_frsize if system.f_blocks else sys.maxsize  # 0: no limit
 
 
 def _write(file: int, array: Flat, at: int) -> None:

@@ -42,9 +42,9 @@ from .samples import SAMPLES
 
 MEMORY = 2 << 30
 """Bytes by which one text may make the process grow."""
-LIMIT = 100
-"""Seconds of CPU time that one text may take: most take milliseconds, but ``check`` may try some
-forty cures of one that never ends (seed 2190018100: each 1.5 s, with all its races)."""
+LIMIT, CURES = 20, 100
+"""Seconds of CPU time that one text may take: most take milliseconds. ``check`` may try some forty
+cures of one that never ends (seed 2190018100: each 1.5 s, with all its races)."""
 STEPS = 400
 """Basic blocks a batch may run."""
 _PROGRAMS = Path(__file__).parent.parent / "defects"
@@ -182,10 +182,11 @@ def _told(text: str, words: Sequence[str], rng: random.Random) -> None:
             ["run", "--by-line", *files], ["check", *files, "--sarif", f"{folder}/run.sarif"],
             ["barriers"],
         ])  # fmt: skip
-        found = CliRunner().invoke(main, [
-            options[0], str(path), "--grid", "2", "--block", "40", "--step-limit", str(STEPS),
-            *options[1:], *words,
-        ])  # fmt: skip
+        with bounded(CURES if options[0] == "check" else LIMIT):
+            found = CliRunner().invoke(main, [
+                options[0], str(path), "--grid", "2", "--block", "40", "--step-limit", str(STEPS),
+                *options[1:], *words,
+            ])  # fmt: skip
     if found.exception is not None and not isinstance(found.exception, SystemExit):
         raise found.exception
     if found.exit_code == 2 and (found.stdout or found.stderr.count("\n") != 1):
@@ -193,8 +194,8 @@ def _told(text: str, words: Sequence[str], rng: random.Random) -> None:
 
 
 @contextlib.contextmanager
-def bounded() -> Iterator[None]:
-    """Ends what takes more than ``LIMIT`` seconds of this process's CPU time."""
+def bounded(limit: float) -> Iterator[None]:
+    """Ends what takes more than so many seconds of this process's CPU time."""
 
     def ring(*_: Any) -> None:
         raise Slow
@@ -203,11 +204,11 @@ def bounded() -> Iterator[None]:
         yield
         return
     before = signal.signal(signal.SIGPROF, ring)
-    signal.setitimer(signal.ITIMER_PROF, LIMIT)
+    left, _ = signal.setitimer(signal.ITIMER_PROF, limit)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_PROF, left)
         signal.signal(signal.SIGPROF, before)
 
 
@@ -219,7 +220,7 @@ def _peak() -> int:
 def judged(text: str, seed: int) -> tuple[str, str]:
     """How a launch ended, and what was wrong with that: empty if nothing was."""
     try:
-        with bounded(), warnings.catch_warnings():
+        with bounded(LIMIT), warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", ArgumentWarning)  # all arrays are int32 here
             before = _peak()

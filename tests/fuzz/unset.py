@@ -93,8 +93,7 @@ def judged(launch: Launch, schedule: str | int, report: Report | None = None) ->
     if 1 < len(follow.reads) <= FEW:
         # Where a read goes that nothing determines, another undefined value decides.
         anywhere = {line for line, what in follow.uses if what == "address"}
-        alone_at = follow.reads - anywhere
-        used = {line for line in alone_at if account(launch, {line})[0].used}
+        used = {line for line in follow.reads - anywhere if account(launch, {line})[0].used}
         alone = {places[line] for line in used}
         if not alone <= told:
             return f"missed: lines {sorted(alone - told)}, whose reads are used"
