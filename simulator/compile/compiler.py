@@ -27,6 +27,7 @@ from .counting import counted
 from .flights import Flights
 from .flow import in_run_order
 from .lower import RETURN, Lowering
+from .needed import Needed
 from .program import CompiledBlock, Program
 from .recursion import Recursion, check_groups, groups
 from .steps import Compute, Lowered, Register, Source, Step
@@ -130,6 +131,11 @@ class Compiler:
             self.result.blocks.append(self.compiled(Lowering(self, block).lower()))
         self.result.start = self.entries[self.result.entry.name]
         self.result.registers = [DTYPES[r.carrier].type(0) for r in self.registers.values()]
+        if len(self.functions) == 1 and not self.flights and not self.shadowed:
+            numbers = {name: r.number for (_, name), r in self.registers.items()}
+            entry = self.result.entry
+            if self.result.watched is None:
+                self.result.needed = Needed(self.result.blocks, entry.registers, numbers)
         stride = -(-self.layout.local_bytes // 16) * 16
         for group in self.groups.values():
             group.settle(stride, self.result.stack)

@@ -18,6 +18,7 @@ from ..isa.roles import roles
 from .body import Body, Exchange
 from .casts import cast, extended, same_type
 from .chains import Product
+from .needed import ALL
 from .steps import (
     Access,
     Barrier,
@@ -47,7 +48,7 @@ from .values import both, expect, low, merge, parameter_name
 
 VOCABULARY: dict[str, object] = {
     "merge": merge, "both": both, "choose": choose, "low": low, "expect": expect,
-    "products": Products, "plus": np.add,
+    "products": Products, "plus": np.add, "ALL": ALL,
     **{f"t_{name}": dtype for name, dtype in DTYPES.items()},
 }  # fmt: skip
 """What every block's code may refer to, besides what a launch brings and ``Body.names``."""

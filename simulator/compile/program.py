@@ -24,6 +24,7 @@ from .chains import chained
 from .emit import Emitter
 from .flights import Flight
 from .guards import predicated
+from .needed import Needed
 from .steps import Barrier, Compute, Lowered, Step, System
 from .together import together
 
@@ -35,9 +36,10 @@ Code = Callable[..., Any]
 class Form(IntEnum):
     """What a block's function is for.
 
-    ``CONVERGED``: all lanes that live; ``DIVERGED``: some; ``JOINED``: some, that have met others
-    at copies of the block's first instruction: it gets what they exchanged as well. ``ASKED``
-    gives what they bring to that: a function and its operands for each value.
+    ``CONVERGED``: all lanes that live; ``DIVERGED``: some, it gets the registers that others
+    ``Needed``; ``JOINED``: some, that have met others at copies of the block's first instruction:
+    it gets what they exchanged as well. ``ASKED`` gives what they bring to that: a function and
+    its operands for each value.
     """
 
     CONVERGED, DIVERGED, JOINED, ASKED = range(4)
@@ -106,11 +108,12 @@ class CompiledBlock:
         if form == Form.JOINED:
             for i, exchange in enumerate(exchanges):
                 lines[exchange.line] = f"    {exchange.name} = X[{i}]"
-        lines.insert(0, f"def block_{self.number}(R, M, X=()):")
+        given = "R, M, X=(), K=ALL" if merge else "R, M"
+        lines.insert(0, f"def block_{self.number}({given}):")
         for register in self.lowered.outlives:
             index = register.number
-            value = f"merge(M, r{index}, R[{index}])" if merge else f"r{index}"
-            lines.append(f"    R[{index}] = {value}")
+            value = f"merge(M, r{index}, R[{index}]) if {index} in K else " if merge else ""
+            lines.append(f"    R[{index}] = {value}r{index}")
             if self.checked:
                 lines.append(f"    expect(R[{index}], t_{register.carrier})")
         lines.append(f"    return {self.body.returns}")
@@ -188,6 +191,7 @@ class Program:
         arch: The architecture's number; ``by_arch``: whether any result depends on it.
         stack: Bytes of a thread's stack, for functions that call themselves.
         registers: Initial value of every register.
+        needed: Which registers lanes still need where they wait.
         sites: Every memory access, in the order of their numbers.
         params: Offset and type of the pieces of the kernel's parameters that are read.
         layout: Where module and function variables stand.
@@ -204,6 +208,7 @@ class Program:
     blocks: list[CompiledBlock] = field(default_factory=list)
     start: int = 0
     registers: list[Lanes] = field(default_factory=list)
+    needed: Needed = Needed((), (), {})  # noqa: RUF009 - never changed
     sites: list[Site] = field(default_factory=list)
     params: dict[tuple[int, str], None] = field(default_factory=dict)
     arithmetic: list[Arithmetic] = field(default_factory=list)

@@ -1,6 +1,6 @@
 """Loops without end: found where no fair schedule changes anything any more.
 
-Seen first: some lane is back at a block with all its registers as they were. Then the
+Seen first: some lane is back at a block with all registers that it needs as they were. Then the
 groups take turns, and three things prove the end: nobody changes global or shared memory,
 every lane that can run does, and each is back where it was. What a lane does is then the
 same round for ever, whoever goes next. A round that changes memory proves nothing, even
@@ -17,8 +17,9 @@ import numpy as np
 from kernels.ptx.module import Instruction
 
 from ..compile.blocks import EXIT
-from ..geometry import NO_LANE, Lanes, Mask, as_mask
+from ..geometry import Mask, as_mask
 from ..isa.roles import callee
+from .kept import Kept
 from .schedule import Groups
 from .waiting import Stuck
 
@@ -27,37 +28,6 @@ if TYPE_CHECKING:
 
 _FIRST_LOOK = 1 << 10
 _VISITS = 64
-
-
-class _Kept:
-    """The state of the machine at one step, to see what comes back."""
-
-    def __init__(self, machine: Machine, number: int, mask: Mask | None) -> None:
-        self.machine, self.number, self.step = machine, number, machine.step
-        self.clock = machine.names["S"].reads
-        self.registers = list(machine.registers)
-        self.order = list(range(len(self.registers)))
-        self.groups = machine.groups | {number: mask}
-        self.visits = 0
-
-    def same(self, number: int, lanes: Mask | None) -> Mask:
-        """Of lanes that come to a block, those that have been there with the same registers."""
-        if number not in self.groups:
-            return NO_LANE
-        return self.equal(as_mask(self.groups[number]) & as_mask(lanes))
-
-    def equal(self, same: Mask) -> Mask:
-        """Of some lanes, those that have the same registers as then."""
-        now = self.machine.registers
-        for place, index in enumerate(self.order):
-            new, old = now[index], self.registers[index]
-            if new is old:
-                continue
-            same = same & (_bits(new) == _bits(old))
-            if not same.any():  # what tells first is asked first the next time
-                self.order.insert(0, self.order.pop(place))
-                return same
-        return same
 
 
 class _Round:
@@ -76,7 +46,7 @@ class _Round:
     def _keep(self, number: int, mask: Mask | None) -> None:
         """Keep the state as it is now; nobody has moved."""
         machine = self.machine
-        self.kept = _Kept(machine, number, mask)
+        self.kept = Kept(machine, number, mask)
         self.local = np.copy(machine.memories.local.words)
         self.moved = np.zeros(machine.geometry.shape, bool)
         self.returned = np.zeros(machine.geometry.shape, bool)
@@ -152,7 +122,7 @@ class Idle:
         self.lanes: Mask | None = None
         self.visited: set[int] = set()
         self._since: tuple[int, ...] = ()
-        self._looks: dict[int, list[_Kept]] = {}
+        self._looks: dict[int, list[Kept]] = {}
 
     def look(self, number: int, mask: Mask | None) -> None:
         """Lanes come to a block that looks at what others may change."""
@@ -169,7 +139,7 @@ class Idle:
             if same.any():
                 self.lanes = same if self.lanes is None else self.lanes | same
         del looks[: -_VISITS + 1]
-        looks.append(_Kept(self.machine, number, mask))
+        looks.append(Kept(self.machine, number, mask))
 
     def awake(self, groups: Groups) -> Groups:
         """The groups without lanes that are idle."""
@@ -193,7 +163,7 @@ class LivelockWatch:
         self.machine = machine
         self.next_keep = _FIRST_LOOK
         self.next_look = min(_FIRST_LOOK, machine.step_limit)
-        self.kept: _Kept | None = None
+        self.kept: Kept | None = None
         self.round: _Round | None = None
         self.polled = False
 
@@ -217,7 +187,7 @@ class LivelockWatch:
             self._watch(number, mask)
         elif machine.step >= self.next_keep:
             self.next_keep = machine.step * 2
-            self.kept, self.polled = _Kept(machine, number, mask), False
+            self.kept, self.polled = Kept(machine, number, mask), False
         watching = self.round or self.kept
         self.next_look = machine.step + 1 if watching else min(self.next_keep, machine.step_limit)
 
@@ -291,8 +261,3 @@ def cycle(machine: Machine, number: int) -> list[Instruction]:
     functions = {s.function for s in polls}  # without lines, as NVRTC's own: where it is called
     first += [i for i in instructions if callee(i) in functions]
     return first + sorted(instructions, key=lambda ins: ins.location is None)
-
-
-def _bits(value: Lanes) -> Lanes:
-    """A register so that two compare equal if they hold the same bits."""
-    return value.view(f"u{value.dtype.itemsize}") if value.dtype.kind == "f" else value

@@ -5,12 +5,13 @@ same one, runs it, and sees where they go; the lowest block goes first, which br
 branches together again. A barrier holds lanes until their block's others have come.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 import numpy as np
 
 from ..compile.blocks import EXIT
+from ..compile.needed import ALL
 from ..compile.program import Code, CompiledBlock, Form, Program
 from ..events import Apart, Stall, Told
 from ..geometry import Geometry, Mask, as_mask
@@ -53,6 +54,7 @@ class Machine:
         self.told = told
         self.memories, self.step_limit = memories, step_limit
         self.map: Map = program.fact(Map)
+        self.needed = program.needed
         self._functions: dict[tuple[int, int], Code] = {}
         self._active: dict[int, tuple[Mask | None, tuple[int, int]]] = {}
         self.picking = None if accesses is None else Picking(self, accesses)
@@ -172,8 +174,15 @@ class Machine:
         function = self._functions.get(key)
         if function is None:
             function = self._functions[key] = self.program.function(number, form, self.names)
-        out = function(self.registers, mask, *got)
+        more = ((), self._needed()) if form == Form.DIVERGED else got
+        out = function(self.registers, mask, *more)
         return self.ends.leave(block, out, mask, not form)
+
+    def _needed(self) -> Container[int]:
+        """The registers that lanes which are elsewhere may read still."""
+        if self.livelock.turns or self.held() or self.gates.parked or self.gates.met:
+            return ALL
+        return self.needed.by(self.groups)
 
     def _exchange(self) -> None:
         """Lanes at copies of a warp instruction execute it as one, and the rest of their blocks."""

@@ -19,7 +19,7 @@ from ..memory.recent import Recent
 from ..memory.site import Site, interleaved
 from .banks import SECTOR, requests
 from .costs import Words, bulk_cost, request_cost
-from .patterns import Pattern, moved, pattern_of
+from .patterns import Alike, Pattern, alike, moved, pattern_of
 from .put_by import PutBy, Some
 from .traffic import Traffic
 
@@ -52,6 +52,7 @@ class TrafficCounter(Observer):
         self._put_by = PutBy(self._totals, self._judge_rows, self.sparse)
         self.known = known
         self._words: dict[bytes, Words] = {}
+        self._groups: dict[int, tuple[Mask, Alike | None]] = {}
         self._recent = Recent(pattern_of, moved)
         self.geometry: Geometry | None = None
 
@@ -209,19 +210,34 @@ class TrafficCounter(Observer):
         """The mask differs between blocks; often it does so only in some."""
         g = self._shape
         rows = g.factored(mask)
+        found = self._alike(mask, rows)
+        if found is not None:
+            group, blocks = found
+            each = np.bincount(group * np.intp(self.unit) + starts)
+            kinds = np.flatnonzero(each)
+            if len(kinds) <= _PATTERNS:
+                total = np.zeros(_FIGURES, np.int64)
+                for kind in kinds.tolist():
+                    number, start = divmod(kind, self.unit)
+                    judged = self._judged(site, space, pattern, blocks[number], start)
+                    total += judged * each[kind]
+                return total, 1
         if space == "shared" and site.nbytes == 4 and len(starts) == 1:
             return self._same_words(g.factored(pattern.relative)[:, 0] + starts[0], rows), 1
-        starts = np.broadcast_to(starts, (g.columns,))
-        other = (rows[:, 1:] != rows[:, :-1]).any(axis=0) | (starts[1:] != starts[:-1])
-        samples = np.append(0, np.flatnonzero(other) + 1)
-        if len(samples) > _PATTERNS:
-            return self._no_pattern(site, space, pattern.relative + starts, mask)
-        total = np.zeros(_FIGURES, np.int64)
-        counts = np.diff(samples, append=g.columns)
-        for column, count in zip(samples.tolist(), counts.tolist(), strict=True):
-            one = np.ascontiguousarray(rows[:, column]).reshape(*g.shape[:3], 1)
-            total += self._judged(site, space, pattern, one, int(starts[column])) * count
-        return total, 1
+        return self._no_pattern(site, space, pattern.relative + starts, mask)
+
+    def _alike(self, mask: Mask, rows: Rows) -> Alike | None:
+        """``alike``, remembered: loops have the same mask again and again."""
+        known = self._groups.get(id(mask))
+        if known is None or known[0] is not mask:
+            if len(self._groups) >= _PATTERNS:
+                self._groups.clear()
+            found = alike(rows, _PATTERNS)
+            shape = self._shape.shape[:3]
+            if found is not None:
+                found = found[0], [block.reshape(*shape, 1) for block in found[1]]
+            known = self._groups[id(mask)] = mask, found
+        return known[1]
 
     def _same_words(self, address: Flat, rows: Rows) -> Flat:
         """Each thread wants the same word of shared memory in every block, in some of them."""

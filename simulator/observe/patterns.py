@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..geometry import Addresses, Flat
+from ..geometry import Addresses, Flat, Mask, Rows
 from .banks import LINE
 
 _SMALL = 1 << 14
@@ -62,3 +62,30 @@ def moved(pattern: Pattern | None, by: int) -> Pattern | None:
     first = pattern.first + np.int64(by)
     begins = _begins(first) if by % LINE else pattern.begins
     return pattern._replace(first=first, begins=begins)
+
+
+Alike = tuple[Flat, list[Mask]]
+"""Of each block the number of its mask, and the masks there are, ``(threads,)``."""
+
+
+def alike(rows: Rows, most: int) -> Alike | None:
+    """Which blocks have the same mask: at a ragged edge many have one of a few.
+
+    Args:
+        rows: The mask, ``(threads, blocks)``.
+        most: ``None`` if there are more masks than so many.
+    """
+    starts = np.append(True, (rows[:, 1:] != rows[:, :-1]).any(axis=0))
+    runs = np.flatnonzero(starts)
+    numbers: dict[bytes, int] = {}
+    found: list[int] = []
+    masks: list[Mask] = []
+    for run in runs.tolist():
+        mask = np.ascontiguousarray(rows[:, run])
+        number = numbers.setdefault(mask.tobytes(), len(masks))
+        if number == len(masks):
+            masks.append(mask)
+            if number == most:
+                return None
+        found.append(number)
+    return np.array(found)[np.cumsum(starts) - 1], masks

@@ -40,6 +40,17 @@ BITES = (
         "            if True:\n                block.defs |= set(role.writes)",
     ),
     Bite(
+        "what lanes that wait still need is written over", "ptx",
+        "simulator/compile/needed.py",
+        "            numbers = (self.numbers[name] for name in names if name in self.numbers)\n",
+        "            numbers = set[int]()\n",
+    ),
+    Bite(
+        "what lanes may ask each other for is kept no longer than it is read",
+        "tests/test_needed.py", "simulator/compile/needed.py",
+        "closure(start, leads) if start else start", "start",
+    ),
+    Bite(
         "bytes below a shared array are taken for bytes of it", "tests/test_named_mutants.py",
         "simulator/memory/memories.py",
         "            if low < 0 or high + nbytes > memory.nbytes:",
@@ -78,7 +89,8 @@ BITES = (
     ),
     Bite(
         "a function's name stands in generated text", "mutate",
-        "simulator/compile/program.py", 'X=()):")', 'X=()):  # {self.block.function.name}")',
+        "simulator/compile/program.py",
+        '({given}):")', '({given}):  # {self.block.function.name}")',
         "kernels/ptx/lexer.py", 'if token.kind != "word" or token.text[0] in ".@":',
         'if token.kind not in ("word", "string"):',
     ),
