@@ -11,8 +11,9 @@ import functools
 from collections.abc import Collection, Container, Sequence
 from typing import TYPE_CHECKING
 
+from kernels.ptx.module import Instruction
+
 from ..isa.roles import roles
-from .flow import closure
 from .steps import WarpCompute
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _MOST = 1 << 12
 class Needed:
     """Of a program, the registers that are read from each block on.
 
-    Those that lanes read of each other, and what these are made of, count as read everywhere.
+    Those that lanes read of each other count as read everywhere.
 
     Args:
         blocks: All of one function; none: nothing is known, and all are needed everywhere.
@@ -57,16 +58,13 @@ class Needed:
 
     @functools.cached_property
     def _always(self) -> set[int]:
-        """What others have too, and what lanes may read of others, with all that goes into it."""
-        every = [ins for b in self.blocks for ins in b.block.instructions]
-        asking = {id(ins) for b in self.blocks for ins in _across(b)}
-        start = {name for ins in every if id(ins) in asking for name in roles(ins).reads}
-        leads = [(roles(ins).writes, roles(ins).reads) for ins in reversed(every)]
-        names = closure(start, leads) if start else start
-        return {n for name, n in self.numbers.items() if name in names or name not in self.private}
+        """What other functions have too, and what lanes may read of others."""
+        asking = (ins for b in self.blocks for ins in _across(b))
+        asked = {name for ins in asking for name in roles(ins).reads}
+        return {n for name, n in self.numbers.items() if name in asked or name not in self.private}
 
 
-def _across(block: CompiledBlock) -> list[object]:
+def _across(block: CompiledBlock) -> list[Instruction]:
     """The block's instructions that look across lanes."""
-    found: list[object] = [s.instruction for s in block.steps if isinstance(s, WarpCompute)]
+    found = [step.instruction for step in block.steps if isinstance(step, WarpCompute)]
     return [*found, block.block.instructions[0]] if block.gate else found

@@ -48,7 +48,7 @@ BITES = (
     Bite(
         "what lanes may ask each other for is kept no longer than it is read",
         "tests/test_needed.py", "simulator/compile/needed.py",
-        "closure(start, leads) if start else start", "start",
+        "if name in asked or name not in", "if name not in",
     ),
     Bite(
         "bytes below a shared array are taken for bytes of it", "tests/test_named_mutants.py",
