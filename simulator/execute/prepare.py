@@ -27,6 +27,7 @@ from ..isa.stack import STACK_BYTES
 from ..memory.allocate import allocate
 from ..memory.heap import HEAP_BYTES, heap_array
 from ..memory.layout import HEAP, WORKSPACE
+from ..memory.site import Granules, granules
 from ..memory.spaces import Allocation
 from . import schedule as schedules
 from .schedule import Schedule
@@ -67,9 +68,9 @@ class Prepared:
     followed: bool = False
 
     @property
-    def granule(self) -> int:
-        """Bytes that checks tell apart: 4, or the narrowest access of the program."""
-        return self.program.fact(_granule)
+    def granules(self) -> Granules:
+        """Bytes that checks tell apart."""
+        return self.program.fact(_granules)
 
     def allocations(self) -> dict[int, Allocation]:
         """Global memory as the host gives it."""
@@ -87,8 +88,8 @@ class Prepared:
         return schedules.make(self.schedule)
 
 
-def _granule(program: Program) -> int:
-    return min([4, *(site.size for site in program.sites)])
+def _granules(program: Program) -> Granules:
+    return granules(program.sites, any(block.called == "vprintf" for block in program.blocks))
 
 
 def prepare(

@@ -16,7 +16,7 @@ def valid(home: Allocation, relative: Addresses, nbytes: int, mask: Mask | None)
     return valid
 
 
-def extent(base: Addresses, mask: Mask | None) -> tuple[int, int, int]:
+def extent(base: Addresses, mask: Mask | None = None) -> tuple[int, int, int]:
     """Lowest and highest address of lanes, and a number whose trailing zeros all of them have."""
     if mask is None:
         if base.ndim == 0:

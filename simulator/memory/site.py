@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,14 @@ _STRONG = frozenset({"relaxed", "acquire", "release", "acq_rel", "mmio", "volati
 PHASE = "phase"
 """The operation of an arrival at an ``mbarrier``."""
 ATOMICS = ("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas")
+
+
+class Granules(NamedTuple):
+    """Bytes of a location by memory: 4, or the narrowest access there."""
+
+    array: int
+    shared: int
+    local: int
 
 
 @dataclass(eq=False)
@@ -225,3 +234,17 @@ def make_site(ins: Instruction, number: int, access: str, function: Function, bl
         number, ins, function.name, access, space, type, count, block,
         operation, bool(role.form.results), counted, far=reaches_far(ins),
     )  # fmt: skip
+
+
+def granules(sites: Collection[Site], alike: bool) -> Granules:
+    """Those of a program; ``alike``: texts are printed, which may stand in any memory."""
+
+    def least(own: Collection[str]) -> int:
+        elsewhere = set[str]() if alike else set[str]().union(*_SPACES) - set(own)
+        return min([4, *(site.size for site in sites if site.space not in elsewhere)])
+
+    return Granules(*map(least, _SPACES))
+
+
+_SPACES = ({"global"}, {"shared", "cluster"}, {"local"})
+"""That name the memories of ``Granules``; other accesses may be to any of them."""

@@ -79,14 +79,14 @@ class Observers:
         self, launch: Prepared, checks: Collection[str], trace: Trace | None,
         allocations: dict[int, Allocation], closer: Closer, first: Observer | None = None,
     ) -> None:  # fmt: skip
-        program, layout = launch.program, launch.program.layout
+        program, layout, granules = launch.program, launch.program.layout, launch.granules
         steering = program.fact(Steering)
         self.idle_reads = False
         self.sources = sources = Sources(launch.kernel.source_text)
         self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", launch.block))
         self.ran = InstructionCounter(len(program.blocks), len(program.arithmetic))
         order = functools.partial(program.fact, ProgramOrder)
-        texts = text_sites(program.blocks, len(program.sites), launch.granule)
+        texts = text_sites(program.blocks, len(program.sites), granules.array)
         sites = [*program.sites, *texts]
         book = RaceBook(sites, order, functools.partial(variable_at, layout))
         races = RaceHazards(book, sources, steering)
@@ -103,7 +103,7 @@ class Observers:
             asked = tuple(sorted(checks))
             memo = program.memo("intervals", launch.block, launch.shared_bytes, asked)
             race_check = RaceCheck(
-                closer, launch.granule, launch.shared_bytes, book, steering,
+                closer, granules, launch.shared_bytes, book, steering,
                 functools.partial(findings.uninitialised, "shared"), findings.exited,
                 "races" in checks, "uninitialised" in checks, memo,
             )  # fmt: skip
@@ -111,26 +111,26 @@ class Observers:
             if texts:
                 all_of_them.append(TextCheck(texts, race_check))
             if "races" in checks and any(site.asynchronous for site in program.sites):
-                all_of_them.append(CopyCheck(book, launch.granule, race_check))
+                all_of_them.append(CopyCheck(book, granules.shared, race_check))
             if "races" in checks and any(map(sends, program.sites)):
-                all_of_them.append(SentCheck(book, launch.granule, race_check))
+                all_of_them.append(SentCheck(book, granules.array, race_check))
             if "races" in checks and any(
                 s.asynchronous and s.access == "load" for s in program.sites
             ):
                 shared = launch.shared_bytes
-                all_of_them.append(ProxyCheck(book, launch.granule, shared, race_check))
+                all_of_them.append(ProxyCheck(book, granules.shared, shared, race_check))
         if "races" in checks and program.flights:
             all_of_them.append(ProductCheck(program.flights, program.blocks, findings))
         self.shuffles = ShuffleCheck(findings)
         if "uninitialised" in checks:
             all_of_them.append(self.shuffles)
             if layout.local_bytes:
-                all_of_them.append(LocalCheck(findings, launch.granule, layout.local_bytes))
+                all_of_them.append(LocalCheck(findings, granules.local, layout.local_bytes))
             if any(allocation.unfilled for allocation in allocations.values()):
                 all_of_them.append(ConstantCheck(findings))
             if any(allocation.missing is not None for allocation in allocations.values()):
                 all_of_them.append(GlobalCheck(findings))
-        self.touches = TouchRecorder(launch.granule, len(launch.arguments.arrays))
+        self.touches = TouchRecorder(granules.array, len(launch.arguments.arrays))
         if launch.followed:
             all_of_them.append(self.touches)
         if trace:

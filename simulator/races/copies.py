@@ -20,6 +20,8 @@ from kernels.ptx.module import Instruction
 from ..events import Observer
 from ..geometry import WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
 from ..memory.event import Event, Spread
+from ..memory.extents import extent, moved
+from ..memory.recent import Recent
 from ..memory.site import PHASE
 from .accesses import Accesses, Race, lanes_of
 from .book import READING, SENT, RaceBook
@@ -53,10 +55,12 @@ class CopyCheck(Observer):
         self.over: list[tuple[Copy, Instruction]] = []
         self.astray: dict[tuple[int, int], bool] = {}
         self.groups: dict[str, Rows]
+        self._extent = Recent(extent, moved)  # which unrolled loops share
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
         self.geometry, self.open, self.over = geometry, [], []
+        self._extent.start(geometry.moves)
         shape = (geometry.threads, geometry.columns)
         self.groups = {queue: np.zeros(shape, np.int32) for queue in UNDER_WAY}
 
@@ -69,6 +73,8 @@ class CopyCheck(Observer):
         g, site = self.geometry, event.site
         if site.operation == PHASE:
             self._arrived(event)
+        if not site.asynchronous and self._far(event):
+            return
         if isinstance(event.address, Spread):
             lanes, address = np.zeros((g.threads, g.columns), bool), event.address.address
             lanes[event.address.thread, event.address.column] = True
@@ -94,6 +100,15 @@ class CopyCheck(Observer):
             copy = Copy(event, lanes.copy(), group, low, high, since)
             self.open.append(copy)
             self._came_before(copy)
+
+    def _far(self, event: Event) -> bool:
+        """Whether an access is surely of other bytes than copies are, lanes that are off too."""
+        if isinstance(event.address, Spread):
+            return False
+        low, high, _ = self._extent(event.address)
+        low, high = low + event.site.offset, high + event.site.offset + event.site.nbytes
+        copies = (*self.open, *(copy for copy, _ in self.over))
+        return not any(low < copy.high and copy.low < high for copy in copies)
 
     def copies(
         self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
@@ -219,18 +234,15 @@ class CopyCheck(Observer):
         for copy in self.open:
             if not copy.lanes.any():
                 for touch in copy.touched:
-                    self._tell(
-                        touch.race, touch.conflict.some(np.full(len(touch.mine), touch.near))
-                    )
+                    told = np.full(len(touch.mine), touch.near)
+                    self._tell(touch.race, touch.conflict.some(told))
         self.open = [copy for copy in self.open if copy.lanes.any()]
 
     def _waited(self, copy: Copy, column: int, threads: Flat) -> None:
         """Threads of a block have seen that a copy is done."""
         if copy.waited is None or copy.known is None:
-            copy.waited, copy.known = (
-                np.zeros(copy.lanes.shape, np.int64),
-                np.zeros(copy.lanes.shape, bool),
-            )
+            copy.waited = np.zeros(copy.lanes.shape, np.int64)
+            copy.known = np.zeros(copy.lanes.shape, bool)
         times = copy.waited[:, column]
         times[threads & (times == 0)] = self.race.now
         warps = np.flatnonzero(threads) // WARP

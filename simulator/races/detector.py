@@ -18,7 +18,7 @@ from ..analysis.steering import Steering
 from ..geometry import Addresses, Geometry
 from ..isa.table import scope
 from ..memory.event import Event, PickedEvent, Spread
-from ..memory.site import PHASE, Site
+from ..memory.site import PHASE, Granules, Site
 from ..memory.spaces import Allocation
 from . import exits
 from .accesses import SHARED, Closer, LookCloser, by_block, lanes_of
@@ -39,7 +39,7 @@ class RaceCheck(Synchronisation):
 
     Args:
         closer: What to look at closely, by array number (and ``SHARED``): see ``LookCloser``.
-        granule: Bytes of a location: 4, or the narrowest access of the program.
+        granules: Bytes of a location.
         book: Where races are written down.
         uninitialised: Called with reads of shared memory that nothing wrote.
         exited: Called with accesses to shared memory of blocks that may have left.
@@ -49,7 +49,7 @@ class RaceCheck(Synchronisation):
     def __init__(
         self,
         closer: Closer,
-        granule: int,
+        granules: Granules,
         shared_bytes: int,
         book: RaceBook,
         steering: Steering,
@@ -59,7 +59,7 @@ class RaceCheck(Synchronisation):
         initialised: bool,
         memo: dict[str, Any],
     ) -> None:
-        self.closer, self.granule, self.shared_bytes = closer, granule, shared_bytes
+        self.closer, self.granules, self.shared_bytes = closer, granules, shared_bytes
         self.book, self.steering = book, steering
         self.uninitialised, self.exited = uninitialised, exited
         self.races, self.initialised = races, initialised
@@ -69,8 +69,8 @@ class RaceCheck(Synchronisation):
         self.arrays: dict[int, Allocation] = {}
         self.owners: dict[int, Owners] = {}
         self.synchronised = False
-        self.quick, self.exact = QuickLook(granule), ExactLook(granule, book, steering)
-        self.intervals = Intervals(granule, shared_bytes, races, initialised, memo)
+        self.quick, self.exact = QuickLook(granules.array), ExactLook(granules, book, steering)
+        self.intervals = Intervals(granules.shared, shared_bytes, races, initialised, memo)
 
     def start(self, geometry: Geometry) -> None:
         """A new batch begins."""
@@ -85,7 +85,7 @@ class RaceCheck(Synchronisation):
         self.exact.start(geometry, self.happens_before, self.releases)
         self.shared_shadow: Shadow | None = None
         if SHARED in self.closer and self.shared_bytes:
-            places = -(-self.shared_bytes // self.granule) * geometry.columns
+            places = -(-self.shared_bytes // self.granules.shared) * geometry.columns
             self.shared_shadow = Shadow(geometry.everyone, geometry.threads)
             self.written = np.zeros(places, bool)
         self.unwritten = Unwritten(self.uninitialised)
@@ -200,8 +200,9 @@ class RaceCheck(Synchronisation):
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
         if event.space == "cluster":
             self.exits.access(site, lanes, self.now)
-        for part in range(max(1, site.nbytes // self.granule)):
-            place = (lanes.address // self.granule + part) * g.columns + lanes.home
+        granule = self.granules.shared
+        for part in range(max(1, site.nbytes // granule)):
+            place = (lanes.address // granule + part) * g.columns + lanes.home
             if self.initialised and site.access != "store":
                 missing = ~self.written[place]
                 if missing.any():
@@ -226,7 +227,8 @@ class RaceCheck(Synchronisation):
             return
         if closer is False and self._owners(home).seen(event):
             return
-        shift, parts = self.granule.bit_length() - 1, max(1, site.nbytes // self.granule)
+        granule = self.granules.array
+        shift, parts = granule.bit_length() - 1, max(1, site.nbytes // granule)
         if closer is False:
             address, thread = by_block(g, site, event.address, event.mask)
             for part in range(parts):
@@ -253,6 +255,6 @@ class RaceCheck(Synchronisation):
     def _owners(self, home: Allocation) -> Owners:
         found = self.owners.get(home.number)
         if found is None:
-            size = len(home.buffer) // self.granule
+            size = len(home.buffer) // self.granules.array
             found = self.owners[home.number] = Owners(size, self.geometry.everyone)
         return found

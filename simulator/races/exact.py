@@ -11,16 +11,17 @@ import numpy as np
 from ..analysis.steering import Steering
 from ..geometry import GROUP, Flat, Geometry, Mask
 from ..memory.event import Event
-from ..memory.site import Site
+from ..memory.site import Granules, Site
 from ..memory.spaces import Allocation
 from .accesses import Accesses, Race
 from .book import RaceBook
 from .clocks import NOTHING, Clock
 from .happens_before import HappensBefore
+from .history import History
 from .locks import Lock
 from .pairs import DISTANCES, distances
 from .releases import Releases
-from .shadow import Alike, Conflict, History, Ordered, Shadow, clash
+from .shadow import Alike, Conflict, Ordered, Shadow, clash
 from .written import compare, in_steps, out_of_scope, written
 
 _DOUBTS = 100_000
@@ -30,7 +31,7 @@ Locked = tuple[Flat, Flat, Lock]
 
 
 class ExactLook:
-    """Finds the races of accesses with what a table remembers, by locations of ``granule`` bytes.
+    """Finds the races of accesses with what a table remembers, location by location.
 
     Attributes:
         doubts: Pairs that a lock put in order, with the time of the second: would it have, had
@@ -41,8 +42,8 @@ class ExactLook:
     happens_before: HappensBefore
     releases: Releases
 
-    def __init__(self, granule: int, book: RaceBook, steering: Steering) -> None:
-        self.granule, self.book, self.steering = granule, book, steering
+    def __init__(self, granules: Granules, book: RaceBook, steering: Steering) -> None:
+        self.granules, self.book, self.steering = granules, book, steering
         self.doubts: list[tuple[Lock, int, tuple[Race, Conflict, Flat, Flat]]] = []
         self._doubted = 0
 
@@ -60,7 +61,8 @@ class ExactLook:
         those that a lane accesses.
         """
         site = event.site
-        values = written(event, lanes, self.geometry, part * self.granule, self.granule)
+        granule = self._granule(event.space)
+        values = written(event, lanes, self.geometry, part * granule, granule)
         locked: list[Locked] = []
         clocks: dict[int, Clock] = {}
         ordered = self.ordered(site, lanes, locked, clocks)
@@ -74,7 +76,6 @@ class ExactLook:
         for history, how in shadow.against(site, clusters, met):
             if how == "volatile" and self.polled(site, history.site):
                 continue
-
             before = self._by_group(lanes, ordered) if history.site.queue == "product" else ordered
             far = event.space != "shared" and together is None and bool(self.releases.blocks())
             if far and shadow.many(history, place):
@@ -105,6 +106,9 @@ class ExactLook:
                 None, values, lanes,
             )  # fmt: skip
         shadow.remember(site, place, thread, now, values, since)
+
+    def _granule(self, space: str) -> int:
+        return self.granules.array if space == "global" else self.granules.shared
 
     def _alike(
         self, site: Site, lanes: Accesses, place: Flat, thread: Flat, clocks: dict[int, Clock]
@@ -144,7 +148,7 @@ class ExactLook:
         allocation = event.home if isinstance(event.home, Allocation) else None
         space = "shared" if event.space == "cluster" else event.space
         return Race(
-            other, event.site, space, allocation, self.granule, how, distance,
+            other, event.site, space, allocation, self._granule(space), how, distance,
             g.threads, g.columns, g.blocks if space == "shared" else None,
         )  # fmt: skip
 
@@ -267,7 +271,7 @@ def find_between(look: ExactLook, first: Shadow, second: Shadow, home: Allocatio
             if how == "volatile" and look.polled(later.site, earlier.site):
                 continue
             race = Race(
-                earlier.site, later.site, "global", home, look.granule, how, "block",
+                earlier.site, later.site, "global", home, look.granules.array, how, "block",
                 g.threads, g.columns,
             )  # fmt: skip
             if not look.book.full(race):

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..geometry import WARP, Flat, Mask
 from ..memory.site import Site
+from .history import History
 
 Ordered = Callable[[Flat, Flat, Flat], Mask]
 """(times, threads of the remembered accesses, lane positions) to whether each comes before."""
@@ -68,63 +69,6 @@ class Conflict:
         """Those that a mask names."""
         columns = (self.place, self.earlier, self.later, self.lane, self.entry)
         return Conflict(*(column[which] for column in columns))
-
-
-class History:
-    """The accesses of one instruction.
-
-    Attributes:
-        keys: Location and thread, ascending; ``times``: of the latest such access; ``last``: of
-            the latest of all.
-        values: What a store left, or whether an atomic changed anything; else ``None``.
-        varied: Whether this thread has left several values there since its block last met;
-            ``varied_far``: ever.
-    """
-
-    def __init__(self, site: Site) -> None:
-        self.site = site
-        self.keys = np.zeros(0, np.int64)
-        self.times = np.zeros(0, np.int64)
-        self.last = 0
-        self.values = None if site.access == "load" else np.zeros(0, np.uint64)
-        self.varied = np.zeros(0, bool)
-        self.varied_far = np.zeros(0, bool)
-
-    def add(self, keys: Flat, now: int, values: Flat | None, since: Flat) -> None:
-        """Remember accesses; a thread accesses a location once in one execution."""
-        turn = np.argsort(keys, kind="stable")
-        keys, since = keys[turn], since[turn]
-        at = np.searchsorted(self.keys, keys)
-        known = np.zeros(len(keys), bool)
-        inside = at < len(self.keys)
-        known[inside] = self.keys[at[inside]] == keys[inside]
-        old = at[known]
-        if self.values is not None:
-            assert values is not None
-            given = values[turn]
-            other = self.values[old] != given[known]
-            self.varied[old] = (other | self.varied[old]) & (self.times[old] > since[known])
-            self.varied_far[old] |= other
-            self.values[old] = given[known]
-        self.times[old] = self.last = now
-        if known.all():
-            return
-        new = ~known
-        if self.values is not None:
-            self.values = np.insert(self.values, at[new], given[new])
-            self.varied = np.insert(self.varied, at[new], False)
-            self.varied_far = np.insert(self.varied_far, at[new], False)
-        self.times = np.insert(self.times, at[new], now)
-        self.keys = np.insert(self.keys, at[new], keys[new])
-
-    def merge(self, other: History) -> None:
-        """Take over what other threads did at the instruction; it is not asked when any more."""
-        self.last = max(self.last, other.last)
-        turn = np.argsort(np.concatenate([self.keys, other.keys]), kind="stable")
-        for name in ("keys", "times", "values", "varied", "varied_far"):
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine is not None and len(mine) + len(theirs) == len(turn):
-                setattr(self, name, np.concatenate([mine, theirs])[turn])
 
 
 class Shadow:

@@ -9,7 +9,8 @@ from ..isa.table import BLOCK
 from ..memory.event import Event, Spread
 from ..memory.site import Site
 from .accesses import Accesses
-from .shadow import Conflict, History
+from .history import History
+from .shadow import Conflict
 
 
 def written(event: Event, lanes: Accesses, g: Geometry, offset: int, granule: int) -> Flat | None:

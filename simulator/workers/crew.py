@@ -97,7 +97,7 @@ class Crew:
             Alone: It has to be run again, in one process.
         """
         launch, allocations = self.launch, self.launch.allocations()
-        overlap = Overlap(launch.program, launch.granule, self._known, self.cut)
+        overlap = Overlap(launch.program, launch.granules.array, self._known, self.cut)
         seen = Observers(launch, self.checks, None, allocations, self.closer, overlap)
         try:
             todo = self._mine(overlap, allocations)

@@ -144,7 +144,7 @@ def run_share(task: bytes) -> bytes:
 def _run(share: Task, common: Common) -> bytes:
     contents = common.seen() if share.direct else common.own()
     launch, allocations = share.launch(), share.allocations(contents)
-    overlap = Overlap(launch.program, launch.granule, share.both, share.cut)
+    overlap = Overlap(launch.program, launch.granules.array, share.both, share.cut)
     seen = Observers(launch, share.checks, None, allocations, share.closer, overlap)
 
     def progress(done: int, total: int) -> None:

@@ -1,0 +1,99 @@
+"""What is remembered of an instruction's accesses, and how narrow the locations are."""
+
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from launches import compiled
+
+import simulator
+from simulator.compile.compiler import compile_ptx
+from simulator.memory.site import Site, granules
+from simulator.races import history
+from simulator.races.history import History
+
+ACCESSES = st.dictionaries(
+    st.integers(0, 12), st.tuples(st.integers(0, 2), st.booleans()), min_size=0, max_size=8
+)
+
+
+@given(steps=st.lists(st.tuples(ACCESSES, st.booleans()), max_size=12), load=st.booleans())
+def test_a_history_is_what_came_last(steps: list[Any], load: bool) -> None:
+    """Whoever asks, whenever: each location's and thread's latest, and whether values changed."""
+    site = cast(Site, type("S", (), {"access": "load" if load else "store"}))
+    found, expected = History(site), dict[int, list[Any]]()
+    met = dict.fromkeys(range(13), 0)
+    for now, (accesses, asked) in enumerate(steps, 1):
+        keys = np.array(list(accesses), np.int64)
+        for key, (_, meets) in accesses.items():
+            met[key] = now - 1 if meets else met[key]
+        values = np.array([value for value, _ in accesses.values()], np.uint64)
+        since = np.array([met[key] for key in accesses], np.int64)
+        found.add(keys, now, None if load else values, since)
+        for key, (value, _) in accesses.items():
+            if key not in expected:
+                expected[key] = [now, value, False, False]
+                continue
+            time, before, varied, ever = expected[key]
+            other = value != before
+            expected[key] = [now, value, (other or varied) and time > met[key], ever or other]
+        if asked:
+            found.keys  # noqa: B018 - it settles
+    assert found.keys.tolist() == sorted(expected)
+    rows = [expected[key] for key in sorted(expected)]
+    assert found.times.tolist() == [row[0] for row in rows]
+    if load:
+        assert found.values is None
+        return
+    assert found.values is not None
+    assert found.values.tolist() == [row[1] for row in rows]
+    assert found.varied.tolist() == [row[2] for row in rows]
+    assert found.varied_far.tolist() == [row[3] for row in rows]
+
+
+def test_what_waits_to_be_put_in_order_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "_WAITING", 100)
+    found = History(cast(Site, type("S", (), {"access": "load"})))
+    for now in range(1, 50):
+        found.add(np.arange(40), now, None, np.zeros(40, np.int64))
+        assert sum(len(added.keys) for added in found._added) <= 140
+    assert found.times.tolist() == [49] * 40
+
+
+BYTES = """extern "C" __global__ void k(unsigned char *out, const unsigned char *in) {
+  __shared__ %s s[64];
+  s[threadIdx.x] = in[threadIdx.x];
+  %s
+  out[threadIdx.x] = s[threadIdx.x ^ 1] + s[threadIdx.x ^ 33];
+}"""
+
+
+@pytest.mark.parametrize(("type", "wide"), [("float", 4), ("unsigned char", 1), ("short", 2)])
+def test_locations_are_as_narrow_as_accesses_there(type: str, wide: int) -> None:
+    for barrier in ("__syncthreads();", ""):
+        kernel = compiled(BYTES % (type, barrier))
+        program = compile_ptx(kernel.ptx, "k")
+        assert granules(program.sites, False) == (1, wide, 4)
+        assert granules(program.sites, True) == (1, 1, 1)
+        out = np.zeros(64, np.uint8)
+        run = simulator.launch(kernel, 1, 64, [out, np.arange(64, dtype=np.uint8)])
+        races = [hazard for hazard in run.hazards if hazard.kind == "raw-race"]
+        assert bool(races) == (not barrier)
+        assert {hazard.space for hazard in races} <= {"shared"}
+
+
+def test_an_access_without_a_space_may_be_any() -> None:
+    text = """.version 8.0
+.target sm_90
+.address_size 64
+.shared .b8 s[64];
+.visible .entry k(.param .u64 p) {
+.reg .b64 %d<3>; .reg .b32 %r<3>;
+ld.param.u64 %d0, [p];
+ld.u8 %r0, [%d0];
+st.shared.u32 [s], %r0;
+ret;
+}"""
+    assert granules(compile_ptx(text, "k").sites, False) == (1, 1, 1)
