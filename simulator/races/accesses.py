@@ -1,5 +1,7 @@
 """Accesses flattened to lanes, and what race checks say to each other."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal
 
@@ -69,9 +71,15 @@ class Accesses:
     address: Addresses
     home: Flat
 
-    def some(self, at: Flat) -> "Accesses":
+    def some(self, at: Flat) -> Accesses:
         """Some of them."""
         return Accesses(self.thread[at], self.column[at], self.address[at], self.home[at])
+
+    def located(self, site: Site, granule: int) -> tuple[Accesses, Flat]:
+        """Each lane for each location that it accesses; and which of its lane's that is."""
+        parts, count = max(1, site.nbytes // granule), len(self.thread)
+        part = np.repeat(np.arange(parts), count)
+        return self.some(np.tile(np.arange(count), parts)) if parts > 1 else self, part
 
 
 def lanes_of(g: Geometry, event: Event) -> Accesses:

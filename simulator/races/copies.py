@@ -322,7 +322,7 @@ class CopyCheck(Observer):
             race = replace(race, other=site, site=other, how=site.queue, distance=site.queue)
             thread = g.blocks[lanes.column] * g.threads + lanes.thread
             for place in places.T if not text.unwaited(site, other) else ():
-                for pairs in shadow.races(history, place, thread, ordered, "lane"):
+                for pairs in shadow.races(history, shadow.asked(place, thread), ordered, "lane"):
                     found = replace(pairs, earlier=pairs.later, later=pairs.earlier)
                     mine, issuer = pairs.earlier % g.threads, pairs.later % g.threads
                     column = lanes.column[pairs.lane]

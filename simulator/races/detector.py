@@ -15,13 +15,13 @@ from typing import Any, cast
 import numpy as np
 
 from ..analysis.steering import Steering
-from ..geometry import Addresses, Geometry
+from ..geometry import Addresses, Flat, Geometry
 from ..isa.table import scope
 from ..memory.event import Event, PickedEvent, Spread
 from ..memory.site import PHASE, Granules, Site
 from ..memory.spaces import Allocation
 from . import exits
-from .accesses import SHARED, Closer, LookCloser, by_block, lanes_of
+from .accesses import SHARED, Accesses, Closer, LookCloser, by_block, lanes_of
 from .book import RaceBook
 from .exact import ExactLook, find_between
 from .happens_before import HappensBefore
@@ -32,6 +32,9 @@ from .releases import Releases
 from .shadow import Shadow
 from .synchronisation import Synchronisation
 from .unwritten import Report, Unwritten
+from .written import written
+
+_NOTHING = np.zeros(0, np.uint64)
 
 
 class RaceCheck(Synchronisation):
@@ -197,24 +200,31 @@ class RaceCheck(Synchronisation):
         g, shadow, site = self.geometry, self.shared_shadow, event.site
         assert shadow is not None
         lanes = lanes_of(g, event)
-        thread = g.blocks[lanes.column] * g.threads + lanes.thread
         if event.space == "cluster":
             self.exits.access(site, lanes, self.now)
-        granule = self.granules.shared
-        for part in range(max(1, site.nbytes // granule)):
-            place = (lanes.address // granule + part) * g.columns + lanes.home
-            if self.initialised and site.access != "store":
-                missing = ~self.written[place]
-                if missing.any():
-                    at = np.flatnonzero(missing)
-                    self.unwritten.add(site, lanes, at, place[at], thread[at], self.now)
+        lanes, part, values = self._locations(event, lanes, self.granules.shared)
+        thread = g.blocks[lanes.column] * g.threads + lanes.thread
+        place = (lanes.address // self.granules.shared + part) * g.columns + lanes.home
+        if self.initialised and site.access != "store":
+            at = np.flatnonzero(~self.written[place])
+            if at.size:
+                self.unwritten.add(site, lanes, at, place[at], thread[at], self.now)
+        if site.access != "load":
+            self.written[place] = True
+        if self.races:
             if site.access != "load":
-                self.written[place] = True
-            if self.races:
-                if site.access != "load":
-                    before = self.happens_before.before(lanes.thread, lanes.column)
-                    self.unwritten.overtake(site, place, thread, before)
-                self.exact.look_up(shadow, event, self.now, lanes, place, thread, part)
+                before = self.happens_before.before(lanes.thread, lanes.column)
+                self.unwritten.overtake(site, place, thread, before)
+            self.exact.look_up(shadow, event, self.now, lanes, place, thread, values)
+
+    def _locations(
+        self, event: Event, lanes: Accesses, granule: int
+    ) -> tuple[Accesses, Flat, Flat | None]:
+        """A lane for each location of each; which of its lane's that is; what is left there."""
+        offsets = range(0, max(event.site.nbytes, granule), granule)
+        values = [written(event, lanes, self.geometry, offset, granule) for offset in offsets]
+        left = np.concatenate([one for one in values if one is not None] or [_NOTHING])
+        return *lanes.located(event.site, granule), None if values[0] is None else left
 
     # -- global memory ---------------------------------------------------------------
 
@@ -231,26 +241,24 @@ class RaceCheck(Synchronisation):
         shift, parts = granule.bit_length() - 1, max(1, site.nbytes // granule)
         if closer is False:
             address, thread = by_block(g, site, event.address, event.mask)
-            for part in range(parts):
-                places = ((address - home.base) >> shift) + part
+            for first in range(parts):
+                places = ((address - home.base) >> shift) + first
                 self._owners(home).access(site, places, thread)
             return
-        lanes = lanes_of(g, event)
-        places = (lanes.address - home.base) >> shift
+        lanes, part, values = self._locations(event, lanes_of(g, event), granule)
+        place = ((lanes.address - home.base) >> shift) + part
         shadow = self.shadows.get(number)
         if shadow is None:
             shadow = self.shadows[number] = Shadow(g.everyone, g.threads)
             self.arrays[number] = home
-        for part in range(parts):
-            chosen, where = lanes, places + part
-            at = np.flatnonzero(closer[where])
-            if not at.size:
-                continue
-            if at.size < len(where):
-                chosen = lanes.some(at)
-                where = where[at]
-            thread = g.blocks[chosen.column] * g.threads + chosen.thread
-            self.exact.look_up(shadow, event, self.now, chosen, where, thread, part)
+        at = np.flatnonzero(closer[place])
+        if not at.size:
+            return
+        if at.size < len(place):
+            lanes, place = lanes.some(at), place[at]
+            values = None if values is None else values[at]
+        thread = g.blocks[lanes.column] * g.threads + lanes.thread
+        self.exact.look_up(shadow, event, self.now, lanes, place, thread, values)
 
     def _owners(self, home: Allocation) -> Owners:
         found = self.owners.get(home.number)

@@ -22,7 +22,7 @@ from .locks import Lock
 from .pairs import DISTANCES, distances
 from .releases import Releases
 from .shadow import Alike, Conflict, Ordered, Shadow, clash
-from .written import compare, in_steps, out_of_scope, written
+from .written import compare, in_steps, out_of_scope
 
 _DOUBTS = 100_000
 """Pairs in a lock's order that are looked at again when it is let go."""
@@ -53,16 +53,14 @@ class ExactLook:
 
     def look_up(
         self, shadow: Shadow, event: Event, now: int, lanes: Accesses, place: Flat, thread: Flat,
-        part: int,
+        values: Flat | None,
     ) -> None:  # fmt: skip
         """Hold lanes, a location each, against all that was there before; and remember them.
 
-        ``place`` is each lane's location, ``thread`` its global number, ``part`` which location of
-        those that a lane accesses.
+        ``place`` is each lane's location, ``thread`` its global number, ``values``: see
+        ``written``.
         """
-        site = event.site
-        granule = self._granule(event.space)
-        values = written(event, lanes, self.geometry, part * granule, granule)
+        site, asked = event.site, shadow.asked(place, thread)
         locked: list[Locked] = []
         clocks: dict[int, Clock] = {}
         ordered = self.ordered(site, lanes, locked, clocks)
@@ -85,7 +83,7 @@ class ExactLook:
                 distance: str, history: History = history, before: Ordered = before,
                 alike: Alike | None = together,
             ) -> Iterator[Conflict]:  # fmt: skip
-                return shadow.races(history, place, thread, before, distance, alike)
+                return shadow.races(history, asked, before, distance, alike)
 
             if own:  # one look is enough where nothing is wrong
                 if not any(True for _ in races("near")) and not locked:
@@ -281,8 +279,8 @@ def find_between(look: ExactLook, first: Shadow, second: Shadow, home: Allocatio
 def _write_down(
     book: RaceBook, race: Race, first: Shadow, earlier: History, later: History
 ) -> None:
-    place, thread = np.divmod(later.keys, first.threads)
-    for conflict in first.races(earlier, place, thread, _unordered, "block"):
+    asked = first.asked(*np.divmod(later.keys, first.threads))
+    for conflict in first.races(earlier, asked, _unordered, "block"):
         unequal, quiet = compare(conflict, earlier, later.site, earlier.site, later.values, "block")
         if later.values is not None:  # the last that each thread left, of several perhaps
             varied = later.varied_far[conflict.lane]

@@ -78,6 +78,7 @@ class History:
     def add(self, keys: Flat, now: int, values: Flat | None, since: Flat) -> None:
         """Remember accesses; a thread accesses a location once in one execution."""
         self.last = now
+        assert values is not None or self._values is None, "who writes leaves something"
         if not len(keys):
             return
         self._added.append(_Added(keys, np.full(len(keys), now), values, since))
@@ -129,7 +130,7 @@ class History:
         met = ~first
         met[1:] &= times[:-1] <= since[1:]
         at = np.arange(len(turn))
-        change = np.where(changed & ~met | _known(self._varied, turn), at, -1)
+        change = np.where(changed | _known(self._varied, turn), at, -1)
         meeting = np.where(met, at, -1)
         self._varied = np.maximum.reduceat(change, starts) > np.maximum.reduceat(meeting, starts)
 

@@ -207,9 +207,9 @@ class Intervals:
         happens_before: HappensBefore, now: int,
     ) -> None:  # fmt: skip
         column, mine = np.divmod(thread, self.geometry.threads)
-        ordered = happens_before.before(mine, column)
+        ordered, asked = happens_before.before(mine, column), shadow.asked(place, thread)
         for history, _ in shadow.against(site):
-            if any(True for _ in shadow.races(history, place, thread, ordered, "near")):
+            if any(True for _ in shadow.races(history, asked, ordered, "near")):
                 raise LookCloser(SHARED)
         if clash(site, site) and any(True for _ in shadow.within(place, thread, "near")):
             raise LookCloser(SHARED)

@@ -48,14 +48,14 @@ class ProxyCheck(Observer):
         if site.access == "load" and not site.asynchronous:
             return
         lanes, order = lanes_of(self.geometry, event), self.race.happens_before
-        for part in range(max(1, site.nbytes // self.granule)):
-            at = lanes.address // self.granule + part, lanes.column
-            if site.access == "load":
-                self._read(site, at, lanes.thread)
-            else:
-                number = COPY if site.asynchronous else site.number
-                now, everybody = self.race.now, order.block_time
-                self.writes.add(at, lanes.thread, number, now, everybody, self._seen)
+        lanes, part = lanes.located(site, self.granule)
+        at = lanes.address // self.granule + part, lanes.column
+        if site.access == "load":
+            self._read(site, at, lanes.thread)
+        else:
+            number = COPY if site.asynchronous else site.number
+            now, everybody = self.race.now, order.block_time
+            self.writes.add(at, lanes.thread, number, now, everybody, self._seen)
 
     def proxy_fence(self, lanes: Mask | None) -> None:
         """See ``Observer``; one lane of each warp speaks for all that it has seen."""

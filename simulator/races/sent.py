@@ -195,7 +195,8 @@ class SentCheck(Observer):
                 continue
             race = self._race(event, site, other, SENT, SENT)
             for place in places.T:
-                for pairs in shadow.races(history, place, thread, ordered, "lane"):
+                asked = shadow.asked(place, thread)
+                for pairs in shadow.races(history, asked, ordered, "lane"):
                     found = replace(pairs, earlier=pairs.later, later=pairs.earlier)
                     self._beside(race, found, numbers[pairs.lane])
 

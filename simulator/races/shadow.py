@@ -113,6 +113,10 @@ class Shadow:
         history = self.histories.setdefault(site.whole, History(site))
         history.add(place * self.threads + thread, now, values, since)
 
+    def asked(self, place: Flat, thread: Flat) -> Asked:
+        """Lanes that are held against this table."""
+        return Asked(place, thread, self.threads, self.block)
+
     def many(self, history: History, place: Flat) -> bool:
         """Whether there are many more accesses remembered of some locations than lanes there."""
         low, high = (
@@ -121,7 +125,7 @@ class Shadow:
         return bool(high - low > _MANY * len(place))
 
     def races(
-        self, history: History, place: Flat, thread: Flat, ordered: Ordered, distance: str,
+        self, history: History, asked: Asked, ordered: Ordered, distance: str,
         alike: Alike | None = None,
     ) -> Iterator[Conflict]:  # fmt: skip
         """Races of lanes with what is remembered of threads at a distance.
@@ -130,26 +134,10 @@ class Shadow:
         ``lane`` of the same warp, another ``warp`` of the block, ``near``: either; or another
         ``block``: then of lanes that are ``alike`` one is asked for all.
         """
-        start = place * self.threads
-        keys = history.keys
-        if not (len(start) and len(keys)) or start.min() > keys[-1]:
-            return
-        if start.max() + self.threads <= keys[0]:  # a barrier, say, and a tile
-            return
-        block, number = np.divmod(thread, self.block)
-        first = start + block * self.block
-        warp = first + number // WARP * WARP
-        bounds = {
-            "lane": (warp, np.minimum(warp + WARP, first + self.block)),
-            "near": (first, first + self.block),
-        }
-        if distance in bounds:
-            ranges = [bounds[distance]]
-        elif distance == "warp":
-            ranges = [(first, bounds["lane"][0]), (bounds["lane"][1], first + self.block)]
-        else:
-            ranges = [(start, first), (first + self.block, start + self.threads)]
-        for low, high in ranges:
+        keys, place, thread = history.keys, asked.place, asked.thread
+        if not (len(place) and len(keys)) or asked.low > keys[-1] or asked.high <= keys[0]:
+            return  # a barrier, say, and a tile
+        for low, high in asked.ranges(distance):
             begin = np.searchsorted(history.keys, low)
             end = np.searchsorted(history.keys, high)
             if alike is not None and distance == "block":
@@ -194,6 +182,37 @@ class Shadow:
         for lane, entry in pieces(low, high):
             lane, other = turn[lane], turn[entry]
             yield Conflict(place[lane], thread[other], thread[lane], lane, other)
+
+
+class Asked:
+    """Lanes that are held against a table: of each a location and its thread.
+
+    Attributes:
+        low: No entry of their locations is before this key; ``high``: all are before this.
+    """
+
+    def __init__(self, place: Flat, thread: Flat, threads: np.int64, block: np.int64) -> None:
+        self.place, self.thread, self.threads, self.block = place, thread, threads, block
+        self.start = place * threads
+        self.low = self.start.min() if len(place) else 0
+        self.high = self.start.max() + threads if len(place) else 0
+        self._ranges: dict[str, list[tuple[Flat, Flat]]] = {}
+
+    def ranges(self, distance: str) -> list[tuple[Flat, Flat]]:
+        """The keys of threads at a distance: see ``Shadow.races``."""
+        if distance not in self._ranges:
+            start = self.start
+            block, number = np.divmod(self.thread, self.block)
+            first = start + block * self.block
+            end = first + self.block
+            warp = first + number // WARP * WARP
+            last = np.minimum(warp + WARP, end)
+            self._ranges |= {
+                "lane": [(warp, last)], "near": [(first, end)],
+                "warp": [(first, warp), (last, end)],
+                "block": [(start, first), (end, start + self.threads)],
+            }  # fmt: skip
+        return self._ranges[distance]
 
 
 class Alike:
