@@ -44,6 +44,13 @@ def joined(one: Edit, other: Edit) -> Edit | None:
     return dataclasses.replace(low, pieces=pieces, how=how)
 
 
+def with_text(edit: Edit, text: str) -> Edit:
+    """The same edit with another text to put there."""
+    old, new = edit.text.encode(), text.encode()
+    pieces = tuple((start, end, put.replace(old, new, 1)) for start, end, put in edit.pieces)
+    return dataclasses.replace(edit, pieces=pieces, text=text)
+
+
 def applied(content: bytes, edits: Iterable[Edit]) -> bytes:
     """A file's content after some edits of it.
 

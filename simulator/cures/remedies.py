@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..hazards.hazard import Hazard
-from ..hazards.kinds import LEAVES
+from ..hazards.kinds import EQUAL, GUESS, LEAVES
 from .statements import Syntax, descendants, field_text
 
 if TYPE_CHECKING:
@@ -83,6 +83,11 @@ _CLUSTER_BARRIER = _Statement(
     "cooperative_groups::this_cluster().sync();", b"this_cluster",
 )  # fmt: skip
 
+_NAMED = re.compile(
+    rb"\bbar(?:rier)?(?:\.cta)?\.sync(?:\.aligned)?\s+(?!0\s*;)|\b__barrier_sync(?:_count)?\s*\("
+)
+_SPELLINGS = 4
+"""Of named barriers, so many statements are tried."""
 _COMMITS = (_COMMIT, _PRODUCT_COMMIT)
 _PLACES, _FEW = 8, 1
 """At how many places a statement is tried; the end of a group goes right behind what is in it."""
@@ -118,11 +123,49 @@ def remedies(syntax: Syntax, case: str) -> Sequence[tuple[str, int]] | None:
     return tried
 
 
+def named_barriers(syntax: Syntax) -> list[str]:
+    """Statements that meet at a barrier by its number, as the source has them.
+
+    Where not all threads of a block come, one of these may be the one that is missing.
+    """
+    wrappers = set[bytes]()
+    for root in syntax.roots.values():
+        for node in descendants(root, {"preproc_function_def", "preproc_def"}):
+            if _NAMED.search(field_text(node, "value")):
+                wrappers.add(field_text(node, "name"))
+        for node in descendants(root, {"function_definition"}):
+            body = node.child_by_field_name("body")
+            if body is not None and body.named_child_count == 1 and _NAMED.search(body.text or b""):
+                wrappers.add(_name(node))
+    found: dict[str, None] = {}
+    for root in syntax.roots.values():
+        for node in descendants(root, {"expression_statement"}):
+            text, what = node.text or b"", node.named_children[0]
+            name = field_text(what, "function").split(b"<")[0]
+            asks = what.type in ("gnu_asm_expression", "call_expression") and _NAMED.search(text)
+            if asks or (name and name in wrappers):
+                found[text.decode("latin-1")] = None
+    return [text for text in found if "\n" not in text][:_SPELLINGS]
+
+
 def ptx_remedies(case: str) -> list[str]:
     """The same in PTX; nothing where a barrier is all that there is to try."""
     missing, shared = _REMEDIES.get(case, ((), False))
     codes = [f"{one.code};" for one in missing]
     return codes + [f"{code} bar.sync 0;" for code in codes[-1:] if shared]
+
+
+def curable(hazard: Hazard) -> bool:
+    """Whether a statement might order its accesses, or let its threads go on."""
+    if hazard.row.ends and hazard.involved:
+        return True
+    if hazard.case in ("steps", GUESS):  # no order is missing
+        return False
+    if hazard.case in ("far", LEAVES):
+        return hazard.severity == "error"
+    if not hazard.row.is_race or len({item.block for item in hazard.involved}) != 1:
+        return False
+    return hazard.severity == "error" or (hazard.reach == "lane" and hazard.case != EQUAL)
 
 
 def obstacle(tried: Sequence[tuple[str, int]]) -> str:
@@ -162,13 +205,23 @@ def _only(ptx: re.Pattern[bytes], text: bytes) -> bool:
     return bool(ptx.search(text)) and len(re.findall(rb"\basm\b|\b__asm__\b", text)) == 1
 
 
-def _call(function: Node) -> str:
+def _declarator(function: Node) -> Node | None:
     declarator = function.child_by_field_name("declarator")
     while declarator is not None and declarator.type != "function_declarator":
         declarator = declarator.child_by_field_name("declarator")
+    return declarator
+
+
+def _name(function: Node) -> bytes:
+    declarator = _declarator(function)
+    return b"" if declarator is None else field_text(declarator, "declarator")
+
+
+def _call(function: Node) -> str:
+    declarator = _declarator(function)
     if declarator is None:
         return ""
-    name = field_text(declarator, "declarator").decode("latin-1")
+    name = _name(function).decode("latin-1")
     template = function.parent is not None and function.parent.type == "template_declaration"
     given = field_text(declarator, "parameters").strip(b"() \t\r\n") not in (b"", b"void")
     return f"{name}{'<0>' if template else ''}({'0' if given else ''});"

@@ -20,8 +20,8 @@ from ..isa.roles import roles
 from ..run import Run
 from .proofs import Trial
 from .ptx_edit import BARRIER, with_barriers, without_barriers
-from .remedies import ptx_remedies
-from .source_cures import SourceSearch, curable
+from .remedies import curable, ptx_remedies
+from .source_cures import SourceSearch
 
 Rerun = Callable[[Kernel], Run]
 """Runs an edited kernel on the same inputs, all checks on."""

@@ -9,23 +9,33 @@ from pathlib import Path
 
 from kernels import Kernel
 from kernels.ptx.module import Instruction
-from kernels.source_edit import Edit, decoded, diff, joined
+from kernels.source_edit import Edit, decoded, diff, joined, with_text
 from kernels.toolkit import short_path
 
 from ..compile.blocks import reachable
 from ..hazards.hazard import Cure, Hazard, Source
-from ..hazards.kinds import EQUAL, GUESS, LEAVES
+from ..hazards.kinds import LEAVES
 from ..isa import parse
 from ..isa.roles import roles
 from .phases import parity_edits
 from .places import Levels, barrier_edits, inserted, reads_and_writes
 from .proofs import Failed, Prover, Trial, fact
-from .remedies import BLOCK_BARRIER, WARP_BARRIER, no_barrier, obstacle, remedies
+from .remedies import (
+    BLOCK_BARRIER,
+    WARP_BARRIER,
+    curable,
+    named_barriers,
+    no_barrier,
+    obstacle,
+    remedies,
+)
 from .several import several
 from .splits import split_edits
 from .statements import Point, Syntax
 
 _TRIES = 32
+_APART = 4
+"""Places where a barrier for all would do, but some threads are missing: others are tried."""
 _HALVES = 2
 """Edits that do some of it, each of which is tried together with any other."""
 _MORE = 8
@@ -74,7 +84,9 @@ class SourceSearch:
                 continue
             groups += 1
             for group in {h.cure.group for h in self.hazards if h.cure is not None}:
-                members = [i for i, h in enumerate(self.hazards) if _group(h) == group]
+                members = [
+                    i for i, h in enumerate(self.hazards) if h.cure and h.cure.group == group
+                ]
                 if set(members) <= set(mended):  # that cure is needless now
                     for member in members:
                         self.hazards[member].cure = None
@@ -105,7 +117,7 @@ class SourceSearch:
         lesser = [i for i in racing if i not in errors and self.hazards[i].cure is None]
         more = _MORE if {*errors} & {*racing} else _FEW if lesser else 0
         found: list[tuple[int, int, int, Edit, list[int]]] = []
-        tried, half, harmless = [], [], list[Edit]()
+        tried, half, harmless, apart = [], [], list[Edit](), list[Edit]()
 
         def attempt(edit: Edit, tries: int) -> bool:
             """Whether it leaves nothing that an edit might cure."""
@@ -136,6 +148,7 @@ class SourceSearch:
             except Failed as failed:
                 if failed.divergence and edit.text == BLOCK_BARRIER:
                     self._missed.setdefault(id(hazard), edit)
+                    apart.append(edit)
                 if failed.needless:
                     harmless.append(edit)
         if not found:
@@ -146,6 +159,11 @@ class SourceSearch:
                         break
         if not found:
             several(harmless, attempt)
+        some = named_barriers(self.syntax) if apart and not found else ()
+        for edit, text in itertools.product(apart[:_APART], some):
+            with contextlib.suppress(Failed):
+                if attempt(with_text(edit, text), len(found)):
+                    break
         for remaining, _, _, edit, mended in sorted(found, key=lambda f: f[:3]):
             try:
                 proof = self.prover.prove([edit], [self.facts[number]], clean=not remaining)
@@ -218,8 +236,7 @@ class SourceSearch:
 
     def _made(self, edit: Edit, left: int, proof: str) -> Cure:
         content, name = self.files[edit.file], short_path(str(edit.file))
-        lines = content.splitlines()
-        code = decoded(lines[edit.line - 1]).strip() if edit.line <= len(lines) else ""
+        code = decoded(b"".join(content.splitlines()[edit.line - 1 : edit.line])).strip()
         return Cure(
             Source(name, edit.line, code), (), left, None, edit.where, edit.text, edit.how,
             decoded(diff(content, [edit], name, context=2)), proof,
@@ -281,20 +298,3 @@ class SourceSearch:
                 if cure.left:
                     cure = dataclasses.replace(cure, together=errors)
                 hazard.cure = cure
-
-
-def _group(hazard: Hazard) -> int:
-    return hazard.cure.group if hazard.cure else 0
-
-
-def curable(hazard: Hazard) -> bool:
-    """Whether a statement might order its accesses, or let its threads go on."""
-    if hazard.row.ends and hazard.involved:
-        return True
-    if hazard.case in ("steps", GUESS):  # no order is missing
-        return False
-    if hazard.case in ("far", LEAVES):
-        return hazard.severity == "error"
-    if not hazard.row.is_race or len({item.block for item in hazard.involved}) != 1:
-        return False
-    return hazard.severity == "error" or (hazard.reach == "lane" and hazard.case != EQUAL)
