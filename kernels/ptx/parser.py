@@ -248,7 +248,7 @@ class _Parser(PrototypeParser):
 
     def instruction(self, function: Function) -> None:
         guard = None
-        token = self.tokens[self.at]
+        first = token = self.tokens[self.at]
         if token.text.startswith("@"):
             self.next()
             word = token.text[1:]
@@ -263,7 +263,7 @@ class _Parser(PrototypeParser):
         opcode, *modifiers = token.text.split(".")
         while self.tokens[self.at].kind == "word" and self.peek.startswith("."):
             modifiers += self.next().text[1:].split(".")
-        made = Instruction(opcode, tuple(modifiers), (), guard, token.line, self.location)
+        made = Instruction(opcode, tuple(modifiers), (), guard, first.line, self.location)
         if opcode == "call":
             self.call(made)
         elif self.known is not None and opcode not in self.known:

@@ -5,12 +5,10 @@ import re
 from collections.abc import Collection
 
 from kernels import Kernel
+from kernels.ptx.header import strip_comments
 
-_BARRIER = re.compile(r"(@!?%?[\w$]+\s+)?\b(bar|barrier)\b[^;{}]*;")
-
-
-_LABELS = re.compile(r"^\s*([\w$%]+\s*:\s*)*")
-
+_BARRIER = re.compile(r"(@!?\s*%?[\w$]+\s+)?(?<![\w$%.])(bar|barrier)\.[^;{}\"]*;")
+_LABELS = re.compile(r"\s*([\w$%]+\s*:\s*)*")
 
 BARRIER = "bar.sync 0;"
 
@@ -20,22 +18,36 @@ def with_barriers(kernel: Kernel, before: Collection[int], text: str = BARRIER) 
 
     All lines keep their numbers (from 1), so that hazards before and after compare.
     """
-    lines = kernel.ptx.split("\n")
-    for number in set(before):
-        lines[number - 1] = _LABELS.sub(rf"\g<0>\t{text} ", lines[number - 1], count=1)
-    return dataclasses.replace(kernel, ptx="\n".join(lines))
+    ptx, plain = kernel.ptx, strip_comments(kernel.ptx)
+    for number in sorted(set(before), reverse=True):
+        at = _start(plain, number)
+        labels = _LABELS.match(plain, at)
+        at = labels.end() if labels else at
+        ptx = f"{ptx[:at]}{text} {ptx[at:]}"
+    return dataclasses.replace(kernel, ptx=ptx)
 
 
 def without_barriers(kernel: Kernel, at: Collection[int]) -> Kernel:
-    """The kernel without the barrier instruction on each of some PTX lines.
+    """The kernel without the barrier instruction that begins on each of some PTX lines.
 
     Raises:
         ValueError: There is no barrier on that line.
     """
-    lines = kernel.ptx.split("\n")
-    for number in at:
-        text, times = _BARRIER.subn("", lines[number - 1], count=1)
-        if not times:
+    ptx, plain = kernel.ptx, strip_comments(kernel.ptx)
+    for number in sorted(at, reverse=True):
+        found = _BARRIER.search(plain, _start(plain, number))
+        first = plain.count("\n", 0, found.start()) + 1 if found else 0
+        if found is None or first != number:
             raise ValueError(f"no barrier on PTX line {number}")
-        lines[number - 1] = text
-    return dataclasses.replace(kernel, ptx="\n".join(lines))
+        gone = re.sub(r"[^\n]", " ", found.group())
+        ptx, plain = (t[: found.start()] + gone + t[found.end() :] for t in (ptx, plain))
+    return dataclasses.replace(kernel, ptx=ptx)
+
+
+def _start(plain: str, number: int) -> int:
+    """Where the first instruction that begins on a line does; of a text without comments."""
+    at = sum(len(line) + 1 for line in plain.split("\n", number - 1)[:-1])
+    before = plain[:at].rstrip()
+    last = before.rsplit("\n", 1)[-1].lstrip()
+    begins = not before or before[-1] in ";{}:" or last.startswith((".loc", ".file"))
+    return at if begins else plain.find(";", at) + 1
