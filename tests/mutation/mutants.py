@@ -40,6 +40,8 @@ AREAS = {
         "simulator/memory/extents.py",
         "simulator/races/first_touches.py",
     ),
+    "needed": ("simulator/compile/needed.py", "simulator/execute/kept.py"),
+    "tables": ("simulator/races/history.py", "simulator/races/shadow.py"),
 }
 Key = tuple[str, int]
 
