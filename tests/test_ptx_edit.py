@@ -64,3 +64,12 @@ def test_a_barrier_is_put_in_front(line: int, place: int) -> None:
     assert edited.ptx.count("\n") == TEXT.count("\n")
     both = with_barriers(KERNEL, [6, line], "bar.warp.sync 7;")
     assert body(both).count("bar.warp.sync") == 1 + (line != 6)
+
+
+def test_a_barrier_that_nothing_parts_from_its_place() -> None:
+    """``.loc`` needs no end of its line."""
+    text = TEXT.replace(".loc 1 2 3\nbarrier", ".loc 1 2 3barrier").replace("// bar.sync 3;\n", "")
+    kernel = Kernel.from_ptx(text, "k")
+    assert body(kernel) == WHOLE
+    assert body(without_barriers(kernel, [12])) == [*WHOLE[:7], *WHOLE[8:]]
+    assert body(with_barriers(kernel, [12])) == [*WHOLE[:7], "bar.sync", *WHOLE[7:]]

@@ -32,11 +32,12 @@ _DEPTH = 200
 
 
 class Token(NamedTuple):
-    """One token: its kind, text and PTX line."""
+    """One token: its kind, text, PTX line, and where in the text it begins."""
 
     kind: str
     text: str
     line: int
+    at: int = 0
 
 
 def tokens(text: str) -> list[Token]:
@@ -44,7 +45,7 @@ def tokens(text: str) -> list[Token]:
 
     LLVM gives each further line of inline assembly the next line of the source, which is not its.
     """
-    text = strip_comments(_ASSEMBLY.sub(lambda m: _LOC.sub("", m[0]), text))
+    text = strip_comments(_ASSEMBLY.sub(_without_places, text))
     found: list[Token] = []
     position, line, counted = 0, 1, 0
     match = _TOKEN.match
@@ -59,10 +60,14 @@ def tokens(text: str) -> list[Token]:
         start = m.start(m.lastgroup)
         line += text.count("\n", counted, start)
         counted = start
-        found.append(Token(m.lastgroup, m[m.lastgroup], line))
+        found.append(Token(m.lastgroup, m[m.lastgroup], line, start))
         position = m.end()
         if m[m.lastgroup] == "{" and len(found) > 2 and found[-3].text == ".section":
             position = _DATA.match(text, position).end()  # type: ignore[union-attr]
+
+
+def _without_places(assembly: re.Match[str]) -> str:
+    return _LOC.sub(lambda m: " " * len(m[0]), assembly[0])
 
 
 def unquoted(text: str) -> str:

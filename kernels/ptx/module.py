@@ -118,7 +118,7 @@ class Instruction:
         modifiers: What follows, without dots: ``("rn", "f32")``.
         operands: In PTX order, destination first.
         guard: The ``@%p`` or ``@!%p`` in front, if any.
-        line: Line in the PTX text, from 1.
+        line: Line in the PTX text, from 1; ``at``: where in the text it begins, guard and all.
         location: The CUDA source position, if the PTX has ``.loc`` lines.
         targets: ``bra``: label; ``brx``: labels; ``call``: the function.
         results: ``call``: names of the return parameters.
@@ -134,6 +134,7 @@ class Instruction:
     targets: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
     decoded: object = None
+    at: int = 0
 
     @property
     def name(self) -> str:

@@ -251,11 +251,9 @@ class _Parser(PrototypeParser):
         first = token = self.tokens[self.at]
         if token.text.startswith("@"):
             self.next()
-            word = token.text[1:]
-            negated = False
+            word, negated = token.text[1:], False
             if not word:
-                negated = self.accept("!")
-                word = self.name()
+                negated, word = self.accept("!"), self.name()
             guard = Reg(self.resolve(word), negated)
         token = self.next()
         if token.kind != "word":
@@ -264,6 +262,7 @@ class _Parser(PrototypeParser):
         while self.tokens[self.at].kind == "word" and self.peek.startswith("."):
             modifiers += self.next().text[1:].split(".")
         made = Instruction(opcode, tuple(modifiers), (), guard, first.line, self.location)
+        made.at = first.at
         if opcode == "call":
             self.call(made)
         elif self.known is not None and opcode not in self.known:

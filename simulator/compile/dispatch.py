@@ -230,7 +230,9 @@ class Dispatch:
     ) -> None:  # fmt: skip
         """An instruction at the place of another."""
         where = at.line, at.location
-        self.body.append(Instruction(opcode, modifiers, operands, guard, *where, targets, results))
+        made = Instruction(opcode, modifiers, operands, guard, *where, targets, results)
+        made.at = at.at
+        self.body.append(made)
 
     def name(self, word: str) -> str:
         """A name that PTX cannot have."""

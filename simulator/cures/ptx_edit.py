@@ -2,27 +2,29 @@
 
 import dataclasses
 import re
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterator
 
 from kernels import Kernel
 from kernels.ptx.header import strip_comments
+from kernels.ptx.module import Instruction
 
-_BARRIER = re.compile(r"(@!?\s*%?[\w$]+\s+)?(?<![\w$%.])(bar|barrier)\.[^;{}\"]*;")
-_LABELS = re.compile(r"\s*([\w$%]+\s*:\s*)*")
+from ..compile.blocks import reachable
+from ..isa import parse
 
 BARRIER = "bar.sync 0;"
 
 
 def with_barriers(kernel: Kernel, before: Collection[int], text: str = BARRIER) -> Kernel:
-    """The kernel with a text in front of the instruction on each of some PTX lines.
+    """The kernel with a text in front of the first instruction on each of some PTX lines.
 
     All lines keep their numbers (from 1), so that hazards before and after compare.
     """
-    ptx, plain = kernel.ptx, strip_comments(kernel.ptx)
-    for number in sorted(set(before), reverse=True):
-        at = _start(plain, number)
-        labels = _LABELS.match(plain, at)
-        at = labels.end() if labels else at
+    first: dict[int, int] = {}
+    for ins in _instructions(kernel):
+        first[ins.line] = min(ins.at, first.get(ins.line, ins.at))
+    ptx = kernel.ptx
+    for at in sorted((first[line] for line in set(before)), reverse=True):
         ptx = f"{ptx[:at]}{text} {ptx[at:]}"
     return dataclasses.replace(kernel, ptx=ptx)
 
@@ -30,24 +32,28 @@ def with_barriers(kernel: Kernel, before: Collection[int], text: str = BARRIER) 
 def without_barriers(kernel: Kernel, at: Collection[int]) -> Kernel:
     """The kernel without the barrier instruction that begins on each of some PTX lines.
 
+    A line that is named twice has two of them.
+
     Raises:
-        ValueError: There is no barrier on that line.
+        ValueError: There is none there.
     """
-    ptx, plain = kernel.ptx, strip_comments(kernel.ptx)
-    for number in sorted(at, reverse=True):
-        found = _BARRIER.search(plain, _start(plain, number))
-        first = plain.count("\n", 0, found.start()) + 1 if found else 0
-        if found is None or first != number:
-            raise ValueError(f"no barrier on PTX line {number}")
-        gone = re.sub(r"[^\n]", " ", found.group())
-        ptx, plain = (t[: found.start()] + gone + t[found.end() :] for t in (ptx, plain))
+    ptx, plain, wanted = kernel.ptx, strip_comments(kernel.ptx), Counter(at)
+    for ins in sorted(_instructions(kernel), key=lambda ins: ins.at):
+        if ins.opcode in ("bar", "barrier") and wanted[ins.line]:
+            wanted[ins.line] -= 1
+            end = plain.index(";", ins.at) + 1
+            gone = re.sub(r"[^\n]", " ", plain[ins.at : end])
+            ptx = ptx[: ins.at] + gone + ptx[end:]
+    for number in wanted.elements():
+        raise ValueError(f"no barrier on PTX line {number}")
     return dataclasses.replace(kernel, ptx=ptx)
 
 
-def _start(plain: str, number: int) -> int:
-    """Where the first instruction that begins on a line does; of a text without comments."""
-    at = sum(len(line) + 1 for line in plain.split("\n", number - 1)[:-1])
-    before = plain[:at].rstrip()
-    last = before.rsplit("\n", 1)[-1].lstrip()
-    begins = not before or before[-1] in ";{}:" or last.startswith((".loc", ".file"))
-    return at if begins else plain.find(";", at) + 1
+def _instructions(kernel: Kernel) -> Iterator[Instruction]:
+    """As they stand in the text; a function may be there several times, for its callers."""
+    seen: set[int] = set()
+    for function in reachable(parse(kernel.ptx), kernel.entry):
+        for ins in function.body:
+            if ins.at and ins.at not in seen:
+                seen.add(ins.at)
+                yield ins

@@ -50,7 +50,7 @@ def mul(ins: Instruction) -> Op:
 @row(
     "fma", section=SECTION,
     later="""
-        rn oob relu? ftz? .f16|f16x2|bf16|bf16x2 : out-of-bounds NaN: use selp
+        rn oob relu|sat? ftz? .f16|f16x2|bf16|bf16x2 : out-of-bounds NaN: use selp
     """,
     forms="""
         rn|rz|rm|rp ftz? sat? .f32 : t = t t t
