@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from launches import BUILDS, DEFECTS, ONE_FIRST, SCHEDULES, compiled, drawn_later, ints
+from launches import BUILDS, DEFECTS, ONE_FIRST, SCHEDULES, compiled, drawn_later, entry, ints
 from waiting_programs import HEAD, Program
 
 import simulator
@@ -105,6 +105,26 @@ def test_what_no_schedule_can_end(name: str, build: str) -> None:
         found += [[str(h) for h in run.hazards if h.kind == "livelock"]]
     if name != "never_freed":  # who has the lock is the schedule's choice
         assert all(f == found[0] for f in found)
+
+
+NAN = """
+ld.param.u64 %d0, [out];
+mov.f64 %fd1, 0d7FF8000000000000;
+mov.u32 %r2, %tid.x;
+LOOP:
+add.f64 %fd1, %fd1, %fd1;
+mov.u32 %r3, %r2;
+atom.global.add.u32 %r1, [%d0], 0;
+setp.eq.u32 %p, %r1, 0;
+@%p bra LOOP;
+st.global.f64 [%d0], %fd1;
+"""
+
+
+def test_a_nan_that_stays_is_no_progress() -> None:
+    """Which is equal to nothing by its value."""
+    run = simulator.launch(entry(NAN), 1, 32, [np.zeros(2), 1], step_limit=50_000)
+    assert ["nothing changes any more" in str(hazard) for hazard in run.hazards] == [True]
 
 
 @pytest.mark.parametrize("build", ONE_FIRST)
