@@ -52,7 +52,7 @@ class TrafficCounter(Observer):
         self._put_by = PutBy(self._totals, self._judge_rows, self.sparse)
         self.known = known
         self._words: dict[bytes, Words] = {}
-        self._groups: dict[int, tuple[Mask, Alike | None]] = {}
+        self._groups: dict[int, tuple[Mask, Alike | None, dict[object, Flat | None]]] = {}
         self._recent = Recent(pattern_of, moved)
         self.geometry: Geometry | None = None
 
@@ -210,24 +210,36 @@ class TrafficCounter(Observer):
         """The mask differs between blocks; often it does so only in some."""
         g = self._shape
         rows = g.factored(mask)
-        found = self._alike(mask, rows)
+        found, known = self._alike(mask, rows)
         if found is not None:
-            group, blocks = found
-            each = np.bincount(group * np.intp(self.unit) + starts)
-            kinds = np.flatnonzero(each)
-            if len(kinds) <= _PATTERNS:
-                total = np.zeros(_FIGURES, np.int64)
-                for kind in kinds.tolist():
-                    number, start = divmod(kind, self.unit)
-                    judged = self._judged(site, space, pattern, blocks[number], start)
-                    total += judged * each[kind]
+            key = space, site.nbytes, site.access == "load", pattern.content, starts.tobytes()
+            if key not in known:
+                if len(known) > _PATTERNS:
+                    known.clear()
+                known[key] = self._by_kind(site, space, pattern, starts, *found)
+            total = known[key]
+            if total is not None:
                 return total, 1
         if space == "shared" and site.nbytes == 4 and len(starts) == 1:
             return self._same_words(g.factored(pattern.relative)[:, 0] + starts[0], rows), 1
         return self._no_pattern(site, space, pattern.relative + starts, mask)
 
-    def _alike(self, mask: Mask, rows: Rows) -> Alike | None:
-        """``alike``, remembered: loops have the same mask again and again."""
+    def _by_kind(
+        self, site: Site, space: str, pattern: Pattern, starts: Flat, group: Flat, masks: list[Mask]
+    ) -> Flat | None:
+        """Blocks with the same mask and start are judged together; ``None``: too many differ."""
+        each = np.bincount(group * np.intp(self.unit) + starts)
+        kinds = np.flatnonzero(each)
+        if len(kinds) > _PATTERNS:
+            return None
+        total = np.zeros(_FIGURES, np.int64)
+        for kind in kinds.tolist():
+            number, start = divmod(kind, self.unit)
+            total += self._judged(site, space, pattern, masks[number], start) * each[kind]
+        return total
+
+    def _alike(self, mask: Mask, rows: Rows) -> tuple[Alike | None, dict[object, Flat | None]]:
+        """``alike``, and what was judged of it: loops have the same mask again and again."""
         known = self._groups.get(id(mask))
         if known is None or known[0] is not mask:
             if len(self._groups) >= _PATTERNS:
@@ -236,8 +248,8 @@ class TrafficCounter(Observer):
             shape = self._shape.shape[:3]
             if found is not None:
                 found = found[0], [block.reshape(*shape, 1) for block in found[1]]
-            known = self._groups[id(mask)] = mask, found
-        return known[1]
+            known = self._groups[id(mask)] = mask, found, {}
+        return known[1:]
 
     def _same_words(self, address: Flat, rows: Rows) -> Flat:
         """Each thread wants the same word of shared memory in every block, in some of them."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import functools
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,20 +14,29 @@ _SMALL = 1 << 14
 """So many lanes are compared as fast as a part of them is."""
 
 
-class Pattern(NamedTuple):
+@dataclass
+class Pattern:
     """What all blocks see alike of an access.
 
     Attributes:
         relative: Addresses from the first lane's on, ``(Z, Y, X, 1)`` or less.
         first: The first lane's address in each block, or in all, ``(blocks or 1,)``.
-        begins: It modulo ``LINE``, and how many of the blocks begin there.
         content: Equal for equal ones.
     """
 
     relative: Addresses
     first: Flat
-    begins: list[tuple[int, int]]
     content: tuple[object, ...]
+
+    @functools.cached_property
+    def begins(self) -> list[tuple[int, int]]:
+        """``first`` modulo ``LINE``, and how many of the blocks begin there."""
+        low = self.first & np.int64(LINE - 1)
+        if (low == low[0]).all():
+            return [(int(low[0]), len(low))]
+        times = np.bincount(low)
+        at = np.flatnonzero(times)
+        return list(zip(at.tolist(), times[at].tolist(), strict=True))
 
 
 def pattern_of(address: Addresses) -> Pattern | None:
@@ -42,26 +52,14 @@ def pattern_of(address: Addresses) -> Pattern | None:
                 return None
         if not (address - first == relative).all():
             return None
-    return Pattern(relative, flat, _begins(flat), (relative.shape, relative.tobytes()))
-
-
-def _begins(first: Flat) -> list[tuple[int, int]]:
-    """See ``Pattern``."""
-    low = first & np.int64(LINE - 1)
-    if (low == low[0]).all():
-        return [(int(low[0]), len(low))]
-    times = np.bincount(low)
-    at = np.flatnonzero(times)
-    return list(zip(at.tolist(), times[at].tolist(), strict=True))
+    return Pattern(relative, flat, (relative.shape, relative.tobytes()))
 
 
 def moved(pattern: Pattern | None, by: int) -> Pattern | None:
     """That of addresses that are others, whose pattern this is, plus a number."""
     if pattern is None:
         return None
-    first = pattern.first + np.int64(by)
-    begins = _begins(first) if by % LINE else pattern.begins
-    return pattern._replace(first=first, begins=begins)
+    return Pattern(pattern.relative, pattern.first + np.int64(by), pattern.content)
 
 
 Alike = tuple[Flat, list[Mask]]
