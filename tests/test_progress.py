@@ -127,6 +127,49 @@ def test_a_nan_that_stays_is_no_progress() -> None:
     assert ["nothing changes any more" in str(hazard) for hazard in run.hazards] == [True]
 
 
+SPINS = """\
+    if (t < 32)
+        while (!__any_sync(0xffffffffu, atomicAdd(room, 0))) {}
+    __syncthreads();
+"""
+
+
+@pytest.mark.parametrize("build", ONE_FIRST)
+def test_an_endless_loop_is_found_while_others_wait(build: str) -> None:
+    """Who is held at a barrier does nothing, and need not come back to where it was."""
+    kernel = compiled(HEAD + SPINS + "}\n", "k", build)
+    for schedule in SCHEDULES:
+        args = [*ints(1, 16), 1]
+        run = simulator.launch(kernel, 2, 64, args, schedule=schedule, step_limit=100_000)
+        assert len(run.hazards) == 2
+        assert "nothing changes any more" in str(run.hazards[0]), schedule
+
+
+LONG = """(unsigned *out, unsigned n) {
+    unsigned x = threadIdx.x, left = n + threadIdx.x % 3;
+    while (left) {
+        left -= 1 + (x >> 31 & x >> 30 & x & 1 & (left > 1));
+        x = x * 1664525u + 1013904223u;
+    }
+    out[threadIdx.x] = x;
+}"""
+
+
+def test_what_only_computes_for_long_is_progress() -> None:
+    """Its registers are all that changes."""
+    kernel = compiled(LONG)
+    out, expected = np.zeros(32, np.uint32), []
+    run = simulator.launch(kernel, 1, 32, [out, 6000])
+    for x in range(32):
+        left = 6000 + x % 3
+        while left > 0:
+            left -= 1 + (x >> 31 & x >> 30 & x & 1 & (left > 1))
+            x = (x * 1664525 + 1013904223) % 2**32
+        expected.append(x)
+    assert not run.hazards
+    assert out.tolist() == expected
+
+
 @pytest.mark.parametrize("build", ONE_FIRST)
 def test_who_writes_what_is_there_changes_nothing(build: str) -> None:
     """Nor do those that are off, and would write something else to where they look."""

@@ -101,8 +101,7 @@ class _Round:
                 return False
         held = self._held()
         return held.keys() == self.held.keys() and all(
-            np.array_equal(lanes, self.held[group])
-            and ((self.kept.equal(lanes) & self.moved) | ~lanes).all()
+            np.array_equal(lanes, self.held[group]) and (self.kept.equal(lanes) | ~lanes).all()
             for group, lanes in held.items()
         )
 
