@@ -10,7 +10,8 @@ from kernels.ptx.header import strip_comments
 from kernels.ptx.module import Instruction
 
 from ..compile.blocks import reachable
-from ..isa import parse
+from ..isa import Flow, parse
+from ..isa.roles import roles
 
 BARRIER = "bar.sync 0;"
 
@@ -39,7 +40,7 @@ def without_barriers(kernel: Kernel, at: Collection[int]) -> Kernel:
     """
     ptx, plain, wanted = kernel.ptx, strip_comments(kernel.ptx), Counter(at)
     for ins in sorted(_instructions(kernel), key=lambda ins: ins.at):
-        if ins.opcode in ("bar", "barrier") and wanted[ins.line]:
+        if is_barrier(ins) and wanted[ins.line]:
             wanted[ins.line] -= 1
             end = plain.index(";", ins.at) + 1
             gone = re.sub(r"[^\n]", " ", plain[ins.at : end])
@@ -47,6 +48,12 @@ def without_barriers(kernel: Kernel, at: Collection[int]) -> Kernel:
     for number in wanted.elements():
         raise ValueError(f"no barrier on PTX line {number}")
     return dataclasses.replace(kernel, ptx=ptx)
+
+
+def is_barrier(ins: Instruction) -> bool:
+    """Whether threads of a block, a cluster or a warp meet there."""
+    role = roles(ins)
+    return role.flow is Flow.BARRIER or role.row.warp_barrier
 
 
 def _instructions(kernel: Kernel) -> Iterator[Instruction]:

@@ -15,11 +15,11 @@ from kernels.ptx.module import Function, Instruction, Location
 from ..compile.blocks import reachable
 from ..hazards.hazard import Cure, Hazard, Source
 from ..hazards.sources import Sources
-from ..isa import Flow, parse
+from ..isa import parse
 from ..isa.roles import roles
 from ..run import Run
 from .proofs import Trial
-from .ptx_edit import BARRIER, with_barriers, without_barriers
+from .ptx_edit import BARRIER, is_barrier, with_barriers, without_barriers
 from .remedies import curable, ptx_remedies
 from .source_cures import SourceSearch
 
@@ -273,8 +273,7 @@ def barriers_of(kernel: Kernel) -> list[list[Instruction]]:
     groups: dict[object, list[Instruction]] = {}
     for function in reachable(parse(kernel.ptx), kernel.entry):
         for ins in function.body:
-            role = roles(ins)
-            if role.flow is Flow.BARRIER or role.row.warp_barrier:
+            if is_barrier(ins):
                 location = ins.location.user if ins.location else None
                 key = (location.file, location.line, location.column) if location else ins.line
                 groups.setdefault(key, []).append(ins)
