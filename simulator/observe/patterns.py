@@ -59,7 +59,10 @@ def moved(pattern: Pattern | None, by: int) -> Pattern | None:
     """That of addresses that are others, whose pattern this is, plus a number."""
     if pattern is None:
         return None
-    return Pattern(pattern.relative, pattern.first + np.int64(by), pattern.content)
+    found = Pattern(pattern.relative, pattern.first + np.int64(by), pattern.content)
+    if by % LINE == 0:
+        found.begins = pattern.begins
+    return found
 
 
 Alike = tuple[Flat, list[Mask]]

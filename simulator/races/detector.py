@@ -34,8 +34,6 @@ from .synchronisation import Synchronisation
 from .unwritten import Report, Unwritten
 from .written import written
 
-_NOTHING = np.zeros(0, np.uint64)
-
 
 class RaceCheck(Synchronisation):
     """Observer of accesses, barriers and fences.
@@ -223,8 +221,8 @@ class RaceCheck(Synchronisation):
         """A lane for each location of each; which of its lane's that is; what is left there."""
         offsets = range(0, max(event.site.nbytes, granule), granule)
         values = [written(event, lanes, self.geometry, offset, granule) for offset in offsets]
-        left = np.concatenate([one for one in values if one is not None] or [_NOTHING])
-        return *lanes.located(event.site, granule), None if values[0] is None else left
+        left = [one for one in values if one is not None]
+        return *lanes.located(event.site, granule), np.concatenate(left) if left else None
 
     # -- global memory ---------------------------------------------------------------
 
