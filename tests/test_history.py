@@ -20,8 +20,18 @@ ACCESSES = st.dictionaries(
 
 
 @given(steps=st.lists(st.tuples(ACCESSES, st.booleans()), max_size=12), load=st.booleans())
-def test_a_history_is_what_came_last(steps: list[Any], load: bool) -> None:
-    """Whoever asks, whenever: each location's and thread's latest, and whether values changed."""
+@pytest.mark.parametrize("few", [history._FEW, 0])
+def test_a_history_is_what_came_last(few: int, steps: list[Any], load: bool) -> None:
+    """Whoever asks, whenever: each location's and thread's latest, and whether values changed.
+
+    And whether only what is touched is looked at, or all.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(history, "_FEW", few)
+        check(steps, load)
+
+
+def check(steps: list[Any], load: bool) -> None:
     site = cast(Site, type("S", (), {"access": "load" if load else "store"}))
     found, expected = History(site), dict[int, list[Any]]()
     met = dict.fromkeys(range(13), 0)
@@ -40,17 +50,17 @@ def test_a_history_is_what_came_last(steps: list[Any], load: bool) -> None:
             other = value != before
             expected[key] = [now, value, (other or varied) and time > met[key], ever or other]
         if asked:
-            found.keys  # noqa: B018 - it settles
-    assert found.keys.tolist() == sorted(expected)
+            found.table.keys  # noqa: B018 - it settles
+    assert found.table.keys.tolist() == sorted(expected)
     rows = [expected[key] for key in sorted(expected)]
-    assert found.times.tolist() == [row[0] for row in rows]
+    assert found.table.times.tolist() == [row[0] for row in rows]
     if load:
         assert found.values is None
         return
     assert found.values is not None
     assert found.values.tolist() == [row[1] for row in rows]
-    assert found.varied.tolist() == [row[2] for row in rows]
-    assert found.varied_far.tolist() == [row[3] for row in rows]
+    assert found.table.varied.tolist() == [row[2] for row in rows]
+    assert found.table.varied_far.tolist() == [row[3] for row in rows]
 
 
 def test_what_waits_to_be_put_in_order_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +69,7 @@ def test_what_waits_to_be_put_in_order_is_bounded(monkeypatch: pytest.MonkeyPatc
     for now in range(1, 50):
         found.add(np.arange(40), now, None, np.zeros(40, np.int64))
         assert sum(len(added.keys) for added in found._added) <= 140
-    assert found.times.tolist() == [49] * 40
+    assert found.table.times.tolist() == [49] * 40
 
 
 BYTES = """extern "C" __global__ void k(unsigned char *out, const unsigned char *in) {

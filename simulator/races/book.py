@@ -278,7 +278,7 @@ def _sites(race: Race) -> tuple[object, ...]:
 
 def _accesses(shadow: Shadow, sites: set[int]) -> Flat:
     """Location and thread of all accesses of some instructions, ascending."""
-    keys = [shadow.histories[n].keys for n in sites if n in shadow.histories]
+    keys = [shadow.histories[n].table.keys for n in sites if n in shadow.histories]
     return distinct(np.concatenate(keys)) if keys else np.zeros(0, np.int64)
 
 

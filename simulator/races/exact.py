@@ -138,7 +138,7 @@ class ExactLook:
     def _conflict(
         self, shadow: Shadow, history: History, place: Flat, thread: Flat, lane: Flat, earlier: Flat
     ) -> Conflict:
-        entry = np.searchsorted(history.keys, place[lane] * shadow.threads + earlier)
+        entry = np.searchsorted(history.table.keys, place[lane] * shadow.threads + earlier)
         return Conflict(place[lane], earlier, thread[lane], lane, entry)
 
     def _race(self, event: Event, other: Site, how: str, distance: str) -> Race:
@@ -279,11 +279,11 @@ def find_between(look: ExactLook, first: Shadow, second: Shadow, home: Allocatio
 def _write_down(
     book: RaceBook, race: Race, first: Shadow, earlier: History, later: History
 ) -> None:
-    asked = first.asked(*np.divmod(later.keys, first.threads))
+    asked = first.asked(*np.divmod(later.table.keys, first.threads))
     for conflict in first.races(earlier, asked, _unordered, "block"):
         unequal, quiet = compare(conflict, earlier, later.site, earlier.site, later.values, "block")
         if later.values is not None:  # the last that each thread left, of several perhaps
-            varied = later.varied_far[conflict.lane]
+            varied = later.table.varied_far[conflict.lane]
             unequal = unequal | varied
             again = conflict.some(quiet & varied)
             if len(again.lane):

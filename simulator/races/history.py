@@ -8,9 +8,33 @@ import numpy as np
 
 from ..geometry import Flat, Mask
 from ..memory.site import Site
+from ..memory.words import distinct
 
+_FEW = 8
+"""Where a table is so many times as long as what is added, only what that touches is looked at."""
 _WAITING = 1 << 16
 """So many accesses are put by, or as many as there are in order, before they are sorted in."""
+
+
+class Table(NamedTuple):
+    """The latest accesses, one for each location and thread.
+
+    Attributes:
+        keys: Location and thread, ascending; ``times``: of the access.
+        values: What a store left, or whether an atomic changed anything; zeros of loads.
+        varied: Whether this thread has left several values there since its block last met;
+            ``varied_far``: ever.
+    """
+
+    keys: Flat
+    times: Flat
+    values: Flat
+    varied: Mask
+    varied_far: Mask
+
+    def some(self, at: Flat) -> Table:
+        """Some of them."""
+        return Table(*(column[at] for column in self))
 
 
 class _Added(NamedTuple):
@@ -18,7 +42,7 @@ class _Added(NamedTuple):
 
     keys: Flat
     times: Flat
-    values: Flat | None
+    values: Flat
     since: Flat
 
 
@@ -30,114 +54,92 @@ class History:
 
     Attributes:
         last: The time of the latest of all.
-        keys: Location and thread, ascending; ``times``: of the latest such access.
-        values: What a store left, or whether an atomic changed anything; else ``None``.
-        varied: Whether this thread has left several values there since its block last met;
-            ``varied_far``: ever.
+        loads: Whether they leave nothing.
     """
 
     def __init__(self, site: Site) -> None:
-        self.site = site
+        self.site, self.loads = site, site.access == "load"
         self.last = 0
-        self._keys, self._times = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        self._values = None if site.access == "load" else np.zeros(0, np.uint64)
-        self._varied, self._varied_far = np.zeros(0, bool), np.zeros(0, bool)
+        kinds = np.int64, np.int64, np.uint64, bool, bool
+        self._table = Table(*(np.zeros(0, kind) for kind in kinds))
         self._added: list[_Added] = []
         self._waiting = 0
 
     @property
-    def keys(self) -> Flat:
-        """See above."""
-        self._settle()
-        return self._keys
-
-    @property
-    def times(self) -> Flat:
-        """See above."""
-        self._settle()
-        return self._times
+    def table(self) -> Table:
+        """All of them, in order."""
+        if self._added:
+            self._settle()
+        return self._table
 
     @property
     def values(self) -> Flat | None:
-        """See above."""
-        self._settle()
-        return self._values
-
-    @property
-    def varied(self) -> Mask:
-        """See above."""
-        self._settle()
-        return self._varied
-
-    @property
-    def varied_far(self) -> Mask:
-        """See above."""
-        self._settle()
-        return self._varied_far
+        """What was left, in the order of the table; ``None`` of loads."""
+        return None if self.loads else self.table.values
 
     def add(self, keys: Flat, now: int, values: Flat | None, since: Flat) -> None:
         """Remember accesses; a thread accesses a location once in one execution."""
         self.last = now
-        assert values is not None or self._values is None, "who writes leaves something"
+        assert values is not None or self.loads, "who writes leaves something"
+        if self.loads or values is None:
+            values = np.zeros(len(keys), np.uint64)
         if not len(keys):
             return
         self._added.append(_Added(keys, np.full(len(keys), now), values, since))
         self._waiting += len(keys)
-        if self._waiting > max(_WAITING, len(self._keys)):
+        if self._waiting > max(_WAITING, len(self._table.keys)):
             self._settle()
 
     def merge(self, other: History) -> None:
         """Take over what other threads did at the instruction; it is not asked when any more."""
         self.last = max(self.last, other.last)
-        keys = np.concatenate([self.keys, other.keys])
-        turn = np.argsort(keys, kind="stable")
-        self._keys = keys[turn]
-        self._times = np.concatenate([self._times, other._times])[turn]
-        if self._values is not None and other._values is not None:
-            self._values = np.concatenate([self._values, other._values])[turn]
-            self._varied = np.concatenate([self._varied, other._varied])[turn]
-            self._varied_far = np.concatenate([self._varied_far, other._varied_far])[turn]
+        both = Table(*map(np.concatenate, zip(self.table, other.table, strict=True)))
+        self._table = both.some(np.argsort(both.keys, kind="stable"))
 
     def _settle(self) -> None:
         """Put what was added in order: the latest of a location and thread is left."""
-        if not self._added:
+        table, waiting = self._table, self._waiting
+        added = _Added(*map(np.concatenate, zip(*self._added, strict=True)))
+        self._added, self._waiting = [], 0
+        if waiting * _FEW >= len(table.keys):
+            self._table = _latest(table, added)
             return
-        added, self._added, self._waiting = self._added, [], 0
-        keys = np.concatenate([self._keys, *(some.keys for some in added)])
-        turn = np.argsort(keys, kind="stable")
-        keys = keys[turn]
-        first = np.append(True, keys[1:] != keys[:-1])
-        starts = np.flatnonzero(first)
-        ends = np.append(starts[1:], len(keys)) - 1
-        times = np.concatenate([self._times, *(some.times for some in added)])[turn]
-        if self._values is not None:
-            values = [some.values for some in added if some.values is not None]
-            self._left(np.concatenate([self._values, *values]), added, turn, first, times)
-            self._values = np.concatenate([self._values, *values])[turn[ends]]
-        self._keys, self._times = keys[ends], times[ends]
-
-    def _left(
-        self, values: Flat, added: list[_Added], turn: Flat, first: Mask, times: Flat
-    ) -> None:
-        """Did a thread leave several values at a location?"""
-        starts, old = np.flatnonzero(first), len(self._keys)
-        values = values[turn]
-        changed = ~first
-        changed[1:] &= values[1:] != values[:-1]
-        self._varied_far = np.logical_or.reduceat(changed | _known(self._varied_far, turn), starts)
-        # What was before its block last met counts no more, nor does a change from that.
-        since = np.concatenate([np.zeros(old, np.int64), *(some.since for some in added)])[turn]
-        met = ~first
-        met[1:] &= times[:-1] <= since[1:]
-        at = np.arange(len(turn))
-        change = np.where(changed | _known(self._varied, turn), at, -1)
-        meeting = np.where(met, at, -1)
-        self._varied = np.maximum.reduceat(change, starts) > np.maximum.reduceat(meeting, starts)
+        keys = distinct(added.keys)
+        at = np.searchsorted(table.keys, keys)
+        known = np.zeros(len(keys), bool)
+        inside = at < len(table.keys)
+        known[inside] = table.keys[at[inside]] == keys[inside]
+        new = _latest(table.some(at[known]), added)
+        for column, now in zip(table, new, strict=True):
+            column[at[known]] = now[known]
+        if not known.all():
+            more = zip(table, new.some(~known), strict=True)
+            self._table = Table(*(np.insert(column, at[~known], now) for column, now in more))
 
 
-def _known(flags: Mask, turn: Flat) -> Mask:
-    """Flags of what comes first, and of nothing else, in another order."""
-    every = np.zeros(len(turn), bool)
-    every[: len(flags)] = flags
-    found: Mask = every[turn]
-    return found
+def _latest(table: Table, added: _Added) -> Table:
+    """What is left of a table and of accesses after it, in the order of their times."""
+    old = len(table.keys)
+    keys = np.concatenate([table.keys, added.keys])
+    turn = np.argsort(keys, kind="stable")
+    keys = keys[turn]
+    times = np.concatenate([table.times, added.times])[turn]
+    values = np.concatenate([table.values, added.values])[turn]
+    since = np.concatenate([np.zeros(old, np.int64), added.since])[turn]
+    again = np.append(False, keys[1:] == keys[:-1])
+    starts = np.flatnonzero(~again)
+    ends = np.append(starts[1:], len(keys)) - 1
+    changed = again.copy()
+    changed[1:] &= values[1:] != values[:-1]
+    # What was before its block last met counts no more, nor does a change from that.
+    met = again.copy()
+    met[1:] &= times[:-1] <= since[1:]
+    varied, far = (
+        np.concatenate([flags, np.zeros(len(added.keys), bool)])[turn]
+        for flags in (table.varied, table.varied_far)
+    )
+    at = np.arange(len(keys))
+    change = np.maximum.reduceat(np.where(changed | varied, at, -1), starts)
+    meeting = np.maximum.reduceat(np.where(met, at, -1), starts)
+    ever = np.logical_or.reduceat(changed | far, starts)
+    return Table(keys[ends], times[ends], values[ends], change > meeting, ever)

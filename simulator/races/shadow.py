@@ -120,7 +120,8 @@ class Shadow:
     def many(self, history: History, place: Flat) -> bool:
         """Whether there are many more accesses remembered of some locations than lanes there."""
         low, high = (
-            np.searchsorted(history.keys, (place + end) * self.threads).sum() for end in (0, 1)
+            np.searchsorted(history.table.keys, (place + end) * self.threads).sum()
+            for end in (0, 1)
         )
         return bool(high - low > _MANY * len(place))
 
@@ -134,27 +135,27 @@ class Shadow:
         ``lane`` of the same warp, another ``warp`` of the block, ``near``: either; or another
         ``block``: then of lanes that are ``alike`` one is asked for all.
         """
-        keys, place, thread = history.keys, asked.place, asked.thread
+        keys, place, thread = history.table.keys, asked.place, asked.thread
         if not (len(place) and len(keys)) or asked.low > keys[-1] or asked.high <= keys[0]:
             return  # a barrier, say, and a tile
         for low, high in asked.ranges(distance):
-            begin = np.searchsorted(history.keys, low)
-            end = np.searchsorted(history.keys, high)
+            begin = np.searchsorted(keys, low)
+            end = np.searchsorted(keys, high)
             if alike is not None and distance == "block":
                 one = alike.first
                 for group, entry in pieces(begin[one], end[one]):
-                    earlier = history.keys[entry] % self.threads
-                    clashing = ~ordered(history.times[entry], earlier, one[group])
+                    earlier = keys[entry] % self.threads
+                    clashing = ~ordered(history.table.times[entry], earlier, one[group])
                     for pair, lane in alike.members(group[clashing]):
                         which = entry[clashing][pair]
-                        earlier = history.keys[which] % self.threads
+                        earlier = keys[which] % self.threads
                         yield Conflict(place[lane], earlier, thread[lane], lane, which)
                 continue
             for lane, entry in pieces(begin, end):
-                earlier = history.keys[entry] % self.threads
+                earlier = keys[entry] % self.threads
                 clashing = earlier != thread[lane]
                 clashing[clashing] = ~ordered(
-                    history.times[entry[clashing]], earlier[clashing], lane[clashing]
+                    history.table.times[entry[clashing]], earlier[clashing], lane[clashing]
                 )
                 if clashing.any():
                     lane, entry, earlier = lane[clashing], entry[clashing], earlier[clashing]

@@ -49,14 +49,14 @@ def compare(
     if site.access == "load":
         if other.access == "atomic" and history is not None:
             assert history.values is not None
-            return ~nothing, (history.values[entry] == 1) & ~history.varied_far[entry]
+            return ~nothing, (history.values[entry] == 1) & ~history.table.varied_far[entry]
         return ~nothing, nothing
     assert values is not None
     if site.access == other.access == "store":
         if history is None or history.values is None:
             theirs = values[conflict.entry]
             return values[lane] != theirs, nothing
-        varied = history.varied_far if distance == "block" else history.varied
+        varied = history.table.varied_far if distance == "block" else history.table.varied
         return (values[lane] != history.values[entry]) | varied[entry], nothing
     if site.access == "atomic" and other.access == "load":
         return ~nothing, values[lane] == 1
