@@ -68,7 +68,7 @@ def test_what_waits_to_be_put_in_order_is_bounded(monkeypatch: pytest.MonkeyPatc
     found = History(cast(Site, type("S", (), {"access": "load"})))
     for now in range(1, 50):
         found.add(np.arange(40), now, None, np.zeros(40, np.int64))
-        assert sum(len(added.keys) for added in found._added) <= 140
+        assert sum(len(keys) for _, keys, _ in found._added) <= 140
     assert found.table.times.tolist() == [49] * 40
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..compile.program import CompiledBlock
 from ..geometry import Lanes, Mask, as_mask
 from ..isa.control import ASTRAY
+from ..memory.words import distinct
 from .frames import Frames
 from .schedule import Part
 from .system import System
@@ -191,7 +192,7 @@ class Ends:
         if staying is False and to.ndim == 0:
             self.frames.pop(int(to), leaving)
             return int(to)
-        for number in np.unique(to).tolist():
+        for number in distinct(to).tolist():
             lanes = to == number
             lanes = lanes if leaving is None else leaving & lanes
             if np.any(lanes):

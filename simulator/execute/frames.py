@@ -9,6 +9,7 @@ import numpy as np
 
 from ..compile.program import CompiledBlock
 from ..geometry import Lanes, Mask, as_mask
+from ..memory.words import distinct
 
 if TYPE_CHECKING:
     from .machine import Machine
@@ -63,7 +64,7 @@ class Frames:
             return
         shape = self.machine.geometry.shape
         on = np.broadcast_to(as_mask(mask), shape)
-        for each in np.unique(np.broadcast_to(depth, shape)[on]).tolist():
+        for each in distinct(np.broadcast_to(depth, shape)[on]).tolist():
             yield self.kept.setdefault((number, each - less), {}), on & (depth == each)
 
     def _move(self, call: CompiledBlock, mask: Mask | None, by: int) -> None:

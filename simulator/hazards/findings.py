@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from kernels.errors import LaunchError
 from kernels.ptx.module import Function, Instruction, Line, Special
 from kernels.ptx.names import LOCAL_MEMORY
@@ -18,6 +16,7 @@ from ..isa.roles import calls
 from ..memory.layout import Layout
 from ..memory.site import Site
 from ..memory.spaces import Home
+from ..memory.words import distinct
 from .control import Control
 from .hazard import Hazard, Triple
 from .kinds import EXITED_BLOCK, KINDS, LEAVES, UNINITIALISED, UNSET_CONSTANT, HazardKind
@@ -166,7 +165,7 @@ class Findings(Observer):
         name, element = variable_at(self.layout, space, int(address[0]), site)
         if space == "shared":
             places = (self.geometry.blocks[home] << 32) + address // site.size
-            self._unwritten(site, name).update(np.unique(places).tolist())
+            self._unwritten(site, name).update(distinct(places).tolist())
         place = f"{space} {name}[{element}]"
         if name == LOCAL_MEMORY:
             place = f"byte {int(address[0])} of the thread's local memory"
@@ -175,7 +174,7 @@ class Findings(Observer):
     def unset(self, site: Site, name: str, elements: Flat, thread: Flat, column: Flat) -> None:
         """Reads of global memory that is as ``cudaMalloc`` left it."""
         element = int(elements[0])
-        self._unwritten(site, name).update(np.unique(elements).tolist())
+        self._unwritten(site, name).update(distinct(elements).tolist())
         role, place = ROLES[site.access], f"global {name}[{element}]"
         self._unset(role, site, place, "global", name, element, thread, column)
 

@@ -15,6 +15,7 @@ from .places import Index, MixedIndex, place_index
 from .recent import Recent
 from .site import Site
 from .spaces import Allocation, ColumnMemory, Home, PlaceIndex
+from .words import distinct
 
 _SHARED, _LOCAL = WINDOWS["shared"], WINDOWS["local"]
 
@@ -210,7 +211,7 @@ class Memories:
             if site.space in (memory.space, "generic"):
                 found.append((memory, WINDOWS[memory.space] if site.space == "generic" else 0))
         if site.space not in ("shared", "local"):
-            for number in np.unique(array_number(address[lanes])):
+            for number in distinct(array_number(address[lanes])):
                 allocation = self.allocations.get(int(number))
                 if allocation is None:
                     continue

@@ -13,6 +13,7 @@ from .event import ADDRESS_SPACE, BadAccess, Event, Spread
 from .memories import Memories
 from .site import Site
 from .spaces import Allocation
+from .words import distinct
 
 _HANDLES = 0x7E << 52
 """Handles begin here: an array's number and which of its objects follow."""
@@ -56,7 +57,7 @@ class PictureAccess:
         values = [g.full(value)[thread, column] for value in given]
         loads = self.site.access == "load"
         found = [np.zeros(on.shape, DTYPES[self.type]) for _ in range(self.count * loads)]
-        for number in np.unique(asked).tolist():
+        for number in distinct(asked).tolist():
             chosen = np.flatnonzero(asked == number)
             lanes = thread[chosen], column[chosen]
             home = self._home(number)

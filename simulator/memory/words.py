@@ -6,8 +6,11 @@ from ..geometry import Flat, Lanes, Mask
 
 
 def distinct(values: Flat) -> Flat:
-    """The values, each once, ascending; ``np.unique`` hashes, which such keys make slow."""
-    ordered = np.sort(values)
+    """The values, each once, ascending.
+
+    (``np.unique`` hashes, which keys of locations make slow, and imports ``numpy.ma``: 10 ms.)
+    """
+    ordered = np.sort(values, axis=None)
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 

@@ -11,6 +11,7 @@ from ..compile.program import Program
 from ..geometry import Flat
 from ..isa import DTYPES
 from ..memory.layout import array_address, array_number
+from ..memory.words import distinct
 
 SHARED, LOCAL, NOWHERE = -1, -2, -3
 """Places that are no global array."""
@@ -62,7 +63,7 @@ class ArrayMap:
     def copied(self, places: Flat, size: int, thread: int, access: str) -> None:
         """A copy in bulk of a thread reads or writes pieces, by their generic addresses."""
         starts = (places - array_address(self.number))[:, None]
-        elements = np.unique((starts + np.arange(0, size, min(size, self.size))) // self.size)
+        elements = distinct((starts + np.arange(0, size, min(size, self.size))) // self.size)
         self.count(elements, 1, access)
         if access != "load":
             self.own(elements, np.full(len(elements), thread))

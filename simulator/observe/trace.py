@@ -27,6 +27,7 @@ from ..memory.bulk import Moved
 from ..memory.layout import HEAP, array_address, array_number
 from ..memory.site import PHASE, Site
 from ..memory.spaces import Allocation
+from ..memory.words import distinct
 from .array_map import LOCAL, NOWHERE, SHARED, ArrayMap, declared
 from .copied import pieces
 
@@ -248,7 +249,7 @@ class Trace(Observer):
     def _count(self, watched: Watched, place: Lanes, offset: Addresses, mask: Mask | None) -> None:
         """Add an access to the counts of the elements it touches."""
         if place.ndim:
-            for number in np.unique(place).tolist():
+            for number in distinct(place).tolist():
                 here = place == number
                 lanes = here if mask is None else here & mask
                 if lanes.any():

@@ -20,6 +20,7 @@ from ..isa.windows import WINDOWS
 from ..memory.event import Event, Spread
 from ..memory.site import Site
 from ..memory.spaces import Allocation, ColumnMemory
+from ..memory.words import distinct
 from ..races.accesses import flatten
 
 
@@ -118,9 +119,9 @@ class LocalCheck(Observer):
         if full is None:
             rows = [int(address)]
         elif mask is None:
-            rows = np.unique(address).tolist()
+            rows = distinct(address).tolist()
         else:  # lanes that are off may hold anything
-            rows = np.unique(full[np.broadcast_to(mask, full.shape)]).tolist()
+            rows = distinct(full[np.broadcast_to(mask, full.shape)]).tolist()
         for row in rows:
             lanes = mask
             if full is not None and (len(rows) > 1 or mask is not None):

@@ -79,7 +79,10 @@ class Accesses:
         """Each lane for each location that it accesses; and which of its lane's that is."""
         parts, count = max(1, site.nbytes // granule), len(self.thread)
         part = np.repeat(np.arange(parts), count)
-        return self.some(np.tile(np.arange(count), parts)) if parts > 1 else self, part
+        if parts == 1:
+            return self, part
+        columns = self.thread, self.column, self.address, self.home
+        return Accesses(*(np.concatenate([column] * parts) for column in columns)), part
 
 
 def lanes_of(g: Geometry, event: Event) -> Accesses:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..geometry import Flat, Geometry, Rows
+from ..memory.words import distinct
 from .phases import Key
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class ClusterOrder:
     def arrive(self, lanes: Rows, releases: bool, now: int) -> None:
         """Threads arrive; a phase has a number, and begins with what the last handed on."""
         self._arrivals[lanes] += 1
-        for number in np.unique(self._arrivals[lanes]).tolist():
+        for number in distinct(self._arrivals[lanes]).tolist():
             which = lanes & (self._arrivals == number)
             given = self._phases.get(number)
             if given is None or len(given) < len(lanes):
@@ -83,7 +84,7 @@ class ClusterOrder:
     def wait(self, lanes: Rows, now: int) -> None:
         """Threads have waited: everybody has arrived in their phase."""
         self._waited[lanes], self._waited_at[lanes] = self._arrivals[lanes], now
-        for number in np.unique(self._waited[lanes]).tolist():
+        for number in distinct(self._waited[lanes]).tolist():
             given = self._phases[number]
             if len(given) > 1 and (given == given[:1]).all():
                 given = self._phases[number] = given[:1].copy()
@@ -149,7 +150,7 @@ class ClusterOrder:
         out = np.zeros(len(other), np.int64)
         number = self.geometry.clusters.number
         phase = np.where(number[there] == number[column], self._phase(mine, column), -1)
-        for one in np.unique(phase[phase >= 0]).tolist():
+        for one in distinct(phase[phase >= 0]).tolist():
             at, given = np.flatnonzero(phase == one), self._phases[one]
             row = other[at] if len(given) > 1 else np.zeros(len(at), np.int64)
             out[at] = given[row, there[at]]

@@ -23,12 +23,13 @@ from ..memory.event import Event, Spread
 from ..memory.extents import extent, moved
 from ..memory.recent import Recent
 from ..memory.site import PHASE
+from ..memory.words import distinct
 from .accesses import Accesses, Race, lanes_of
 from .book import READING, SENT, RaceBook
 from .detector import RaceCheck
-from .phases import arrivals
+from .phases import arrivals, barrier_number
 from .shadow import Conflict
-from .under_way import TOUCHES, Copy, Touch, barrier_number, meetings
+from .under_way import TOUCHES, Copy, Touch, meetings
 
 _SITES = 2
 """Of a copy in bulk, besides its arrival: what it reads and what it writes."""
@@ -66,11 +67,10 @@ class CopyCheck(Observer):
 
     def access(self, event: Event) -> None:
         """See ``Observer``."""
-        if event.space not in ("shared", "cluster") or not (
-            self.open or self.over or event.site.asynchronous
-        ):
-            return
         g, site = self.geometry, event.site
+        followed = self.open or self.over or site.asynchronous
+        if event.space not in ("shared", "cluster") or not followed:
+            return
         if site.operation == PHASE:
             self._arrived(event)
         if not site.asynchronous and self._far(event):
@@ -194,20 +194,20 @@ class CopyCheck(Observer):
         """See ``Observer``; who sees the end of a phase sees it for the lanes of the warp."""
         self.race.now += 1
         on = self.geometry.full(as_mask(lanes))
-        at = self.geometry.full(base) + offset
+        numbers = barrier_number(np.arange(on.shape[1]), self.geometry.full(base) + offset)
         for copy in self.open:  # those that are split off among them
-            if copy.barrier is None or copy.over is None:
+            if copy.barrier is None or not copy.over_at(numbers[on]).any():
                 continue
             for column in np.flatnonzero(on.any(axis=0)):
-                places = barrier_number(int(column), at[:, column])
-                done = copy.over & np.isin(copy.barrier, np.unique(places[on[:, column]]))
+                places = numbers[:, column]
+                done = copy.over_at(places[on[:, column]])
                 mine = copy.lanes & (np.arange(on.shape[1]) == column)
                 some = done & mine
                 if some.any() and not done[mine].all():  # others' arrive elsewhere, or nowhere
                     self.open.append(copy.split(some[:, column]))
                     continue
                 if mine.any() and not (copy.lanes & done & ~mine).any() and done[mine].all():
-                    of_copy = np.isin(places, np.unique(copy.barrier[mine]))
+                    of_copy = np.isin(places, distinct(copy.barrier[mine]))
                     self._see(copy, int(column), on[:, column] & of_copy, wait)
                     self._waited(copy, int(column), on[:, column] & of_copy)
                 else:
@@ -271,17 +271,17 @@ class CopyCheck(Observer):
 
     def _replaced(self, event: Event, low: int, high: int, columns: Flat) -> None:
         """A copy begins: who does not know of the instruction's last one there races with it."""
-        for copy in self.open:
-            same = copy.event.site.instruction is event.site.instruction
-            if same and copy.waited is not None and low <= copy.low and copy.high <= high:
-                copy.lanes[:, copy.finished & columns] = False
         done = [copy for copy in self.open if copy.waited is not None]
+        last = [copy for copy in done if copy.within(event.site.instruction, low, high)]
+        for copy in last:
+            copy.lanes[:, copy.finished & columns] = False
         for copy in done[:-_FINISHED]:
             copy.lanes[:, copy.finished] = False
-        done = [copy for copy in self.open if copy.ended is not None]
-        for copy in done[:-_FINISHED]:
+        ended = [copy for copy in self.open if copy.ended is not None]
+        for copy in ended[:-_FINISHED]:
             copy.lanes[copy.waits_ended] = False
-        self._forget()
+        if last or max(len(done), len(ended)) > _FINISHED:
+            self._forget()
 
     def _arrived(self, event: Event) -> None:
         """Somebody arrives at mbarriers; perhaps it is the bytes of a copy, or a phase ends."""
@@ -310,8 +310,6 @@ class CopyCheck(Observer):
         if shadow is None or site.queue == "transaction":
             return
         text = self.book.find_order()
-        lanes, places = self._places(copy.event)
-        ordered = self.race.happens_before.before(lanes.thread, lanes.column)
         for history, how in shadow.against(site):
             other = history.site
             race = Race(
@@ -320,6 +318,8 @@ class CopyCheck(Observer):
             if other is site or not self.book.knows(race) or text.first(other, site, site.queue):
                 continue
             race = replace(race, other=site, site=other, how=site.queue, distance=site.queue)
+            lanes, places = self._places(copy.event)
+            ordered = self.race.happens_before.before(lanes.thread, lanes.column)
             thread = g.blocks[lanes.column] * g.threads + lanes.thread
             for place in places.T if not text.unwaited(site, other) else ():
                 for pairs in shadow.races(history, shadow.asked(place, thread), ordered, "lane"):

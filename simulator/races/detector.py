@@ -22,8 +22,9 @@ from ..memory.site import PHASE, Granules, Site
 from ..memory.spaces import Allocation
 from . import exits
 from .accesses import SHARED, Accesses, Closer, LookCloser, by_block, lanes_of
+from .between import find_between
 from .book import RaceBook
-from .exact import ExactLook, find_between
+from .exact import ExactLook
 from .happens_before import HappensBefore
 from .intervals import Intervals
 from .phases import arrivals
@@ -87,7 +88,8 @@ class RaceCheck(Synchronisation):
         self.shared_shadow: Shadow | None = None
         if SHARED in self.closer and self.shared_bytes:
             places = -(-self.shared_bytes // self.granules.shared) * geometry.columns
-            self.shared_shadow = Shadow(geometry.everyone, geometry.threads)
+            own = 0 if clustered else places
+            self.shared_shadow = Shadow(geometry.everyone, geometry.threads, own)
             self.written = np.zeros(places, bool)
         self.unwritten = Unwritten(self.uninitialised)
         self.exits = exits.Exits(geometry)

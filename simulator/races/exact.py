@@ -1,8 +1,4 @@
-"""The exact look: lanes held against the table of who accessed each location before.
-
-And two such tables, of blocks that were watched apart, held against each other: their blocks
-hand nothing on to each other, so no access of the one is ordered to the other's.
-"""
+"""The exact look: lanes held against the table of who accessed each location before."""
 
 from collections.abc import Callable, Iterator
 
@@ -60,7 +56,12 @@ class ExactLook:
         ``place`` is each lane's location, ``thread`` its global number, ``values``: see
         ``written``.
         """
-        site, asked = event.site, shadow.asked(place, thread)
+        site, since = event.site, self.happens_before.block_time[lanes.column]
+        newest, seen = shadow.newest, self.happens_before.horizon
+        if newest is not None and newest.access(site, place, lanes, now, seen):
+            shadow.remember(site, place, thread, now, values, since)
+            return
+        asked = shadow.asked(place, thread)
         locked: list[Locked] = []
         clocks: dict[int, Clock] = {}
         ordered = self.ordered(site, lanes, locked, clocks)
@@ -69,7 +70,6 @@ class ExactLook:
         clusters = event.space != "global" and self.happens_before.cluster is not None
         own = event.space == "shared" and self.happens_before.cluster is None
         own = own or bool(shadow.threads <= shadow.block)  # no other block comes here
-        since = self.happens_before.block_time[lanes.column]
         met = int(since.min(initial=now)) if own else -1
         for history, how in shadow.against(site, clusters, met):
             if how == "volatile" and self.polled(site, history.site):
@@ -259,40 +259,3 @@ class ExactLook:
         for lock, time, raced in self.doubts:
             if self.releases.let_go_unfenced(lock, time):
                 self.book.add(*raced)
-
-
-def find_between(look: ExactLook, first: Shadow, second: Shadow, home: Allocation) -> None:
-    """Write down the races of what a table remembers with what another one does."""
-    g = look.geometry
-    for later in second.histories.values():
-        for earlier, how in first.against(later.site):
-            if how == "volatile" and look.polled(later.site, earlier.site):
-                continue
-            race = Race(
-                earlier.site, later.site, "global", home, look.granules.array, how, "block",
-                g.threads, g.columns,
-            )  # fmt: skip
-            if not look.book.full(race):
-                _write_down(look.book, race, first, earlier, later)
-
-
-def _write_down(
-    book: RaceBook, race: Race, first: Shadow, earlier: History, later: History
-) -> None:
-    asked = first.asked(*np.divmod(later.table.keys, first.threads))
-    for conflict in first.races(earlier, asked, _unordered, "block"):
-        unequal, quiet = compare(conflict, earlier, later.site, earlier.site, later.values, "block")
-        if later.values is not None:  # the last that each thread left, of several perhaps
-            varied = later.table.varied_far[conflict.lane]
-            unequal = unequal | varied
-            again = conflict.some(quiet & varied)
-            if len(again.lane):
-                some = np.zeros(len(again.lane), bool)
-                book.add(race, again, ~some, some)
-        book.add(race, conflict, unequal, quiet)
-        if book.full(race):
-            break
-
-
-def _unordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
-    return np.zeros(len(time), bool)

@@ -24,9 +24,7 @@ class HappensBefore:
     ``mixed``: see ``ClusterOrder``.
     """
 
-    def __init__(
-        self, geometry: Geometry, clustered: bool = False, mixed: bool = False
-    ) -> None:  # fmt: skip
+    def __init__(self, geometry: Geometry, clustered: bool = False, mixed: bool = False) -> None:
         g = self.geometry = geometry
         self.cluster = ClusterOrder(g, self, mixed) if clustered else None
         # Up to when every thread of a block has seen all others.
@@ -69,12 +67,14 @@ class HappensBefore:
         if self._pairs is not None:  # what they had heard by then, not what they hear later
             heard = self._heard.setdefault(number, np.zeros_like(self._pairs))
             heard[...] = np.where(first[:, None, :], self._pairs, heard)
+        if self.phases:
+            self.phases.bring(number, full)
 
     def _partial(self, full: Mask, number: int, now: int) -> None:
         """Some warps of a block met (named or counted barriers, or divergence)."""
         g = self.geometry
         if self.phases:
-            self.phases.meet(full, g.threads)
+            self.phases.meet_at(number, full)
         pairs = self._all_pairs()
         bits = np.broadcast_to(g.warp_bits(full.reshape(g.shape)) != 0, (g.warps, g.columns))
         # A warp that only arrived gives what it had done by then, not what it did since.
@@ -213,13 +213,15 @@ class HappensBefore:
         seen, mine_warp, other_warp = self.block_time[column], mine // WARP, other // WARP
         if self._pairs is not None:
             seen = np.maximum(seen, self._pairs[mine_warp, other_warp, column])
-        same = mine_warp == other_warp
-        seen = np.where(same, np.maximum(seen, self._warp_time[mine_warp, column]), seen)
-        if self._lanes is not None:
-            met = self._lanes[mine, other % WARP, column]
-            seen = np.where(same, np.maximum(seen, met), seen)
+        mates = np.flatnonzero(mine_warp == other_warp)
+        if mates.size:
+            me, where = mine[mates], column[mates]
+            by_warp = self._warp_time[me // WARP, where]
+            if self._lanes is not None:
+                by_warp = np.maximum(by_warp, self._lanes[me, other[mates] % WARP, where])
+            seen[mates] = np.maximum(seen[mates], by_warp)
         if self.phases is not None:
-            seen = np.maximum(seen, self.phases.seen[mine, other, column])
+            seen = np.maximum(seen, self.phases.of(mine, other, column))
         return seen
 
     def group_horizon(self, other: Flat, mine: Flat, column: Flat) -> Flat:

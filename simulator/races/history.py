@@ -12,7 +12,7 @@ from ..memory.words import distinct
 
 _FEW = 8
 """Where a table is so many times as long as what is added, only what that touches is looked at."""
-_WAITING = 1 << 16
+_WAITING = 1 << 17
 """So many accesses are put by, or as many as there are in order, before they are sorted in."""
 
 
@@ -38,12 +38,14 @@ class Table(NamedTuple):
 
 
 class _Added(NamedTuple):
-    """Accesses of one execution; ``since``: when each one's block last met."""
+    """Accesses, in the order of their times; what leaves something has ``left`` two columns.
+
+    They are the values, and when each one's block last met.
+    """
 
     keys: Flat
     times: Flat
-    values: Flat
-    since: Flat
+    left: tuple[Flat, ...]
 
 
 class History:
@@ -55,14 +57,16 @@ class History:
     Attributes:
         last: The time of the latest of all.
         loads: Whether they leave nothing.
+        low, high: Between these keys all are.
     """
 
     def __init__(self, site: Site) -> None:
         self.site, self.loads = site, site.access == "load"
         self.last = 0
+        self.low, self.high = np.int64(np.iinfo(np.int64).max), np.int64(-1)
         kinds = np.int64, np.int64, np.uint64, bool, bool
         self._table = Table(*(np.zeros(0, kind) for kind in kinds))
-        self._added: list[_Added] = []
+        self._added: list[tuple[int, Flat, tuple[Flat, ...]]] = []  # times, keys, left
         self._waiting = 0
 
     @property
@@ -81,11 +85,11 @@ class History:
         """Remember accesses; a thread accesses a location once in one execution."""
         self.last = now
         assert values is not None or self.loads, "who writes leaves something"
-        if self.loads or values is None:
-            values = np.zeros(len(keys), np.uint64)
         if not len(keys):
             return
-        self._added.append(_Added(keys, np.full(len(keys), now), values, since))
+        self.low, self.high = min(self.low, keys.min()), max(self.high, keys.max())
+        left = () if self.loads or values is None else (values, since)
+        self._added.append((now, keys, left))
         self._waiting += len(keys)
         if self._waiting > max(_WAITING, len(self._table.keys)):
             self._settle()
@@ -93,13 +97,17 @@ class History:
     def merge(self, other: History) -> None:
         """Take over what other threads did at the instruction; it is not asked when any more."""
         self.last = max(self.last, other.last)
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         both = Table(*map(np.concatenate, zip(self.table, other.table, strict=True)))
         self._table = both.some(np.argsort(both.keys, kind="stable"))
 
     def _settle(self) -> None:
         """Put what was added in order: the latest of a location and thread is left."""
         table, waiting = self._table, self._waiting
-        added = _Added(*map(np.concatenate, zip(*self._added, strict=True)))
+        nows, several, left = zip(*self._added, strict=True)
+        times = np.repeat(nows, [len(keys) for keys in several])
+        columns = tuple(map(np.concatenate, zip(*left, strict=True)))
+        added = _Added(np.concatenate(several), times, columns)
         self._added, self._waiting = [], 0
         if waiting * _FEW >= len(table.keys):
             self._table = _latest(table, added)
@@ -124,8 +132,13 @@ def _latest(table: Table, added: _Added) -> Table:
     turn = np.argsort(keys, kind="stable")
     keys = keys[turn]
     times = np.concatenate([table.times, added.times])[turn]
-    values = np.concatenate([table.values, added.values])[turn]
-    since = np.concatenate([np.zeros(old, np.int64), added.since])[turn]
+    if not added.left:
+        ends = np.flatnonzero(np.append(keys[1:] != keys[:-1], True))
+        nothing = np.zeros(len(ends), bool)
+        return Table(keys[ends], times[ends], np.zeros(len(ends), np.uint64), nothing, nothing)
+    left, met_at = added.left
+    values = np.concatenate([table.values, left])[turn]
+    since = np.concatenate([np.zeros(old, np.int64), met_at])[turn]
     again = np.append(False, keys[1:] == keys[:-1])
     starts = np.flatnonzero(~again)
     ends = np.append(starts[1:], len(keys)) - 1

@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 from ..geometry import Addresses, Flat, Geometry, Mask, Rows, as_mask
 from ..isa import mbarrier
 from ..memory.event import Event, Spread
+from ..memory.words import distinct
 
 Key = tuple[int, int]
 """A barrier: its block's column, and its address."""
+_ADDRESS = 40
+"""Bits of an address, which is of shared memory."""
 
 
 def at_barriers(
@@ -26,8 +29,14 @@ def at_barriers(
     for column in np.flatnonzero(on.any(axis=0)).tolist():
         threads = np.flatnonzero(on[:, column])
         there = address[threads, column] + offset
-        for at in np.unique(there).tolist():
+        for at in distinct(there).tolist():
             yield (column, at), threads[there == at]
+
+
+def barrier_number(column: Rows | int, address: Rows | int) -> Rows:
+    """A number for an mbarrier: its block's column, and its address."""
+    number: Rows = np.left_shift(column, _ADDRESS, dtype=np.int64) | address
+    return number
 
 
 class Arrival(NamedTuple):
@@ -58,11 +67,12 @@ def arrivals(event: Event, g: Geometry) -> Iterator[Arrival]:
     on = g.full(as_mask(event.mask))
     for column in np.flatnonzero(on.any(axis=0)).tolist():
         threads = np.flatnonzero(on[:, column])
-        places = np.stack([homes[threads, column], address[threads, column]])
-        for home, at in np.unique(places, axis=1).T.tolist():
-            these = threads[(places[0] == home) & (places[1] == at)]
+        places = barrier_number(homes[threads, column], address[threads, column])
+        for place in distinct(places).tolist():
+            these = threads[places == place]
             last = np.flatnonzero(ends[these, column])
-            yield Arrival((home, at), these, column, int(last[0]) if last.size else None)
+            key = place >> _ADDRESS, place & (1 << _ADDRESS) - 1
+            yield Arrival(key, these, column, int(last[0]) if last.size else None)
 
 
 class Phases:
@@ -76,6 +86,13 @@ class Phases:
         self.seen: NDArray[np.int64] = np.zeros((threads, threads, columns), np.int64)
         self._open: dict[Key, Flat] = {}
         self._ended: dict[Key, Flat] = {}
+        self._brought: dict[int, Rows] = {}
+
+    def of(self, mine: Flat, other: Flat, column: Flat) -> Flat:
+        """``seen`` of pairs; by one index, which takes half as long as by three."""
+        threads, columns = self.seen.shape[1:]
+        found: Flat = self.seen.reshape(-1).take((mine * threads + other) * columns + column)
+        return found
 
     def arrive(self, key: Key, threads: Flat, known: Rows, now: int, end: int | None) -> None:
         """Threads arrive, in their order.
@@ -109,6 +126,20 @@ class Phases:
         if ended is not None:
             column = key[0]
             self.seen[threads, :, column] = np.maximum(self.seen[threads, :, column], ended)
+
+    def bring(self, number: int, lanes: Rows) -> None:
+        """Threads arrive at a named barrier: what they have seen is for who waits there next."""
+        seen = np.where(lanes[:, None, :], self.seen, 0).max(axis=0)
+        self._brought[number] = np.maximum(self._brought.get(number, seen), seen)
+
+    def meet_at(self, number: int, lanes: Rows) -> None:
+        """Threads of whole blocks meet at a named barrier, and who only arrived there."""
+        self.meet(lanes, len(lanes))
+        brought = self._brought.get(number)
+        if brought is not None:
+            met = lanes.any(axis=0)
+            np.copyto(self.seen, np.maximum(self.seen, brought), where=lanes[:, None, :])
+            brought[:, met] = 0
 
     def meet(self, lanes: Rows, size: int) -> None:
         """Threads meet: all have seen what one has.

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from ..events import Observer
 from ..geometry import WARP, Flat, Geometry, Mask, Rows, as_mask
-from ..memory.event import Event
+from ..memory.event import Event, Spread
+from ..memory.extents import extent
 from ..memory.site import PHASE, Site
+from ..memory.words import distinct
 from .accesses import Race, lanes_of
 from .book import RaceBook
 from .detector import RaceCheck
@@ -36,6 +38,7 @@ class ProxyCheck(Observer):
         """See ``Observer``."""
         self.geometry = geometry
         self.writes = LastWrites(self.places, geometry.columns)
+        self._low, self._high = self.places * self.granule, 0  # the bytes that threads have written
         # Of each thread: when it fenced last, and what it had seen of others then.
         self.own = np.zeros((geometry.threads, geometry.columns), np.int64)
         self.heard: dict[str, NDArray[np.int64]] = {}
@@ -47,6 +50,11 @@ class ProxyCheck(Observer):
             return
         if site.access == "load" and not site.asynchronous:
             return
+        low, high = self._extent(event)
+        if not site.asynchronous:
+            self._low, self._high = min(low, self._low), max(high, self._high)
+        elif low >= self._high or self._low >= high:
+            return  # of what threads have not written, nothing is to be followed
         lanes, order = lanes_of(self.geometry, event), self.race.happens_before
         lanes, part = lanes.located(site, self.granule)
         at = lanes.address // self.granule + part, lanes.column
@@ -56,6 +64,16 @@ class ProxyCheck(Observer):
             number = COPY if site.asynchronous else site.number
             now, everybody = self.race.now, order.block_time
             self.writes.add(at, lanes.thread, number, now, everybody, self._seen)
+
+    def _extent(self, event: Event) -> tuple[int, int]:
+        """The bytes that an access touches, or some more: by whole locations."""
+        address, offset = event.address, event.site.offset
+        if isinstance(address, Spread):
+            low, high, _ = extent(address.address) if address.address.size else (0, 0, 0)
+        else:
+            low, high, _ = extent(address, event.mask)
+        size, low, high = self.granule, low + offset, high + offset + event.site.nbytes
+        return low // size * size, -(-high // size) * size
 
     def proxy_fence(self, lanes: Mask | None) -> None:
         """See ``Observer``; one lane of each warp speaks for all that it has seen."""
@@ -112,7 +130,7 @@ class ProxyCheck(Observer):
         everyone, passed = np.arange(g.threads), np.zeros(len(writer), np.int64)
         keys = column * g.threads + reader
         known: dict[bytes, Flat] = {}
-        for key in np.unique(keys).tolist():
+        for key in distinct(keys).tolist():
             where, who = divmod(key, g.threads)
             fenced = self.own[:, where]
             knows = self._seen(everyone, np.array(who), np.array(where)) >= fenced
@@ -139,7 +157,7 @@ class ProxyCheck(Observer):
             if bad.size:
                 passed = self._passed(write.thread[bad], mine[bad], column[bad])
                 bad = bad[passed < write.time[bad]]
-            for number in np.unique(write.site[bad]).tolist():
+            for number in distinct(write.site[bad]).tolist():
                 those = bad[write.site[bad] == number]
                 self._tell(number, site, at, lane[those], write.thread[those], mine[those])
 

@@ -18,6 +18,7 @@ from ..geometry import WARP, Flat, Geometry, Mask, Rows, as_mask
 from ..memory.event import Event
 from ..memory.site import Site
 from ..memory.spaces import Allocation
+from ..memory.words import distinct
 from .accesses import Accesses, Race, lanes_of
 from .book import SENT, RaceBook
 from .clocks import Clock
@@ -235,7 +236,7 @@ class SentCheck(Observer):
         late = np.flatnonzero(~(waited & self._knows(site, lanes, lane, copies, _DONE)[2]))
         near = earlier // g.threads == mine // g.threads
         near &= found[_THREAD] // WARP == lanes.thread[lane] // WARP
-        for number in np.unique(found[_SITE, late]).tolist():
+        for number in distinct(found[_SITE, late]).tolist():
             other = self.book.sites[number]
             if not (how := clash(other, site)):
                 continue

@@ -16,6 +16,7 @@ import numpy as np
 from ..geometry import WARP, Flat, Mask
 from ..memory.site import Site
 from .history import History
+from .newest import Newest
 
 Ordered = Callable[[Flat, Flat, Flat], Mask]
 """(times, threads of the remembered accesses, lane positions) to whether each comes before."""
@@ -74,12 +75,14 @@ class Conflict:
 class Shadow:
     """The table for one array, or for shared memory.
 
-    ``threads`` is an upper bound of the thread numbers, ``block`` the threads of a block.
+    ``threads`` is an upper bound of the thread numbers, ``block`` the threads of a block;
+    ``places``: locations, where each block has its own (``newest``).
     """
 
-    def __init__(self, threads: int, block: int) -> None:
+    def __init__(self, threads: int, block: int, places: int = 0) -> None:
         self.threads, self.block = np.int64(threads), np.int64(block)
         self.histories: dict[int, History] = {}
+        self.newest = Newest(places) if places else None
 
     def merge(self, other: Shadow) -> None:
         """Take over the accesses of other blocks."""
@@ -91,6 +94,8 @@ class Shadow:
     def clear(self) -> None:
         """Everything so far is ordered before everything to come."""
         self.histories = {}
+        if self.newest is not None:
+            self.newest.clear()
 
     def against(
         self, site: Site, clusters: bool = False, met: int = -1
@@ -135,9 +140,10 @@ class Shadow:
         ``lane`` of the same warp, another ``warp`` of the block, ``near``: either; or another
         ``block``: then of lanes that are ``alike`` one is asked for all.
         """
-        keys, place, thread = history.table.keys, asked.place, asked.thread
-        if not (len(place) and len(keys)) or asked.low > keys[-1] or asked.high <= keys[0]:
+        place, thread = asked.place, asked.thread
+        if not len(place) or asked.low > history.high or asked.high <= history.low:
             return  # a barrier, say, and a tile
+        keys = history.table.keys
         for low, high in asked.ranges(distance):
             begin = np.searchsorted(keys, low)
             end = np.searchsorted(keys, high)

@@ -6,8 +6,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from kernels.ptx.module import Instruction
+
 from ..geometry import Flat, Mask, Rows
 from ..memory.event import Event
+from ..memory.words import distinct
 from .accesses import Race
 from .pairs import MOST
 from .shadow import Conflict
@@ -82,6 +85,16 @@ class Copy:
         assert self.ended is not None
         return self.ended > 0
 
+    def within(self, instruction: Instruction, low: int, high: int) -> bool:
+        """Whether it is one of an instruction's, and of no other bytes than these."""
+        return self.event.site.instruction is instruction and low <= self.low and self.high <= high
+
+    def over_at(self, barriers: Flat) -> Rows:
+        """The lanes that arrive at some mbarriers, and the phase is over in which they do."""
+        if self.barrier is None or self.over is None or not self.over.any():
+            return np.zeros_like(self.lanes)
+        return self.over & np.isin(self.barrier, distinct(barriers))
+
     def split(self, threads: Mask) -> Copy:
         """Those of some threads, in every block: from now on a copy of its own."""
         lanes, self.lanes = self.lanes & threads[:, None], self.lanes & ~threads[:, None]
@@ -120,9 +133,3 @@ def meetings(places: Rows, theirs: Rows) -> tuple[Flat, Flat, Flat]:
     hit = np.repeat(np.arange(len(wanted)), many)  # once for each of the others at the same place
     at = np.arange(len(hit)) - np.repeat(np.cumsum(many) - many, many) + starts[hit]
     return hit // places.shape[1], order[at] // theirs.shape[1], wanted[hit]
-
-
-def barrier_number(column: Rows | int, address: Rows | int) -> Rows:
-    """A number for an mbarrier: its block's column, and its address."""
-    number: Rows = np.left_shift(column, 40, dtype=np.int64) | address
-    return number

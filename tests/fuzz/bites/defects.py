@@ -133,8 +133,8 @@ BITES = (
     ),
     Bite(
         "what arrives at an mbarrier is there before its phase is over", "races",
-        "simulator/races/copies.py",
-        "done = copy.over & np.isin(copy.barrier,", "done = np.isin(copy.barrier,",
+        "simulator/races/under_way.py",
+        "return self.over & np.isin(self.barrier,", "return np.isin(self.barrier,",
         seed=597,
     ),
     Bite(

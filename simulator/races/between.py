@@ -1,0 +1,52 @@
+"""Two tables, of blocks that were watched apart, held against each other.
+
+Their blocks hand nothing on to each other, so no access of the one is ordered to the other's.
+"""
+
+import numpy as np
+
+from ..geometry import Flat, Mask
+from ..memory.spaces import Allocation
+from .accesses import Race
+from .book import RaceBook
+from .exact import ExactLook
+from .history import History
+from .shadow import Shadow
+from .written import compare
+
+
+def find_between(look: ExactLook, first: Shadow, second: Shadow, home: Allocation) -> None:
+    """Write down the races of what a table remembers with what another one does."""
+    g = look.geometry
+    for later in second.histories.values():
+        for earlier, how in first.against(later.site):
+            if how == "volatile" and look.polled(later.site, earlier.site):
+                continue
+            race = Race(
+                earlier.site, later.site, "global", home, look.granules.array, how, "block",
+                g.threads, g.columns,
+            )  # fmt: skip
+            if not look.book.full(race):
+                _write_down(look.book, race, first, earlier, later)
+
+
+def _write_down(
+    book: RaceBook, race: Race, first: Shadow, earlier: History, later: History
+) -> None:
+    asked = first.asked(*np.divmod(later.table.keys, first.threads))
+    for conflict in first.races(earlier, asked, _unordered, "block"):
+        unequal, quiet = compare(conflict, earlier, later.site, earlier.site, later.values, "block")
+        if later.values is not None:  # the last that each thread left, of several perhaps
+            varied = later.table.varied_far[conflict.lane]
+            unequal = unequal | varied
+            again = conflict.some(quiet & varied)
+            if len(again.lane):
+                some = np.zeros(len(again.lane), bool)
+                book.add(race, again, ~some, some)
+        book.add(race, conflict, unequal, quiet)
+        if book.full(race):
+            break
+
+
+def _unordered(time: Flat, earlier: Flat, which: Flat) -> Mask:
+    return np.zeros(len(time), bool)
