@@ -225,8 +225,8 @@ def names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What shared memory was called."""
     found, make = [], Common.make
 
-    def noted(arrays: list[Any]) -> Common:
-        made = make(arrays)
+    def noted(*arrays: Any) -> Common:
+        made = make(*arrays)
         found.append(made.name)
         return made
 
@@ -246,10 +246,10 @@ def test_death(names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes that die with their share leave nothing, and their work is done again."""
     out, make = np.zeros(128, np.int32), Common.make
 
-    def deadly(arrays: list[Any]) -> Common:
+    def deadly(*arrays: Any) -> Common:
         for process in multiprocessing.active_children():
             process.kill()
-        return make(arrays)
+        return make(*arrays)
 
     monkeypatch.setattr(Common, "make", deadly)
     run = simulator.launch(kernel("out[i] = i;"), 4, 32, [out], workers=2)

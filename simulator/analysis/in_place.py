@@ -52,8 +52,12 @@ def in_place(functions: Mapping[str, Function], accesses: Iterable[Site]) -> lis
     return found
 
 
+WRITTEN = "written"
+"""The use that two threads may not make of one place."""
+
+
 def use(site: Site) -> str:
     """What an access does to an array; two of the same kind cannot race, but for writes."""
     if site.strong and not site.narrow and not site.volatile:
         return f"strong {site.size}"
-    return "read" if site.access == "load" else "written"
+    return "read" if site.access == "load" else WRITTEN

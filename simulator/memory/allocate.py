@@ -22,11 +22,16 @@ from .spaces import Allocation
 
 
 def allocate(
-    layout: Layout, functions: Collection[str], arguments: Arguments
+    layout: Layout, functions: Collection[str], arguments: Arguments, borrowed: bool = False
 ) -> dict[int, Allocation]:
-    """Global memory: the argument arrays, the parameters, the module's variables."""
+    """Global memory: the argument arrays, the parameters, the module's variables.
+
+    ``borrowed``: as far as can be the bytes are the host's own, and not padded. Nobody may write
+    to them before they are moved.
+    """
+    borrowed = borrowed and not arguments.tables  # which are written here
     made = {
-        number: Allocation(number, content(array), label, bool(array.flags.writeable))
+        number: Allocation(number, content(array), label, bool(array.flags.writeable), own=borrowed)
         for number, (array, label) in enumerate(
             zip(arguments.arrays, arguments.labels, strict=True)
         )
@@ -60,7 +65,7 @@ def allocate(
             writable = variable.space == "global" and (given is None or given.flags.writeable)
             nbytes = max(variable.nbytes, len(initial))
             made[number] = made_one = Allocation(
-                number, initial, variable_name(name), writable, nbytes, variable.space
+                number, initial, variable_name(name), writable, nbytes, variable.space, borrowed
             )
             made_one.unfilled = variable.space == "const" and not variable.init and given is None
             made_one.missing = None if given is None else missing_of(given)

@@ -47,9 +47,13 @@ class Allocation:
         self.base = array_address(number)
         self.nbytes = len(content) if nbytes is None else nbytes
         self.end = self.base + self.nbytes
-        size = -(-max(self.nbytes, 1) // 32) * 32
-        self.move(content if own else copied(content, size))
+        self.move(content if own else copied(content, self.size))
         self.pictures: list[Texture | Surface] = []
+
+    @property
+    def size(self) -> int:
+        """Its bytes with the padding."""
+        return -(-max(self.nbytes, 1) // 32) * 32
 
     def content(self) -> Flat:
         """The array's bytes, without the padding."""

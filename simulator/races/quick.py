@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..analysis.in_place import use
+from ..analysis.in_place import WRITTEN, use
 from ..geometry import Addresses, Flat, Geometry, Lanes, Mask
 from ..memory.event import Event, Spread
 from ..memory.site import Site
@@ -153,7 +153,7 @@ class QuickLook:
         """
         number, how = event.home.number, use(event.site)
         self._use(number, how)
-        if how == "written":
+        if how == WRITTEN:
             touches = self._touches.get(number)
             if touches is None:
                 touches = self._touches[number] = FirstTouches(event.home, self.granule)

@@ -24,17 +24,16 @@ from ..observe.observers import Observers
 from ..races.accesses import Closer, LookCloser
 from . import pool
 from .moving import unpack
-from .overlap import MIXED, STOPPED, Again, Alone, Overlap, Sums
+from .overlap import MIXED, STOPPED, Again, Alone, Overlap, Sums, watched
 from .pool import Common
-from .share import Array, Done, Task, run_share, share_of
+from .share import Array, Done, Task, put, run_share, share_of, unset
 
 WAITS = "its blocks may wait for each other"
 WORTH = 1.0
 """Seconds of work that are left and worth being shared, where nobody asked for it."""
-_MOVED = 5.0
-"""More of them for each GB of arrays: what streams through memory gains little. (A transposition of
-512 MB takes 2.9 s in one and 3.2 s in two; its halves in two processes that share nothing take 2.3
-to 2.6 s each, at the same time: two cores ask the memory for more than it gives.)"""
+_MOVED = 1.0
+"""More of them for each GB of arrays, which are copied. (A transposition of 512 MB takes 3.2 to
+4.3 s in one process and 2.5 to 2.9 in two, of which the second had to start.)"""
 _BATCHES = 8
 """So many for each process are shared as they are; of fewer, pieces are."""
 UNCLEAN = "it has few batches, and hazards in them are told of the blocks together"
@@ -96,10 +95,15 @@ class Crew:
             Again: It has to be run again, with more marks.
             Alone: It has to be run again, in one process.
         """
-        launch, allocations = self.launch, self.launch.allocations()
-        overlap = Overlap(launch.program, launch.granules.array, self._known, self.cut)
-        seen = Observers(launch, self.checks, None, allocations, self.closer, overlap)
+        launch, self._new = self.launch, not pool.running()
         try:
+            if self.asked and self._new and self.total > 1:  # they start while this one begins
+                for _ in range(self.count - 1):
+                    pool.submit(run_share, b"", self.count - 1)
+            allocations = self._arrays()
+            left = watched(self.checks, self.closer, self._direct)
+            overlap = Overlap(launch.program, launch.granules.array, self._known, self.cut, left)
+            seen = Observers(launch, self.checks, None, allocations, self.closer, overlap)
             todo = self._mine(overlap, allocations)
             run_batches(launch, allocations, seen.told, todo, progress=progress)
             for future in self._futures:
@@ -177,10 +181,6 @@ class Crew:
         """This process's batches, of which some are handed on on the way."""
         launch, size = self.launch, batch_size(self.launch)
         total = self.total
-        self._new = not pool.running()
-        if self.asked and self._new and total > 1:  # they start while this one begins
-            for _ in range(self.count - 1):
-                pool.submit(run_share, b"", self.count - 1)
         piece = min(max(total // (4 * self.count), 1), size) if self.cut else size
         at, spent = 0, math.inf
         again = self._new or (bool(launch.program.memo("again")) and not self.closer)
@@ -210,6 +210,15 @@ class Crew:
             spent, at = (time.perf_counter() - began) / (end - at), end
             total = self._hand_more_on(at, total, spent)
 
+    def _arrays(self) -> dict[int, Allocation]:
+        """Global memory as the host gives it; where it is surely shared, once and for all."""
+        unit = 1 if self.cut else batch_size(self.launch)
+        if not (self.asked and self._direct and self.total > unit):
+            return self.launch.allocations()
+        made = self.launch.allocations(borrowed=True)
+        self._common = put(made, self._direct)
+        return made
+
     def _hand_on(
         self, allocations: dict[int, Allocation], at: int, total: int, spent: float, unit: int
     ) -> int:
@@ -225,22 +234,10 @@ class Crew:
         mine = units - others * each
         ends = [at + unit * (mine + each * i) for i in range(others)] + [total]
         made = allocations if at == 0 or self._direct else self.launch.allocations()
-        missing = {n: a.missing for n, a in made.items() if a.missing is not None}
-        contents = [a.buffer for a in made.values()] + [m.view("u1") for m in missing.values()]
-        try:
-            self._common = common = Common.make(contents)
-        except OSError:
-            raise Alone("there is not enough shared memory for its arrays") from None
-        if self._direct:
-            seen = iter(common.seen())
-            buffers = {number: next(seen) for number in made}
-            tables = {number: next(seen).view(bool) for number in missing}
-            for number, allocation in made.items():
-                allocation.move(buffers[number])
-                allocation.missing = tables.get(number)
+        common = self._common = self._common or put(made, self._direct)
         self._task = dataclasses.replace(
             share_of(self.launch, self.checks, self.closer, self._known),
-            arrays=tuple(Array.of(a) for a in made.values()), missing=tuple(missing),
+            arrays=tuple(Array.of(a) for a in made.values()), missing=tuple(unset(made)),
             common=common.name, places=common.places, size=batch_size(self.launch),
             cut=self.cut, direct=self._direct,
         )  # fmt: skip

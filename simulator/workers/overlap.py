@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
+from ..analysis.in_place import WRITTEN, use
 from ..compile.program import Program
 from ..events import Observer, Stall
 from ..geometry import Flat
@@ -20,6 +21,7 @@ from ..isa.roles import roles
 from ..memory.event import Event, PickedEvent, Spread
 from ..memory.site import Site
 from ..memory.spaces import Allocation
+from ..races.accesses import Closer
 from .marks import Bits, Marks, places
 
 _SUMS = {"add": np.add, "xor": np.bitwise_xor, "and": np.bitwise_and, "or": np.bitwise_or}
@@ -48,26 +50,38 @@ class Again(Exception):
         self.numbers = numbers
 
 
+def watched(checks: Collection[str], closer: Closer, direct: bool) -> Closer | None:
+    """But for which arrays the race check tells of stores to one place, by two processes, too.
+
+    It keeps the places that are written for its own sake (``QuickLook``), and says so if somebody
+    else reads there; who has to bring over what was written has to know them, all the same.
+    """
+    return closer if direct and "races" in checks else None
+
+
 class Overlap(Observer):
     """Marks what is touched of arrays that can be written; ``granule``: bytes of a location.
 
     ``both``: numbers of arrays that are read and written; of others no place is marked as read;
-    ``cut``: whether batches are not those of one process.
+    ``cut``: whether batches are not those of one process; ``closer``: see ``watched``.
 
     Attributes:
         loaded: Those others, as far as they are read.
         stopped: Whether some threads could not go on.
     """
 
-    def __init__(self, program: Program, granule: int, both: Collection[int], cut: bool) -> None:
+    def __init__(
+        self, program: Program, granule: int, both: Collection[int], cut: bool,
+        closer: Closer | None = None,
+    ) -> None:  # fmt: skip
         self._kinds = program.fact(Sums).kinds
         self.both, self.loaded = both, set[int]()
-        self.granule, self.stopped, self.cut = granule, False, cut
+        self.granule, self.stopped, self.cut, self._closer = granule, False, cut, closer
         self.marks: dict[int, Marks] = {}
         self._bits: dict[int, Bits] = {}  # in the end, of all processes
 
     def __getstate__(self) -> dict[str, object]:
-        return self.__dict__ | {"_bits": self._packed(), "marks": {}}
+        return self.__dict__ | {"_bits": self._packed(), "marks": {}, "_closer": None}
 
     def _packed(self) -> dict[int, Bits]:
         """What is touched, when all of it is known."""
@@ -86,6 +100,9 @@ class Overlap(Observer):
             return
         if site.access == "load" and home.number not in self.both:
             self.loaded.add(home.number)
+            return
+        plain = site.access == "store" and site.counted and use(site) == WRITTEN
+        if plain and self._closer is not None and home.number not in self._closer:
             return
         marks = self.marks.get(home.number)
         if marks is None:

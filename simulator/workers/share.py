@@ -16,7 +16,7 @@ from ..memory.spaces import Allocation
 from ..observe.observers import Observers
 from ..races.accesses import Closer, LookCloser
 from .moving import pack
-from .overlap import Alone, Overlap, Sum
+from .overlap import Alone, Overlap, Sum, watched
 from .pool import Common
 
 
@@ -124,6 +124,34 @@ def share_of(
     )  # fmt: skip
 
 
+def unset(made: dict[int, Allocation]) -> dict[int, Flat]:
+    """Which bytes nothing has written, by arrays of which there are such."""
+    return {n: a.missing for n, a in made.items() if a.missing is not None}
+
+
+def put(made: dict[int, Allocation], direct: bool) -> Common:
+    """Global memory in memory that all see: a copy; or all there is, if they write to it.
+
+    Raises:
+        Alone: There is not that much.
+    """
+    missing = unset(made)
+    contents = [a.buffer for a in made.values()] + [m.view("u1") for m in missing.values()]
+    sizes = [a.size for a in made.values()] + [len(m) for m in missing.values()]
+    try:
+        common = Common.make(contents, sizes)
+    except OSError:
+        raise Alone("there is not enough shared memory for its arrays") from None
+    if direct:
+        seen = iter(common.seen())
+        buffers = {number: next(seen) for number in made}
+        tables = {number: next(seen).view(bool) for number in missing}
+        for number, allocation in made.items():
+            allocation.move(buffers[number])
+            allocation.missing = tables.get(number)
+    return common
+
+
 def run_share(task: bytes) -> bytes:
     """Run a pickled ``Task``; gives a packed ``Done``, or pickled, what was raised instead.
 
@@ -144,7 +172,8 @@ def run_share(task: bytes) -> bytes:
 def _run(share: Task, common: Common) -> bytes:
     contents = common.seen() if share.direct else common.own()
     launch, allocations = share.launch(), share.allocations(contents)
-    overlap = Overlap(launch.program, launch.granules.array, share.both, share.cut)
+    left = watched(share.checks, share.closer, share.direct)
+    overlap = Overlap(launch.program, launch.granules.array, share.both, share.cut, left)
     seen = Observers(launch, share.checks, None, allocations, share.closer, overlap)
 
     def progress(done: int, total: int) -> None:
