@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,6 +50,19 @@ def with_text(edit: Edit, text: str) -> Edit:
     old, new = edit.text.encode(), text.encode()
     pieces = tuple((start, end, put.replace(old, new, 1)) for start, end, put in edit.pieces)
     return dataclasses.replace(edit, pieces=pieces, text=text)
+
+
+def without_one(edit: Edit) -> list[Edit]:
+    """What is put somewhere several times in one piece is left out once: each time in turn."""
+    (start, end, put), *others = edit.pieces
+    text = edit.text.encode()
+    if others or put.count(text) < 2:
+        return []
+    places = [at.span() for at in re.finditer(rb"\s*" + re.escape(text), put)]
+    return [
+        dataclasses.replace(edit, pieces=((start, end, put[:first] + put[last:]),))
+        for first, last in places
+    ]
 
 
 def applied(content: bytes, edits: Iterable[Edit]) -> bytes:

@@ -29,7 +29,7 @@ from .remedies import (
     obstacle,
     remedies,
 )
-from .several import several
+from .several import leaner, several
 from .splits import split_edits
 from .statements import Point, Syntax
 
@@ -164,6 +164,7 @@ class SourceSearch:
             with contextlib.suppress(Failed):
                 if attempt(with_text(edit, text), len(found)):
                     break
+        leaner(found, attempt)
         for remaining, _, _, edit, mended in sorted(found, key=lambda f: f[:3]):
             try:
                 proof = self.prover.prove([edit], [self.facts[number]], clean=not remaining)
@@ -251,10 +252,8 @@ class SourceSearch:
         others = remedies(self.syntax, hazard.case)
         if others is not None:
             return obstacle(others)
-        if len(hazard.involved) < 2 or not hazard.row.reads:
-            return text
-        points = [self._points(hazard, i) for i in (0, 1)]
-        if not all(points):
+        points = [self._points(hazard, i) for i in range(len(hazard.involved))][:2]
+        if len(points) < 2 or not hazard.row.reads or not all(points):
             return text
         one, two = (self.syntax.levels(several) for several in points)
         both = reads_and_writes(self.syntax, one, two, (points[0][0], points[1][0]))
