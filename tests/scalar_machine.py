@@ -191,6 +191,8 @@ def run(
     """Launch a kernel, a thread after the other; what its arrays hold afterwards."""
     launch = prepare(kernel, grid, block, args, shared_bytes, "lockstep", 1, False)
     memory = launch.allocations()
+    for array in memory.values():
+        array.change()
     codes = [Emitter(made.lowered).code() for made in launch.program.blocks]
     with np.errstate(all="ignore"):
         for number in range(int(np.prod(launch.grid))):

@@ -72,10 +72,10 @@ class Prepared:
         """Bytes that checks tell apart."""
         return self.program.fact(_granules)
 
-    def allocations(self, borrowed: bool = False) -> dict[int, Allocation]:
-        """Global memory as the host gives it; ``borrowed``: see ``allocate``."""
+    def allocations(self) -> dict[int, Allocation]:
+        """Global memory as the host gives it."""
         functions = self.program.module.functions
-        made = allocate(self.program.layout, functions, self.arguments, borrowed)
+        made = allocate(self.program.layout, functions, self.arguments)
         if self.cooperative:
             empty = np.zeros(_WORKSPACE_BYTES, np.uint8)
             made[WORKSPACE] = Allocation(WORKSPACE, empty, "the grid's barrier", True)

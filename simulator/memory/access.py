@@ -82,8 +82,10 @@ class Access:
 
     def _load_some(self, base: Addresses, mask: Mask | None, length: Lanes) -> tuple[Lanes, ...]:
         """Load whole elements in one piece, others byte by byte."""
-        site = self.site
-        whole = as_mask(mask) & (length >= site.nbytes)
+        site, full = self.site, length >= self.site.nbytes
+        if full.all():
+            return self.load(base, mask)
+        whole = as_mask(mask) & full
         self._look(base, whole)
         found = [np.where(whole, value, value.dtype.type(0)) for value in self.index.load()]
         part = as_mask(mask) & (length < site.nbytes)
@@ -168,6 +170,8 @@ def in_bulk(
         return False
     if index.space != "global" and site.size > 4:
         return False  # its words lie apart
+    if isinstance(index, GlobalIndex):
+        index.allocation.change()
     view = index.view if isinstance(index, GlobalIndex) else index.memory.flat.view(index.dtype)
     lanes = np.broadcast_to(as_mask(mask), shape)
     where = index.positions(shape, lanes)

@@ -22,16 +22,11 @@ from .spaces import Allocation
 
 
 def allocate(
-    layout: Layout, functions: Collection[str], arguments: Arguments, borrowed: bool = False
+    layout: Layout, functions: Collection[str], arguments: Arguments
 ) -> dict[int, Allocation]:
-    """Global memory: the argument arrays, the parameters, the module's variables.
-
-    ``borrowed``: as far as can be the bytes are the host's own, and not padded. Nobody may write
-    to them before they are moved.
-    """
-    borrowed = borrowed and not arguments.tables  # which are written here
+    """Global memory: the argument arrays, the parameters, the module's variables."""
     made = {
-        number: Allocation(number, content(array), label, bool(array.flags.writeable), own=borrowed)
+        number: Allocation(number, content(array), label, bool(array.flags.writeable))
         for number, (array, label) in enumerate(
             zip(arguments.arrays, arguments.labels, strict=True)
         )
@@ -47,6 +42,7 @@ def allocate(
         return handle(made[int(array_number(address))], of)
 
     for number in arguments.tables:
+        made[number].change()
         made[number].content()[:] = arguments.table(number, array_address, encoded)
     parameters = np.frombuffer(arguments.parameter_buffer(array_address, encoded), np.uint8)
     made[PARAMETERS] = Allocation(PARAMETERS, parameters, "parameters", False, space="param")
@@ -65,7 +61,7 @@ def allocate(
             writable = variable.space == "global" and (given is None or given.flags.writeable)
             nbytes = max(variable.nbytes, len(initial))
             made[number] = made_one = Allocation(
-                number, initial, variable_name(name), writable, nbytes, variable.space, borrowed
+                number, initial, variable_name(name), writable, nbytes, variable.space
             )
             made_one.unfilled = variable.space == "const" and not variable.init and given is None
             made_one.missing = None if given is None else missing_of(given)
@@ -75,9 +71,13 @@ def allocate(
 def give_back(
     arguments: Arguments, layout: Layout, allocations: dict[int, Allocation], still: bool
 ) -> None:
-    """The host's arrays hold what the launch left; ``still``: note what nothing has written."""
+    """The host's arrays hold what the launch left; ``still``: note what nothing has written.
+
+    Those are left alone that it did not write to.
+    """
     symbols = {array_number(layout.placed["", n].address): a for n, a in arguments.symbols.items()}
     for number, array in (*enumerate(arguments.arrays), *symbols.items()):
-        write_back(array, allocations[number].content())
+        if allocations[number].changed:
+            write_back(array, allocations[number].content())
         if still:
             still_unset(array, allocations[number].missing)

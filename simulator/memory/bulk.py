@@ -144,6 +144,8 @@ class BulkCopy:
         return values
 
     def _write(self, side: Side, values: Flat) -> None:
+        if isinstance(side.home, Allocation):
+            side.home.change()
         elements, at = self._elements(side)
         if side.site.operation:
 

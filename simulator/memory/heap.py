@@ -23,6 +23,7 @@ def heap_array(limit: int = HEAP_BYTES) -> Allocation:
     A kernel that may call ``malloc`` seldom takes much: what it does not take costs nothing.
     """
     made = Allocation(HEAP, np.zeros(0, np.uint8), "heap", True, 2 * limit)
+    made.change()
     made.missing, made.valid = (untouched(made.nbytes).view(bool) for _ in range(2))
     return made
 

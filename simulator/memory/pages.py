@@ -15,6 +15,8 @@ _KEPT, _LARGE = 256 << 20, 32 << 20
 """Bytes that stay with the process, and from which on an array's go back (its most, on 64 bits)."""
 _FRESH = 1 << 20
 """Bytes that are better not looked at: what comes from the C library is, to make it zero."""
+_ALIGNED = 16
+"""What elements of any size want to be at a multiple of."""
 
 
 @functools.cache
@@ -48,3 +50,8 @@ def copied(content: Flat, nbytes: int) -> Flat:
     copy = untouched(nbytes, len(content))
     copy[: len(content)] = content
     return copy
+
+
+def aligned(content: Flat) -> bool:
+    """Whether NumPy takes elements out of bytes without that it copies all of them first."""
+    return int(content.__array_interface__["data"][0]) % _ALIGNED == 0

@@ -15,7 +15,7 @@ from kernels.texture import Surface, Texture
 from ..geometry import Addresses, Flat, Lanes, Mask
 from ..isa import DTYPES
 from .layout import array_address
-from .pages import copied
+from .pages import aligned, copied
 from .words import join, put, split
 
 POISON = 0xFF
@@ -32,22 +32,26 @@ class Allocation:
         missing: Which bytes nothing has written; ``None``: all have been.
         valid: Which bytes there are, or all; ``pictures``: the textures and surfaces of it.
         unfilled: Whether it is constant memory that neither the PTX nor the host fills.
+        changed: Whether anybody has written to it. Its bytes cannot be written before that.
     """
 
     missing: Flat | None = None
     valid: Flat | None = None
     unfilled = False
+    changed = False
 
     def __init__(
         self, number: int, content: Flat, name: str, writable: bool, nbytes: int | None = None,
         space: str = "global", own: bool = False,
     ) -> None:  # fmt: skip
-        """``own``: the content becomes the buffer; else it is copied."""
+        """``own``: the content becomes the buffer; else it is copied, by the first write."""
         self.number, self.name, self.writable, self.space = number, name, writable, space
         self.base = array_address(number)
         self.nbytes = len(content) if nbytes is None else nbytes
         self.end = self.base + self.nbytes
-        self.move(content if own else copied(content, self.size))
+        lent = not own and len(content) == self.size and aligned(content)
+        self.move(content if own or lent else copied(content, self.size))
+        self._lent = lent
         self.pictures: list[Texture | Surface] = []
 
     @property
@@ -61,8 +65,15 @@ class Allocation:
 
     def move(self, buffer: Flat) -> None:
         """Its bytes are somewhere else from now on."""
-        self.buffer = buffer
+        self._lent, self.buffer = False, buffer.view()
+        self.buffer.flags.writeable = self.changed
         self._views: dict[tuple[str, int], NDArray[np.generic]] = {}
+
+    def change(self) -> None:
+        """Whoever writes to it says so before; views from before do not see what is written."""
+        if not self.changed:
+            self.changed = True
+            self.move(copied(self.buffer, self.size) if self._lent else self.buffer)
 
     def view(self, ptx_type: str, count: int) -> NDArray[np.generic]:
         """The buffer as elements, or as vectors of ``count`` elements."""
@@ -81,18 +92,23 @@ class GlobalIndex:
     def __init__(
         self, allocation: Allocation, relative: Addresses, ptx_type: str, count: int
     ) -> None:
-        self.allocation, self.count = allocation, count
-        self.view = allocation.view(ptx_type, count)
+        self.allocation, self.count, self._type = allocation, count, ptx_type
         shift = (DTYPES[ptx_type].itemsize * count).bit_length() - 1
         # In place where it can be: a fresh array of 65k lanes costs as much as the shift.
         out = relative if relative.ndim else None
         self.index = np.right_shift(relative, shift, out=out) if shift else relative
 
+    @property
+    def view(self) -> NDArray[np.generic]:
+        """The array's elements, wherever they are by now."""
+        return self.allocation.view(self._type, self.count)
+
     def load(self) -> tuple[Lanes, ...]:
         """The elements, one array each."""
+        view = self.view
         if self.count == 1:
-            return (self.view.take(self.index, mode="clip"),)
-        rows = self.view.take(self.index, axis=0, mode="clip")
+            return (view.take(self.index, mode="clip"),)
+        rows = view.take(self.index, axis=0, mode="clip")
         # Copied, for speed; [()] keeps one number a scalar (ascontiguousarray makes it 1-D).
         return tuple(rows[..., i].copy()[()] for i in range(self.count))
 
@@ -107,11 +123,13 @@ class GlobalIndex:
             chosen = np.broadcast_to(mask, shape)
             where = np.broadcast_to(self.index, shape)[chosen]
             pick = lambda v: np.broadcast_to(v, shape)[chosen]  # noqa: E731
+        self.allocation.change()
+        view = self.view
         if self.count == 1:
-            self.view[where] = pick(values[0])
+            view[where] = pick(values[0])
         else:
             for i, value in enumerate(values):
-                self.view[where, i] = pick(value)
+                view[where, i] = pick(value)
 
     def positions(self, shape: tuple[int, ...], chosen: Mask) -> Flat:
         """1-D element numbers of the chosen lanes."""
@@ -123,6 +141,7 @@ class GlobalIndex:
 
     def write(self, places: Flat, values: Flat) -> None:
         """Set elements by number."""
+        self.allocation.change()
         self.view[places] = values
 
 

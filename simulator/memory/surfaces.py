@@ -97,6 +97,7 @@ class SurfaceAccess(PictureAccess):
         else:
             raw = np.stack([value.astype(dtype) for value in stored], -1).view(np.uint8)
             self.tell(array, lanes, array.base + at, tuple(stored))
+        array.change()
         array.buffer[at[:, None] + np.arange(raw.shape[1])] = raw
         memories.writes += bool(len(good))
         return []
@@ -104,6 +105,7 @@ class SurfaceAccess(PictureAccess):
     def _reduce(
         self, array: Allocation, lanes: tuple[Flat, Flat], at: Flat, value: Flat
     ) -> list[Flat]:
+        array.change()
         view = array.view(self.type, 1)
 
         def write(places: Flat, values: Flat) -> None:

@@ -102,11 +102,11 @@ class TensorCopy(BulkCopy):
         if rows and plain and _is_whole(tiling, where) and rows.fits(turn, end):
             first = tiling.address + sum(map(operator.mul, where, tiling.strides))
             here, there = (rows.near + turn) // _WORD, (rows.away + (first - home.base)) // _WORD
-            buffer = home.buffer.view(np.int32)
             if fills:
-                memories.shared.words[here, block] = buffer[there]
+                memories.shared.words[here, block] = home.buffer.view(np.int32)[there]
             else:
-                buffer[there] = memories.shared.words[here, block]
+                home.change()
+                home.buffer.view(np.int32)[there] = memories.shared.words[here, block]
             self._brought(thread, column, block, rows.away + first, rows.near + turn, _WORD)
             one = _side(far_site, thread, column, home, rows.sources + first, home.base, column)
             two = _side(near_site, thread, column, memories.shared, rows.places + turn, 0, block)
@@ -132,6 +132,7 @@ class TensorCopy(BulkCopy):
         else:
             near = near[inside]
             sent = mine[ours[inside]]
+            home.change()
             home.buffer[theirs] = self._reduced(tiling, home.buffer[theirs], sent)
         self._brought(
             thread, column, block, away[inside], near[inside] if fills else near, tiling.size

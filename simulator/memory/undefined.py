@@ -94,6 +94,7 @@ class UndefinedMemory:
 def _shadow(array: Allocation, unset: bool) -> Allocation:
     nothing = np.zeros(0, np.uint8)
     made = Allocation(array.number, nothing, array.name, array.writable, array.nbytes)
+    made.change()
     if unset and array.number == HEAP:  # whatever is allocated
         made.content().fill(0xFF)
     elif unset and array.missing is not None:

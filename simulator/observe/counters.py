@@ -180,14 +180,21 @@ class TrafficCounter(Observer):
         if mask is not None and mask.shape[3] > 1:
             starts = (pattern.first + np.int64(site.offset)) & np.int64(unit - 1)
             return self._masked(site, space, pattern, starts, mask)
+        name = site.number, space
+        if mask is None and name in pattern.costs:
+            return pattern.costs[name]
         found: dict[int, int] = {}
         for at, blocks in pattern.begins:
             start = (at + site.offset) % unit
             found[start] = found.get(start, 0) + blocks * (g.columns // len(pattern.first))
         if len(found) == 1:
-            return self._judged(site, space, pattern, mask, start), found[start]
-        each = [self._judged(site, space, pattern, mask, at) * n for at, n in found.items()]
-        return np.add.reduce(each), 1
+            cost = self._judged(site, space, pattern, mask, start), found[start]
+        else:
+            each = [self._judged(site, space, pattern, mask, at) * n for at, n in found.items()]
+            cost = np.add.reduce(each), 1
+        if mask is None:
+            pattern.costs[name] = cost
+        return cost
 
     def _judged(
         self, site: Site, space: str, pattern: Pattern, mask: Mask | None, start: int

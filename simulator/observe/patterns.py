@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,11 +22,14 @@ class Pattern:
         relative: Addresses from the first lane's on, ``(Z, Y, X, 1)`` or less.
         first: The first lane's address in each block, or in all, ``(blocks or 1,)``.
         content: Equal for equal ones.
+        costs: What accesses of such a pattern cost, by whatever its user names them: those that
+            begin whole lines later cost the same.
     """
 
     relative: Addresses
     first: Flat
     content: tuple[object, ...]
+    costs: dict[object, tuple[Flat, int]] = field(default_factory=dict)
 
     @functools.cached_property
     def begins(self) -> list[tuple[int, int]]:
@@ -61,7 +64,7 @@ def moved(pattern: Pattern | None, by: int) -> Pattern | None:
         return None
     found = Pattern(pattern.relative, pattern.first + np.int64(by), pattern.content)
     if by % LINE == 0:
-        found.begins = pattern.begins
+        found.begins, found.costs = pattern.begins, pattern.costs
     return found
 
 

@@ -62,8 +62,7 @@ class CopyCheck(Observer):
         """See ``Observer``."""
         self.geometry, self.open, self.over = geometry, [], []
         self._extent.start(geometry.moves)
-        shape = (geometry.threads, geometry.columns)
-        self.groups = {queue: np.zeros(shape, np.int32) for queue in UNDER_WAY}
+        self.groups = {queue: np.zeros((), np.int32) for queue in UNDER_WAY}
 
     def access(self, event: Event) -> None:
         """See ``Observer``."""
@@ -95,9 +94,8 @@ class CopyCheck(Observer):
                 self._meet(copy, event)
         if site.asynchronous:
             self._replaced(event, low, high, np.asarray(lanes.any(axis=0)))
-            group = self.groups[site.queue].copy()
             since = np.full(lanes.shape, self.race.now)
-            copy = Copy(event, lanes.copy(), group, low, high, since)
+            copy = Copy(event, lanes.copy(), self.groups[site.queue], low, high, since)
             self.open.append(copy)
             self._came_before(copy)
 
@@ -107,17 +105,18 @@ class CopyCheck(Observer):
             return False
         low, high, _ = self._extent(event.address)
         low, high = low + event.site.offset, high + event.site.offset + event.site.nbytes
-        copies = (*self.open, *(copy for copy, _ in self.over))
+        copies = self.open + [copy for copy, _ in self.over] if self.over else self.open
         return not any(low < copy.high and copy.low < high for copy in copies)
 
     def copies(
         self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
     ) -> None:
         """See ``Observer``."""
-        on, order = self.geometry.full(as_mask(lanes)), self.book.find_order()
+        on = as_mask(lanes) if lanes is None else self.geometry.full(lanes)  # one for all, or each
         if left is None:
-            self.groups[queue] += on
+            self.groups[queue] = self.groups[queue] + on
             return
+        order = self.book.find_order()
         for copy in self.open:
             if copy.event.site.queue != queue:
                 continue
@@ -129,7 +128,7 @@ class CopyCheck(Observer):
                     copy.ends(done & (copy.barrier >= 0), self.race.now)
                     done &= copy.barrier < 0
                 copy.lanes &= ~done
-                mask = self.geometry.from_rows(done)
+                mask = None if done.all() else self.geometry.from_rows(done)
                 self.race.access(copy.event._replace(mask=mask, repeated=False))
                 one = copy.event.site
                 key = one.number, id(wait)

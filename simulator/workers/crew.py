@@ -211,12 +211,10 @@ class Crew:
             total = self._hand_more_on(at, total, spent)
 
     def _arrays(self) -> dict[int, Allocation]:
-        """Global memory as the host gives it; where it is surely shared, once and for all."""
-        unit = 1 if self.cut else batch_size(self.launch)
-        if not (self.asked and self._direct and self.total > unit):
-            return self.launch.allocations()
-        made = self.launch.allocations(borrowed=True)
-        self._common = put(made, self._direct)
+        """Global memory as the host gives it; in shared memory, where it surely is to be."""
+        made, unit = self.launch.allocations(), 1 if self.cut else batch_size(self.launch)
+        if self.asked and self._direct and self.total > unit:
+            self._common = put(made, self._direct)
         return made
 
     def _hand_on(
@@ -270,6 +268,8 @@ class Crew:
         assert self._task is not None, "the launch was shared"
         assert self._common is not None, "the launch was shared"
         if self._direct:
+            for number in done.changed:
+                allocations[number].changed = True
             return
         numbers = (array.number for array in self._task.arrays)
         left = dict(zip(numbers, self._common.arrays(), strict=False))

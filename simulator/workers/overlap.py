@@ -208,6 +208,7 @@ class Overlap(Observer):
 
         ``left``: its bytes as they left them, where they wrote.
         """
+        allocation.change()
         for kind, at, values in sums:
             how, type = _KINDS[kind - 1]
             elements = allocation.buffer.view(DTYPES[type])

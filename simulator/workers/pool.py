@@ -20,6 +20,7 @@ from ..geometry import Flat
 
 FILES = sys.platform == "linux"
 """Whether shared memory is a file, that can be written and be looked at in several ways."""
+_PIECE = 1 << 20
 _pool: ProcessPoolExecutor | None = None
 _size = 0
 
@@ -186,7 +187,14 @@ def _free(file: int) -> int:
 
 
 def _write(file: int, array: Flat, at: int) -> None:
-    """Bytes into a file; what the system takes at once has a limit."""
-    while len(array):
-        done = os.pwrite(file, array.data, at)
-        array, at = array[done:], at + done
+    """Bytes into a new file, piece by piece: where they are zero, there is nothing to do.
+
+    (A page of the file that nobody has written costs its first user as much as it would cost here,
+    but that is done by all of them at once.)
+    """
+    for start in range(0, len(array), _PIECE):
+        piece = array[start : start + _PIECE]
+        if len(piece) % 8 or piece[0] or np.bitwise_or.reduce(piece.view(np.uint64)):
+            written = 0
+            while written < len(piece):
+                written += os.pwrite(file, piece[written:].data, at + start + written)

@@ -96,12 +96,13 @@ class Task:
 class Done:
     """What a share has left: who watched it, and what it added to arrays, by number.
 
-    What it wrote is in the shared memory.
+    What it wrote is in the shared memory; ``changed``: the arrays that it wrote to.
     """
 
     observers: Observers
     overlap: Overlap
     sums: dict[int, list[Sum]]
+    changed: set[int]
 
 
 class Vain(Exception):
@@ -183,7 +184,7 @@ def _run(share: Task, common: Common) -> bytes:
     todo = pieces(launch, share.first, share.last, share.size)
     run_batches(launch, allocations, seen.told, todo, progress=progress)
     sums = {} if share.direct else _changes(share, common, overlap, allocations)
-    done = Done(seen, overlap, sums)
+    done = Done(seen, overlap, sums, {n for n, a in allocations.items() if a.changed})
     return b"=" + pack(done, launch, allocations)
 
 
