@@ -83,10 +83,10 @@ class Geometry:
             value = np.broadcast_to(value, self.shape)
         return value.reshape(self.threads, self.columns)
 
-    def factored(self, value: Lanes) -> Rows:
-        """A value over ``(threads, blocks or 1)``: blocks only where it depends on them."""
-        columns = value.shape[3] if value.ndim else 1
-        if value.shape[:3] != self.shape[:3]:
+    def factored(self, value: Lanes, columns: int = 0) -> Rows:
+        """A value over ``(threads, blocks)``: one block where all are alike, or ``columns``."""
+        columns = columns or (value.shape[3] if value.ndim else 1)
+        if value.shape[:3] != self.shape[:3] or value.shape[3] != columns:
             value = np.broadcast_to(value, (*self.shape[:3], columns))
         return value.reshape(self.threads, columns)
 

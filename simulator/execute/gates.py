@@ -136,9 +136,12 @@ class Gates:
 
     def _missing(self, bits: Rows) -> Lanes:
         """Living lanes of each thread's warp that are not among ``bits``, uint32."""
+        return self.machine.geometry.spread(self._missing_rows(bits))
+
+    def _missing_rows(self, bits: Rows) -> Rows:
         g, alive = self.machine.geometry, self.machine.alive
         living = g.existing if alive is None else g.warp_bits(alive)
-        return g.spread(living & ~bits)
+        return living & ~bits
 
     def _agreed(self, masks: Lanes) -> Mask:
         """The lanes of which all that they name live not, or wait with the same member mask.
@@ -147,8 +150,11 @@ class Gates:
         """
         g = self.machine.geometry
         theirs = g.by_warp(masks, np.uint32(0))
+        ready, largest = theirs != 0, theirs.max(axis=1, keepdims=True)
+        if ((theirs == largest) | ~ready).all():  # all of a warp that wait name the same
+            short = largest[:, 0] & self._missing_rows(g.warp_bits(masks != 0))
+            return g.from_rows((ready & (short == 0)[:, None]).reshape(g.warps * WARP, -1))
         living = g.by_warp(as_mask(self.machine.alive), False)
-        ready = theirs != 0
         for lane in range(WARP):
             named = ((theirs >> np.uint32(lane)) & np.uint32(1)) == 1
             other = theirs[:, lane : lane + 1]

@@ -129,9 +129,9 @@ class Access:
         parts = index.parts if isinstance(index, MixedIndex) else [(mask, index)]
         for part, place in parts:
             lanes = part if part is None or mask is None or part is mask else part & mask
-            chosen = np.broadcast_to(as_mask(lanes), geometry.shape)
+            chosen = geometry.full(as_mask(lanes))
             # In C order of (block, thread): blocks one after the other, threads ascending.
-            order = np.flatnonzero(chosen.reshape(geometry.threads, -1).T)
+            order = np.flatnonzero(chosen.T)
             if not order.size:
                 continue
             thread, column = order % geometry.threads, order // geometry.threads
@@ -139,7 +139,7 @@ class Access:
 
             def pick(first: int, flat: Flat = flat) -> Flat:
                 parts = [
-                    np.broadcast_to(value, geometry.shape).reshape(-1)[flat]
+                    geometry.full(value).reshape(-1)[flat]
                     for value in values[first : first + site.count]
                 ]
                 return np.stack(parts, -1) if vector else parts[0]

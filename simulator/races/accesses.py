@@ -102,13 +102,13 @@ def flatten(
             address.thread[on], address.column[on], address.address[on] + np.int64(site.offset),
             home[on],
         )  # fmt: skip
-    rows = np.broadcast_to(g.factored(address), (g.threads, columns))
+    rows = g.factored(address, columns)
     if mask is None:
         thread = np.repeat(np.arange(g.threads), columns)
         column = np.tile(np.arange(columns), g.threads)
         flat = rows.reshape(-1)
     else:
-        on = np.broadcast_to(g.factored(mask), (g.threads, columns))
+        on = g.factored(mask, columns)
         thread, column = np.nonzero(on)
         flat = rows[thread, column]
     home = column if homes is None else g.full(homes)[thread, column]
@@ -128,11 +128,11 @@ def by_block(
     known = g.by_block
     if known and known[0] is address and known[1] is mask and known[2] == site.offset:
         return known[3], known[4]
-    rows = np.broadcast_to(g.factored(address), (g.threads, g.columns))
+    rows = g.factored(address, g.columns)
     flat = np.ascontiguousarray(rows.T).reshape(-1)
     thread = g.lane_numbers
     if mask is not None:
-        on = np.broadcast_to(g.factored(mask), (g.threads, g.columns))
+        on = g.factored(mask, g.columns)
         at = np.flatnonzero(on.T)
         if at.size < flat.size:
             flat, thread = flat[at], thread[at]

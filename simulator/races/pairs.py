@@ -46,6 +46,8 @@ class Pairs:
     @property
     def full(self) -> bool:
         """Whether there are more than can be kept."""
+        if len(self.keys) + self._waiting <= MOST:
+            return False
         self._gather()
         return len(self.keys) > MOST
 

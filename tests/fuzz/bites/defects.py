@@ -122,7 +122,7 @@ BITES = (
     Bite(
         "the write at the end of an asynchronous copy is forgotten", "races",
         "simulator/races/copies.py",
-        """                mask = self.geometry.from_rows(done)
+        """                mask = None if done.all() else self.geometry.from_rows(done)
                 self.race.access(copy.event._replace(mask=mask, repeated=False))
 """, "",
     ),
