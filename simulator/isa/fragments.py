@@ -61,11 +61,11 @@ def registers(modifiers: tuple[str, ...]) -> dict[str, tuple[int, str]]:
     four = 4 if (m, n, k) == (8, 8, 4) and "f64" not in modifiers else 1  # products in a warp
     sizes = {"d": m * n, "a": m * k // sparse, "b": k * n, "c": m * n}
     found = {
-        name: _count(size * four, kind)
+        name: _count(size * four, kind, _word(kind, name, modifiers))
         for (name, size), kind in zip(sizes.items(), kinds(modifiers), strict=True)
     }
-    if "mma" in modifiers and found["a"][1] == "tf32" and kinds(modifiers)[1] == "f16":
-        found["a"] = found["b"] = (_WMMA_HALF, "tf32")
+    if "mma" in modifiers and kinds(modifiers)[1] == "f16":
+        found["a"] = found["b"] = (_WMMA_HALF, _HALVES)
     return found
 
 
@@ -73,9 +73,25 @@ _WMMA_HALF = 8
 """Registers of a matrix A or B of f16 that ``wmma`` has, whatever its shape."""
 
 
-def _count(size: int, kind: str) -> tuple[int, str]:
-    wide = kind if kind in ("f32", "f64") else "tf32" if "f" in kind or "e" in kind else "u32"
-    return size * BITS[kind] // (2048 if kind == "f64" else 1024), wide
+_HALVES = "f16x2"
+"""Their type, or 32 bits."""
+
+
+def _word(kind: str, name: str, modifiers: tuple[str, ...]) -> str:
+    """The type of a matrix's registers, as an operand's: what ptxas 13.0 takes."""
+    if kind in ("f32", "f64"):
+        return kind
+    whole = kind[0] in "su" or kind == "b1"
+    if kind == "f16" or ("mma_async" in modifiers and not whole):
+        return _HALVES
+    if kind in ("bf16", "tf32"):
+        return "tf32"
+    by_wmma = "mma" in modifiers or ("load" in modifiers and BITS[kind] >= 8)
+    return "i32" if by_wmma or name in ("c", "d") else "b32"
+
+
+def _count(size: int, kind: str, word: str) -> tuple[int, str]:
+    return size * BITS[kind] // (2048 if kind == "f64" else 1024), word
 
 
 def _registers(modifiers: tuple[str, ...], size: Shape) -> tuple[int, str]:
@@ -83,9 +99,10 @@ def _registers(modifiers: tuple[str, ...], size: Shape) -> tuple[int, str]:
     name = next(m for m in modifiers if m in ("a", "b", "c", "d"))
     kind = kinds(modifiers)[0]
     if name in ("a", "b") and kind == "f16":
-        return _WMMA_HALF, "tf32"
+        return _WMMA_HALF, _HALVES
     m, n, k = size
-    return _count({"a": m * k, "b": k * n}.get(name, m * n), kind)
+    word = _word(kind, name, modifiers)
+    return _count({"a": m * k, "b": k * n}.get(name, m * n), kind, word)
 
 
 def stacked(geometry: Geometry, words: Sequence[Lanes], *split: int) -> Lanes:

@@ -48,7 +48,7 @@ def rounded(x: Lanes, noise: Lanes, drawn: int, kept: _Kept) -> Lanes:
 
 @row(
     "cvt", section="Data Movement and Conversion Instructions",
-    forms="rs relu? satfinite? .f16x2|bf16x2 .f32 @100 @a : b32 = t t b32!",
+    forms="rs relu? satfinite? .f16x2|bf16x2 .f32 @100 @a : t0 = t t bf16x2!",
 )  # fmt: skip
 def to_halves(ins: Instruction) -> Op:
     """Two halves, the first above."""
@@ -74,8 +74,8 @@ def to_halves(ins: Instruction) -> Op:
 @row(
     "cvt", section="Data Movement and Conversion Instructions",
     forms="""
-        rs relu? satfinite .e4m3x4|e5m2x4|e2m3x4|e3m2x4 .f32 @100 @a : b32 = {slope4 b32!
-        rs relu? satfinite .e2m1x4 .f32 @100 @a : b16 = {slope4 b32!
+        rs relu? satfinite .e4m3x4|e5m2x4|e2m3x4|e3m2x4 .f32 @100 @a : bf16x2 = {slope4 bf16x2!
+        rs relu? satfinite .e2m1x4 .f32 @100 @a : bf16 = {slope4 bf16x2!
     """,
 )  # fmt: skip
 def to_four(ins: Instruction) -> Op:

@@ -180,7 +180,7 @@ def active_mask(ins: Instruction) -> Op:
     return Op(lambda warp: warp.active().view(np.int32), (), ("b32",), warp=True)
 
 
-@row("elect", section=PARALLEL, waits="lanes", forms="sync : b32*|pred = members")
+@row("elect", section=PARALLEL, waits="lanes", forms="sync : i32*|pred = members")
 def elect(ins: Instruction) -> Op:
     """One leader among the named lanes: the lowest."""
 

@@ -26,7 +26,8 @@ QUIRKS: dict[str, str] = {
     r"^cvt\.\S*ue8m0x2\.bf16x2 .*0f":
         "ptxas takes a float for a pair of halves; no manual says which",
     r"\.f32x2\.": "ptxas ignores a second type of a pair",
-    r"%f16x2_": "ptxas lets registers of .f16x2 stand for integers and predicates",
+    r"^(?!w?g?mma).*%f16x2_": "ptxas lets registers of .f16x2 stand for integers and predicates",
+    r"^mma\.sp\S*\.(bf16|tf32)": "ptxas takes any 32 bits for these; PTX has .b32 and .f32",
     r"^atom\.(?!\S*(cas|hint)).*\](,[^,]*){2};": "ptxas takes a third source, which nothing reads",
     r"^set\.\S*bf16": "ptxas takes registers of other types for set on .bf16",
     r"^bar(rier)?\S*\.(any|all)": "ptxas ignores a mode of vote at a barrier",
