@@ -27,6 +27,9 @@ OPEN = {
         "ptxas 13.0 turns the sign of a constant NaN that is subtracted; PTX promises any NaN",
     r"(?s)\b(?:neg\.s32|sub\.s32\s+[^,;]+,\s*0,).*\b(?:min|max)\.s32\b.*\b(?:min|max)\.s32\b":
         "ptxas 13.0 forgets a sign where it makes one instruction of two, above level 0",
+    r"(?s)@!?(%p\d+) bra\b.*\bsetp\.[\w.]+\s+\1\b[^;]*,\s*!?\1;":
+        "ptxas 13.0 takes a predicate for what a branch has shown it to be, above level 0, in "
+        "later rounds of a loop, too",
     r"\bst\.[\w.:]*\.v[24]\.[bsu]16\s[^;]*%r\d":
         "ptxas 13.0 packs 16-bit elements in a register that is still read, above level 0",
     r"\bset\.[\w.]+\.f16\.f16\b":
