@@ -28,7 +28,8 @@ extern "C" __global__ void k(float* out, const float* in)
 @pytest.mark.parametrize(
     ("wait", "cases"),
     [
-        ("", ["copy"]), ("__syncthreads();", ["copy"]), ("wait();", [""]),
+        ("", ["copy"]), ("wait();", [""]),
+        pytest.param("__syncthreads();", ["copy"], marks=pytest.mark.second),
         ("__syncthreads(); wait();", [""]), ("wait(); __syncthreads();", []),
     ],
 )  # fmt: skip

@@ -29,6 +29,7 @@ def test_what_both_halves_of_l2_read_is_there_twice() -> None:
     assert _sweep(3072, 2, True).cold_read > 1.5 * (3 << 20)
 
 
+@pytest.mark.second
 def test_what_is_written_stays_until_there_is_no_room() -> None:
     def written(mebibytes: int) -> DeviceMemory:
         units = (mebibytes << 20) // 64 // 4096

@@ -81,7 +81,7 @@ def test_registers_of_vectors_that_are_sent() -> None:
 
 
 @needs_ptxas
-@pytest.mark.parametrize("seed", [9_000, 9_001])
+@pytest.mark.parametrize("seed", [9_000, pytest.param(9_001, marks=pytest.mark.second)])
 def test_refuses_what_ptxas_refuses(seed: int) -> None:
     report = modifiers.run(float("inf"), seed, 1)
     assert not report.differences

@@ -156,13 +156,11 @@ def test_a_launch_counts_what_a_gpus_caches_do() -> None:
     assert "dram" not in without.to_dict()["counters"]
 
 
-def test_bank_conflicts_limit_and_padding_helps() -> None:
+@pytest.mark.second
+def test_tiles_are_faster_and_padding_helps() -> None:
     conflicts, padded = (of_library(f"transpose_{name}", "2048") for name in ("tiled", "padded"))
     assert conflicts.limiter == "shared"
     assert conflicts.time_ms > 1.5 * padded.time_ms
-
-
-def test_tiles_are_faster() -> None:
     naive, tiled = (of_library(f"matmul_{name}", "512") for name in ("naive", "tiled"))
     assert naive.time_ms > 1.15 * tiled.time_ms
     assert naive.limiter == "l1"

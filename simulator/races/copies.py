@@ -75,15 +75,15 @@ class CopyCheck(Observer):
         if not site.asynchronous and self._far(event):
             return
         if isinstance(event.address, Spread):
-            lanes, address = np.zeros((g.threads, g.columns), bool), event.address.address
+            mask, address = None, event.address.address
+            lanes = np.zeros((g.threads, g.columns), bool)
             lanes[event.address.thread, event.address.column] = True
         else:
-            lanes = g.full(as_mask(event.mask))
-            address = g.full(event.address)[lanes]
-        if not address.size:
+            mask, address, lanes = event.mask, event.address, g.full(as_mask(event.mask))
+        if not lanes.any():
             return
-        low = int(address.min()) + site.offset
-        high = int(address.max()) + site.offset + site.nbytes
+        low, high, _ = self._extent(address) if mask is None else extent(address, mask)
+        low, high = low + site.offset, high + site.offset + site.nbytes
         for copy in self.open:
             reads = copy.event.site.access == site.access == "load"
             if low < copy.high and copy.low < high and not reads:
