@@ -83,9 +83,31 @@ __global__ void two_write(int* out, int known) {
     if (warp == known) arrive(&bar);
     if (warp == 2) { phase(&bar); out[lane] = box[lane]; }
 }
+
+// Two arrive at one barrier, each of which has seen what a warp of its own wrote.
+__global__ void two_arrive(int* out, int waits) {
+    __shared__ int box[2][32];
+    __shared__ unsigned long long bars[2];
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, pair = warp / 2;
+    if (threadIdx.x < 2)
+        asm volatile("mbarrier.init.shared.b64 [%0], 32;"
+                     :: "r"(at(bars + threadIdx.x)) : "memory");
+    __syncthreads();
+    if (warp == 4) {
+        asm volatile("bar.sync 1, 96;" ::: "memory");
+        out[lane] = box[0][lane] + box[1][lane ^ 1];
+    } else if (warp % 2 == 0) {
+        box[pair][lane] = lane;
+        arrive(bars + pair);
+    } else {
+        if (pair != waits) phase(bars + pair);
+        asm volatile("bar.arrive 1, 96;" ::: "memory");
+    }
+}
 """
 KERNEL = Kernel.from_cuda(SOURCE, "chain")
 TWO_WRITE = Kernel.from_cuda(SOURCE, "two_write")
+TWO_ARRIVE = Kernel.from_cuda(SOURCE, "two_arrive")
 NO_THIRD, NOTHING = -2, -1
 
 
@@ -137,3 +159,12 @@ def test_who_knows_of_one_of_two_writes_races_with_the_other(
     assert {hazard.kind for hazard in run.hazards} == {"waw-race", "raw-race"}
     (raw,) = [hazard for hazard in run.hazards if hazard.kind == "raw-race"]
     assert raw.count == 32
+
+
+@pytest.mark.parametrize("schedule", ["lockstep", "warps", "reverse"])
+def test_two_bring_what_they_have_seen(schedule: str) -> None:
+    """And who has not waited for its own brings nothing. (The read stands first in the text.)"""
+    for idle, kinds in ((-1, set()), (0, {"war-race"}), (1, {"war-race"})):
+        out = np.zeros(32, np.int32)
+        run = simulator.launch(TWO_ARRIVE, 1, 160, [out, idle], schedule=schedule)
+        assert {hazard.kind for hazard in run.hazards} == kinds
