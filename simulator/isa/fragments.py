@@ -61,7 +61,7 @@ def registers(modifiers: tuple[str, ...]) -> dict[str, tuple[int, str]]:
     four = 4 if (m, n, k) == (8, 8, 4) and "f64" not in modifiers else 1  # products in a warp
     sizes = {"d": m * n, "a": m * k // sparse, "b": k * n, "c": m * n}
     found = {
-        name: _count(size * four, kind, _word(kind, name, modifiers))
+        name: (_count(size * four, kind), _word(kind, name, modifiers))
         for (name, size), kind in zip(sizes.items(), kinds(modifiers), strict=True)
     }
     if "mma" in modifiers and kinds(modifiers)[1] == "f16":
@@ -90,8 +90,9 @@ def _word(kind: str, name: str, modifiers: tuple[str, ...]) -> str:
     return "i32" if by_wmma or name in ("c", "d") else "b32"
 
 
-def _count(size: int, kind: str, word: str) -> tuple[int, str]:
-    return size * BITS[kind] // (2048 if kind == "f64" else 1024), word
+def _count(size: int, kind: str) -> int:
+    """How many registers hold so many elements."""
+    return size * BITS[kind] // (2048 if kind == "f64" else 1024)
 
 
 def _registers(modifiers: tuple[str, ...], size: Shape) -> tuple[int, str]:
@@ -101,8 +102,8 @@ def _registers(modifiers: tuple[str, ...], size: Shape) -> tuple[int, str]:
     if name in ("a", "b") and kind == "f16":
         return _WMMA_HALF, _HALVES
     m, n, k = size
-    word = _word(kind, name, modifiers)
-    return _count({"a": m * k, "b": k * n}.get(name, m * n), kind, word)
+    count = _count({"a": m * k, "b": k * n}.get(name, m * n), kind)
+    return count, _word(kind, name, modifiers)
 
 
 def stacked(geometry: Geometry, words: Sequence[Lanes], *split: int) -> Lanes:

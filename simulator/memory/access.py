@@ -172,7 +172,9 @@ def in_bulk(
         return False  # its words lie apart
     if isinstance(index, GlobalIndex):
         index.allocation.change()
-    view = index.view if isinstance(index, GlobalIndex) else index.memory.flat.view(index.dtype)
+        view = index.view
+    else:
+        view = index.memory.flat.view(index.dtype)
     lanes = np.broadcast_to(as_mask(mask), shape)
     where = index.positions(shape, lanes)
     operand = np.broadcast_to(values[0], shape)[lanes]

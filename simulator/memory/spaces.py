@@ -49,15 +49,11 @@ class Allocation:
         self.base = array_address(number)
         self.nbytes = len(content) if nbytes is None else nbytes
         self.end = self.base + self.nbytes
-        lent = not own and len(content) == self.size and aligned(content)
-        self.move(content if own or lent else copied(content, self.size))
+        size = -(-max(self.nbytes, 1) // 32) * 32
+        lent = not own and len(content) == size and aligned(content)
+        self.move(content if own or lent else copied(content, size))
         self._lent = lent
         self.pictures: list[Texture | Surface] = []
-
-    @property
-    def size(self) -> int:
-        """Its bytes with the padding."""
-        return -(-max(self.nbytes, 1) // 32) * 32
 
     def content(self) -> Flat:
         """The array's bytes, without the padding."""
@@ -73,7 +69,7 @@ class Allocation:
         """Whoever writes to it says so before; views from before do not see what is written."""
         if not self.changed:
             self.changed = True
-            self.move(copied(self.buffer, self.size) if self._lent else self.buffer)
+            self.move(copied(self.buffer, len(self.buffer)) if self._lent else self.buffer)
 
     def view(self, ptx_type: str, count: int) -> NDArray[np.generic]:
         """The buffer as elements, or as vectors of ``count`` elements."""

@@ -18,9 +18,9 @@ import numpy as np
 from kernels.ptx.module import Instruction
 
 from ..events import Observer
-from ..geometry import WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
+from ..geometry import EVERY_LANE, WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
 from ..memory.event import Event, Spread
-from ..memory.extents import extent, moved
+from ..memory.extents import extent, moved, reach
 from ..memory.recent import Recent
 from ..memory.site import PHASE
 from ..memory.words import distinct
@@ -75,15 +75,13 @@ class CopyCheck(Observer):
         if not site.asynchronous and self._far(event):
             return
         if isinstance(event.address, Spread):
-            mask, address = None, event.address.address
             lanes = np.zeros((g.threads, g.columns), bool)
             lanes[event.address.thread, event.address.column] = True
         else:
-            mask, address, lanes = event.mask, event.address, g.full(as_mask(event.mask))
+            lanes = g.full(as_mask(event.mask))
         if not lanes.any():
             return
-        low, high, _ = self._extent(address) if mask is None else extent(address, mask)
-        low, high = low + site.offset, high + site.offset + site.nbytes
+        low, high = reach(event, self._extent)
         for copy in self.open:
             reads = copy.event.site.access == site.access == "load"
             if low < copy.high and copy.low < high and not reads:
@@ -103,8 +101,7 @@ class CopyCheck(Observer):
         """Whether an access is surely of other bytes than copies are, lanes that are off too."""
         if isinstance(event.address, Spread):
             return False
-        low, high, _ = self._extent(event.address)
-        low, high = low + event.site.offset, high + event.site.offset + event.site.nbytes
+        low, high = reach(event._replace(mask=None), self._extent)
         copies = self.open + [copy for copy, _ in self.over] if self.over else self.open
         return not any(low < copy.high and copy.low < high for copy in copies)
 
@@ -112,7 +109,7 @@ class CopyCheck(Observer):
         self, lanes: Mask | None, left: int | None, queue: str, reads: bool, wait: Instruction
     ) -> None:
         """See ``Observer``."""
-        on = as_mask(lanes) if lanes is None else self.geometry.full(lanes)  # one for all, or each
+        on = EVERY_LANE if lanes is None else self.geometry.full(lanes)
         if left is None:
             self.groups[queue] = self.groups[queue] + on
             return

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ..events import Observer
 from ..geometry import WARP, Flat, Geometry, Mask, Rows, as_mask
-from ..memory.event import Event, Spread
-from ..memory.extents import extent
+from ..memory.event import Event
+from ..memory.extents import reach
 from ..memory.site import PHASE, Site
 from ..memory.words import distinct
 from .accesses import Race, lanes_of
@@ -67,12 +67,7 @@ class ProxyCheck(Observer):
 
     def _extent(self, event: Event) -> tuple[int, int]:
         """The bytes that an access touches, or some more: by whole locations."""
-        address, offset = event.address, event.site.offset
-        if isinstance(address, Spread):
-            low, high, _ = extent(address.address) if address.address.size else (0, 0, 0)
-        else:
-            low, high, _ = extent(address, event.mask)
-        size, low, high = self.granule, low + offset, high + offset + event.site.nbytes
+        size, (low, high) = self.granule, reach(event)
         return low // size * size, -(-high // size) * size
 
     def proxy_fence(self, lanes: Mask | None) -> None:

@@ -214,7 +214,7 @@ class Crew:
         """Global memory as the host gives it; in shared memory, where it surely is to be."""
         made, unit = self.launch.allocations(), 1 if self.cut else batch_size(self.launch)
         if self.asked and self._direct and self.total > unit:
-            self._common = put(made, self._direct)
+            self._common = put(made, direct=True)
         return made
 
     def _hand_on(

@@ -104,18 +104,16 @@ class Common:
         self._memory, self.places, self.name = memory, places, memory.name
 
     @classmethod
-    def make(cls, arrays: Sequence[Flat], sizes: Sequence[int] = ()) -> "Common":
+    def make(cls, arrays: Sequence[Flat]) -> "Common":
         """A copy of arrays; ``remove`` has to be called in the end.
-
-        ``sizes``: bytes of each copy, which are more perhaps, and then zero behind the array's.
 
         Raises:
             OSError: There is not that much shared memory.
         """
         places, end = [], 64
-        for size in sizes or map(len, arrays):
-            places.append((end, size))
-            end += -(-size // 64) * 64
+        for array in arrays:
+            places.append((end, len(array)))
+            end += -(-len(array) // 64) * 64
         memory = SharedMemory(create=True, size=end)
         made = cls(memory, places)
         if FILES and _free(memory._fd) < end:  # type: ignore[attr-defined]
@@ -125,7 +123,7 @@ class Common:
             if FILES:  # 0.6 of the time: no page has to be asked for
                 _write(memory._fd, array, at)  # type: ignore[attr-defined]
             else:
-                copy[: len(array)] = array
+                copy[:] = array
         return made
 
     @classmethod

@@ -138,9 +138,8 @@ def put(made: dict[int, Allocation], direct: bool) -> Common:
     """
     missing = unset(made)
     contents = [a.buffer for a in made.values()] + [m.view("u1") for m in missing.values()]
-    sizes = [a.size for a in made.values()] + [len(m) for m in missing.values()]
     try:
-        common = Common.make(contents, sizes)
+        common = Common.make(contents)
     except OSError:
         raise Alone("there is not enough shared memory for its arrays") from None
     if direct:
