@@ -59,6 +59,20 @@ template<int FAULT> __device__ void tiles(float* out, const float* in, int n)
 }
 #define KERNEL(name, fault) extern "C" __global__ void name(float* o, const float* i, int n) \
     { tiles<fault>(o, i, n); }
+extern "C" __global__ void part(float* out, const float* in, int n)
+{
+    __shared__ __align__(128) float s[256];
+    __shared__ u64 full;
+    if (threadIdx.x == 0) init(&full, 1);
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        expect(&full, n);
+        bring(s, in, n, &full);
+    }
+    while (!parity(&full, 0)) { }
+    out[threadIdx.x] = s[threadIdx.x];
+}
 KERNEL(good, 0)
 KERNEL(stage_reused, 1)
 KERNEL(no_wait, 2)
@@ -115,6 +129,20 @@ def test_what_is_forgotten_is_found(
     races = [h for h in errors if "race" in h.kind and words in h.message]
     assert races or "livelock" in kinds
     assert all({line for _, line in h.places} <= lines for h in races)
+
+
+@pytest.mark.parametrize("build", ONE_FIRST)
+@pytest.mark.parametrize("brought", [1024, 1008, 896, 112])
+def test_what_no_copy_brings_is_uninitialised(brought: int, build: str) -> None:
+    """Of a page, too, of which copies bring the most."""
+    kernel = Kernel.from_cuda(TILES, "part", build=build)
+    data = np.arange(256, dtype=np.float32)
+    out = np.zeros(256, np.float32)
+    ran = simulator.launch(kernel, 1, 256, [out, data, brought])
+    assert (out == data)[: brought // 4].all()
+    told = [h for h in ran.hazards if h.severity != "note"]
+    assert [h.kind for h in told] == ["uninitialised"] * (brought < 1024)
+    assert [h.count for h in told] == [256 - brought // 4] * (brought < 1024)
 
 
 PTX = """

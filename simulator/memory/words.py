@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..geometry import Flat, Lanes, Mask
+from ..geometry import Flat, Lanes, Mask, Rows
 
 
 def distinct(values: Flat) -> Flat:
@@ -11,7 +11,17 @@ def distinct(values: Flat) -> Flat:
     (``np.unique`` hashes, which keys of locations make slow, and imports ``numpy.ma``: 10 ms.)
     """
     ordered = np.sort(values, axis=None)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
+    if len(ordered) < 2 or ordered[0] == ordered[-1]:
+        return ordered[:1]
+    found: Flat = ordered[np.append(True, ordered[1:] != ordered[:-1])]
+    return found
+
+
+def among(values: Rows, some: Flat) -> Rows:
+    """Which values are among some, of which there is mostly one."""
+    few = distinct(some)
+    found: Rows = values == few[0] if len(few) == 1 else np.isin(values, few)
+    return found
 
 
 def join(low: Lanes, high: Lanes, dtype: np.dtype[np.generic]) -> Lanes:

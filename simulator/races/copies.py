@@ -23,11 +23,11 @@ from ..memory.event import Event, Spread
 from ..memory.extents import extent, moved, reach
 from ..memory.recent import Recent
 from ..memory.site import PHASE
-from ..memory.words import distinct
+from ..memory.words import among
 from .accesses import Accesses, Race, lanes_of
 from .book import READING, SENT, RaceBook
 from .detector import RaceCheck
-from .phases import arrivals, barrier_number
+from .phases import barrier_number
 from .shadow import Conflict
 from .under_way import TOUCHES, Copy, Touch, meetings
 
@@ -191,23 +191,24 @@ class CopyCheck(Observer):
         self.race.now += 1
         on = self.geometry.full(as_mask(lanes))
         numbers = barrier_number(np.arange(on.shape[1]), self.geometry.full(base) + offset)
+        clusters = self.race.happens_before.cluster is not None
         for copy in self.open:  # those that are split off among them
             if copy.barrier is None or not copy.over_at(numbers[on]).any():
                 continue
-            for column in np.flatnonzero(on.any(axis=0)):
+            for column in np.flatnonzero(on.any(axis=0)).tolist():
                 places = numbers[:, column]
-                done = copy.over_at(places[on[:, column]])
+                done = copy.over_at(places[on[:, column]], None if clusters else column)
                 mine = copy.lanes & (np.arange(on.shape[1]) == column)
                 some = done & mine
                 if some.any() and not done[mine].all():  # others' arrive elsewhere, or nowhere
                     self.open.append(copy.split(some[:, column]))
                     continue
                 if mine.any() and not (copy.lanes & done & ~mine).any() and done[mine].all():
-                    of_copy = np.isin(places, distinct(copy.barrier[mine]))
-                    self._see(copy, int(column), on[:, column] & of_copy, wait)
-                    self._waited(copy, int(column), on[:, column] & of_copy)
+                    of_copy = among(places, copy.barrier[mine])
+                    self._see(copy, column, on[:, column] & of_copy, wait)
+                    self._waited(copy, column, on[:, column] & of_copy)
                 else:
-                    self._see(copy, int(column), on[:, column] & done.any(), wait)
+                    self._see(copy, column, on[:, column] & done.any(), wait)
                     copy.lanes[done] = False
         self._forget()
 
@@ -291,7 +292,7 @@ class CopyCheck(Observer):
                 one = copy.event.site  # whose sites come just before this one
                 if one.instruction is site.instruction and 0 < site.number - one.number <= _SITES:
                     copy.arrives(copy.lanes & on, barrier_number(homes, at))
-        for arrival in arrivals(event, g):
+        for arrival in self.race.arrivals(event):
             for copy in self.open:
                 if arrival.end is not None and copy.barrier is not None and copy.over is not None:
                     copy.over |= copy.barrier == barrier_number(*arrival.place)

@@ -27,7 +27,8 @@ from .book import RaceBook
 from .exact import ExactLook
 from .happens_before import HappensBefore
 from .intervals import Intervals
-from .phases import arrivals
+from .pages import Pages, copied_to
+from .phases import Arrival, arrivals
 from .quick import Owners, QuickLook
 from .releases import Releases
 from .shadow import Shadow
@@ -71,6 +72,7 @@ class RaceCheck(Synchronisation):
         self.arrays: dict[int, Allocation] = {}
         self.owners: dict[int, Owners] = {}
         self.synchronised = False
+        self._arrived: tuple[Event, list[Arrival]] | None = None
         self.quick, self.exact = QuickLook(granules.array), ExactLook(granules, book, steering)
         self.intervals = Intervals(granules.shared, shared_bytes, races, initialised, memo)
 
@@ -86,11 +88,15 @@ class RaceCheck(Synchronisation):
             self.releases = Releases(self.steering, *shape)
         self.exact.start(geometry, self.happens_before, self.releases)
         self.shared_shadow: Shadow | None = None
+        self.pages: Pages | None = None
         if SHARED in self.closer and self.shared_bytes:
             places = -(-self.shared_bytes // self.granules.shared) * geometry.columns
             own = 0 if clustered else places
             self.shared_shadow = Shadow(geometry.everyone, geometry.threads, own)
             self.written = np.zeros(places, bool)
+            if own and self.races and copied_to(self.steering.program.sites):
+                size, granule = self.shared_bytes, self.granules.shared
+                self.pages = Pages(geometry, size, granule, self.happens_before)
         self.unwritten = Unwritten(self.uninitialised)
         self.exits = exits.Exits(geometry)
         for owners in self.owners.values():
@@ -158,7 +164,7 @@ class RaceCheck(Synchronisation):
                 raise LookCloser(SHARED)
             self.synchronised = True
             hands_on = scope(site.instruction) != "cta"
-            for arrival in arrivals(event, self.geometry):
+            for arrival in self.arrivals(event):
                 self.happens_before.arrive_at(arrival, self.now, hands_on)
         elif site.strong and not site.order and self.races and space != "local":
             self._synchronise(event)
@@ -173,6 +179,12 @@ class RaceCheck(Synchronisation):
                 self._shared(event)
         elif space == "global" and self.races:
             self._global(event)
+
+    def arrivals(self, event: Event) -> list[Arrival]:
+        """See ``phases.arrivals``, of the present event."""
+        if self._arrived is None or self._arrived[0] is not event:
+            self._arrived = event, list(arrivals(event, self.geometry))
+        return self._arrived[1]
 
     def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
         """See ``Observer``."""
@@ -202,6 +214,10 @@ class RaceCheck(Synchronisation):
         lanes = lanes_of(g, event)
         if event.space == "cluster":
             self.exits.access(site, lanes, self.now)
+        if self.pages is not None:
+            lanes = self.pages.look(event, lanes, shadow, self.now)
+            if not len(lanes.thread):
+                return
         lanes, part, values = self._locations(event, lanes, self.granules.shared)
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
         place = (lanes.address // self.granules.shared + part) * g.columns + lanes.home
@@ -215,7 +231,8 @@ class RaceCheck(Synchronisation):
             if site.access != "load":
                 before = self.happens_before.before(lanes.thread, lanes.column)
                 self.unwritten.overtake(site, place, thread, before)
-            self.exact.look_up(shadow, event, self.now, lanes, place, thread, values)
+            sure = self.pages.fill(event, lanes, self.now, self.written) if self.pages else None
+            self.exact.look_up(shadow, event, self.now, lanes, place, thread, values, sure)
 
     def _locations(
         self, event: Event, lanes: Accesses, granule: int

@@ -49,18 +49,38 @@ class ExactLook:
 
     def look_up(
         self, shadow: Shadow, event: Event, now: int, lanes: Accesses, place: Flat, thread: Flat,
-        values: Flat | None,
+        values: Flat | None, sure: Mask | None = None,
     ) -> None:  # fmt: skip
         """Hold lanes, a location each, against all that was there before; and remember them.
 
         ``place`` is each lane's location, ``thread`` its global number, ``values``: see
-        ``written``.
+        ``written``; ``sure``: who surely comes after all that was read there.
         """
         site, since = event.site, self.happens_before.block_time[lanes.column]
-        newest, seen = shadow.newest, self.happens_before.horizon
-        if newest is not None and newest.access(site, place, lanes, now, seen):
-            shadow.remember(site, place, thread, now, values, since)
-            return
+        all_of_them = site, place, thread, now, values, since
+        if shadow.newest is not None:
+            known = shadow.newest.access(site, place, lanes, now, self.happens_before.horizon)
+            if site.access != "load":
+                known = np.zeros_like(known) if sure is None else known & sure
+            if known.any():
+                rest = np.flatnonzero(~known)
+                lanes, place, thread, since = (
+                    lanes.some(rest),
+                    place[rest],
+                    thread[rest],
+                    since[rest],
+                )
+                values = None if values is None else values[rest]
+        if len(place):
+            self._hold(shadow, event, now, lanes, place, thread, values, since)
+        shadow.remember(*all_of_them)
+
+    def _hold(
+        self, shadow: Shadow, event: Event, now: int, lanes: Accesses, place: Flat, thread: Flat,
+        values: Flat | None, since: Flat,
+    ) -> None:  # fmt: skip
+        """Write down the races of lanes with what is remembered, and of each other."""
+        site = event.site
         asked = shadow.asked(place, thread)
         locked: list[Locked] = []
         clocks: dict[int, Clock] = {}
@@ -74,6 +94,8 @@ class ExactLook:
         for history, how in shadow.against(site, clusters, met):
             if how == "volatile" and self.polled(site, history.site):
                 continue
+            if own and how in ("scope", "steps"):
+                continue  # a matter of other blocks
             before = self._by_group(lanes, ordered) if history.site.queue == "product" else ordered
             far = event.space != "shared" and together is None and bool(self.releases.blocks())
             if far and shadow.many(history, place):
@@ -103,7 +125,6 @@ class ExactLook:
                 event, site, how, lambda distance: shadow.within(place, thread, distance),
                 None, values, lanes,
             )  # fmt: skip
-        shadow.remember(site, place, thread, now, values, since)
 
     def _granule(self, space: str) -> int:
         return self.granules.array if space == "global" else self.granules.shared

@@ -12,7 +12,7 @@ from ..memory.words import distinct
 
 _FEW = 8
 """Where a table is so many times as long as what is added, only what that touches is looked at."""
-_WAITING = 1 << 17
+_WAITING = 1 << 18
 """So many accesses are put by, or as many as there are in order, before they are sorted in."""
 
 
@@ -35,6 +35,26 @@ class Table(NamedTuple):
     def some(self, at: Flat) -> Table:
         """Some of them."""
         return Table(*(column[at] for column in self))
+
+
+class _Access(NamedTuple):
+    """Accesses at a time; each of ``parts`` locations, whose keys lie ``apart``."""
+
+    now: int
+    keys: Flat
+    left: tuple[Flat, ...] = ()
+    parts: int = 1
+    apart: int = 0
+
+    @property
+    def size(self) -> int:
+        """How many locations."""
+        return len(self.keys) * self.parts
+
+    def each(self) -> Flat:
+        """The key of each location."""
+        found: Flat = (np.arange(self.parts)[:, None] * self.apart + self.keys).reshape(-1)
+        return found
 
 
 class _Added(NamedTuple):
@@ -66,7 +86,7 @@ class History:
         self.low, self.high = np.int64(np.iinfo(np.int64).max), np.int64(-1)
         kinds = np.int64, np.int64, np.uint64, bool, bool
         self._table = Table(*(np.zeros(0, kind) for kind in kinds))
-        self._added: list[tuple[int, Flat, tuple[Flat, ...]]] = []  # times, keys, left
+        self._added: dict[object, _Access] = {}  # in the order of their times
         self._waiting = 0
 
     @property
@@ -88,8 +108,31 @@ class History:
         if not len(keys):
             return
         self.low, self.high = min(self.low, keys.min()), max(self.high, keys.max())
-        left = () if self.loads or values is None else (values, since)
-        self._added.append((now, keys, left))
+        if self.loads or values is None:
+            self._add(_Access(now, keys))
+        else:
+            self._add(_Access(now, keys, (values, since)))
+
+    def add_reads(self, keys: Flat, now: int, parts: int, apart: int) -> None:
+        """Remember reads of several locations each, whose keys lie ``apart``."""
+        self.last = now
+        if len(keys):
+            self.low = min(self.low, keys.min())
+            self.high = max(self.high, keys.max() + (parts - 1) * apart)
+            self._add(_Access(now, keys, (), parts, apart))
+
+    def _add(self, access: _Access) -> None:
+        """The same threads read the same locations again: then that alone is to be kept."""
+        keys = access.keys
+        name: object = len(keys), int(keys[0]), int(keys[-1]), access.parts
+        known = self._added.get(name)
+        if known is not None:
+            if self.loads and np.array_equal(known.keys, keys):
+                del self._added[name]
+                self._waiting -= len(keys)
+            else:
+                name = object()
+        self._added[name] = access
         self._waiting += len(keys)
         if self._waiting > max(_WAITING, len(self._table.keys)):
             self._settle()
@@ -104,11 +147,12 @@ class History:
     def _settle(self) -> None:
         """Put what was added in order: the latest of a location and thread is left."""
         table, waiting = self._table, self._waiting
-        nows, several, left = zip(*self._added, strict=True)
-        times = np.repeat(nows, [len(keys) for keys in several])
-        columns = tuple(map(np.concatenate, zip(*left, strict=True)))
-        added = _Added(np.concatenate(several), times, columns)
-        self._added, self._waiting = [], 0
+        accesses = list(self._added.values())
+        times = np.repeat([a.now for a in accesses], [a.size for a in accesses])
+        columns = tuple(map(np.concatenate, zip(*(a.left for a in accesses), strict=True)))
+        each = [a.keys if a.parts == 1 else a.each() for a in accesses]
+        added = _Added(np.concatenate(each), times, columns)
+        self._added, self._waiting = {}, 0
         if waiting * _FEW >= len(table.keys):
             self._table = _latest(table, added)
             return

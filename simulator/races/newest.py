@@ -8,7 +8,7 @@ that does not know of the last write, or of a location where writes met, has to 
 
 import numpy as np
 
-from ..geometry import Flat
+from ..geometry import Flat, Mask
 from ..memory.site import Site
 from .accesses import Accesses
 from .last_writes import NOBODY, Seen
@@ -33,25 +33,23 @@ class Newest:
             self._apart[:] = False
         self._met = False
 
-    def access(self, site: Site, place: Flat, lanes: Accesses, now: int, seen: Seen) -> bool:
-        """Lanes access their own block's memory, a place each; whether that surely is no race."""
-        thread, column = lanes.thread, lanes.column
-        reads = site.access == "load"
-        if reads and self._met and self._apart[place].any():
-            return False
-        known = self._knows(place, thread, column, seen)
-        if reads:
-            return bool(known.all())
-        self._thread[place], self._time[place] = thread, now
-        known &= self._thread[place] == thread  # of several that write, one
-        if not known.all():
-            self._apart[place[~known]] = self._met = True
-        return False
+    def access(self, site: Site, place: Flat, lanes: Accesses, now: int, seen: Seen) -> Mask:
+        """Lanes access their own block's memory, a place each; which surely race with no write."""
+        thread = lanes.thread
+        known = self._knows(place, thread, lanes.column, seen)
+        if site.access != "load":
+            self._thread[place], self._time[place] = thread, now
+            known &= self._thread[place] == thread  # of several that write, one
+            if not known.all():
+                self._apart[place[~known]] = self._met = True
+        if self._met:
+            known &= ~self._apart[place]
+        return known
 
-    def _knows(self, place: Flat, thread: Flat, column: Flat, seen: Seen) -> Flat:
+    def _knows(self, place: Flat, thread: Flat, column: Flat, seen: Seen) -> Mask:
         """Whether threads know of the last write; of none, too."""
         writer, time = self._thread[place], self._time[place]
-        known: Flat = (writer == NOBODY) | (writer == thread)
+        known: Mask = (writer == NOBODY) | (writer == thread)
         rest = np.flatnonzero(~known)
         if rest.size:
             other, mine = writer[rest], thread[rest]

@@ -68,8 +68,9 @@ def arrivals(event: Event, g: Geometry) -> Iterator[Arrival]:
     for column in np.flatnonzero(on.any(axis=0)).tolist():
         threads = np.flatnonzero(on[:, column])
         places = barrier_number(homes[threads, column], address[threads, column])
-        for place in distinct(places).tolist():
-            these = threads[places == place]
+        few = distinct(places).tolist()
+        for place in few:
+            these = threads if len(few) == 1 else threads[places == place]
             last = np.flatnonzero(ends[these, column])
             key = place >> _ADDRESS, place & (1 << _ADDRESS) - 1
             yield Arrival(key, these, column, int(last[0]) if last.size else None)
@@ -83,15 +84,16 @@ class Phases:
     """
 
     def __init__(self, threads: int, columns: int) -> None:
-        self.seen: NDArray[np.int64] = np.zeros((threads, threads, columns), np.int64)
+        self._seen: NDArray[np.int64] = np.zeros((columns, threads, threads), np.int64)
+        self.seen = self._seen.transpose(1, 2, 0)
         self._open: dict[Key, Flat] = {}
         self._ended: dict[Key, Flat] = {}
         self._brought: dict[int, Rows] = {}
 
     def of(self, mine: Flat, other: Flat, column: Flat) -> Flat:
         """``seen`` of pairs; by one index, which takes half as long as by three."""
-        threads, columns = self.seen.shape[1:]
-        found: Flat = self.seen.reshape(-1).take((mine * threads + other) * columns + column)
+        threads = self._seen.shape[1]
+        found: Flat = self._seen.reshape(-1).take((column * threads + mine) * threads + other)
         return found
 
     def arrive(self, key: Key, threads: Flat, known: Rows, now: int, end: int | None) -> None:
@@ -124,8 +126,8 @@ class Phases:
         """Threads see that a phase is over."""
         ended = self._ended.get(key)
         if ended is not None:
-            column = key[0]
-            self.seen[threads, :, column] = np.maximum(self.seen[threads, :, column], ended)
+            seen = self._seen[key[0]]
+            seen[threads] = np.maximum(seen[threads], ended)
 
     def bring(self, number: int, lanes: Rows) -> None:
         """Threads arrive at a named barrier: what they have seen is for who waits there next."""

@@ -118,6 +118,13 @@ class Shadow:
         history = self.histories.setdefault(site.whole, History(site))
         history.add(place * self.threads + thread, now, values, since)
 
+    def remember_reads(
+        self, site: Site, place: Flat, thread: Flat, now: int, parts: int, apart: int
+    ) -> None:
+        """Add reads, of each lane ``parts`` locations, ``apart`` from one to the next."""
+        history = self.histories.setdefault(site.whole, History(site))
+        history.add_reads(place * self.threads + thread, now, parts, apart * int(self.threads))
+
     def asked(self, place: Flat, thread: Flat) -> Asked:
         """Lanes that are held against this table."""
         return Asked(place, thread, self.threads, self.block)

@@ -10,7 +10,7 @@ from kernels.ptx.module import Instruction
 
 from ..geometry import Flat, Mask, Rows
 from ..memory.event import Event
-from ..memory.words import distinct
+from ..memory.words import among
 from .accesses import Race
 from .pairs import MOST
 from .shadow import Conflict
@@ -89,11 +89,18 @@ class Copy:
         """Whether it is one of an instruction's, and of no other bytes than these."""
         return self.event.site.instruction is instruction and low <= self.low and self.high <= high
 
-    def over_at(self, barriers: Flat) -> Rows:
-        """The lanes that arrive at some mbarriers, and the phase is over in which they do."""
+    def over_at(self, barriers: Flat, column: int | None = None) -> Rows:
+        """The lanes that arrive at some mbarriers, and the phase is over in which they do.
+
+        ``column``: only those of this block.
+        """
         if self.barrier is None or self.over is None or not self.over.any():
             return np.zeros_like(self.lanes)
-        return self.over & np.isin(self.barrier, distinct(barriers))
+        if column is None:
+            return self.over & among(self.barrier, barriers)
+        found = np.zeros_like(self.lanes)
+        found[:, column] = self.over[:, column] & among(self.barrier[:, column], barriers)
+        return found
 
     def split(self, threads: Mask) -> Copy:
         """Those of some threads, in every block: from now on a copy of its own."""

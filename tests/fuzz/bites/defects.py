@@ -51,6 +51,15 @@ BITES = (
         "if name in asked or name not in", "if name not in",
     ),
     Bite(
+        "what a warpgroup multiplies is not held against the next copy there",
+        "tests/test_product_pipelines.py", "simulator/races/pages.py",
+        "after &= (self._multiplied[page] <= seen[which]).all(axis=1)", "pass",
+    ),
+    Bite(
+        "a page is taken for written when a copy has brought some of it", "tests/test_bulk.py",
+        "simulator/races/pages.py", "return known & self._written[page]", "return known",
+    ),
+    Bite(
         "bytes below a shared array are taken for bytes of it", "tests/test_named_mutants.py",
         "simulator/memory/memories.py",
         "            if low < 0 or high + nbytes > memory.nbytes:",
