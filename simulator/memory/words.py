@@ -17,6 +17,12 @@ def distinct(values: Flat) -> Flat:
     return found
 
 
+def changes(values: Flat) -> Flat:
+    """The values, of each run of equal ones one."""
+    found: Flat = values[np.append(True, values[1:] != values[:-1])[: len(values)]]
+    return found
+
+
 def among(values: Rows, some: Flat) -> Rows:
     """Which values are among some, of which there is mostly one."""
     few = distinct(some)

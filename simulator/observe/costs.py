@@ -6,7 +6,7 @@ import numpy as np
 
 from ..geometry import WARP, Flat, Rows
 from ..memory.event import Event, Spread
-from ..memory.words import distinct
+from ..memory.words import changes, distinct
 from .banks import BANKS, SECTOR, bank_passes, off, word_passes
 
 
@@ -25,7 +25,7 @@ def bulk_cost(event: Event, columns: int) -> Flat:
     if event.space == "global":
         at = (where.address + np.int64(event.site.offset)) // SECTOR
         at -= at.min(initial=0)
-        sectors = distinct(copy * (at.max(initial=0) + 1) + at).size
+        sectors = distinct(changes(copy * (at.max(initial=0) + 1) + at)).size
         ideal = int((-(-elements * size // SECTOR)).sum())
     return np.array((copies, copies, nbytes, nbytes, sectors, 0, 0, ideal), np.int64)
 

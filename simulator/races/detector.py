@@ -211,13 +211,11 @@ class RaceCheck(Synchronisation):
     def _shared(self, event: Event) -> None:
         g, shadow, site = self.geometry, self.shared_shadow, event.site
         assert shadow is not None
-        lanes = lanes_of(g, event)
+        lanes = self.pages.look(event, shadow, self.now) if self.pages else lanes_of(g, event)
+        if lanes is None:
+            return
         if event.space == "cluster":
             self.exits.access(site, lanes, self.now)
-        if self.pages is not None:
-            lanes = self.pages.look(event, lanes, shadow, self.now)
-            if not len(lanes.thread):
-                return
         lanes, part, values = self._locations(event, lanes, self.granules.shared)
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
         place = (lanes.address // self.granules.shared + part) * g.columns + lanes.home

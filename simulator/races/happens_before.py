@@ -210,10 +210,11 @@ class HappensBefore:
 
     def near(self, other: Flat, mine: Flat, column: Flat) -> Flat:
         """``horizon`` but for what the block has by its cluster."""
-        seen, mine_warp, other_warp = self.block_time[column], mine // WARP, other // WARP
+        seen = self.block_time[column]
         if self._pairs is not None:
-            seen = np.maximum(seen, self._pairs[mine_warp, other_warp, column])
-        mates = np.flatnonzero(mine_warp == other_warp)
+            seen = np.maximum(seen, self._pairs[mine // WARP, other // WARP, column])
+        met = self._lanes is not None or self._warp_time.any()
+        mates = np.flatnonzero(mine // WARP == other // WARP) if met else np.zeros(0, np.int64)
         if mates.size:
             me, where = mine[mates], column[mates]
             by_warp = self._warp_time[me // WARP, where]

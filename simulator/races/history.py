@@ -127,7 +127,7 @@ class History:
         name: object = len(keys), int(keys[0]), int(keys[-1]), access.parts
         known = self._added.get(name)
         if known is not None:
-            if self.loads and np.array_equal(known.keys, keys):
+            if self.loads and (known.keys is keys or np.array_equal(known.keys, keys)):
                 del self._added[name]
                 self._waiting -= len(keys)
             else:

@@ -46,11 +46,17 @@ class Newest:
             known &= ~self._apart[place]
         return known
 
+    def older(self, place: Flat, now: int) -> bool:
+        """Whether nothing was written at any of the places since."""
+        return bool((self._time[place] <= now).all())
+
     def _knows(self, place: Flat, thread: Flat, column: Flat, seen: Seen) -> Mask:
         """Whether threads know of the last write; of none, too."""
         writer, time = self._thread[place], self._time[place]
         known: Mask = (writer == NOBODY) | (writer == thread)
         rest = np.flatnonzero(~known)
+        if rest.size == len(thread):
+            return np.asarray(time <= seen(writer, thread, column))
         if rest.size:
             other, mine = writer[rest], thread[rest]
             known[rest] = time[rest] <= seen(other, mine, column[rest])

@@ -7,15 +7,16 @@ does not show the order have to be looked at location by location.
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..geometry import GROUP, Flat, Geometry, Mask
+from ..geometry import GROUP, Flat, Geometry, Mask, as_mask
 from ..memory.event import Event, Spread
 from ..memory.site import Site
-from ..memory.words import distinct
-from .accesses import Accesses
+from ..memory.words import changes, distinct
+from .accesses import Accesses, lanes_of
 from .happens_before import HappensBefore
 from .newest import Newest
 from .shadow import Shadow
@@ -24,7 +25,19 @@ _PAGES = 64
 """About so many pages has a block's memory."""
 _LEAST = 128
 """Bytes of a page, at least."""
+_MOST = 512
+"""Products that nobody has waited for of which is kept what they have read."""
 _EVER = np.int64(np.iinfo(np.int64).max)
+
+
+class _Begun(NamedTuple):
+    """What a product has read: of each lane the page, the warpgroup, and the key in a history."""
+
+    event: Event
+    page: Flat
+    group: Flat
+    keys: Flat
+    now: int
 
 
 def copied_to(sites: Iterable[Site]) -> bool:
@@ -49,29 +62,57 @@ class Pages:
         self._written = np.zeros(count, bool)  # all of it
         self._read: NDArray[np.int64] = np.zeros((count, threads), np.int64)
         self._multiplied: NDArray[np.int64] | None = None  # by the warpgroup
+        self._begun: dict[int, _Begun] = {}
 
-    def look(self, event: Event, lanes: Accesses, shadow: Shadow, now: int) -> Accesses:
+    def look(self, event: Event, shadow: Shadow, now: int) -> Accesses | None:
         """An access, but what copies in bulk write; the lanes that are to be looked at closer.
 
         Reads that surely race with nothing, and find nothing unwritten, are remembered here.
         """
         site, g = event.site, self._geometry
+        if self._again(event, shadow, now):
+            return None
+        lanes = lanes_of(g, event)
         if site.access != "load":
             if not isinstance(event.address, Spread):
                 self._last.access(site, self._of(lanes), lanes, now, self._order.horizon)
             return lanes
-        sure = self._read_by(site, lanes, now)
+        page = self._of(lanes)
+        sure = self._read_by(site, page, lanes, now)
         if not sure.any():
             return lanes
-        known = lanes if sure.all() else lanes.some(np.flatnonzero(sure))
+        whole = bool(sure.all())
+        known = lanes if whole else lanes.some(np.flatnonzero(sure))
         place = known.address // self._granule * g.columns + known.home
-        thread = g.blocks[known.column] * g.threads + known.thread
-        parts = max(1, site.nbytes // self._granule)
-        shadow.remember_reads(site, place, thread, now, parts, g.columns)
-        return lanes.some(np.flatnonzero(~sure))
+        keys = place * shadow.threads + g.blocks[known.column] * g.threads + known.thread
+        self._remember(site, shadow, keys, now)
+        if whole and site.queue == "product":
+            self._begun[id(event.address)] = _Begun(event, page, lanes.thread // GROUP, keys, now)
+            if len(self._begun) > _MOST:
+                del self._begun[next(iter(self._begun))]
+        return None if whole else lanes.some(np.flatnonzero(~sure))
 
-    def _read_by(self, site: Site, lanes: Accesses, now: int) -> Mask:
-        page = self._of(lanes)
+    def _again(self, event: Event, shadow: Shadow, now: int) -> bool:
+        """A product has been waited for: what knew of all writes does, if no more has come."""
+        begun = self._begun.pop(id(event.address), None)
+        if begun is None or begun.event.site is not event.site or self._multiplied is None:
+            return False
+        then, mask = begun.event.mask, event.mask
+        if then is not mask:
+            one, other = (self._geometry.full(as_mask(part)) for part in (then, mask))
+            if not np.array_equal(one, other):
+                return False
+        if not self._last.older(begun.page, begun.now):
+            return False
+        self._multiplied[begun.page, begun.group] = now
+        self._remember(event.site, shadow, begun.keys, now)
+        return True
+
+    def _remember(self, site: Site, shadow: Shadow, keys: Flat, now: int) -> None:
+        parts = max(1, site.nbytes // self._granule)
+        shadow.remember_reads(site, keys, now, parts, self._geometry.columns)
+
+    def _read_by(self, site: Site, page: Flat, lanes: Accesses, now: int) -> Mask:
         if site.queue == "product":
             if self._multiplied is None:
                 groups = -(-self._geometry.threads // GROUP)
@@ -91,8 +132,7 @@ class Pages:
             return None
         page, threads = self._of(lanes), self._geometry.threads
         key = page * threads + lanes.thread
-        runs = np.flatnonzero(np.diff(key, prepend=-1))
-        keys = distinct(key[runs])
+        keys = distinct(changes(key))
         page, thread = np.divmod(keys, threads)
         column = page % self._geometry.columns
         some = Accesses(thread, column, page, column)

@@ -118,12 +118,10 @@ class Shadow:
         history = self.histories.setdefault(site.whole, History(site))
         history.add(place * self.threads + thread, now, values, since)
 
-    def remember_reads(
-        self, site: Site, place: Flat, thread: Flat, now: int, parts: int, apart: int
-    ) -> None:
-        """Add reads, of each lane ``parts`` locations, ``apart`` from one to the next."""
+    def remember_reads(self, site: Site, keys: Flat, now: int, parts: int, apart: int) -> None:
+        """Add reads: of each lane's ``parts`` locations, ``apart``, the first, and the thread."""
         history = self.histories.setdefault(site.whole, History(site))
-        history.add_reads(place * self.threads + thread, now, parts, apart * int(self.threads))
+        history.add_reads(keys, now, parts, apart * int(self.threads))
 
     def asked(self, place: Flat, thread: Flat) -> Asked:
         """Lanes that are held against this table."""

@@ -143,7 +143,7 @@ BITES = (
     Bite(
         "what arrives at an mbarrier is there before its phase is over", "races",
         "simulator/races/under_way.py",
-        "return self.over & np.isin(self.barrier,", "return np.isin(self.barrier,",
+        "return self.over & among(self.barrier,", "return among(self.barrier,",
         seed=597,
     ),
     Bite(
