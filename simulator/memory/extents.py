@@ -1,11 +1,8 @@
 """How far the addresses of an access reach, and whether what they reach is allocated."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ..geometry import Addresses, Mask
-from .event import Event, Spread
 from .spaces import Allocation
 
 
@@ -36,19 +33,6 @@ def extent(base: Addresses, mask: Mask | None = None) -> tuple[int, int, int]:
     if not chosen.size:
         return 1, 0, 0
     return int(chosen.min()), int(chosen.max()), int(np.bitwise_or.reduce(chosen))
-
-
-def reach(
-    event: Event, of_all: Callable[[Addresses], tuple[int, int, int]] = extent
-) -> tuple[int, int]:
-    """Between which bytes an access touches any; ``of_all``: ``extent``, or what remembers it."""
-    address, mask = event.address, event.mask
-    if isinstance(address, Spread):
-        address, mask = address.address, None
-        if not address.size:  # of a copy that goes astray as a whole
-            return 0, 0
-    low, high, _ = of_all(address) if mask is None else extent(address, mask)
-    return low + event.site.offset, high + event.site.offset + event.site.nbytes
 
 
 def moved(found: tuple[int, int, int], by: int) -> tuple[int, int, int]:

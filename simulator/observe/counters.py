@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
+from typing import cast
 
 import numpy as np
 
@@ -19,14 +20,13 @@ from ..memory.recent import Recent
 from ..memory.site import Site, interleaved
 from .banks import SECTOR, requests
 from .costs import Words, bulk_cost, request_cost
-from .patterns import Alike, Pattern, alike, moved, pattern_of
+from .patterns import PATTERNS, Masks, Pattern, Patterns, moved, pattern_of
 from .put_by import PutBy, Some
+from .several import Several
 from .traffic import Traffic
 
 COUNTED_SPACES = ("global", "shared", "local", "cluster")
 _FIGURES = len(fields(Traffic))
-_PATTERNS = 16
-"""So many patterns of an access are looked up; of more of them all warps are judged at once."""
 _TOGETHER = 1 << 18
 """Lanes that are judged at once."""
 
@@ -50,16 +50,19 @@ class TrafficCounter(Observer):
         self._times, self._again = [0] * slots, [0] * slots
         self._slot = [-1] * sites  # of each site's last access that was judged
         self._put_by = PutBy(self._totals, self._judge_rows, self.sparse)
+        self._several = Several(self._totals)
         self.known = known
         self._words: dict[bytes, Words] = {}
-        self._groups: dict[int, tuple[Mask, Alike | None, dict[object, Flat | None]]] = {}
-        self._recent = Recent(pattern_of, moved)
+        self._masks = Masks()
+        self._patterns = Patterns()
+        self._recent = Recent(self._patterns.of, moved)
         self.geometry: Geometry | None = None
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
         self.geometry = geometry
         self._recent.start(geometry.moves)
+        self._patterns.start()
 
     @property
     def _shape(self) -> Geometry:
@@ -74,6 +77,7 @@ class TrafficCounter(Observer):
             self._totals[slots] += np.array([self._last[slot] for slot in slots]) * times
             self._times = [0] * len(self._times)
         self._put_by.settle()
+        self._several.settle()
 
     def access(self, event: Event) -> None:
         """See ``Observer``."""
@@ -109,12 +113,22 @@ class TrafficCounter(Observer):
 
     def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
         """See ``Observer``."""
+        one = events[0]
+        if one.repeated and self._several.again(sites):
+            return
+        pattern = None
+        if not one.repeated and one.mask is None:
+            pattern = self._recent(cast(Addresses, one.address))
+            if self._several.access(sites, pattern):
+                return
         for event in events:
             slot = self._slot[event.site.number]
             if not event.repeated or slot < 0:
                 self.access(event)  # which takes twice the time for what is repeated
             elif not self._put_by.again(slot):
                 self._times[slot] += self._again[slot]
+        if pattern is not None:
+            self._several.learn(sites, pattern, [self._slot[site.number] for site in sites])
 
     def picked(self, event: PickedEvent) -> None:
         """See ``Observer``."""
@@ -217,11 +231,11 @@ class TrafficCounter(Observer):
         """The mask differs between blocks; often it does so only in some."""
         g = self._shape
         rows = g.factored(mask)
-        found, known = self._alike(mask, rows)
+        found, known = self._masks.alike(mask, rows, g.shape[:3])
         if found is not None:
             key = space, site.nbytes, site.access == "load", pattern.content, starts.tobytes()
             if key not in known:
-                if len(known) > _PATTERNS:
+                if len(known) > PATTERNS:
                     known.clear()
                 known[key] = self._by_kind(site, space, pattern, starts, *found)
             total = known[key]
@@ -237,7 +251,7 @@ class TrafficCounter(Observer):
         """Blocks with the same mask and start are judged together; ``None``: too many differ."""
         each = np.bincount(group * np.intp(self.unit) + starts)
         kinds = np.flatnonzero(each)
-        if len(kinds) > _PATTERNS:
+        if len(kinds) > PATTERNS:
             return None
         total = np.zeros(_FIGURES, np.int64)
         for kind in kinds.tolist():
@@ -245,25 +259,12 @@ class TrafficCounter(Observer):
             total += self._judged(site, space, pattern, masks[number], start) * each[kind]
         return total
 
-    def _alike(self, mask: Mask, rows: Rows) -> tuple[Alike | None, dict[object, Flat | None]]:
-        """``alike``, and what was judged of it: loops have the same mask again and again."""
-        known = self._groups.get(id(mask))
-        if known is None or known[0] is not mask:
-            if len(self._groups) >= _PATTERNS:
-                self._groups.clear()
-            found = alike(rows, _PATTERNS)
-            shape = self._shape.shape[:3]
-            if found is not None:
-                found = found[0], [block.reshape(*shape, 1) for block in found[1]]
-            known = self._groups[id(mask)] = mask, found, {}
-        return known[1:]
-
     def _same_words(self, address: Flat, rows: Rows) -> Flat:
         """Each thread wants the same word of shared memory in every block, in some of them."""
         key = address.tobytes()
         words = self._words.get(key)
         if words is None:
-            if len(self._words) > _PATTERNS:
+            if len(self._words) > PATTERNS:
                 self._words.clear()
             words = self._words[key] = Words(address)
         return words.cost(rows)

@@ -8,8 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..geometry import Addresses, Flat, Mask, Rows
+from ..memory.site import Site
 from .banks import LINE
+from .several import Cost
 
+PATTERNS = 16
+"""So many patterns of an access are looked up; of more of them all warps are judged at once."""
+_MOST = 256
+"""So many patterns are kept."""
 _SMALL = 1 << 14
 """So many lanes are compared as fast as a part of them is."""
 
@@ -23,13 +29,14 @@ class Pattern:
         first: The first lane's address in each block, or in all, ``(blocks or 1,)``.
         content: Equal for equal ones.
         costs: What accesses of such a pattern cost, by whatever its user names them: those that
-            begin whole lines later cost the same.
+            begin whole lines later cost the same. ``several``: of several sites together.
     """
 
     relative: Addresses
     first: Flat
     content: tuple[object, ...]
     costs: dict[object, tuple[Flat, int]] = field(default_factory=dict)
+    several: dict[tuple[Site, ...], Cost] = field(default_factory=dict)
 
     @functools.cached_property
     def begins(self) -> list[tuple[int, int]]:
@@ -58,13 +65,37 @@ def pattern_of(address: Addresses) -> Pattern | None:
     return Pattern(relative, flat, (relative.shape, relative.tobytes()))
 
 
+class Patterns:
+    """``pattern_of``, whose equals share what is known of them: in loops they come again."""
+
+    def __init__(self) -> None:
+        self._known: dict[object, Pattern] = {}
+
+    def start(self) -> None:
+        """A batch begins, perhaps of fewer blocks."""
+        self._known.clear()
+
+    def of(self, address: Addresses) -> Pattern | None:
+        """That of addresses."""
+        pattern = pattern_of(address)
+        if pattern is None:
+            return None
+        if len(self._known) > _MOST:
+            self._known.clear()
+        key = pattern.content, len(pattern.first), *pattern.begins
+        known = self._known.setdefault(key, pattern)
+        pattern.costs, pattern.several = known.costs, known.several
+        return pattern
+
+
 def moved(pattern: Pattern | None, by: int) -> Pattern | None:
     """That of addresses that are others, whose pattern this is, plus a number."""
     if pattern is None:
         return None
     found = Pattern(pattern.relative, pattern.first + np.int64(by), pattern.content)
     if by % LINE == 0:
-        found.begins, found.costs = pattern.begins, pattern.costs
+        found.begins = pattern.begins
+        found.costs, found.several = pattern.costs, pattern.several
     return found
 
 
@@ -93,3 +124,24 @@ def alike(rows: Rows, most: int) -> Alike | None:
                 return None
         found.append(number)
     return np.array(found)[np.cumsum(starts) - 1], masks
+
+
+class Masks:
+    """The last masks that were looked at, and what was judged of each: loops repeat them."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Mask, Alike | None, dict[object, Flat | None]]] = {}
+
+    def alike(
+        self, mask: Mask, rows: Rows, shape: tuple[int, ...]
+    ) -> tuple[Alike | None, dict[object, Flat | None]]:
+        """``alike``, its masks in the ``shape`` of a block; and where to keep what is judged."""
+        known = self._known.get(id(mask))
+        if known is None or known[0] is not mask:
+            if len(self._known) >= PATTERNS:
+                self._known.clear()
+            found = alike(rows, PATTERNS)
+            if found is not None:
+                found = found[0], [block.reshape(*shape, 1) for block in found[1]]
+            known = self._known[id(mask)] = mask, found, {}
+        return known[1:]

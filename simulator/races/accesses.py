@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..geometry import Addresses, Flat, Geometry, Lanes, Mask, as_mask
+from ..geometry import Addresses, Flat, Geometry, Lanes, Mask, Rows, as_mask
 from ..memory.event import Event, Spread
 from ..memory.site import Site
 from ..memory.spaces import Allocation
@@ -88,6 +88,15 @@ class Accesses:
 def lanes_of(g: Geometry, event: Event) -> Accesses:
     """Flatten an event."""
     return flatten(g, event.site, event.address, event.mask, g.columns, event.columns)
+
+
+def rows_of(g: Geometry, event: Event) -> Rows:
+    """Which lanes access, ``(threads, columns)``."""
+    if not isinstance(event.address, Spread):
+        return g.full(as_mask(event.mask))
+    on = np.zeros((g.threads, g.columns), bool)
+    on[event.address.thread, event.address.column] = True
+    return on
 
 
 def flatten(

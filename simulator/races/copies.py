@@ -11,6 +11,7 @@ reads shared memory until it has been waited for: two reads, and who writes in b
 Longer: what begins, what touches it and what ends it change the same list.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,11 +21,10 @@ from kernels.ptx.module import Instruction
 from ..events import Observer
 from ..geometry import EVERY_LANE, WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
 from ..memory.event import Event, Spread
-from ..memory.extents import extent, moved, reach
-from ..memory.recent import Recent
-from ..memory.site import PHASE
+from ..memory.reaches import Reaches
+from ..memory.site import PHASE, Site
 from ..memory.words import among
-from .accesses import Accesses, Race, lanes_of
+from .accesses import Accesses, Race, lanes_of, rows_of
 from .book import READING, SENT, RaceBook
 from .detector import RaceCheck
 from .phases import barrier_number
@@ -56,12 +56,12 @@ class CopyCheck(Observer):
         self.over: list[tuple[Copy, Instruction]] = []
         self.astray: dict[tuple[int, int], bool] = {}
         self.groups: dict[str, Rows]
-        self._extent = Recent(extent, moved)  # which unrolled loops share
+        self._reaches = Reaches()
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
         self.geometry, self.open, self.over = geometry, [], []
-        self._extent.start(geometry.moves)
+        self._reaches.start(geometry.moves)
         self.groups = {queue: np.zeros((), np.int32) for queue in UNDER_WAY}
 
     def access(self, event: Event) -> None:
@@ -72,16 +72,12 @@ class CopyCheck(Observer):
             return
         if site.operation == PHASE:
             self._arrived(event)
-        if not site.asynchronous and self._far(event):
+        if not site.asynchronous and self._far((site,), event):
             return
-        if isinstance(event.address, Spread):
-            lanes = np.zeros((g.threads, g.columns), bool)
-            lanes[event.address.thread, event.address.column] = True
-        else:
-            lanes = g.full(as_mask(event.mask))
+        lanes = rows_of(g, event)
         if not lanes.any():
             return
-        low, high = reach(event, self._extent)
+        low, high = self._reaches.of(event)
         for copy in self.open:
             reads = copy.event.site.access == site.access == "load"
             if low < copy.high and copy.low < high and not reads:
@@ -91,17 +87,22 @@ class CopyCheck(Observer):
             if strays and low < copy.high and copy.low < high:
                 self._meet(copy, event)
         if site.asynchronous:
-            self._replaced(event, low, high, np.asarray(lanes.any(axis=0)))
-            since = np.full(lanes.shape, self.race.now)
+            self._replaced(event, low, high, lanes)
+            since = np.broadcast_to(self.race.now, lanes.shape)
             copy = Copy(event, lanes.copy(), self.groups[site.queue], low, high, since)
             self.open.append(copy)
             self._came_before(copy)
 
-    def _far(self, event: Event) -> bool:
-        """Whether an access is surely of other bytes than copies are, lanes that are off too."""
+    def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
+        """See ``Observer``."""
+        if (self.open or self.over) and not self._far(sites, events[0]):
+            super().loads(sites, events)
+
+    def _far(self, sites: tuple[Site, ...], event: Event) -> bool:
+        """Whether accesses are surely of other bytes than copies are, lanes that are off too."""
         if isinstance(event.address, Spread):
             return False
-        low, high = reach(event._replace(mask=None), self._extent)
+        low, high = self._reaches.of_all(sites, event.address)
         copies = self.open + [copy for copy, _ in self.over] if self.over else self.open
         return not any(low < copy.high and copy.low < high for copy in copies)
 
@@ -117,14 +118,15 @@ class CopyCheck(Observer):
         for copy in self.open:
             if copy.event.site.queue != queue:
                 continue
-            done = copy.lanes & on & (copy.group < self.groups[queue] - left)
+            late = on & (copy.group < self.groups[queue] - left)
+            done = copy.lanes & late if late.ndim or not late else copy.lanes
             if done.any():
                 self._ends(copy, done, wait)
                 if copy.barrier is not None:  # it is already, to who sees the end of a phase
                     self.race.now += 1
                     copy.ends(done & (copy.barrier >= 0), self.race.now)
-                    done &= copy.barrier < 0
-                copy.lanes &= ~done
+                    done = done & (copy.barrier < 0)
+                copy.lanes = copy.lanes & ~done
                 mask = None if done.all() else self.geometry.from_rows(done)
                 self.race.access(copy.event._replace(mask=mask, repeated=False))
                 one = copy.event.site
@@ -148,7 +150,7 @@ class CopyCheck(Observer):
             mask = self.geometry.from_rows(which)
             self._ends(copy, which)
             self.race.access(copy.event._replace(mask=mask, repeated=False))
-            copy.since[which] = self.race.now
+            copy.since = np.where(which, self.race.now, copy.since)
 
     def finish(self) -> None:
         """See ``Observer``; what nobody has waited for is under way until the end."""
@@ -266,12 +268,12 @@ class CopyCheck(Observer):
                 event = event._replace(mask=self.geometry.from_rows(lanes))
         self._meet(copy, event)
 
-    def _replaced(self, event: Event, low: int, high: int, columns: Flat) -> None:
+    def _replaced(self, event: Event, low: int, high: int, lanes: Rows) -> None:
         """A copy begins: who does not know of the instruction's last one there races with it."""
         done = [copy for copy in self.open if copy.waited is not None]
         last = [copy for copy in done if copy.within(event.site.instruction, low, high)]
         for copy in last:
-            copy.lanes[:, copy.finished & columns] = False
+            copy.lanes[:, copy.finished & lanes.any(axis=0)] = False
         for copy in done[:-_FINISHED]:
             copy.lanes[:, copy.finished] = False
         ended = [copy for copy in self.open if copy.ended is not None]
