@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -71,6 +71,10 @@ class RequestCounter(TrafficCounter):
                 self._wide[site.number] = replace(site, count=max(1, width // site.size))
             event = event._replace(site=self._wide[site.number])
         super().access(event)
+
+    def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
+        """See ``Observer``."""
+        self._one_by_one(events)
 
     def picked(self, event: PickedEvent) -> None:
         """See ``Observer``."""

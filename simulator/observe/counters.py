@@ -16,11 +16,10 @@ from ..events import Observer
 from ..geometry import Addresses, Flat, Geometry, Mask, Rows
 from ..isa.windows import RANK_BITS
 from ..memory.event import Event, PickedEvent, Spread
-from ..memory.recent import Recent
 from ..memory.site import Site, interleaved
 from .banks import SECTOR, requests
 from .costs import Words, bulk_cost, request_cost
-from .patterns import PATTERNS, Masks, Pattern, Patterns, moved, pattern_of
+from .patterns import PATTERNS, Masks, Pattern, Patterns, pattern_of
 from .put_by import PutBy, Some
 from .several import Several
 from .traffic import Traffic
@@ -55,14 +54,12 @@ class TrafficCounter(Observer):
         self._words: dict[bytes, Words] = {}
         self._masks = Masks()
         self._patterns = Patterns()
-        self._recent = Recent(self._patterns.of, moved)
         self.geometry: Geometry | None = None
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
         self.geometry = geometry
-        self._recent.start(geometry.moves)
-        self._patterns.start()
+        self._patterns.start(geometry.moves)
 
     @property
     def _shape(self) -> Geometry:
@@ -95,10 +92,7 @@ class TrafficCounter(Observer):
             self._totals[slot] += bulk_cost(event, self._shape.columns)
             return
         self._slot[site.number] = slot
-        address = event.address
-        if event.columns is not None:
-            address = address + (event.columns << np.int64(RANK_BITS))
-        cost = self.cost(site, event.space, address, event.mask)
+        cost = self._patterns.known(event, slot) or self._cost(event, slot)
         if isinstance(cost, Some):
             self._put_by.add(slot, cost)
             return
@@ -117,18 +111,22 @@ class TrafficCounter(Observer):
         if one.repeated and self._several.again(sites):
             return
         pattern = None
-        if not one.repeated and one.mask is None:
-            pattern = self._recent(cast(Addresses, one.address))
+        if not one.repeated:
+            if one.mask is None:
+                pattern = self._patterns(cast(Addresses, one.address))
             if self._several.access(sites, pattern):
                 return
+        self._one_by_one(events)
+        if pattern is not None:
+            self._several.learn(sites, pattern, [self._slot[site.number] for site in sites])
+
+    def _one_by_one(self, events: Sequence[Event]) -> None:
         for event in events:
             slot = self._slot[event.site.number]
             if not event.repeated or slot < 0:
                 self.access(event)  # which takes twice the time for what is repeated
             elif not self._put_by.again(slot):
                 self._times[slot] += self._again[slot]
-        if pattern is not None:
-            self._several.learn(sites, pattern, [self._slot[site.number] for site in sites])
 
     def picked(self, event: PickedEvent) -> None:
         """See ``Observer``."""
@@ -169,14 +167,15 @@ class TrafficCounter(Observer):
         slots = np.flatnonzero(self._totals[:, 0])
         return list(zip(slots.tolist(), self._totals[slots].tolist(), strict=True))
 
-    def cost(
-        self, site: Site, space: str, address: Addresses, mask: Mask | None
-    ) -> tuple[Flat, int] | Some:
+    def _cost(self, event: Event, slot: int) -> tuple[Flat, int] | Some:
         """The figures of one access, in the order of ``Traffic``, and how often the batch has them.
 
         Or its lanes, where they follow no pattern and are better judged with others'.
         """
-        g = self._shape
+        g, site, space, mask = self._shape, event.site, event.space, event.mask
+        address = cast(Addresses, event.address)
+        if event.columns is not None:
+            address = address + (event.columns << np.int64(RANK_BITS))
         if mask is not None and mask.ndim == 0:
             if not mask:
                 return np.zeros(_FIGURES, np.int64), 1
@@ -185,7 +184,7 @@ class TrafficCounter(Observer):
             address = interleaved(site, address, self._shape.thread_ids) - np.int64(site.offset)
             pattern = pattern_of(address)
         else:
-            pattern = self._recent(address)
+            pattern = self._patterns(address)
         if pattern is None:
             return self._no_pattern(site, space, address + np.int64(site.offset), mask)
         # Every block sees the same pattern, from a start that matters modulo the unit: which words
@@ -194,9 +193,6 @@ class TrafficCounter(Observer):
         if mask is not None and mask.shape[3] > 1:
             starts = (pattern.first + np.int64(site.offset)) & np.int64(unit - 1)
             return self._masked(site, space, pattern, starts, mask)
-        name = site.number, space
-        if mask is None and name in pattern.costs:
-            return pattern.costs[name]
         found: dict[int, int] = {}
         for at, blocks in pattern.begins:
             start = (at + site.offset) % unit
@@ -207,7 +203,7 @@ class TrafficCounter(Observer):
             each = [self._judged(site, space, pattern, mask, at) * n for at, n in found.items()]
             cost = np.add.reduce(each), 1
         if mask is None:
-            pattern.costs[name] = cost
+            pattern.costs[slot] = cost
         return cost
 
     def _judged(

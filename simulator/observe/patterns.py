@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
 from ..geometry import Addresses, Flat, Mask, Rows
+from ..memory.event import Event
+from ..memory.recent import Recent
 from ..memory.site import Site
+from ..moves import Moves
 from .banks import LINE
 from .several import Cost
 
@@ -28,14 +32,14 @@ class Pattern:
         relative: Addresses from the first lane's on, ``(Z, Y, X, 1)`` or less.
         first: The first lane's address in each block, or in all, ``(blocks or 1,)``.
         content: Equal for equal ones.
-        costs: What accesses of such a pattern cost, by whatever its user names them: those that
-            begin whole lines later cost the same. ``several``: of several sites together.
+        costs: What accesses of such a pattern cost, by the counter's slots: those that begin whole
+            lines later cost the same. ``several``: of several sites together.
     """
 
     relative: Addresses
     first: Flat
     content: tuple[object, ...]
-    costs: dict[object, tuple[Flat, int]] = field(default_factory=dict)
+    costs: dict[int, tuple[Flat, int]] = field(default_factory=dict)
     several: dict[tuple[Site, ...], Cost] = field(default_factory=dict)
 
     @functools.cached_property
@@ -66,17 +70,29 @@ def pattern_of(address: Addresses) -> Pattern | None:
 
 
 class Patterns:
-    """``pattern_of``, whose equals share what is known of them: in loops they come again."""
+    """Of the last arrays; equal ones share what is known of them: in loops they come again."""
 
     def __init__(self) -> None:
         self._known: dict[object, Pattern] = {}
+        self._recent = Recent(self._of, moved)
 
-    def start(self) -> None:
+    def start(self, moves: Moves) -> None:
         """A batch begins, perhaps of fewer blocks."""
         self._known.clear()
+        self._recent.start(moves)
 
-    def of(self, address: Addresses) -> Pattern | None:
-        """That of addresses."""
+    def __call__(self, address: Addresses) -> Pattern | None:
+        """See ``pattern_of``."""
+        return self._recent(address)
+
+    def known(self, event: Event, slot: int) -> tuple[Flat, int] | None:
+        """What an access of all lanes costs, if one of its pattern came before."""
+        if event.mask is not None or event.columns is not None or event.space == "local":
+            return None
+        pattern = self._recent(cast(Addresses, event.address))
+        return None if pattern is None else pattern.costs.get(slot)
+
+    def _of(self, address: Addresses) -> Pattern | None:
         pattern = pattern_of(address)
         if pattern is None:
             return None

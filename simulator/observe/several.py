@@ -48,7 +48,7 @@ class Several:
 
     def learn(self, sites: Sites, pattern: Pattern, slots: list[int]) -> None:
         """They were judged one by one; where each block's costs the same, that is kept."""
-        each = [pattern.costs.get((site.number, "shared")) for site in sites]
+        each = [pattern.costs.get(slot) for slot in slots]
         if None not in each:
             figures = [cost[0] * cost[1] for cost in each if cost]
             pattern.several[sites] = Cost(np.array(slots), np.array(figures))
