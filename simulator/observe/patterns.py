@@ -45,6 +45,8 @@ class Pattern:
     @functools.cached_property
     def begins(self) -> list[tuple[int, int]]:
         """``first`` modulo ``LINE``, and how many of the blocks begin there."""
+        if len(self.first) == 1:
+            return [(int(self.first[0]) & LINE - 1, 1)]
         low = self.first & np.int64(LINE - 1)
         if (low == low[0]).all():
             return [(int(low[0]), len(low))]

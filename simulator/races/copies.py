@@ -35,6 +35,7 @@ _SITES = 2
 """Of a copy in bulk, besides its arrival: what it reads and what it writes."""
 UNDER_WAY = ("copy", "transaction", SENT, *READING)
 """How an access races with what is under way: a name for all that the same waits are for."""
+_NOBODY = np.zeros((1, 1), bool)
 _FINISHED = 32
 """Copies that are done, but not known to all as such, that are kept."""
 
@@ -116,17 +117,17 @@ class CopyCheck(Observer):
             return
         order = self.book.find_order()
         for copy in self.open:
-            if copy.event.site.queue != queue:
-                continue
             late = on & (copy.group < self.groups[queue] - left)
-            done = copy.lanes & late if late.ndim or not late else copy.lanes
-            if done.any():
+            if copy.event.site.queue != queue or not late.any():
+                continue
+            done = copy.lanes & late if late.ndim else copy.lanes
+            if done is copy.lanes or done.any():
                 self._ends(copy, done, wait)
                 if copy.barrier is not None:  # it is already, to who sees the end of a phase
                     self.race.now += 1
                     copy.ends(done & (copy.barrier >= 0), self.race.now)
                     done = done & (copy.barrier < 0)
-                copy.lanes = copy.lanes & ~done
+                copy.lanes = _NOBODY if done is copy.lanes else copy.lanes & ~done
                 mask = None if done.all() else self.geometry.from_rows(done)
                 self.race.access(copy.event._replace(mask=mask, repeated=False))
                 one = copy.event.site
