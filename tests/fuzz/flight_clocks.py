@@ -101,10 +101,11 @@ class Detector:
                     if step.guard.holds(0, thread):
                         self.thread(step, thread)
             else:
-                for givers, _ in meetings(step, self.size):
+                for givers, takers in meetings(step, self.size):
                     told = [max(times) for times in zip(*map(self.knows, givers), strict=True)]
-                    for thread in givers:
+                    for thread in takers:
                         join(self.known[thread], told)
+                    for thread in givers:
                         self.tick(thread)
         return self.verdict
 

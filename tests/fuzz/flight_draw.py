@@ -18,7 +18,7 @@ from .flight_program import (
     Queue,
     Step,
 )
-from .race_program import Access, BlockBarrier, Guard, WarpBarrier
+from .race_program import WARP, Access, BlockBarrier, Guard, NamedBarrier, WarpBarrier
 
 THREADS = (32, 33, 64, 70, 96)
 ALL = Guard()
@@ -117,12 +117,28 @@ class Writer:
             (1.5, lambda: self.add(Queue("wait", rng.randrange(2), self.guard()))),
             (1, lambda: self.add(Queue("all", 0, self.guard()))),
             (3, lambda: self.add(BlockBarrier())),
-            (0.7, lambda: self.add(WarpBarrier())),
+            (0.7, lambda: self.add(WarpBarrier())), (1.5, self.meet),
             (1, lambda: self.add(ProxyFence(self.guard()))),
             (2, self.arrive), (2.5, self.wait), (2, self.bring), (1.5, self.send),
         ]  # fmt: skip
         for _ in range(rng.randrange(3, 14)):
             rng.choices([way for _, way in ways], [weight for weight, _ in ways])[0]()
+
+    def meet(self) -> None:
+        """Some warps, of which some may only arrive, at a barrier by a number of its own."""
+        warps = list(range(-(-self.threads // WARP)))
+        self.rng.shuffle(warps)
+        waits = self.rng.randrange(1, len(warps) + 1)
+        arrives = self.rng.randrange(len(warps) - waits + 1)
+        barrier = NamedBarrier(tuple(warps[:waits]), tuple(warps[waits : waits + arrives]))
+        if len(self.steps) < NamedBarrier.NUMBERS:
+            self.add(barrier)
+
+    def together(self) -> Step:
+        """Where a tile changes hands: all of them meet."""
+        warps = tuple(range(-(-self.threads // WARP)))
+        named = len(self.steps) < NamedBarrier.NUMBERS and self.rng.random() < 0.3
+        return NamedBarrier(warps) if named else BlockBarrier()
 
     def arrive(self) -> None:
         for number, barrier in enumerate(self.barriers):
@@ -192,12 +208,13 @@ class Writer:
             self.add(bring(stage), Queue("commit", 0, ALL))
         rounds = rng.randrange(2, 5)
         for stage in range(rounds):
-            self.add(Queue("wait", ahead - 1, ALL), BlockBarrier())
+            self.add(Queue("wait", ahead - 1, ALL))
+            self.add(self.together())
             start = stage % (ahead + 1) * tile // 4
             self.add(Access("shared", "load", 4, flip=flip, start=start, guard=Guard(0, 16)))
             self.add(*([bring(stage + ahead)] if stage + ahead < rounds else []))
             self.add(Queue("commit", 0, ALL))
-        self.fault((Queue, BlockBarrier))
+        self.fault((Queue, BlockBarrier, NamedBarrier))
 
     def ring(self) -> None:
         """One thread fills two stages in bulk, a warp reads them; full and empty mbarriers."""
@@ -228,11 +245,12 @@ class Writer:
         rng, tile = self.rng, Guard(0, 16)
         for _ in range(rng.randrange(1, 4)):
             self.add(Access("shared", "store", 4, guard=tile))
-            self.add(ProxyFence(ALL), BlockBarrier(), Bulk(0, 0, 64, -1, 0))
+            self.add(ProxyFence(ALL))
+            self.add(self.together(), Bulk(0, 0, 64, -1, 0))
             self.add(Queue("commit", 0, Guard(0, 1), bulk=True))
             self.add(Queue("wait", 0, Guard(0, 1), bulk=True, read=rng.random() < 0.5))
             self.add(BlockBarrier())
-        self.fault((ProxyFence, BlockBarrier, Queue))
+        self.fault((ProxyFence, BlockBarrier, NamedBarrier, Queue))
 
     def fault(self, kinds: tuple[type, ...]) -> None:
         """Perhaps one step is missing, or is only some threads'."""
@@ -241,7 +259,7 @@ class Writer:
             return
         number = self.rng.choice(at)
         step = self.steps[number]
-        if self.rng.random() < 0.6 or isinstance(step, BlockBarrier):
+        if self.rng.random() < 0.6 or isinstance(step, BlockBarrier | NamedBarrier):
             del self.steps[number]
         elif isinstance(step, Queue) and step.what == "wait" and self.rng.random() < 0.5:
             self.steps[number] = dataclasses.replace(step, left=step.left + 1)

@@ -6,7 +6,7 @@ One block; its shared area, mbarriers beside it, a global array, and one that is
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .race_program import AREA, Access, BlockBarrier, Guard, WarpBarrier
+from .race_program import AREA, Access, BlockBarrier, Guard, NamedBarrier, WarpBarrier
 
 BARRIERS = 4
 SOURCE = 1 << 14
@@ -146,7 +146,8 @@ class ProxyFence:
 
 
 Step = (
-    Access | BlockBarrier | WarpBarrier | Copy | Queue | Arrive | Await | Bulk | ProxyFence
+    Access | BlockBarrier | WarpBarrier | NamedBarrier | Copy | Queue | Arrive | Await | Bulk |
+    ProxyFence
 )  # fmt: skip
 
 

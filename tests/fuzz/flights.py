@@ -10,12 +10,14 @@ from kernels import Kernel
 from .flight_clocks import Verdict, detect
 from .flight_draw import draw
 from .flight_program import AREA, SOURCE, Arrive, Await, Bulk, Program, Queue
+from .race_program import NamedBarrier
 from .report import Difference, Report
 
 FEATURES = {
     "Access", "Arrive", "Arrive copies", "Await", "BlockBarrier", "Bulk in", "Bulk out", "Copy",
-    "ProxyFence", "Queue all", "Queue commit", "Queue commit bulk", "Queue wait",
-    "Queue wait bulk", "Queue wait bulk read", "WarpBarrier", "clean", "race",
+    "NamedBarrier", "NamedBarrier arrive", "ProxyFence", "Queue all", "Queue commit",
+    "Queue commit bulk", "Queue wait", "Queue wait bulk", "Queue wait bulk read", "WarpBarrier",
+    "clean", "race",
 }  # fmt: skip
 
 Told = tuple[str, str, str, str, frozenset[int], int]
@@ -103,6 +105,8 @@ def features(program: Program) -> set[str]:
             name += " out" if step.barrier < 0 else " in"
         elif isinstance(step, Arrive) and step.copies:
             name += " copies"
+        elif isinstance(step, NamedBarrier) and step.arrives:
+            name += " arrive"
         found.add(name)
     return found
 

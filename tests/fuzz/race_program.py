@@ -7,6 +7,7 @@ and flags that hand on.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 AREA = 256
 """Bytes of shared memory, and of the global array: few, so that accesses meet."""
@@ -153,6 +154,7 @@ class WarpBarrier:
 class NamedBarrier:
     """``bar.sync n, count`` of the warps in ``waits``; those in ``arrives`` only arrive."""
 
+    NUMBERS: ClassVar[int] = 15
     waits: tuple[int, ...]
     arrives: tuple[int, ...] = ()
 
@@ -166,7 +168,7 @@ class NamedBarrier:
             yield f"bra past_{part}{number};"
             yield f"{part}{number}:"
             if warps:
-                yield f"mov.u32 %v, {number % 15 + 1}; bar.{part} %v, {count};"
+                yield f"mov.u32 %v, {number % self.NUMBERS + 1}; bar.{part} %v, {count};"
             yield f"past_{part}{number}:"
 
 
