@@ -9,6 +9,7 @@ import random
 
 from .flight_program import (
     AREA,
+    BARRIERS,
     Arrive,
     Await,
     Bulk,
@@ -64,6 +65,7 @@ class Writer:
 
     def __init__(self, rng: random.Random) -> None:
         self.rng, self.threads = rng, rng.choice(THREADS)
+        self.warps = -(-self.threads // WARP)
         self.steps: list[Step] = []
         self.barriers: list[_Barrier] = []
         for _ in range(rng.randrange(3)):
@@ -126,19 +128,16 @@ class Writer:
 
     def meet(self) -> None:
         """Some warps, of which some may only arrive, at a barrier by a number of its own."""
-        warps = list(range(-(-self.threads // WARP)))
-        self.rng.shuffle(warps)
+        warps = self.rng.sample(range(self.warps), self.warps)
         waits = self.rng.randrange(1, len(warps) + 1)
         arrives = self.rng.randrange(len(warps) - waits + 1)
-        barrier = NamedBarrier(tuple(warps[:waits]), tuple(warps[waits : waits + arrives]))
         if len(self.steps) < NamedBarrier.NUMBERS:
-            self.add(barrier)
+            self.add(NamedBarrier(tuple(warps[:waits]), tuple(warps[waits : waits + arrives])))
 
     def together(self) -> Step:
         """Where a tile changes hands: all of them meet."""
-        warps = tuple(range(-(-self.threads // WARP)))
         named = len(self.steps) < NamedBarrier.NUMBERS and self.rng.random() < 0.3
-        return NamedBarrier(warps) if named else BlockBarrier()
+        return NamedBarrier(tuple(range(self.warps))) if named else BlockBarrier()
 
     def arrive(self) -> None:
         for number, barrier in enumerate(self.barriers):
@@ -240,6 +239,31 @@ class Writer:
             self.steps.append(Await(stage, warp, parity))
             self.steps += [arrive, read] if early in (k, 2) else [read, arrive]
 
+    def relay(self) -> None:
+        """What a warp has written is handed on from warp to warp, by barriers of every kind."""
+        rng = self.rng
+        first = holder = rng.randrange(self.warps)
+        self.barriers = []
+        self.add(Access("shared", "store", 4, guard=self.warp(first)))
+        for _ in range(rng.randrange(2, 5)):
+            taker, way = rng.randrange(self.warps), rng.randrange(5)
+            if way < 2 and len(self.barriers) < BARRIERS:
+                number = len(self.barriers)
+                self.barriers.append(_Barrier(sorted(self.those(self.warp(holder))), self.threads))
+                self.add(Arrive(number, self.warp(holder)), Await(number, self.warp(taker), 0))
+            elif way < 4 and taker != holder:
+                arrives = NamedBarrier((taker,), (holder,))
+                self.add(arrives if rng.random() < 0.7 else NamedBarrier((taker, holder)))
+            else:
+                self.add(BlockBarrier())
+            holder = taker
+        what, start = rng.choice(["load", "store"]), WARP * (first - holder)
+        self.add(Access("shared", what, 4, start=start, guard=self.warp(holder)))
+        self.fault((Await, NamedBarrier, BlockBarrier))
+
+    def warp(self, number: int) -> Guard:
+        return Guard(WARP * number, min(WARP * (number + 1), self.threads))
+
     def hand_out(self) -> None:
         """Threads write a tile, one of them sends it away, and they write again."""
         rng, tile = self.rng, Guard(0, 16)
@@ -270,6 +294,7 @@ class Writer:
 def draw(rng: random.Random) -> Program:
     """A program of a seed."""
     writer = Writer(rng)
-    rng.choices([writer.free, writer.stages, writer.ring, writer.hand_out], (6, 2, 2, 1))[0]()
+    ways = [writer.free, writer.stages, writer.ring, writer.hand_out, writer.relay]
+    rng.choices(ways, (6, 2, 2, 1, 2))[0]()
     counts = tuple(len(barrier.members) for barrier in writer.barriers)
     return Program(tuple(writer.steps), writer.threads, counts)
