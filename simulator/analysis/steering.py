@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from kernels.ptx.module import Function, Instruction, Reg, Symbol
 
 from ..compile.blocks import EXIT, Block, successors
-from ..compile.flow import Paths, control_dependence, deciders, loops_of
+from ..compile.flow import Paths, control_dependence, deciders, loops_of, spins_of
 from ..compile.program import Program
 from ..isa import Flow
 from ..isa.roles import callee, roles
@@ -335,7 +335,9 @@ class Steering:
     def _loops(self) -> list[set[int]]:
         found: list[set[int]] = []
         for function in self.functions.values():
-            found += loops_of([b for b in self.blocks if b.function is function]).values()
+            blocks = [b for b in self.blocks if b.function is function]
+            found += loops_of(blocks).values()
+            found += [loop for loop in spins_of(blocks) if loop not in found]
         return found
 
     def _reachable(self, number: int) -> frozenset[int]:

@@ -31,7 +31,7 @@ def run_order(blocks: Sequence[Block]) -> list[int]:
     """
     first = blocks[0].number
     after = [[n - first for n in successors(b) if n != EXIT] for b in blocks]
-    loops = list(_loops(after).values())
+    loops = list(_natural(_loops(after)).values())
 
     def preference(at: int) -> list[int]:
         """Successors, the one to run last first: out of most loops, then latest in the text."""
@@ -71,13 +71,13 @@ def _postorder(after: Callable[[int], list[int]]) -> list[int]:
     return done
 
 
-def _loops(after: list[list[int]]) -> dict[int, set[int]]:
-    """The natural loops by their head: for an edge back to it, all that lead to that edge."""
+def _loops(after: list[list[int]]) -> list[tuple[int, set[int]]]:
+    """Of each edge back to a head: the head, and all that lead to that edge."""
     before: list[list[int]] = [[] for _ in after]
     for at, following in enumerate(after):
         for to in following:
             before[to].append(at)
-    loops: dict[int, set[int]] = {}
+    loops: list[tuple[int, set[int]]] = []
     state = [0] * len(after)  # 1: on the way here, 2: finished
     state[0] = 1
     stack = [(0, iter(after[0]))]
@@ -91,8 +91,8 @@ def _loops(after: list[list[int]]) -> dict[int, set[int]]:
             state[to] = 1
             stack.append((to, iter(after[to])))
         elif state[to] == 1:
-            loop = loops.setdefault(to, {to})
-            todo = [at]
+            loop, todo = {to}, [at]
+            loops.append((to, loop))
             while todo:
                 found = todo.pop()
                 if found not in loop:
@@ -102,10 +102,31 @@ def _loops(after: list[list[int]]) -> dict[int, set[int]]:
 
 
 def loops_of(blocks: Sequence[Block]) -> dict[int, set[int]]:
-    """The loops of one function: numbers of the head, and of all blocks of the loop."""
+    """The natural loops of one function: numbers of the head, and of all blocks of the loop."""
+    return _natural(_edges_back(blocks))
+
+
+def _natural(loops: Iterable[tuple[int, set[int]]]) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {}
+    for head, members in loops:
+        found.setdefault(head, set()).update(members)
+    return found
+
+
+def spins_of(blocks: Sequence[Block]) -> list[set[int]]:
+    """Loops of one function that a single block leaves, also where they share their head.
+
+    ``for (...) { while (!right()) {} ... }`` may be one natural loop, of which the wait is a part.
+    """
+    after = {block.number: set(successors(block)) for block in blocks}
+    loops = [members for _, members in _edges_back(blocks)]
+    return [loop for loop in loops if sum(bool(after[n] - loop) for n in loop) == 1]
+
+
+def _edges_back(blocks: Sequence[Block]) -> list[tuple[int, set[int]]]:
     first = blocks[0].number
     after = [[n - first for n in successors(b) if n != EXIT] for b in blocks]
-    return {head + first: {n + first for n in members} for head, members in _loops(after).items()}
+    return [(head + first, {n + first for n in members}) for head, members in _loops(after)]
 
 
 def deciders(blocks: Sequence[Block]) -> Callable[[int], list[set[int]]]:
