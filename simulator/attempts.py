@@ -172,7 +172,7 @@ def _keep_used_reads(launch: Prepared, observers: Observers, together: bool) -> 
         nonlocal left
         allocations = launch.allocations()
         layout = launch.program.layout
-        memory = UndefinedMemory(layout, allocations, launch.shared_bytes, sites)
+        memory = UndefinedMemory(layout, allocations, launch.shared_space, sites)
         finder = UseFinder(launch.program, memory)
         todo = batches(launch, together)
         run_batches(launch, allocations, Told([finder]), todo, together, undefined=memory)

@@ -103,7 +103,7 @@ def _used(launch: Prepared, readers: Flat, reads: set[int], together: bool) -> b
     program = compile_shadowed(kernel.ptx, kernel.entry, old.arch, old.stack)
     launch = dataclasses.replace(launch, program=program)
     allocations = launch.allocations()
-    memory = _Memory(readers, program.layout, allocations, launch.shared_bytes, reads)
+    memory = _Memory(readers, program.layout, allocations, launch.shared_space, reads)
     finder = UseFinder(program, memory)
     todo = batches(launch, together)
     run_batches(launch, allocations, Told([finder]), todo, together, undefined=memory)

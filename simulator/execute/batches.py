@@ -65,7 +65,7 @@ def pieces(launch: Prepared, first: int, last: int, size: int) -> Iterator[Flat]
 def batch_size(launch: Prepared, together: bool = False) -> int:
     """Clusters of a batch; ``together``: of one whose blocks wait for each other."""
     total, threads = _count(launch.grid), _count(launch.block)
-    shared, local = launch.shared_bytes, launch.program.layout.local_bytes
+    shared, local = launch.shared_space, launch.program.layout.local_bytes
     size = min(total, max(1, LANES // threads))
     if together:
         size = total
@@ -103,7 +103,7 @@ def run_batches(
     """
     program, total = launch.program, _count(launch.grid)
     memories = Memories(
-        program.layout, allocations, launch.shared_bytes, told.access, told.bad_access
+        program.layout, allocations, launch.shared_space, told.access, told.bad_access
     )
     memories.moved = told.moved
     instead = instead or functools.partial(_tell, told.absent_read)

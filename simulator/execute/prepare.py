@@ -68,6 +68,11 @@ class Prepared:
     followed: bool = False
 
     @property
+    def shared_space(self) -> int:
+        """Bytes of the block's window on shared memory, with what the system reserves there."""
+        return self.shared_bytes + self.program.layout.reserved
+
+    @property
     def granules(self) -> Granules:
         """Bytes that checks tell apart."""
         return self.program.fact(_granules)
@@ -133,7 +138,8 @@ def prepare(
     if entry.params != kernel.params:
         raise PtxError(f"the parameters of {kernel.entry} are declared in two ways")
     total = layout.dynamic_offset + shared_bytes if shared_bytes else layout.shared_bytes
-    check_memory(layout.shared_bytes, shared_bytes, total, layout.local_bytes)
+    static, total = layout.shared_bytes - layout.reserved, total - layout.reserved
+    check_memory(static, shared_bytes, total, layout.local_bytes)
     check_threads(block3, entry.max_threads, entry.required_threads)
     arguments = convert_all(kernel, program.module, args, symbols)
     if cooperative:

@@ -8,6 +8,10 @@ import numpy as np
 from ..clusters import coordinates
 from ..geometry import WARP, Flat, Geometry, Lanes
 from ..isa.roles import OWN
+from ..memory.layout import RESERVED
+
+_UNIT = 128
+"""Bytes in which shared memory is handed out (these four as an H200 has them)."""
 
 
 class SpecialRegisters(dict[str, Lanes | np.generic]):
@@ -30,7 +34,8 @@ class SpecialRegisters(dict[str, Lanes | np.generic]):
         """
         self.clear()
         self.geometry = g
-        self["%total_smem_size"] = np.int32(shared)
+        self["%total_smem_size"] = np.int32(-(-shared // _UNIT) * _UNIT)
+        self["%aggr_smem_size"] = np.int32(shared + RESERVED)
         self["%dynamic_smem_size"] = np.int32(dynamic)
         self["%is_explicit_cluster"] = np.bool_(clustered)
 
@@ -50,6 +55,8 @@ class SpecialRegisters(dict[str, Lanes | np.generic]):
             return np.int32(now >> 32)
         if name in ("%clock", "%clock_hi", "%globaltimer_lo"):
             return np.int64(now).astype(np.int32)
+        if name in _RESERVED:
+            return _RESERVED[name]
         if name == "%gridid":
             return np.int64(0)
         return np.int32(0)
@@ -98,6 +105,10 @@ def _word(mask: Lanes) -> Lanes:
     return mask.astype(np.uint32).view(np.int32)
 
 
+_RESERVED = {
+    "%reserved_smem_offset_end": np.int32(288), "%reserved_smem_offset_cap": np.int32(RESERVED),
+}  # fmt: skip
+"""Where the system's part of shared memory ends; it begins at 0, and so do its parts."""
 _BY_AXIS: dict[str, Callable[[Geometry, int], Lanes | np.generic]] = {
     "%tid": _tid,
     "%ntid": lambda g, axis: np.int32(g.block[axis]),

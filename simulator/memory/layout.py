@@ -6,7 +6,16 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kernels.errors import PtxError
-from kernels.ptx.module import Address, Function, Module, Symbol, Variable, Vector
+from kernels.ptx.module import (
+    Address,
+    Function,
+    Instruction,
+    Module,
+    Special,
+    Symbol,
+    Variable,
+    Vector,
+)
 from kernels.ptx.types import TYPE_SIZES
 
 from ..geometry import Addresses
@@ -16,6 +25,9 @@ from ..isa.windows import ARRAY_BITS, MIDDLE
 
 MAX_GLOBAL = 1 << 29
 """Bytes of all ``.global`` and ``.const`` variables of a module."""
+RESERVED = 1024
+"""Bytes of a block's shared memory that are the system's (an H200's; CUDA guide, "Technical
+Specifications per Compute Capability")."""
 HEAP = 9_997
 WORKSPACE = 9_998
 PARAMETERS = 9_999
@@ -53,10 +65,15 @@ class Placed:
 
 @dataclass
 class Layout:
-    """Addresses by (function name or ``""``, variable name), and the spaces' sizes in bytes."""
+    """Addresses by (function name or ``""``, variable name), and the spaces' sizes in bytes.
+
+    ``reserved``: bytes at the start of shared memory that are the system's, zeros; they are there
+    if the program asks where they are, as cooperative groups of several warps do.
+    """
 
     placed: dict[tuple[str, str], Placed] = field(default_factory=dict)
     shared_bytes: int = 0
+    reserved: int = 0
     dynamic_offset: int = 0
     local_bytes: int = 0
 
@@ -96,6 +113,8 @@ def lay_out(module: Module, functions: list[Function], stack: int = STACK_BYTES)
     ``stack``: bytes that each of those has to allocate from.
     """
     layout = Layout()
+    if any(_asks_for_reserved(ins) for function in functions for ins in function.body):
+        layout.shared_bytes = layout.reserved = RESERVED
     for function in functions:
         if any("stack" in roles(ins).form.read for ins in function.body):
             function.variables[STACK] = Variable(STACK, "local", "b8", (stack,), 16)
@@ -152,6 +171,11 @@ def lay_out(module: Module, functions: list[Function], stack: int = STACK_BYTES)
     for scope, variable in dynamic:
         layout.placed[scope, variable.name] = Placed(variable, layout.dynamic_offset)
     return layout
+
+
+def _asks_for_reserved(ins: Instruction) -> bool:
+    named = (item.name for item in ins.operands if isinstance(item, Special))
+    return any(name.startswith("%reserved_smem_offset") for name in named)
 
 
 def _mentioned(functions: list[Function]) -> set[str]:

@@ -88,6 +88,7 @@ class UndefinedMemory:
         for memories in (self.copied, self.unset):
             memories.start(geometry)
         self.unset.shared.words.fill(-1)
+        self.unset.shared.words[: self.unset.layout.reserved // 4] = 0
         self.unset.local.words.fill(-1)
 
 

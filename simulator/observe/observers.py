@@ -101,9 +101,9 @@ class Observers:
             all_of_them.append(BarrierCheck(findings))
         if {"races", "uninitialised"} & set(checks):
             asked = tuple(sorted(checks))
-            memo = program.memo("intervals", launch.block, launch.shared_bytes, asked)
+            memo = program.memo("intervals", launch.block, launch.shared_space, asked)
             race_check = RaceCheck(
-                closer, granules, launch.shared_bytes, book, steering,
+                closer, granules, launch.shared_space, book, steering,
                 functools.partial(findings.uninitialised, "shared"), findings.exited,
                 "races" in checks, "uninitialised" in checks, memo,
             )  # fmt: skip
@@ -117,7 +117,7 @@ class Observers:
             if "races" in checks and any(
                 s.asynchronous and s.access == "load" for s in program.sites
             ):
-                shared = launch.shared_bytes
+                shared = launch.shared_space
                 all_of_them.append(ProxyCheck(book, granules.shared, shared, race_check))
         if "races" in checks and program.flights:
             all_of_them.append(ProductCheck(program.flights, program.blocks, findings))

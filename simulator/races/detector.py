@@ -74,7 +74,10 @@ class RaceCheck(Synchronisation):
         self.synchronised = False
         self._arrived: tuple[Event, list[Arrival]] | None = None
         self.quick, self.exact = QuickLook(granules.array), ExactLook(granules, book, steering)
-        self.intervals = Intervals(granules.shared, shared_bytes, races, initialised, memo)
+        self._reserved = steering.program.layout.reserved
+        self.intervals = Intervals(
+            granules.shared, shared_bytes, races, initialised, memo, self._reserved
+        )
 
     def start(self, geometry: Geometry) -> None:
         """A new batch begins."""
@@ -94,6 +97,7 @@ class RaceCheck(Synchronisation):
             own = 0 if clustered else places
             self.shared_shadow = Shadow(geometry.everyone, geometry.threads, own)
             self.written = np.zeros(places, bool)
+            self.written[: self._reserved // self.granules.shared * geometry.columns] = True
             if own and self.races and copied_to(self.steering.program.sites):
                 size, granule = self.shared_bytes, self.granules.shared
                 self.pages = Pages(geometry, size, granule, self.happens_before)

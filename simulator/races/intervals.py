@@ -46,16 +46,19 @@ class Intervals:
     Which locations have been written so far is a state; a state and an interval lead to
     the next state, or to suspicion. The steps are remembered across batches and launches.
 
-    Its arguments are those of ``RaceCheck``.
+    Its arguments are those of ``RaceCheck``; ``reserved``: bytes that are written from the start.
     """
 
     def __init__(
-        self, granule: int, shared_bytes: int, races: bool, initialised: bool, memo: dict[str, Any]
-    ) -> None:
+        self, granule: int, shared_bytes: int, races: bool, initialised: bool,
+        memo: dict[str, Any], reserved: int = 0,
+    ) -> None:  # fmt: skip
         self.granule, self.shared_bytes = granule, shared_bytes
         self.races, self.initialised = races, initialised
         self.steps: dict[_Step, int] = memo.setdefault("steps", {})
-        self.states: list[Mask | None] = memo.setdefault("states", [None])
+        self.states: list[Mask | None] = memo.setdefault(
+            "states", [_first(reserved, granule, shared_bytes)]
+        )
         self.full: dict[int, bool] = memo.setdefault("full", {})
         self.harmless: dict[Hashable, bool] = memo.setdefault("harmless", {})
         self.tokens: dict[int, tuple[Lanes, Hashable]] = {}
@@ -215,3 +218,8 @@ class Intervals:
             raise LookCloser(SHARED)
         values, since = np.zeros(len(place), np.uint64), np.zeros(len(place), np.int64)
         shadow.remember(site, place, thread, now, values, since)
+
+
+def _first(reserved: int, granule: int, nbytes: int) -> Mask | None:
+    """What is written at the start: the system's part of shared memory, where there is one."""
+    return np.arange(-(-nbytes // granule))[None] < reserved // granule if reserved else None
