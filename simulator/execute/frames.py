@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from .machine import Machine
 
 
+Saved = dict[tuple[int, int], dict[int, Lanes]]
+"""Registers that are put aside, by a group's register of depth and a depth."""
+
+
 class Frames:
     """The registers put aside, of all lanes of a batch, by group and depth.
 
@@ -24,7 +28,7 @@ class Frames:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.back = {b.block.follow: b for b in machine.program.blocks if b.group}
-        self.kept: dict[tuple[int, int], dict[int, Lanes]] = {}
+        self.kept: Saved = {}
 
     def full(self, call: CompiledBlock, mask: Mask | None) -> Mask | None:
         """The lanes whose stack has no room for one more call, if any."""
@@ -52,6 +56,20 @@ class Frames:
                 registers[number] = _where(lanes, kept[number], registers[number])
         self._move(call, mask, -1)
 
+    def now(self) -> Saved:
+        """What is put aside now; arrays are replaced, never changed."""
+        return {place: dict(kept) for place, kept in self.kept.items()}
+
+    def equal(self, then: Saved, same: Mask) -> Mask:
+        """Of some lanes, as deep as then, those whose open calls have put the same aside."""
+        for (number, depth), old in then.items():
+            over = self.machine.registers[number] <= depth  # the call that was at this depth
+            for register, value in old.items():
+                now = self.kept[number, depth][register]
+                if now is not value:
+                    same = same & (over | (bits(now) == bits(value)))
+        return same
+
     def _frames(
         self, call: CompiledBlock, mask: Mask | None, less: int
     ) -> Iterator[tuple[dict[int, Lanes], Mask | None]]:
@@ -74,6 +92,11 @@ class Frames:
         for number, step in (moves | {call.group.depth.number: by}).items():
             old = registers[number]
             registers[number] = _where(mask, old + np.int64(step), old)
+
+
+def bits(value: Lanes) -> Lanes:
+    """A register so that two compare equal if they hold the same bits."""
+    return value.view(f"u{value.dtype.itemsize}") if value.dtype.kind == "f" else value
 
 
 def _where(mask: Mask | None, new: Lanes, old: Lanes | None) -> Lanes:

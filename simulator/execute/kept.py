@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..compile.needed import ALL
-from ..geometry import NO_LANE, Lanes, Mask, as_mask
+from ..geometry import NO_LANE, Mask, as_mask
+from .frames import bits
 
 if TYPE_CHECKING:
     from .machine import Machine
@@ -18,6 +19,7 @@ class Kept:
         self.machine, self.number, self.step = machine, number, machine.step
         self.clock = machine.names["S"].reads
         self.registers = list(machine.registers)
+        self.frames = machine.ends.frames.now()
         self.orders: dict[int | None, list[int]] = {}
         self.groups = machine.groups | {number: mask}
         self.visits = 0
@@ -36,19 +38,15 @@ class Kept:
         now = self.machine.registers
         if number not in self.orders:
             needed = ALL if number is None else self.machine.needed.by((number,))
-            self.orders[number] = [i for i in range(len(now)) if i in needed]
+            depths = {register for register, _ in self.frames}
+            self.orders[number] = [i for i in range(len(now)) if i in needed or i in depths]
         order = self.orders[number]
         for place, index in enumerate(order):
             new, old = now[index], self.registers[index]
             if new is old:
                 continue
-            same = same & (_bits(new) == _bits(old))
+            same = same & (bits(new) == bits(old))
             if not same.any():  # what tells first is asked first the next time
                 order.insert(0, order.pop(place))
                 return same
-        return same
-
-
-def _bits(value: Lanes) -> Lanes:
-    """A register so that two compare equal if they hold the same bits."""
-    return value.view(f"u{value.dtype.itemsize}") if value.dtype.kind == "f" else value
+        return self.machine.ends.frames.equal(self.frames, same)
