@@ -10,6 +10,7 @@ from kernels.ptx.module import Instruction
 from ..analysis.same_place import same_place
 from ..analysis.steering import Steering
 from ..geometry import Geometry, Mask
+from ..memory.site import Site
 from ..races.book import RaceBook, RaceGroup
 from ..races.copies import UNDER_WAY
 from .hazard import Hazard
@@ -84,12 +85,12 @@ class RaceHazards:
         else:
             if volatile and in_global:
                 return "polled" if group.unequal else EQUAL
-            if (group.one_line or not near) and self._loses_update(group):
+            if (group.at_once or not near) and self._loses_update(group):
                 return "lost"
             if not group.unequal:
                 return EQUAL
             if near:
-                return "one instruction" if group.one_line else "in step"
+                return "one instruction" if group.clashes else "in step"
         if group.how in _kind(group).cases:
             return group.how
         if group.distance == "block":
@@ -114,7 +115,7 @@ class RaceHazards:
         )
 
     def _loses_update(self, group: RaceGroup) -> bool:
-        """Whether what is written was made of what stood there, which races with the writes."""
+        """Whether both write what they made of what stood there, by reads that race, too."""
         reads = {
             number
             for other in self.book.groups.values()
@@ -122,13 +123,17 @@ class RaceHazards:
             for number in other.sides[1]
             if self.sites[number].access == "load"
         }
-        writes = [n for side in group.sides for n in side if self.sites[n].access == "store"]
-        return any(
-            self.steering.flows(self.sites[read], self.sites[write])
-            and same_place(self.steering.functions, self.sites[read], self.sites[write])
-            for read in sorted(reads)
-            for write in writes
-        )
+
+        def updates(write: Site) -> bool:
+            return write.access == "atomic" or any(
+                self.steering.flows(self.sites[read], write)
+                and same_place(self.steering.functions, self.sites[read], write)
+                for read in sorted(reads)
+            )
+
+        sides = [[self.sites[number] for number in side] for side in group.sides]
+        plain = any(site.access == "store" for side in sides for site in side)
+        return plain and all(any(map(updates, side)) for side in sides)
 
 
 def _place(group: RaceGroup) -> tuple[object, ...]:

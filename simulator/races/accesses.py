@@ -45,6 +45,8 @@ class Race:
         distance: ``lane``, ``warp`` or ``block``.
         threads: Of a block; ``columns``: blocks of the batch; ``blocks``: their numbers, where the
             memory of one is raced on by others.
+        at_once: Whether both are of one execution of an instruction, or of two to which the lanes
+            did not come together.
     """
 
     other: Site
@@ -57,6 +59,7 @@ class Race:
     threads: int
     columns: int
     blocks: Flat | None = None
+    at_once: bool = False
 
 
 @dataclass

@@ -36,6 +36,8 @@ class _Example(NamedTuple):
 READING = ("product", "bulk")
 """How a write races with what still reads, a ``wgmma`` or a copy in bulk: that comes first,
 wherever it stands."""
+WRITING = ("copy", "transaction", "proxy")
+"""How a read races with what a copy still writes, or what another proxy wrote: that comes first."""
 SENT = "sent"
 """How an access races with what a copy in bulk still writes to global memory: that comes first."""
 
@@ -45,6 +47,8 @@ class RaceGroup:
     """Races that make one hazard, between instructions on ``sides`` (a write's side first).
 
     Attributes:
+        unequal: Whether some leave different values.
+        at_once: Whether some are of one execution of an instruction; ``clashes``: and unequal.
         places: The elements, by the name of their variable.
         turns: Of which side an instruction came first in the program's order; both, in a loop.
         examples: If the first side is named first, and if the second is.
@@ -58,17 +62,14 @@ class RaceGroup:
     reads: bool
     lines: frozenset[object]
     unequal: bool = False
+    at_once: bool = False
+    clashes: bool = False
     pairs: Pairs = field(default_factory=Pairs)
     all_pairs: int | None = 0
     sides: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
     places: dict[str, set[int]] = field(default_factory=dict)
     turns: set[bool] = field(default_factory=set)
     examples: dict[bool, _Example] = field(default_factory=dict)
-
-    @property
-    def one_line(self) -> bool:
-        """Whether both sides stand in the same source line."""
-        return len(self.lines) == 1
 
     @property
     def in_order(self) -> bool:
@@ -95,6 +96,8 @@ class RaceGroup:
     def merge(self, other: RaceGroup) -> None:
         """Take over such races between other threads."""
         self.unequal |= other.unequal
+        self.at_once |= other.at_once
+        self.clashes |= other.clashes
         self.pairs.update(other.pairs)
         several = self.all_pairs, other.all_pairs
         self.all_pairs = None if None in several else sum(n for n in several if n)
@@ -148,30 +151,27 @@ class RaceBook:
         if one.access == "load" or (not reads and _after(one, other, turn)):
             one, other, earlier, later, turn = other, one, later, earlier, not turn
         turn &= how not in READING
+        distance = race.distance
+        if how == "race" and race.space == "shared":
+            how, distance = self._under_way(one, other, distance)
+        turn |= reads and how in WRITING
         same = one.line == other.line
         if same and not reads:
             turn = True
             earlier, later = np.minimum(earlier, later), np.maximum(earlier, later)
-        distance = race.distance
-        if how == "race" and race.space == "shared":
-            how, distance = self._under_way(one, other, distance)
         key = (how, distance, race.space, name, one.line, other.line, reads)
         group = self.groups.get(key)
         if group is None:
-            group = self.groups[key] = RaceGroup(
-                how,
-                distance,
-                race.space,
-                name,
-                race.threads,
-                reads,
-                frozenset((one.line, other.line)),
-            )
+            lines = frozenset((one.line, other.line))
+            what = how, distance, race.space, name, race.threads, reads, lines
+            group = self.groups[key] = RaceGroup(*what)
         by_sites = self._by_sites.setdefault(_sites(race), [])
         if not any(group is known for known in by_sites):
             by_sites.append(group)
         group.turns.add(turn)
         group.unequal |= bool(unequal[at].any())
+        group.at_once |= race.at_once
+        group.clashes |= race.at_once and bool(unequal[at].any())
         group.pairs.add(earlier, later)
         group.sides[0].add(one.number)
         group.sides[1].add(other.number)

@@ -223,6 +223,7 @@ class RaceCheck(Synchronisation):
         lanes, part, values = self._locations(event, lanes, self.granules.shared)
         thread = g.blocks[lanes.column] * g.threads + lanes.thread
         place = (lanes.address // self.granules.shared + part) * g.columns + lanes.home
+        self.exact.in_step.access(site, thread, shadow.threads, self.now)
         if self.initialised and site.access != "store":
             at = np.flatnonzero(~self.written[place])
             if at.size:
@@ -270,13 +271,14 @@ class RaceCheck(Synchronisation):
         if shadow is None:
             shadow = self.shadows[number] = Shadow(g.everyone, g.threads)
             self.arrays[number] = home
+        thread = g.blocks[lanes.column] * g.threads + lanes.thread
+        self.exact.in_step.access(site, thread, shadow.threads, self.now)
         at = np.flatnonzero(closer[place])
         if not at.size:
             return
         if at.size < len(place):
-            lanes, place = lanes.some(at), place[at]
+            lanes, place, thread = lanes.some(at), place[at], thread[at]
             values = None if values is None else values[at]
-        thread = g.blocks[lanes.column] * g.threads + lanes.thread
         self.exact.look_up(shadow, event, self.now, lanes, place, thread, values)
 
     def _owners(self, home: Allocation) -> Owners:

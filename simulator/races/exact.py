@@ -14,6 +14,7 @@ from .book import RaceBook
 from .clocks import NOTHING, Clock
 from .happens_before import HappensBefore
 from .history import History
+from .in_step import InStep
 from .locks import Lock
 from .pairs import DISTANCES, distances
 from .releases import Releases
@@ -42,6 +43,7 @@ class ExactLook:
         self.granules, self.book, self.steering = granules, book, steering
         self.doubts: list[tuple[Lock, int, tuple[Race, Conflict, Flat, Flat]]] = []
         self._doubted = 0
+        self.in_step = InStep()
 
     def start(self, g: Geometry, happens_before: HappensBefore, releases: Releases) -> None:
         """A new batch begins."""
@@ -117,6 +119,7 @@ class ExactLook:
                     self._doubted += at.size
                     conflict = self._conflict(shadow, history, place, thread, lane[at], earlier[at])
                     race = self._race(event, history.site, how, distance)
+                    race.at_once = history.site is site  # they took turns
                     found = compare(conflict, history, site, history.site, values, distance)
                     self.doubts.append((lock, now, (race, conflict, *found)))
             locked.clear()
@@ -194,7 +197,9 @@ class ExactLook:
                     home = lanes.home[conflict.lane]
                     conflict = conflict.some(in_steps(self.geometry, conflict, home, site, other))
                 found = compare(conflict, history, site, other, values, distance)
-                self.book.add(race, conflict, *found)
+                for race.at_once, some in self.in_step.apart(site, other, conflict, history):
+                    if some.any():
+                        self.book.add(race, conflict.some(some), *(one[some] for one in found))
                 if self.book.full(race):
                     break
 
