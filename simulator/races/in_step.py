@@ -33,6 +33,6 @@ class InStep:
         (Who was not there when the other one was, the first time, is not in step with it.)
         """
         found = np.full(len(conflict.lane), history is None)
-        if history is not None and site is other:
+        if history is not None and site is other and site.number in self._began:
             found = self._began[site.number][conflict.later] > history.table.times[conflict.entry]
         return (True, found), (False, ~found)
