@@ -24,6 +24,10 @@ class Kept:
         self.groups = machine.groups | {number: mask}
         self.visits = 0
 
+    def take_place(self, of: Kept) -> None:
+        """It goes on with what has been looked for since an earlier one."""
+        self.visits, self.step, self.clock = of.visits, of.step, of.clock
+
     def same(self, number: int, lanes: Mask | None) -> Mask:
         """Of lanes that come to a block, those that have been there with the same registers."""
         if number not in self.groups:

@@ -5,6 +5,9 @@ groups take turns, and three things prove the end: nobody changes global or shar
 every lane that can run does, and each is back where it was. What a lane does is then the
 same round for ever, whoever goes next. A round that changes memory proves nothing, even
 if the change is undone: another schedule might let somebody in between.
+
+Clocks stand while that is looked for. Who has read one does the same again at that time; so
+the end is proved once more, an hour later: waits with a limit are over by then.
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 _FIRST_LOOK = 1 << 10
 _VISITS = 64
+_LATER = (1 << 42) + (1 << 30)
+"""Ticks, an hour in ns; and many for who looks at 32 bits of them."""
 
 
 class _Round:
@@ -69,8 +74,6 @@ class _Round:
             if machine.memories.writes != self.writes:
                 return None
             self.met |= block.gate is not None or block.ends == "barrier"
-        if machine.names["S"].reads != self.kept.clock:
-            return None
         self.last = number
         self.visited.add(number)
         closed = self._close(number, mask)
@@ -164,7 +167,7 @@ class LivelockWatch:
         self.next_look = min(_FIRST_LOOK, machine.step_limit)
         self.kept: Kept | None = None
         self.round: _Round | None = None
-        self.polled = False
+        self.polled = self.later = False
 
     @property
     def turns(self) -> bool:
@@ -187,6 +190,7 @@ class LivelockWatch:
         elif machine.step >= self.next_keep:
             self.next_keep = machine.step * 2
             self.kept, self.polled = Kept(machine, number, mask), False
+            machine.names["S"].stop()
         watching = self.round or self.kept
         self.next_look = machine.step + 1 if watching else min(self.next_keep, machine.step_limit)
 
@@ -201,12 +205,18 @@ class LivelockWatch:
                 self.kept, self.round = None, _Round(machine, number, mask)
                 self.round.proves(number, mask)
                 return
+            if machine.names["S"].reads != kept.clock and not kept.visits & (kept.visits - 1):
+                self.kept = Kept(machine, number, mask)  # it had read them while they ran
+                self.kept.take_place(kept)
+                kept = self.kept
         enough = machine.step - kept.step >= _VISITS + kept.step // 8
         if (kept.visits > _VISITS and enough) or machine.step - kept.step > kept.step // 2:
             self.kept = None
             if self.polled and machine.others_to_come:
                 self.round = _Round(machine, number, mask)
                 self.round.proves(number, mask)
+            else:
+                self._go_on()
 
     def _go_round(self, number: int, mask: Mask | None) -> None:
         """Has everybody had a turn, and come back, with nothing changed?"""
@@ -217,6 +227,12 @@ class LivelockWatch:
         if late and closed is False and machine.others_to_come and self.polled:
             raise self._stuck("idle", number, mask)
         if closed:
+            clocks = machine.names["S"]
+            if clocks.reads != self.round.kept.clock and not self.later:
+                clocks.stop(_LATER)
+                self.later, self.round, self.next_keep = True, None, machine.step + _VISITS
+                machine.memories.watched = False
+                return
             if machine.barriers.release(loose=True):
                 pass
             elif machine.gates.parked:
@@ -226,6 +242,11 @@ class LivelockWatch:
         if closed is not False or late:
             self.round = None
             machine.memories.watched = False
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Nothing is proved: clocks run again."""
+        self.machine.names["S"].stopped, self.later = None, False
 
     def _stuck(self, why: str, number: int, mask: Mask | None) -> Stuck:
         machine = self.machine

@@ -20,10 +20,12 @@ class SpecialRegisters(dict[str, Lanes | np.generic]):
     Scalars where all lanes of a batch agree, else broadcastable arrays; made when they are read.
 
     Attributes:
-        reads: How often a clock has been read.
+        reads: How often a clock has been read; ``stopped``: at what time clocks stand.
     """
 
     reads = 0
+    stopped: int | None = None
+    _ahead = 0
     geometry: Geometry
 
     def start(self, g: Geometry, shared: int, dynamic: int, clustered: bool = False) -> None:
@@ -39,6 +41,12 @@ class SpecialRegisters(dict[str, Lanes | np.generic]):
         self["%dynamic_smem_size"] = np.int32(dynamic)
         self["%is_explicit_cluster"] = np.bool_(clustered)
 
+    def stop(self, later: int = 0) -> None:
+        """Clocks stand, from now on or so many ticks later."""
+        self._ahead += later
+        if self.stopped is None or later:
+            self.stopped = time.perf_counter_ns() + self._ahead
+
     def __missing__(self, name: str) -> Lanes | np.generic:
         word, _, axis = name.partition(".")
         if axis and word in _BY_AXIS:
@@ -47,7 +55,7 @@ class SpecialRegisters(dict[str, Lanes | np.generic]):
         if word in _WHOLE:
             value = self[name] = _WHOLE[word](self.geometry)
             return value
-        now = time.perf_counter_ns()
+        now = time.perf_counter_ns() + self._ahead if self.stopped is None else self.stopped
         self.reads += "clock" in name or "timer" in name
         if name in ("%clock64", "%globaltimer"):
             return np.int64(now)
