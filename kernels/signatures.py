@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -67,6 +67,16 @@ def parameter_names(sources: Mapping[str, str], entry: str) -> list[str]:
     """The names a kernel's parameters have in its CUDA source; empty where not found."""
     found = find(sources, entry)
     return [name for _, name in found.params] if found else []
+
+
+def parameter_label(names: Sequence[str], number: int) -> str:
+    """What to call a parameter, from 0 on: its name, or its place if it or no parameter has one.
+
+    C++ counts none of them; who reads ``k(float*, S)`` calls ``S`` the second.
+    """
+    if number >= len(names):
+        return f"argument {number}"
+    return names[number] or f"parameter {number + 1}"
 
 
 def _walk(
