@@ -125,8 +125,11 @@ def _translate(
         part = compile_text, source, name, entry, options, directory
         try:
             found = compile_device_part(*part, alone)
-        except CompileError:
-            found = compile_text(source, entry) if program else found
+        except CompileError as error:
+            try:
+                found = compile_text(source, entry) if program else found
+            except CompilerCrash:  # what the first one says of headers is to be read, too
+                raise error from None
             if isinstance(found, list):
                 raise
     return found
