@@ -110,7 +110,7 @@ def compile_device_part(
         if unread:
             needed = read(unread)
             continue
-        moved = False
+        moved, gone = False, host_code.names_cut(by_path.values())
         for error in errors:
             file = by_path.get(error.path)
             if error.missing_header:
@@ -119,7 +119,7 @@ def compile_device_part(
                     moved = True
             elif file:
                 for piece in file.at(error.line, error.column):
-                    if not host_code.may_go(piece, needed, lacking):
+                    if not host_code.may_go(piece, needed, gone, lacking):
                         break
                     if file.cut(piece):
                         moved = True
