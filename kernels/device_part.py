@@ -10,7 +10,7 @@ from .compiler_log import Message
 from .compiler_process import CompilerCrash
 from .errors import CompileError
 from .headers import IMPLICIT, OF_NVCC, follow, left_of, named, standard_library, substitutes
-from .signatures import kernel_names
+from .signatures import kernel_names, parted
 
 _ROUNDS = 40
 _LACKS_STD = re.compile(r"^.*(?<!cuda::)\bstd\b.*")
@@ -147,7 +147,10 @@ def compile_device_part(
         if not moved:
             break
     if all(error.of_a_name for error in errors):
-        listed = ", ".join(dict.fromkeys(n for t in texts for n in kernel_names(t))) or "none"
+        typed = parted(entry)[1] is not None
+        listed = (
+            ", ".join(dict.fromkeys(n for t in texts for n in kernel_names(t, typed))) or "none"
+        )
         raise CompileError(
             f"no kernel {entry!r} in this source; its __global__ functions: {listed}"
         )
