@@ -11,6 +11,7 @@ from kernels import Kernel
 from kernels.architecture import KNOWN
 from kernels.copies import arrays_of, copies
 from kernels.library import Agreement, Expected, Launch
+from kernels.signatures import parameter_label
 from simulator.isa.architectures import MEASURED
 from simulator.isa.stack import STACK_BYTES
 from simulator.memory.heap import HEAP_BYTES
@@ -188,7 +189,7 @@ def validate(
     comparisons: tuple[Comparison, ...] = ()
     seen: list[Any] = []
     for i, some in enumerate(zip(args, simulated, launched, strict=True)):
-        name = names[i] if i < len(names) else f"argument {i}"
+        name = parameter_label(names, i)
         rows = list(zip(*(arrays_of([arg]) for arg in some), strict=True))
         for j, (asked, one, other) in enumerate(rows):
             if asked.flags.writeable and not any(asked is before for before in seen):

@@ -13,6 +13,7 @@ from kernels.element_types import element_types, is_structure, misfit, parameter
 
 from .errors import ArgumentWarning, LaunchError
 from .pointers import Gathered, Pointer
+from .signatures import parameter_label
 from .structures import layout_of
 from .tensor_map import NBYTES, TensorMap
 from .texture import NBYTES as HANDLE_BYTES
@@ -223,7 +224,7 @@ def convert(
     elements = element_types(kernel)
     structures: set[int] = set()
     for i, (param, arg) in enumerate(zip(params, args, strict=True)):
-        label = names[i] if i < len(names) else f"argument {i}"
+        label = parameter_label(names, i)
         if isinstance(arg, OBJECTS):
             nbytes = NBYTES if isinstance(arg, TensorMap) else HANDLE_BYTES
             if param.nbytes != nbytes:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from . import host_code, preprocessor, promotions
 from .compiler_log import Message
+from .compiler_process import CompilerCrash
 from .errors import CompileError
 from .headers import IMPLICIT, OF_NVCC, follow, left_of, named, standard_library, substitutes
-from .signatures import kernel_names
+from .signatures import kernel_names, parted
 
 _ROUNDS = 40
 _LACKS_STD = re.compile(r"^.*(?<!cuda::)\bstd\b.*")
@@ -81,7 +82,14 @@ def compile_device_part(
             )
             for path, whole in included.texts.items()
         }
-        return compile_text(text, wanted, further, texts | stubs)
+        try:
+            return compile_text(text, wanted, further, texts | stubs)
+        except CompilerCrash as crash:  # perhaps for want of what these headers would have
+            lacking = _lacking(left_out(), included.quoted)
+            raise CompilerCrash("\n".join([*lacking, str(crash)])) from None
+
+    def left_out() -> list[str]:
+        return [header for header, text in stubs.items() if not text]
 
     def probe() -> bool:
         """Leave out the toolkit's headers that only a host compiler takes."""
@@ -102,7 +110,7 @@ def compile_device_part(
         if unread:
             needed = read(unread)
             continue
-        moved = False
+        moved, gone = False, host_code.names_cut(by_path.values())
         for error in errors:
             file = by_path.get(error.path)
             if error.missing_header:
@@ -111,7 +119,7 @@ def compile_device_part(
                     moved = True
             elif file:
                 for piece in file.at(error.line, error.column):
-                    if not host_code.may_go(piece, needed, lacking):
+                    if not host_code.may_go(piece, needed, gone, lacking):
                         break
                     if file.cut(piece):
                         moved = True
@@ -139,12 +147,14 @@ def compile_device_part(
         if not moved:
             break
     if all(error.of_a_name for error in errors):
-        listed = ", ".join(dict.fromkeys(n for t in texts for n in kernel_names(t))) or "none"
+        typed = parted(entry)[1] is not None
+        listed = (
+            ", ".join(dict.fromkeys(n for t in texts for n in kernel_names(t, typed))) or "none"
+        )
         raise CompileError(
             f"no kernel {entry!r} in this source; its __global__ functions: {listed}"
         )
-    left_out = [h for h, text in stubs.items() if not text]
-    raise CompileError(_told(errors, left_out, included.quoted, by_path))
+    raise CompileError(_told(errors, left_out(), included.quoted, by_path))
 
 
 def _cut_others(file: host_code.SourceFile, needed: host_code.Needed) -> None:
@@ -176,13 +186,19 @@ def _told(
             text += f"\n({name} is a reference, as CUDA 11 had them: take a {_OBJECT})"
         elif name in cut:
             text += f"\n({name} is the host's: it is not marked __device__)"
+    return "\n".join([text, *_lacking(left_out, quoted)])
+
+
+def _lacking(left_out: list[str], quoted: Container[str]) -> list[str]:
+    """What is to be said of headers that were left out."""
+    told = []
     own_headers = [header for header in left_out if header in quoted]
     random = [header for header in left_out if header.startswith("curand_")]
     others = [header for header in left_out if header not in (*own_headers, *random)]
     if others:
-        text += f"\n(left out, not for NVRTC: {', '.join(others)})"
+        told.append(f"(left out, not for NVRTC: {', '.join(others)})")
     if random:
-        text += f"\n(not found: {', '.join(random)}; the wheel nvidia-curand has them)"
+        told.append(f"(not found: {', '.join(random)}; the wheel nvidia-curand has them)")
     if own_headers:
-        text += f"\n(not found: {', '.join(own_headers)}; -I FOLDER says where to look)"
-    return text
+        told.append(f"(not found: {', '.join(own_headers)}; -I FOLDER says where to look)")
+    return told

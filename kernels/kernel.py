@@ -15,6 +15,7 @@ from .adapter import Adapter, Made
 from .architecture import virtual
 from .errors import KernelError
 from .headers import follow
+from .mangling import demangle
 from .nvrtc import BUILD_OPTIONS, compile_cuda, include_folders
 from .ptx import header as ptx_header
 from .reading import read_below
@@ -89,7 +90,8 @@ class Kernel:
         Args:
             source: Path of a ``.cu`` file, or CUDA C++ text (anything with a line break
                 or a brace in it that is no file's name).
-            entry: The kernel as C++ writes it: ``tiled<16>``, ``ns::kernel``.
+            entry: The kernel as C++ writes it: ``tiled<16>``, ``ns::kernel``; of overloads with
+                the types of its parameters, ``kernel(float*, int)``.
             arch: Whose: ``90``, ``"90a"``, ``"sm_90a"`` or ``"compute_90a"``; only PTX is made.
             options: Further NVRTC options, such as ``-DTILE=16`` or ``--use_fast_math``.
             build: ``device`` is what a GPU would run; ``source`` is unoptimised (``-G``).
@@ -223,9 +225,9 @@ class Kernel:
 
     @functools.cached_property
     def _named(self) -> list[str]:
-        return parameter_names(self.sources, self.name) or parameter_names(
-            self.declarations, self.name
-        )
+        symbol = demangle(self.entry)
+        named = (symbol.name, symbol.params) if symbol else (self.name,)
+        return parameter_names(self.sources, *named) or parameter_names(self.declarations, *named)
 
     def rebuild(self, build: str) -> Kernel:
         """The same kernel in another build; needs CUDA C++ to start from.

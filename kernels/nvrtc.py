@@ -16,9 +16,9 @@ from typing import Any
 from .compiler_log import Message, errors
 from .compiler_process import CompilerCrash, MissingCompiler, ask
 from .device_part import Compiled, compile_device_part, looks_like_a_program
+from .entry_names import entry_named, expression
 from .errors import CompileError
 from .headers import follow, named_folders
-from .mangling import demangle
 from .precompiled import precompiling
 from .ptx import header as ptx_header
 from .toolkit import OWN_HEADERS, toolkit_folders
@@ -53,7 +53,7 @@ def compile_cuda(
     Args:
         source: The CUDA C++ text.
         name: What NVRTC calls the file in messages and ``.file`` lines.
-        entry: The kernel as C++ writes it, such as ``tiled<16>``; a plain name
+        entry: The kernel as C++ writes it, such as ``tiled<16>`` or ``k(float*)``; a plain name
             is looked up as it stands first, for ``extern "C"`` kernels.
         options: NVRTC options, all of them.
         directory: Where ``#include "..."`` looks first.
@@ -72,7 +72,7 @@ def compile_cuda(
         return stored
     compiler = functools.partial(_compile, [])
     ptx, lowered = _translate(compiler, source, name, entry, options, directory)
-    if not _entry_named(ptx, lowered):
+    if not entry_named(ptx, lowered):
         raise CompileError(f"{name} declares {entry}, but its body is elsewhere: give that file")
     if cached:
         _store(cached, {"ptx": ptx, "entry": lowered})
@@ -125,8 +125,11 @@ def _translate(
         part = compile_text, source, name, entry, options, directory
         try:
             found = compile_device_part(*part, alone)
-        except CompileError:
-            found = compile_text(source, entry) if program else found
+        except CompileError as error:
+            try:
+                found = compile_text(source, entry) if program else found
+            except CompilerCrash:  # what the first one says of headers is to be read, too
+                raise error from None
             if isinstance(found, list):
                 raise
     return found
@@ -171,7 +174,7 @@ def _compile(
     if isinstance(found, list) and entry and all(error.of_a_name for error in found):
         # C++ knows several functions of that name, or it is the name that the PTX has.
         plainly = _run(made, text, name, None, arguments, headers)
-        if not isinstance(plainly, list) and (lowered := _entry_named(plainly[0], entry)):
+        if not isinstance(plainly, list) and (lowered := entry_named(plainly[0], entry)):
             return plainly[0], lowered
     return found
 
@@ -187,8 +190,8 @@ def _run(
     binary = any(option.startswith("-arch=sm_") for option in options)
     try:
         found = _asked(
-            "nvrtc", source=source, name=name, entry=entry, options=list(options),
-            headers=dict(headers), binary=binary,
+            "nvrtc", source=source, name=name, entry=expression(entry) if entry else None,
+            options=list(options), headers=dict(headers), binary=binary,
         )  # fmt: skip
     except CompilerCrash as error:
         build = next((o for o in options if o in ("-G", "-lineinfo")), "")
@@ -202,24 +205,6 @@ def _run(
     if binary:
         made.append(base64.b64decode(found["binary"]))
     return found["ptx"], found["entry"]
-
-
-def _entry_named(ptx: str, entry: str) -> str:
-    """The entry of a PTX text that has this name; ``""`` if none has.
-
-    Raises:
-        CompileError: Several have it.
-    """
-    names = [found.name for found in ptx_header.entries(ptx)]
-    if entry in names:
-        return entry
-    known = [(name, symbol) for name in names if (symbol := demangle(name))]
-    wanted = entry.removeprefix("::")
-    found = [(name, s) for name, s in known if s.name == wanted or s.name.endswith(f"::{wanted}")]
-    if len(found) > 1:
-        listed = "; ".join(f"{name} ({', '.join(s.params)})" for name, s in found)
-        raise CompileError(f"several kernels are named {entry!r}; choose one by: {listed}")
-    return found[0][0] if found else ""
 
 
 def include_folders(directory: Path, options: Sequence[str] = ()) -> tuple[Path, ...]:

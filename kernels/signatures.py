@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _GLOBAL = frozenset(["__global__"])
+_QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|restrict|__\w+__|__restrict)\b|\s")
 
 
 @dataclass(frozen=True)
@@ -37,36 +38,81 @@ def signatures(source: str) -> tuple[Signature, ...]:
     if "__global__" not in source:
         return ()
     macros = Macros([source], (), _GLOBAL)
-    found: dict[tuple[str, bool], Signature] = {}
+    found: dict[tuple[str, bool, tuple[str, ...]], Signature] = {}
     for variant in VARIANTS:
         plain, bare, *_ = readable(source, macros, variant)
         root = parse(plain.encode("ascii", "replace")).root_node
         for signature in _walk(root, plain, bare, macros.marks, False):
-            known = found.setdefault((signature.name, signature.template), signature)
+            key = signature.name, signature.template, _bare(k for k, _ in signature.params)
+            known = found.setdefault(key, signature)
             if not any(name for _, name in known.params):  # declared before it is defined
-                found[known.name, known.template] = signature
+                found[key] = signature
     return tuple(found.values())
 
 
-def kernel_names(source: str) -> list[str]:
-    """The ``__global__`` functions a source declares, templates with ``<...>``."""
-    return [s.name + ("<...>" if s.template else "") for s in signatures(source)]
+def kernel_names(source: str, params: bool = False) -> list[str]:
+    """The ``__global__`` functions a source declares, templates with ``<...>``.
+
+    ``params``: with their parameters' types in brackets.
+    """
+    names = (
+        s.name + "<...>" * s.template + f"({', '.join(kind for kind, _ in s.params)})" * params
+        for s in signatures(source)
+    )
+    return list(dict.fromkeys(names))
 
 
-def find(sources: Mapping[str, str], entry: str) -> Signature | None:
-    """The signature of a kernel, named as C++ names it."""
-    name = re.sub(r"<.*", "", entry, flags=re.S).strip().split("::")[-1]
+def parted(entry: str) -> tuple[str, str | None]:
+    """``ns::k<3>(float*, int)`` as its name and what is in the brackets, if it has any."""
+    text, depth, at = entry.strip(), 0, 0
+    if not text.endswith(")"):
+        return text, None
+    for at in range(len(text) - 1, -1, -1):
+        depth += (text[at] == ")") - (text[at] == "(")
+        if depth == 0:
+            break
+    name = text[:at].rstrip()
+    return (name, text[at + 1 : -1]) if re.search(r"[\w>]$", name) else (text, None)
+
+
+def find(sources: Mapping[str, str], entry: str, kinds: Sequence[str] = ()) -> Signature | None:
+    """The signature of a kernel, named as C++ names it.
+
+    ``kinds``: its parameters' types, where they are known: of overloads, the most like it.
+    """
+    name = re.sub(r"<.*", "", parted(entry)[0], flags=re.S).split("::")[-1].strip()
+    wanted = _bare(kinds)
+
+    def likeness(signature: Signature) -> tuple[bool, int, bool]:
+        own = _bare(kind for kind, _ in signature.params)
+        same = sum(a == b for a, b in zip(own, wanted, strict=False))
+        return len(own) == len(wanted), same, any(name for _, name in signature.params)
+
     for source in sources.values():
-        for signature in signatures(source):
-            if signature.name == name:
-                return signature
+        if found := [one for one in signatures(source) if one.name == name]:
+            return max(found, key=likeness)
     return None
 
 
-def parameter_names(sources: Mapping[str, str], entry: str) -> list[str]:
+def parameter_names(sources: Mapping[str, str], entry: str, kinds: Sequence[str] = ()) -> list[str]:
     """The names a kernel's parameters have in its CUDA source; empty where not found."""
-    found = find(sources, entry)
+    found = find(sources, entry, kinds)
     return [name for _, name in found.params] if found else []
+
+
+def _bare(kinds: Iterable[str]) -> tuple[str, ...]:
+    """Types without qualifiers and spaces: what declarations of one kernel have in common."""
+    return tuple(_QUALIFIERS.sub("", kind) for kind in kinds)
+
+
+def parameter_label(names: Sequence[str], number: int) -> str:
+    """What to call a parameter, from 0 on: its name, or its place if it or no parameter has one.
+
+    C++ counts none of them; who reads ``k(float*, S)`` calls ``S`` the second.
+    """
+    if number >= len(names):
+        return f"argument {number}"
+    return names[number] or f"parameter {number + 1}"
 
 
 def _walk(

@@ -223,6 +223,36 @@ def test_bad_arguments_are_named(
         simulator.launch(kernel(name), 1, 1, args)
 
 
+UNNAMED = "struct S { int n; }; __global__ void k(float*, S, const float* in) { }\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ((X, 0, X), "parameter 2 is a struct of 4 bytes"),
+        ((1.5, (1,), X), "parameter 1 "),
+        ((X, (1.5,), X), "parameter 2.n "),
+        ((X, (1,), 1.5), "in "),
+        ((X, (1,)), r"not 2: float\*, S, float\* in"),
+    ],
+)
+def test_parameters_without_a_name_are_told_by_their_place(args: Any, said: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"(^| ){said}"):
+        simulator.launch(Kernel.from_cuda(UNNAMED, "k"), 1, 1, args)
+
+
+def test_warnings_and_hazards_tell_their_place_too() -> None:
+    with pytest.warns(UserWarning, match="^parameter 1: the kernel takes float"):
+        simulator.launch(Kernel.from_cuda(UNNAMED, "k"), 1, 1, (X.astype(int), (1,), X))
+    source = """__global__ void k(float*) {
+        asm volatile("{.reg .b64 p; ld.param.u64 p, [_Z1kPf_param_0]; st.global.u32 [p+4096], 0;}");
+    }"""
+    run = simulator.launch(Kernel.from_cuda(source, "k"), 1, 1, [np.zeros(16, np.float32)])
+    assert [h.message.split(" (")[0] for h in run.hazards] == [
+        "write out of bounds: parameter 1[1024]"
+    ]
+
+
 @pytest.mark.parametrize("offset", [-1, 17, 1.5])
 def test_a_pointer_stays_in_its_array(offset: Any) -> None:
     with pytest.raises((ValueError, TypeError), match=r"of an array of 16 elements|not 1\.5"):

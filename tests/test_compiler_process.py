@@ -8,10 +8,11 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kernels import CompileError, Kernel, compiler_process
+from kernels import CompileError, Kernel, compiler_process, nvrtc
 from kernels.nvrtc import nvrtc_version
 from tests.command_line import error_of, tilescope
 
@@ -140,6 +141,45 @@ def test_processes_that_fork() -> None:
     command = [sys.executable, "-W", "error::ResourceWarning", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+LACKING = '#include "mine.h"\n#include <library/theirs.h>\n'
+MAIN = "int main() { k<<<1, 1>>>(nullptr); }\n"
+
+
+def assert_lacking_is_told_first(error: str) -> None:
+    *told, crash = error.splitlines()
+    assert told == [
+        "(left out, not for NVRTC: library/theirs.h)",
+        "(not found: mine.h; -I FOLDER says where to look)",
+    ]
+    assert "itself crashed (" in crash
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize("source", [LACKING + GOOD, LACKING + GOOD + MAIN, GOOD + LACKING + MAIN])
+def test_headers_that_were_not_found_are_told_before_a_crash(
+    source: str, build: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most likely it is for want of them, and no fault of what is there."""
+
+    def crashing(work: str, **task: Any) -> Any:
+        if work == "nvrtc" and task["headers"]:
+            raise compiler_process.CompilerCrash("crashed (SIGSEGV)")
+        return compiler_process.ask(work, **task)
+
+    monkeypatch.setattr(nvrtc, "ask", crashing)
+    with pytest.raises(CompileError) as caught:
+        Kernel.from_cuda(source, "k", build=build, cache=False)
+    assert_lacking_is_told_first(str(caught.value))
+
+
+@pytest.mark.skipif(nvrtc_version() != "13.0.88", reason="another release's faults are others")
+@pytest.mark.parametrize("end", ["", "int main() { k<<<1, 1>>>(nullptr, nullptr, 1, 1); }\n"])
+def test_a_real_crash_of_a_text_that_lacks_headers(end: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        Kernel.from_cuda(LACKING + CRASHES + end, "k", cache=False)
+    assert_lacking_is_told_first(str(caught.value))
 
 
 @pytest.mark.skipif(nvrtc_version() != "13.0.88", reason="another release's faults are others")

@@ -126,3 +126,18 @@ def test_a_library_kernel_has_its_own() -> None:
     done = tilescope("run", "matmul_tiled", "--size", 16, "--expect", "C=1")
     assert done.exit_code == 2
     assert "has a reference of its own" in done.stderr
+
+
+def test_parameters_without_a_name(file: Path) -> None:
+    """No word can name them; what is told of them has their places."""
+    writes = 'asm("{.reg .b64 p; ld.param.u64 p, [j_param_1]; st.global.u32 [p], 1;}");'
+    head = 'extern "C" __global__ void {}(float*, float*, float* a) {{ *a = 2; '
+    file.write_text(f"{head.format('k')} }}\n{head.format('j')} {writes} }}\n")
+    launch = ("--grid", 1, "--block", 32, "f32[32]", "f32[32]")
+    assert "among the parameters (none)" in tilescope("run", file, "k", *launch, "b[1:]").output
+    for words, said in (
+        (("--expect", "arg1=ones"), "arg1 is WRONG in 32 of 32"),
+        (("--expect", "c=zeros"), "there are: arg0, arg1, a"),
+        (("--compare", "j"), "parameter 2: 1 of 32 elements differ"),
+    ):
+        assert said in tilescope("run", file, "k", *launch, "f32[32]", *words).output

@@ -262,10 +262,51 @@ def test_maps_that_no_driver_makes(
         TensorMap(np.zeros(shape, dtype), **options)
 
 
+ROW, PLANE, SOLID = (TensorMap(np.zeros(shape, np.float32), box) for shape, box in (
+    ((64,), (32,)), ((40, 48), (16, 32)), ((4, 40, 48), (1, 16, 32)),
+))  # fmt: skip
+PIXELS = TensorMap(np.zeros((2, 8, 16), np.float32), (4, 16), corners=((0,), (0,)))
+
+
+@pytest.mark.parametrize(
+    ("rank", "source", "target", "verb", "said"),
+    [
+        (3, PLANE, SOLID, "read", "has 2 axes: this copy takes 3 (.3d)"),
+        (1, PLANE, ROW, "read", "has 2 axes: this copy takes 1 (.1d)"),
+        (2, ROW, PLANE, "read", "has 1 axis: this copy takes 2 (.2d)"),
+        (2, PLANE, SOLID, "write", "has 3 axes: this copy takes 2 (.2d)"),
+        (3, PIXELS, SOLID, "read", "is of images (.im2col): this copy is of boxes (.tile)"),
+    ],
+)
+def test_a_map_of_another_kind_than_the_copy_s(
+    rank: int, source: TensorMap, target: TensorMap, verb: str, said: str
+) -> None:
+    """Of axes or mode: no address is out of bounds, and none is told."""
+    out = np.zeros(2048, np.uint8)
+    arguments = [out, source, target, 0, 0, 2048 if rank > 1 else 128]
+    run = simulator.launch(program(rank), 1, 32, arguments, step_limit=2_000)
+    told = [h for h in run.hazards if h.kind == "address-space"]
+    name = "argument 1" if verb == "read" else "argument 2"
+    assert [h.message for h in told] == [f"{verb} of {name}, whose tensor map {said}"]
+    assert "out-of-bounds" not in {h.kind for h in run.hazards}
+
+
+def test_a_type_that_a_reduction_does_not_take() -> None:
+    old = "cp.async.bulk.tensor.2d.global.shared::cta."
+    text = program(2).ptx.replace(old, "cp.reduce.async.bulk.tensor.2d.global.shared::cta.and.")
+    arguments = [np.zeros(2048, np.uint8), PLANE, PLANE, 0, 0, 2048]
+    run = simulator.launch(Kernel.from_ptx(text, "k"), 1, 32, arguments)
+    assert [h.message for h in run.hazards] == [
+        "atomic access of argument 1, whose tensor map is of f32: .and takes u32, s32, u64"
+    ]
+
+
 def test_what_is_no_map_is_told() -> None:
     source, target = arrays((40, 48), np.float32)
     arguments = [np.zeros(2048, np.uint8), bytes(128), TensorMap(target, (16, 32)), 0, 0, 2048]
     run = simulator.launch(program(2), 1, 32, arguments, step_limit=2_000)
-    assert "error" in {hazard.severity for hazard in run.hazards}
+    assert "read of what is no tensor map of an array of this launch" in {
+        hazard.message for hazard in run.hazards if hazard.severity == "error"
+    }
     with pytest.raises(TypeError, match="a tensor map"):
         simulator.launch(program(2), 1, 32, [TensorMap(source, (16, 32)), *arguments[1:]])

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel
+from kernels.signatures import parameter_label
 from simulator import Run
 
 from .checker import Checker
@@ -104,8 +105,7 @@ def _difference(
     one: Any, other: Any,
 ) -> Difference:  # fmt: skip
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
-    labels = kernel.labels()
-    label = labels[place] if place < len(labels) else f"argument {place}"
+    label = parameter_label(kernel.labels(), place)
     return Difference(
         label, index, *names, (str(one[index]), str(other[index])),
         _wanted(checker, place, index), int(wrong.sum()), int(wrong.size), kernel.build,

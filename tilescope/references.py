@@ -25,7 +25,7 @@ def expected(
     """Which arrays are outputs (by name, their places), and what each should become.
 
     Args:
-        names: Of the kernel's parameters in its source; where there are none, ``arg0`` ...
+        names: Of the kernel's parameters in its source; where one has none, ``arg0`` ...
         args: The launch's arguments, before it; only copies of them are given away.
         words: ``NAME=WORD``: an array as arguments have them (``C=@right.npy``).
         function: ``module:function``, called with copies of the arguments. It changes its
@@ -37,7 +37,7 @@ def expected(
         UserError: A name, word or function that cannot be.
     """
     relative, absolute = tolerances(close)
-    called = [names[i] if i < len(names) else f"arg{i}" for i in range(len(args))]
+    called = [name or f"arg{i}" for i, name in enumerate([*names, *[""] * len(args)][: len(args)])]
     values: dict[str, Any] = {}
     for word in words:
         name, _, text = word.partition("=")

@@ -57,7 +57,7 @@ def parse_arguments(
     """
     made = [None if _VIEW.fullmatch(word) else _argument(word, rng, {}) for word in words]
     named = zip(names, made if arrays is None else arrays, strict=False)
-    known = {name: one for name, one in named if isinstance(one, np.ndarray)}
+    known = {name: one for name, one in named if name and isinstance(one, np.ndarray)}
     return [
         _argument(word, rng, known) if _VIEW.fullmatch(word) else _filled(one, known)
         for word, one in zip(words, made, strict=True)

@@ -249,9 +249,13 @@ class Memories:
         self._report(kind, site, address - start, lanes, home)
 
     def bad_lane(
-        self, site: Site, address: int, thread: int, column: int, aligned: bool = True
-    ) -> None:
-        """Report what one lane does not access by itself: it is misaligned, or not there."""
+        self, site: Site, address: int, thread: int, column: int, aligned: bool = True,
+        what: str = "",
+    ) -> None:  # fmt: skip
+        """Report what one lane does not access by itself: it is misaligned, or not there.
+
+        ``what``: what is there in words, where it is something else than the instruction takes.
+        """
         shape = self.geometry.shape
         lanes = np.zeros(shape, bool)
         lanes.reshape(-1, shape[3])[thread, column] = True
@@ -259,7 +263,9 @@ class Memories:
         shared = site.space == "shared"
         array = None if shared else self.allocations.get(array_number(address))
         start = array.base if array else 0
-        if not aligned:
+        if what:
+            self._report(ADDRESS_SPACE, site, places - start, lanes, array, what)
+        elif not aligned:
             home = self.shared if shared else array
             self._report(MISALIGNED, site, places - start, lanes, home)
         elif array and site.access != "load" and array.base <= address < array.end:

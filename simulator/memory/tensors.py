@@ -41,6 +41,8 @@ _REDUCED = {
     "and": _INTEGERS[:3], "or": _INTEGERS[:3], "xor": _INTEGERS[:3],
 }  # fmt: skip
 """Types that each reduction takes; at others an H200 stops at an illegal instruction."""
+_AXES = tuple(f"{n}d" for n in range(1, 6))
+_NO_MAP = "what is no tensor map of an array of this launch"
 
 
 class TensorCopy(BulkCopy):
@@ -81,8 +83,12 @@ class TensorCopy(BulkCopy):
             place, block = far.at(memories.geometry, place, column)
         tiling = unpacked(memories.param_bytes(map_, NBYTES))
         home = tiling and memories.allocations.get(array_number(tiling.address))
-        if not tiling or not home or not self._suits(tiling):
-            memories.bad_lane(far_site, map_, thread, column)
+        if not tiling or not home:
+            there = len(memories.param_bytes(map_, NBYTES)) == NBYTES
+            memories.bad_lane(far_site, map_, thread, column, what=_NO_MAP if there else "")
+            return (0,)
+        if wrong := self._misfit(tiling):
+            memories.bad_lane(far_site, map_, thread, column, what=f"{home.name}, {wrong}")
             return (0,)
         axes = len(tiling.shape)
         where, offsets = where[:axes], where[axes:]
@@ -150,16 +156,21 @@ class TensorCopy(BulkCopy):
         pair = (away, near) if self.into.space == "shared" else (near, away)
         self.pieces.append(Moved(thread, column, block, *pair, size))
 
-    def _suits(self, tiling: Tiling) -> bool:
-        """Whether a map has the instruction's axes and mode, and a type that it can reduce."""
+    def _misfit(self, tiling: Tiling) -> str:
+        """How a map differs from the instruction in axes, mode or type; ``""``: it does not."""
         words = self.into.instruction.modifiers
+        axes = next(int(word[0]) for word in words if word in _AXES)
+        if len(tiling.shape) != axes:
+            has = f"{len(tiling.shape)} ax{'i' if len(tiling.shape) == 1 else 'e'}s"
+            return f"whose tensor map has {has}: this copy takes {axes} (.{axes}d)"
         images = any(word.startswith("im2col") for word in words)
-        types = _REDUCED.get(self.into.operation, tuple(TYPES))
-        return (
-            f"{len(tiling.shape)}d" in words
-            and images == bool(tiling.corners)
-            and tiling.type in types
-        )
+        if images != bool(tiling.corners):
+            modes = ("boxes (.tile)", "images (.im2col)")
+            return f"whose tensor map is of {modes[not images]}: this copy is of {modes[images]}"
+        how = self.into.operation
+        if tiling.type not in _REDUCED.get(how, tuple(TYPES)):
+            return f"whose tensor map is of {tiling.type}: .{how} takes {', '.join(_REDUCED[how])}"
+        return ""
 
     def _reduced(self, tiling: Tiling, old: Flat, sent: Flat) -> Flat:
         """What memory holds then, as rows of bytes."""

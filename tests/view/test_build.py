@@ -39,6 +39,12 @@ from tilescope.view.pool import Pool, shrink
             72,
             (8, 9),
         ),
+        (
+            "template <int T>\nvoid k(int* x) { __shared__ float As[T][2]; }",
+            "k<8>(int*)",
+            16,
+            (8, 2),
+        ),
         ("const int W = 4;\nvoid k() { __shared__ float As[2][W][W]; }", "k", 32, (2, 4, 4)),
         ("#define N 6 // six\nvoid k() { __shared__ __align__(16) int As[N*2]; }", "k", 12, (12,)),
         (

@@ -68,8 +68,8 @@ def run_command(
     """Run a kernel and report its memory traffic.
 
     TARGET is a kernel of the library, a .cu file, a .ptx file, or a .toml file with
-    several launches (docs/scripts.md). For a file, ENTRY is the
-    kernel as C++ writes it ('tiled<16>'; in PTX its name there), followed by its arguments:
+    several launches (docs/scripts.md). For a file, ENTRY is the kernel as C++ writes it
+    ('tiled<16>', of overloads 'k(float*)'; in PTX its name there), followed by its arguments:
 
     \b
       f32[64,64]=normal    an array: f16 f32 f64, i8 to i64, u8 to u64;

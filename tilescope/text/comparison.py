@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from kernels.signatures import parameter_label
 from simulator import Counters
 from simulator.observe.totals import TRAFFIC
 
@@ -69,7 +70,7 @@ def _agreement(first: Outcome, second: Outcome) -> list[str]:
     for i, (x, y) in enumerate(zip(a.args, b.args, strict=True)):
         if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray)):
             continue
-        name = names[i] if i < len(names) else f"array {i}"
+        name = parameter_label(names, i) if names else f"array {i}"
         seen += 1
         if x.shape != y.shape or x.dtype != y.dtype:
             said.append(f"{name}: not compared, the arrays have different types or shapes")

@@ -4,6 +4,8 @@ import ast
 import re
 from collections.abc import Mapping
 
+from kernels.signatures import parted
+
 _DECLARED = r"__shared__\s+([^;=]*?)\b{name}\s*((?:\[[^\[\]]*\])+)"
 _VECTOR = re.compile(r"\b(?:float|double|u?int|u?short|u?char)([234])\b")
 _KINDS = (
@@ -63,7 +65,7 @@ def _constants(before: str, known: dict[str, int]) -> dict[str, int]:
 
 def _template(before: str, entry: str) -> dict[str, int]:
     """Template parameters of the function at hand, by the arguments in the entry's name."""
-    given = re.search(r"<(.*)>\s*$", entry)
+    given = re.search(r"<(.*)>\s*$", parted(entry)[0])
     declared = re.findall(r"template\s*<([^<>]*)>", before)
     if not given or not declared:
         return {}
