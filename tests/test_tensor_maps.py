@@ -1,4 +1,7 @@
-"""Copies of tensors in bulk: boxes of arrays, swizzled, and beyond the arrays' edges."""
+"""Copies of tensors in bulk: boxes of arrays, swizzled, and beyond the arrays' edges.
+
+Longer: one program and its model serve what is right and what is told.
+"""
 
 import dataclasses
 import itertools
