@@ -178,11 +178,14 @@ def obstacle(tried: Sequence[tuple[str, int]]) -> str:
 def no_barrier(hazard: Hazard, hazards: Sequence[Hazard]) -> str:
     """What to say where no barrier cures a race, and, of a lost update, what would."""
     name = "__syncwarp()" if hazard.reach == "lane" else "__syncthreads()"
+    text = f"no cure: no {name} between two statements removes this race alone"
+    return text + instead(hazard, hazards)
+
+
+def instead(hazard: Hazard, hazards: Sequence[Hazard]) -> str:
+    """What would cure a lost update; nothing of another race."""
     lost = any(h.case == "lost" and h.places >= hazard.places for h in hazards)
-    return (
-        f"no cure: no {name} between two statements removes this race alone"
-        + "; let one atomic operation read and write, as atomicAdd() does" * lost
-    )
+    return "; let one atomic operation read and write, as atomicAdd() does" * lost
 
 
 def _wrappers(syntax: Syntax, ptx: re.Pattern[bytes]) -> Iterator[str]:

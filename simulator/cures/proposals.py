@@ -1,0 +1,97 @@
+"""Edits that might cure a hazard, likeliest first, at the places where its accesses stand."""
+
+import itertools
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from kernels import Kernel
+from kernels.ptx.module import Instruction
+from kernels.source_edit import Edit
+
+from ..compile.blocks import reachable
+from ..hazards.hazard import Hazard
+from ..hazards.kinds import LEAVES
+from ..isa import parse
+from ..isa.roles import roles
+from .phases import parity_edits
+from .places import Levels, barrier_edits, inserted
+from .remedies import BLOCK_BARRIER, WARP_BARRIER, remedies
+from .splits import split_edits
+from .statements import Point, Syntax
+
+
+class Proposals:
+    """What to try for the hazards of a kernel, in its builds."""
+
+    def __init__(self, kernels: Mapping[str, Kernel], syntax: Syntax) -> None:
+        self.kernels, self.syntax = kernels, syntax
+        self._phase_waits: list[Instruction] = []
+        self._instructions: dict[tuple[str, int], Instruction] = {}
+        for build, kernel in kernels.items():
+            for function in reachable(parse(kernel.ptx), kernel.entry):
+                for ins in function.body:
+                    self._instructions[build, ins.line] = ins
+                    if roles(ins).row.phase == "wait":
+                        self._phase_waits.append(ins)
+
+    def edits(self, hazard: Hazard) -> Iterator[Edit]:
+        """Each edit once."""
+        if hazard.row.ends or hazard.case == "transaction":
+            yield from parity_edits(self.syntax, self.waits(hazard))
+            return
+        levels = [self._levels(hazard, i) for i in range(len(hazard.involved))]
+        pairs = [(0, 1)] + [(i, k) for k in range(2, len(levels)) for i in (0, 1)]
+        text = WARP_BARRIER if hazard.reach == "lane" else BLOCK_BARRIER
+        others = remedies(self.syntax, hazard.case)
+        seen = set()
+        if others is not None and len(levels) == 1:
+            for text, _ in others:
+                for body, at in levels[0]:
+                    index = at + (hazard.case == LEAVES)  # behind the access, or before it
+                    edit = inserted(self.syntax, body, index, text)
+                    if index in body.gaps() and edit is not None:
+                        yield edit
+        tried = [(text, None)] if others is None else others
+        if others is not None:
+            pairs += [(two, one) for one, two in pairs[1:]]
+        for (text, places), (one, two) in itertools.product(
+            tried, pairs if len(levels) > 1 else ()
+        ):
+            earlier, later = levels[one], levels[two]
+            edits = barrier_edits(self.syntax, earlier, later, text)
+            found: list[Iterator[Edit]] = [itertools.islice(edits, places)]
+            if others is None and hazard.row.reads:
+                found.append(split_edits(self.syntax, earlier, later, text))
+            for edit in itertools.chain(*found):
+                if (edit.file, edit.pieces) not in seen:
+                    seen.add((edit.file, edit.pieces))
+                    yield edit
+
+    def _levels(self, hazard: Hazard, number: int) -> Levels:
+        """Lists of statements around an access; a closing brace, say, is in none: then all."""
+        points = self.points(hazard, number)
+        return self.syntax.levels(points) or self.syntax.all_lists(points)
+
+    def points(self, hazard: Hazard, number: int) -> list[Point]:
+        """Where an instruction stands in the user's files: itself, then its chain of calls."""
+        item = hazard.involved[number]
+        build = hazard.builds[0] if hazard.builds else next(iter(self.kernels))
+        ins = self._instructions.get((build, item.ptx_line))
+        points = self._chain(ins) if ins else []
+        points.append(Point(Path(os.path.realpath(item.source.file)), item.source.line))
+        return list(dict.fromkeys(point for point in points if point.file in self.syntax.files))
+
+    def _chain(self, ins: Instruction) -> list[Point]:
+        chain = ins.location.chain if ins.location else ()
+        return [Point(Path(os.path.realpath(at.file)), at.line) for at in chain]
+
+    def waits(self, hazard: Hazard) -> list[list[Point]]:
+        """Where threads wait for a phase of an mbarrier: of those that wait for ever, there."""
+        found = []
+        at = {point for i in range(len(hazard.involved)) for point in self.points(hazard, i)}
+        for ins in self._phase_waits:
+            chain = [point for point in self._chain(ins) if point.file in self.syntax.files]
+            if not hazard.row.ends or not at.isdisjoint(chain):
+                found.append(chain)
+        return found
