@@ -18,20 +18,27 @@ from kernels.source_text import (
 )  # fmt: skip
 
 from .statements import Body, Point, Syntax
+from .uniform import may_part
 
 Levels = list[tuple[Body, int]]
 
 
-def barrier_edits(syntax: Syntax, earlier: Levels, later: Levels, text: str) -> Iterator[Edit]:
+def barrier_edits(
+    syntax: Syntax, earlier: Levels, later: Levels, text: str, apart: bool | None = None,
+    late: bool = False,
+) -> Iterator[Edit]:  # fmt: skip
     """Places for a statement between two others; each edit comes once.
+
+    ``apart``: those alone where threads of a block may have come apart, or those where not;
+    ``late``: the nearest to the later one first, as a wait should stand.
 
     In front come places that no branch encloses, then those between the two in the list of
     statements that holds both, the nearest to the earlier one first; then the end and the
     start of a loop around them, then places further in.
     """
     ranked: list[tuple[tuple[int, ...], Body, int]] = []
-    for rank, body, gap in _places(earlier, later):
-        if gap in body.gaps():
+    for rank, body, gap in _places(earlier, later, late):
+        if gap in body.gaps() and (apart is None or apart == may_part(body)):
             ranked.append(((body.choices, *rank, len(ranked)), body, gap))
     seen: set[tuple[Path, tuple[Piece, ...]]] = set()
     for _, body, gap in sorted(ranked, key=lambda item: item[0]):
@@ -41,7 +48,9 @@ def barrier_edits(syntax: Syntax, earlier: Levels, later: Levels, text: str) -> 
             yield edit
 
 
-def _places(earlier: Levels, later: Levels) -> Iterator[tuple[tuple[int, ...], Body, int]]:
+def _places(
+    earlier: Levels, later: Levels, late: bool
+) -> Iterator[tuple[tuple[int, ...], Body, int]]:
     """Gaps between statements with their rank: what kind of place, how far away."""
     firsts, seconds = _by_body(earlier), _by_body(later)
     shared = 0
@@ -52,7 +61,7 @@ def _places(earlier: Levels, later: Levels) -> Iterator[tuple[tuple[int, ...], B
         shared += 1
         between = {g for a in ones for b in twos for g in range(a + 1, b + 1)}
         for gap in sorted(between):
-            yield (0, shared, gap), body, gap
+            yield (0, shared, -gap if late else gap), body, gap
         # Round a loop, or called again, or seen by a schedule that ran the later one first:
         rest = [g for g in range(last + 1) if g not in between]
         turned = sorted(rest, key=lambda g: (g <= max(ones), -g if g <= min(twos) else g))

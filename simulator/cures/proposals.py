@@ -1,8 +1,9 @@
 """Edits that might cure a hazard, likeliest first, at the places where its accesses stand."""
 
+import dataclasses
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from kernels import Kernel
@@ -16,7 +17,7 @@ from ..isa import parse
 from ..isa.roles import roles
 from .phases import parity_edits
 from .places import Levels, barrier_edits, inserted
-from .remedies import BLOCK_BARRIER, WARP_BARRIER, remedies
+from .remedies import BLOCK_BARRIER, WAITED, WARP_BARRIER, remedies
 from .splits import split_edits
 from .statements import Point, Syntax
 
@@ -43,7 +44,13 @@ class Proposals:
         levels = [self._levels(hazard, i) for i in range(len(hazard.involved))]
         pairs = [(0, 1)] + [(i, k) for k in range(2, len(levels)) for i in (0, 1)]
         text = WARP_BARRIER if hazard.reach == "lane" else BLOCK_BARRIER
-        others = remedies(self.syntax, hazard.case)
+        begun = [
+            level
+            for item, found in zip(hazard.involved, levels, strict=True)
+            if item.instruction.startswith(("cp.async", "wgmma.mma"))
+            for level in found
+        ]
+        others = remedies(self.syntax, hazard.case, begun)
         seen = set()
         if others is not None and len(levels) == 1:
             for text, _ in others:
@@ -53,16 +60,23 @@ class Proposals:
                     if index in body.gaps() and edit is not None:
                         yield edit
         tried = [(text, None)] if others is None else others
+        late = hazard.case in WAITED
         if others is not None:
             pairs += [(two, one) for one, two in pairs[1:]]
         for (text, places), (one, two) in itertools.product(
             tried, pairs if len(levels) > 1 else ()
         ):
             earlier, later = levels[one], levels[two]
-            edits = barrier_edits(self.syntax, earlier, later, text)
-            found: list[Iterator[Edit]] = [itertools.islice(edits, places)]
-            if others is None and hazard.row.reads:
-                found.append(split_edits(self.syntax, earlier, later, text))
+            found: list[Iterable[Edit]] = []
+            if others is not None:
+                edits = barrier_edits(self.syntax, earlier, later, text, late=late)
+                found.append(itertools.islice(edits, places))
+            else:
+                found.append(barrier_edits(self.syntax, earlier, later, text, False))
+                if hazard.row.reads:
+                    found.append(split_edits(self.syntax, earlier, later, text))
+                risky = barrier_edits(self.syntax, earlier, later, text, True)
+                found.append(_told(edit, text == BLOCK_BARRIER) for edit in risky)
             for edit in itertools.chain(*found):
                 if (edit.file, edit.pieces) not in seen:
                     seen.add((edit.file, edit.pieces))
@@ -95,3 +109,9 @@ class Proposals:
             if not hazard.row.ends or not at.isdisjoint(chain):
                 found.append(chain)
         return found
+
+
+def _told(edit: Edit, block: bool) -> Edit:
+    """A barrier under a condition that may differ, with what its writer has to see to."""
+    who = "threads of the block" if block else "lanes of a warp"
+    return dataclasses.replace(edit, how=f"{edit.how}, where all {who} have to come")

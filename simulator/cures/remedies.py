@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..hazards.hazard import Hazard
 from ..hazards.kinds import EQUAL, GUESS, LEAVES
+from .places import Levels
 from .statements import Syntax, descendants, field_text
 
 if TYPE_CHECKING:
@@ -106,21 +107,41 @@ _REMEDIES: dict[str, tuple[tuple[_Statement, ...], bool]] = {
     LEAVES: ((_CLUSTER_BARRIER,), False),
 }
 """What may be missing, by a race's case; and whether a barrier behind it may be, too."""
+WAITED = ("copy", "bulk", "sent", "product")
+"""The cases of which a wait may be missing: the later it is, the more goes on meanwhile."""
 
 
-def remedies(syntax: Syntax, case: str) -> Sequence[tuple[str, int]] | None:
-    """Statements to try, likeliest first, each at how many places; ``None``: a barrier alone."""
+def remedies(
+    syntax: Syntax, case: str, begun: Levels | None = None
+) -> Sequence[tuple[str, int]] | None:
+    """Statements to try, likeliest first, each at how many places; ``None``: a barrier alone.
+
+    ``begun``: where what is under way began: no end of its group is missing where one follows.
+    """
     if case not in _REMEDIES:
         return None
     missing, shared = _REMEDIES[case]
     tried = [
         (text, _FEW if one in _COMMITS else _PLACES)
         for one in missing
+        if begun is None or one not in _COMMITS or not _follows(syntax, one, begun)
         for text in dict.fromkeys(one.spellings(syntax))
     ]
     if shared:
         tried += [(f"{text} {BLOCK_BARRIER}", _PLACES) for text, many in tried if many == _PLACES]
     return tried
+
+
+def _follows(syntax: Syntax, what: _Statement, begun: Levels) -> bool:
+    """Whether such a statement comes after a place, in a list around it."""
+    names = [text.partition("(")[0].partition("<")[0] for text in what.spellings(syntax)]
+    calls = [rf"^{re.escape(name)}\b" for name in names if not name.startswith("asm")]
+    found = re.compile("|".join([what.ptx, *calls]).encode())
+    return any(
+        node.type == "expression_statement" and found.search(node.text or b"")
+        for body, index in begun
+        for node in body.statements[index + 1 :]
+    )
 
 
 def named_barriers(syntax: Syntax) -> list[str]:

@@ -17,6 +17,7 @@ from .proofs import Failed, Prover, Trial, fact
 from .proposals import Proposals
 from .remedies import (
     BLOCK_BARRIER,
+    WAITED,
     curable,
     instead,
     named_barriers,
@@ -66,7 +67,8 @@ class SourceSearch:
     def run(self) -> int:
         """Set each hazard's ``cure``, or say what stands in the way; how many got one."""
         groups = 0
-        for number, hazard in enumerate(self.hazards):
+        for number in sorted(range(len(self.hazards)), key=self._late):
+            hazard = self.hazards[number]
             if hazard.cure is not None or not curable(hazard) or self._told_by_another(hazard):
                 continue
             cure, mended = self._cure(number)
@@ -89,6 +91,11 @@ class SourceSearch:
                 hazard.notes = (*hazard.notes, note) if note else hazard.notes
         self._together()
         return sum(hazard.cure is not None for hazard in self.hazards)
+
+    def _late(self, number: int) -> bool:
+        """Whether a race is put off: of two copies, as the wait that a reader needs orders them."""
+        hazard = self.hazards[number]
+        return hazard.case in WAITED and not hazard.row.reads
 
     def _told_by_another(self, hazard: Hazard) -> bool:
         """Whether a warning is the mild side of an error that has no cure."""
