@@ -334,6 +334,25 @@ def test_where_no_edit_is_a_cure_it_says_so(tmp_path: Path, body: str, said: str
     assert file.read_text() == text
 
 
+@pytest.mark.parametrize("place", ['100 "gen.y"', "5000"])
+def test_what_a_line_directive_hides_is_said_to_be_hidden(tmp_path: Path, place: str) -> None:
+    file = tmp_path / "my.cu"
+    text = f"""\
+__global__ void k(int* a) {{
+    __shared__ int s[64];
+    int t = threadIdx.x;
+#line {place}
+    s[t] = a[t];
+    a[t] = s[63 - t];
+}}
+"""
+    file.write_text(text)
+    said = " ".join(check(*launch(file, 1, 64, "i32[64]=arange")).stdout.split())
+    assert "no cure looked for: by #line this is" in said
+    assert "which is not at hand to edit" in said
+    assert "removes this race" not in said
+
+
 def test_blocks_are_not_cured_by_a_barrier(tmp_path: Path) -> None:
     file = tmp_path / "my.cu"
     file.write_text("__global__ void k(int* a) { a[threadIdx.x] = blockIdx.x; }\n")

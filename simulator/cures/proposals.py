@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from kernels.ptx.module import Instruction
 from kernels.source_edit import Edit
 
 from ..compile.blocks import reachable
-from ..hazards.hazard import Hazard
+from ..hazards.hazard import Hazard, Source
 from ..hazards.kinds import LEAVES
 from ..isa import parse
 from ..isa.roles import roles
@@ -20,6 +21,8 @@ from .places import Levels, barrier_edits, inserted
 from .remedies import BLOCK_BARRIER, WAITED, WARP_BARRIER, remedies
 from .splits import split_edits
 from .statements import Point, Syntax
+
+_LINE = re.compile(rb"^[ \t]*#[ \t]*(line\b|\d)", re.MULTILINE)
 
 
 class Proposals:
@@ -41,7 +44,7 @@ class Proposals:
         if hazard.row.ends or hazard.case == "transaction":
             yield from parity_edits(self.syntax, self.waits(hazard))
             return
-        levels = [self._levels(hazard, i) for i in range(len(hazard.involved))]
+        levels = [self.levels(hazard, i) for i in range(len(hazard.involved))]
         pairs = [(0, 1)] + [(i, k) for k in range(2, len(levels)) for i in (0, 1)]
         text = WARP_BARRIER if hazard.reach == "lane" else BLOCK_BARRIER
         begun = [
@@ -82,7 +85,7 @@ class Proposals:
                     seen.add((edit.file, edit.pieces))
                     yield edit
 
-    def _levels(self, hazard: Hazard, number: int) -> Levels:
+    def levels(self, hazard: Hazard, number: int) -> Levels:
         """Lists of statements around an access; a closing brace, say, is in none: then all."""
         points = self.points(hazard, number)
         return self.syntax.levels(points) or self.syntax.all_lists(points)
@@ -95,6 +98,15 @@ class Proposals:
         points = self._chain(ins) if ins else []
         points.append(Point(Path(os.path.realpath(item.source.file)), item.source.line))
         return list(dict.fromkeys(point for point in points if point.file in self.syntax.files))
+
+    def absent(self, hazard: Hazard) -> Source | None:
+        """Where an access stands by a ``#line``, if there is no such line to edit."""
+        if not any(_LINE.search(content) for content in self.syntax.files.values()):
+            return None
+        sides = [
+            item.source for i, item in enumerate(hazard.involved) if not self.levels(hazard, i)
+        ]
+        return sides[0] if sides else None
 
     def _chain(self, ins: Instruction) -> list[Point]:
         chain = ins.location.chain if ins.location else ()

@@ -190,6 +190,8 @@ class SourceSearch:
 
     def _obstacle(self, hazard: Hazard) -> str:
         """Why no edit was found, as far as the statements tell; empty: nothing was looked for."""
+        if away := self.proposals.absent(hazard):
+            return f"no cure looked for: by #line this is {away}, which is not at hand to edit"
         if id(hazard) in self._cut:
             return USED_UP + instead(hazard, self.hazards)
         if hazard.row.ends:
