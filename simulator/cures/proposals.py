@@ -16,9 +16,18 @@ from ..hazards.hazard import Hazard, Source
 from ..hazards.kinds import LEAVES
 from ..isa import parse
 from ..isa.roles import roles
+from .fences import fence_edits
 from .phases import parity_edits
 from .places import Levels, barrier_edits, inserted
-from .remedies import BLOCK_BARRIER, WAITED, WARP_BARRIER, remedies
+from .remedies import (
+    BLOCK_BARRIER,
+    RIGHT_BEHIND,
+    WAITED,
+    WARP_BARRIER,
+    between_blocks,
+    curable,
+    remedies,
+)
 from .splits import split_edits
 from .statements import Point, Syntax
 
@@ -45,6 +54,12 @@ class Proposals:
             yield from parity_edits(self.syntax, self.waits(hazard))
             return
         levels = [self.levels(hazard, i) for i in range(len(hazard.involved))]
+        if between_blocks(hazard):
+            roles_of = [item.role for item in hazard.involved]
+            if "write" in roles_of and "read" in roles_of:
+                write, read = (levels[roles_of.index(role)] for role in ("write", "read"))
+                yield from fence_edits(self.syntax, write, read)
+            return
         pairs = [(0, 1)] + [(i, k) for k in range(2, len(levels)) for i in (0, 1)]
         text = WARP_BARRIER if hazard.reach == "lane" else BLOCK_BARRIER
         begun = [
@@ -63,7 +78,6 @@ class Proposals:
                     if index in body.gaps() and edit is not None:
                         yield edit
         tried = [(text, None)] if others is None else others
-        late = hazard.case in WAITED
         if others is not None:
             pairs += [(two, one) for one, two in pairs[1:]]
         for (text, places), (one, two) in itertools.product(
@@ -72,6 +86,7 @@ class Proposals:
             earlier, later = levels[one], levels[two]
             found: list[Iterable[Edit]] = []
             if others is not None:
+                late = hazard.case in WAITED and places != RIGHT_BEHIND
                 edits = barrier_edits(self.syntax, earlier, later, text, late=late)
                 found.append(itertools.islice(edits, places))
             else:
@@ -84,6 +99,12 @@ class Proposals:
                 if (edit.file, edit.pieces) not in seen:
                     seen.add((edit.file, edit.pieces))
                     yield edit
+
+    def any(self, hazard: Hazard) -> bool:
+        """Whether there is anything to try."""
+        if between_blocks(hazard):
+            return next(self.edits(hazard), None) is not None
+        return curable(hazard)
 
     def levels(self, hazard: Hazard, number: int) -> Levels:
         """Lists of statements around an access; a closing brace, say, is in none: then all."""

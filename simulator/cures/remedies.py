@@ -90,7 +90,7 @@ _NAMED = re.compile(
 _SPELLINGS = 4
 """Of named barriers, so many statements are tried."""
 _COMMITS = (_COMMIT, _PRODUCT_COMMIT)
-_PLACES, _FEW = 8, 1
+_PLACES, RIGHT_BEHIND = 8, 1
 """At how many places a statement is tried; the end of a group goes right behind what is in it."""
 
 _REMEDIES: dict[str, tuple[tuple[_Statement, ...], bool]] = {
@@ -122,7 +122,7 @@ def remedies(
         return None
     missing, shared = _REMEDIES[case]
     tried = [
-        (text, _FEW if one in _COMMITS else _PLACES)
+        (text, RIGHT_BEHIND if one in _COMMITS else _PLACES)
         for one in missing
         if begun is None or one not in _COMMITS or not _follows(syntax, one, begun)
         for text in dict.fromkeys(one.spellings(syntax))
@@ -187,6 +187,11 @@ def curable(hazard: Hazard) -> bool:
     if not hazard.row.is_race or len({item.block for item in hazard.involved}) != 1:
         return False
     return hazard.severity == "error" or (hazard.reach == "lane" and hazard.case != EQUAL)
+
+
+def between_blocks(hazard: Hazard) -> bool:
+    """Whether it is a race that no barrier of a block orders, but a fence may."""
+    return hazard.case == "blocks" and hazard.row.reads and hazard.severity == "error"
 
 
 def obstacle(tried: Sequence[tuple[str, int]]) -> str:

@@ -20,9 +20,11 @@ from ..isa.roles import roles
 from ..run import Run
 from .budget import USED_UP, Budget
 from .proofs import Trial
+from .proposals import Proposals
 from .ptx_edit import BARRIER, is_barrier, with_barriers, without_barriers
-from .remedies import curable, ptx_remedies
+from .remedies import between_blocks, curable, ptx_remedies
 from .source_cures import SourceSearch
+from .statements import Syntax
 
 Rerun = Callable[[Kernel], Run]
 """Runs an edited kernel on the same inputs, all checks on."""
@@ -64,11 +66,12 @@ def cure_source(
     pass, those that found the hazards first, from what all builds show; ``runs`` are the launch
     as it was found, in each build: some times their work may be spent. Sets ``hazard.cure``.
     """
-    if not any(curable(hazard) for hazard in hazards):
+    if not any(curable(hazard) or between_blocks(hazard) for hazard in hazards):
         return 0
     first = next(iter(kernels.values()))
     files = user_files(first)
-    if not files:
+    proposals = Proposals(kernels, Syntax(files))
+    if not any(proposals.any(hazard) for hazard in hazards):
         return 0
     others: list[Hazard] = []
     for build in {"device", "source"} - set(kernels):

@@ -12,13 +12,14 @@ from kernels.toolkit import short_path
 
 from ..hazards.hazard import Cure, Hazard, Source
 from .budget import USED_UP, Budget
+from .fences import NO_FENCE
 from .places import reads_and_writes
 from .proofs import Failed, Prover, Trial, fact
 from .proposals import Proposals
 from .remedies import (
     BLOCK_BARRIER,
     WAITED,
-    curable,
+    between_blocks,
     instead,
     named_barriers,
     no_barrier,
@@ -57,19 +58,24 @@ class SourceSearch:
     ) -> None:
         self.kernels, self.files, self.hazards = kernels, files, hazards
         self.syntax = Syntax(files)
+        self.proposals = Proposals(kernels, self.syntax)
         self.facts = [fact(hazard, {}) for hazard in hazards]
         known = [*self.facts, *(fact(hazard, {}) for hazard in others)]
         self.prover, self.budget = Prover(kernels, files, trials, known, budget), budget
+        self._tried = {id(hazard) for hazard in hazards if self.proposals.any(hazard)}
         self._missed: dict[int, Edit] = {}
         self._cut: set[int] = set()
-        self.proposals = Proposals(kernels, self.syntax)
 
     def run(self) -> int:
         """Set each hazard's ``cure``, or say what stands in the way; how many got one."""
         groups = 0
         for number in sorted(range(len(self.hazards)), key=self._late):
             hazard = self.hazards[number]
-            if hazard.cure is not None or not curable(hazard) or self._told_by_another(hazard):
+            if (
+                hazard.cure is not None
+                or not self._curable(hazard)
+                or self._told_by_another(hazard)
+            ):
                 continue
             cure, mended = self._cure(number)
             if cure is None:
@@ -86,11 +92,15 @@ class SourceSearch:
                 if self.hazards[other].cure is None:
                     self.hazards[other].cure = dataclasses.replace(cure, group=groups)
         for hazard in self.hazards:
-            if hazard.cure is None and curable(hazard) and hazard.severity == "error":
+            if hazard.cure is None and self._curable(hazard) and hazard.severity == "error":
                 note = self._obstacle(hazard)
                 hazard.notes = (*hazard.notes, note) if note else hazard.notes
         self._together()
         return sum(hazard.cure is not None for hazard in self.hazards)
+
+    def _curable(self, hazard: Hazard) -> bool:
+        """Whether there is an edit to try."""
+        return id(hazard) in self._tried
 
     def _late(self, number: int) -> bool:
         """Whether a race is put off: of two copies, as the wait that a reader needs orders them."""
@@ -100,7 +110,10 @@ class SourceSearch:
     def _told_by_another(self, hazard: Hazard) -> bool:
         """Whether a warning is the mild side of an error that has no cure."""
         return hazard.severity != "error" and any(
-            h.severity == "error" and h.cure is None and curable(h) and h.places & hazard.places
+            h.severity == "error"
+            and h.cure is None
+            and self._curable(h)
+            and h.places & hazard.places
             for h in self.hazards
         )
 
@@ -110,7 +123,7 @@ class SourceSearch:
         """The edit that leaves fewest errors, then fewest races, the first such; what it cures."""
         hazard = self.hazards[number]
         errors = [i for i, h in enumerate(self.hazards) if h.severity == "error"]
-        racing = [i for i, h in enumerate(self.hazards) if i != number and curable(h)]
+        racing = [i for i, h in enumerate(self.hazards) if i != number and self._curable(h)]
         lesser = [i for i in racing if i not in errors and self.hazards[i].cure is None]
         more = _MORE if {*errors} & {*racing} else _FEW if lesser else 0
         found: list[tuple[int, int, int, Edit, list[int]]] = []
@@ -196,6 +209,8 @@ class SourceSearch:
             return USED_UP + instead(hazard, self.hazards)
         if hazard.row.ends:
             return obstacle(()) if self.proposals.waits(hazard) else ""
+        if between_blocks(hazard):
+            return NO_FENCE
         text = no_barrier(hazard, self.hazards)
         others = remedies(self.syntax, hazard.case)
         if others is not None:
@@ -206,7 +221,7 @@ class SourceSearch:
         one, two = (self.syntax.levels(several) for several in points)
         both = reads_and_writes(self.syntax, one, two, (points[0][0], points[1][0]))
         collide = any(
-            not h.row.reads and h.places & hazard.places and curable(h) for h in self.hazards
+            not h.row.reads and h.places & hazard.places and self._curable(h) for h in self.hazards
         )
         if both is None or collide:
             near = self._missed.get(id(hazard))
