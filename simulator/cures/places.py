@@ -92,18 +92,33 @@ def inserted(syntax: Syntax, body: Body, gap: int, text: str) -> Edit | None:
         if not ends_line(content, end):
             piece = (end, end, f" {text}".encode())
             return Edit(body.file, (piece,), line, "after", text, column_of(content, end))
-        indent = indent_at(content, body.statements[gap - 1].start_byte)
-        piece = (stop, stop, newline_at(content, stop) + indent + text.encode())
+        piece = (
+            stop,
+            stop,
+            newline_at(content, stop) + _indent(content, body, gap) + text.encode(),
+        )
         return Edit(body.file, (piece,), line, "after", text)
     start = body.statements[0].start_byte
     line = line_of(content, start)
     if not begins_line(content, start):
         piece = (start, start, f"{text} ".encode())
         return Edit(body.file, (piece,), line, "before", text, column_of(content, start))
-    indent = indent_at(content, start)
-    at = start - len(indent)
-    piece = (at, at, indent + text.encode() + newline_at(content, start))
+    at = start - len(indent_at(content, start))
+    code = _indent(content, body, gap) + text.encode()
+    piece = (at, at, code + newline_at(content, start))
     return Edit(body.file, (piece,), line, "before", text)
+
+
+def _indent(content: bytes, body: Body, gap: int) -> bytes:
+    """The indentation of a list: that of the statement nearest to a gap which begins a line.
+
+    Directives stand in column 0, and a first statement may follow its brace.
+    """
+    near = body.statements[max(gap - 1, 0)]
+    for node in (near, *body.statements[gap:], *reversed(body.statements[:gap])):
+        if not node.type.startswith("preproc") and begins_line(content, node.start_byte):
+            return indent_at(content, node.start_byte)
+    return indent_at(content, body.statements[0].start_byte) + b"    "
 
 
 def _braced(content: bytes, body: Body, gap: int, text: str) -> Edit | None:
