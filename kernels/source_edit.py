@@ -22,6 +22,7 @@ class Edit:
             is ``split by`` it.
         text: What is put there.
         how: What the place alone does not say.
+        also: Further places where text is put, as ``line`` and ``where``.
         content: What the file held when the edit was made.
     """
 
@@ -31,6 +32,7 @@ class Edit:
     where: str
     text: str
     how: str = ""
+    also: tuple[tuple[int, str], ...] = ()
     content: bytes = field(default=b"", repr=False)
 
 
@@ -42,7 +44,8 @@ def joined(one: Edit, other: Edit) -> Edit | None:
         return None
     pieces = tuple(sorted(low.pieces + high.pieces))
     how = f"{low.how} and {high.where} line {high.line}{high.how}"
-    return dataclasses.replace(low, pieces=pieces, how=how)
+    also = (*low.also, (high.line, high.where), *high.also)
+    return dataclasses.replace(low, pieces=pieces, how=how, also=also)
 
 
 def with_text(edit: Edit, text: str) -> Edit:

@@ -47,6 +47,8 @@ class Run:
         arch: The architecture whose arithmetic tensor cores had, such as ``sm_90``; or nothing.
         cluster: Blocks of a cluster, x first; ones where there are none.
         counted: Whether anything was counted; ``workers``: how many processes shared the blocks.
+        work, batch_steps: As ``WorkCounter`` has them: how long it took, the same everywhere;
+            and a bound of the steps of a batch of blocks.
     """
 
     kernel: str
@@ -72,6 +74,8 @@ class Run:
     cluster: tuple[int, int, int] = (1, 1, 1)
     counted: bool = True
     workers: int = 1
+    work: int = 0
+    batch_steps: int = 0
 
     def __repr__(self) -> str:
         """In one line what ran and what was found; all of it is in ``to_dict``."""
@@ -148,6 +152,7 @@ def report(launch: Prepared, seen: Observers, checks: Collection[str], began: fl
         functools.partial(_dependence, launch, seen.traffic, sources), seen.trace,
         _notes(program, seen) + own, tuple(launch.arguments.warnings), seen.output.text(),
         f"sm_{program.arch}" if program.by_arch else "", launch.cluster, launch.counted,
+        work=seen.work.work, batch_steps=seen.work.most,
     )  # fmt: skip
 
 

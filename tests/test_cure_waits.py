@@ -250,6 +250,6 @@ def test_a_wait_that_only_gives_the_race_another_name_is_no_cure(tmp_path: Path)
     said = " ".join(check(file, "k<false>", *words).stdout.split())
     cures = said.split(" cure ")[1:]
     assert [cure.partition(", ")[0] for cure in cures] == [
-        "WAIT(); __syncthreads() after line 7: verified"
+        "WAIT(); __syncthreads() after line 8: verified"
     ]
     assert "verified, 0 errors left" in cures[0]

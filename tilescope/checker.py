@@ -10,7 +10,7 @@ from kernels import Kernel, KernelError
 from kernels.copies import copies
 from kernels.library import Agreement
 from simulator import CHECKS, Hazard, Run, SimulatorError
-from simulator.cures import cure_source, find_cures
+from simulator.cures import cure_source, find_cures, trial_steps
 
 from .builds import merge
 from .outcome import simulate
@@ -160,14 +160,16 @@ class Checker:
         if not runs:
             raise next(iter(refusals.values()))
         own = self.target.kernel
+        brief = dataclasses.replace(self, step_limit=trial_steps(runs, self.step_limit))
         if cures and own.origin is None:
-            find_cures(own, runs[0], self.rerun, races=self.races)
+            find_cures(own, runs[0], brief.rerun, races=brief.races)
         hazards = merge(runs)
         if cures and own.origin is not None:
             weight = max(run.counters.thread_instructions for run in runs)
             cure_source(
-                built, hazards, self.rerun, lambda known: trials(self, built, known, weight)
-            )
+                built, hazards, brief.rerun,
+                lambda known: trials(brief, built, known, weight), runs,
+            )  # fmt: skip
         refused = {build: str(error) for build, error in refusals.items()}
         return Verdict(self.target, runs, hazards, left_out, refused, results, aside)
 

@@ -70,13 +70,13 @@ def _other(
     for grid, block in _shapes(target.grid, target.block):
         other = dataclasses.replace(target, grid=grid, block=block, expected=None)
         try:
-            runs = [
-                _run(checker, other, kernel, checker.schedule)[0] for kernel in kernels.values()
-            ]
-            suits = nothing_new(behind(other), usual)
+            suits = all(
+                nothing_new(_run(checker, other, kernel, checker.schedule)[0].hazards, known)
+                for kernel in kernels.values()
+            ) and nothing_new(behind(other), usual)
         except (SimulatorError, ValueError):
             continue
-        if suits and all(nothing_new(run.hazards, known) for run in runs):
+        if suits:
             return other
     return None
 

@@ -1,5 +1,6 @@
 """Cures: edits that remove a race, proved by running with them."""
 
+from .budget import trial_steps
 from .ptx_edit import without_barriers
 from .search import BarrierVerdict, barriers_of, cure_source, find_cures, judge_barriers
 
@@ -9,5 +10,6 @@ __all__ = [
     "cure_source",
     "find_cures",
     "judge_barriers",
+    "trial_steps",
     "without_barriers",
 ]

@@ -18,20 +18,27 @@ from kernels.source_text import (
 )  # fmt: skip
 
 from .statements import Body, Point, Syntax
+from .uniform import may_part
 
 Levels = list[tuple[Body, int]]
 
 
-def barrier_edits(syntax: Syntax, earlier: Levels, later: Levels, text: str) -> Iterator[Edit]:
+def barrier_edits(
+    syntax: Syntax, earlier: Levels, later: Levels, text: str, apart: bool | None = None,
+    late: bool = False,
+) -> Iterator[Edit]:  # fmt: skip
     """Places for a statement between two others; each edit comes once.
+
+    ``apart``: those alone where threads of a block may have come apart, or those where not;
+    ``late``: the nearest to the later one first, as a wait should stand.
 
     In front come places that no branch encloses, then those between the two in the list of
     statements that holds both, the nearest to the earlier one first; then the end and the
     start of a loop around them, then places further in.
     """
     ranked: list[tuple[tuple[int, ...], Body, int]] = []
-    for rank, body, gap in _places(earlier, later):
-        if gap in body.gaps():
+    for rank, body, gap in _places(earlier, later, late):
+        if gap in body.gaps() and (apart is None or apart == may_part(body)):
             ranked.append(((body.choices, *rank, len(ranked)), body, gap))
     seen: set[tuple[Path, tuple[Piece, ...]]] = set()
     for _, body, gap in sorted(ranked, key=lambda item: item[0]):
@@ -41,7 +48,9 @@ def barrier_edits(syntax: Syntax, earlier: Levels, later: Levels, text: str) -> 
             yield edit
 
 
-def _places(earlier: Levels, later: Levels) -> Iterator[tuple[tuple[int, ...], Body, int]]:
+def _places(
+    earlier: Levels, later: Levels, late: bool
+) -> Iterator[tuple[tuple[int, ...], Body, int]]:
     """Gaps between statements with their rank: what kind of place, how far away."""
     firsts, seconds = _by_body(earlier), _by_body(later)
     shared = 0
@@ -52,7 +61,7 @@ def _places(earlier: Levels, later: Levels) -> Iterator[tuple[tuple[int, ...], B
         shared += 1
         between = {g for a in ones for b in twos for g in range(a + 1, b + 1)}
         for gap in sorted(between):
-            yield (0, shared, gap), body, gap
+            yield (0, shared, -gap if late else gap), body, gap
         # Round a loop, or called again, or seen by a schedule that ran the later one first:
         rest = [g for g in range(last + 1) if g not in between]
         turned = sorted(rest, key=lambda g: (g <= max(ones), -g if g <= min(twos) else g))
@@ -83,18 +92,33 @@ def inserted(syntax: Syntax, body: Body, gap: int, text: str) -> Edit | None:
         if not ends_line(content, end):
             piece = (end, end, f" {text}".encode())
             return Edit(body.file, (piece,), line, "after", text, column_of(content, end))
-        indent = indent_at(content, body.statements[gap - 1].start_byte)
-        piece = (stop, stop, newline_at(content, stop) + indent + text.encode())
+        piece = (
+            stop,
+            stop,
+            newline_at(content, stop) + _indent(content, body, gap) + text.encode(),
+        )
         return Edit(body.file, (piece,), line, "after", text)
     start = body.statements[0].start_byte
     line = line_of(content, start)
     if not begins_line(content, start):
         piece = (start, start, f"{text} ".encode())
         return Edit(body.file, (piece,), line, "before", text, column_of(content, start))
-    indent = indent_at(content, start)
-    at = start - len(indent)
-    piece = (at, at, indent + text.encode() + newline_at(content, start))
+    at = start - len(indent_at(content, start))
+    code = _indent(content, body, gap) + text.encode()
+    piece = (at, at, code + newline_at(content, start))
     return Edit(body.file, (piece,), line, "before", text)
+
+
+def _indent(content: bytes, body: Body, gap: int) -> bytes:
+    """The indentation of a list: that of the statement nearest to a gap which begins a line.
+
+    Directives stand in column 0, and a first statement may follow its brace.
+    """
+    near = body.statements[max(gap - 1, 0)]
+    for node in (near, *body.statements[gap:], *reversed(body.statements[:gap])):
+        if not node.type.startswith("preproc") and begins_line(content, node.start_byte):
+            return indent_at(content, node.start_byte)
+    return indent_at(content, body.statements[0].start_byte) + b"    "
 
 
 def _braced(content: bytes, body: Body, gap: int, text: str) -> Edit | None:

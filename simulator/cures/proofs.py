@@ -5,6 +5,7 @@ The hazards of two runs, one of an edited kernel, are held against each other.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from kernels.source_edit import Edit, applied, old_lines
 
 from ..hazards.hazard import Hazard
 from ..run import Run
+from .budget import Budget, given_up
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class Prover:
 
     ``kernels`` has the kernel in each build that runs, ``files`` the user's files by real path;
     ``trials``: launches to pass, those at the shape of the hazards first; ``known``: what the first
-    of them shows without any edit.
+    of them shows without any edit; ``budget``: pays for what is run with an edit.
     """
 
     def __init__(
@@ -115,11 +117,12 @@ class Prover:
         files: Mapping[Path, bytes],
         trials: Sequence[Trial],
         known: list[Fact],
+        budget: Budget,
     ) -> None:
         self.kernels, self.files, self.trials = kernels, files, trials
-        self.known = {trials[0]: known}
-        self._kernels: dict[tuple[tuple[Edit, ...], str], Kernel] = {}
-        self._seen: dict[tuple[tuple[Edit, ...], str, Trial], tuple[list[Fact], bool]] = {}
+        self.known, self.budget = {trials[0]: known}, budget
+        self._kernels: dict[tuple[tuple[Edit, ...], str], Kernel | None] = {}
+        self._seen: dict[tuple[tuple[Edit, ...], str, Trial], tuple[list[Fact], bool] | None] = {}
 
     def check(self, edits: Sequence[Edit], wanted: Fact, hazard: Hazard) -> tuple[list[Fact], bool]:
         """What is left after an edit in both builds, and whether the hazard is less, if there.
@@ -198,16 +201,19 @@ class Prover:
         return any(fact in same(other, known) for other in facts)
 
     def _compiled(self, edits: Sequence[Edit], build: str) -> Kernel:
+        if not edits:
+            return self.kernels[build]
         key = (tuple(edits), build)
-        if not edits or key in self._kernels:
-            return self._kernels[key] if edits else self.kernels[build]
-        files = dict(self.files)
-        try:
-            for file in {edit.file for edit in edits}:
-                files[file] = applied(files[file], [e for e in edits if e.file == file])
-            made = self._kernels[key] = recompiled(self.kernels[build], files, build)
-        except (KernelError, ValueError):
-            raise Failed from None
+        if key not in self._kernels:
+            self._kernels[key] = None
+            files = dict(self.files)
+            with contextlib.suppress(KernelError, ValueError):
+                for file in {edit.file for edit in edits}:
+                    files[file] = applied(files[file], [e for e in edits if e.file == file])
+                self._kernels[key] = recompiled(self.kernels[build], files, build)
+        made = self._kernels[key]
+        if made is None:
+            raise Failed
         return made
 
     def _facts(self, edits: Sequence[Edit], build: str, trial: Trial) -> tuple[list[Fact], bool]:
@@ -215,15 +221,23 @@ class Prover:
         key = (tuple(edits), build, trial)
         if key not in self._seen:
             self._seen[key] = self._shown(edits, self._compiled(edits, build), trial)
-        return self._seen[key]
+        seen = self._seen[key]
+        if seen is None:
+            raise Failed
+        return seen
 
     def _shown(
         self, edits: Sequence[Edit], kernel: Kernel, trial: Trial
-    ) -> tuple[list[Fact], bool]:
+    ) -> tuple[list[Fact], bool] | None:
+        """The same, run now; ``None``: it cannot be run, or with the edit does not end."""
         try:
             run, right = trial.launch(kernel)
         except (SimulatorError, ValueError):
-            raise Failed from None
+            return None
+        if edits:
+            self.budget.pay(run)
+            if given_up(run.hazards):
+                return None
         lines = {
             str(file): old_lines(self.files[file], [e for e in edits if e.file == file])
             for file in {edit.file for edit in edits}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..hazards.hazard import Hazard
 from ..hazards.kinds import EQUAL, GUESS, LEAVES
+from .places import Levels
 from .statements import Syntax, descendants, field_text
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ _NAMED = re.compile(
 _SPELLINGS = 4
 """Of named barriers, so many statements are tried."""
 _COMMITS = (_COMMIT, _PRODUCT_COMMIT)
-_PLACES, _FEW = 8, 1
+_PLACES, RIGHT_BEHIND = 8, 1
 """At how many places a statement is tried; the end of a group goes right behind what is in it."""
 
 _REMEDIES: dict[str, tuple[tuple[_Statement, ...], bool]] = {
@@ -106,21 +107,41 @@ _REMEDIES: dict[str, tuple[tuple[_Statement, ...], bool]] = {
     LEAVES: ((_CLUSTER_BARRIER,), False),
 }
 """What may be missing, by a race's case; and whether a barrier behind it may be, too."""
+WAITED = ("copy", "bulk", "sent", "product")
+"""The cases of which a wait may be missing: the later it is, the more goes on meanwhile."""
 
 
-def remedies(syntax: Syntax, case: str) -> Sequence[tuple[str, int]] | None:
-    """Statements to try, likeliest first, each at how many places; ``None``: a barrier alone."""
+def remedies(
+    syntax: Syntax, case: str, begun: Levels | None = None
+) -> Sequence[tuple[str, int]] | None:
+    """Statements to try, likeliest first, each at how many places; ``None``: a barrier alone.
+
+    ``begun``: where what is under way began: no end of its group is missing where one follows.
+    """
     if case not in _REMEDIES:
         return None
     missing, shared = _REMEDIES[case]
     tried = [
-        (text, _FEW if one in _COMMITS else _PLACES)
+        (text, RIGHT_BEHIND if one in _COMMITS else _PLACES)
         for one in missing
+        if begun is None or one not in _COMMITS or not _follows(syntax, one, begun)
         for text in dict.fromkeys(one.spellings(syntax))
     ]
     if shared:
         tried += [(f"{text} {BLOCK_BARRIER}", _PLACES) for text, many in tried if many == _PLACES]
     return tried
+
+
+def _follows(syntax: Syntax, what: _Statement, begun: Levels) -> bool:
+    """Whether such a statement comes after a place, in a list around it."""
+    names = [text.partition("(")[0].partition("<")[0] for text in what.spellings(syntax)]
+    calls = [rf"^{re.escape(name)}\b" for name in names if not name.startswith("asm")]
+    found = re.compile("|".join([what.ptx, *calls]).encode())
+    return any(
+        node.type == "expression_statement" and found.search(node.text or b"")
+        for body, index in begun
+        for node in body.statements[index + 1 :]
+    )
 
 
 def named_barriers(syntax: Syntax) -> list[str]:
@@ -168,6 +189,11 @@ def curable(hazard: Hazard) -> bool:
     return hazard.severity == "error" or (hazard.reach == "lane" and hazard.case != EQUAL)
 
 
+def between_blocks(hazard: Hazard) -> bool:
+    """Whether it is a race that no barrier of a block orders, but a fence may."""
+    return hazard.case == "blocks" and hazard.row.reads and hazard.severity == "error"
+
+
 def obstacle(tried: Sequence[tuple[str, int]]) -> str:
     """What to say where none of the statements cures."""
     if not tried:
@@ -178,11 +204,14 @@ def obstacle(tried: Sequence[tuple[str, int]]) -> str:
 def no_barrier(hazard: Hazard, hazards: Sequence[Hazard]) -> str:
     """What to say where no barrier cures a race, and, of a lost update, what would."""
     name = "__syncwarp()" if hazard.reach == "lane" else "__syncthreads()"
+    text = f"no cure: no {name} between two statements removes this race alone"
+    return text + instead(hazard, hazards)
+
+
+def instead(hazard: Hazard, hazards: Sequence[Hazard]) -> str:
+    """What would cure a lost update; nothing of another race."""
     lost = any(h.case == "lost" and h.places >= hazard.places for h in hazards)
-    return (
-        f"no cure: no {name} between two statements removes this race alone"
-        + "; let one atomic operation read and write, as atomicAdd() does" * lost
-    )
+    return "; let one atomic operation read and write, as atomicAdd() does" * lost
 
 
 def _wrappers(syntax: Syntax, ptx: re.Pattern[bytes]) -> Iterator[str]:

@@ -18,10 +18,13 @@ from ..hazards.sources import Sources
 from ..isa import parse
 from ..isa.roles import roles
 from ..run import Run
+from .budget import USED_UP, Budget
 from .proofs import Trial
+from .proposals import Proposals
 from .ptx_edit import BARRIER, is_barrier, with_barriers, without_barriers
-from .remedies import curable, ptx_remedies
+from .remedies import between_blocks, curable, ptx_remedies
 from .source_cures import SourceSearch
+from .statements import Syntax
 
 Rerun = Callable[[Kernel], Run]
 """Runs an edited kernel on the same inputs, all checks on."""
@@ -46,7 +49,8 @@ def find_cures(
         unset = any(h.kind == "uninitialised" for h in run.hazards)
         return _cure_ptx(kernel, run, rerun, races if unset else None)
     here = Trial("this launch", run.schedule, lambda edited: (rerun(edited), True))
-    return cure_source({run.build: kernel}, run.hazards, rerun, lambda _: list(trials or [here]))
+    given = list(trials or [here])
+    return cure_source({run.build: kernel}, run.hazards, rerun, lambda _: given, [run])
 
 
 def cure_source(
@@ -54,17 +58,20 @@ def cure_source(
     hazards: Sequence[Hazard],
     rerun: Rerun,
     trials: Callable[[Sequence[Hazard]], Sequence[Trial]],
+    runs: Sequence[Run] = (),
 ) -> int:
     """Look for edits that cure the hazards of one launch, in all its builds; how many got one.
 
     ``rerun`` runs a kernel on the same inputs; ``trials`` makes the launches that a cure has to
-    pass, those that found the hazards first, from what all builds show. Sets ``hazard.cure``.
+    pass, those that found the hazards first, from what all builds show; ``runs`` are the launch
+    as it was found, in each build: some times their work may be spent. Sets ``hazard.cure``.
     """
-    if not any(curable(hazard) for hazard in hazards):
+    if not any(curable(hazard) or between_blocks(hazard) for hazard in hazards):
         return 0
     first = next(iter(kernels.values()))
     files = user_files(first)
-    if not files:
+    proposals = Proposals(kernels, Syntax(files))
+    if not any(proposals.any(hazard) for hazard in hazards):
         return 0
     others: list[Hazard] = []
     for build in {"device", "source"} - set(kernels):
@@ -74,7 +81,8 @@ def cure_source(
             kernels = {**kernels, build: kernel}
         except (KernelError, SimulatorError):
             continue  # a build that cannot be had or run proves nothing
-    return SourceSearch(kernels, files, hazards, trials([*hazards, *others]), others).run()
+    budget = Budget(runs)
+    return SourceSearch(kernels, files, hazards, trials([*hazards, *others]), budget, others).run()
 
 
 def _cure_ptx(kernel: Kernel, run: Run, rerun: Rerun, races: Rerun | None) -> int:
@@ -83,8 +91,11 @@ def _cure_ptx(kernel: Kernel, run: Run, rerun: Rerun, races: Rerun | None) -> in
     racing = [h for h in errors if curable(h)]
     whole = len(racing) == len(errors)  # no barrier cures anything but a race in a block
     known = {_identity(h) for h in run.hazards}
+    budget = Budget([run])
     for hazard in racing:
-        hazard.cure = _cure(kernel, hazard, known, rerun, whole, races)
+        hazard.cure = _cure(kernel, hazard, known, rerun, whole, races, budget)
+        if budget.used_up and hazard.cure is None:
+            hazard.notes = (*hazard.notes, USED_UP)
         whole = whole and hazard.cure is not None and not hazard.cure.left
     cured = [h for h in racing if h.cure]
     edits = {(h.cure.ptx_lines, h.cure.text) for h in cured if h.cure}
@@ -122,19 +133,25 @@ def _errors(run: Run) -> list[Hazard]:
 
 def _cure(
     kernel: Kernel, hazard: Hazard, known: set[object], rerun: Rerun, whole: bool,
-    races: Rerun | None,
+    races: Rerun | None, budget: Budget,
 ) -> Cure | None:  # fmt: skip
     """The first place that leaves no error; or (at once if not ``whole``) none but known ones."""
     functions = reachable(parse(kernel.ptx), kernel.entry)
     partly: Cure | None = None
     for after, places, text in _edits(functions, hazard):
+        if budget.used_up:
+            break
         edited = with_barriers(kernel, places, text)
-        if races and any(_identity(h) == _identity(hazard) for h in races(edited).hazards):
-            continue
+        if races:
+            quick = races(edited)
+            if any(_identity(h) == _identity(hazard) for h in quick.hazards):
+                budget.pay(quick)
+                continue
         result = rerun(edited)
         errors = _errors(result)
         found = {_identity(h) for h in result.hazards}
         if _identity(hazard) in found or _new_trouble(result, known):
+            budget.pay(result)
             continue
         cure = _made(kernel, after, places, text, len(errors))
         if not errors:

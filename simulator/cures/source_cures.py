@@ -3,35 +3,31 @@
 import contextlib
 import dataclasses
 import itertools
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kernels import Kernel
-from kernels.ptx.module import Instruction
 from kernels.source_edit import Edit, decoded, diff, joined, with_text
 from kernels.toolkit import short_path
 
-from ..compile.blocks import reachable
 from ..hazards.hazard import Cure, Hazard, Source
-from ..hazards.kinds import LEAVES
-from ..isa import parse
-from ..isa.roles import roles
-from .phases import parity_edits
-from .places import Levels, barrier_edits, inserted, reads_and_writes
+from .budget import USED_UP, Budget
+from .fences import NO_FENCE
+from .places import reads_and_writes
 from .proofs import Failed, Prover, Trial, fact
+from .proposals import Proposals
 from .remedies import (
     BLOCK_BARRIER,
-    WARP_BARRIER,
-    curable,
+    WAITED,
+    between_blocks,
+    instead,
     named_barriers,
     no_barrier,
     obstacle,
     remedies,
 )
 from .several import leaner, several
-from .splits import split_edits
-from .statements import Point, Syntax
+from .statements import Syntax
 
 _TRIES = 32
 _APART = 4
@@ -47,7 +43,8 @@ _FEW = 2
 class SourceSearch:
     """Looks for the edits that cure the hazards of one launch.
 
-    ``others``: hazards of builds that are not asked about; the rest is as ``Prover`` takes it.
+    ``budget``: what may be spent on edits that come to nothing; ``others``: hazards of builds that
+    are not asked about; the rest is as ``Prover`` takes it.
     """
 
     def __init__(
@@ -56,28 +53,29 @@ class SourceSearch:
         files: Mapping[Path, bytes],
         hazards: Sequence[Hazard],
         trials: Sequence[Trial],
+        budget: Budget,
         others: Sequence[Hazard] = (),
     ) -> None:
         self.kernels, self.files, self.hazards = kernels, files, hazards
         self.syntax = Syntax(files)
+        self.proposals = Proposals(kernels, self.syntax)
         self.facts = [fact(hazard, {}) for hazard in hazards]
         known = [*self.facts, *(fact(hazard, {}) for hazard in others)]
-        self.prover = Prover(kernels, files, trials, known)
+        self.prover, self.budget = Prover(kernels, files, trials, known, budget), budget
+        self._tried = {id(hazard) for hazard in hazards if self.proposals.any(hazard)}
         self._missed: dict[int, Edit] = {}
-        self._phase_waits: list[Instruction] = []
-        self._instructions: dict[tuple[str, int], Instruction] = {}
-        for build, kernel in kernels.items():
-            for function in reachable(parse(kernel.ptx), kernel.entry):
-                for ins in function.body:
-                    self._instructions[build, ins.line] = ins
-                    if roles(ins).row.phase == "wait":
-                        self._phase_waits.append(ins)
+        self._cut: set[int] = set()
 
     def run(self) -> int:
         """Set each hazard's ``cure``, or say what stands in the way; how many got one."""
         groups = 0
-        for number, hazard in enumerate(self.hazards):
-            if hazard.cure is not None or not curable(hazard) or self._told_by_another(hazard):
+        for number in sorted(range(len(self.hazards)), key=self._late):
+            hazard = self.hazards[number]
+            if (
+                hazard.cure is not None
+                or not self._curable(hazard)
+                or self._told_by_another(hazard)
+            ):
                 continue
             cure, mended = self._cure(number)
             if cure is None:
@@ -94,16 +92,28 @@ class SourceSearch:
                 if self.hazards[other].cure is None:
                     self.hazards[other].cure = dataclasses.replace(cure, group=groups)
         for hazard in self.hazards:
-            if hazard.cure is None and curable(hazard) and hazard.severity == "error":
+            if hazard.cure is None and self._curable(hazard) and hazard.severity == "error":
                 note = self._obstacle(hazard)
                 hazard.notes = (*hazard.notes, note) if note else hazard.notes
         self._together()
         return sum(hazard.cure is not None for hazard in self.hazards)
 
+    def _curable(self, hazard: Hazard) -> bool:
+        """Whether there is an edit to try."""
+        return id(hazard) in self._tried
+
+    def _late(self, number: int) -> bool:
+        """Whether a race is put off: of two copies, as the wait that a reader needs orders them."""
+        hazard = self.hazards[number]
+        return hazard.case in WAITED and not hazard.row.reads
+
     def _told_by_another(self, hazard: Hazard) -> bool:
         """Whether a warning is the mild side of an error that has no cure."""
         return hazard.severity != "error" and any(
-            h.severity == "error" and h.cure is None and curable(h) and h.places & hazard.places
+            h.severity == "error"
+            and h.cure is None
+            and self._curable(h)
+            and h.places & hazard.places
             for h in self.hazards
         )
 
@@ -113,7 +123,7 @@ class SourceSearch:
         """The edit that leaves fewest errors, then fewest races, the first such; what it cures."""
         hazard = self.hazards[number]
         errors = [i for i, h in enumerate(self.hazards) if h.severity == "error"]
-        racing = [i for i, h in enumerate(self.hazards) if i != number and curable(h)]
+        racing = [i for i, h in enumerate(self.hazards) if i != number and self._curable(h)]
         lesser = [i for i in racing if i not in errors and self.hazards[i].cure is None]
         more = _MORE if {*errors} & {*racing} else _FEW if lesser else 0
         found: list[tuple[int, int, int, Edit, list[int]]] = []
@@ -121,6 +131,10 @@ class SourceSearch:
 
         def attempt(edit: Edit, tries: int) -> bool:
             """Whether it leaves nothing that an edit might cure."""
+            if self.budget.used_up:
+                self._cut.add(id(hazard))
+                raise Failed
+            before = self.budget.left
             left, partly = self.prover.check([edit], self.facts[number], hazard)
             if self.prover.present(self.facts[number], left):
                 if partly:
@@ -132,11 +146,12 @@ class SourceSearch:
             others = sum(i not in mended for i in lesser)
             if not remaining and not others:  # no other is tried: one that fails elsewhere is none
                 self.prover.prove([edit], [self.facts[number]], clean=True)
+                self.budget.left = before
             found.append((remaining, others, tries, edit, mended))
             return not remaining and not others
 
-        for tries, edit in enumerate(self._edits(hazard)):
-            if tries >= _TRIES or (found and more <= 0):
+        for tries, edit in enumerate(self.proposals.edits(hazard)):
+            if tries >= _TRIES or (found and more <= 0) or id(hazard) in self._cut:
                 break
             if any(not remaining for remaining, *_ in found):
                 more = min(more, _FEW)
@@ -166,72 +181,14 @@ class SourceSearch:
                     break
         leaner(found, attempt)
         for remaining, _, _, edit, mended in sorted(found, key=lambda f: f[:3]):
+            before = self.budget.left
             try:
                 proof = self.prover.prove([edit], [self.facts[number]], clean=not remaining)
             except Failed:
                 continue
+            self.budget.left = before
             return self._made(edit, remaining, proof), mended
         return None, []
-
-    def _edits(self, hazard: Hazard) -> Iterator[Edit]:
-        if hazard.row.ends or hazard.case == "transaction":
-            yield from parity_edits(self.syntax, self._waits(hazard))
-            return
-        levels = [self._levels(hazard, i) for i in range(len(hazard.involved))]
-        pairs = [(0, 1)] + [(i, k) for k in range(2, len(levels)) for i in (0, 1)]
-        text = WARP_BARRIER if hazard.reach == "lane" else BLOCK_BARRIER
-        others = remedies(self.syntax, hazard.case)
-        seen = set()
-        if others is not None and len(levels) == 1:
-            for text, _ in others:
-                for body, at in levels[0]:
-                    index = at + (hazard.case == LEAVES)  # behind the access, or before it
-                    edit = inserted(self.syntax, body, index, text)
-                    if index in body.gaps() and edit is not None:
-                        yield edit
-        tried = [(text, None)] if others is None else others
-        if others is not None:
-            pairs += [(two, one) for one, two in pairs[1:]]
-        for (text, places), (one, two) in itertools.product(
-            tried, pairs if len(levels) > 1 else ()
-        ):
-            earlier, later = levels[one], levels[two]
-            edits = barrier_edits(self.syntax, earlier, later, text)
-            found: list[Iterator[Edit]] = [itertools.islice(edits, places)]
-            if others is None and hazard.row.reads:
-                found.append(split_edits(self.syntax, earlier, later, text))
-            for edit in itertools.chain(*found):
-                if (edit.file, edit.pieces) not in seen:
-                    seen.add((edit.file, edit.pieces))
-                    yield edit
-
-    def _levels(self, hazard: Hazard, number: int) -> Levels:
-        """Lists of statements around an access; a closing brace, say, is in none: then all."""
-        points = self._points(hazard, number)
-        return self.syntax.levels(points) or self.syntax.all_lists(points)
-
-    def _points(self, hazard: Hazard, number: int) -> list[Point]:
-        """Where an instruction stands in the user's files: itself, then its chain of calls."""
-        item = hazard.involved[number]
-        build = hazard.builds[0] if hazard.builds else next(iter(self.kernels))
-        ins = self._instructions.get((build, item.ptx_line))
-        points = self._chain(ins) if ins else []
-        points.append(Point(Path(os.path.realpath(item.source.file)), item.source.line))
-        return list(dict.fromkeys(point for point in points if point.file in self.files))
-
-    def _chain(self, ins: Instruction) -> list[Point]:
-        chain = ins.location.chain if ins.location else ()
-        return [Point(Path(os.path.realpath(at.file)), at.line) for at in chain]
-
-    def _waits(self, hazard: Hazard) -> list[list[Point]]:
-        """Where threads wait for a phase of an mbarrier: of those that wait for ever, there."""
-        found = []
-        at = {point for i in range(len(hazard.involved)) for point in self._points(hazard, i)}
-        for ins in self._phase_waits:
-            chain = [point for point in self._chain(ins) if point.file in self.files]
-            if not hazard.row.ends or not at.isdisjoint(chain):
-                found.append(chain)
-        return found
 
     # -- what is said -----------------------------------------------------------------
 
@@ -246,19 +203,25 @@ class SourceSearch:
 
     def _obstacle(self, hazard: Hazard) -> str:
         """Why no edit was found, as far as the statements tell; empty: nothing was looked for."""
+        if away := self.proposals.absent(hazard):
+            return f"no cure looked for: by #line this is {away}, which is not at hand to edit"
+        if id(hazard) in self._cut:
+            return USED_UP + instead(hazard, self.hazards)
         if hazard.row.ends:
-            return obstacle(()) if self._waits(hazard) else ""
+            return obstacle(()) if self.proposals.waits(hazard) else ""
+        if between_blocks(hazard):
+            return NO_FENCE
         text = no_barrier(hazard, self.hazards)
         others = remedies(self.syntax, hazard.case)
         if others is not None:
             return obstacle(others)
-        points = [self._points(hazard, i) for i in range(len(hazard.involved))][:2]
+        points = [self.proposals.points(hazard, i) for i in range(len(hazard.involved))][:2]
         if len(points) < 2 or not hazard.row.reads or not all(points):
             return text
         one, two = (self.syntax.levels(several) for several in points)
         both = reads_and_writes(self.syntax, one, two, (points[0][0], points[1][0]))
         collide = any(
-            not h.row.reads and h.places & hazard.places and curable(h) for h in self.hazards
+            not h.row.reads and h.places & hazard.places and self._curable(h) for h in self.hazards
         )
         if both is None or collide:
             near = self._missed.get(id(hazard))

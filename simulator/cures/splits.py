@@ -56,7 +56,7 @@ def _splits(
     if condition is None:
         return
     clause, then = condition
-    asked = _text(clause)[1:-1].strip()
+    asked = _asked(clause)
     start = statement.start_byte
     space = newline_at(content, start) + indent_at(content, start)
     ahead = f"const bool {inside} = {asked};".encode("latin-1")
@@ -64,6 +64,14 @@ def _splits(
     line = line_of(content, start)
     code_ahead = space.join([ahead, barrier.encode(), b""])
     yield Edit(body.file, ((start, start, code_ahead), again), line, BETWEEN, barrier)
+    nested = _condition(then)
+    if nested is not None:  # one if is all there is in another
+        last, _ = nested
+        both = f"const bool {inside} = {_operand(asked)} && {_operand(_asked(last))};"
+        code_ahead = space.join([both.encode("latin-1"), barrier.encode(), b""])
+        again = (clause.start_byte + 1, last.end_byte - 1, inside.encode())
+        yield Edit(body.file, ((start, start, code_ahead), again), line, BETWEEN, barrier)
+        return
     for inner, first in levels[0]:  # both in one branch, in different statements
         seconds = [index for other, index in levels[1] if other.key == inner.key]
         if inner.single or inner.file != body.file or inner.key[1] < then.start_byte:
@@ -142,6 +150,16 @@ def _condition(node: Node) -> tuple[Node, Node] | None:
     if clause is None or then is None or re.search(r"[^=!<>]=[^=]|\+\+|--|;", _text(clause)):
         return None
     return clause, then
+
+
+def _asked(clause: Node) -> str:
+    """A condition without its parentheses."""
+    return _text(clause)[1:-1].strip()
+
+
+def _operand(asked: str) -> str:
+    """A condition as one side of an "and"."""
+    return f"({asked})" if re.search(r"\|\||[?,]", asked) else asked
 
 
 def _text(node: Node) -> str:

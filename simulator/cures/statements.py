@@ -17,12 +17,12 @@ from kernels.syntax import parse
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_LOOPS = {"for_statement", "while_statement", "do_statement", "for_range_loop"}
+LOOPS = {"for_statement", "while_statement", "do_statement", "for_range_loop"}
 _DIRECTIVES = {
     "preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef",
 }  # fmt: skip
 _LISTS = {"compound_statement", "case_statement", *_DIRECTIVES}
-_FUNCTIONS = {"function_definition", "lambda_expression"}
+FUNCTIONS = {"function_definition", "lambda_expression"}
 _JUMPS = {"return_statement", "break_statement", "continue_statement", "goto_statement"}
 _NOT_LISTED = {"comment", "preproc_else", "preproc_elif", "preproc_elifdef"}
 _CALLS_DEEP = 4
@@ -89,12 +89,13 @@ class Syntax:
     def levels(self, points: list[Point]) -> list[tuple[Body, int]]:
         """Lists of statements around a place, inwards out, each with the place's number in it.
 
-        A place comes with the calls it was inlined through.
+        A place comes with the calls it was inlined through: where there are any, other calls of
+        the same functions are of other places.
         """
         found: list[tuple[Body, int]] = []
-        for point in points:
+        for number, point in enumerate(points, 1):
             for node in self.at(point):
-                found += self._around(point.file, node, _CALLS_DEEP)
+                found += self._around(point.file, node, _CALLS_DEEP * (number == len(points)))
         unique: dict[object, tuple[Body, int]] = {}
         for body, index in found:
             unique.setdefault((body.key, body.single, index), (body, index))
@@ -118,7 +119,7 @@ class Syntax:
         here: Node | None = node
         while here is not None:
             inner = here.child_by_field_name("body")
-            if here.type in _LOOPS and inner is not None and inner != child:
+            if here.type in LOOPS and inner is not None and inner != child:
                 made = self._body(file, inner if inner.type in _LISTS else here, inner)
                 if made:  # the loop's head comes after its body, and before it
                     yield made, len(made.statements)
@@ -127,11 +128,12 @@ class Syntax:
                 index = made.statements.index(child) if made else None
                 if made and index is not None:
                     yield made, index
-            if here.type in _FUNCTIONS:
+            if here.type in FUNCTIONS:
+                name = _name(here)
                 if depth:
-                    for at, call in self._calls(_name(here)):
+                    for at, call in self._calls(name):
                         yield from self._around(at, call, depth - 1)
-                if here.type == "function_definition":
+                if here.type == "function_definition" or name:  # a lambda runs where it is called
                     return
             child, here = here, here.parent
 
@@ -139,8 +141,8 @@ class Syntax:
         choices = loops = 0
         single = holder.type not in _LISTS
         node: Node | None = holder
-        while node is not None and node.type not in _FUNCTIONS:
-            loops += node.type in _LOOPS
+        while node is not None and node.type not in FUNCTIONS:
+            loops += node.type in LOOPS
             if node.type == "if_statement" and not (node.text or b"").startswith(b"if constexpr"):
                 choices += 1
             choices += node.type == "switch_statement"
@@ -171,7 +173,7 @@ def _innermost(node: Node, row: int, found: list[Node]) -> bool:
     for child in node.children:
         if child.start_point.row <= row <= child.end_point.row:
             inside = _innermost(child, row, found) or inside
-    body = node.child_by_field_name("body") if node.type in _LOOPS else None
+    body = node.child_by_field_name("body") if node.type in LOOPS else None
     head = body is not None and node.start_point.row <= row <= body.start_point.row
     if (head or not inside) and _is_statement(node):
         found.append(node)
@@ -191,7 +193,7 @@ def _is_statement(node: Node) -> bool:
 
 def _is_single(holder: Node, child: Node) -> bool:
     """Whether a node is the whole body of a loop or branch."""
-    if holder.type in _LOOPS:
+    if holder.type in LOOPS:
         return child == holder.child_by_field_name("body")
     if holder.type == "if_statement":
         return child == holder.child_by_field_name("consequence")

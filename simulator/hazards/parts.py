@@ -118,6 +118,11 @@ class Cure:
         """The line, from 1, that the text goes before or after (0: PTX without lines)."""
         return self.source.line
 
+    @property
+    def places(self) -> list[tuple[int, str]]:
+        """Every line at which text is put, and where there."""
+        return [(self.line, self.where), *(self.edit.also if self.edit else ())]
+
     def __str__(self) -> str:
         errors = "error" if self.left == 1 else "errors"
         place = f"line {self.line}" if self.line else str(self.source)
@@ -134,6 +139,7 @@ class Cure:
             "after_line": self.line if self.where == "after" else max(self.line - 1, 0),
             "line": self.line,
             "where": self.where,
+            "places": [{"line": line, "where": where} for line, where in self.places],
             "text": self.text,
             "diff": self.diff,
             "verified": self.proof,

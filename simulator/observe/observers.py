@@ -31,7 +31,7 @@ from ..races.texts import TextCheck, text_sites
 from .counters import TrafficCounter
 from .output import Output
 from .products import ProductCheck
-from .totals import InstructionCounter
+from .totals import InstructionCounter, RaceWorkCounter, WorkCounter
 from .touched import TouchRecorder
 from .trace import Trace
 from .uninitialised import (
@@ -92,9 +92,10 @@ class Observers:
         races = RaceHazards(book, sources, steering)
         self.findings = findings = Findings(sources, layout, program.module.functions, races)
         self.trace, self.output = trace, Output()
+        self.work = RaceWorkCounter() if "races" in checks else WorkCounter()
         counters = [self.traffic, self.ran] if launch.counted else []
         first_of_all = [first] if first else []
-        all_of_them: list[Observer] = [*first_of_all, *counters, self.output, findings]
+        all_of_them: list[Observer] = [*first_of_all, *counters, self.work, self.output, findings]
         if "memory" in checks:
             all_of_them.append(MemoryCheck(findings))
         if "barriers" in checks:

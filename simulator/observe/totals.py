@@ -2,12 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ..events import Observer
 from ..geometry import Geometry, Mask
+from ..memory.event import Event, PickedEvent
+from ..memory.site import Site
 from .traffic import NOTHING, Traffic
+
+_ATOMIC = 16
+"""A thread's atomic access counts for so much: races are told by who came before whom in it."""
+
+
+class WorkCounter(Observer):
+    """Measures how long a launch takes, the same on every machine.
+
+    Attributes:
+        work: Warps that executed basic blocks, and more for what races cost; ``most``: warps that
+            executed basic blocks in the longest batch, which are no fewer than its steps.
+    """
+
+    def __init__(self) -> None:
+        self.work = self.most = self._batch = 0
+        self.geometry: Geometry
+
+    def start(self, geometry: Geometry) -> None:
+        """See ``Observer``."""
+        self.geometry, self._batch = geometry, 0
+
+    def ran(self, block: int, threads: int, warps: int) -> None:
+        """See ``Observer``."""
+        self.work += warps
+        self._batch += warps
+
+    def finish(self) -> None:
+        """See ``Observer``."""
+        self.most = max(self.most, self._batch)
+
+    def merge(self, other: WorkCounter) -> None:
+        """See ``Observer``."""
+        self.work += other.work
+        self.most = max(self.most, other.most)
+
+
+class RaceWorkCounter(WorkCounter):
+    """The same where races are looked for."""
+
+    def access(self, event: Event) -> None:
+        """See ``Observer``."""
+        if event.site.access == "atomic":
+            self.work += _ATOMIC * self.geometry.active(event.mask)[0]
+
+    def loads(self, sites: tuple[Site, ...], events: Sequence[Event]) -> None:
+        """See ``Observer``."""
+
+    def picked(self, event: PickedEvent) -> None:
+        """See ``Observer``."""
 
 
 class InstructionCounter(Observer):

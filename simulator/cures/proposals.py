@@ -1,0 +1,150 @@
+"""Edits that might cure a hazard, likeliest first, at the places where its accesses stand."""
+
+import dataclasses
+import itertools
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from kernels import Kernel
+from kernels.ptx.module import Instruction
+from kernels.source_edit import Edit
+
+from ..compile.blocks import reachable
+from ..hazards.hazard import Hazard, Source
+from ..hazards.kinds import LEAVES
+from ..isa import parse
+from ..isa.roles import roles
+from .fences import fence_edits
+from .phases import parity_edits
+from .places import Levels, barrier_edits, inserted
+from .remedies import (
+    BLOCK_BARRIER,
+    RIGHT_BEHIND,
+    WAITED,
+    WARP_BARRIER,
+    between_blocks,
+    curable,
+    remedies,
+)
+from .splits import split_edits
+from .statements import Point, Syntax
+
+_LINE = re.compile(rb"^[ \t]*#[ \t]*(line\b|\d)", re.MULTILINE)
+
+
+class Proposals:
+    """What to try for the hazards of a kernel, in its builds."""
+
+    def __init__(self, kernels: Mapping[str, Kernel], syntax: Syntax) -> None:
+        self.kernels, self.syntax = kernels, syntax
+        self._phase_waits: list[Instruction] = []
+        self._instructions: dict[tuple[str, int], Instruction] = {}
+        for build, kernel in kernels.items():
+            for function in reachable(parse(kernel.ptx), kernel.entry):
+                for ins in function.body:
+                    self._instructions[build, ins.line] = ins
+                    if roles(ins).row.phase == "wait":
+                        self._phase_waits.append(ins)
+
+    def edits(self, hazard: Hazard) -> Iterator[Edit]:
+        """Each edit once."""
+        if hazard.row.ends or hazard.case == "transaction":
+            yield from parity_edits(self.syntax, self.waits(hazard))
+            return
+        levels = [self.levels(hazard, i) for i in range(len(hazard.involved))]
+        if between_blocks(hazard):
+            roles_of = [item.role for item in hazard.involved]
+            if "write" in roles_of and "read" in roles_of:
+                write, read = (levels[roles_of.index(role)] for role in ("write", "read"))
+                yield from fence_edits(self.syntax, write, read)
+            return
+        pairs = [(0, 1)] + [(i, k) for k in range(2, len(levels)) for i in (0, 1)]
+        text = WARP_BARRIER if hazard.reach == "lane" else BLOCK_BARRIER
+        begun = [
+            level
+            for item, found in zip(hazard.involved, levels, strict=True)
+            if item.instruction.startswith(("cp.async", "wgmma.mma"))
+            for level in found
+        ]
+        others = remedies(self.syntax, hazard.case, begun)
+        seen = set()
+        if others is not None and len(levels) == 1:
+            for text, _ in others:
+                for body, at in levels[0]:
+                    index = at + (hazard.case == LEAVES)  # behind the access, or before it
+                    edit = inserted(self.syntax, body, index, text)
+                    if index in body.gaps() and edit is not None:
+                        yield edit
+        tried = [(text, None)] if others is None else others
+        if others is not None:
+            pairs += [(two, one) for one, two in pairs[1:]]
+        for (text, places), (one, two) in itertools.product(
+            tried, pairs if len(levels) > 1 else ()
+        ):
+            earlier, later = levels[one], levels[two]
+            found: list[Iterable[Edit]] = []
+            if others is not None:
+                late = hazard.case in WAITED and places != RIGHT_BEHIND
+                edits = barrier_edits(self.syntax, earlier, later, text, late=late)
+                found.append(itertools.islice(edits, places))
+            else:
+                found.append(barrier_edits(self.syntax, earlier, later, text, False))
+                if hazard.row.reads:
+                    found.append(split_edits(self.syntax, earlier, later, text))
+                risky = barrier_edits(self.syntax, earlier, later, text, True)
+                found.append(_told(edit, text == BLOCK_BARRIER) for edit in risky)
+            for edit in itertools.chain(*found):
+                if (edit.file, edit.pieces) not in seen:
+                    seen.add((edit.file, edit.pieces))
+                    yield edit
+
+    def any(self, hazard: Hazard) -> bool:
+        """Whether there is anything to try."""
+        if between_blocks(hazard):
+            return next(self.edits(hazard), None) is not None
+        return curable(hazard)
+
+    def levels(self, hazard: Hazard, number: int) -> Levels:
+        """Lists of statements around an access; a closing brace, say, is in none: then all."""
+        points = self.points(hazard, number)
+        return self.syntax.levels(points) or self.syntax.all_lists(points)
+
+    def points(self, hazard: Hazard, number: int) -> list[Point]:
+        """Where an instruction stands in the user's files: itself, then its chain of calls."""
+        item = hazard.involved[number]
+        build = hazard.builds[0] if hazard.builds else next(iter(self.kernels))
+        ins = self._instructions.get((build, item.ptx_line))
+        points = self._chain(ins) if ins else []
+        points.append(Point(Path(os.path.realpath(item.source.file)), item.source.line))
+        return list(dict.fromkeys(point for point in points if point.file in self.syntax.files))
+
+    def absent(self, hazard: Hazard) -> Source | None:
+        """Where an access stands by a ``#line``, if there is no such line to edit."""
+        if not any(_LINE.search(content) for content in self.syntax.files.values()):
+            return None
+        sides = [
+            item.source for i, item in enumerate(hazard.involved) if not self.levels(hazard, i)
+        ]
+        return sides[0] if sides else None
+
+    def _chain(self, ins: Instruction) -> list[Point]:
+        chain = ins.location.chain if ins.location else ()
+        return [Point(Path(os.path.realpath(at.file)), at.line) for at in chain]
+
+    def waits(self, hazard: Hazard) -> list[list[Point]]:
+        """Where threads wait for a phase of an mbarrier: of those that wait for ever, there."""
+        found = []
+        at = {point for i in range(len(hazard.involved)) for point in self.points(hazard, i)}
+        for ins in self._phase_waits:
+            chain = [point for point in self._chain(ins) if point.file in self.syntax.files]
+            if not hazard.row.ends or not at.isdisjoint(chain):
+                found.append(chain)
+        return found
+
+
+def _told(edit: Edit, block: bool) -> Edit:
+    """A barrier under a condition that may differ, with what its writer has to see to."""
+    who = "threads of the block" if block else "lanes of a warp"
+    return dataclasses.replace(edit, how=f"{edit.how}, where all {who} have to come")

@@ -1,0 +1,90 @@
+"""Whether all threads of a block come to a place, whatever arrays hold, as far as the text tells.
+
+A barrier under a condition on what is read from memory, or on a thread's number, may be reached by
+all in the runs that try it, and by some alone with other contents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .statements import FUNCTIONS, LOOPS, Body, descendants, field_text
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_BARRIER = re.compile(rb"\b__syncthreads|\b__syncwarp|\b(bar|barrier)(\.\w+)*\.sync|\bsync\s*\(")
+_SAME = {b"blockIdx", b"blockDim", b"gridDim", b"warpSize"}
+_READS = {"subscript_expression", "call_expression", "lambda_expression"}
+_DEEP = 8
+"""So many variables a value is followed back through."""
+
+
+def may_part(body: Body) -> bool:
+    """Whether threads of a block may come apart in front of a list of statements.
+
+    Not where the program has a barrier under the same condition: then it takes it to be the same.
+    """
+    child, node = body.statements[0], body.statements[0].parent
+    while node is not None and node.type not in FUNCTIONS:
+        condition = node.child_by_field_name("condition")
+        choice = node.type in ("if_statement", "switch_statement") or node.type in LOOPS
+        if choice and condition is not None and child != condition:
+            constant = (node.text or b"").startswith(b"if constexpr")
+            if not constant and not _BARRIER.search(node.text or b"") and _differs(condition, ()):
+                return True
+        child, node = node, node.parent
+    return False
+
+
+def _differs(value: Node, followed: tuple[bytes, ...]) -> bool:
+    """Whether a value may not be the same for all threads of a block."""
+    if any(True for _ in descendants(value, _READS)):
+        return True
+    if any((n.text or b"").startswith(b"*") for n in descendants(value, {"pointer_expression"})):
+        return True
+    for field in descendants(value, {"field_expression"}):
+        if field_text(field, "argument") not in _SAME:
+            return True
+    names = {n.text or b"" for n in descendants(value, {"identifier"})} - _SAME - {*followed}
+    return any(_varies(value, name, followed) for name in sorted(names))
+
+
+def _varies(at: Node, name: bytes, followed: tuple[bytes, ...]) -> bool:
+    if len(followed) >= _DEEP:
+        return True
+    root, function = at, None
+    while root.parent is not None:
+        if root.type in FUNCTIONS and function is None:
+            function = root
+        root = root.parent
+    for made in descendants(root, {"preproc_def"}):
+        if field_text(made, "name") == name:
+            return bool(re.search(rb"threadIdx|[\[(*]", field_text(made, "value")))
+    if function is None:
+        return True
+    kernel = b"__global__" in (function.text or b"").partition(b"{")[0]
+    for parameter in descendants(function, {"parameter_declaration"}):
+        if _declared(parameter) == name:
+            return not kernel
+    return any(_differs(value, (*followed, name)) for value in _given(function, name))
+
+
+def _given(function: Node, name: bytes) -> Iterator[Node]:
+    """What a variable is given in a function; a loop's own steps among it."""
+    for made in descendants(function, {"init_declarator"}):
+        if _declared(made) == name:
+            yield made
+    for made in descendants(function, {"assignment_expression"}):
+        if field_text(made, "left") == name:
+            yield made
+
+
+def _declared(node: Node) -> bytes:
+    """The variable that a declaration makes."""
+    at: Node | None = node
+    while at is not None and at.type != "identifier":
+        at = at.child_by_field_name("declarator")
+    return (at.text or b"") if at is not None else b""

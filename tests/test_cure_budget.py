@@ -1,0 +1,90 @@
+"""A search for cures ends: each trial after some times the launch's steps, all after its work."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_cures import check, hazards, launch
+
+import simulator
+from kernels import Kernel
+from kernels.copies import copies
+from simulator.cures import budget, search
+
+ENDLESS = """\
+__global__ void k(const int* a, int* o) {
+    __shared__ int s[64];
+    int t = threadIdx.x, n = 0;
+    s[t] = 0;
+    __syncthreads();
+    while (s[63 - t] < 3) {
+        s[t] = ++n;
+        __syncthreads();
+    }
+    o[t] = n;
+}
+"""
+LOST = """\
+struct Lock { int* p;
+  __device__ bool take() { bool ok = atomicCAS(p, 0, 1) == 0; if (ok) __threadfence(); return ok; }
+  __device__ void leave() { __threadfence(); atomicExch(p, 0); } };
+__global__ void k(int* locks, int* bucket, const int* v) {
+    int x = v[blockIdx.x * blockDim.x + threadIdx.x];
+    Lock l{locks + (x & 7)};
+    for (bool done = false; !done;) {
+        if (l.take()) {
+            int b = (x >> 1) & 7;
+            bucket[b] = max(bucket[b], x);
+            done = true;
+            l.leave();
+        }
+    }
+}
+"""
+WORDS = (2, 32, "i32[8]", "i32[8]", "i32[64]=arange")
+
+
+def test_a_loop_that_is_endless_in_another_shape_does_not_stop_the_search(tmp_path: Path) -> None:
+    """With fewer threads ``s[63 - t]`` is never set, and the values of ``n`` are ever new."""
+    file = tmp_path / "my.cu"
+    file.write_text(ENDLESS)
+    assert check(*launch(file, 1, 64, "i32[64]", "i32[64]"), "--fix").exit_code == 0
+    assert "3) {\n        __syncthreads();\n        s[t] = ++n;" in file.read_text()
+
+
+def test_a_budget_that_is_used_up_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "my.cu"
+    file.write_text(LOST)
+    tries: list[budget.Budget] = []
+
+    class Small(budget.Budget):
+        def __init__(self, runs: object) -> None:
+            self.left = 2000
+            tries.append(self)
+
+    without = hazards(*launch(file, *WORDS), "--no-cure")
+    monkeypatch.setattr(search, "Budget", Small)
+    result = check(*launch(file, *WORDS))
+    said = " ".join(result.stdout.split())
+    assert result.exit_code == 1
+    assert "no cure found within the search's budget; let one atomic operation read" in said
+    assert "removes this race alone" not in said
+    assert tries[0].left > -20_000  # one launch, and no more, was beyond it
+    found = hazards(*launch(file, *WORDS))
+    assert [h["message"] for h in found] == [h["message"] for h in without]
+
+
+def test_the_budget_is_some_launches_and_more_for_a_small_one(tmp_path: Path) -> None:
+    file = tmp_path / "my.cu"
+    file.write_text(LOST)
+    kernel = Kernel.from_cuda(file, "k")
+    locks = [np.zeros(8, np.int32), np.zeros(8, np.int32), np.arange(64, dtype=np.int32)]
+    runs = [simulator.launch(kernel, 2, 32, copies(locks)) for _ in range(2)]
+    assert runs[0].work == runs[1].work > runs[0].batch_steps == runs[1].batch_steps > 0
+    small, large = budget.Budget(), budget.Budget(runs)
+    assert small.left == 100_000
+    assert large.left == max(100_000, 20 * (200 + runs[0].work))
+    assert budget.trial_steps(runs, 50_000_000) == max(4_000, 16 * runs[0].batch_steps)
+    assert budget.trial_steps(runs, 7) == 7
+    large.pay(runs[0])
+    assert not large.used_up
