@@ -64,8 +64,8 @@ class Proposals:
         text = WARP_BARRIER if hazard.reach == "lane" else BLOCK_BARRIER
         begun = [
             level
-            for item, found in zip(hazard.involved, levels, strict=True)
-            if item.instruction.startswith(("cp.async", "wgmma.mma"))
+            for number, found in enumerate(levels)
+            if (ins := self._instruction(hazard, number)) and _begins(ins)
             for level in found
         ]
         others = remedies(self.syntax, hazard.case, begun)
@@ -113,12 +113,14 @@ class Proposals:
 
     def points(self, hazard: Hazard, number: int) -> list[Point]:
         """Where an instruction stands in the user's files: itself, then its chain of calls."""
-        item = hazard.involved[number]
-        build = hazard.builds[0] if hazard.builds else next(iter(self.kernels))
-        ins = self._instructions.get((build, item.ptx_line))
+        ins, source = self._instruction(hazard, number), hazard.involved[number].source
         points = self._chain(ins) if ins else []
-        points.append(Point(Path(os.path.realpath(item.source.file)), item.source.line))
+        points.append(Point(Path(os.path.realpath(source.file)), source.line))
         return list(dict.fromkeys(point for point in points if point.file in self.syntax.files))
+
+    def _instruction(self, hazard: Hazard, number: int) -> Instruction | None:
+        build = hazard.builds[0] if hazard.builds else next(iter(self.kernels))
+        return self._instructions.get((build, hazard.involved[number].ptx_line))
 
     def absent(self, hazard: Hazard) -> Source | None:
         """Where an access stands by a ``#line``, if there is no such line to edit."""
@@ -142,6 +144,12 @@ class Proposals:
             if not hazard.row.ends or not at.isdisjoint(chain):
                 found.append(chain)
         return found
+
+
+def _begins(ins: Instruction) -> bool:
+    """Whether an instruction begins what goes on after it: a copy, a product."""
+    row = roles(ins).row
+    return row.asynchronous in ("copy", "bulk") or (row.warpgroup and row.queue == "product")
 
 
 def _told(edit: Edit, block: bool) -> Edit:

@@ -63,7 +63,11 @@ def test_what_is_still_read_is_not_written() -> None:
         run = Operands(case).launch(simulator, made)[1]
         assert {hazard.kind for hazard in run.hazards} == kinds, (first, second)
     fence, again = "wgmma.fence.sync.aligned;", "add.u32 %v0, %v0, 1; setp.lt.u32 %more, %v0, 2;"
-    loop = text.replace(fence, f"mov.u32 %v0, 0; AGAIN: {write} [%y], %x; bar.sync 0; {fence}")
-    made = Kernel.from_ptx(loop.replace(WAIT, f"{commit}; {again} @%more bra AGAIN; {wait}"), "k")
-    hazards = Operands(case).launch(simulator, made)[1].hazards
-    assert {hazard.kind for hazard in hazards} == {"war-race"}
+    for proxies, kinds in (("fence.proxy.async;", {"war-race"}), ("", {"war-race", "raw-race"})):
+        head = f"mov.u32 %v0, 0; AGAIN: {write} [%y], %x; {proxies} bar.sync 0; {fence}"
+        loop = text.replace(fence, head).replace(
+            WAIT, f"{commit}; {again} @%more bra AGAIN; {wait}"
+        )
+        made = Kernel.from_ptx(loop, "k")
+        hazards = Operands(case).launch(simulator, made)[1].hazards
+        assert {hazard.kind for hazard in hazards} == kinds
