@@ -22,6 +22,7 @@ from ..isa.architectures import number
 from ..isa.roles import CARRY, HALVES, STACK_POINTER, roles
 from ..isa.stack import STACK_BYTES
 from ..memory.layout import lay_out
+from ..memory.origins import set_rooms
 from .blocks import Block, find_live, reachable, split
 from .counting import counted
 from .flights import Flights
@@ -129,6 +130,7 @@ class Compiler:
             self.result.data = loaded_data(self, blocks)
         for block in blocks:
             self.result.blocks.append(self.compiled(Lowering(self, block).lower()))
+        set_rooms(self.layout, self.functions, self.result.sites)
         self.result.start = self.entries[self.result.entry.name]
         self.result.registers = [DTYPES[r.carrier].type(0) for r in self.registers.values()]
         if len(self.functions) == 1 and not self.flights and not self.shadowed:

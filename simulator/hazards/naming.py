@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kernels.ptx.module import Function, Reg, Symbol
+from kernels.ptx.module import Function
 from kernels.ptx.names import LOCAL_MEMORY, variable_name
 
-from ..isa.roles import roles
 from ..memory.layout import Layout, Placed
+from ..memory.origins import named, origins
 from ..memory.site import Site
 from ..memory.spaces import Allocation, ColumnMemory, Home
 
@@ -49,13 +49,17 @@ def spot(
         )  # fmt: skip
     variable = placed.variable
     name = variable_name(variable.name)
+    there = layout.variable(home.space, relative)
+    beside = there is not None and there is not placed
+    instead = "; {}[{}] is there".format(*variable_at(layout, home.space, relative, site))
     relative -= placed.address
     nbytes = home.nbytes - placed.address if variable.external else variable.nbytes
     if name == LOCAL_MEMORY:
         where = f"byte {relative} of the thread's local memory"
         return Spot("local", name, None, where, f"it has {nbytes} bytes")
     found = _element(home.space, name, relative, nbytes, site.size)
-    found = found._replace(text=f"{home.space} {found.text}")
+    extent = found.extent + instead * beside
+    found = found._replace(text=f"{home.space} {found.text}", extent=extent)
     if not variable.external:
         return found
     given = f"the launch gave {nbytes} bytes: --shared, shared_bytes"
@@ -79,9 +83,9 @@ def _owner(
     """The variable that an address was computed from; if that is not clear, the nearest."""
     held = {key: p for key, p in layout.placed.items() if p.variable.space == home.space}
     function = functions.get(site.function)
-    origins = {site.variable} if site.variable else _origins(site, function) if function else set()
+    names = named(origins(function), site) if function else frozenset()
     own = [
-        p for (scope, name), p in held.items() if scope in ("", site.function) and name in origins
+        p for (scope, name), p in held.items() if scope in ("", site.function) and name in names
     ]
 
     def distance(placed: Placed) -> int:
@@ -90,27 +94,6 @@ def _owner(
         return max(placed.address - at, at - end + 1, 0)
 
     return min(own or held.values(), key=distance, default=None)
-
-
-def _origins(site: Site, function: Function) -> set[str]:
-    """The symbols that an access's address may be computed from, through its registers."""
-    base = site.operand.base if site.operand else None
-    waiting, seen, found = [base.name if isinstance(base, Reg) else ""], set[str](), set[str]()
-    while waiting:
-        register = waiting.pop()
-        if register in seen:
-            continue
-        seen.add(register)
-        for ins in function.body:
-            role = roles(ins)
-            if register not in role.writes or role.row.memory:
-                continue
-            for operand in role.sources:
-                if isinstance(operand, Reg):
-                    waiting.append(operand.name)
-                elif isinstance(operand, Symbol):
-                    found.add(operand.name)
-    return found
 
 
 def variable_at(layout: Layout, space: str, address: int, site: Site) -> tuple[str, int]:

@@ -157,7 +157,10 @@ def set_value(ins: Instruction) -> Op:
     return Op(apply, (type, type) + (("pred",) if combine else ()), (target,))
 
 
-@row("selp", section=SECTION, forms=".b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64 : t = t t pred")
+@row(
+    "selp", section=SECTION, picks=True,
+    forms=".b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64 : t = t t pred",
+)  # fmt: skip
 def select(ins: Instruction) -> Op:
     """``a`` where the predicate holds, else ``b``."""
     type = bits_or_float(scalar_type(ins))
@@ -165,7 +168,7 @@ def select(ins: Instruction) -> Op:
 
 
 @row(
-    "slct", section=SECTION,
+    "slct", section=SECTION, picks=True,
     forms="""
         .b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64 .s32 : t0 = t0 t0 t
         ftz? .b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64 .f32 : t0 = t0 t0 t

@@ -122,7 +122,7 @@ class Row:
             into a group (``commit``), holds the thread until groups are there (``wait``), or
             arrives at an ``mbarrier`` when those before it are (``arrive``).
         phase: What it does to the phase of an ``mbarrier``.
-        copies: Whether its result is its source.
+        copies: Whether its result is its source; ``picks``: one of its first two.
         generic: Whether it makes a generic address of one in the space it names.
         queue: What it starts, ends a group of or waits for, if it is asynchronous.
         scattered: Whether lanes access pieces of a matrix by a stride (``wmma``): its meaning
@@ -148,6 +148,7 @@ class Row:
     phase: Phase = ""
     aligned: bool = False
     copies: bool = False
+    picks: bool = False
     generic: bool = False
     by_arch: bool = False
     warpgroup: bool = False
@@ -184,6 +185,7 @@ class Effects(TypedDict, total=False):
     phase: Phase
     aligned: bool
     copies: bool
+    picks: bool
     generic: bool
     by_arch: bool
     warpgroup: bool

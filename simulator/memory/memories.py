@@ -152,7 +152,8 @@ class Memories:
                 low, high = low - start, high - start
         if space in ("shared", "local"):
             memory = self.shared if space == "shared" else self.local
-            if low < 0 or high + nbytes > memory.nbytes:
+            first, end = site.room if site.room and memory is self.shared else (0, memory.nbytes)
+            if low < first or high + nbytes > end:
                 return None
             return memory, base + np.int64(offset) if offset else base, base
         allocation = self.allocations.get(array_number(low))
@@ -175,6 +176,7 @@ class Memories:
         parts: list[tuple[Mask, PlaceIndex]] = []
         events: list[Part] = []
         aligned = (address & np.int64(site.nbytes - 1)) == 0
+        astray = np.zeros((), bool)
         if site.far and self.geometry.clusters.size > 1:
             found = far.take(self, site, address, left, aligned)
             parts, events = found.parts, found.events
@@ -190,6 +192,9 @@ class Memories:
             if isinstance(home, Allocation) and home.valid is not None:
                 inside[inside] = valid(home, address - start, site.nbytes, inside)
             good = inside & aligned
+            if site.room and home is self.shared:  # what is another variable's is told, and done
+                first, last = site.room[0] + start, site.room[1] + start - site.nbytes
+                astray = good & ((address < first) | (address > last))
             if good.any():
                 index, told = place_index(home, address - np.int64(start), site), address
                 if isinstance(home, ColumnMemory):  # is told by its own addresses
@@ -200,6 +205,7 @@ class Memories:
             if bad.any():
                 self._report(MISALIGNED, site, address - start, bad, home)
             left &= ~inside
+        left |= astray
         if left.any():
             self._report_outside(site, address, left)
         return MixedIndex(parts, site.type, site.count), events

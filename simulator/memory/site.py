@@ -54,6 +54,8 @@ class Site:
         bulk: What a copy in bulk reads, if this is what it writes.
         far: Whether it may access shared memory of other blocks of the cluster.
         lanes: How many of a warp's lanes access: the first eight for each matrix of a load of them.
+        room: First byte and end of the shared variables that its address was made of, if the text
+            tells; elsewhere in shared memory it is out of bounds.
         part_of: The number of the access of which this is a part, if it is one of several.
     """
 
@@ -78,6 +80,7 @@ class Site:
     traffic: bool = True
     bulk: "Site | None" = None
     far: bool = False
+    room: tuple[int, int] | None = None
     part_of: int | None = None
     told: bool = False
 

@@ -62,8 +62,8 @@ BITES = (
     Bite(
         "bytes below a shared array are taken for bytes of it", "tests/test_named_mutants.py",
         "simulator/memory/memories.py",
-        "            if low < 0 or high + nbytes > memory.nbytes:",
-        "            if high + nbytes > memory.nbytes:",
+        "            if low < first or high + nbytes > end:",
+        "            if high + nbytes > end:",
     ),
     Bite(
         "the memo of intervals ignores what was written before", "tests/test_named_mutants.py",
