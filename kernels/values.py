@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import tensor_map
+from .bfloat16 import bfloat16
 from .pointers import Address, Gathered, Pointer
 from .ptx.header import Param
 from .ptx.types import DTYPES
@@ -286,13 +287,7 @@ def _float_bytes(dtype: Any, arg: Any, label: str, param: Param) -> bytes:
 
 
 def _bfloat16_bytes(arg: float, label: str) -> bytes:
-    """Rounded to nearest even: half of what is cut off is added, less one if the rest is even."""
-    with np.errstate(over="ignore"):
-        wide = np.float32(arg)
-    bits = int(wide.view(np.uint32))
-    if wide != wide:
-        return (0x7FFF).to_bytes(2, "little")
-    bits += 0x7FFF + (bits >> 16 & 1)
-    if bits >> 16 & 0x7FFF == 0x7F80 and abs(arg) != float("inf"):
+    bits = int(bfloat16(arg))
+    if bits & 0x7FFF == 0x7F80 and abs(arg) != float("inf"):
         raise ValueError(f"{label} is bf16; {arg!r} is out of its range")
-    return (bits >> 16 & 0xFFFF).to_bytes(2, "little")
+    return bits.to_bytes(2, "little")

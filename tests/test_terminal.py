@@ -151,6 +151,33 @@ def test_array_words(tmp_path: Path) -> None:
         parse(f"i32[6]=@{file}")
 
 
+def test_bfloat16_words(tmp_path: Path) -> None:
+    """Numbers become the nearest bfloat16, of two the even one; files hold numbers or bits."""
+    ramp, halves, normal, scalar = parse(
+        "bf16[600]=arange", "bf16[2,2]=0.5", "bf16[4,250]=normal", "bf16:-1.5"
+    )
+    assert ramp.dtype == halves.dtype == scalar.dtype == np.uint16
+    assert halves.tolist() == [[0x3F00] * 2] * 2
+    assert int(scalar) == 0xBFC0
+    held = (ramp.astype(np.uint32) << 16).view(np.float32)
+    for number, got in enumerate(held.tolist()):  # 8 bits of fraction: steps of 2, then of 4
+        step = 1 if number < 256 else 2 if number < 512 else 4
+        assert got == round(number / step) * step
+    assert normal.shape == (4, 250)
+    exact = parse("f32[4,250]=normal")[0]
+    close = (normal.astype(np.uint32) << 16).view(np.float32)
+    assert (np.abs(close / exact - 1) <= 2.0**-8).all()
+    odd = np.array([np.nan, -np.inf, 3.4e38, 1e-40, -0.0, 2.0**-126], np.float32)
+    for file, array in (("n.npy", odd), ("b.npy", ramp[:6]), ("v.npy", ramp[:6].view("V2"))):
+        np.save(tmp_path / file, array)
+    numbers, bits, named = parse(*(f"bf16[6]=@{tmp_path / f}.npy" for f in "nbv"))
+    assert numbers.tolist() == [0x7FFF, 0xFF80, 0x7F80, 0x0001, 0x8000, 0x0080]
+    assert bits.tolist() == named.tolist() == ramp[:6].tolist()
+    np.save(tmp_path / "i.npy", np.zeros(6, np.int32))
+    with pytest.raises(UserError, match=r"holds int32 \[6\]"):
+        parse(f"bf16[6]=@{tmp_path / 'i.npy'}")
+
+
 def test_scalar_words() -> None:
     values = parse("64", "-3", "0x10", "1.5", "-1e-3", "u8:3", "f32:2", "f16:-inf")
     assert values == [64, -3, 16, 1.5, -1e-3, 3, 2.0, -np.inf]

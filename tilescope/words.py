@@ -1,5 +1,6 @@
 """Kernel arguments as words of a command line: ``f32[64,64]=normal``, ``64``, ``u8:3``."""
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kernels import Surface, Texture, unset
+from kernels.bfloat16 import bfloat16
 from kernels.texture import ADDRESSES, FILTERS
 
 from .failure import UserError
@@ -33,7 +35,9 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "x2": {"channels": 2}, "x4": {"channels": 4},
 }  # fmt: skip
 """What a word may say of a texture or a surface."""
-_TYPED = re.compile(r"([a-z]\d+):(.*)", re.S)
+_TYPED = re.compile(r"(bf16|[a-z]\d+):(.*)", re.S)
+_BF16 = "bf16"
+"""A type that NumPy lacks: numbers as of float32, rounded, and kept as their bits (uint16)."""
 _INTEGER = re.compile(r"[+-]?(0x[0-9a-f]+|0b[01]+|\d+)", re.I)
 
 
@@ -110,10 +114,13 @@ def _argument(word: str, rng: np.random.Generator, known: Mapping[str, Any]) -> 
         return _struct(found[1], rng)
     if found := _ARRAY.fullmatch(word):
         name, extents, init = found.groups()
-        return _array(word, _type(word, name), _shape(word, extents), init or "zeros", rng)
+        make = _bfloat16s if name == _BF16 else functools.partial(_array, dtype=_type(word, name))
+        return make(word, shape=_shape(word, extents), init=init or "zeros", rng=rng)
     if found := _PICTURE.fullmatch(word):
         return _picture(word, found[1], found[2].split(":")[:-1], _argument(found[3], rng, {}))
     if found := _TYPED.fullmatch(word):
+        if found[1] == _BF16:
+            return bfloat16(_fit(word, np.float32, found[2]))[()]
         return _fit(word, _type(word, found[1]), found[2])[()]
     number = _number(word)
     if number is None:
@@ -139,7 +146,8 @@ def _picture(word: str, kind: str, said: list[str], array: Any) -> Any:
 
 def _type(word: str, name: str) -> type[Any]:
     if name not in TYPES:
-        raise UserError(f"argument {word!r}: no type {name!r}; there are: {', '.join(TYPES)}")
+        listed = ", ".join((_BF16, *TYPES))
+        raise UserError(f"argument {word!r}: no type {name!r}; there are: {listed}")
     return TYPES[name]
 
 
@@ -156,7 +164,7 @@ def _array(
     kind = np.dtype(dtype).kind
     try:
         if init.startswith("@"):
-            return _load(word, dtype, shape, init[1:])
+            return _loaded(word, init[1:], shape, [np.dtype(dtype)])
         if init == "normal":
             if kind != "f":
                 raise UserError(f"argument {word!r}: normal numbers need a floating-point type")
@@ -177,7 +185,18 @@ def _array(
         raise UserError(f"argument {word!r}: an array of that shape does not fit") from None
 
 
-def _load(word: str, dtype: type[Any], shape: tuple[int, ...], file: str) -> Any:
+def _bfloat16s(word: str, shape: tuple[int, ...], init: str, rng: np.random.Generator) -> Any:
+    """Of numbers, or of their bits: as uint16, or as packages name the type in a .npy file."""
+    if init == "unset":
+        return unset(shape, np.uint16)
+    if init.startswith("@"):
+        loaded = _loaded(word, init[1:], shape, ("float32", "uint16", "|V2"))
+        return bfloat16(loaded) if loaded.dtype.kind == "f" else loaded.view(np.uint16)
+    return bfloat16(_array(word, np.float32, shape, init, rng))
+
+
+def _loaded(word: str, file: str, shape: tuple[int, ...], dtypes: Sequence[Any]) -> Any:
+    """An array out of a file, of a shape and of one of some types."""
     try:
         loaded = np.load(file, allow_pickle=False)
     except OSError as error:
@@ -186,7 +205,7 @@ def _load(word: str, dtype: type[Any], shape: tuple[int, ...], file: str) -> Any
         raise UserError(f"argument {word!r}: not a .npy file of numbers") from None
     if not isinstance(loaded, np.ndarray):
         raise UserError(f"argument {word!r}: an .npz file holds several arrays; give a .npy file")
-    if loaded.shape != shape or loaded.dtype != dtype:
+    if loaded.shape != shape or loaded.dtype not in dtypes:
         raise UserError(f"argument {word!r}: the file holds {loaded.dtype} {list(loaded.shape)}")
     return np.array(loaded)
 

@@ -72,7 +72,7 @@ def run_command(
     ('tiled<16>', of overloads 'k(float*)'; in PTX its name there), followed by its arguments:
 
     \b
-      f32[64,64]=normal    an array: f16 f32 f64, i8 to i64, u8 to u64;
+      f32[64,64]=normal    an array: bf16 f16 f32 f64, i8 to i64, u8 to u64;
                            zeros (if left out), ones, normal, uniform, arange,
                            a number, @file.npy, or unset: as cudaMalloc leaves it
       64  1.5  -3  u8:3    a number, of the parameter's type or of its own
