@@ -178,6 +178,14 @@ class Observer:
     ) -> None:  # fmt: skip
         """A lane prints the text at a generic address, which is a global array's if it has one."""
 
+    def freed(
+        self, block: CompiledBlock, lane: tuple[int, ...], home: Allocation, piece: range
+    ) -> None:
+        """A lane frees bytes of the heap."""
+
+    def taken_again(self, home: Allocation, piece: range) -> None:
+        """Bytes of the heap that were freed are given out once more."""
+
     def overtaken(self) -> None:
         """Lanes go before others that stand lower: it may depend on who else is in the batch."""
 
@@ -240,6 +248,7 @@ class Told:
         self.cluster_arrive, self.cluster_wait = those("cluster_arrive"), those("cluster_wait")
         self.warp_sync, self.fence = those("warp_sync"), those("fence")
         self.printed, self.text_read = those("printed"), those("text_read")
+        self.freed, self.taken_again = those("freed"), those("taken_again")
         self.copies = those("copies")
         self.absent_read, self.proxy_fence = those("absent_read"), those("proxy_fence")
         self.registers = those("registers")

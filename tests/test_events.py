@@ -37,7 +37,9 @@ extern "C" __global__ void k(float* out, const float* in, int n)
 }
 """
 EVENTS = [name for name in vars(Observer) if not name.startswith("_") and name != "merge"]
-NOT_HERE = {"apart", "overtaken", "stuck", "text_read", "picked", "moved", "loads"}
+NOT_HERE = {
+    "apart", "overtaken", "stuck", "text_read", "freed", "taken_again", "picked", "moved", "loads",
+}  # fmt: skip
 """Those that the kernel does not lead to."""
 
 

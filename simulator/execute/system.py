@@ -14,6 +14,7 @@ import numpy as np
 
 from ..compile.program import CompiledBlock
 from ..geometry import Lanes, Mask, as_mask
+from ..memory.heap import Heap
 from .formats import MOST_TEXT, formatted, takes
 
 if TYPE_CHECKING:
@@ -42,8 +43,7 @@ class System:
         assert heap is not None
         for found in np.argwhere(np.broadcast_to(as_mask(lanes), shape)):
             at = tuple(found.tolist())
-            call = heap.allocate if block.called == "malloc" else heap.free
-            result[at] = call(int(value[at]) & _ALL_BITS)
+            result[at] = self._manage(heap, block, at, int(value[at]) & _ALL_BITS)
         if block.called == "free":
             failing = (result == 0) & as_mask(lanes)
             return failing if failing.any() else None
@@ -51,6 +51,20 @@ class System:
             old = machine.registers[block.result]
             machine.registers[block.result] = np.where(as_mask(lanes), result, old)
         return None
+
+    def _manage(self, heap: Heap, block: CompiledBlock, lane: tuple[int, ...], given: int) -> int:
+        """What ``malloc`` or ``free`` gives one lane."""
+        told, home, end = self.machine.told, heap.array, heap.end
+        if block.called == "malloc":
+            address = heap.allocate(given)
+            if address and heap.end == end:
+                for tell in told.taken_again:
+                    tell(home, range(address - home.base, address - home.base + given))
+            return address
+        if piece := heap.piece(given):
+            for tell in told.freed:
+                tell(block, lane, home, piece)
+        return heap.free(given)
 
     def print(self, block: CompiledBlock, given: tuple[Lanes, ...], lanes: Mask | None) -> None:
         """``vprintf``: tells what each lane prints; gives the number of its arguments."""

@@ -129,6 +129,9 @@ _ANY_RACE = {
         note="of this atomic ptxas makes a load and a store where it is another block's shared "
         "memory: updates are lost on an H100 and H200; use a 32-bit one, or add, exch or cas"
     ),
+    "freed": Case(
+        note="free() takes the memory from all who still use it: a barrier has to come before it"
+    ),
     "size": Case(note="strong accesses of different sizes are not atomic to each other"),
     "volatile": Case(note=_VOLATILE),
     "polled": Case("", "warning", _VOLATILE),

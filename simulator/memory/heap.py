@@ -57,6 +57,11 @@ class Heap:
         self.pieces[start] = size
         return self.array.base + start
 
+    def piece(self, address: int) -> range:
+        """The bytes that would be freed with an address."""
+        start = address - self.array.base
+        return range(start, start + self.pieces.get(start, 0))
+
     def free(self, address: int) -> bool:
         """Whether an address can be freed; if so, it is."""
         start = address - self.array.base

@@ -17,6 +17,8 @@ from ..isa.table import CLUSTER, DEVICE, named_space, reach, reaches_far, scalar
 _STRONG = frozenset({"relaxed", "acquire", "release", "acq_rel", "mmio", "volatile"})
 PHASE = "phase"
 """The operation of an arrival at an ``mbarrier``."""
+FREES = "free"
+"""The operation of a call of ``free``: as a store to all that is freed."""
 ATOMICS = ("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas")
 
 

@@ -22,12 +22,12 @@ from ..memory.event import BadAccess
 from ..memory.spaces import Allocation
 from ..races.accesses import Closer
 from ..races.book import RaceBook
+from ..races.called import CallCheck, called_sites
 from ..races.copies import CopyCheck
 from ..races.detector import RaceCheck
 from ..races.program_order import ProgramOrder
 from ..races.proxies import ProxyCheck
 from ..races.sent import SentCheck, sends
-from ..races.texts import TextCheck, text_sites
 from .counters import TrafficCounter
 from .output import Output
 from .products import ProductCheck
@@ -86,8 +86,8 @@ class Observers:
         self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", launch.block))
         self.ran = InstructionCounter(len(program.blocks), len(program.arithmetic))
         order = functools.partial(program.fact, ProgramOrder)
-        texts = text_sites(program.blocks, len(program.sites), granules.array)
-        sites = [*program.sites, *texts]
+        calls = called_sites(program.blocks, len(program.sites), granules.array)
+        sites = [*program.sites, *calls]
         book = RaceBook(sites, order, functools.partial(variable_at, layout))
         races = RaceHazards(book, sources, steering)
         self.findings = findings = Findings(sources, layout, program.module.functions, races)
@@ -109,8 +109,8 @@ class Observers:
                 "races" in checks, "uninitialised" in checks, memo,
             )  # fmt: skip
             all_of_them.append(race_check)
-            if texts:
-                all_of_them.append(TextCheck(texts, race_check))
+            if calls:
+                all_of_them.append(CallCheck(calls, race_check))
             if "races" in checks and any(site.asynchronous for site in program.sites):
                 all_of_them.append(CopyCheck(book, granules.shared, race_check))
             if "races" in checks and any(map(sends, program.sites)):

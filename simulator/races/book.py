@@ -18,7 +18,7 @@ from ..memory.words import distinct
 from .accesses import Race
 from .pairs import MOST, Pairs, count_all
 from .program_order import ProgramOrder
-from .shadow import Conflict, Shadow
+from .shadow import FREED, Conflict, Shadow
 
 _LOCATIONS = 100_000
 """Locations of one hazard that are told apart."""
@@ -150,7 +150,7 @@ class RaceBook:
         turn = how == SENT or self.find_order().first(one, other, race.distance)
         if one.access == "load" or (not reads and _after(one, other, turn)):
             one, other, earlier, later, turn = other, one, later, earlier, not turn
-        turn &= how not in READING
+        turn &= how not in (*READING, FREED)
         distance = race.distance
         if how == "race" and race.space == "shared":
             how, distance = self._under_way(one, other, distance)

@@ -281,6 +281,15 @@ class RaceCheck(Synchronisation):
             values = None if values is None else values[at]
         self.exact.look_up(shadow, event, self.now, lanes, place, thread, values)
 
+    def forget(self, home: Allocation, piece: range) -> None:
+        """Bytes begin a new life: who used them before has nothing to do with it."""
+        granule = self.granules.array
+        places = range(piece.start // granule, -(-piece.stop // granule))
+        if home.number in self.owners:
+            self.owners[home.number].begin(places)
+        if home.number in self.shadows:
+            self.shadows[home.number].begin(places)
+
     def _owners(self, home: Allocation) -> Owners:
         found = self.owners.get(home.number)
         if found is None:

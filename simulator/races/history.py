@@ -137,6 +137,11 @@ class History:
         if self._waiting > max(_WAITING, len(self._table.keys)):
             self._settle()
 
+    def drop(self, low: np.int64, high: np.int64) -> None:
+        """Forget the accesses with keys from one up to another."""
+        table = self.table
+        self._table = table.some((table.keys < low) | (table.keys >= high))
+
     def merge(self, other: History) -> None:
         """Take over what other threads did at the instruction; it is not asked when any more."""
         self.last = max(self.last, other.last)

@@ -37,6 +37,13 @@ class Owners:
         """Other threads come: what they do is new."""
         self._last.clear()
 
+    def begin(self, places: range) -> None:
+        """Locations begin a new life; what was contested in the old one stays to be looked at."""
+        here = slice(places.start, places.stop)
+        gone = self.owner[here] != _CONTESTED
+        self.owner[here][gone] = self.written[here][gone] = 0
+        self.forget()
+
     def seen(self, event: Event) -> bool:
         """Whether an instruction does what it did last time: nothing new to be learnt."""
         if event.repeated or isinstance(event.address, Spread):

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..geometry import WARP, Flat, Mask
-from ..memory.site import Site
+from ..memory.site import FREES, Site
 from .history import History
 from .newest import Newest
 
+FREED = "freed"
+"""How an access races with ``free``, which is to come later."""
 Ordered = Callable[[Flat, Flat, Flat], Mask]
 """(times, threads of the remembered accesses, lane positions) to whether each comes before."""
 
@@ -34,10 +36,13 @@ def clash(one: Site, other: Site, clusters: bool = False) -> str:
     covers a part of the other. ``scope``: both are strong, and race between blocks, since
     the scope of one is its block. ``volatile``: both are, which is strong to PTX alone.
     ``steps``: in ``clusters``, one of them may be an atomic that is none to other blocks.
+    ``freed``: one of them frees what the other one uses.
     (PTX ISA, "Memory Consistency Model": morally strong operations.)
     """
     if one.access == other.access == "load":
         return ""
+    if FREES in (one.operation, other.operation):
+        return FREED
     if not (one.strong and other.strong):
         return "race"
     if one.size != other.size:
@@ -96,6 +101,11 @@ class Shadow:
         self.histories = {}
         if self.newest is not None:
             self.newest.clear()
+
+    def begin(self, places: range) -> None:
+        """Locations begin a new life: nobody has accessed them."""
+        for history in self.histories.values():
+            history.drop(places.start * self.threads, places.stop * self.threads)
 
     def against(
         self, site: Site, clusters: bool = False, met: int = -1
