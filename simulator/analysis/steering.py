@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from kernels.ptx.module import Function, Instruction, Reg, Symbol
+from kernels.ptx.module import Function, Instruction, Reg
 
 from ..compile.blocks import EXIT, Block, successors
 from ..compile.flow import Paths, control_dependence, deciders, loops_of, spins_of
@@ -23,16 +23,10 @@ from ..isa import Flow
 from ..isa.roles import callee, roles
 from ..isa.table import named_space
 from ..memory.site import Site
+from .kept_places import ANYWHERE, KeptPlaces, Key, left_at, may_find
 from .taint import call_edges, through_call
 
-Key = tuple[str, str]
-"""A function and a register of it; or a space and a place in it (``*``: anywhere)."""
-
-_ANYWHERE, _SOMEWHERE = "*", ""
-"""Places: any, and with each other one, that there is one."""
 _SPILLED = ("[]", "pointer")
-_KEPT = ("shared", "local", "generic")
-"""Spaces through which values are followed: global memory is where results go."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +47,7 @@ class Steering:
         self.blocks: list[Block] = [compiled.block for compiled in program.blocks]
         self.functions = {b.function.name: b.function for b in self.blocks}
         self.site_of = {id(site.instruction): site for site in program.sites}
+        self._places = KeptPlaces(program)
         self.paths = Paths(self.blocks, lambda block, to: True)
         self._steered: dict[int, _Steered] = {}
         self._nearest = deciders(self.blocks)
@@ -266,12 +261,12 @@ class Steering:
         if site is not None and not role.parameter:
             if not self._followed(site, ins):
                 return
-            space, place = _place(site, function)
+            place = self._places.of(site, function)
             if site.access == "load":
-                given = list(_may_hold(space, place))
+                given = list(may_find(*place))
             else:
                 given = [(name, read) for read in role.reads if read not in role.bases]
-                into = [(f"[{space}]", place), (f"[{space}]", _SOMEWHERE)]
+                into = list(left_at(*place))
         yield from itertools.product(given, into)
 
     # -- what a branch decides ----------------------------------------------------------
@@ -328,8 +323,8 @@ class Steering:
 
     def _may_meet(self, one: Site, other: Site) -> bool:
         """Whether two accesses may be to the same place, as far as their operands say."""
-        places = {_place(site, self.functions[site.function])[1] for site in (one, other)}
-        return len(places) == 1 or _ANYWHERE in places
+        places = {self._places.of(s, self.functions[s.function])[1] for s in (one, other)}
+        return len(places) == 1 or ANYWHERE in places
 
     @functools.cached_property
     def _loops(self) -> list[set[int]]:
@@ -345,20 +340,3 @@ class Steering:
         if number not in self._after:
             self._after[number] = frozenset(self.paths.after(number))
         return self._after[number]
-
-
-def _place(site: Site, function: Function) -> Key:
-    """The space and the place in it that a site names; through a register it may be any."""
-    address = site.operand
-    if address is not None and isinstance(address.base, Symbol):
-        return site.space, f"{address.base.name}+{address.offset}"
-    if address is not None and address.base in (Reg("%SP"), Reg("%SPL")):
-        return site.space, f"{function.name}:{address.offset}"
-    return site.space, _ANYWHERE
-
-
-def _may_hold(space: str, place: str) -> Iterator[Key]:
-    """The places of which one may be what is read."""
-    for other in _KEPT if space == "generic" else (space, "generic"):
-        yield f"[{other}]", _ANYWHERE
-        yield f"[{other}]", _SOMEWHERE if place == _ANYWHERE or other != space else place
