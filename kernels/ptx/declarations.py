@@ -205,7 +205,7 @@ class DeclarationParser(OperandParser):
                 self.accept(",")
             return values
         token = self.tokens[self.at]
-        if token.kind == "word":
+        if token.kind == "word" and not self.begins_constant:
             self.next()
             if token.text == "generic":
                 self.expect("(")
@@ -213,9 +213,10 @@ class DeclarationParser(OperandParser):
                 self.expect(")")
             else:
                 symbol = token.text
-            offset = self.integer() if self.peek in ("+", "-") else 0
-            return [Symbol(symbol, offset)]
+            return [Symbol(symbol, self.offset())]
         imm = self.constant()
+        if self.peek == "(":
+            self.fail("a byte of an address, as in 0xff(name): write the whole address")
         if ptx_type in ("f32", "f64") and imm.kind == "int":
             self.fail(f"the whole number {imm.value} for a .{ptx_type}")
         if ptx_type in ("f32", "f64") and imm.kind != ptx_type:

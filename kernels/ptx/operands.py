@@ -1,12 +1,10 @@
 """Operands of PTX instructions: registers, constants, vectors, addresses."""
 
 import re
-import struct
 
 import numpy as np
 
-from ..errors import PtxError
-from .lexer import Cursor
+from .constants import ConstantParser
 from .module import Address, Function, Imm, Operand, Pair, Reg, Special, Symbol, Vector
 
 _PART = re.compile("b[0-7]{1,4}|h[0-3]{1,2}")
@@ -18,7 +16,7 @@ _SPECIAL = re.compile(
 )
 
 
-class OperandParser(Cursor):
+class OperandParser(ConstantParser):
     """Reads operands; names resolve through the scopes that are open."""
 
     def __init__(self, text: str) -> None:
@@ -64,6 +62,8 @@ class OperandParser(Cursor):
             return Vector(tuple(items))
         if self.accept("["):
             return self.address()
+        if self.begins_constant:
+            return self.constant()
         if self.accept("!"):
             return Reg(self.resolve(self.name()), True)
         if token.text == "-" and self.tokens[self.at + 1].kind == "word":
@@ -72,8 +72,6 @@ class OperandParser(Cursor):
             if isinstance(found, Reg):
                 return Reg(found.name, found.negated, f"-{found.part}")
             self.fail("a sign in front of no register")
-        if token.text in ("-", "+") or token.kind in ("int", "real"):
-            return self.constant()
         if token.kind != "word":
             self.fail(f"expected an operand, found {token.text!r}")
         self.next()
@@ -86,16 +84,15 @@ class OperandParser(Cursor):
                     return Reg(self.resolve(name))
                 self.fail(f"{token.text} is read, but {name} is a register declared here")
             return Special(token.text)
-        if token.text in ("WARP_SZ",):
-            return Imm("int", 32)
         name = self.resolve(token.text)
         whole, _, part = token.text.rpartition(".")
         if _PART.fullmatch(part) and self.is_register(self.resolve(whole)):
             return Reg(self.resolve(whole), part=part)
         if token.text.startswith("%") or self.is_register(name):
             return Reg(name)
-        offset = self.integer() if self.peek in ("+", "-") else 0
-        return Symbol(name, offset)
+        if self.peek == "[":
+            self.fail(f"an element of {name}: write its address in bytes, as in [{name}+8]")
+        return Symbol(name, self.offset())
 
     def results(self) -> tuple[str, ...]:
         """The names that a call gives its results to, behind the opening parenthesis."""
@@ -133,39 +130,22 @@ class OperandParser(Cursor):
             known = token.text.startswith("%") or self.is_register(name)
             base = Reg(name) if known else Symbol(name)
         else:
-            base = Imm("int", self.integer())
-        offset = 0
-        while not self.accept("]"):
-            if self.accept(","):
-                where = self.single()
-                if isinstance(where, Vector) and self.accept("]"):
-                    return Address(base, offset, where.items)
-                self.fail("cannot read the coordinates of an address")
-            if self.peek not in ("+", "-"):
-                self.fail(f"cannot read the address at {self.peek!r}")
-            if self.peek == "+" and self.tokens[self.at + 1].text == "-":
-                self.next()
-            offset += self.integer()
+            base = Imm("int", self.whole())
+        offset = self.offset()
+        if self.accept(","):
+            where = self.single()
+            if isinstance(where, Vector) and self.accept("]"):
+                return Address(base, offset, where.items)
+            self.fail("cannot read the coordinates of an address")
+        if self.peek == "-":
+            self.fail("to an address bytes are added: write +- for less")
+        if not self.accept("]"):
+            self.fail(f"cannot read the address at {self.peek!r}")
         return Address(base, offset)
 
-    def constant(self) -> Imm:
-        """A number, perhaps signed."""
-        negative = self.accept("-")
-        if not negative:
-            self.accept("+")
-        token = self.next()
-        if token.kind == "int":
-            value = self.value(token)
-            return Imm("int", -value if negative else value)
-        if token.kind != "real":
-            raise PtxError(f"PTX line {token.line}: expected a constant, found {token.text!r}")
-        text = token.text.lower()
-        if text.startswith("0f"):
-            return Imm("f32", int(text[2:], 16) ^ (0x80000000 if negative else 0))
-        if text.startswith("0d"):
-            return Imm("f64", int(text[2:], 16) ^ (1 << 63 if negative else 0))
-        value64 = -float(text) if negative else float(text)
-        return Imm("f64", struct.unpack("<Q", struct.pack("<d", value64))[0])
+    def offset(self) -> int:
+        """Bytes that are added to an address, if any: ``+``, and a constant."""
+        return self.whole() if self.accept("+") else 0
 
 
 def _in_part(operand: Imm | Reg | Symbol) -> bool:

@@ -3,6 +3,7 @@
 import functools
 import importlib.metadata
 import re
+import struct
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -94,7 +95,26 @@ def accepts(text: str, target: str) -> bool:
     return _run(text, target)[0] == 0
 
 
-def _run(text: str, target: str) -> tuple[int, str]:
+def initialised(text: str, target: str) -> bytes | None:
+    """What the module's global memory begins with, out of the program; ``None``: it is refused."""
+    kept: list[bytes] = []
+    code, _ = _run(text, target, kept)
+    return _section(kept[0], ".nv.global.init") if not code else None
+
+
+def _section(elf: bytes, name: str) -> bytes:
+    """A section of a 64-bit ELF file (System V ABI, "Sections")."""
+    (start,) = struct.unpack_from("<Q", elf, 0x28)
+    size, count, names = struct.unpack_from("<HHH", elf, 0x3A)
+    headers = [struct.unpack_from("<IIQQQQ", elf, start + i * size) for i in range(count)]
+    for header in headers:
+        at = headers[names][4] + header[0]
+        if elf[at : at + len(name) + 1] == name.encode() + b"\0":
+            return elf[header[4] : header[4] + header[5]]
+    raise KeyError(name)
+
+
+def _run(text: str, target: str, keep: list[bytes] | None = None) -> tuple[int, str]:
     program = path()
     assert program, "needs the wheel nvidia-cuda-nvcc"
     with tempfile.TemporaryDirectory() as folder:
@@ -106,6 +126,8 @@ def _run(text: str, target: str) -> tuple[int, str]:
             done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
         except subprocess.TimeoutExpired:
             return 1, ""
+        if keep is not None and not done.returncode:
+            keep.append((Path(folder) / "out").read_bytes())
     return done.returncode, done.stdout + done.stderr
 
 
