@@ -5,15 +5,19 @@ from collections.abc import Sequence
 
 from simulator import Hazard, Run
 
-SOURCE_ONLY = "only in the source build: the optimiser removed it here; another compiler may not"
-DEVICE_ONLY = "only in the device build"
+SOURCE_ONLY = (
+    "seen in the source build alone: the optimiser may have removed it; another compiler may not"
+)
+DEVICE_ONLY = "seen in the device build alone"
 
 
 def merge(runs: Sequence[Run]) -> list[Hazard]:
     """The hazards of all runs, each finding once, with ``builds`` set; errors first.
 
     Two hazards are one finding if kind, severity, space and roles agree, variables and source
-    lines meet, and a race has the same reach (warp, block).
+    lines meet, and a race has the same reach (warp, block). What is left then of two builds' races
+    between the same lines is one, too: unrolled loops leave one order of several, and lanes that
+    do one thing at once in one build take turns in the other.
     """
     merged = _collapsed(runs[0])
     for run in runs[1:]:
@@ -26,15 +30,19 @@ def merge(runs: Sequence[Run]) -> list[Hazard]:
             else:
                 open_places.remove(place)
                 merged[place] = _joined(merged[place], hazard, run.build)
-        for hazard in left:
-            place = next((i for i in sorted(open_places) if _meets(merged[i], hazard)), None)
-            if place is None:
-                merged.append(hazard)
-            else:
-                open_places.remove(place)
-                merged[place] = _joined(merged[place], hazard, run.build)
+        for alike in (_meets, _race_alike):
+            still: list[Hazard] = []
+            for hazard in left:
+                place = next((i for i in sorted(open_places) if alike(merged[i], hazard)), None)
+                if place is None:
+                    still.append(hazard)
+                else:
+                    open_places.remove(place)
+                    merged[place] = _joined(merged[place], hazard, run.build)
+            left = still
+        merged += left
     if len(runs) > 1:
-        merged = [_with_note(hazard) for hazard in merged]
+        merged = [_with_note(_everywhere(hazard, runs)) for hazard in merged]
     return sorted(merged, key=lambda h: h.severity != "error")
 
 
@@ -73,11 +81,37 @@ def _meets(a: Hazard, b: Hazard) -> bool:
     return bool(a.places & b.places)
 
 
+def _race_alike(a: Hazard, b: Hazard) -> bool:
+    """Whether two races are between the same accesses, in another order or otherwise severe."""
+    return (
+        a.row.is_race
+        and b.row.is_race
+        and (a.space, a.reach) == (b.space, b.reach)
+        and bool(a.variables & b.variables)
+        and a.places == b.places
+        and sorted(part.role for part in a.involved) == sorted(part.role for part in b.involved)
+    )
+
+
+def _everywhere(hazard: Hazard, runs: Sequence[Run]) -> Hazard:
+    """With each build in which the same accesses race, though there told with others."""
+    more = [
+        run.build
+        for run in runs
+        if run.build not in hazard.builds
+        and any(_race_alike(hazard, other) for other in run.hazards)
+    ]
+    return dataclasses.replace(hazard, builds=(*hazard.builds, *more))
+
+
 def _joined(a: Hazard, b: Hazard, build: str) -> Hazard:
     """The first build's finding, seen in one more; by whose lines, if they are the source's.
 
-    An optimiser that makes one load of those of two branches names the line of one of them.
+    An optimiser that makes one load of those of two branches names the line of one of them. Of
+    two severities it is the worse.
     """
+    if (a.severity, b.severity) == ("warning", "error"):
+        return dataclasses.replace(b, builds=(*a.builds, build))
     if build == "source" and a.row.is_race and a.variables == b.variables and a.places != b.places:
         return dataclasses.replace(b, builds=(build, *a.builds))
     return dataclasses.replace(a, builds=(*a.builds, build))

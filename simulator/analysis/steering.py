@@ -110,6 +110,13 @@ class Steering:
         waits |= {b for b in rest if self._first_test(b, read) or self._spares(b, read)}
         return any(at in self._reachable(b) for b in waits)
 
+    def waits(self, access: Site) -> bool:
+        """Whether an access comes after a look at what other threads say, in memory."""
+        return any(
+            site.strong and site.access != "store" and self.guards(site, access)
+            for site in self.program.sites
+        )
+
     def _shared(self, function: str) -> bool:
         """Whether a function is called from several places, itself or by its one caller."""
         seen: set[str] = set()

@@ -88,7 +88,7 @@ class Observers:
         order = functools.partial(program.fact, ProgramOrder)
         calls = called_sites(program.blocks, len(program.sites), granules.array)
         sites = [*program.sites, *calls]
-        book = RaceBook(sites, order, functools.partial(variable_at, layout))
+        book = RaceBook(sites, order, functools.partial(variable_at, layout), steering.waits)
         races = RaceHazards(book, sources, steering)
         self.findings = findings = Findings(sources, layout, program.module.functions, races)
         self.trace, self.output = trace, Output()

@@ -1,0 +1,112 @@
+"""One race is told once, and in the order that the program means it to have."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+from tilescope.builds import merge
+
+BUILDS = ("device", "source")
+HANDED_ON = """
+__global__ void k(KIND int* val, volatile int* flag, int* out) {
+    int b = blockIdx.x, sum = 0;
+    if (b) { while (flag[b - 1] == 0); sum = val[b - 1]; }
+    val[b] = b + sum;
+    FENCE
+    flag[b] = 1;
+    out[b] = sum;
+}
+"""
+
+
+def runs(source: str, grid: int, block: int, sizes: list[int], **more: Any) -> list[Any]:
+    """A launch of each build."""
+    return [
+        simulator.launch(
+            Kernel.from_cuda(source, "k", build=build), grid, block,
+            [np.zeros(n, np.int32) for n in sizes], **more,
+        )
+        for build in BUILDS
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("schedule", ["lockstep", "warps", "reverse", 3])
+@pytest.mark.parametrize(
+    ("kind", "fence", "severity"),
+    [("volatile", "", "warning"), ("volatile", "__threadfence();", "warning"), ("", "", "error")],
+)
+def test_a_read_behind_a_flag_comes_after_the_write(
+    schedule: Any, kind: str, fence: str, severity: str
+) -> None:
+    """Each block reads what the one before it wrote, though in the text the read comes first."""
+    source = HANDED_ON.replace("KIND", kind).replace("FENCE", fence)
+    for run in runs(source, 4, 1, [4, 4, 4], schedule=schedule):
+        told = [(h.kind, h.variable, h.severity) for h in run.hazards]
+        assert told == [("raw-race", "val", severity)]
+
+
+@pytest.mark.parametrize("schedule", ["lockstep", "warps", "reverse", 3])
+def test_a_write_behind_a_flag_comes_after_the_read(schedule: Any) -> None:
+    """The next block writes over what this one has read, and has said so without a fence."""
+    source = """
+    __global__ void k(int* val, volatile int* flag, int* out) {
+        int b = blockIdx.x;
+        if (b == 0) out[0] = val[0];
+        else { while (flag[b - 1] == 0); val[0] = 5; }
+        flag[b] = 1;
+    }"""
+    for run in runs(source, 2, 1, [4, 4, 4], schedule=schedule):
+        assert [(h.kind, h.variable) for h in run.hazards] == [("war-race", "val")]
+
+
+def test_loops_that_are_unrolled_leave_one_order_of_two() -> None:
+    """Buffers swap in a loop with no barrier; each array is only read first, or written first."""
+    source = """
+    __global__ void k(const int* in, int* o) {
+        __shared__ int a[64], c[64];
+        int t = threadIdx.x, *p = a, *q = c;
+        a[t] = in[t];
+        __syncthreads();
+        for (int i = 0; i < 2; ++i) {
+            q[t] = p[63 - t] + 1;
+            int* x = p; p = q; q = x;
+        }
+        __syncthreads();
+        o[t] = p[t];
+    }"""
+    both = runs(source, 1, 64, [64, 64])
+    found = merge(both)
+    assert all(h.builds == BUILDS for h in found)
+    assert [(h.kind, h.variable) for h in found] == [(h.kind, h.variable) for h in both[0].hazards]
+
+
+def test_one_severity_the_worse() -> None:
+    """Lanes that lose an update in one instruction take turns in unoptimised code."""
+    source = """
+    struct Both { unsigned a : 4, b : 4; };
+    __global__ void k(unsigned* o) {
+        __shared__ Both x;
+        int t = threadIdx.x;
+        if (t == 0) x.a = x.b = 0;
+        __syncthreads();
+        if (t == 0) x.a = 3; else x.b = 5;
+        __syncthreads();
+        if (t == 0) *o = x.a | x.b << 4;
+    }"""
+    device, plain = runs(source, 1, 2, [1])
+    for order in ([device, plain], [plain, device]):
+        found = merge(order)
+        assert [h.severity for h in found if h.kind == "waw-race"] == ["error"]
+        assert all(set(h.builds) == set(BUILDS) for h in found if h.kind == "waw-race")
+
+
+def test_what_one_build_has_alone_is_said_to_be_seen_there(tmp_path: Path) -> None:
+    """One run is no proof that the optimiser did it."""
+    source = "__global__ void k(int* o) { __shared__ int s; s = 1; if (o[0]) s = threadIdx.x; }"
+    found = merge(runs(source, 1, 64, [1]))
+    assert found
+    assert all(any("seen in the source build alone" in n for n in h.notes) for h in found)
