@@ -104,6 +104,24 @@ def test_one_severity_the_worse() -> None:
         assert all(set(h.builds) == set(BUILDS) for h in found if h.kind == "waw-race")
 
 
+def test_where_a_value_is_used_belongs_to_the_read() -> None:
+    """Unoptimised code copies first, and uses later: one fault, and the longer story of it."""
+    source = """
+    struct Part { char c; int i; };
+    __global__ void k(int* o) {
+        __shared__ Part s[32];
+        int t = threadIdx.x;
+        s[t].c = t; if (t % 2 == 0) s[t].i = t * 2;
+        __syncthreads();
+        Part q = s[31 - t];
+        o[t] = q.c + q.i;
+    }"""
+    for order in (1, -1):
+        [hazard] = merge(runs(source, 1, 32, [32])[::order])
+        assert set(hazard.builds) == set(BUILDS)
+        assert [part.role for part in hazard.involved] == ["read", "used"]
+
+
 def test_what_one_build_has_alone_is_said_to_be_seen_there(tmp_path: Path) -> None:
     """One run is no proof that the optimiser did it."""
     source = "__global__ void k(int* o) { __shared__ int s; s = 1; if (o[0]) s = threadIdx.x; }"

@@ -30,7 +30,7 @@ def merge(runs: Sequence[Run]) -> list[Hazard]:
             else:
                 open_places.remove(place)
                 merged[place] = _joined(merged[place], hazard, run.build)
-        for alike in (_meets, _race_alike):
+        for alike in (_meets, _race_alike, _says_more):
             still: list[Hazard] = []
             for hazard in left:
                 place = next((i for i in sorted(open_places) if alike(merged[i], hazard)), None)
@@ -93,6 +93,15 @@ def _race_alike(a: Hazard, b: Hazard) -> bool:
     )
 
 
+def _says_more(a: Hazard, b: Hazard) -> bool:
+    """Whether one names what the other does, and more: where a value is used, say."""
+    same = (a.kind, a.severity, a.space) == (b.kind, b.severity, b.space)
+    nested = a.places <= b.places or b.places <= a.places
+    begin = a.involved[:1] and b.involved[:1] and a.involved[0].role == b.involved[0].role
+    known = a.places and b.places and a.variables & b.variables
+    return same and nested and bool(begin and known)
+
+
 def _everywhere(hazard: Hazard, runs: Sequence[Run]) -> Hazard:
     """With each build in which the same accesses race, though there told with others."""
     more = [
@@ -108,9 +117,10 @@ def _joined(a: Hazard, b: Hazard, build: str) -> Hazard:
     """The first build's finding, seen in one more; by whose lines, if they are the source's.
 
     An optimiser that makes one load of those of two branches names the line of one of them. Of
-    two severities it is the worse.
+    two severities it is the worse; else of two lists of places the longer one.
     """
-    if (a.severity, b.severity) == ("warning", "error"):
+    longer = not a.row.is_race and a.severity == b.severity and a.places < b.places
+    if longer or (a.severity, b.severity) == ("warning", "error"):
         return dataclasses.replace(b, builds=(*a.builds, build))
     if build == "source" and a.row.is_race and a.variables == b.variables and a.places != b.places:
         return dataclasses.replace(b, builds=(build, *a.builds))
