@@ -182,3 +182,28 @@ def test_lanes_outside_of_two_arrays_are_two_findings(build: str) -> None:
 def test_in_front_of_a_null_pointer() -> None:
     [hazard] = hazards("__global__ void k(float* p) { p[-1] = 1; }", [None], "device")
     assert hazard.message == "write outside any array, at address -0x4 (a null pointer?)"
+
+
+def test_what_a_call_gives_back_is_named_by_its_caller() -> None:
+    """It stands where the callee's result does, wherever the caller's other variables are."""
+    text = """
+    .version 8.5
+    .target sm_90
+    .address_size 64
+    .func (.param .align 8 .b8 given[16]) f(.param .align 8 .b8 q[8], .param .b32 s) {
+        .reg .b64 %d<3>; mov.u64 %d1, 7; st.param.b64 [given], %d1; st.param.b64 [given+8], %d1;
+        ret;
+    }
+    .visible .entry k(.param .u64 po) {
+        .reg .b64 %d<6>; .reg .b32 %r<3>; .local .b32 own[6];
+        ld.param.u64 %d1, [po]; mov.u32 %r1, 1; st.local.u32 [own], %r1;
+        { .param .align 8 .b8 pad[8]; .param .b32 b; .param .align 8 .b8 got[16];
+          st.param.b32 [b], %r1; st.param.b64 [pad], %d1; call (got), f, (pad, b);
+          ld.param.v2.b64 {%d2, %d3}, [got]; }
+        st.global.v2.b64 [%d1], {%d2, %d3}; ret;
+    }"""
+    kernel = Kernel.from_ptx(text.strip(), "k")
+    found = simulator.launch(kernel, 1, 1, [np.zeros(4, np.int64)], checks=["memory"]).hazards
+    assert [h.message for h in found] == [
+        "misaligned read of local got[0]: not a multiple of 16 bytes"
+    ]

@@ -10,6 +10,7 @@ some wait elsewhere: results that outlive the block are merged under the mask.
 Set ``TILESCOPE_DUMP`` to a folder to read what was generated.
 """
 
+import dataclasses
 import functools
 import os
 from collections.abc import Iterator, Sequence
@@ -112,6 +113,12 @@ class Compiler:
         self.flights: dict[int, int] = {}
         self.groups = self.recursion()
         self.aliases = {f.name: self.call_aliases(f) for f in self.functions}
+        placed = self.layout.placed
+        for scope, names in self.aliases.items():
+            for name, formal in names.items():  # is the caller's, and stands where the callee's does
+                if {(scope, name), formal} <= placed.keys():
+                    address = placed[formal].address
+                    placed[scope, name] = dataclasses.replace(placed[scope, name], address=address)
         if traced:
             self.result.watched = []
 
