@@ -195,7 +195,7 @@ def test_what_a_call_gives_back_is_named_by_its_caller() -> None:
         ret;
     }
     .visible .entry k(.param .u64 po) {
-        .reg .b64 %d<6>; .reg .b32 %r<3>; .local .b32 own[6];
+        .reg .b64 %d<6>; .reg .b32 %r<3>; .local .b64 own[2];
         ld.param.u64 %d1, [po]; mov.u32 %r1, 1; st.local.u32 [own], %r1;
         { .param .align 8 .b8 pad[8]; .param .b32 b; .param .align 8 .b8 got[16];
           st.param.b32 [b], %r1; st.param.b64 [pad], %d1; call (got), f, (pad, b);

@@ -115,7 +115,7 @@ class Compiler:
         self.aliases = {f.name: self.call_aliases(f) for f in self.functions}
         placed = self.layout.placed
         for scope, names in self.aliases.items():
-            for name, formal in names.items():  # is the caller's, and stands where the callee's does
+            for name, formal in names.items():  # the caller's stands where the callee's does
                 if {(scope, name), formal} <= placed.keys():
                     address = placed[formal].address
                     placed[scope, name] = dataclasses.replace(placed[scope, name], address=address)
