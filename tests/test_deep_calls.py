@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from launches import BUILDS, SCHEDULES, compiled
+from launches import BUILDS, ONE_FIRST, SCHEDULES, compiled
 
 import simulator
 
@@ -41,7 +41,7 @@ def test_they_end(entry: str, expected: list[int], schedule: str | int, build: s
     assert ran.hazards == []
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("build", ONE_FIRST)
 def test_who_waits_deep_down(build: str) -> None:
     """Until another block writes; or for ever, if nobody does."""
     flag = np.zeros(3, np.int32)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from launches import BUILDS, SCHEDULES, compiled
+from launches import ONE_FIRST, SCHEDULES, compiled
 
 import simulator
 
@@ -43,9 +43,9 @@ WHERE = """(unsigned* out) {
 }"""
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("build", ONE_FIRST)
 @pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("size", [64, 128])
+@pytest.mark.parametrize("size", [64, pytest.param(128, marks=pytest.mark.second)])
 def test_tiles_of_several_warps(size: int, schedule: str | int, build: str) -> None:
     data = np.arange(128, dtype=np.int32) * 3
     out = np.zeros(256, np.int32)
