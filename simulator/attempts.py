@@ -26,12 +26,13 @@ from .geometry import Flat, Instead, Mask
 from .idle_reads import drop_idle_reads
 from .memory.event import BadAccess
 from .memory.layout import HEAP
+from .memory.site import PHASE
 from .memory.spaces import Allocation
 from .memory.undefined import UndefinedMemory
 from .observe.observers import Observers
 from .observe.trace import Trace
 from .observe.uses import UseFinder
-from .races.accesses import Closer, LookCloser
+from .races.accesses import SHARED, Closer, LookCloser
 from .workers.crew import WAITS, Crew, why_alone
 from .workers.overlap import Again, Alone
 from .workers.pool import cores
@@ -101,12 +102,15 @@ def run_until_seen(
 
 
 def _read_and_written(launch: Prepared) -> Closer:
-    """The arrays of which the quickest look would say, at a write, that all begins again."""
+    """What the quickest look would soon say of that all begins again.
+
+    Arrays that are read and written; and shared memory, if mbarriers put accesses in order.
+    """
+    phases = any(site.operation == PHASE for site in launch.program.sites)
     values = launch.arguments.values
     given = [values[number] for number in launch.program.fact(_in_place)]
-    return {
-        v.addresses[0].array: False for v in given if isinstance(v, Value) if len(v.addresses) == 1
-    }
+    arrays = [v.addresses[0].array for v in given if isinstance(v, Value) if len(v.addresses) == 1]
+    return dict.fromkeys([*arrays, *[SHARED] * phases], False)
 
 
 def _in_place(program: Program) -> list[int]:
