@@ -118,14 +118,7 @@ def test_wherever_a_constant_may_stand(build: str) -> None:
     assert (out == -6 + 1000 * (t & 15) + 400000 + 3 * 10000000).all()
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ("ld.global.u32 %r1, n[2];", r"as in \[n\+8\]"),
-        ("ld.global.u32 %r1, [%d1-4];", r"write \+-"),
-    ],
-)
-def test_what_to_write_instead(body: str, said: str) -> None:
-    text = f"{HEAD}.global .b32 n[8];\n.visible .entry k() {{ .reg .b32 %r<2>; .reg .b64 %d<2>;\n"
-    with pytest.raises(PtxError, match=said):
-        simulator.launch(Kernel.from_ptx(text + body + " ret; }", "k"), 1, 1, [])
+def test_what_to_write_instead() -> None:
+    text = f"{HEAD}.global .b32 n[8];\n.visible .entry k() {{ .reg .b32 %r<2>;\n"
+    with pytest.raises(PtxError, match=r"as in \[n\+8\]"):
+        simulator.launch(Kernel.from_ptx(text + "ld.global.u32 %r1, n[2]; ret; }", "k"), 1, 1, [])

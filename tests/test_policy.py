@@ -45,10 +45,7 @@ def test_builds_are_merged_by_variable_and_lines() -> None:
         ((3, 5), both),
         ((4, 5), source),
     ]
-    assert merged([hazard(3, 5, severity="warning")], [hazard(3, 5)]) == [
-        ((3, 5), source),
-        ((3, 5), device),
-    ]
+    assert merged([hazard(3, 5, severity="warning")], [hazard(3, 5)]) == [((3, 5), both)]
     assert merged([hazard(3, 5), hazard(3, 5)], []) == [((3, 5), device)]
 
 

@@ -131,7 +131,7 @@ def test_a_lock_among_blocks() -> None:
     assert count[0] == 9
     for fence in ("__threadfence_block()", ""):
         found = launch("among_blocks", fence, mutex, count)
-        assert set(found) == {("war-race", "error"), ("waw-race", "error")}
+        assert set(found) == {("raw-race", "error"), ("waw-race", "error")}
 
 
 @pytest.mark.parametrize("fence", ["__threadfence()", "__threadfence_block()"])

@@ -137,15 +137,13 @@ class OperandParser(ConstantParser):
             if isinstance(where, Vector) and self.accept("]"):
                 return Address(base, offset, where.items)
             self.fail("cannot read the coordinates of an address")
-        if self.peek == "-":
-            self.fail("to an address bytes are added: write +- for less")
         if not self.accept("]"):
             self.fail(f"cannot read the address at {self.peek!r}")
         return Address(base, offset)
 
     def offset(self) -> int:
-        """Bytes that are added to an address, if any: ``+``, and a constant."""
-        return self.whole() if self.accept("+") else 0
+        """Bytes that are added to an address, if any: ``+``, and a constant; or a negative one."""
+        return self.whole() if self.accept("+") or self.peek == "-" else 0
 
 
 def _in_part(operand: Imm | Reg | Symbol) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kernels.ptx.module import Function, Reg, Symbol
 
-from ..compile.program import Program
+from ..memory.layout import Layout
 from ..memory.origins import Origins, named, origins
 from ..memory.site import Site
 
@@ -24,10 +24,10 @@ KEPT = ("shared", "local", "generic")
 
 
 class KeptPlaces:
-    """The places of a program's accesses."""
+    """The places of a program's accesses, whose variables a layout has."""
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
         self._origins: dict[str, Origins] = {}
 
     def of(self, site: Site, function: Function) -> Key:
@@ -52,8 +52,7 @@ class KeptPlaces:
         if function.name not in self._origins:
             self._origins[function.name] = origins(function)
         names = named(self._origins[function.name], site)
-        layout = self.program.layout
-        found = [layout.placed.get((scope, n)) for n in names for scope in (function.name, "")]
+        found = [self.layout.placed.get((scope, n)) for n in names for scope in (function.name, "")]
         placed = [p for p in found if p]
         if len(names) != 1 or not placed or placed[0].variable.space != "shared":
             return ""

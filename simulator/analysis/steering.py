@@ -47,7 +47,7 @@ class Steering:
         self.blocks: list[Block] = [compiled.block for compiled in program.blocks]
         self.functions = {b.function.name: b.function for b in self.blocks}
         self.site_of = {id(site.instruction): site for site in program.sites}
-        self._places = KeptPlaces(program)
+        self._places = KeptPlaces(program.layout)
         self.paths = Paths(self.blocks, lambda block, to: True)
         self._steered: dict[int, _Steered] = {}
         self._nearest = deciders(self.blocks)
