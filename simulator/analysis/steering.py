@@ -111,10 +111,14 @@ class Steering:
         return any(at in self._reachable(b) for b in waits)
 
     def waits(self, access: Site) -> bool:
-        """Whether an access comes after a look at what other threads say, in memory."""
+        """Whether an access comes after a loop that goes on until others have said something."""
+        looks = (site for site in self.program.sites if site.strong and site.access != "store")
+        steered = [self._of(site).branches for site in looks]
         return any(
-            site.strong and site.access != "store" and self.guards(site, access)
-            for site in self.program.sites
+            access.block not in loop and access.block in self._reachable(number)
+            for loop in self._loops
+            for number in loop & self._loop_exits()
+            if any(number in branches for branches in steered)
         )
 
     def _shared(self, function: str) -> bool:
