@@ -8,6 +8,7 @@ from simulator import Run
 from simulator.cures import BarrierVerdict, judge_barriers
 
 from ..checker import Checker
+from ..failure import warn
 from ..options import schedule_options, target_options
 from ..output import write_json
 from ..target import Request, resolve
@@ -39,6 +40,8 @@ def barriers_command(
     """  # noqa: D301 - click reads \\b
     checker = Checker(resolve(request), schedule, step_limit=step_limit)
     kernel = checker.target.kernel
+    for note in kernel.notes:
+        warn(note)
     run = checker.rerun(kernel)
     verdicts = judge_barriers(kernel, run, checker.rerun)
     if json_file is not None:
