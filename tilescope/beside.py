@@ -9,10 +9,11 @@ from click.core import ParameterSource
 
 from kernels import library
 
+from .entries import is_file, names_a_kernel
 from .failure import UserError
 from .host_program import host_launch
 from .options import target_options
-from .target import Request, is_file, names_a_kernel
+from .target import Request
 
 _FIELDS = {"defines": "options", "includes": "options", "nvrtc": "options"}
 """Options whose place in a request has another name."""

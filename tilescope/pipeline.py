@@ -12,9 +12,10 @@ import numpy as np
 from kernels import Kernel, unset
 from kernels.library import Agreement, Expected, Launch
 
+from .entries import only_kernel
 from .failure import UserError
 from .references import CLOSE, tolerances
-from .target import Target, check_arguments, only_kernel
+from .target import Target, check_arguments
 from .words import parse_arguments
 
 DEFAULT_STREAM = "default"

@@ -129,7 +129,7 @@ def _kernel(
 ) -> Kernel:
     from kernels import Kernel
 
-    from .target import only_kernel
+    from .entries import only_kernel
 
     if isinstance(kernel, Kernel):
         if entry is not None:

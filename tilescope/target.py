@@ -1,6 +1,5 @@
 """From what a command line names to a kernel with a launch that can be run."""
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,21 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from kernels import Kernel, KernelError, library
+from kernels import Kernel, library
 from kernels.arguments import convert
 from kernels.compiler_process import CompilerCrash
 from kernels.ptx.parser import parse
-from kernels.signatures import kernel_names
 from kernels.symbols import convert_all
 from simulator.isa.stack import STACK_BYTES
 from simulator.memory.heap import HEAP_BYTES
 
+from .entries import is_file, names_a_kernel, only_kernel, refuse_pipeline
 from .failure import UserError, warn
 from .host_program import host_launch, is_cuda, refuse_with_launches
 from .references import CLOSE, expected, launch_of
 from .words import is_argument, parse_arguments
-
-_ENTRY = re.compile(r"\.entry\s+(\w+)")
 
 
 @dataclass(frozen=True)
@@ -94,6 +91,7 @@ def resolve(request: Request, reference: bool = True) -> Target:
         KernelError: The kernel cannot be had.
         FileNotFoundError: No such file.
     """
+    refuse_pipeline(request.target)
     from_file = is_file(request.target)
     target = _from_file(request) if from_file else _from_library(request, reference)
     check_arguments(target)
@@ -138,6 +136,7 @@ def kernel_of(request: Request) -> Kernel:
     Raises:
         UserError, KernelError, FileNotFoundError: As ``resolve``.
     """
+    refuse_pipeline(request.target)
     if is_file(request.target):
         return _kernel_of_file(request)[0]
     entry = library.get(request.target)
@@ -145,11 +144,6 @@ def kernel_of(request: Request) -> Kernel:
         return _kernel_of_library(entry, request)
     except ValueError as error:
         raise UserError(str(error)) from None
-
-
-def is_file(target: str) -> bool:
-    """Whether a file is meant, and no kernel of the library."""
-    return is_cuda(target) or target.endswith(".ptx") or os.sep in target or Path(target).is_file()
 
 
 def _from_library(request: Request, reference: bool) -> Target:
@@ -257,30 +251,6 @@ def _kernel_of_file(request: Request) -> tuple[Kernel, list[str]]:
         request.build or "device",
     )
     return kernel, words
-
-
-def names_a_kernel(word: str, file: str) -> bool:
-    """Whether the first word is the entry's name: ``inf`` and ``nan`` are numbers, too."""
-    if not (is_argument(word) and word.isalpha()):
-        return not is_argument(word)
-    try:
-        text = Path(file).read_text(encoding="utf-8", errors="replace")
-    except OSError:  # told by whoever needs the file
-        return False
-    return word in kernel_names(text) or any(e == word for e in _ENTRY.findall(text))
-
-
-def only_kernel(file: str) -> str:
-    """The entry to take where none was named."""
-    try:
-        found = kernel_names(Path(file).read_text(encoding="utf-8", errors="replace"))
-    except FileNotFoundError:
-        raise FileNotFoundError(f"no file {file!r}") from None
-    if len(found) == 1 and "<" not in found[0]:
-        return found[0]
-    if not found:
-        raise KernelError(f"{file} has no __global__ function")
-    raise KernelError(f"which kernel of {file}? there are: {', '.join(found)}")
 
 
 def parse_shape(name: str, text: str) -> tuple[int, ...]:

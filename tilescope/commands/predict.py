@@ -12,12 +12,13 @@ from simulator.gpus.table import Gpu
 from simulator.prediction.measured import Measured, read
 
 from ..completion import gpus as gpus_named
+from ..entries import is_file
 from ..failure import UserError
 from ..options import target_options
 from ..output import write_json
 from ..placement import find
 from ..progress import ProgressBar
-from ..target import Request, Target, is_file, resolve
+from ..target import Request, Target, resolve
 from ..text.layout import fitted
 from ..text.prediction import predictions
 from ..words import is_argument

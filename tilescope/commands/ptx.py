@@ -6,9 +6,10 @@ from kernels.reading import plain
 from simulator.compile.compiler import compile_ptx
 from simulator.compile.listing import listing
 
+from ..entries import is_file
 from ..failure import UserError, warn
 from ..options import target_options
-from ..target import Request, is_file, kernel_of
+from ..target import Request, kernel_of
 
 
 @click.command("ptx", context_settings={"ignore_unknown_options": True})
