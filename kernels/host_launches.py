@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .element_types import spelled
+from .host_words import element_word
 from .preprocessor import Macros
 from .ptx.types import TYPE_SIZES
 from .structures import SCALARS
@@ -297,12 +298,11 @@ class _Scope:
         kind = spelled(self.kinds.get(name, ""), self.sources) if node.type == "identifier" else ""
         if kind.endswith("*"):
             size = self.value(self.sizes.get(name))
-            ptx = SCALARS.get(kind[:-1].strip())
-            wide = TYPE_SIZES.get(ptx or "", 0)
+            element = element_word(kind[:-1].strip())
+            wide = int(element[1:]) // 8 if element else 0
             if not isinstance(size, int) or not wide or size % wide or size <= 0:
                 return None
-            letter = {"s": "i", "b": "u"}.get(str(ptx)[0], str(ptx)[0])
-            return f"{letter}{wide * 8}[{size // wide}]"
+            return f"{element}[{size // wide}]"
         value = self.value(node)
         return None if value is None else repr(value)
 

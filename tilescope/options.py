@@ -14,7 +14,7 @@ from . import completion
 from .failure import UserError
 from .progress import STEP_LIMIT
 from .references import CLOSE, tolerances
-from .target import Request
+from .request import Request
 from .words import is_argument
 
 _TARGET = (
@@ -34,7 +34,6 @@ _TARGET = (
     click.option(
         "--shared",
         type=click.IntRange(0),
-        default=0,
         metavar="BYTES",
         help="Dynamic shared memory.",
     ),
@@ -122,7 +121,7 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def command(
         target: str, words: tuple[str, ...], defines: tuple[str, ...],
         includes: tuple[str, ...], nvrtc: tuple[str, ...], size: str | None, tile: int | None,
-        grid: str | None, block: str | None, shared: int, symbols: tuple[str, ...],
+        grid: str | None, block: str | None, shared: int | None, symbols: tuple[str, ...],
         cooperative: bool, cluster: str | None, stack: int, heap: int, expect: tuple[str, ...],
         reference: str | None, close: str, launch: int | None, seed: int, arch: str | None,
         build: str | None, **rest: Any,
@@ -133,9 +132,9 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
             raise UserError(f"--seed must not be negative: {seed}")
         options = (*(f"-D{define}" for define in defines), *(f"-I{f}" for f in includes), *nvrtc)
         request = Request(
-            target, words, size, tile, grid, block, shared, seed, arch, build, options, symbols,
-            cooperative, stack, heap, cluster, expect, reference, close,
-            launch or 0,
+            target, words, size, tile, grid, block, shared or 0, seed, arch, build, options,
+            symbols, cooperative, stack, heap, cluster, expect, reference, close, launch or 0,
+            no_shared=shared == 0,
         )  # fmt: skip
         return function(request=request, **rest)
 

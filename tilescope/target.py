@@ -13,40 +13,14 @@ from kernels.arguments import convert
 from kernels.compiler_process import CompilerCrash
 from kernels.ptx.parser import parse
 from kernels.symbols import convert_all
-from simulator.isa.stack import STACK_BYTES
-from simulator.memory.heap import HEAP_BYTES
 
 from .entries import is_file, names_a_kernel, only_kernel, refuse_pipeline
 from .failure import UserError, warn
-from .host_program import host_launch, is_cuda, refuse_with_launches
-from .references import CLOSE, expected, launch_of
+from .host_program import is_cuda, refuse_with_launches
+from .launched import with_launch
+from .references import expected, launch_of
+from .request import Request
 from .words import is_argument, parse_arguments
-
-
-@dataclass(frozen=True)
-class Request:
-    """What the command line asked for, before any of it was looked at."""
-
-    target: str
-    words: tuple[str, ...] = ()
-    size: str | None = None
-    tile: int | None = None
-    grid: str | None = None
-    block: str | None = None
-    shared: int = 0
-    seed: int = 0
-    arch: str | None = None
-    build: str | None = None
-    options: tuple[str, ...] = ()
-    symbols: tuple[str, ...] = ()
-    cooperative: bool = False
-    stack: int = STACK_BYTES
-    heap: int = HEAP_BYTES
-    cluster: str | None = None
-    expect: tuple[str, ...] = ()
-    reference: str | None = None
-    close: str = CLOSE
-    launch: int = 0
 
 
 @dataclass
@@ -138,7 +112,8 @@ def kernel_of(request: Request) -> Kernel:
     """
     refuse_pipeline(request.target)
     if is_file(request.target):
-        return _kernel_of_file(request)[0]
+        whole = with_launch(request, False) if request.launch else request
+        return _kernel_of_file(whole)[0]
     entry = library.get(request.target)
     try:
         return _kernel_of_library(entry, request)
@@ -155,7 +130,7 @@ def _from_library(request: Request, reference: bool) -> Target:
         )
     if request.expect or request.reference:
         raise UserError(f"{entry.name} has a reference of its own")
-    shape = request.grid, request.block, request.shared, request.cluster
+    shape = request.grid, request.block, request.shared, request.cluster, request.launch
     if any(shape) or request.symbols or request.cooperative:
         raise UserError(f"{entry.name} sets its own launch shape; choose --size and --tile")
     try:
@@ -179,7 +154,7 @@ def _from_file(request: Request) -> Target:
     if request.size is not None or request.tile is not None:
         raise UserError("--size and --tile belong to library kernels; a file takes --grid, --block")
     if request.launch:
-        request = replace(request, **host_launch(request.target, request.launch, request.options))
+        request = with_launch(request)
     elif request.grid is None and len(request.words) < 2 and is_cuda(request.target):
         refuse_with_launches(request.target, request.options)
     kernel, words = _kernel_of_file(request)

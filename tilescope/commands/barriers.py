@@ -11,7 +11,8 @@ from ..checker import Checker
 from ..failure import warn
 from ..options import schedule_options, target_options
 from ..output import write_json
-from ..target import Request, resolve
+from ..request import Request
+from ..target import resolve
 from ..text.barriers import barriers
 from ..text.layout import fitted
 

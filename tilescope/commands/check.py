@@ -17,7 +17,8 @@ from ..failure import UserError
 from ..options import launch_options, target_options
 from ..output import write_json
 from ..policy import CHOICES, Policy
-from ..target import Request, resolve_either
+from ..request import Request
+from ..target import resolve_either
 from ..text.findings import demonstration, findings, refusals
 from ..text.layout import fitted, told
 from ..written import Files

@@ -13,7 +13,8 @@ from ..ncu import Figure, Readings, figures, find_ncu, measure
 from ..options import target_options
 from ..outcome import execute
 from ..output import write_json
-from ..target import Request, resolve
+from ..request import Request
+from ..target import resolve
 from ..text.hardware import hardware
 from ..text.layout import fitted
 

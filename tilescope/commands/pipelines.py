@@ -23,7 +23,8 @@ from ..policy import Policy, judge
 from ..progress import ProgressBar
 from ..project import changed_since, is_project, read_project, touches
 from ..recording import Launch, Session
-from ..target import Request, Target
+from ..request import Request
+from ..target import Target
 from ..text.findings import count, findings
 from ..text.layout import told
 from ..text.report import result

@@ -18,7 +18,8 @@ from ..options import target_options
 from ..output import write_json
 from ..placement import find
 from ..progress import ProgressBar
-from ..target import Request, Target, resolve
+from ..request import Request
+from ..target import Target, resolve
 from ..text.layout import fitted
 from ..text.prediction import predictions
 from ..words import is_argument

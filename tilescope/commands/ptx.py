@@ -9,7 +9,8 @@ from simulator.compile.listing import listing
 from ..entries import is_file
 from ..failure import UserError, warn
 from ..options import target_options
-from ..target import Request, kernel_of
+from ..request import Request
+from ..target import kernel_of
 
 
 @click.command("ptx", context_settings={"ignore_unknown_options": True})

@@ -17,7 +17,8 @@ from ..options import launch_options, target_options
 from ..outcome import Outcome, execute
 from ..output import write_json
 from ..placement import Placement, find, place
-from ..target import Request, resolve
+from ..request import Request
+from ..target import resolve
 from ..text.comparison import comparison, ratios
 from ..text.layout import fitted
 from ..text.lines import SORTS

@@ -14,7 +14,8 @@ from ..hardware import (
 )
 from ..options import target_options
 from ..output import write_json
-from ..target import Request, resolve
+from ..request import Request
+from ..target import resolve
 from ..text.layout import fitted
 from ..text.validation import validation
 

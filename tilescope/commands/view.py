@@ -24,7 +24,8 @@ from ..failure import UserError
 from ..forecast import GPU, forecast
 from ..options import launch_options, target_options
 from ..outcome import simulate
-from ..target import Request, Target, parse_shape, resolve, settled
+from ..request import Request
+from ..target import Target, parse_shape, resolve, settled
 from ..view import Story, hazard_blocks, page
 from .pipelines import HOW, draw_pipeline, is_pipeline, refuse_others
 

@@ -22,7 +22,8 @@ from ..entries import is_file
 from ..outcome import execute
 from ..progress import STEP_LIMIT
 from ..release import version
-from ..target import Request, Target, resolve
+from ..request import Request
+from ..target import Target, resolve
 
 _BLANK = re.compile(r"\{(size|tile)(?:/(size|tile|\d+))?\}")
 _TURN = threading.Lock()
