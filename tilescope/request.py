@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from simulator.isa.stack import STACK_BYTES
 from simulator.memory.heap import HEAP_BYTES
 
-from .references import CLOSE
-
 
 @dataclass(frozen=True)
 class Request:
@@ -34,6 +32,6 @@ class Request:
     cluster: str | None = None
     expect: tuple[str, ...] = ()
     reference: str | None = None
-    close: str = CLOSE
+    close: str | None = None
     launch: int = 0
     no_shared: bool = False
