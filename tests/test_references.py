@@ -193,3 +193,17 @@ def test_an_expectation_is_told_as_it_was_typed(file: Path) -> None:
     assert said == "error: --expect C=@wide.npy: the file holds float64 [32]\n"
     said = tilescope("run", file, *PLUS, "--expect", "C=seven").stderr
     assert said.startswith("error: --expect C=seven: 'seven' is neither a number")
+
+
+@pytest.mark.parametrize(
+    ("word", "instead"),
+    [
+        ("true", "1"),
+        ("False", "0"),
+        ("nullptr", "0, a null pointer"),
+        ("NULL", "0, a null pointer"),
+    ],
+)
+def test_words_of_cpp_are_told_as_numbers(word: str, instead: str, file: Path) -> None:
+    said = tilescope("run", file, *PLUS[:-3], "f32[64]", word, "f32[32]").stderr
+    assert said == f"error: argument {word!r}: write {instead}\n"
