@@ -18,7 +18,7 @@ from .headers import follow, no_folders
 from .mangling import demangle
 from .nvrtc import BUILD_OPTIONS, compile_cuda, include_folders
 from .ptx import header as ptx_header
-from .reading import read_below
+from .reading import read_below, source_text
 from .signatures import parameter_names
 
 
@@ -280,9 +280,4 @@ def _read(source: str, suffixes: tuple[str, ...]) -> tuple[str, Path | None]:
     path = Path(source)
     if not path.exists() and path.suffix not in suffixes:
         raise FileNotFoundError(f"no file {source!r} (expected a {suffixes[0]} file or its text)")
-    try:
-        return path.read_text(encoding="utf-8-sig", errors="replace"), path
-    except FileNotFoundError:
-        raise FileNotFoundError(f"no file {source!r}") from None
-    except OSError as error:
-        raise KernelError(f"cannot read {source!r}: {error.strerror}") from None
+    return source_text(path), path

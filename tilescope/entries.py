@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from kernels import KernelError
+from kernels.reading import source_text
 from kernels.signatures import kernel_names
 
 from .failure import UserError
@@ -34,18 +35,15 @@ def names_a_kernel(word: str, file: str) -> bool:
     if not (is_argument(word) and word.isalpha()):
         return not is_argument(word)
     try:
-        text = Path(file).read_text(encoding="utf-8", errors="replace")
-    except OSError:  # told by whoever needs the file
+        text = source_text(Path(file))
+    except (OSError, KernelError):  # told by whoever needs the file
         return False
     return word in kernel_names(text) or any(e == word for e in _ENTRY.findall(text))
 
 
 def only_kernel(file: str) -> str:
     """The entry to take where none was named."""
-    try:
-        found = kernel_names(Path(file).read_text(encoding="utf-8", errors="replace"))
-    except FileNotFoundError:
-        raise FileNotFoundError(f"no file {file!r}") from None
+    found = kernel_names(source_text(Path(file)))
     if len(found) == 1 and "<" not in found[0]:
         return found[0]
     if not found:

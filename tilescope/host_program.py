@@ -8,6 +8,7 @@ from pathlib import Path
 from kernels.headers import follow
 from kernels.host_launches import HostLaunch, host_launches
 from kernels.host_words import overload
+from kernels.reading import source_text
 from kernels.signatures import kernel_names, signatures
 
 from .failure import UserError
@@ -76,7 +77,7 @@ def _headers(file: str, options: Sequence[str]) -> list[str]:
 
 
 def _text(file: str) -> str:
-    return Path(file).read_text(encoding="utf-8", errors="replace")
+    return source_text(Path(file))
 
 
 def command(file: str, launch: HostLaunch, options: Sequence[str]) -> str:
