@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kernels.headers import follow
-from kernels.host_launches import HostLaunch, host_launches
+from kernels.host_launches import HostLaunch, host_launches, unread_launches
 from kernels.host_words import overload
 from kernels.reading import source_text
 from kernels.signatures import kernel_names, signatures
@@ -29,7 +29,8 @@ def refuse_with_launches(file: str, options: Sequence[str]) -> None:
         UserError: With that; nothing is said where the file launches nothing.
     """
     launches = _launches(file, options)
-    if not launches:
+    others = unread_launches(_text(file)) if is_cuda(file) and Path(file).is_file() else []
+    if not launches and not others:
         return
     texts = (_text(file), *_headers(file, options))
     names = ", ".join(dict.fromkeys(name for text in texts for name in kernel_names(text)))
@@ -41,6 +42,7 @@ def refuse_with_launches(file: str, options: Sequence[str]) -> None:
     for number, launch in enumerate(launches, 1):
         lines.append(f"  {number}  line {launch.line}")
         lines.append(f"     tilescope run {command(file, launch, options)}")
+    lines += [f"  not read: line {line}, {called}" for line, called in others]
     raise UserError("\n".join(lines))
 
 
