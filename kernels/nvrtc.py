@@ -21,6 +21,7 @@ from .errors import CompileError
 from .headers import follow, named_folders
 from .precompiled import precompiling
 from .ptx import header as ptx_header
+from .signatures import qualified
 from .toolkit import OWN_HEADERS, toolkit_folders
 
 BUILD_OPTIONS = {"device": ("-lineinfo",), "source": ("-G",)}
@@ -121,6 +122,9 @@ def _translate(
     ``alone``: what the kernel needs.
     """
     lost: list[str] = []
+    if "<" in entry or "(" in entry:
+        headers = follow(source, directory, options).texts.values()
+        entry = qualified(entry, [source, *headers])
     arguments = [*options, *(f"-I{path}" for path in include_folders(directory))]
     arguments += [*precompiling(source, directory, options), *GNU_WORDS]
     compile_text = functools.partial(compiler, name, arguments)

@@ -38,14 +38,15 @@ def names_a_kernel(word: str, file: str) -> bool:
         text = source_text(Path(file))
     except (OSError, KernelError):  # told by whoever needs the file
         return False
-    return word in kernel_names(text) or any(e == word for e in _ENTRY.findall(text))
+    named = {name.split("::")[-1] for name in kernel_names(text)}
+    return word in named or any(e == word for e in _ENTRY.findall(text))
 
 
 def only_kernel(file: str) -> str:
     """The entry to take where none was named."""
     found = kernel_names(source_text(Path(file)))
     if len(found) == 1 and "<" not in found[0]:
-        return found[0]
+        return found[0].split("::")[-1]
     if not found:
         raise KernelError(f"{file} has no __global__ function")
     raise KernelError(f"which kernel of {file}? there are: {', '.join(found)}")

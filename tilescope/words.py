@@ -35,7 +35,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "x2": {"channels": 2}, "x4": {"channels": 4},
 }  # fmt: skip
 """What a word may say of a texture or a surface."""
-_TYPED = re.compile(r"(bf16|[a-z]\d+):(.*)", re.S)
+_TYPED = re.compile(r"(bf16|[a-z]\d+):(?!:)(.*)", re.S)
 _BF16 = "bf16"
 """A type that NumPy lacks: numbers as of float32, rounded, and kept as their bits (uint16)."""
 _AS_NUMBERS = {"true": "1", "false": "0", "True": "1", "False": "0", "nullptr": "0, a null pointer",
