@@ -30,7 +30,7 @@ def barriers_command(
     is said of this launch: another size or block may need a barrier that this one does
     not. Looks at the device build, or at the one that --build picks.
 
-    TARGET, ENTRY and ARGUMENTs are those of tilescope run.
+    TARGET, ENTRY and ARGUMENTs are those of tilescope run, but for .toml files.
 
     \b
     Examples:

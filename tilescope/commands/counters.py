@@ -32,8 +32,8 @@ def counters_command(
     Runs the launch on the GPU under ncu, once with the driver's compiler at level 0, where
     machine code follows the PTX, and once at its default, and shows all three.
 
-    TARGET, ENTRY and ARGUMENTs are those of tilescope run. Needs a GPU, cuda-python, and
-    ncu with the right to read counters.
+    TARGET, ENTRY and ARGUMENTs are those of tilescope run, but for .toml files. Needs a GPU,
+    cuda-python, and ncu with the right to read counters.
 
     \b
     Examples:

@@ -51,8 +51,8 @@ def predict_command(
     that finds L2 as the same launch left it, DRAM traffic and hit rates of one that finds
     caches empty.
 
-    TARGET, ENTRY and ARGUMENTs are those of tilescope run. Library kernels may be several, each
-    with the same --size; NAME:TILE gives one a tile of its own.
+    TARGET, ENTRY and ARGUMENTs are those of tilescope run, but for .toml files. Library kernels
+    may be several, each with the same --size; NAME:TILE gives one a tile of its own.
 
     \b
     Examples:

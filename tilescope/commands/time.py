@@ -46,7 +46,8 @@ def time_command(
     of other kernels what the simulator counts. Beside the time stands what tilescope
     predict says of that GPU, if its table has it.
 
-    TARGET, ENTRY and ARGUMENTs are those of tilescope run. Needs a GPU and cuda-python.
+    TARGET, ENTRY and ARGUMENTs are those of tilescope run, but for .toml files. Needs a GPU and
+    cuda-python.
 
     \b
     Examples:
