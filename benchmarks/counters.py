@@ -18,7 +18,8 @@ from tilescope.commands.counters import command_words
 from tilescope.failure import UserError
 from tilescope.ncu import Figure, figures, find_ncu, measure
 from tilescope.outcome import execute
-from tilescope.target import Request, resolve
+from tilescope.request import Request
+from tilescope.target import resolve
 from tilescope.text.hardware import explanations
 
 _SIZES = {1: "4096", 2: "256x192", 3: "70x52x92"}

@@ -24,7 +24,8 @@ from benchmarks.machine import command_line, provenance, table
 from device.driver import STICKY
 from kernels import library
 from tilescope.checker import Checker
-from tilescope.target import Request, resolve
+from tilescope.request import Request
+from tilescope.target import resolve
 from tilescope.text.findings import count
 
 TOOLS = ("racecheck", "memcheck", "synccheck")

@@ -241,7 +241,7 @@ def convert(
         elif isinstance(arg, (int, np.integer)) and (wrong := wrapped(kinds[i], int(arg))):
             made.warnings.append(f"{label}: {wrong}")
         layout = layout_of(kinds[i], kernel.declarations) if param.is_struct else None
-        made.values.append(Packer(gathered).value(param, arg, layout, label))
+        made.values.append(Packer(gathered).value(param, arg, layout, label, kinds[i]))
     for name, fill in (fills or {}).items():
         made.filled[name] = value = fill(Packer(gathered))
         made.symbols[name] = np.zeros(len(value.raw), np.uint8)

@@ -2,14 +2,25 @@
 
 import json
 import re
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from . import host_code, preprocessor, promotions
 from .compiler_log import Message
 from .compiler_process import CompilerCrash
 from .errors import CompileError
-from .headers import IMPLICIT, OF_NVCC, follow, left_of, named, standard_library, substitutes
+from .headers import (
+    IMPLICIT,
+    OF_NVCC,
+    Included,
+    follow,
+    is_hosts,
+    left_of,
+    named,
+    no_folders,
+    standard_library,
+    substitutes,
+)
 from .signatures import kernel_names, parted
 
 _ROUNDS = 40
@@ -37,8 +48,11 @@ def compile_device_part(
     options: Sequence[str],
     directory: Path,
     alone: bool = False,
-) -> Compiled:
+) -> tuple[Compiled, list[str]]:
     """Compile what is for the device; ``alone``: without what the kernel does not need.
+
+    Returns:
+        What came of it, and the headers that it asked for, did not get, and may have needed.
 
     Raises:
         CompileError: What NVRTC says of the user's device code.
@@ -85,11 +99,22 @@ def compile_device_part(
         try:
             return compile_text(text, wanted, further, texts | stubs)
         except CompilerCrash as crash:  # perhaps for want of what these headers would have
-            lacking = _lacking(left_out(), included.quoted)
+            lacking = _lacking(left_out(), included)
             raise CompilerCrash("\n".join([*lacking, str(crash)])) from None
 
     def left_out() -> list[str]:
         return [header for header, text in stubs.items() if not text]
+
+    def lost() -> list[str]:
+        """Headers that are asked for where conditions hold: without one, the compiler complains."""
+        found = []
+        for header in _perhaps_needed(left_out(), included):
+            stands_in = stubs.pop(header)
+            result = attempt(included.directed(main.rest(), directory), entry)
+            if isinstance(result, list) and header in [e.missing_header for e in result]:
+                found.append(header)
+            stubs[header] = stands_in
+        return found
 
     def probe() -> bool:
         """Leave out the toolkit's headers that only a host compiler takes."""
@@ -102,7 +127,7 @@ def compile_device_part(
     for _ in range(_ROUNDS):
         result = attempt(included.directed(main.rest(), directory), entry)
         if not isinstance(result, list):
-            return result
+            return result, lost()
         errors = result
         unread = {
             e.path: headers[e.path] for e in errors if e.path in headers.keys() - by_path.keys()
@@ -154,7 +179,9 @@ def compile_device_part(
         raise CompileError(
             f"no kernel {entry!r} in this source; its __global__ functions: {listed}"
         )
-    raise CompileError(_told(errors, left_out(), included.quoted, by_path))
+    told = _told(errors, by_path)
+    lacks = _lacking(left_out(), included)
+    raise CompileError("\n".join([told, *lacks, *(f"({text})" for text in no_folders(options))]))
 
 
 def _cut_others(file: host_code.SourceFile, needed: host_code.Needed) -> None:
@@ -165,13 +192,8 @@ def _cut_others(file: host_code.SourceFile, needed: host_code.Needed) -> None:
             file.cut(piece)
 
 
-def _told(
-    errors: list[Message],
-    left_out: list[str],
-    quoted: Container[str],
-    files: dict[str, host_code.SourceFile],
-) -> str:
-    """The errors in the user's files, if there are any, and which headers they lack."""
+def _told(errors: list[Message], files: dict[str, host_code.SourceFile]) -> str:
+    """The errors in the user's files, if there are any."""
     about = [e for e in errors if not e.of_a_name]
     own = [e for e in about if e.path in files or not e.path]
     text = "\n".join(e.text for e in own or about)
@@ -186,14 +208,22 @@ def _told(
             text += f"\n({name} is a reference, as CUDA 11 had them: take a {_OBJECT})"
         elif name in cut:
             text += f"\n({name} is the host's: it is not marked __device__)"
-    return "\n".join([text, *_lacking(left_out, quoted)])
+    return text
 
 
-def _lacking(left_out: list[str], quoted: Container[str]) -> list[str]:
+def _perhaps_needed(left_out: list[str], included: Included) -> list[str]:
+    """Headers that are not there, and that the kernel may need for all that is known of them."""
+    return [
+        header for header in left_out
+        if header not in included.toolkit and not is_hosts(header, header in included.quoted)
+    ]  # fmt: skip
+
+
+def _lacking(left_out: list[str], included: Included) -> list[str]:
     """What is to be said of headers that were left out."""
     told = []
-    own_headers = [header for header in left_out if header in quoted]
     random = [header for header in left_out if header.startswith("curand_")]
+    own_headers = [h for h in _perhaps_needed(left_out, included) if h not in random]
     others = [header for header in left_out if header not in (*own_headers, *random)]
     if others:
         told.append(f"(left out, not for NVRTC: {', '.join(others)})")

@@ -24,6 +24,25 @@ _DEVICE_THRUST = (
 OF_NVCC = ("algorithm", "cmath", "cstdlib", "cstring", "limits", "type_traits", "utility")
 """Headers whose names in ``std`` are known to what includes nothing: nvcc's own bring them in."""
 
+_LIBRARIES = (
+    r"(cublas|cufft|cusparse|cusolver|cudnn|nvtx|npp|nccl|nvml|driver_types|cudaProfiler)\w*\.h"
+    r"|(cuda_profiler_api|cuda_\w+_interop|nvToolsExt|mpi|omp|multithreading|drvapi_error_string)\.h"
+    r"|helper_(cuda|cuda_drvapi|functions|image|string|timer|gl|cusolver)\.h"
+)
+"""Headers of CUDA's libraries for the host, and of its samples, where nothing of them is here."""
+_HOSTS = (
+    # The C++ library's have no endings; then C's, those of systems, and of well-known packages.
+    r"[a-z_]+|(assert|conio|ctype|direct|errno|exception|fcntl|getopt|immintrin|intrin|inttypes|io"
+    r"|locale|malloc|memory|process|pthread|signal|stdarg|stdlib|string|strings|time|unistd|windows"
+    r"|xmmintrin)\.h|(sys|nvtx3|thrust|cub/device|GL|GLFW|opencv2|torch|ATen|c10|pybind11|gtest"
+    r"|boost)/.*"
+)
+
+
+def is_hosts(header: str, quoted: bool) -> bool:
+    """Whether a header that is not there is known by its name to be the host's alone."""
+    return re.fullmatch(_LIBRARIES if quoted else f"{_LIBRARIES}|{_HOSTS}", header) is not None
+
 
 @dataclass
 class Included:
@@ -111,6 +130,12 @@ def named_folders(options: Sequence[str]) -> list[Path]:
         elif m := re.match(r"(?:-I|--include-path=)(.+)", option):
             found.append(Path(m[1]))
     return found
+
+
+def no_folders(options: Sequence[str]) -> list[str]:
+    """A sentence for each folder of the options that is none."""
+    return [f"-I {folder}: no such folder" for folder in named_folders(options)
+            if not folder.is_dir()]  # fmt: skip
 
 
 def substitutes(included: Included) -> dict[str, str]:

@@ -14,11 +14,11 @@ from typing import Any
 from .adapter import Adapter, Made
 from .architecture import virtual
 from .errors import KernelError
-from .headers import follow
+from .headers import follow, no_folders
 from .mangling import demangle
 from .nvrtc import BUILD_OPTIONS, compile_cuda, include_folders
 from .ptx import header as ptx_header
-from .reading import read_below
+from .reading import read_below, source_text
 from .signatures import parameter_names
 
 
@@ -37,6 +37,7 @@ class Kernel:
         origin: How to compile it again in another build, if it came from CUDA C++.
         adapter: What a front end's arguments are to the parameters.
         dynamic_bytes: Dynamic shared memory that it needs, where its compiler says so.
+        notes: What a report has to say of how it was made, a sentence each.
     """
 
     ptx: str = field(repr=False)
@@ -49,6 +50,7 @@ class Kernel:
     origin: Origin | None = field(default=None, repr=False, compare=False)
     adapter: Adapter | None = field(default=None, repr=False, compare=False)
     dynamic_bytes: int = 0
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     @functools.cached_property
     def sha256(self) -> str:
@@ -108,7 +110,8 @@ class Kernel:
             raise TypeError(f"options is a sequence of options, as in [{options!r}]")
         origin = Origin(str(source), entry, virtual(arch), tuple(options))
         text, name, directory = origin.read()
-        ptx, lowered = compile_cuda(text, name, entry, origin.flags(build), directory, cache)
+        ptx, lowered, lost = compile_cuda(text, name, entry, origin.flags(build), directory, cache)
+        left_out = f"not found, left out: {', '.join(lost)}; -I FOLDER says where to look"
         return dataclasses.replace(
             cls.from_ptx(ptx, lowered),
             name=entry,
@@ -116,6 +119,7 @@ class Kernel:
             sources={os.path.abspath(name): text},
             folders=include_folders(directory, options),
             origin=origin,
+            notes=(*no_folders(options), *[left_out] * bool(lost)),
         )
 
     @classmethod
@@ -276,9 +280,4 @@ def _read(source: str, suffixes: tuple[str, ...]) -> tuple[str, Path | None]:
     path = Path(source)
     if not path.exists() and path.suffix not in suffixes:
         raise FileNotFoundError(f"no file {source!r} (expected a {suffixes[0]} file or its text)")
-    try:
-        return path.read_text(encoding="utf-8-sig", errors="replace"), path
-    except FileNotFoundError:
-        raise FileNotFoundError(f"no file {source!r}") from None
-    except OSError as error:
-        raise KernelError(f"cannot read {source!r}: {error.strerror}") from None
+    return source_text(path), path

@@ -34,7 +34,10 @@ Size = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Expected:
-    """What an output should be: float64 values, and how far each element may be off."""
+    """What an output should be, and how far each element may be off.
+
+    Values are float64, or whole numbers as they are: where no bound is, they are compared exactly.
+    """
 
     value: Any
     bound: Any
@@ -249,9 +252,11 @@ def get(name: str) -> LibraryKernel:
 def _agreement(name: str, actual: Any, expected: Expected) -> Agreement:
     value, bound = np.broadcast_arrays(expected.value, expected.bound)
     with np.errstate(invalid="ignore", over="ignore"):
-        exact = actual.astype(np.float64)
-        same = (exact == value) | (np.isnan(exact) & np.isnan(value))
-        error = np.where(same, 0.0, np.abs(exact - value))
+        exact, wanted = actual.astype(np.float64), value.astype(np.float64)
+        same = (actual == value) | (np.isnan(exact) & np.isnan(wanted))
+        error = np.where(same, 0.0, np.abs(exact - wanted))
+        if actual.dtype.kind in "iu":  # of large ones the difference is lost in float64
+            error = np.where(same, 0.0, np.maximum(error, 1.0))
         right = same | (error <= bound)
         used = np.divide(error, bound, out=np.where(same, 0.0, np.inf), where=bound > 0)
     return Agreement(

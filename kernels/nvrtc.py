@@ -21,6 +21,7 @@ from .errors import CompileError
 from .headers import follow, named_folders
 from .precompiled import precompiling
 from .ptx import header as ptx_header
+from .signatures import qualified
 from .toolkit import OWN_HEADERS, toolkit_folders
 
 BUILD_OPTIONS = {"device": ("-lineinfo",), "source": ("-G",)}
@@ -47,7 +48,7 @@ user guide, "Supported Compile Options".)
 
 def compile_cuda(
     source: str, name: str, entry: str, options: Sequence[str], directory: Path, cache: bool = True
-) -> tuple[str, str]:
+) -> tuple[str, str, tuple[str, ...]]:
     """Compile CUDA C++ to PTX.
 
     Args:
@@ -60,7 +61,8 @@ def compile_cuda(
         cache: Whether to look the PTX up on disk, and to keep it there.
 
     Returns:
-        The PTX text and the lowered (mangled) entry name.
+        The PTX text, the lowered (mangled) entry name, and what headers were not found, and left
+        out, though they may matter.
 
     Raises:
         CompileError: NVRTC is missing, the source has an error, or the entry
@@ -71,12 +73,12 @@ def compile_cuda(
     if stored:
         return stored
     compiler = functools.partial(_compile, [])
-    ptx, lowered = _translate(compiler, source, name, entry, options, directory)
+    (ptx, lowered), lost = _translate(compiler, source, name, entry, options, directory)
     if not entry_named(ptx, lowered):
         raise CompileError(f"{name} declares {entry}, but its body is elsewhere: give that file")
     if cached:
-        _store(cached, {"ptx": ptx, "entry": lowered})
-    return ptx, lowered
+        _store(cached, {"ptx": ptx, "entry": lowered, "lost": lost})
+    return ptx, lowered, tuple(lost)
 
 
 def cuda_machine_code(
@@ -114,8 +116,15 @@ def cuda_machine_code(
 def _translate(
     compiler: Any, source: str, name: str, entry: str, options: Sequence[str], directory: Path,
     alone: bool = False,
-) -> Compiled:  # fmt: skip
-    """A file as it stands, or else the device's part of it; ``alone``: what the kernel needs."""
+) -> tuple[Compiled, list[str]]:  # fmt: skip
+    """A file as it stands, or else the device's part of it, and the headers that this lacks.
+
+    ``alone``: what the kernel needs.
+    """
+    lost: list[str] = []
+    if "<" in entry or "(" in entry:
+        headers = follow(source, directory, options).texts.values()
+        entry = qualified(entry, [source, *headers])
     arguments = [*options, *(f"-I{path}" for path in include_folders(directory))]
     arguments += [*precompiling(source, directory, options), *GNU_WORDS]
     compile_text = functools.partial(compiler, name, arguments)
@@ -124,7 +133,7 @@ def _translate(
     if isinstance(found, list):
         part = compile_text, source, name, entry, options, directory
         try:
-            found = compile_device_part(*part, alone)
+            found, lost = compile_device_part(*part, alone)
         except CompileError as error:
             try:
                 found = compile_text(source, entry) if program else found
@@ -132,7 +141,7 @@ def _translate(
                 raise error from None
             if isinstance(found, list):
                 raise
-    return found
+    return found, lost
 
 
 def _asked(work: str, **task: Any) -> Any:
@@ -242,8 +251,8 @@ _LARGEST = 1 << 28
 """Bytes of a cache file; PTX is smaller."""
 
 
-def _stored(path: Path) -> tuple[str, str] | None:
-    """The PTX and entry of a cache file; ``None`` for one that is torn, or is none of ours.
+def _stored(path: Path) -> tuple[str, str, tuple[str, ...]] | None:
+    """What a cache file holds for ``compile_cuda``; ``None`` for one that is torn, or none of ours.
 
     What it holds is treated like any PTX file that is given: whoever writes the cache says
     what runs in the simulator, and no more than that.
@@ -252,14 +261,14 @@ def _stored(path: Path) -> tuple[str, str] | None:
         if not path.is_file() or path.stat().st_size > _LARGEST:
             return None
         content = json.loads(path.read_text())
-        ptx, entry = content["ptx"], content["entry"]
+        ptx, entry, lost = content["ptx"], content["entry"], tuple(map(str, content["lost"]))
         known = any(found.name == entry for found in ptx_header.entries(ptx))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    return (ptx, entry) if known else None
+    return (ptx, entry, lost) if known else None
 
 
-def _store(path: Path, content: dict[str, str]) -> None:
+def _store(path: Path, content: dict[str, Any]) -> None:
     """Write through a temporary file, so that a reader never sees half of it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -4,14 +4,18 @@ The names come from the PTX (``.file``), which may be anybody's: what is read en
 and pages. See ``docs/security.md``.
 """
 
+import codecs
 import os
 import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
 
+from .errors import KernelError
+
 LIMIT = 4 << 20
 """Bytes of a source file at most; a longer one is not shown."""
+_LARGEST = 1 << 28
 
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
@@ -27,6 +31,31 @@ def plain(text: str) -> str:
 def plain_name(text: str) -> str:
     """The same for what stands within a line: no tabs or line feeds either."""
     return plain(text).translate(dict.fromkeys(map(ord, "\t\n"), "\N{REPLACEMENT CHARACTER}"))
+
+
+def source_text(path: Path) -> str:
+    """The text of a file that was named on purpose, CUDA C++ or PTX, without its mark of UTF-8.
+
+    Raises:
+        KernelError: It is no regular file, cannot be read, is too large or in UTF-16;
+            ``FileNotFoundError``: there is none.
+    """
+    try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode) and not stat.S_ISDIR(about.st_mode):
+            raise KernelError(f"cannot read {str(path)!r}: not a regular file")
+        if about.st_size > _LARGEST:
+            raise KernelError(f"cannot read {str(path)!r}: {about.st_size:,} bytes are too many")
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise FileNotFoundError(f"no file {str(path)!r}") from None
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise KernelError(f"cannot read {str(path)!r}: {why}") from None
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise KernelError(f"{path} is UTF-16: save it as UTF-8")
+    text = content.decode("utf-8-sig", errors="replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_below(file: str, folders: Sequence[Path]) -> str | None:

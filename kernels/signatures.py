@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .preprocessor import VARIANTS, Macros, readable
@@ -25,11 +25,18 @@ class Signature:
     Attributes:
         name: Without namespace; ``template``: whether it takes template arguments.
         params: (type, name) of each parameter, as far as the source says.
+        scope: The namespaces that it is in, as C++ writes them, but for those that are inline.
     """
 
     name: str
     template: bool
     params: tuple[tuple[str, str], ...]
+    scope: str = ""
+
+    @property
+    def full(self) -> str:
+        """The name with its namespaces."""
+        return f"{self.scope}::{self.name}" if self.scope else self.name
 
 
 @functools.lru_cache(maxsize=64)
@@ -42,8 +49,9 @@ def signatures(source: str) -> tuple[Signature, ...]:
     for variant in VARIANTS:
         plain, bare, *_ = readable(source, macros, variant)
         root = parse(plain.encode("ascii", "replace")).root_node
-        for signature in _walk(root, plain, bare, macros.marks, False):
-            key = signature.name, signature.template, _bare(k for k, _ in signature.params)
+        for read_one in _walk(root, plain, bare, macros.marks, False):
+            signature = _spelled_out(read_one, source)
+            key = signature.full, signature.template, _bare(k for k, _ in signature.params)
             known = found.setdefault(key, signature)
             if not any(name for _, name in known.params):  # declared before it is defined
                 found[key] = signature
@@ -51,15 +59,33 @@ def signatures(source: str) -> tuple[Signature, ...]:
 
 
 def kernel_names(source: str, params: bool = False) -> list[str]:
-    """The ``__global__`` functions a source declares, templates with ``<...>``.
+    """The ``__global__`` functions a source declares, with namespaces, templates with ``<...>``.
 
     ``params``: with their parameters' types in brackets.
     """
     names = (
-        s.name + "<...>" * s.template + f"({', '.join(kind for kind, _ in s.params)})" * params
+        s.full + "<...>" * s.template + f"({', '.join(kind for kind, _ in s.params)})" * params
         for s in signatures(source)
     )
     return list(dict.fromkeys(names))
+
+
+def qualified(entry: str, sources: Iterable[str]) -> str:
+    """An entry of a template, or with types, with all namespaces, if they are left out.
+
+    So it stays where several kernels may be meant. (A plain name is found in the PTX.)
+    """
+    name, kinds = parted(entry)
+    head = name.split("<")[0].strip().removeprefix("::")
+    if kinds is None and "<" not in name:
+        return entry
+    *given, base = head.split("::")
+    those = [s for text in sources for s in signatures(text) if s.name == base]
+    scopes = {tuple(s.scope.split("::")) if s.scope else () for s in those}
+    fitting = [scope for scope in scopes if scope[len(scope) - len(given) :] == tuple(given)]
+    if tuple(given) in scopes or len(fitting) != 1:
+        return entry
+    return "::".join([*fitting[0], base]) + entry.strip().removeprefix("::")[len(head) :]
 
 
 def parted(entry: str) -> tuple[str, str | None]:
@@ -116,7 +142,7 @@ def parameter_label(names: Sequence[str], number: int) -> str:
 
 
 def _walk(
-    node: Node, plain: str, bare: str, marks: set[str], template: bool
+    node: Node, plain: str, bare: str, marks: set[str], template: bool, scope: str = ""
 ) -> Iterator[Signature]:
     before = node.start_byte if node.parent else 0  # a tree begins at its first word
     for child in node.children:
@@ -125,15 +151,47 @@ def _walk(
             listed = declarator.child_by_field_name("parameters") if declarator else None
             head = bare[before : listed.start_byte] if listed else ""
             if declarator and not marks.isdisjoint(re.findall(r"\w+", head)):
-                yield _signature(declarator, plain, template)
+                yield replace(_signature(declarator, plain, template), scope=scope)
         elif child.type == "template_declaration":
-            yield from _walk(child, plain, bare, marks, True)
+            yield from _walk(child, plain, bare, marks, True, scope)
         elif child.type in (
             "namespace_definition", "linkage_specification", "declaration_list", "ERROR",
         ):  # fmt: skip
-            yield from _walk(child, plain, bare, marks, template)
+            inner = _inside(child, scope) if child.type == "namespace_definition" else scope
+            yield from _walk(child, plain, bare, marks, template, inner)
         if child.type not in ("template", "template_parameter_list"):
             before = child.end_byte
+
+
+def _inside(namespace: Node, scope: str) -> str:
+    """The namespaces in the braces of one: those that are inline, or have no name, need no name."""
+    named = namespace.child_by_field_name("name")
+    if named is None or any(child.type == "inline" for child in namespace.children):
+        return scope
+    name = re.sub(r"\s", "", (named.text or b"").decode("ascii"))
+    return f"{scope}::{name}" if scope else name
+
+
+def _spelled_out(found: Signature, source: str) -> Signature:
+    """A kernel as macros make it: ``KERNEL(name) { }``, or ``__global__ void KERNEL(name)()``."""
+    if call := re.fullmatch(r"(\w+)\s*\(\s*((\w+)[^()]*)\)\s*", found.name):
+        name = _expanded(call[1], call[2], source)
+        return replace(found, name=name if re.fullmatch(r"\w+", name) else call[3])
+    text = _expanded(found.name, ",".join(kind for kind, _ in found.params), source)
+    made = signatures(text.rstrip("{; ") + ";") if "__global__" in text else ()
+    return replace(made[0], template=found.template, scope=found.scope) if made else found
+
+
+def _expanded(macro: str, given: str, source: str) -> str:
+    """What a macro with arguments stands for; ``""`` if it is none."""
+    found = re.search(rf"#\s*define\s+{re.escape(macro)}\(([^()]*)\)((?:\\\r?\n|[^\n])*)", source)
+    if not found:
+        return ""
+    names = [name.strip() for name in found[1].split(",")]
+    values = dict(zip(names, (value.strip() for value in given.split(",")), strict=False))
+    body = re.sub(r"\\\r?\n", " ", found[2]).strip()
+    body = re.sub(r"\b\w+\b", lambda m: values.get(m[0], m[0]), body)
+    return re.sub(r"\s*##\s*", "", body)
 
 
 def _functions(node: Node) -> Iterator[Node]:
@@ -145,8 +203,7 @@ def _functions(node: Node) -> Iterator[Node]:
 def _signature(declarator: Node, plain: str, template: bool) -> Signature:
     named = declarator.child_by_field_name("declarator")
     name = plain[named.start_byte : named.end_byte] if named else ""
-    if made := re.search(r"\(\s*(\w+)[^()]*\)\s*$", name):  # KERNEL(name)(parameters)
-        name = made[1]
+    macro = re.search(r"\w+\s*\(\s*\w+[^()]*\)\s*$", name)  # KERNEL(name)(parameters)
     listed = declarator.child_by_field_name("parameters")
     params = []
     for param in listed.named_children if listed else ():
@@ -161,4 +218,5 @@ def _signature(declarator: Node, plain: str, template: bool) -> Signature:
         params.append((" ".join(kind.split()), word))
     if [kind for kind, _ in params] == ["void"]:
         params = []
-    return Signature(name.split("<")[0].strip().split("::")[-1], template, tuple(params))
+    name = macro[0] if macro else name.split("<")[0].strip().split("::")[-1]
+    return Signature(name, template, tuple(params))

@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 
 from . import tensor_map
-from .bfloat16 import bfloat16
 from .pointers import Address, Gathered, Pointer
 from .ptx.header import Param
-from .ptx.types import DTYPES
+from .scalars import scalar_bytes
 from .structures import Layout
 from .texture import NBYTES, Surface, Texture
 
 _ADDRESS = ("u64", "s64", "b64")
 _Object = Texture | Surface | tensor_map.TensorMap
 _OBJECTS = (Texture, Surface, tensor_map.TensorMap)
+_IN_CPP = {"s16": "short", "u16": "unsigned short", "s32": "int", "u32": "unsigned int",
+           "f32": "float", "f64": "double"}  # fmt: skip
+"""The C++ type that a structure's field has for sure."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,12 @@ class Packer:
 
     gathered: Gathered
 
-    def value(self, param: Param, arg: Any, layout: Layout | None, label: str) -> Value:
-        """An argument of a kernel; ``layout``: of a structure by value, where it is known.
+    def value(
+        self, param: Param, arg: Any, layout: Layout | None, label: str, kind: str = ""
+    ) -> Value:
+        """An argument of a kernel.
+
+        ``layout``: of a structure by value, ``kind``: the type in C++, where they are known.
 
         Raises:
             TypeError: It is of another kind; ``ValueError``: it does not fit.
@@ -63,11 +69,11 @@ class Packer:
             return self._structure(param, arg, layout, label)
         if isinstance(arg, (np.ndarray, Pointer, list, tuple)):
             if param.type not in _ADDRESS:
-                raise TypeError(f"{label} is {param.type} by value; it cannot be an array")
+                raise TypeError(f"{label} is {kind or param.type} by value; it cannot be an array")
             return self._pointer(arg, label)
         if isinstance(arg, ctypes._SimpleCData):
             arg = arg.value
-        return Value(scalar_bytes(param, arg, label))
+        return Value(scalar_bytes(param, arg, label, kind))
 
     def variable(self, nbytes: int, arg: Any, layout: Layout | None, label: str) -> Value:
         """What fills a module variable of so many bytes; raises as ``value``."""
@@ -166,7 +172,8 @@ class Packer:
         if layout.scalar:
             if isinstance(arg, ctypes._SimpleCData):
                 arg = arg.value
-            return Value(scalar_bytes(Param(label, layout.scalar, 1, layout.align, 0), arg, label))
+            param = Param(label, layout.scalar, 1, layout.align, 0)
+            return Value(scalar_bytes(param, arg, label, _IN_CPP.get(layout.scalar, "")))
         names = [name for name, _, _ in layout.fields]
         if isinstance(arg, Mapping):
             if set(arg) != set(names):
@@ -234,60 +241,3 @@ def _joined(nbytes: int, parts: Sequence[tuple[int, Value]]) -> Value:
         raw[at : at + len(value.raw)] = value.raw
         addresses += [replace(a, at=at + a.at) for a in value.addresses]
     return Value(bytes(raw), tuple(addresses))
-
-
-def scalar_bytes(param: Param, arg: Any, label: str) -> bytes:
-    """A by-value argument as the parameter's bytes, little-endian.
-
-    Raises:
-        TypeError: It is of another kind; ``ValueError``: it does not fit.
-    """
-    dtype = DTYPES[param.type]
-    if isinstance(arg, np.void):
-        raw = arg.tobytes()
-        if len(raw) != param.nbytes:
-            raise ValueError(f"{label} ({param.type}) takes {param.nbytes} bytes, not {len(raw)}")
-        return bytes(raw)
-    if isinstance(arg, (bool, np.bool_)):
-        arg = int(arg)
-    if arg is None and dtype.itemsize == 8:
-        arg = 0
-    if param.type == "bf16" and isinstance(arg, (float, np.floating)):
-        return _bfloat16_bytes(float(arg), label)
-    if dtype.kind == "f":
-        return _float_bytes(dtype, arg, label, param)
-    if (
-        isinstance(arg, np.floating)
-        and arg.dtype.itemsize == dtype.itemsize
-        and param.type[0] == "b"
-    ):
-        return bytes(arg.tobytes())
-    if not isinstance(arg, (int, np.integer)):
-        raise TypeError(f"{label} is {param.type}; cannot convert {type(arg).__name__} {arg!r}")
-    bits = param.nbytes * 8
-    value = int(arg)
-    # NVRTC writes .u32 for int and unsigned alike: both ranges are taken.
-    if not -(1 << (bits - 1)) <= value < (1 << bits):
-        raise ValueError(f"{label} is {param.type}; {value} does not fit in {bits} bits")
-    return (value & ((1 << bits) - 1)).to_bytes(param.nbytes, "little")
-
-
-def _float_bytes(dtype: Any, arg: Any, label: str, param: Param) -> bytes:
-    if isinstance(arg, np.complexfloating) or not isinstance(arg, (int, float, np.number)):
-        raise TypeError(f"{label} is {param.type}; cannot convert {type(arg).__name__} {arg!r}")
-    try:
-        with np.errstate(over="ignore"):
-            value = dtype.type(arg)
-        fits = np.isinf(float(arg)) or not np.isinf(value)
-    except OverflowError:  # a whole number beyond those of float64
-        fits = False
-    if not fits:
-        raise ValueError(f"{label} is {param.type}; {arg!r:.40} is out of its range")
-    return bytes(value.tobytes())
-
-
-def _bfloat16_bytes(arg: float, label: str) -> bytes:
-    bits = int(bfloat16(arg))
-    if bits & 0x7FFF == 0x7F80 and abs(arg) != float("inf"):
-        raise ValueError(f"{label} is bf16; {arg!r} is out of its range")
-    return bits.to_bytes(2, "little")

@@ -143,7 +143,7 @@ def report(launch: Prepared, seen: Observers, checks: Collection[str], began: fl
     kernel, program, sources = launch.kernel, launch.program, seen.sources
     counters, lines = collect(program.fact(_places), seen.ran, seen.traffic, sources)
     hazards, own = _without_triton(seen.findings.hazards())
-    own += kernel.adapter.notes if kernel.adapter else ()
+    own += kernel.notes + (kernel.adapter.notes if kernel.adapter else ())
     return Run(
         kernel.name, kernel.entry, kernel.build, kernel.sha256, launch.grid, launch.block,
         launch.shared_bytes, str(launch.schedule), counters, lines, hazards,

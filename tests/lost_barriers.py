@@ -21,7 +21,8 @@ from simulator import Hazard
 from simulator.cures.proofs import nothing_new
 from tilescope.checker import Checker
 from tilescope.fix import edits
-from tilescope.target import Request, Target, resolve
+from tilescope.request import Request
+from tilescope.target import Target, resolve
 
 SHAPES = Path(__file__).parent / "barrier_shapes"
 SIZES = {"matmul_naive_square": (40,) * 3, "matmul_tiled_exact": (32,) * 3,

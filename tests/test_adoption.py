@@ -158,6 +158,55 @@ def test_bad_projects(text: str, message: str, tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def racy_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project(folder)
+    file(folder / "src")
+    monkeypatch.chdir(folder)
+
+
+def test_a_projects_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    racy_project(tmp_path, monkeypatch)
+    check = ("check", "pyproject.toml", "--no-cure", "--build", "device")
+    assert "--write-baseline" in tilescope(*check, "--baseline", "known.json").stderr
+    assert tilescope(*check, "--write-baseline", "known.json").exit_code == 1
+    known = json.loads(Path("known.json").read_text())["hazards"]
+    assert [one["kind"] for one in known] == ["raw-race", "uninitialised"]  # of one launch each
+    again = tilescope(*check, "--baseline", "known.json")
+    assert again.exit_code == 0
+    assert "no hazards but 1 known in k, grid 1, block 64" in again.stdout
+    assert again.stdout.endswith("3 checked; 2 hazards ignored\n")
+    both = tilescope(*check, "--write-baseline", "known.json", "--since", "HEAD")
+    assert (both.exit_code, "--since leaves some out" in both.stderr) == (2, True)
+
+
+def test_a_projects_sarif_and_junit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    racy_project(tmp_path, monkeypatch)
+    check = ("check", "pyproject.toml", "--no-cure", "--build", "device", "-q")
+    tilescope(*check, "--sarif", "out.sarif", "--junit", "out.xml")
+    (log,) = json.loads(Path("out.sarif").read_text())["runs"]
+    assert [r["ruleId"] for r in log["results"]] == ["raw-race", "uninitialised"]
+    assert log["properties"] == {"target": "pyproject.toml"}
+    suite = ElementTree.parse("out.xml").getroot()
+    assert [(c.get("name"), len(c.findall("failure"))) for c in suite] == [
+        ("k, grid 1, block 64 (device)", 1), ("k, grid 1, block 32 (device)", 1),
+        ("fine, grid 1, block 64 (device)", 0),
+    ]  # fmt: skip
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "2", "0")
+
+
+def test_files_on_standard_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    racy_project(tmp_path, monkeypatch)
+    for target in (("src/old.cu", *LAUNCH), ("pyproject.toml",)):
+        check = ("check", *target, "--no-cure", "--build", "device")
+        suite = ElementTree.fromstring(tilescope(*check, "--junit", "-").stdout)
+        assert suite.get("failures") in ("1", "2")
+        made = json.loads(tilescope(*check, "--write-baseline", "-").stdout)
+        assert made["hazards"][0]["kind"] == "raw-race"
+        both = tilescope(*check, "--junit", "-", "--json", "-")
+        assert "--json - and --junit - cannot both have standard output" in both.stderr
+    assert not Path("-").exists()
+
+
 def test_includes_that_are_hard_to_follow(tmp_path: Path) -> None:
     """Each file is read once, however many ways lead to it, and wherever they end."""
     for n in range(60):

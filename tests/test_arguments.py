@@ -35,6 +35,7 @@ __global__ void nested(Nested a, float *out) {
 }
 __global__ void rows(float **table, float *out) { out[threadIdx.x] = table[threadIdx.x & 1][3]; }
 __global__ void views(float *v, const float *w) { v[threadIdx.x] += w[threadIdx.x]; }
+__global__ void few(int n, float *out) { *out = n; }
 __global__ void halves(__half h, float *out) { *out = __half2float(h); }
 """
 FIELD = {"Filter": (32, 8), "View<float, 2>": (24, 8), "Plain": (16, 8), "Wide": (16, 16),
@@ -204,14 +205,18 @@ X = np.zeros(16, np.float32)
 BAD: list[tuple[str, list[Any], type[Exception], str]] = [
     ("filter", [(X, X, 16)], ValueError, r"f takes 4 values \(x, y, n, c\), not 3"),
     ("filter", [(X, X, 16, (1, 2))], ValueError, "f.c takes 3 values"),
-    ("filter", [(X, X, 1.5, (1, 2, 3))], TypeError, "f.n is s32; cannot convert float"),
+    ("filter", [(X, X, 1.5, (1, 2, 3))], TypeError, "f.n is int; cannot convert float"),
     ("filter", [(X, 1.5, 1, (1, 2, 3))], TypeError, "f.y is a pointer"),
     ("filter", [{"x": X}], ValueError, "f has the fields x, y, n, c, not x"),
     ("filter", [3], TypeError, "f is a struct of 32 bytes"),
     ("filter", [bytes(31)], ValueError, "f is a struct of 32 bytes, not 31"),
-    ("filter", [(X, X, 1, (1, 2, 10**400))], ValueError, r"f.c.* is f32; 1000.* out of its range"),
+    ("filter", [(X, X, 1, (1, 2, 10**400))], ValueError, r"f.c.* is float; 1000.* out of its"),
     ("rows", [[1], X], TypeError, "element 0 is int"),
-    ("views", [X, 1.5], TypeError, "w is u64; cannot convert float"),
+    ("views", [X, 1.5], TypeError, r"w is a pointer \(float\*\); cannot convert float 1.5"),
+    ("views", ["x", X], TypeError, r"v is a pointer \(float\*\); cannot convert str 'x'"),
+    ("few", [1.5, X], TypeError, "n is int; cannot convert float 1.5"),
+    ("few", [1 << 33, X], ValueError, "n is int; 8589934592 does not fit in 32 bits"),
+    ("few", [X, X], TypeError, "n is int by value; it cannot be an array"),
 ]
 
 

@@ -1,11 +1,14 @@
 """What cannot run: one line of error, on stderr alone."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import SCALE, SCALE_ARGS, error_of
+from command_line import SCALE, SCALE_ARGS, error_of, tilescope
+
+from kernels import Kernel, KernelError
 
 SOURCE = (
     SCALE
@@ -67,9 +70,9 @@ def test_bad_command_lines(words: tuple[str, ...], message: str) -> None:
             ("reach", "--grid", 1, "--block", 1, "f32[8]"),
             "takes 2 arguments, not 1: float* x, int offset",
         ),
-        (("reach", "--grid", 1, "--block", 1, "f32[8]", "f32[8]"), "offset is u32 by value; it"),
+        (("reach", "--grid", 1, "--block", 1, "f32[8]", "f32[8]"), "offset is int by value; it"),
         (("structure", "--grid", 1, "--block", 1, 1), "s is a struct of 16 bytes; give"),
-        (("reach", "--grid", 1, "--block", 1, "f32[8]", 1.5), "offset is u32"),
+        (("reach", "--grid", 1, "--block", 1, "f32[8]", 1.5), "offset is int"),
         (("reach", "--grid", 1, "--block", 1025, "f32[8]", 0), "1025 threads in a block"),
         (("reach", "--grid", 1, "--block", 1, "--shared", 300000, "f32[8]", 0), "shared memory"),
         (("reach", "--grid", 1, "f32[8]", 0), "--block is missing"),
@@ -105,6 +108,35 @@ def test_a_compile_error_points_at_the_users_line(tmp_path: Path) -> None:
     said = error_of("run", file, "bad", "--grid", 1, "--block", 1, "f32[1]")
     assert "bad.cu(2)" in said
     assert '"oops" is undefined' in said
+
+
+KERNEL = "__global__ void k(float *x) { *x = 1; }\n"
+
+
+@pytest.mark.parametrize("suffix", [".cu", ".ptx"])
+@pytest.mark.parametrize("coding", ["utf-16-le", "utf-16-be"])
+def test_utf16_is_told(suffix: str, coding: str, tmp_path: Path) -> None:
+    file = tmp_path / f"wide{suffix}"
+    file.write_bytes(f"\ufeff{KERNEL}".encode(coding))
+    words = ("--grid", 1, "--block", 1, "f32[1]")
+    for command in ("run", "check"):
+        assert error_of(command, file, *words) == f"{file} is UTF-16: save it as UTF-8"
+    file.write_bytes(f"\ufeff{KERNEL}".encode())
+    assert tilescope("run", file, *words).exit_code == (0 if suffix == ".cu" else 2)
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there are no devices as files")
+def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.cu")
+    for file in ("/dev/zero", tmp_path / "pipe.cu"):
+        for words in (("k",), (), ("k", "--launch", 1)):
+            said = error_of("check", file, *words, "--grid", 1, "--block", 1)
+            assert "not a regular file" in said or "no launches" in said or "no file" in said
+    with pytest.raises(KernelError, match="not a regular file"):
+        Kernel.from_cuda("/dev/zero", "k")
+    (tmp_path / "large.cu").touch()
+    os.truncate(tmp_path / "large.cu", 1 << 29)
+    assert "are too many" in error_of("check", tmp_path / "large.cu", "k")
 
 
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:

@@ -87,6 +87,18 @@ def test_line_ends_and_encoding_stay(tmp_path: Path) -> None:
         assert file.read_bytes() == mark + expected
 
 
+def test_lines_that_end_with_cr_alone_are_the_reason(tmp_path: Path) -> None:
+    file = tmp_path / "my.cu"
+    text = (DEFECTS / "multiline.cu").read_text().encode()
+    words = launch(file, 1, 128, "f32[128]=arange", "f32[128]")
+    for end, told in ((b"\r", True), (b"\r\n", False)):
+        file.write_bytes(text.replace(b"\n", end))
+        said = " ".join(check(*words).stdout.split())
+        assert ("no cure looked for: " in said and "CR alone, not LF" in said) == told
+        assert ("verified" in said) != told
+        assert "no cure: " not in said
+
+
 def test_a_file_that_changed_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tilescope import checker
 

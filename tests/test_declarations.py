@@ -141,7 +141,7 @@ def test_module_variables_are_given_and_kept_by_name(name: str, build: str) -> N
         ("coeff", np.zeros(4, "i4"), "the kernel takes float, the array is int32"),
         ("coeff", np.zeros(2), "the kernel takes float, the array is float64"),
         ("counter", np.zeros(1, "f4"), "the kernel takes int, the array is float32"),
-        ("counter", "3", "symbol 'counter' is s32; cannot convert str '3'"),
+        ("counter", "3", "symbol 'counter' is int; cannot convert str '3'"),
         ("counter", 1 << 40, "1099511627776 does not fit in 32 bits"),
         ("coeff", (1, 2, 3), "'coeff' takes 4 values (x, y, z, w), not 3"),
     ],

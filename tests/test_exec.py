@@ -115,6 +115,14 @@ def test_launches_can_be_few(driver_script: Path) -> None:
     done = run(driver_script, "--racy", options=("-k", "twice"))
     assert done.returncode == 0
     assert "not checked: 1 of thrice, 1 of racy" in done.stdout
+    assert "3 launches of 3 kernels; no hazards in the 1 checked" in done.stdout
+
+
+def test_a_kernel_that_is_not_launched_is_told(driver_script: Path) -> None:
+    done = run(driver_script, options=("-k", "nope"))
+    told = "error: -k nope: no launch was of that name; launched: twice, thrice\n"
+    assert (done.returncode, done.stderr) == (2, told)
+    assert "2 launches of 2 kernels; not checked" in done.stdout
 
 
 def write(tmp_path: Path, text: str) -> Path:

@@ -24,6 +24,14 @@ template <int T> __global__ void t(double *a, float *out) {
     tile[threadIdx.x] = a[0];
     out[threadIdx.x] = tile[threadIdx.x];
 }
+static inline int ceil_div(int a, int b) { return (a + b - 1) / b; }
+namespace util { template <typename T> constexpr T twice(T a) { return a * 2; } }
+float halve(float a) { return a / 2; }
+int longer(int a) { a += 1; return a; }
+int forever(int a) { return forever(a); }
+int over(int a) { return a; }
+float over(float a) { return a; }
+struct Gpu { float *A, *B; int n; };
 int main(int argc, char **argv) {
     const int n = 1 << 12;
     int m;
@@ -83,6 +91,48 @@ def test_what_is_known_is_folded() -> None:
         ("float f[9]; k<<<1, sizeof(f)>>>(d, 1, 1);", "--grid 1 --block ? f32[4096] 1 1"),
         ("k<<<1, TWO>>>(d, 1, 1);", "--grid 1 --block ? f32[4096] 1 1"),
         ("k<<<1 << 99, 32>>>(d, 1, 1);", "--grid ? --block 32 f32[4096] 1 1"),
+        ("d = e; k<<<1, 32>>>(d, 1, 1);", "--grid 1 --block 32 ? 1 1"),
+        ("k<<<1, 32>>>(d, 1, 1); cudaFree(d); d = nullptr;", "--grid 1 --block 32 f32[4096] 1 1"),
+        # members of shapes
+        ("dim3 g(5), b = {8, 4}; k<<<g.x * b.x, b.y>>>(d, g.y, b.z);",
+         "--grid 40 --block 4 f32[4096] 1 1"),
+        ("auto g = dim3(n / block.x, block.y - 1); k<<<g, block>>>(d, 1, 1);",
+         "--grid 256,3 --block 16,4 f32[4096] 1 1"),
+        ("int2 p = make_int2(6, 7); int3 q{1, 2, 3}; k<<<p.y, q.z>>>(d, p.x, 1);",
+         "--grid 7 --block 3 f32[4096] 6 1"),
+        ("dim3 g(2); g.y = 3; k<<<g, g.x>>>(d, 1, 1);", "--grid ? --block ? f32[4096] 1 1"),
+        ("int2 p = {1, m}; k<<<p.x, p.y>>>(d, p.z, 1);", "--grid ? --block ? f32[4096] ? 1"),
+        ("dim3 g(g.x); k<<<g, 1>>>(d, 1, 1);", "--grid ? --block 1 f32[4096] 1 1"),
+        ("float *f; CHECK(cudaMalloc(reinterpret_cast<void **>(&f), sizeof(float) * 4));"
+         " k<<<1, 32>>>(f, 1, 1);", "--grid 1 --block 32 f32[4] 1 1"),
+        # braces
+        ("k<<<{3, K - 1}, {32}>>>(d, 1, 1);", "--grid 3,2 --block 32 f32[4096] 1 1"),
+        ("k<<<{1, 2, n / 64}, 32, 4>>>(d, 1, 1);",
+         "--grid 1,2,64 --block 32 --shared 4 f32[4096] 1 1"),
+        ("k<<<(3, 2), 32>>>(d, 1, 1);", "--grid ? --block 32 f32[4096] 1 1"),
+        # vectors
+        ("std::vector<float> h(n / 2, 1.f); float *f; cudaMalloc(&f, h.size() * sizeof(float));"
+         " k<<<1, 32>>>(f, h.size(), 1);", "--grid 1 --block 32 f32[2048] 2048 1"),
+        ("vector<float> h(n), g{1, 2, 3}; k<<<g.size(), 32>>>(d, h.size(), 1);",
+         "--grid 3 --block 32 f32[4096] 4096 1"),
+        ("vector<float> h(n); h.push_back(1); k<<<1, 32>>>(d, h.size(), 1);",
+         "--grid 1 --block 32 f32[4096] ? 1"),
+        ("vector<float> h(n); grow(h); k<<<1, 32>>>(d, h.size(), 1);",
+         "--grid 1 --block 32 f32[4096] ? 1"),
+        ("vector<float> h(n), g(h); k<<<1, 32>>>(d, g.size(), 1);",
+         "--grid 1 --block 32 f32[4096] ? 1"),
+        # functions that return an expression
+        ("k<<<ceil_div(n, TPB - 1), util::twice<int>(16)>>>(d, halve(3), halve(n));",
+         "--grid 17 --block 32 f32[4096] 1.5 2048.0"),
+        ("k<<<longer(4), forever(4)>>>(d, over(1), ceil_div(m, 2));",
+         "--grid ? --block ? f32[4096] ? ?"),
+        # what structures point to
+        ("Gpu g; cudaMalloc(&g.A, 64); cudaMalloc((void **)&(g.B), 4 * sizeof(float));"
+         " k<<<1, 32>>>(g.A, 1, 1); k<<<1, 32>>>(g.B, g.n, 1);",
+         "--grid 1 --block 32 f32[4] ? 1"),
+        ("Gpu g; cudaMalloc(&g.A, 64); g.A = d; k<<<1, 32>>>(g.A, 1, 1);",
+         "--grid 1 --block 32 ? 1 1"),
+        ("Gpu g; k<<<1, 32>>>(g.A, 1, 1);", "--grid 1 --block 32 ? 1 1"),
     ],
 )  # fmt: skip
 def test_what_has_two_values_has_none(code: str, command: str) -> None:
@@ -109,7 +159,7 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     listed = tilescope("run", "a.cu")
     assert listed.exit_code == 2
     assert "kernels: k, t<...>" in listed.stderr
-    assert "1  line 30" in listed.stderr
+    assert "1  line 38" in listed.stderr
     assert "tilescope run a.cu k --grid 16 --block 256 'f32[4096]' 4096 1.5" in listed.stderr
     assert "--shared 256 'f64[64]' ?" in listed.stderr
     done = tilescope("run", "a.cu", "--launch", 1)
@@ -119,3 +169,19 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         done = tilescope("check", "a.cu", "--launch", number)
         assert done.exit_code == 2
         assert message in done.stderr
+
+
+@pytest.mark.parametrize("launched", ["", "k<<<1, 1>>>(nullptr);"])
+def test_launches_by_calls_are_mentioned(
+    launched: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.cu").write_text(
+        "__global__ void k(float *a) {}\n// cudaLaunchKernel(k)\nint main() {\n" + launched + "\n"
+        "cudaLaunchKernel((void *)k, 1, 1, args, 0, 0);\ncudaLaunchKernelEx(&how, k, nullptr); }\n"
+    )
+    told = tilescope("run", "a.cu").stderr
+    assert ("1  line 4" in told) == bool(launched)
+    assert told.endswith(
+        "  not read: line 5, cudaLaunchKernel\n  not read: line 6, cudaLaunchKernelEx\n"
+    )

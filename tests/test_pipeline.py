@@ -169,15 +169,55 @@ def test_values_of_any_type(key: str, text: str, value: str, tmp_path: Path) -> 
     assert len(err.splitlines()) <= 1 or code < 2
 
 
-def test_of_check_only_json() -> None:
-    done = tilescope("check", EXAMPLE, "--fix")
-    assert done.exit_code == 2
-    assert "check one kernel for more" in done.stderr
-
-
 def test_one_page_of_all_launches(tmp_path: Path) -> None:
     page = tmp_path / "all.html"
     done = tilescope("view", str(EXAMPLE), "-q", "-o", str(page))
     assert done.exit_code == 0, done.output
     launches = EXAMPLE.read_text().count("[[launch]]")
     assert page.read_text().count("<button data-page=") == launches
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "named"),
+    [
+        ("run", ["--expect", "y=7"], "--expect is"),
+        ("run", ["--reference", "a:b", "--compare", "add"], "--reference, --compare are"),
+        ("run", ["--size", 64, "--tile", 8], "--size, --tile are"),
+        ("run", ["--grid", 3, "--block", 4, "--shared", 4], "--grid, --block, --shared are"),
+        ("run", ["--gpu", "h200"], "--gpu is"),
+        ("run", ["-D", "X=1", "--seed", 3], "--seed, -D are"),
+        ("run", ["--launch", 1], "--launch is"),
+        ("run", ["--by-line"], "--by-line is"),
+        ("check", ["--arch", "90", "--fix"], "--arch, --fix are"),
+        ("check", ["--diff"], "--diff is"),
+        ("check", ["--demonstrate"], "--demonstrate is"),
+        ("check", ["--cooperative"], "--cooperative is"),
+        ("view", ["--block-at", "0", "--symbol", "x=i32[1]"], "--symbol, --block-at are"),
+        ("view", ["--compare", "add"], "--compare is"),
+    ],
+)
+def test_options_that_are_not_used_are_refused(
+    command: str, words: list[object], named: str, tmp_path: Path
+) -> None:
+    code, out, err = run(tmp_path, ARRAYS + ADD, command, *words)
+    why = f"{named} not for a .toml file, which says what it launches, and how"
+    assert (code, out, err) == (2, "", f"error: {why}\n")
+
+
+@pytest.mark.parametrize("command", ["run", "check", "view"])
+def test_words_behind_a_pipeline_are_refused(command: str, tmp_path: Path) -> None:
+    code, _, err = run(tmp_path, ARRAYS + ADD, command, "add", "i32[64]")
+    assert (code, err) == (2, "error: 'add': some.toml has its launches' own arguments\n")
+
+
+@pytest.mark.parametrize("option", ["--sarif", "--junit", "--write-baseline"])
+def test_what_is_for_a_project_alone(option: str, tmp_path: Path) -> None:
+    code, _, err = run(tmp_path, ARRAYS + ADD, "check", option, "out")
+    assert code == 2
+    assert "for one kernel, or for pyproject.toml" in err
+
+
+@pytest.mark.parametrize("command", ["predict", "barriers", "ptx", "sweep"])
+def test_commands_of_one_kernel_say_which_take_a_pipeline(command: str, tmp_path: Path) -> None:
+    code, _, err = run(tmp_path, ARRAYS + ADD, command)
+    assert (code, err) == (2, "error: some.toml: .toml files are for run, check and view\n")

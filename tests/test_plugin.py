@@ -132,6 +132,26 @@ def test_the_json_is_written_even_if_nothing_ran(project: pytest.Pytester) -> No
 
 
 @pytest.mark.second
+def test_json_that_cannot_be_written_is_refused_at_the_start(project: pytest.Pytester) -> None:
+    project.makepyfile("def test_one(): pass")
+    for file, why in (("none/runs.json", "No such file"), (".", "Is a directory")):
+        result = run_pytest(project, "--tilescope-json", file)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert f"ERROR: --tilescope-json {file}: {why}" in result.stderr.str()
+        assert "Traceback" not in result.stderr.str() + result.stdout.str()
+
+
+def test_json_that_cannot_be_written_at_the_end_leaves_the_report(project: pytest.Pytester) -> None:
+    (project.path / "into").mkdir()
+    project.makepyfile(
+        "import shutil\ndef test_one(): shutil.rmtree('into')\ndef test_two(): 1 / 0"
+    )
+    result = run_pytest(project, "--tilescope-json", "into/runs.json")
+    result.assert_outcomes(passed=1, failed=1)
+    assert "not written: into/runs.json: No such file" in result.stdout.str()
+    assert "INTERNALERROR" not in result.stdout.str()
+
+
 def test_the_json_has_the_runs_of_all_workers(project: pytest.Pytester) -> None:
     pytest.importorskip("xdist")
     project.makepyfile(

@@ -59,7 +59,7 @@ def test_what_a_text_does_not_name_is_not_declared_for_it(
         asked.append("--minimal" in args[4])
         return run(*args)
 
-    def made() -> tuple[str, str]:
+    def made() -> Any:
         options = ("-arch=compute_90", *nvrtc.BUILD_OPTIONS[build])
         return nvrtc.compile_cuda(source, "k.cu", "k", options, tmp_path, False)
 

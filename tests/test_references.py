@@ -141,3 +141,69 @@ def test_parameters_without_a_name(file: Path) -> None:
         (("--compare", "j"), "parameter 2: 1 of 32 elements differ"),
     ):
         assert said in tilescope("run", file, "k", *launch, "f32[32]", *words).output
+
+
+WHOLE = """
+typedef unsigned long long ull;
+__global__ void wide(ull *a, ull v) { a[threadIdx.x] = v; }
+__global__ void narrow(int *a, int v) { a[threadIdx.x] = v; }
+__global__ void flags(bool *a, bool v) { a[threadIdx.x] = v; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "array", "value", "expect", "code"),
+    [
+        ("wide", "u64[4]", 2**64 - 1, 2**64 - 1, 0),
+        ("wide", "u64[4]", 2**64 - 1, 2**64 - 2, 1),
+        ("wide", "u64[4]", 2**53 + 1, 2**53, 1),
+        ("narrow", "i32[4]", 1_000_000, 1_000_001, 1),
+        ("narrow", "i32[4]", -7, -7, 0),
+        ("narrow", "i32[4]", 1_000_000, "f64[4]=1000000.25", 1),
+        ("narrow", "i32[4]", 1_000_000, "i64[4]=1000000", 0),
+        ("flags", "u8[4]", 1, 0, 1),
+    ],
+)
+def test_whole_numbers_are_exact_unless_a_tolerance_is_given(
+    kernel: str, array: str, value: int, expect: object, code: int, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    file = Path("whole.cu")
+    file.write_text(WHOLE)
+    words = ("run", file, kernel, "--grid", 1, "--block", 4, array, value, "--expect")
+    done = tilescope(*words, f"a={expect}")
+    assert done.exit_code == code, done.stderr
+    assert bool(code) == ("is WRONG in 4 of 4 elements; largest error" in done.stdout)
+    assert bool(code) != ("largest error 0" in done.stdout)
+    assert tilescope(*words, f"a={expect}", "--close", "1e-5,1").exit_code == 0
+    pipeline = Path("some.toml")
+    pipeline.write_text(
+        f'[arrays]\na = "{array}"\n[[launch]]\nfile = "whole.cu"\nkernel = "{kernel}"\ngrid = 1\n'
+        f'block = 4\nargs = ["a", "{value}"]\n[expect]\na = "{expect}"\n'
+    )
+    assert tilescope("run", pipeline).exit_code == code
+    pipeline.write_text('close = "1e-5,1"\n' + pipeline.read_text())
+    assert tilescope("run", pipeline).exit_code == 0
+
+
+def test_an_expectation_is_told_as_it_was_typed(file: Path) -> None:
+    np.save("wide.npy", np.zeros(32))
+    said = tilescope("run", file, *PLUS, "--expect", "C=@wide.npy").stderr
+    assert said == "error: --expect C=@wide.npy: the file holds float64 [32]\n"
+    said = tilescope("run", file, *PLUS, "--expect", "C=seven").stderr
+    assert said.startswith("error: --expect C=seven: 'seven' is neither a number")
+
+
+@pytest.mark.parametrize(
+    ("word", "instead"),
+    [
+        ("true", "1"),
+        ("False", "0"),
+        ("nullptr", "0, a null pointer"),
+        ("NULL", "0, a null pointer"),
+    ],
+)
+def test_words_of_cpp_are_told_as_numbers(word: str, instead: str, file: Path) -> None:
+    said = tilescope("run", file, *PLUS[:-3], "f32[64]", word, "f32[32]").stderr
+    assert said == f"error: argument {word!r}: write {instead}\n"

@@ -1,8 +1,13 @@
 """``tilescope sweep``: cells become rows, on any executor, and rows stand for the same cells."""
 
+import contextlib
 import dataclasses
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
@@ -17,6 +22,7 @@ from kernels import library
 from tilescope import sweep as sweeps
 from tilescope.sweep import Cell, cells, grid, sweep
 
+ROOT = Path(__file__).parent.parent
 SOURCE = """
 __global__ void scale(float* x, float by) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -192,3 +198,31 @@ def test_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         ray.shutdown()
     assert [row["status"] for row in rows] == ["ok", "failed"]
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are not listed there")
+def test_who_interrupts_reads_one_line(tmp_path: Path) -> None:
+    """At whatever moment, the processes' beginning included; none of them is left."""
+    words = [sys.executable, "-m", "tilescope", "sweep", "matmul_naive", "--size", "1512,1600"]
+    for seconds in (0.1, 0.8, 2.5):
+        child = subprocess.Popen(
+            words, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=tmp_path,
+        )  # fmt: skip
+        while not processes_of(child.pid):
+            time.sleep(0.01)
+        time.sleep(seconds)
+        os.killpg(child.pid, signal.SIGINT)  # as a terminal does
+        _, said = child.communicate()  # to its end: all who could write are gone
+        assert (child.returncode, said.strip()) == (130, "interrupted")
+
+
+def processes_of(group: int) -> list[int]:
+    """The processes that one has started for cells."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == group and b"spawn_main" in (path / "cmdline").read_bytes():
+                found.append(int(path.name))
+    return found

@@ -31,14 +31,14 @@ def read(file: str) -> frozenset[str]:
     return known
 
 
-def content(kernel: str, hazards: Iterable[Hazard], known: frozenset[str]) -> dict[str, Any]:
-    """A baseline with some hazards of a kernel, and those that were known."""
+def content(hazards: Iterable[tuple[str, Hazard]], known: frozenset[str]) -> dict[str, Any]:
+    """A baseline with some hazards, each behind its kernel's name, and those that were known."""
     found = {
         fingerprint(kernel, hazard): {
             "fingerprint": fingerprint(kernel, hazard), "kind": hazard.kind, "kernel": kernel,
             "variable": hazard.variable, "code": [i.source.code for i in hazard.involved],
         }
-        for hazard in hazards
+        for kernel, hazard in hazards
     }  # fmt: skip
     old = [{"fingerprint": one} for one in sorted(known - found.keys())]
     return {"schema": _SCHEMA, "hazards": [*found.values(), *old]}

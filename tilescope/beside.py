@@ -9,10 +9,11 @@ from click.core import ParameterSource
 
 from kernels import library
 
+from .entries import is_file, names_a_kernel
 from .failure import UserError
-from .host_program import host_launch
+from .launched import with_launch
 from .options import target_options
-from .target import Request, is_file, names_a_kernel
+from .request import Request
 
 _FIELDS = {"defines": "options", "includes": "options", "nvrtc": "options"}
 """Options whose place in a request has another name."""
@@ -63,8 +64,7 @@ def _own(request: Request, other: str) -> Request:
     except ValueError as error:
         raise UserError(f"--compare {other!r}: {error}") from None
     if request.launch:
-        given = host_launch(request.target, request.launch, request.options)
-        request = dataclasses.replace(request, launch=0, **given)
+        request = dataclasses.replace(with_launch(request), launch=0)
     if not words or not is_file(words[0]):
         words.insert(0, request.target)
     said: set[str] = set()

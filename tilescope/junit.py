@@ -1,20 +1,35 @@
 """A verdict as JUnit's XML, which test dashboards read: a case a build, a failure a hazard."""
 
+from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from .checker import Verdict
+from .text.findings import launch
 
 
-def junit(verdict: Verdict, fail_on: str) -> str:
+def junit(verdicts: Sequence[Verdict], fail_on: str) -> str:
     """The document; what does not fail the command stands in ``system-out``."""
-    name = verdict.target.name
     suite = ElementTree.Element("testsuite", name="tilescope")
-    failures = 0
+    for verdict in verdicts:
+        name = verdict.target.name
+        _cases(
+            suite, verdict, name if len(verdicts) == 1 else f"{name}, {launch(verdict)}", fail_on
+        )
+    for counted, found in (
+        ("tests", "testcase"),
+        ("failures", "*/failure"),
+        ("skipped", "*/skipped"),
+    ):
+        suite.set(counted, str(len(suite.findall(found))))
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _cases(suite: ElementTree.Element, verdict: Verdict, name: str, fail_on: str) -> None:
+    of = verdict.target.file or "library"
     for run in verdict.runs:
         case = ElementTree.SubElement(
-            suite, "testcase", classname=verdict.target.file or "library",
-            name=f"{name} ({run.build})", time=f"{run.seconds:.3f}",
-        )  # fmt: skip
+            suite, "testcase", classname=of, name=f"{name} ({run.build})", time=f"{run.seconds:.3f}"
+        )
         of_build = [h for h in verdict.hazards if run.build in h.builds or not h.builds]
         bad = [h for h in of_build if h.severity == "error" or fail_on == "warning"]
         for hazard in bad:
@@ -26,19 +41,12 @@ def junit(verdict: Verdict, fail_on: str) -> str:
             if build == run.build and not agreement.within:
                 text = f"{agreement.name} is wrong in {agreement.wrong} of {agreement.elements}"
                 ElementTree.SubElement(case, "failure", type="result", message=text)
-        failures += len(case.findall("failure"))
         rest = [_plain(str(h)) for h in of_build if h not in bad]
         if rest:
             ElementTree.SubElement(case, "system-out").text = "\n".join(rest)
     for build, reason in verdict.refused.items():
-        case = ElementTree.SubElement(
-            suite, "testcase", classname=verdict.target.file or "library", name=f"{name} ({build})"
-        )
+        case = ElementTree.SubElement(suite, "testcase", classname=of, name=f"{name} ({build})")
         ElementTree.SubElement(case, "skipped", message=_plain(reason))
-    suite.set("tests", str(len(verdict.runs) + len(verdict.refused)))
-    suite.set("failures", str(failures))
-    suite.set("skipped", str(len(verdict.refused)))
-    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
 def _plain(text: str) -> str:

@@ -14,7 +14,7 @@ from . import completion
 from .failure import UserError
 from .progress import STEP_LIMIT
 from .references import CLOSE, tolerances
-from .target import Request
+from .request import Request
 from .words import is_argument
 
 _TARGET = (
@@ -34,7 +34,6 @@ _TARGET = (
     click.option(
         "--shared",
         type=click.IntRange(0),
-        default=0,
         metavar="BYTES",
         help="Dynamic shared memory.",
     ),
@@ -73,7 +72,9 @@ _TARGET = (
         "--reference", metavar="MODULE:FUNCTION", help="What computes that: called with copies."
     ),
     click.option(
-        "--close", default=CLOSE, metavar="RTOL,ATOL", show_default=True, help="How nearly."
+        "--close",
+        metavar="RTOL,ATOL",
+        help=f"How nearly; if left out floating-point numbers by {CLOSE}, whole ones exactly.",
     ),
     click.option("--seed", type=int, default=0, show_default=True, help="For random inputs."),
     click.option("--arch", show_default="compute_90", help="Virtual architecture."),
@@ -122,20 +123,20 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def command(
         target: str, words: tuple[str, ...], defines: tuple[str, ...],
         includes: tuple[str, ...], nvrtc: tuple[str, ...], size: str | None, tile: int | None,
-        grid: str | None, block: str | None, shared: int, symbols: tuple[str, ...],
+        grid: str | None, block: str | None, shared: int | None, symbols: tuple[str, ...],
         cooperative: bool, cluster: str | None, stack: int, heap: int, expect: tuple[str, ...],
-        reference: str | None, close: str, launch: int | None, seed: int, arch: str | None,
+        reference: str | None, close: str | None, launch: int | None, seed: int, arch: str | None,
         build: str | None, **rest: Any,
     ) -> Any:  # fmt: skip
         refuse_options(words)
-        tolerances(close)  # a mistake is told though nothing is compared
+        tolerances(close or CLOSE)  # a mistake is told though nothing is compared
         if seed < 0:
             raise UserError(f"--seed must not be negative: {seed}")
         options = (*(f"-D{define}" for define in defines), *(f"-I{f}" for f in includes), *nvrtc)
         request = Request(
-            target, words, size, tile, grid, block, shared, seed, arch, build, options, symbols,
-            cooperative, stack, heap, cluster, expect, reference, close,
-            launch or 0,
+            target, words, size, tile, grid, block, shared or 0, seed, arch, build, options,
+            symbols, cooperative, stack, heap, cluster, expect, reference, close, launch or 0,
+            no_shared=shared == 0,
         )  # fmt: skip
         return function(request=request, **rest)
 

@@ -9,8 +9,12 @@ import click
 
 def write_json(file: str, content: dict[str, Any]) -> None:
     """Write JSON to a file, or to standard output where the file is ``-``."""
-    text = json.dumps(content, indent=2)
+    write_text(file, json.dumps(content, indent=2) + "\n")
+
+
+def write_text(file: str, text: str) -> None:
+    """Write a text that ends its lines, likewise."""
     if file == "-":
-        click.echo(text)
+        click.echo(text, nl=False)
     else:
-        Path(file).write_text(text + "\n", encoding="utf-8")
+        Path(file).write_text(text, encoding="utf-8")

@@ -12,9 +12,10 @@ import numpy as np
 from kernels import Kernel, unset
 from kernels.library import Agreement, Expected, Launch
 
+from .entries import only_kernel
 from .failure import UserError
-from .references import CLOSE, tolerances
-from .target import Target, check_arguments, only_kernel
+from .references import CLOSE, near, tolerances
+from .target import Target, check_arguments
 from .words import parse_arguments
 
 DEFAULT_STREAM = "default"
@@ -177,7 +178,8 @@ def _pipeline(path: Path, content: Mapping[str, Any]) -> Pipeline:
         if not isinstance(made, np.ndarray):
             raise UserError(f"{name} = {word!r} is no array")
         arrays[name] = made if "=" in word else unset(made.shape, made.dtype)
-    relative, absolute = tolerances(content.get("close", CLOSE))
+    close = content.get("close")
+    tolerances(close or CLOSE)  # a mistake is told though nothing is compared
     expected = {}
     for name, word in content.get("expect", {}).items():
         if name not in arrays:
@@ -186,10 +188,14 @@ def _pipeline(path: Path, content: Mapping[str, Any]) -> Pipeline:
         kind = f"{array.dtype.kind}{8 * array.dtype.itemsize}"
         shape = ",".join(map(str, array.shape))
         given = word if isinstance(word, str) and "[" in word else f"{kind}[{shape}]={word}"
-        wide = np.asarray(parse_arguments([given], rng)[0]).astype(np.float64)
-        if wide.shape != array.shape:
+        try:
+            wanted = np.asarray(parse_arguments([given], rng)[0])
+        except UserError as error:
+            told = str(error).replace(f"argument {given!r}", f"[expect] {name} = {word!r}")
+            raise UserError(told) from None
+        if wanted.shape != array.shape:
             raise UserError(f"{name} should become {word!r}, another shape than its {array.shape}")
-        expected[name] = Expected(wide, absolute + relative * np.abs(wide))
+        expected[name] = near(array, wanted, close)
     return Pipeline(path, arrays, launches, expected)
 
 

@@ -129,7 +129,7 @@ def _kernel(
 ) -> Kernel:
     from kernels import Kernel
 
-    from .target import only_kernel
+    from .entries import only_kernel
 
     if isinstance(kernel, Kernel):
         if entry is not None:
@@ -170,8 +170,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep runs only if somebody wants them."""
-    if config.getoption("--tilescope-json"):
+    """Keep runs only if somebody wants them, and where they can be written."""
+    if file := config.getoption("--tilescope-json"):
+        try:
+            with open(file, "a", encoding="utf-8"):
+                pass
+        except OSError as error:
+            raise pytest.UsageError(f"--tilescope-json {file}: {error.strerror}") from None
         config.stash[_RUNS] = []
 
 
@@ -195,7 +200,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return
     content = {"schema": 1, "runs": runs}
     file = Path(session.config.getoption("--tilescope-json"))
-    file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    try:
+        file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:  # since the start; what the tests gave is to be told all the same
+        session.config.get_terminal_writer().line(f"\nnot written: {file}: {error.strerror}")
+        session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -20,7 +20,7 @@ CLOSE = "1e-5,1e-8"
 
 def expected(
     names: Sequence[str], args: Sequence[Any], words: Sequence[str], function: str | None,
-    close: str, rng: np.random.Generator,
+    close: str | None, rng: np.random.Generator,
 ) -> tuple[dict[str, int], dict[str, Expected]]:  # fmt: skip
     """Which arrays are outputs (by name, their places), and what each should become.
 
@@ -31,19 +31,22 @@ def expected(
         function: ``module:function``, called with copies of the arguments. It changes its
             outputs in place, or returns them by name in a dict.
         rng: For random words.
-        close: ``rtol,atol``: an element may be off by ``atol + rtol * |expected|``.
+        close: ``rtol,atol``: an element may be off by ``atol + rtol * |expected|``; ``None``: of
+            floating-point numbers by ``CLOSE``, whole numbers not at all.
 
     Raises:
         UserError: A name, word or function that cannot be.
     """
-    relative, absolute = tolerances(close)
     called = [name or f"arg{i}" for i, name in enumerate([*names, *[""] * len(args)][: len(args)])]
     values: dict[str, Any] = {}
     for word in words:
         name, _, text = word.partition("=")
         place = _place(name, called, args)
         given = f"{_kind(args[place])}={text}" if "[" not in text else text
-        values[name] = parse_arguments([given], rng)[0]
+        try:
+            values[name] = parse_arguments([given], rng)[0]
+        except UserError as error:  # told of the word as it was typed
+            raise UserError(str(error).replace(f"argument {given!r}", f"--expect {word}")) from None
     if function is not None:
         values |= _called(function, called, args)
     found = {}
@@ -52,9 +55,17 @@ def expected(
         wanted = np.asarray(value)
         if wanted.shape != array.shape:
             raise UserError(f"the reference of {name} has shape {wanted.shape}, not {array.shape}")
-        wide = wanted.astype(np.float64)
-        found[name] = Expected(wide, absolute + relative * np.abs(wide))
+        found[name] = near(array, wanted, close)
     return {name: called.index(name) for name in found}, found
+
+
+def near(array: Any, wanted: Any, close: str | None) -> Expected:
+    """What an array should become, as nearly as its type and ``--close`` say."""
+    if close is None and array.dtype.kind in "iub":
+        return Expected(wanted, np.zeros(wanted.shape))
+    relative, absolute = tolerances(close or CLOSE)
+    wide = wanted.astype(np.float64)
+    return Expected(wide, absolute + relative * np.abs(wide))
 
 
 def launch_of(target: Any, places: Mapping[str, int], found: Mapping[str, Expected]) -> Launch:

@@ -4,6 +4,7 @@ Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path, PurePath
 from urllib.parse import quote
 
@@ -19,20 +20,29 @@ from .release import version
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def sarif(verdict: Verdict) -> dict[str, object]:
-    """The whole log: one run, one result a hazard."""
-    kernel, file = verdict.runs[0].kernel, verdict.target.file or ""
-    return _log(
-        [_result(hazard, kernel, file) for hazard in verdict.hazards],
-        _invocation(verdict),
-        {
-            "target": verdict.target.name,
-            "grid": list(verdict.runs[0].grid),
-            "block": list(verdict.runs[0].block),
-            "builds": list(verdict.builds),
-            "checks": list(verdict.checked),
-        },
-    )
+def sarif(verdicts: Sequence[Verdict], target: str = "") -> dict[str, object]:
+    """The whole log: one run, one result a hazard, once for all launches that have it.
+
+    ``target``: the file that lists the launches, if one does.
+    """
+    found: dict[str, dict[str, object]] = {}
+    for verdict in verdicts:
+        for hazard in verdict.hazards:
+            result = _result(hazard, verdict.runs[0].kernel, verdict.target.file or "")
+            key = str((result["locations"], result["level"], result["partialFingerprints"]))
+            found.setdefault(key if target else str(len(found)), result)
+    properties: dict[str, object] = {"target": target} if target else _properties(verdicts[0])
+    return _log([*found.values()], _invocation(verdicts), properties)
+
+
+def _properties(verdict: Verdict) -> dict[str, object]:
+    return {
+        "target": verdict.target.name,
+        "grid": list(verdict.runs[0].grid),
+        "block": list(verdict.runs[0].block),
+        "builds": list(verdict.builds),
+        "checks": list(verdict.checked),
+    }
 
 
 def session_sarif(session: Session, script: str) -> dict[str, object]:
@@ -72,9 +82,10 @@ def _log(
     }
 
 
-def _invocation(verdict: Verdict) -> dict[str, object]:
+def _invocation(verdicts: Sequence[Verdict]) -> dict[str, object]:
     notices = [
         {"level": "warning", "message": {"text": f"{build} build: {reason}"}}
+        for verdict in verdicts
         for build, reason in verdict.refused.items()
     ]
     told: dict[str, object] = {"executionSuccessful": True}

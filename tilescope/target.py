@@ -1,6 +1,5 @@
 """From what a command line names to a kernel with a launch that can be run."""
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,47 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from kernels import Kernel, KernelError, library
+from kernels import Kernel, library
 from kernels.arguments import convert
 from kernels.compiler_process import CompilerCrash
 from kernels.ptx.parser import parse
-from kernels.signatures import kernel_names
 from kernels.symbols import convert_all
-from simulator.isa.stack import STACK_BYTES
-from simulator.memory.heap import HEAP_BYTES
 
+from .entries import is_file, names_a_kernel, only_kernel, refuse_pipeline
 from .failure import UserError, warn
-from .host_program import host_launch, is_cuda, refuse_with_launches
-from .references import CLOSE, expected, launch_of
+from .host_program import is_cuda, refuse_with_launches
+from .launched import with_launch
+from .references import expected, launch_of
+from .request import Request
 from .words import is_argument, parse_arguments
-
-_ENTRY = re.compile(r"\.entry\s+(\w+)")
-
-
-@dataclass(frozen=True)
-class Request:
-    """What the command line asked for, before any of it was looked at."""
-
-    target: str
-    words: tuple[str, ...] = ()
-    size: str | None = None
-    tile: int | None = None
-    grid: str | None = None
-    block: str | None = None
-    shared: int = 0
-    seed: int = 0
-    arch: str | None = None
-    build: str | None = None
-    options: tuple[str, ...] = ()
-    symbols: tuple[str, ...] = ()
-    cooperative: bool = False
-    stack: int = STACK_BYTES
-    heap: int = HEAP_BYTES
-    cluster: str | None = None
-    expect: tuple[str, ...] = ()
-    reference: str | None = None
-    close: str = CLOSE
-    launch: int = 0
 
 
 @dataclass
@@ -94,6 +65,7 @@ def resolve(request: Request, reference: bool = True) -> Target:
         KernelError: The kernel cannot be had.
         FileNotFoundError: No such file.
     """
+    refuse_pipeline(request.target)
     from_file = is_file(request.target)
     target = _from_file(request) if from_file else _from_library(request, reference)
     check_arguments(target)
@@ -138,18 +110,15 @@ def kernel_of(request: Request) -> Kernel:
     Raises:
         UserError, KernelError, FileNotFoundError: As ``resolve``.
     """
+    refuse_pipeline(request.target)
     if is_file(request.target):
-        return _kernel_of_file(request)[0]
+        whole = with_launch(request, False) if request.launch else request
+        return _kernel_of_file(whole)[0]
     entry = library.get(request.target)
     try:
         return _kernel_of_library(entry, request)
     except ValueError as error:
         raise UserError(str(error)) from None
-
-
-def is_file(target: str) -> bool:
-    """Whether a file is meant, and no kernel of the library."""
-    return is_cuda(target) or target.endswith(".ptx") or os.sep in target or Path(target).is_file()
 
 
 def _from_library(request: Request, reference: bool) -> Target:
@@ -161,7 +130,7 @@ def _from_library(request: Request, reference: bool) -> Target:
         )
     if request.expect or request.reference:
         raise UserError(f"{entry.name} has a reference of its own")
-    shape = request.grid, request.block, request.shared, request.cluster
+    shape = request.grid, request.block, request.shared, request.cluster, request.launch
     if any(shape) or request.symbols or request.cooperative:
         raise UserError(f"{entry.name} sets its own launch shape; choose --size and --tile")
     try:
@@ -185,7 +154,7 @@ def _from_file(request: Request) -> Target:
     if request.size is not None or request.tile is not None:
         raise UserError("--size and --tile belong to library kernels; a file takes --grid, --block")
     if request.launch:
-        request = replace(request, **host_launch(request.target, request.launch, request.options))
+        request = with_launch(request)
     elif request.grid is None and len(request.words) < 2 and is_cuda(request.target):
         refuse_with_launches(request.target, request.options)
     kernel, words = _kernel_of_file(request)
@@ -257,30 +226,6 @@ def _kernel_of_file(request: Request) -> tuple[Kernel, list[str]]:
         request.build or "device",
     )
     return kernel, words
-
-
-def names_a_kernel(word: str, file: str) -> bool:
-    """Whether the first word is the entry's name: ``inf`` and ``nan`` are numbers, too."""
-    if not (is_argument(word) and word.isalpha()):
-        return not is_argument(word)
-    try:
-        text = Path(file).read_text(encoding="utf-8", errors="replace")
-    except OSError:  # told by whoever needs the file
-        return False
-    return word in kernel_names(text) or any(e == word for e in _ENTRY.findall(text))
-
-
-def only_kernel(file: str) -> str:
-    """The entry to take where none was named."""
-    try:
-        found = kernel_names(Path(file).read_text(encoding="utf-8", errors="replace"))
-    except FileNotFoundError:
-        raise FileNotFoundError(f"no file {file!r}") from None
-    if len(found) == 1 and "<" not in found[0]:
-        return found[0]
-    if not found:
-        raise KernelError(f"{file} has no __global__ function")
-    raise KernelError(f"which kernel of {file}? there are: {', '.join(found)}")
 
 
 def parse_shape(name: str, text: str) -> tuple[int, ...]:

@@ -35,9 +35,12 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "x2": {"channels": 2}, "x4": {"channels": 4},
 }  # fmt: skip
 """What a word may say of a texture or a surface."""
-_TYPED = re.compile(r"(bf16|[a-z]\d+):(.*)", re.S)
+_TYPED = re.compile(r"(bf16|[a-z]\d+):(?!:)(.*)", re.S)
 _BF16 = "bf16"
 """A type that NumPy lacks: numbers as of float32, rounded, and kept as their bits (uint16)."""
+_AS_NUMBERS = {"true": "1", "false": "0", "True": "1", "False": "0", "nullptr": "0, a null pointer",
+               "NULL": "0, a null pointer", "None": "0, a null pointer"}  # fmt: skip
+"""What C++ and Python write, and words here do not."""
 _INTEGER = re.compile(r"[+-]?(0x[0-9a-f]+|0b[01]+|\d+)", re.I)
 
 
@@ -123,6 +126,8 @@ def _argument(word: str, rng: np.random.Generator, known: Mapping[str, Any]) -> 
             return bfloat16(_fit(word, np.float32, found[2]))[()]
         return _fit(word, _type(word, found[1]), found[2])[()]
     number = _number(word)
+    if word in _AS_NUMBERS:
+        raise UserError(f"argument {word!r}: write {_AS_NUMBERS[word]}")
     if number is None:
         raise UserError(
             f"argument {word!r} is neither an array, as in f32[64,64]=normal, nor a number, "

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -205,6 +206,10 @@ class SourceSearch:
         """Why no edit was found, as far as the statements tell; empty: nothing was looked for."""
         if away := self.proposals.absent(hazard):
             return f"no cure looked for: by #line this is {away}, which is not at hand to edit"
+        if odd := next((file for file, text in self.files.items() if not _has_lines(text)), None):
+            return (
+                f"no cure looked for: {short_path(str(odd))} ends its lines with CR alone, not LF"
+            )
         if id(hazard) in self._cut:
             return USED_UP + instead(hazard, self.hazards)
         if hazard.row.ends:
@@ -260,3 +265,8 @@ class SourceSearch:
                 if cure.left:
                     cure = dataclasses.replace(cure, together=errors)
                 hazard.cure = cure
+
+
+def _has_lines(text: bytes) -> bool:
+    """Whether lines end as edits know it: by LF, or CR and LF."""
+    return len(re.findall(rb"\r(?!\n)", text)) <= text.count(b"\n")

@@ -84,9 +84,7 @@ def _owner(
     held = {key: p for key, p in layout.placed.items() if p.variable.space == home.space}
     function = functions.get(site.function)
     names = named(origins(function), site) if function else frozenset()
-    own = [
-        p for (scope, name), p in held.items() if scope in ("", site.function) and name in names
-    ]
+    own = [p for (scope, name), p in held.items() if scope in ("", site.function) and name in names]
 
     def distance(placed: Placed) -> int:
         size = placed.variable.nbytes

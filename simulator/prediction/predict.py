@@ -152,7 +152,7 @@ def told(it: Case, caches: str, advised: bool = True) -> Prediction:
         _limiter(took), {name: value * 1e3 for name, value in took.bounds.items()},
         traffic.read_bytes, traffic.write_bytes, l1, l2, _bands(seen, traffic, l1, l2),
         held.registers, there, len(sample.blocks), seen.blocks,
-        notes, advise(it) if advised else (),
+        launch.kernel.notes + notes, advise(it) if advised else (),
     )  # fmt: skip
 
 

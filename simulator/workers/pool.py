@@ -70,13 +70,21 @@ def stop(now: bool = False) -> None:
 
 @contextlib.contextmanager
 def no_main() -> Iterator[None]:
-    """Processes that start now do not run the caller's script, which so needs no main guard."""
+    """Processes that start now do not run the caller's script, which so needs no main guard.
+
+    Who interrupts their caller from a terminal does not interrupt them, not even while they begin:
+    it is the caller that ends them, in one line.
+    """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
+    masked = hasattr(signal, "pthread_sigmask")
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masked else set()
     try:
         yield
     finally:
         sys.modules["__main__"] = main
+        if masked:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin() -> None:

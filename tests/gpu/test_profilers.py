@@ -15,7 +15,7 @@ from tilescope.cli import main
 from tilescope.commands.counters import command_words
 from tilescope.failure import UserError
 from tilescope.ncu import LAUNCH, METRICS, Figure, figures, measure, most, parse
-from tilescope.target import Request
+from tilescope.request import Request
 from tilescope.text.hardware import explanations, hardware
 
 ROWS = ("smsp__inst_executed_op_shared_ld.sum", "launch__registers_per_thread")

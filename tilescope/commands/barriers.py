@@ -8,9 +8,11 @@ from simulator import Run
 from simulator.cures import BarrierVerdict, judge_barriers
 
 from ..checker import Checker
+from ..failure import warn
 from ..options import schedule_options, target_options
 from ..output import write_json
-from ..target import Request, resolve
+from ..request import Request
+from ..target import resolve
 from ..text.barriers import barriers
 from ..text.layout import fitted
 
@@ -28,7 +30,7 @@ def barriers_command(
     is said of this launch: another size or block may need a barrier that this one does
     not. Looks at the device build, or at the one that --build picks.
 
-    TARGET, ENTRY and ARGUMENTs are those of tilescope run.
+    TARGET, ENTRY and ARGUMENTs are those of tilescope run, but for .toml files.
 
     \b
     Examples:
@@ -39,6 +41,8 @@ def barriers_command(
     """  # noqa: D301 - click reads \\b
     checker = Checker(resolve(request), schedule, step_limit=step_limit)
     kernel = checker.target.kernel
+    for note in kernel.notes:
+        warn(note)
     run = checker.rerun(kernel)
     verdicts = judge_barriers(kernel, run, checker.rerun)
     if json_file is not None:

@@ -1,7 +1,6 @@
 """``tilescope check``: find hazards, name their lines, prove their cures."""
 
 from collections.abc import Callable, Collection
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,18 +12,24 @@ from .. import baseline as baselines
 from .. import fix as fixes
 from ..checker import Checker, Verdict
 from ..demonstrate import Difference, demonstrate
+from ..entries import is_file
 from ..failure import UserError
-from ..junit import junit
 from ..options import launch_options, target_options
 from ..output import write_json
 from ..policy import CHOICES, Policy
-from ..sarif import sarif
-from ..target import Request, is_file, resolve_either
+from ..request import Request
+from ..target import resolve_either
 from ..text.findings import demonstration, findings, refusals
 from ..text.layout import fitted, told
-from .pipelines import check_pipeline, is_pipeline
+from ..written import Files
+from .pipelines import HOW, check_pipeline, is_pipeline, refuse_others
 
 _MOST = 20
+_OF_SEVERAL = (
+    "equal_writes", "warp_synchronous", "fail_on", "since", "no_cure", "most", "json_file",
+    "sarif_file", "junit_file", "baseline", "new_baseline",
+)  # fmt: skip
+"""Options that a file with several launches takes."""
 
 
 def _policy(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -61,7 +66,7 @@ def _policy(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[...
 )
 @click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
 @click.option("--sarif", "sarif_file", metavar="FILE", help="Write SARIF 2.1.0, likewise.")
-@click.option("--junit", "junit_file", metavar="FILE", help="Write JUnit's XML.")
+@click.option("--junit", "junit_file", metavar="FILE", help="Write JUnit's XML, likewise.")
 @click.option("--baseline", metavar="FILE", help="Leave out the hazards that a file names.")
 @click.option("--write-baseline", "new_baseline", metavar="FILE", help="Write such a file.")
 @click.option("-q", "--quiet", is_flag=True, help="Print hazards only, on stderr.")
@@ -108,7 +113,9 @@ def check_command(
       tilescope check my.cu reduce --grid 4 --block 256 f32[1024] f32[4] --fix
 
     A pyproject.toml as TARGET checks the kernels of [tool.tilescope], with --since REF
-    those whose files have changed (docs/testing.md).
+    those whose files have changed; one --baseline, --sarif and --junit is of all kernels
+    (docs/testing.md). A pipeline's file has --json and --baseline only; --fix, --diff and
+    --demonstrate are for one kernel.
 
     A comment "// tilescope: ignore[raw-race] why" on a line leaves out its hazards of
     that kind; what was left out is counted.
@@ -119,21 +126,20 @@ def check_command(
     """  # noqa: D301 - click reads \b
     if checks == "none":
         raise UserError("--checks none leaves nothing to check")
-    if [json_file == "-", sarif_file == "-", only_diff].count(True) > 1:
-        raise UserError("--json -, --sarif - and --diff cannot both have standard output")
     _refuse(request, no_cure, fix, only_diff)
     known = baselines.read(baseline) if baseline is not None else frozenset()
+    files = Files(json_file, sarif_file, junit_file, new_baseline, known)
+    files.check(only_diff)
     policy = Policy(equal_writes, warp_synchronous, known)
     if is_pipeline(request.target):
-        if fix or only_diff or show or sarif_file or junit_file or new_baseline:
-            raise UserError("of a pipeline, check writes --json alone; check one kernel for more")
+        refuse_others(ctx, request, (*HOW, *_OF_SEVERAL))
         how = {"schedule": schedule, "checks": checks, "step_limit": step_limit}
         default = ctx.get_parameter_source("fail_on") is ParameterSource.DEFAULT
         chosen = (request.build,) if request.build else ("device", "source")
         ctx.exit(
             check_pipeline(
                 request.target, chosen, how, policy, "" if default else fail_on, not no_cure,
-                most, json_file, quiet, since,
+                most, files, quiet, since,
             )
         )  # fmt: skip
     if since is not None:
@@ -145,19 +151,13 @@ def check_command(
     if json_file is not None:
         shown = {"demonstration": difference.to_dict() if difference else None} if show else {}
         write_json(json_file, verdict.to_dict() | shown)
-    if sarif_file is not None:
-        write_json(sarif_file, sarif(verdict))
-    if junit_file is not None:
-        Path(junit_file).write_text(junit(verdict, fail_on), encoding="utf-8")
-    if new_baseline is not None:
-        name = verdict.runs[0].kernel
-        write_json(new_baseline, baselines.content(name, verdict.hazards, known))
+    files.write([verdict], fail_on)
     if quiet:
         for hazard in verdict.hazards:
             click.echo(told(hazard), err=True)
         for text in refusals(verdict):
             click.echo(text, err=True)
-    elif not only_diff and "-" not in (json_file, sarif_file):
+    elif not only_diff and not files.quiet:
         click.echo(fitted(_text(verdict, most, show, difference)))
     if only_diff:
         click.echo(fixes.as_diff(verdict.hazards), nl=False)
@@ -166,7 +166,7 @@ def check_command(
         if not quiet:
             names = ", ".join(display_path(str(file)) for file in written)
             said = f"written: {names}" if written else "nothing written: no cure to write"
-            click.echo(said, err="-" in (json_file, sarif_file) or only_diff)
+            click.echo(said, err=files.quiet or only_diff)
     ctx.exit(int(verdict.fails(fail_on, fixed=fix)))
 
 

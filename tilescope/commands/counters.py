@@ -13,7 +13,8 @@ from ..ncu import Figure, Readings, figures, find_ncu, measure
 from ..options import target_options
 from ..outcome import execute
 from ..output import write_json
-from ..target import Request, resolve
+from ..request import Request
+from ..target import resolve
 from ..text.hardware import hardware
 from ..text.layout import fitted
 
@@ -31,8 +32,8 @@ def counters_command(
     Runs the launch on the GPU under ncu, once with the driver's compiler at level 0, where
     machine code follows the PTX, and once at its default, and shows all three.
 
-    TARGET, ENTRY and ARGUMENTs are those of tilescope run. Needs a GPU, cuda-python, and
-    ncu with the right to read counters.
+    TARGET, ENTRY and ARGUMENTs are those of tilescope run, but for .toml files. Needs a GPU,
+    cuda-python, and ncu with the right to read counters.
 
     \b
     Examples:

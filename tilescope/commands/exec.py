@@ -17,7 +17,7 @@ from ..text.script import hazards, summary
     "-k", "--kernel", "only", multiple=True, help="Check this kernel only; may be repeated."
 )
 @click.option("--max-launches", "most", type=click.IntRange(0), default=0, metavar="N",
-              help="Stop the script after so many launches.")  # fmt: skip
+              help="Stop the script after so many launches; 0: never.")  # fmt: skip
 @click.option("--sample", type=click.IntRange(0), default=0, metavar="N",
               help="Check N of the launches that are alike (kernel, shapes, types).")  # fmt: skip
 @click.option("--schedule", default="lockstep", show_default=True,
@@ -60,6 +60,7 @@ def exec_command(
         traced = page is not None
         machine = Machine(only, most, sample, how, traced, quiet, order=made.order)
         code, end = run_script(script, arguments, machine)
+    absent = [name for name in only if name not in {launch.kernel.name for launch in made.launches}]
     if page is not None:
         if not any(launch.run.trace is not None for launch in made.launches):
             raise UserError("--view: the script launched no kernel that is checked")
@@ -74,5 +75,9 @@ def exec_command(
         click.echo(summary(made, machine.unchecked, policy, ""))
     if end:
         click.echo(end, err=True)
+    if absent and not code:
+        launched = dict.fromkeys(launch.kernel.name for launch in made.launches)
+        listed = ", ".join(launched) or "none"
+        raise UserError(f"-k {absent[0]}: no launch was of that name; launched: {listed}")
     wrong = [h for h in found if fail_on == "warning" or h.severity == fail_on]
     ctx.exit(code or int(bool(wrong)))

@@ -9,7 +9,8 @@ import device
 
 from ..hardware import device_errors, device_option, jit_option
 from ..options import target_options
-from ..target import Request, resolve
+from ..request import Request
+from ..target import resolve
 
 
 @click.command("_launch", hidden=True, context_settings={"ignore_unknown_options": True})

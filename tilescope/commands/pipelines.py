@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 import simulator
 from kernels import Kernel
@@ -14,23 +15,47 @@ from simulator.observe.observers import chosen
 from simulator.observe.touched import Touched
 from simulator.order import Stream, untimely
 
-from ..checker import Checker
+from ..checker import Checker, Verdict
+from ..failure import UserError
 from ..output import write_json
 from ..pipeline import DEFAULT_STREAM, Pipeline, read
 from ..policy import Policy, judge
 from ..progress import ProgressBar
 from ..project import changed_since, is_project, read_project, touches
 from ..recording import Launch, Session
+from ..request import Request
 from ..target import Target
 from ..text.findings import count, findings
 from ..text.layout import told
 from ..text.report import result
 from ..text.script import hazards, summary
+from ..written import Files
+
+HOW = ("build", "schedule", "step_limit", "checks")
+"""Options that hold for every launch of a pipeline."""
 
 
 def is_pipeline(target: str) -> bool:
     """Whether a target is a pipeline's file."""
     return target.endswith(".toml")
+
+
+def refuse_others(ctx: click.Context, request: Request, used: Collection[str]) -> None:
+    """Refuse what was given with a pipeline's file and is not among the options used of it.
+
+    Raises:
+        UserError: One of those; the file says what to launch, and how.
+    """
+    if request.words:
+        raise UserError(f"{request.words[0]!r}: {request.target} has its launches' own arguments")
+    given = [
+        parameter.opts[-1] for parameter in ctx.command.params
+        if parameter.name not in ("target", "words", "quiet", *used) and parameter.name is not None
+        and ctx.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    ]  # fmt: skip
+    if given:
+        listed = f"{', '.join(given)} {'is' if len(given) == 1 else 'are'}"
+        raise UserError(f"{listed} not for a .toml file, which says what it launches, and how")
 
 
 def run_pipeline(
@@ -73,7 +98,7 @@ def _made(
 
 def check_pipeline(
     file: str, builds: Collection[str], how: dict[str, Any], policy: Policy, fail_on: str,
-    cures: bool, most: int, json_file: str | None, quiet: bool, since: str | None = None,
+    cures: bool, most: int, files: Files, quiet: bool, since: str | None = None,
 ) -> int:  # fmt: skip
     """Check every launch on the arrays as those before it left them; the exit code.
 
@@ -81,6 +106,13 @@ def check_pipeline(
     is left out, and counted.
     """
     path, listed, code = Path(file), list[dict[str, Any]](), 0
+    verdicts = list[Verdict]()
+    if (files.sarif or files.junit or files.baseline) and not is_project(file):
+        raise UserError(
+            "--sarif, --junit and --write-baseline are for one kernel, or for pyproject.toml"
+        )
+    if files.baseline and since is not None:
+        raise UserError("--write-baseline is of all kernels; --since leaves some out")
     pipeline, own = read_project(path) if is_project(file) else (read(path), "error")
     fail_on = fail_on or own
     every = list(zip(pipeline.lines(), pipeline.launches, strict=True))
@@ -96,22 +128,24 @@ def check_pipeline(
         checker = Checker(target, how["schedule"], how["checks"], policy, quiet, how["step_limit"])
         verdict = checker.check(builds, cures)
         code |= int(verdict.fails(fail_on))
+        verdicts.append(verdict)
         listed.append({"file": file, "line": line} | verdict.to_dict())
         if quiet:
             for hazard in verdict.hazards:
                 click.echo(told(hazard), err=True)
-        elif json_file != "-":
+        elif not files.quiet:
             click.echo(f"== {target.name}, {file}:{line}\n{findings(verdict, most)}\n")
         if not is_project(file):
             run = ordered.launch(line, table, target, how | {"checks": followed}, quiet)
             late = judge(policy, untimely(run.hazards), target.kernel.name)
             code |= int(any(h.severity == "error" for h in late))
             listed[-1]["order"] = [hazard.to_dict() for hazard in late]
-            for hazard in late if json_file != "-" else ():
+            for hazard in late if files.json != "-" else ():
                 click.echo(told(hazard), err=quiet)
-    if json_file is not None:
-        write_json(json_file, {"schema": 1, "launches": listed, "unchanged": unchanged})
-    if not quiet and json_file != "-":
+    if files.json is not None:
+        write_json(files.json, {"schema": 1, "launches": listed, "unchanged": unchanged})
+    files.write(verdicts, fail_on, file)
+    if not quiet and not files.quiet:
         _results(pipeline)
         left = sum(one["left_out"] + one["set_aside"] for one in listed)
         said = [f"{len(listed)} checked", f"{count(left, 'hazard')} ignored" if left else ""]

@@ -12,12 +12,14 @@ from simulator.gpus.table import Gpu
 from simulator.prediction.measured import Measured, read
 
 from ..completion import gpus as gpus_named
+from ..entries import is_file
 from ..failure import UserError
 from ..options import target_options
 from ..output import write_json
 from ..placement import find
 from ..progress import ProgressBar
-from ..target import Request, Target, is_file, resolve
+from ..request import Request
+from ..target import Target, resolve
 from ..text.layout import fitted
 from ..text.prediction import predictions
 from ..words import is_argument
@@ -49,8 +51,8 @@ def predict_command(
     that finds L2 as the same launch left it, DRAM traffic and hit rates of one that finds
     caches empty.
 
-    TARGET, ENTRY and ARGUMENTs are those of tilescope run. Library kernels may be several, each
-    with the same --size; NAME:TILE gives one a tile of its own.
+    TARGET, ENTRY and ARGUMENTs are those of tilescope run, but for .toml files. Library kernels
+    may be several, each with the same --size; NAME:TILE gives one a tile of its own.
 
     \b
     Examples:

@@ -6,9 +6,11 @@ from kernels.reading import plain
 from simulator.compile.compiler import compile_ptx
 from simulator.compile.listing import listing
 
-from ..failure import UserError
+from ..entries import is_file
+from ..failure import UserError, warn
 from ..options import target_options
-from ..target import Request, is_file, kernel_of
+from ..request import Request
+from ..target import kernel_of
 
 
 @click.command("ptx", context_settings={"ignore_unknown_options": True})
@@ -28,6 +30,8 @@ def ptx_command(request: Request, steps: bool) -> None:
       tilescope ptx my.cu 'tiled<16>' --steps
     """  # noqa: D301 - click reads \b
     kernel = kernel_of(request)
+    for note in kernel.notes:
+        warn(note)
     if not is_file(request.target) and request.words:
         raise UserError(f"{request.target} is the library's; {request.words[0]!r} is one too many")
     click.echo(listing(compile_ptx(kernel.ptx, kernel.entry)) if steps else plain(kernel.ptx))

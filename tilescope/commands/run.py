@@ -17,7 +17,8 @@ from ..options import launch_options, target_options
 from ..outcome import Outcome, execute
 from ..output import write_json
 from ..placement import Placement, find, place
-from ..target import Request, resolve
+from ..request import Request
+from ..target import resolve
 from ..text.comparison import comparison, ratios
 from ..text.layout import fitted
 from ..text.lines import SORTS
@@ -25,7 +26,7 @@ from ..text.lines import by_line as traffic_of_lines
 from ..text.placement import placement
 from ..text.prediction import advice
 from ..text.report import report, verdict, wrong
-from .pipelines import is_pipeline, run_pipeline
+from .pipelines import HOW, is_pipeline, refuse_others, run_pipeline
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True})
@@ -106,6 +107,7 @@ def run_command(
     Exit code 0: nothing wrong; 1: a hazard or a wrong result; 2: it could not run.
     """  # noqa: D301 - click reads \b
     if is_pipeline(request.target):
+        refuse_others(ctx, request, (*HOW, "json_file"))
         how = {"schedule": schedule, "checks": checks, "step_limit": step_limit}
         ctx.exit(run_pipeline(request.target, request.build, how, json_file, quiet))
     if gpu is None and (registers is not None or plot_file is not None):

@@ -13,12 +13,12 @@ from simulator.gpus.table import find
 
 from ..completion import gpus as gpus_named
 from ..completion import targets
+from ..entries import is_file, refuse_pipeline
 from ..failure import UserError
 from ..options import launch_options, refuse_options
 from ..output import write_json
 from ..sweep.cells import Row, grid
 from ..sweep.sweeping import sweep
-from ..target import is_file
 from ..text.sweep import figure, table
 
 FOLDER = ".tilescope/sweep"
@@ -74,6 +74,7 @@ def sweep_command(
     Exit code 0: all is right; 1: an error was found, or a cell failed; 2: nothing could be run.
     """  # noqa: D301 - click reads \b
     refuse_options((target, *words))
+    refuse_pipeline(target)
     from_file = is_file(target)
     chips = _listed(gpus)
     try:

@@ -11,7 +11,8 @@ from ..forecast import forecast
 from ..hardware import device_errors, device_option, jit_option, require_gpu
 from ..options import target_options
 from ..output import write_json
-from ..target import Request, Target, resolve
+from ..request import Request
+from ..target import Target, resolve
 from ..text.layout import fitted
 from ..text.timing import timings
 from ..timing import Row, vendor_row, work
@@ -45,7 +46,8 @@ def time_command(
     of other kernels what the simulator counts. Beside the time stands what tilescope
     predict says of that GPU, if its table has it.
 
-    TARGET, ENTRY and ARGUMENTs are those of tilescope run. Needs a GPU and cuda-python.
+    TARGET, ENTRY and ARGUMENTs are those of tilescope run, but for .toml files. Needs a GPU and
+    cuda-python.
 
     \b
     Examples:

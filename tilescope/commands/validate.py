@@ -14,7 +14,8 @@ from ..hardware import (
 )
 from ..options import target_options
 from ..output import write_json
-from ..target import Request, resolve
+from ..request import Request
+from ..target import resolve
 from ..text.layout import fitted
 from ..text.validation import validation
 
@@ -33,7 +34,8 @@ def validate_command(
     Launches the identical PTX on copies of the same inputs. The simulator's hazard checks
     come first: a kernel with an error is not launched on the GPU.
 
-    TARGET, ENTRY and ARGUMENTs are those of tilescope run. Needs a GPU and cuda-python.
+    TARGET, ENTRY and ARGUMENTs are those of tilescope run, but for .toml files. Needs a GPU and
+    cuda-python.
 
     \b
     Examples:

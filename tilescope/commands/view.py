@@ -24,9 +24,10 @@ from ..failure import UserError
 from ..forecast import GPU, forecast
 from ..options import launch_options, target_options
 from ..outcome import simulate
-from ..target import Request, Target, parse_shape, resolve, settled
+from ..request import Request
+from ..target import Target, parse_shape, resolve, settled
 from ..view import Story, hazard_blocks, page
-from .pipelines import draw_pipeline, is_pipeline
+from .pipelines import HOW, draw_pipeline, is_pipeline, refuse_others
 
 _RECORDED, _HAZARDS = 64, 8
 """Blocks to record, and those of them that hazards may ask for."""
@@ -97,6 +98,7 @@ def view_command(
     """  # noqa: D301 - click reads \b
     path = Path(output)
     if is_pipeline(request.target):
+        refuse_others(ctx, request, (*HOW, "output", "show"))
         how = {"schedule": schedule, "checks": checks, "step_limit": step_limit}
         draw_pipeline(request.target, request.build, how, quiet, path)
     else:

@@ -18,10 +18,12 @@ import device
 import kernels
 import simulator
 
+from ..entries import is_file
 from ..outcome import execute
 from ..progress import STEP_LIMIT
 from ..release import version
-from ..target import Request, Target, is_file, resolve
+from ..request import Request
+from ..target import Target, resolve
 
 _BLANK = re.compile(r"\{(size|tile)(?:/(size|tile|\d+))?\}")
 _TURN = threading.Lock()

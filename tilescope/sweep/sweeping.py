@@ -1,5 +1,6 @@
 """Cells on an executor, and their rows in a folder, by what they depend on."""
 
+import contextlib
 import json
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
@@ -96,8 +97,19 @@ def _all(
             )
 
 
-def _processes(count: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(max(count, 1), multiprocessing.get_context("spawn"))
+@contextlib.contextmanager
+def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes, which end at once where what is done with them does not end well."""
+    pool = ProcessPoolExecutor(max(count, 1), multiprocessing.get_context("spawn"))
+    try:
+        yield pool
+    except BaseException:
+        processes = list((pool._processes or {}).values())  # nothing public tells them
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.kill()
+        raise
+    pool.shutdown()
 
 
 def _on(

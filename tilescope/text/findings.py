@@ -53,7 +53,9 @@ def header(verdict: Verdict) -> str:
     run = verdict.runs[0]
     found = [count(verdict.errors, "error")] if verdict.errors else []
     found += [count(verdict.warnings, "warning")] if verdict.warnings else []
-    text = f"{', '.join(found) or 'no hazards'} in {verdict.target.name}, {launch(verdict)}"
+    known = verdict.set_aside
+    clean = f"no hazards but {known:,} known" if known else "no hazards"
+    text = f"{', '.join(found) or clean} in {verdict.target.name}, {launch(verdict)}"
     missing = [check for check in CHECKS if check not in run.checked]
     if missing:
         text += f" (checked: {', '.join(run.checked)}; not checked: {', '.join(missing)})"

@@ -21,9 +21,12 @@ def summary(session: Session, unchecked: dict[str, int], policy: Policy, end: st
     kernels = {name for name, _, _ in places}
     found = len(hazards(session, policy))
     head = f"{count(len(session.launches), 'launch').replace('launchs', 'launches')}"
-    head += (
-        f" of {count(len(kernels), 'kernel')}; {count(found, 'hazard') if found else 'no hazards'}"
-    )
+    checked = sum(bool(launch.run.checked) for launch in session.launches)
+    clean = "no hazards" if checked else "not checked"
+    if 0 < checked < len(session.launches):
+        clean = f"no hazards in the {checked:,} checked"
+    clean = clean if session.launches else "no hazards"
+    head += f" of {count(len(kernels), 'kernel')}; {count(found, 'hazard') if found else clean}"
     parts = [head]
     for (name, file, line), some in places.items():
         parts.append(_place(name, f"{display_path(file)}:{line}", some, policy))

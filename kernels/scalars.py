@@ -1,0 +1,69 @@
+"""A number as the bytes of its parameter."""
+
+from typing import Any
+
+import numpy as np
+
+from .bfloat16 import bfloat16
+from .ptx.header import Param
+from .ptx.types import DTYPES
+
+
+def scalar_bytes(param: Param, arg: Any, label: str, kind: str = "") -> bytes:
+    """A by-value argument as the parameter's bytes, little-endian.
+
+    ``kind``: the parameter's type in C++, where it is known, for messages.
+
+    Raises:
+        TypeError: It is of another kind; ``ValueError``: it does not fit.
+    """
+    dtype, kind = DTYPES[param.type], kind or param.type
+    if isinstance(arg, np.void):
+        raw = arg.tobytes()
+        if len(raw) != param.nbytes:
+            raise ValueError(f"{label} ({kind}) takes {param.nbytes} bytes, not {len(raw)}")
+        return bytes(raw)
+    if isinstance(arg, (bool, np.bool_)):
+        arg = int(arg)
+    if arg is None and dtype.itemsize == 8:
+        arg = 0
+    if param.type == "bf16" and isinstance(arg, (float, np.floating)):
+        return _bfloat16_bytes(float(arg), label)
+    if dtype.kind == "f":
+        return _float_bytes(dtype, arg, label, kind)
+    if (
+        isinstance(arg, np.floating)
+        and arg.dtype.itemsize == dtype.itemsize
+        and param.type[0] == "b"
+    ):
+        return bytes(arg.tobytes())
+    if not isinstance(arg, (int, np.integer)):
+        what = f"a pointer ({kind})" if kind.endswith("*") else kind
+        raise TypeError(f"{label} is {what}; cannot convert {type(arg).__name__} {arg!r}")
+    bits = param.nbytes * 8
+    value = int(arg)
+    # NVRTC writes .u32 for int and unsigned alike: both ranges are taken.
+    if not -(1 << (bits - 1)) <= value < (1 << bits):
+        raise ValueError(f"{label} is {kind}; {value} does not fit in {bits} bits")
+    return (value & ((1 << bits) - 1)).to_bytes(param.nbytes, "little")
+
+
+def _float_bytes(dtype: Any, arg: Any, label: str, kind: str) -> bytes:
+    if isinstance(arg, np.complexfloating) or not isinstance(arg, (int, float, np.number)):
+        raise TypeError(f"{label} is {kind}; cannot convert {type(arg).__name__} {arg!r}")
+    try:
+        with np.errstate(over="ignore"):
+            value = dtype.type(arg)
+        fits = np.isinf(float(arg)) or not np.isinf(value)
+    except OverflowError:  # a whole number beyond those of float64
+        fits = False
+    if not fits:
+        raise ValueError(f"{label} is {kind}; {arg!r:.40} is out of its range")
+    return bytes(value.tobytes())
+
+
+def _bfloat16_bytes(arg: float, label: str) -> bytes:
+    bits = int(bfloat16(arg))
+    if bits & 0x7FFF == 0x7F80 and abs(arg) != float("inf"):
+        raise ValueError(f"{label} is bf16; {arg!r} is out of its range")
+    return bits.to_bytes(2, "little")

@@ -1,0 +1,70 @@
+"""A header that is not found, and left out: it is told, though the kernel compiles without."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import flat, tilescope
+
+from kernels import Kernel
+
+KERNEL = "#ifndef SCALE\n#define SCALE 1.0f\n#endif\n__global__ void k(float* x) { *x = SCALE; }\n"
+SHAPE = ("--grid", 1, "--block", 32, "f32[32]=ones")
+LOST = "not found, left out: {}; -I FOLDER says where to look"
+
+
+@pytest.mark.parametrize("main", ["", "int main() { k<<<1, 1>>>(nullptr); }\n"])
+@pytest.mark.parametrize("spelled", ['"of/mine.h"', "<of/mine.h>", "<mine.cuh>"])
+def test_a_header_of_the_users_is_told(spelled: str, main: str) -> None:
+    source = f"#include <vector>\n#include {spelled}\n{KERNEL}{main}"
+    for _ in range(2):  # the second time out of the cache
+        assert Kernel.from_cuda(source, "k").notes == (LOST.format(spelled[1:-1]),)
+
+
+def test_each_is_told() -> None:
+    source = f'#include "a.h"\n#include <stdexcept>\n#include "b.h"\n{KERNEL}'
+    assert Kernel.from_cuda(source, "k").notes == (LOST.format("a.h, b.h"),)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "#include <vector>\n#include <iostream>\n#include <unistd.h>\n#include <sys/time.h>",
+        '#include "cuda_runtime.h"\n#include "helper_cuda.h"\n#include <cublas_v2.h>',
+        "#include <thrust/device_vector.h>\n#include <opencv2/opencv.hpp>",
+        '#ifdef _WIN32\n#include "for_windows.h"\n#endif\n#include <vector>',
+    ],
+)
+def test_headers_of_the_host_and_those_that_conditions_leave_out_are_not_told(lines: str) -> None:
+    assert Kernel.from_cuda(f"{lines}\n{KERNEL}", "k").notes == ()
+
+
+def test_a_folder_that_is_not_there_is_told_and_one_that_is_has_the_header(tmp_path: Path) -> None:
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "inc" / "mine.h").write_text("#define SCALE 2.0f\n")
+    file, wrong = tmp_path / "k.cu", tmp_path / "icn"
+    file.write_text(f'#include "mine.h"\n{KERNEL}')
+    notes = [f"-I {wrong}: no such folder", LOST.format("mine.h")]
+    for command in ("run", "check"):
+        result = tilescope(command, file, *SHAPE, "-I", wrong)
+        assert result.exit_code == 0
+        assert all(f"note: {note}" in flat(result) for note in notes)
+        made = json.loads(tilescope(command, file, *SHAPE, "-I", wrong, "--json", "-").stdout)
+        assert made["notes"] == notes
+        said = flat(tilescope(command, file, *SHAPE, "-I", tmp_path / "inc"))
+        assert "note" not in said
+    for command in ("ptx", "barriers"):
+        said = tilescope(command, file, *(SHAPE if command == "barriers" else ()), "-I", wrong)
+        assert said.stderr.splitlines() == [f"warning: {note}" for note in notes]
+    predicted = json.loads(tilescope("predict", file, *SHAPE, "-I", wrong, "--json", "-").stdout)
+    assert predicted["predictions"][0]["notes"][:2] == notes
+
+
+def test_an_error_names_what_is_not_there(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    file.write_text('#include "mine.cuh"\n__global__ void k(Mine* x) { x->y = 1; }\n')
+    said = tilescope("check", file, "--grid", 1, "--block", 1, "f32[1]", "-I", "icn")
+    assert said.exit_code == 2
+    assert "(not found: mine.cuh; -I FOLDER says where to look)" in said.stderr
+    assert "(-I icn: no such folder)" in said.stderr
+    assert "not for NVRTC" not in said.stderr

@@ -1,0 +1,54 @@
+"""The files that a check of one launch, or of several, writes for other tools."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from . import baseline as baselines
+from .checker import Verdict
+from .failure import UserError
+from .junit import junit
+from .output import write_json, write_text
+from .sarif import sarif
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where to write what; ``-`` is standard output.
+
+    Attributes:
+        known: Fingerprints that a new baseline keeps from the one given.
+    """
+
+    json: str | None = None
+    sarif: str | None = None
+    junit: str | None = None
+    baseline: str | None = None
+    known: frozenset[str] = frozenset()
+
+    @property
+    def quiet(self) -> bool:
+        """Whether standard output is one of them."""
+        return "-" in (self.json, self.sarif, self.junit, self.baseline)
+
+    def check(self, diff: bool) -> None:
+        """Refuse two things on standard output; ``diff``: one more is to go there.
+
+        Raises:
+            UserError: There are.
+        """
+        asked = {"--json": self.json, "--sarif": self.sarif, "--junit": self.junit,
+                 "--write-baseline": self.baseline}  # fmt: skip
+        there = [f"{name} -" for name, file in asked.items() if file == "-"]
+        there += ["--diff"] if diff else []
+        if len(there) > 1:
+            raise UserError(f"{' and '.join(there)} cannot both have standard output")
+
+    def write(self, verdicts: Sequence[Verdict], fail_on: str, target: str = "") -> None:
+        """Write all but ``json``; ``target``: what several verdicts are of."""
+        if self.sarif is not None:
+            write_json(self.sarif, sarif(verdicts, target))
+        if self.junit is not None:
+            write_text(self.junit, junit(verdicts, fail_on))
+        if self.baseline is not None:
+            found = [(v.runs[0].kernel, hazard) for v in verdicts for hazard in v.hazards]
+            write_json(self.baseline, baselines.content(found, self.known))
