@@ -16,7 +16,7 @@ from ..hazards.hazard import Hazard, Source
 from ..hazards.kinds import LEAVES
 from ..isa import parse
 from ..isa.roles import roles
-from .fences import fence_edits
+from .fences import handing_edits
 from .phases import parity_edits
 from .places import Levels, barrier_edits, inserted
 from .remedies import (
@@ -58,7 +58,7 @@ class Proposals:
             roles_of = [item.role for item in hazard.involved]
             if "write" in roles_of and "read" in roles_of:
                 write, read = (levels[roles_of.index(role)] for role in ("write", "read"))
-                yield from fence_edits(self.syntax, write, read)
+                yield from handing_edits(self.syntax, write, read)
             return
         pairs = [(0, 1)] + [(i, k) for k in range(2, len(levels)) for i in (0, 1)]
         text = WARP_BARRIER if hazard.reach == "lane" else BLOCK_BARRIER

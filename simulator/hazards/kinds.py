@@ -116,9 +116,9 @@ GUESS = "guess"
 """The case in which a read is the first guess of a loop that swaps if it was right."""
 _ANY_RACE = {
     "blocks": Case(
-        note="no __syncthreads() orders blocks: use atomics, two launches or a grid.sync(); "
+        note="no __syncthreads() alone orders blocks: use atomics, two launches or a grid.sync(); "
         "an atomic or a flag that hands on needs a __threadfence() before it, and one behind "
-        "where it is read"
+        "where it is read; and a __syncthreads() at either, if other threads write or read the rest"
     ),
     "far": Case(
         note="only what the blocks of a cluster share orders them: put a cluster.sync() "
