@@ -20,6 +20,7 @@ from .remedies import (
     BLOCK_BARRIER,
     WAITED,
     between_blocks,
+    grid_barriers,
     instead,
     named_barriers,
     no_barrier,
@@ -92,7 +93,8 @@ class SourceSearch:
                 if self.hazards[other].cure is None:
                     self.hazards[other].cure = dataclasses.replace(cure, group=groups)
         for hazard in self.hazards:
-            if hazard.cure is None and self._curable(hazard) and hazard.severity == "error":
+            said = hazard.severity == "error" and not self._told_by_another(hazard)
+            if hazard.cure is None and self._curable(hazard) and said:
                 note = self._obstacle(hazard)
                 hazard.notes = (*hazard.notes, note) if note else hazard.notes
         self._together()
@@ -103,18 +105,22 @@ class SourceSearch:
         return id(hazard) in self._tried
 
     def _late(self, number: int) -> bool:
-        """Whether a race is put off: of two copies, as the wait that a reader needs orders them."""
+        """Whether a race is put off.
+
+        Of two copies, as the wait that a reader needs orders them; of lanes, as what orders warps
+        or blocks orders these as well.
+        """
         hazard = self.hazards[number]
-        return hazard.case in WAITED and not hazard.row.reads
+        return (hazard.case in WAITED and not hazard.row.reads) or hazard.reach == "lane"
 
     def _told_by_another(self, hazard: Hazard) -> bool:
-        """Whether a warning is the mild side of an error that has no cure."""
-        return hazard.severity != "error" and any(
-            h.severity == "error"
-            and h.cure is None
-            and self._curable(h)
-            and h.places & hazard.places
-            for h in self.hazards
+        """Whether a race is the mild side of an error that has no cure."""
+        errors = [h for h in self.hazards if h.severity == "error" and h.cure is None]
+        mild = hazard.severity != "error"
+        if mild and any(self._curable(h) and h.places & hazard.places for h in errors):
+            return True
+        return hazard.reach == "lane" and any(
+            h.row.is_race and h.reach != "lane" and h.places >= hazard.places for h in errors
         )
 
     # -- one hazard -----------------------------------------------------------------
@@ -210,7 +216,8 @@ class SourceSearch:
         if hazard.row.ends:
             return obstacle(()) if self.proposals.waits(hazard) else ""
         if between_blocks(hazard):
-            return NO_FENCE
+            grid = [(text, 0) for text in grid_barriers(self.syntax)[:1]]
+            return (obstacle(grid) if grid else NO_FENCE) + instead(hazard, self.hazards)
         text = no_barrier(hazard, self.hazards)
         others = remedies(self.syntax, hazard.case)
         if others is not None:
