@@ -41,7 +41,7 @@ __global__ void k(int* locks, int* bucket, const int* v) {
     }
 }
 """
-WORDS = (2, 32, "i32[8]", "i32[8]", "i32[64]=arange")
+WORDS = (1, 64, "i32[8]", "i32[8]", "i32[64]=arange")
 
 
 def test_a_loop_that_is_endless_in_another_shape_does_not_stop_the_search(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from .remedies import (
 from .several import leaner, several
 from .statements import Syntax
 
+NOT_LANES = "no cure of lanes alone looked for: threads further apart race at the same lines"
 _TRIES = 32
 _APART = 4
 """Places where a barrier for all would do, but some threads are missing: others are tried."""
@@ -93,8 +94,7 @@ class SourceSearch:
                 if self.hazards[other].cure is None:
                     self.hazards[other].cure = dataclasses.replace(cure, group=groups)
         for hazard in self.hazards:
-            said = hazard.severity == "error" and not self._told_by_another(hazard)
-            if hazard.cure is None and self._curable(hazard) and said:
+            if hazard.cure is None and self._curable(hazard) and hazard.severity == "error":
                 note = self._obstacle(hazard)
                 hazard.notes = (*hazard.notes, note) if note else hazard.notes
         self._together()
@@ -211,6 +211,8 @@ class SourceSearch:
         """Why no edit was found, as far as the statements tell; empty: nothing was looked for."""
         if away := self.proposals.absent(hazard):
             return f"no cure looked for: by #line this is {away}, which is not at hand to edit"
+        if self._told_by_another(hazard):
+            return NOT_LANES + instead(hazard, self.hazards)
         if id(hazard) in self._cut:
             return USED_UP + instead(hazard, self.hazards)
         if hazard.row.ends:
