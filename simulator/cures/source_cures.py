@@ -11,6 +11,7 @@ from kernels.source_edit import Edit, decoded, diff, joined, with_text
 from kernels.toolkit import short_path
 
 from ..hazards.hazard import Cure, Hazard, Source
+from ..hazards.kinds import SHORT
 from .budget import USED_UP, Budget
 from .fences import NO_FENCE
 from .places import reads_and_writes
@@ -216,7 +217,8 @@ class SourceSearch:
         if id(hazard) in self._cut:
             return USED_UP + instead(hazard, self.hazards)
         if hazard.row.ends:
-            return obstacle(()) if self.proposals.waits(hazard) else ""
+            told = hazard.case == SHORT or not self.proposals.waits(hazard)
+            return "" if told else obstacle(())
         if between_blocks(hazard):
             grid = [(text, 0) for text in grid_barriers(self.syntax)[:1]]
             return (obstacle(grid) if grid else NO_FENCE) + instead(hazard, self.hazards)

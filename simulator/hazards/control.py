@@ -14,16 +14,19 @@ from kernels.ptx.module import Instruction
 from kernels.reading import plain_name
 
 from ..compile.program import CompiledBlock
-from ..events import Apart, Branch, Stall
+from ..events import Apart, Awaited, Branch, Stall
 from ..geometry import NO_LANE, Geometry, Mask
 from .hazard import Hazard
 from .kinds import (
     ASSERT,
+    AWAITED,
     BAD_MASK,
     BARRIER_DIVERGENCE,
+    BYTES,
     DEADLOCK,
     IN_PART,
     LIVELOCK,
+    SHORT,
     TRAP,
     Case,
     HazardKind,
@@ -50,6 +53,7 @@ class _Group:
     value: int = 0
     part: int = 0
     notes: set[str] = field(default_factory=set)
+    awaited: Awaited | None = None
 
 
 _EVENTS = {
@@ -92,6 +96,7 @@ class Control:
                 continue
             mine.value, mine.part = group.value, group.part
             mine.notes |= group.notes
+            mine.awaited = mine.awaited or group.awaited
             for role, theirs in group.parts.items():
                 part = mine.parts.setdefault(role, theirs)
                 if part is not theirs:
@@ -153,10 +158,13 @@ class Control:
             group.value = apart.value
             self._part(group, "waits", end, apart.lanes)
             self._branches(group, apart.branches)
-        for ins, mask in stall.loops:
+        for ins, mask, awaited in stall.loops:
             kind = LIVELOCK if stall.why == "repeats" and not stall.waiting else DEADLOCK
-            group = self._group(kind, stall.why, ins.user_line)
+            short = awaited is not None and 0 < awaited.come < awaited.arrivals
+            case = SHORT if short and stall.why == "repeats" else stall.why
+            group = self._group(kind, case, ins.user_line)
             group.value, group.part = stall.steps, stall.part
+            group.awaited = group.awaited or awaited
             self._part(group, "loops", ins, mask)
 
     def bad_masks(self) -> set[object]:
@@ -212,6 +220,10 @@ class Control:
         if said.waits and group.value:
             here = ", ".join(str(part.who) for part in parts if part.role == "waits")
             yield said.waits.format(value=group.value, who=here)
+        if group.awaited:
+            arrivals, come, nbytes = group.awaited
+            text = AWAITED.format(value=arrivals, come=f"{come:,} have" if come != 1 else "1 has")
+            yield text + BYTES.format(value=nbytes) * (nbytes > 0)
         if group.part:
             yield IN_PART.format(part=group.part)
         if said.note:

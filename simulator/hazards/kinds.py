@@ -265,6 +265,14 @@ BARRIER_DIVERGENCE = HazardKind(
 _NEVER = "threads wait at a barrier that others never reach"
 _WAITS = "it waits for {value} threads; there are {who}"
 _FOR_EVER = Case("threads loop for ever: whatever runs next, nothing changes any more")
+SHORT = "short"
+"""The case in which an mbarrier expects more arrivals than come."""
+_SHORT = Case(
+    "threads wait at an mbarrier for arrivals that never come",
+    note="let so many arrive in each phase, or initialise it for those who do",
+)
+AWAITED = "it expects {value:,} arrivals in a phase; {come} come in this one"
+BYTES = ", and {value:,} bytes of copies are still to come"
 IN_PART = "{part:,} blocks of the grid ran together, more than a GPU holds"
 """What is said of a launch that was not run as a whole and got stuck."""
 DEADLOCK = HazardKind(
@@ -288,6 +296,7 @@ DEADLOCK = HazardKind(
             "another barrier for each round, or a count for all of them",
         ),
         "repeats": _FOR_EVER,
+        SHORT: _SHORT,
         "limit": Case("gave up after {value:,} steps (--step-limit), while threads still ran"),
     },
     ends=True,
@@ -295,7 +304,7 @@ DEADLOCK = HazardKind(
 LIVELOCK = HazardKind(
     "livelock", "", "error", "Threads loop without end",
     "No fair schedule makes progress: they loop on a value that nobody changes.",
-    cases={"repeats": _FOR_EVER}, ends=True,
+    cases={"repeats": _FOR_EVER, SHORT: _SHORT}, ends=True,
 )  # fmt: skip
 OUT_OF_BOUNDS = HazardKind(
     "out-of-bounds", "memory", "error", "An access outside the array",
