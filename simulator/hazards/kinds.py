@@ -110,6 +110,7 @@ _RACE = (
     "__syncthreads() between the two lines, or give each thread bytes of its own, or use atomics."
 )
 _VOLATILE = "volatile neither makes an update atomic nor orders it: use atomics and fences"
+_LANES = "lanes of a warp need __syncwarp() between them"
 EQUAL = "equal"
 """The case in which every write of a race leaves the same value."""
 GUESS = "guess"
@@ -132,6 +133,7 @@ _ANY_RACE = {
     "size": Case(note="strong accesses of different sizes are not atomic to each other"),
     "volatile": Case(note=_VOLATILE),
     "polled": Case("", "warning", _VOLATILE),
+    "volatile lanes": Case("", "warning", f"{_LANES}: volatile orders nothing"),
     "copy": Case(
         note="wait for the copy first: cp.async.wait_group, __pipeline_wait_prior(); then a "
         "__syncthreads() where other threads read it"
@@ -174,9 +176,7 @@ _ANY_RACE = {
         "a compare-and-swap checks what was read; a volatile or an atomic load says "
         "so to the compiler, too",
     ),
-    "in step": Case(
-        "", "warning", "lanes of a warp need __syncwarp() between them", policy="warp_synchronous"
-    ),
+    "in step": Case("", "warning", _LANES, policy="warp_synchronous"),
 }
 
 RAW_RACE = HazardKind(
