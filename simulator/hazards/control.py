@@ -25,7 +25,10 @@ from .kinds import (
     BYTES,
     DEADLOCK,
     IN_PART,
+    INSTEAD,
+    LEFT,
     LIVELOCK,
+    MOVE,
     SHORT,
     TRAP,
     Case,
@@ -215,6 +218,10 @@ class Control:
 
     def _notes(self, group: _Group, said: Case, parts: list[_Part]) -> Iterator[str]:
         branches = [part for part in parts if part.role in ("branch", "exited")]
+        waits = {part.instruction.line for part in parts if part.role == "waits"}
+        if branches and branches[0].instruction.line in waits:  # which way they went is not known
+            yield LEFT.format(who=branches[0].who)
+            return
         for part in branches:
             yield said.branch.format(who=part.who, line=self._line(part.instruction))
         if said.waits and group.value:
@@ -231,16 +238,23 @@ class Control:
         yield from (said.condition.format(text=text) for text in sorted(group.notes))
         if said.advice and branches:
             first = branches[0]
-            yield said.advice.format(line=self._line(first.instruction), word=self._word(first))
+            word, continues = self._word(first)
+            advice = INSTEAD if continues and said.advice == MOVE else said.advice
+            yield advice.format(line=self._line(first.instruction), word=word)
 
     def _line(self, ins: Instruction) -> str:
         return f"line {ins.location.user.line}" if ins.location else f"PTX line {ins.line}"
 
-    def _word(self, part: _Part) -> str:
-        """What a branch is in the source."""
-        location = part.instruction.location
-        code = self.sources.code(location.user if location else None)
+    def _word(self, part: _Part) -> tuple[str, bool]:
+        """What a branch is in the source, and whether it goes on with a loop's next round."""
+        code = self._text(part, 1)
         loop = re.search(r"\b(for|while)\b", code)
         if re.search(r"\bif\b", code):
-            return "branch" if loop else "if"
-        return "loop" if loop else "switch" if re.search(r"\bswitch\b", code) else "branch"
+            jumps = re.search(r"\bif\b[^;{]*\{?\s*continue\s*;", self._text(part, 2))
+            return "branch" if loop else "if", bool(jumps)
+        word = "loop" if loop else "switch" if re.search(r"\bswitch\b", code) else "branch"
+        return word, False
+
+    def _text(self, part: _Part, lines: int) -> str:
+        location = part.instruction.location
+        return self.sources.code(location.user if location else None, lines)

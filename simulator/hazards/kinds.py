@@ -213,7 +213,9 @@ EXITED_BLOCK = HazardKind(
     )},
 )  # fmt: skip
 _KEEPS = "{line} keeps {who} from it"
-_MOVE = "move the barrier out of the {word}, {line}"
+MOVE = "move the barrier out of the {word}, {line}"
+INSTEAD = "put the work under an if instead of the continue, {line}"
+LEFT = "{who} have left the kernel without it"
 BARRIER_DIVERGENCE = HazardKind(
     "barrier-divergence", "barriers", "error",
     "Threads of a block do not wait at the same barrier",
@@ -227,10 +229,10 @@ BARRIER_DIVERGENCE = HazardKind(
         ),
         "skip": Case(
             "a barrier in divergent code: some threads skip it and leave the kernel", "warning",
-            branch=_KEEPS, advice=_MOVE,
+            branch=_KEEPS, advice=MOVE,
         ),
         "rounds": Case(
-            "a barrier in divergent code, which all happen to reach", "warning", advice=_MOVE
+            "a barrier in divergent code, which all happen to reach", "warning", advice=MOVE
         ),
         "places": Case(
             "threads of a block wait at different barriers",
@@ -274,20 +276,19 @@ _SHORT = Case(
 AWAITED = "it expects {value:,} arrivals in a phase; {come} come in this one"
 BYTES = ", and {value:,} bytes of copies are still to come"
 IN_PART = "{part:,} blocks of the grid ran together, more than a GPU holds"
-"""What is said of a launch that was not run as a whole and got stuck."""
 DEADLOCK = HazardKind(
     "deadlock", "", "error", "Threads wait for something that never happens",
     "Some threads wait at a barrier that others never reach, or the launch was given up after "
     "its steps.",
     cases={
-        "never": Case(_NEVER, branch=_KEEPS, advice=_MOVE, waits=_WAITS),
+        "never": Case(_NEVER, branch=_KEEPS, advice=MOVE, waits=_WAITS),
         "arrivals": Case(
-            _NEVER, branch=_KEEPS, advice=_MOVE, waits=_WAITS,
+            _NEVER, branch=_KEEPS, advice=MOVE, waits=_WAITS,
             note="each arrival counts, and who arrives goes on: it may come again before others",
         ),
         "cluster": Case(
             "threads wait at their cluster's barrier, at which others of the cluster never arrive",
-            branch=_KEEPS, advice=_MOVE,
+            branch=_KEEPS, advice=MOVE,
         ),
         "crossed": Case("threads wait at different barriers, each for the others"),
         "orders": Case(
