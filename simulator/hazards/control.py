@@ -22,7 +22,6 @@ from .kinds import (
     AWAITED,
     BAD_MASK,
     BARRIER_DIVERGENCE,
-    BYTES,
     DEADLOCK,
     IN_PART,
     INSTEAD,
@@ -61,6 +60,7 @@ class _Group:
 
 _EVENTS = {
     "trap": (TRAP, ""),
+    "undefined": (TRAP, "undefined"),
     "astray": (TRAP, "astray"),
     "bad-free": (TRAP, "free"),
     "stack": (TRAP, "stack"),
@@ -230,7 +230,7 @@ class Control:
         if group.awaited:
             arrivals, come, nbytes = group.awaited
             text = AWAITED.format(value=arrivals, come=f"{come:,} have" if come != 1 else "1 has")
-            yield text + BYTES.format(value=nbytes) * (nbytes > 0)
+            yield text + f", and {nbytes:,} bytes of copies are still to come" * (nbytes > 0)
         if group.part:
             yield IN_PART.format(part=group.part)
         if said.note:

@@ -274,7 +274,6 @@ _SHORT = Case(
     note="let so many arrive in each phase, or initialise it for those who do",
 )
 AWAITED = "it expects {value:,} arrivals in a phase; {come} come in this one"
-BYTES = ", and {value:,} bytes of copies are still to come"
 IN_PART = "{part:,} blocks of the grid ran together, more than a GPU holds"
 DEADLOCK = HazardKind(
     "deadlock", "", "error", "Threads wait for something that never happens",
@@ -375,7 +374,8 @@ ASSERT = HazardKind(
 TRAP = HazardKind(
     "trap", "", "error", "The kernel executed a trap", "The kernel stopped itself.",
     "the kernel executed a trap",
-    {"astray": Case("a call through a pointer that holds no function of this program"),
+    {"undefined": Case("the compiler put a trap at undefined behaviour", condition="{text}"),
+     "astray": Case("a call through a pointer that holds no function of this program"),
      "stack": Case("calls nest too deeply for a thread's stack (stack_bytes, --stack)"),
      "free": Case("free() of what malloc() has not given, or of what is free already")},
 )  # fmt: skip
