@@ -5,7 +5,7 @@ Each event has an empty default, and who leaves it at that is not called for it.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from kernels.ptx.module import Instruction
 
@@ -61,6 +61,32 @@ class Apart:
     value: int = 0
 
 
+class Awaited(NamedTuple):
+    """The phase of an ``mbarrier`` that is waited for: what it takes to end it, and what has come.
+
+    Attributes:
+        arrivals: Of a phase; ``come``: those that there have been.
+        bytes: Those of copies that are still to come.
+    """
+
+    arrivals: int
+    come: int
+    bytes: int
+
+
+class Loop(NamedTuple):
+    """A loop that lanes are in, and do not leave: an instruction of it.
+
+    Attributes:
+        awaited: If that asks whether the phase of an ``mbarrier`` is over: what the first of the
+            lanes waits for.
+    """
+
+    instruction: Instruction
+    lanes: Mask | None
+    awaited: Awaited | None = None
+
+
 @dataclass
 class Stall:
     """No lane of a batch can go on.
@@ -68,14 +94,14 @@ class Stall:
     Attributes:
         why: ``waits``, ``repeats`` (no fair schedule changes anything any more) or ``limit``.
         waiting: The lanes held by block barriers, and who does not come to them.
-        loops: Of each loop that lanes are in: an instruction of it, and the lanes.
+        loops: The loops that lanes are in.
         steps: How many basic blocks had run.
         part: How many blocks of the grid ran together, if that was not all of them.
     """
 
     why: str
     waiting: list[Apart]
-    loops: list[tuple[Instruction, Mask | None]]
+    loops: list[Loop]
     steps: int
     part: int = 0
 

@@ -10,6 +10,7 @@ from launches import BUILDS, DEFECTS, SCHEDULES, compiled, drawn_later
 
 import simulator
 from kernels import Kernel
+from simulator.execute.paths import Paths
 
 
 def control(run: simulator.Run) -> list[simulator.Hazard]:
@@ -72,6 +73,45 @@ warning: a barrier after some threads of the block have exited
           thread (72,0,0)
   threads 72..127 of block (1,0,0) leave at line 5, before it
   return after the barrier, or put the work under an if instead: line 5"""
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("rounds", ["4", "n"], ids=["unrolled", "loop"])
+@pytest.mark.parametrize("way", ["if (a[t] == i) continue;", "if (a[t] == i) { continue; }"])
+def test_one_continue_is_one_finding(way: str, rounds: str, build: str) -> None:
+    """What comes behind it, or after the loop, follows from it."""
+    source = """\
+__global__ void k(const int* a, int* o, int n) {
+    __shared__ int s[64];
+    int t = threadIdx.x, v = 0;
+    for (int i = 0; i < ROUNDS; ++i) {
+        s[t] = t + i;
+        WAY
+        __syncthreads();
+        v += s[t];
+        __syncthreads();
+    }
+    o[t] = v;
+}
+"""
+    kernel = compiled(source.replace("WAY", way).replace("ROUNDS", rounds), "k", build)
+    for schedule in SCHEDULES:
+        args = [np.arange(64, dtype=np.int32), np.zeros(64, np.int32), 4]
+        run = simulator.launch(kernel, 1, 64, args, schedule=schedule)
+        (found,) = run.hazards
+        assert found.message == "a barrier in divergent code, which all happen to reach"
+        assert found.lines == (7, 6)
+        assert found.notes[-1] == "put the work under an if instead of the continue, line 6"
+
+
+def test_of_whom_nobody_knows_where_they_left_no_line_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Paths, "kept_away", lambda *_: [])
+    kernel = compiled((DEFECTS / "check" / "divbar4.cu").read_text(), "k", "device")
+    args = [np.zeros(256, np.float32), np.zeros(256, np.float32), 200]
+    (found,) = simulator.launch(kernel, 2, 128, args).hazards
+    assert found.notes == ("threads 72..127 of block (1,0,0) have left the kernel without it",)
 
 
 @pytest.mark.parametrize("build", BUILDS)

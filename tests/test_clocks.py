@@ -54,5 +54,5 @@ def test_who_looks_at_a_clock(
         kernel, 1, 32, [out, more], schedule=schedule, checks={"barriers"}, step_limit=200_000
     )
     assert [h.kind for h in ran.hazards] == ([] if ends else ["livelock"])
-    assert ends or "nothing changes" in ran.hazards[0].message
+    assert ends or ran.hazards[0].case in ("repeats", "short")
     assert out.tolist() == [int(ends)] * 32

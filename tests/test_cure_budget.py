@@ -7,9 +7,9 @@ import pytest
 from test_cures import check, hazards, launch
 
 import simulator
-from kernels import Kernel
+from kernels import Kernel, KernelError
 from kernels.copies import copies
-from simulator.cures import budget, search
+from simulator.cures import budget, proofs, search
 
 ENDLESS = """\
 __global__ void k(const int* a, int* o) {
@@ -41,7 +41,7 @@ __global__ void k(int* locks, int* bucket, const int* v) {
     }
 }
 """
-WORDS = (2, 32, "i32[8]", "i32[8]", "i32[64]=arange")
+WORDS = (1, 64, "i32[8]", "i32[8]", "i32[64]=arange")
 
 
 def test_a_loop_that_is_endless_in_another_shape_does_not_stop_the_search(tmp_path: Path) -> None:
@@ -88,3 +88,25 @@ def test_the_budget_is_some_launches_and_more_for_a_small_one(tmp_path: Path) ->
     assert budget.trial_steps(runs, 7) == 7
     large.pay(runs[0])
     assert not large.used_up
+
+
+def test_what_is_compiled_is_paid_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the length of the kernel's PTX, which headers put much into; if it is refused, too."""
+    file = tmp_path / "my.cu"
+    file.write_text("".join(f"__device__ int unused{i} = {i};\n" for i in range(100)) + LOST)
+    text = len(Kernel.from_cuda(file, "k").ptx)
+    made: list[object] = []
+
+    def refused(kernel: Kernel, files: object, build: str) -> Kernel:
+        made.append(files)
+        raise KernelError("refused")
+
+    class Small(budget.Budget):
+        def __init__(self, runs: object) -> None:
+            self.left = 8 * text // 32
+
+    monkeypatch.setattr(search, "Budget", Small)
+    monkeypatch.setattr(proofs, "recompiled", refused)
+    said = " ".join(check(*launch(file, *WORDS)).stdout.split())
+    assert "no cure found within the search's budget" in said
+    assert 3 <= len(made) <= 9

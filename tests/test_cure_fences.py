@@ -68,6 +68,53 @@ __global__ void k(float* part, volatile unsigned* flag, float* out) {
     assert cured(tmp_path, source, 2, 32, "f32[3]", "u32[1]", "f32[1]") == right
 
 
+FOR_ALL = """\
+__global__ void k(float* part, TYPE flag, float* out) {
+    __shared__ bool last;
+    int t = threadIdx.x;
+    part[blockIdx.x * 64 + t] = t;
+    __syncthreads();
+    if (t == 0) {
+        __threadfence();
+        SET
+        __threadfence();
+    }
+    __syncthreads();
+    if (WHO) out[blockIdx.x * 64 + t] = part[(blockIdx.x ^ 1) * 64 + t];
+}
+"""
+MET, FENCED = "    __syncthreads();\n", "        __threadfence();\n"
+BEHIND, AHEAD = "= t;\n", "    if ("
+POLL = FLAG[0], "flag[blockIdx.x] = 1; while (flag[0] == 0); while (flag[1] == 0);"
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "who"), [(*COUNT, "last"), (*POLL, "true")], ids=["count", "flag"]
+)
+@pytest.mark.parametrize(
+    ("lost", "given"),
+    [
+        ([BEHIND + MET], BEHIND + MET),
+        ([MET + AHEAD], MET + AHEAD),
+        ([BEHIND + MET, MET + AHEAD], ""),
+        ([MET + "    if (t == 0) {\n" + FENCED], BEHIND + MET[:-1] + " __threadfence();\n"),
+    ],
+    ids=["behind", "ahead", "both", "behind with its fence"],
+)
+def test_who_hands_on_for_others_meets_them_first(
+    tmp_path: Path, kind: str, code: str, who: str, lost: list[str], given: str
+) -> None:
+    """One thread tells that all have written, or asks for all: a barrier of the block is lost."""
+    right = FOR_ALL.replace("TYPE", kind).replace("SET", code).replace("WHO", who)
+    source = right
+    for piece in lost:
+        assert piece in source
+        source = source.replace(piece, piece.replace(MET, "").replace(FENCED, ""))
+    text = cured(tmp_path, source, 2, 64, "f32[128]", "u32[3]", "f32[128]")
+    assert given in text
+    assert text.count("__sync") == right.count("__sync")
+
+
 def test_where_nothing_hands_on_no_fence_is_tried(tmp_path: Path) -> None:
     file = tmp_path / "my.cu"
     file.write_text("""\

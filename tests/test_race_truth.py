@@ -195,6 +195,22 @@ def test_a_volatile_flag_that_is_only_polled(build: str) -> None:
     assert races(text, "k", build, 1, 64, ints(1), "lockstep") == []
 
 
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("threads", [32, 64])
+@pytest.mark.parametrize("where", ["__shared__ volatile int s[65];", "volatile int* s = o + 64;"])
+@pytest.mark.parametrize("what", ["o[t] = s[N - 1 - t];", "s[t + 1] = t + 70;"], ids=["raw", "waw"])
+def test_lanes_that_share_volatile_data_are_told_of_their_barrier(
+    what: str, where: str, threads: int, build: str
+) -> None:
+    text = f"(int* o) {{ {where} int t = threadIdx.x; s[t] = t; {what} }}"
+    found = races(text.replace("N", str(threads)), "k", build, 1, threads, ints(130), "lockstep")
+    assert found
+    for hazard in found:
+        lanes = "another lane" in hazard.message
+        assert any("lanes of a warp need __syncwarp()" in n for n in hazard.notes) == lanes
+        assert not (lanes and any("use atomics" in note for note in hazard.notes))
+
+
 def hazards_of(text: str, schedule: str | int) -> set[tuple[str, int]]:
     run = simulator.launch(compiled(text, "k", "device"), 1, 64, ints(64), schedule=schedule)
     return {(h.kind, h.count) for h in run.hazards}

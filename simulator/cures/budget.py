@@ -11,7 +11,10 @@ _TIMES, _LEAST = 20, 100_000
 """So often the work of the launch may be spent on edits that come to nothing; and at least that
 much: enough for every place in a small kernel."""
 _LAUNCH = 200
-"""What a launch costs besides its work: compiling the edited kernel, above all."""
+"""What a launch costs besides its work, with compiling an edited kernel that includes little."""
+_TEXT = 32
+"""Characters of the kernel's PTX that cost one more to compile: libcu++'s headers, which take a
+second, put a hundred thousand into it."""
 _STEPS, _FEWEST = 16, 4_000
 """So many times the steps of the launch one trial may take, and at least so many."""
 
@@ -35,6 +38,10 @@ class Budget:
     def pay(self, run: Run) -> None:
         """A trial has run."""
         self.left -= _LAUNCH + run.work
+
+    def compiled(self, ptx: int) -> None:
+        """An edited kernel was compiled, or refused; ``ptx``: characters of the original."""
+        self.left -= ptx // _TEXT
 
 
 def trial_steps(runs: Iterable[Run], limit: int) -> int:

@@ -1,7 +1,9 @@
-"""Edits that might cure a race between blocks which hand on what they write: a fence.
+"""Edits that might cure a race between blocks which hand on what they write: fences, barriers.
 
 A thread writes, and then tells by an atomic, or a flag, that it has: a fence belongs between the
 two, and another one where that was read, in front of what reads the rest (PTX ISA, memory model).
+Where one thread tells for others, or reads for them, these have to meet it at a barrier first, or
+then.
 """
 
 from __future__ import annotations
@@ -13,26 +15,28 @@ from collections.abc import Iterator
 from kernels.source_edit import Edit, joined
 
 from .places import Levels, inserted
+from .remedies import BLOCK_BARRIER
 from .statements import Body, Syntax
+from .uniform import may_part
 
 FENCE = "__threadfence();"
 NO_FENCE = (
-    "no cure: no __threadfence() between the write and what hands it on, and in front of the read, "
-    "removes this race alone"
+    "no cure: no __threadfence() or __syncthreads() between the write and what hands it on, and in "
+    "front of the read, removes this race alone"
 )
 _HANDS_ON = re.compile(
     rb"\batomic[A-Z]\w*\s*\(|\bvolatile\b|\.(store|exchange|fetch_\w+|compare_exchange\w*)\s*\("
     rb"|\b(red|atom|st\.(release|relaxed|volatile|mmio))\."
 )
 _VOLATILE = re.compile(rb"\bvolatile\b[^;(){}=]*?(\w+)\s*(?:[;,)=\[]|$)")
-_PLACES = 3
-"""On each side."""
+_PLACES, _MEETINGS = 3, 2
+"""On each side: for a fence, and for a barrier."""
 
 
-def fence_edits(syntax: Syntax, write: Levels, read: Levels) -> Iterator[Edit]:
-    """Fences behind a write, where something hands it on; then with one before the read as well.
+def handing_edits(syntax: Syntax, write: Levels, read: Levels) -> Iterator[Edit]:
+    """A fence, or a barrier: behind a write, where something hands it on, or before the read.
 
-    Nothing, where nothing hands it on.
+    Behind a write both as well, then some at either place. Nothing, where nothing hands it on.
     """
     handed = list(_handed(syntax, write))
     if not handed:
@@ -40,15 +44,14 @@ def fence_edits(syntax: Syntax, write: Levels, read: Levels) -> Iterator[Edit]:
     behind = [*handed, *((body, index + 1) for body, index in write[:1])]
     calm = sorted(read, key=lambda level: level[0].loops)
     ahead = [(body, min(index, len(body.statements) - 1)) for body, index in calm]
-    one, two = (
-        list(itertools.islice(_inserted(syntax, gaps), _PLACES)) for gaps in (behind, ahead)
-    )
-    yield from one
-    yield from two
-    for first, second in itertools.product(one, two):
-        both = joined(first, second)
-        if both is not None:
-            yield both
+    both = f"{BLOCK_BARRIER} {FENCE}"  # behind the read either is one (``races/releases.py``)
+    one = [list(_inserted(syntax, behind, text)) for text in (FENCE, BLOCK_BARRIER, both)]
+    two = [list(_inserted(syntax, ahead, text)) for text in (FENCE, BLOCK_BARRIER)]
+    for edits in (one[0], two[0], one[1], two[1], one[2]):
+        yield from edits
+    first, second = ([edits[0] for edits in side if edits] for side in (one, two))
+    pairs = [*itertools.product(one[0], two[0]), *itertools.product(first, second)]
+    yield from filter(None, dict.fromkeys(joined(*pair) for pair in pairs))
 
 
 def _handed(syntax: Syntax, write: Levels) -> Iterator[tuple[Body, int]]:
@@ -64,10 +67,15 @@ def _handed(syntax: Syntax, write: Levels) -> Iterator[tuple[Body, int]]:
                 break
 
 
-def _inserted(syntax: Syntax, gaps: Levels) -> Iterator[Edit]:
+def _inserted(syntax: Syntax, gaps: Levels, text: str) -> Iterator[Edit]:
+    """A text at the first of some places; a barrier where threads have not come apart."""
     seen = set()
+    meets = BLOCK_BARRIER in text
     for body, gap in gaps:
-        edit = inserted(syntax, body, gap, FENCE) if gap in body.gaps() else None
+        fits = gap in body.gaps() and not (meets and may_part(body))
+        edit = inserted(syntax, body, gap, text) if fits else None
         if edit is not None and (edit.file, edit.pieces) not in seen:
             seen.add((edit.file, edit.pieces))
             yield edit
+            if len(seen) == (_MEETINGS if meets else _PLACES):
+                return

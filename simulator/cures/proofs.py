@@ -121,6 +121,7 @@ class Prover:
     ) -> None:
         self.kernels, self.files, self.trials = kernels, files, trials
         self.known, self.budget = {trials[0]: known}, budget
+        self._text = min(len(kernel.ptx) for kernel in kernels.values())  # -G names all it had
         self._kernels: dict[tuple[tuple[Edit, ...], str], Kernel | None] = {}
         self._seen: dict[tuple[tuple[Edit, ...], str, Trial], tuple[list[Fact], bool] | None] = {}
 
@@ -206,6 +207,7 @@ class Prover:
         key = (tuple(edits), build)
         if key not in self._kernels:
             self._kernels[key] = None
+            self.budget.compiled(self._text)
             files = dict(self.files)
             with contextlib.suppress(KernelError, ValueError):
                 for file in {edit.file for edit in edits}:

@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kernels import Kernel
@@ -16,7 +16,7 @@ from ..hazards.hazard import Hazard, Source
 from ..hazards.kinds import LEAVES
 from ..isa import parse
 from ..isa.roles import roles
-from .fences import fence_edits
+from .fences import handing_edits
 from .phases import parity_edits
 from .places import Levels, barrier_edits, inserted
 from .remedies import (
@@ -26,11 +26,14 @@ from .remedies import (
     WARP_BARRIER,
     between_blocks,
     curable,
+    grid_barriers,
     remedies,
 )
 from .splits import split_edits
 from .statements import Point, Syntax
 
+_MEETINGS = 6
+"""At how many places a barrier of the grid is tried."""
 _LINE = re.compile(rb"^[ \t]*#[ \t]*(line\b|\d)", re.MULTILINE)
 
 
@@ -55,10 +58,7 @@ class Proposals:
             return
         levels = [self.levels(hazard, i) for i in range(len(hazard.involved))]
         if between_blocks(hazard):
-            roles_of = [item.role for item in hazard.involved]
-            if "write" in roles_of and "read" in roles_of:
-                write, read = (levels[roles_of.index(role)] for role in ("write", "read"))
-                yield from fence_edits(self.syntax, write, read)
+            yield from self._between_blocks(hazard, levels)
             return
         pairs = [(0, 1)] + [(i, k) for k in range(2, len(levels)) for i in (0, 1)]
         text = WARP_BARRIER if hazard.reach == "lane" else BLOCK_BARRIER
@@ -99,6 +99,16 @@ class Proposals:
                 if (edit.file, edit.pieces) not in seen:
                     seen.add((edit.file, edit.pieces))
                     yield edit
+
+    def _between_blocks(self, hazard: Hazard, levels: Sequence[Levels]) -> Iterator[Edit]:
+        """A barrier of the grid, where the program has one; what an atomic or a flag needs."""
+        for text in grid_barriers(self.syntax):
+            edits = barrier_edits(self.syntax, levels[0], levels[-1], text, False)
+            yield from itertools.islice(edits, _MEETINGS)
+        roles_of = [item.role for item in hazard.involved]
+        if hazard.case == "blocks" and "write" in roles_of and "read" in roles_of:
+            write, read = (levels[roles_of.index(role)] for role in ("write", "read"))
+            yield from handing_edits(self.syntax, write, read)
 
     def any(self, hazard: Hazard) -> bool:
         """Whether there is anything to try."""

@@ -87,8 +87,13 @@ _CLUSTER_BARRIER = _Statement(
 _NAMED = re.compile(
     rb"\bbar(?:rier)?(?:\.cta)?\.sync(?:\.aligned)?\s+(?!0\s*;)|\b__barrier_sync(?:_count)?\s*\("
 )
+_GRIDS = (
+    rb"\b(\w+)\s*[=({]\s*(?:\w+::)*this_grid\s*\(",
+    rb"\bgrid_group\s*&?\s*(\w+)",
+    rb"((?:\b\w+::)*\bthis_grid\(\s*\))",
+)
 _SPELLINGS = 4
-"""Of named barriers, so many statements are tried."""
+"""Of named barriers, and of the grid's, so many statements are tried."""
 _COMMITS = (_COMMIT, _PRODUCT_COMMIT)
 _PLACES, RIGHT_BEHIND = 8, 1
 """At how many places a statement is tried; the end of a group goes right behind what is in it."""
@@ -169,6 +174,13 @@ def named_barriers(syntax: Syntax) -> list[str]:
     return [text for text in found if "\n" not in text][:_SPELLINGS]
 
 
+def grid_barriers(syntax: Syntax) -> list[str]:
+    """Statements at which a whole grid meets, in the source's own words; none where it has none."""
+    text = b"\n".join(syntax.files.values())
+    names = [name.decode("latin-1") for one in _GRIDS for name in re.findall(one, text)]
+    return [f"{name}.sync();" for name in dict.fromkeys(names)][:_SPELLINGS]
+
+
 def ptx_remedies(case: str) -> list[str]:
     """The same in PTX; nothing where a barrier is all that there is to try."""
     missing, shared = _REMEDIES.get(case, ((), False))
@@ -190,8 +202,9 @@ def curable(hazard: Hazard) -> bool:
 
 
 def between_blocks(hazard: Hazard) -> bool:
-    """Whether it is a race that no barrier of a block orders, but a fence may."""
-    return hazard.case == "blocks" and hazard.row.reads and hazard.severity == "error"
+    """Whether it is a race that no barrier of a block alone orders, but one of the grid may."""
+    across = hazard.reach == "block" and hazard.space == "global"
+    return hazard.row.is_race and across and hazard.severity == "error"
 
 
 def obstacle(tried: Sequence[tuple[str, int]]) -> str:

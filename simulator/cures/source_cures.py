@@ -12,6 +12,7 @@ from kernels.source_edit import Edit, decoded, diff, joined, with_text
 from kernels.toolkit import short_path
 
 from ..hazards.hazard import Cure, Hazard, Source
+from ..hazards.kinds import SHORT
 from .budget import USED_UP, Budget
 from .fences import NO_FENCE
 from .places import reads_and_writes
@@ -21,6 +22,7 @@ from .remedies import (
     BLOCK_BARRIER,
     WAITED,
     between_blocks,
+    grid_barriers,
     instead,
     named_barriers,
     no_barrier,
@@ -30,6 +32,7 @@ from .remedies import (
 from .several import leaner, several
 from .statements import Syntax
 
+NOT_LANES = "no cure of lanes alone looked for: threads further apart race at the same lines"
 _TRIES = 32
 _APART = 4
 """Places where a barrier for all would do, but some threads are missing: others are tried."""
@@ -104,18 +107,22 @@ class SourceSearch:
         return id(hazard) in self._tried
 
     def _late(self, number: int) -> bool:
-        """Whether a race is put off: of two copies, as the wait that a reader needs orders them."""
+        """Whether a race is put off.
+
+        Of two copies, as the wait that a reader needs orders them; of lanes, as what orders warps
+        or blocks orders these as well.
+        """
         hazard = self.hazards[number]
-        return hazard.case in WAITED and not hazard.row.reads
+        return (hazard.case in WAITED and not hazard.row.reads) or hazard.reach == "lane"
 
     def _told_by_another(self, hazard: Hazard) -> bool:
-        """Whether a warning is the mild side of an error that has no cure."""
-        return hazard.severity != "error" and any(
-            h.severity == "error"
-            and h.cure is None
-            and self._curable(h)
-            and h.places & hazard.places
-            for h in self.hazards
+        """Whether a race is the mild side of an error that has no cure."""
+        errors = [h for h in self.hazards if h.severity == "error" and h.cure is None]
+        mild = hazard.severity != "error"
+        if mild and any(self._curable(h) and h.places & hazard.places for h in errors):
+            return True
+        return hazard.reach == "lane" and any(
+            h.row.is_race and h.reach != "lane" and h.places >= hazard.places for h in errors
         )
 
     # -- one hazard -----------------------------------------------------------------
@@ -210,12 +217,16 @@ class SourceSearch:
             return (
                 f"no cure looked for: {short_path(str(odd))} ends its lines with CR alone, not LF"
             )
+        if self._told_by_another(hazard):
+            return NOT_LANES + instead(hazard, self.hazards)
         if id(hazard) in self._cut:
             return USED_UP + instead(hazard, self.hazards)
         if hazard.row.ends:
-            return obstacle(()) if self.proposals.waits(hazard) else ""
+            told = hazard.case == SHORT or not self.proposals.waits(hazard)
+            return "" if told else obstacle(())
         if between_blocks(hazard):
-            return NO_FENCE
+            grid = [(text, 0) for text in grid_barriers(self.syntax)[:1]]
+            return (obstacle(grid) if grid else NO_FENCE) + instead(hazard, self.hazards)
         text = no_barrier(hazard, self.hazards)
         others = remedies(self.syntax, hazard.case)
         if others is not None:

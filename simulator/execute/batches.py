@@ -1,7 +1,7 @@
 """The blocks of a grid, run some at a time."""
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -11,9 +11,11 @@ from ..clusters import blocks_of
 from ..compile.emit import VOCABULARY
 from ..compile.program import Program
 from ..compile.values import parameter_name
-from ..events import Tell, Told, all_of
-from ..geometry import AbsentRead, Flat, Geometry, Instead, Lanes, WarpView
+from ..events import Awaited, Loop, Tell, Told, all_of
+from ..geometry import AbsentRead, Flat, Geometry, Instead, Lanes, WarpView, as_mask
 from ..isa import DTYPES
+from ..isa.mbarrier import to_come
+from ..isa.roles import roles
 from ..memory import tensors, textures
 from ..memory.access import Access
 from ..memory.layout import PARAMETERS, WORKSPACE, array_address
@@ -161,6 +163,7 @@ def run_batches(
                     raise BlocksWait from None
                 stall = machine.stall(stuck)
                 stall.part = len(numbers) if part else 0
+                stall.loops = [_with_phase(loop, accesses, geometry) for loop in stall.loops]
                 for tell in told.stuck:
                     tell(stall)
             for tell in told.finish:
@@ -173,6 +176,21 @@ def _tell(told: Tell, _: Geometry, read: AbsentRead) -> Lanes:
     for tell in told:
         tell(read)
     return read.found
+
+
+def _with_phase(loop: Loop, accesses: Sequence[Access], geometry: Geometry) -> Loop:
+    """A loop, with what its lanes wait for if they ask for the phase of an ``mbarrier``."""
+    wait = loop.instruction
+    asks = roles(wait).row.phase == "wait"
+    for access in accesses if asks else ():
+        if access.site.instruction is wait and access.base is not None:
+            asked = geometry.full(as_mask(access.mask))  # last: others of the loop did before
+            these = asked & geometry.full(as_mask(loop.lanes))
+            first = int(np.argmax((these if these.any() else asked).T))
+            (state,) = access.index.load()
+            arrivals, pending, nbytes = to_come(int(geometry.full(state).T.reshape(-1)[first]))
+            return loop._replace(awaited=Awaited(arrivals, arrivals - pending, nbytes))
+    return loop
 
 
 def _parameters(program: Program, allocation: Allocation) -> dict[str, object]:

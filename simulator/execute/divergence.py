@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class Divergence:
     """Looks at the barriers of one batch when they let lanes go.
 
-    A block whose threads met at places that do not belong together goes astray: they are a
-    barrier apart from then on, and what they come to follows from that. Of such a block only
-    the same meeting is told again, so that all its threads are named.
+    A block whose threads met at places, or on rounds of a loop, that do not belong together goes
+    astray: they are a barrier apart from then on, and what they come to follows from that. Of such
+    a block only the same meeting is told again, so that all its threads are named.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -31,6 +31,7 @@ class Divergence:
         self._seen: dict[int, Mask | None] = {}
         self._astray: Mask = NO_LANE
         self._met: dict[tuple[int, int], Mask] = {}
+        self._turned: dict[object, Mask] = {}
 
     def tell(self, apart: Apart) -> None:
         """Threads of a block do not come to a barrier together."""
@@ -53,10 +54,15 @@ class Divergence:
             differ = paths.apart(wait.block, wait.mask, machine.registers)
             if differ is None:
                 continue
-            here = np.broadcast_to(as_mask(wait.mask), g.shape) & differ & ~self._astray
+            again = self._turned.get(line := _line(wait.block), NO_LANE)
+            differ = differ & (again | ~self._astray)
+            here = np.broadcast_to(as_mask(wait.mask), g.shape) & differ
             if here.any():
                 branches = paths.between(wait.block, here)
                 self.tell(Apart("rounds", wait.block, here, branches=branches))
+                self._turned[line] = again | differ
+        for turned in self._turned.values():
+            self._astray = self._astray | turned
         alive = machine.alive
         for wait in waits:
             if alive is None:
@@ -93,6 +99,9 @@ class Divergence:
             for first in waits[:i]:
                 here, there = as_mask(first.mask), as_mask(wait.mask)
                 met = self._met.get(pair := (first.block.number, wait.block.number), NO_LANE)
+                line = _line(first.block)
+                if line == _line(wait.block):
+                    met = met | self._turned.get(line, NO_LANE)
                 both = blocks_of(here) & blocks_of(there) & ~told & (met | ~self._astray)
                 if not both.any():
                     continue
@@ -104,13 +113,14 @@ class Divergence:
                 if named and not divided:
                     continue
                 how = "warp" if named else "places"
-                line = _line(first.block)
                 if not named and line == _line(wait.block) and (line or not divided):
                     how = "rounds"  # copies of one place, or PTX that is not from C++
                 branches = self.machine.paths.told_apart(first.block, there, here)
                 self.tell(Apart(how, first.block, here, there, [(wait.block, there)], branches))
-                if how == "places" and not self._in_step(*pair):
+                if how != "warp" and not self._in_step(*pair):
                     self._met[pair] = met | both
+                    if how == "rounds":
+                        self._turned[line] = self._turned.get(line, NO_LANE) | both
         for met in self._met.values():
             self._astray = self._astray | met
 

@@ -21,7 +21,7 @@ from kernels.ptx.module import Instruction
 
 from ..compile.blocks import EXIT
 from ..geometry import Mask, as_mask
-from ..isa.roles import callee
+from ..isa.roles import callee, roles
 from .kept import Kept
 from .schedule import Groups
 from .waiting import Stuck
@@ -277,6 +277,7 @@ def cycle(machine: Machine, number: int) -> list[Instruction]:
     instructions = [ins for block in blocks for ins in block.block.instructions]
     sites = [s for s in machine.program.sites if s.block in loop and s.counted]
     polls = [s for s in sites if s.access != "store" and s.space not in ("local", "const")]
+    polls.sort(key=lambda s: roles(s.instruction).row.phase != "wait")
     first = [s.instruction for s in polls if s.instruction.location]
     functions = {s.function for s in polls}  # without lines, as NVRTC's own: where it is called
     first += [i for i in instructions if callee(i) in functions]

@@ -13,7 +13,7 @@ import numpy as np
 from ..compile.blocks import EXIT
 from ..compile.needed import ALL
 from ..compile.program import Code, CompiledBlock, Form, Program
-from ..events import Apart, Stall, Told
+from ..events import Apart, Loop, Stall, Told
 from ..geometry import Geometry, Mask, as_mask
 from ..isa.table import Results
 from ..memory.access import Access
@@ -62,7 +62,7 @@ class Machine:
     def stall(self, stuck: Stuck) -> Stall:
         """What there is to tell of lanes that are stuck."""
         spinning = [(cycle(self, number), mask) for number, mask in stuck.spinning.items()]
-        loops = [(loop[0], mask) for loop, mask in spinning if loop]
+        loops = [Loop(loop[0], mask) for loop, mask in spinning if loop]
         return Stall(stuck.why, stuck.waiting, loops, stuck.steps)
 
     def run(self, geometry: Geometry, others_to_come: bool = False) -> None:

@@ -14,16 +14,21 @@ from kernels.ptx.module import Instruction
 from kernels.reading import plain_name
 
 from ..compile.program import CompiledBlock
-from ..events import Apart, Branch, Stall
+from ..events import Apart, Awaited, Branch, Stall
 from ..geometry import NO_LANE, Geometry, Mask
 from .hazard import Hazard
 from .kinds import (
     ASSERT,
+    AWAITED,
     BAD_MASK,
     BARRIER_DIVERGENCE,
     DEADLOCK,
     IN_PART,
+    INSTEAD,
+    LEFT,
     LIVELOCK,
+    MOVE,
+    SHORT,
     TRAP,
     Case,
     HazardKind,
@@ -50,10 +55,12 @@ class _Group:
     value: int = 0
     part: int = 0
     notes: set[str] = field(default_factory=set)
+    awaited: Awaited | None = None
 
 
 _EVENTS = {
     "trap": (TRAP, ""),
+    "undefined": (TRAP, "undefined"),
     "astray": (TRAP, "astray"),
     "bad-free": (TRAP, "free"),
     "stack": (TRAP, "stack"),
@@ -92,6 +99,7 @@ class Control:
                 continue
             mine.value, mine.part = group.value, group.part
             mine.notes |= group.notes
+            mine.awaited = mine.awaited or group.awaited
             for role, theirs in group.parts.items():
                 part = mine.parts.setdefault(role, theirs)
                 if part is not theirs:
@@ -153,10 +161,13 @@ class Control:
             group.value = apart.value
             self._part(group, "waits", end, apart.lanes)
             self._branches(group, apart.branches)
-        for ins, mask in stall.loops:
+        for ins, mask, awaited in stall.loops:
             kind = LIVELOCK if stall.why == "repeats" and not stall.waiting else DEADLOCK
-            group = self._group(kind, stall.why, ins.user_line)
+            short = awaited is not None and 0 < awaited.come < awaited.arrivals
+            case = SHORT if short and stall.why == "repeats" else stall.why
+            group = self._group(kind, case, ins.user_line)
             group.value, group.part = stall.steps, stall.part
+            group.awaited = group.awaited or awaited
             self._part(group, "loops", ins, mask)
 
     def bad_masks(self) -> set[object]:
@@ -207,11 +218,19 @@ class Control:
 
     def _notes(self, group: _Group, said: Case, parts: list[_Part]) -> Iterator[str]:
         branches = [part for part in parts if part.role in ("branch", "exited")]
+        waits = {part.instruction.line for part in parts if part.role == "waits"}
+        if branches and branches[0].instruction.line in waits:  # which way they went is not known
+            yield LEFT.format(who=branches[0].who)
+            return
         for part in branches:
             yield said.branch.format(who=part.who, line=self._line(part.instruction))
         if said.waits and group.value:
             here = ", ".join(str(part.who) for part in parts if part.role == "waits")
             yield said.waits.format(value=group.value, who=here)
+        if group.awaited:
+            arrivals, come, nbytes = group.awaited
+            text = AWAITED.format(value=arrivals, come=f"{come:,} have" if come != 1 else "1 has")
+            yield text + f", and {nbytes:,} bytes of copies are still to come" * (nbytes > 0)
         if group.part:
             yield IN_PART.format(part=group.part)
         if said.note:
@@ -219,16 +238,23 @@ class Control:
         yield from (said.condition.format(text=text) for text in sorted(group.notes))
         if said.advice and branches:
             first = branches[0]
-            yield said.advice.format(line=self._line(first.instruction), word=self._word(first))
+            word, continues = self._word(first)
+            advice = INSTEAD if continues and said.advice == MOVE else said.advice
+            yield advice.format(line=self._line(first.instruction), word=word)
 
     def _line(self, ins: Instruction) -> str:
         return f"line {ins.location.user.line}" if ins.location else f"PTX line {ins.line}"
 
-    def _word(self, part: _Part) -> str:
-        """What a branch is in the source."""
-        location = part.instruction.location
-        code = self.sources.code(location.user if location else None)
+    def _word(self, part: _Part) -> tuple[str, bool]:
+        """What a branch is in the source, and whether it goes on with a loop's next round."""
+        code = self._text(part, 1)
         loop = re.search(r"\b(for|while)\b", code)
         if re.search(r"\bif\b", code):
-            return "branch" if loop else "if"
-        return "loop" if loop else "switch" if re.search(r"\bswitch\b", code) else "branch"
+            jumps = re.search(r"\bif\b[^;{]*\{?\s*continue\s*;", self._text(part, 2))
+            return "branch" if loop else "if", bool(jumps)
+        word = "loop" if loop else "switch" if re.search(r"\bswitch\b", code) else "branch"
+        return word, False
+
+    def _text(self, part: _Part, lines: int) -> str:
+        location = part.instruction.location
+        return self.sources.code(location.user if location else None, lines)

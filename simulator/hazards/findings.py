@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kernels.errors import LaunchError
@@ -41,12 +41,16 @@ class _Key(NamedTuple):
 
 
 class Findings(Observer):
-    """Collects hazards; the same finding at the same source line is one hazard with a count."""
+    """Collects hazards; the same finding at the same source line is one hazard with a count.
+
+    ``put_in`` says of a trap whether the compiler put it in (``traps.put_in``).
+    """
 
     def __init__(
         self, sources: Sources, layout: Layout, functions: Mapping[str, Function],
-        races: RaceHazards,
+        races: RaceHazards, put_in: Callable[[Instruction], str | None],
     ) -> None:  # fmt: skip
+        self.put_in = put_in
         self.sources, self.layout, self.functions, self.races = sources, layout, functions, races
         self.sites = races.sites
         self.found: dict[_Key, Hazard] = {}
@@ -62,6 +66,9 @@ class Findings(Observer):
         """See ``Observer``."""
         if name == "trap" and block.block.end:
             self.trap(block.block.end)
+            put_in = self.put_in(block.block.end)
+            if put_in is not None:
+                name, text = "undefined", put_in
         self.control.event(name, block, lanes, text)
 
     def stuck(self, stall: Stall) -> None:

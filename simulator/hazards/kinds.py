@@ -110,15 +110,16 @@ _RACE = (
     "__syncthreads() between the two lines, or give each thread bytes of its own, or use atomics."
 )
 _VOLATILE = "volatile neither makes an update atomic nor orders it: use atomics and fences"
+_LANES = "lanes of a warp need __syncwarp() between them"
 EQUAL = "equal"
 """The case in which every write of a race leaves the same value."""
 GUESS = "guess"
 """The case in which a read is the first guess of a loop that swaps if it was right."""
 _ANY_RACE = {
     "blocks": Case(
-        note="no __syncthreads() orders blocks: use atomics, two launches or a grid.sync(); "
+        note="no __syncthreads() alone orders blocks: use atomics, two launches or a grid.sync(); "
         "an atomic or a flag that hands on needs a __threadfence() before it, and one behind "
-        "where it is read"
+        "where it is read; and a __syncthreads() at either, if other threads write or read the rest"
     ),
     "far": Case(
         note="only what the blocks of a cluster share orders them: put a cluster.sync() "
@@ -135,6 +136,7 @@ _ANY_RACE = {
     "size": Case(note="strong accesses of different sizes are not atomic to each other"),
     "volatile": Case(note=_VOLATILE),
     "polled": Case("", "warning", _VOLATILE),
+    "volatile lanes": Case("", "warning", f"{_LANES}: volatile orders nothing"),
     "copy": Case(
         note="wait for the copy first: cp.async.wait_group, __pipeline_wait_prior(); then a "
         "__syncthreads() where other threads read it"
@@ -177,9 +179,7 @@ _ANY_RACE = {
         "a compare-and-swap checks what was read; a volatile or an atomic load says "
         "so to the compiler, too",
     ),
-    "in step": Case(
-        "", "warning", "lanes of a warp need __syncwarp() between them", policy="warp_synchronous"
-    ),
+    "in step": Case("", "warning", _LANES, policy="warp_synchronous"),
 }
 
 RAW_RACE = HazardKind(
@@ -216,7 +216,9 @@ EXITED_BLOCK = HazardKind(
     )},
 )  # fmt: skip
 _KEEPS = "{line} keeps {who} from it"
-_MOVE = "move the barrier out of the {word}, {line}"
+MOVE = "move the barrier out of the {word}, {line}"
+INSTEAD = "put the work under an if instead of the continue, {line}"
+LEFT = "{who} have left the kernel without it"
 BARRIER_DIVERGENCE = HazardKind(
     "barrier-divergence", "barriers", "error",
     "Threads of a block do not wait at the same barrier",
@@ -230,10 +232,10 @@ BARRIER_DIVERGENCE = HazardKind(
         ),
         "skip": Case(
             "a barrier in divergent code: some threads skip it and leave the kernel", "warning",
-            branch=_KEEPS, advice=_MOVE,
+            branch=_KEEPS, advice=MOVE,
         ),
         "rounds": Case(
-            "a barrier in divergent code, which all happen to reach", "warning", advice=_MOVE
+            "a barrier in divergent code, which all happen to reach", "warning", advice=MOVE
         ),
         "places": Case(
             "threads of a block wait at different barriers",
@@ -268,21 +270,27 @@ BARRIER_DIVERGENCE = HazardKind(
 _NEVER = "threads wait at a barrier that others never reach"
 _WAITS = "it waits for {value} threads; there are {who}"
 _FOR_EVER = Case("threads loop for ever: whatever runs next, nothing changes any more")
+SHORT = "short"
+"""The case in which an mbarrier expects more arrivals than come."""
+_SHORT = Case(
+    "threads wait at an mbarrier for arrivals that never come",
+    note="let so many arrive in each phase, or initialise it for those who do",
+)
+AWAITED = "it expects {value:,} arrivals in a phase; {come} come in this one"
 IN_PART = "{part:,} blocks of the grid ran together, more than a GPU holds"
-"""What is said of a launch that was not run as a whole and got stuck."""
 DEADLOCK = HazardKind(
     "deadlock", "", "error", "Threads wait for something that never happens",
     "Some threads wait at a barrier that others never reach, or the launch was given up after "
     "its steps.",
     cases={
-        "never": Case(_NEVER, branch=_KEEPS, advice=_MOVE, waits=_WAITS),
+        "never": Case(_NEVER, branch=_KEEPS, advice=MOVE, waits=_WAITS),
         "arrivals": Case(
-            _NEVER, branch=_KEEPS, advice=_MOVE, waits=_WAITS,
+            _NEVER, branch=_KEEPS, advice=MOVE, waits=_WAITS,
             note="each arrival counts, and who arrives goes on: it may come again before others",
         ),
         "cluster": Case(
             "threads wait at their cluster's barrier, at which others of the cluster never arrive",
-            branch=_KEEPS, advice=_MOVE,
+            branch=_KEEPS, advice=MOVE,
         ),
         "crossed": Case("threads wait at different barriers, each for the others"),
         "orders": Case(
@@ -291,6 +299,7 @@ DEADLOCK = HazardKind(
             "another barrier for each round, or a count for all of them",
         ),
         "repeats": _FOR_EVER,
+        SHORT: _SHORT,
         "limit": Case("gave up after {value:,} steps (--step-limit), while threads still ran"),
     },
     ends=True,
@@ -298,7 +307,7 @@ DEADLOCK = HazardKind(
 LIVELOCK = HazardKind(
     "livelock", "", "error", "Threads loop without end",
     "No fair schedule makes progress: they loop on a value that nobody changes.",
-    cases={"repeats": _FOR_EVER}, ends=True,
+    cases={"repeats": _FOR_EVER, SHORT: _SHORT}, ends=True,
 )  # fmt: skip
 OUT_OF_BOUNDS = HazardKind(
     "out-of-bounds", "memory", "error", "An access outside the array",
@@ -368,7 +377,8 @@ ASSERT = HazardKind(
 TRAP = HazardKind(
     "trap", "", "error", "The kernel executed a trap", "The kernel stopped itself.",
     "the kernel executed a trap",
-    {"astray": Case("a call through a pointer that holds no function of this program"),
+    {"undefined": Case("the compiler put a trap at undefined behaviour", condition="{text}"),
+     "astray": Case("a call through a pointer that holds no function of this program"),
      "stack": Case("calls nest too deeply for a thread's stack (stack_bytes, --stack)"),
      "free": Case("free() of what malloc() has not given, or of what is free already")},
 )  # fmt: skip

@@ -79,12 +79,13 @@ class RaceHazards:
             if self._guessed(group):
                 return GUESS
             if volatile:
-                return "polled" if near or in_global else "volatile"
+                return "volatile lanes" if near else "polled" if in_global else "volatile"
             if near:
                 return "in step"
         else:
             if volatile and in_global:
-                return "polled" if group.unequal else EQUAL
+                steps = near and not group.clashes
+                return EQUAL if not group.unequal else "volatile lanes" if steps else "polled"
             if (group.at_once or not near) and self._loses_update(group):
                 return "lost"
             if not group.unequal:

@@ -44,6 +44,13 @@ def arrived(old: Lanes, count: Lanes, expected: Lanes, come: Lanes, dropped: Lan
     return np.where(ends, wanted, pending) | wanted << _EACH | to_come << _SUM | parity << PARITY
 
 
+def to_come(state: int) -> tuple[int, int, int]:
+    """Of an object: the arrivals of a phase; those, and the bytes, that are still to come in it."""
+    come = state >> int(_SUM) & int(_BYTES)
+    signed = come - (int(_BYTES) + 1 if come > int(_BYTES) >> 1 else 0)
+    return state >> int(_EACH) & MOST_ARRIVALS, state & MOST_ARRIVALS, signed
+
+
 _AT = "shared|shared::cta?"
 _RELEASE, _ACQUIRE = "release|relaxed cta|cluster", "acquire|relaxed cta|cluster"
 _FAR = "shared::cluster"

@@ -18,6 +18,7 @@ from ..hazards.kinds import CHECKS
 from ..hazards.naming import variable_at
 from ..hazards.races import RaceHazards
 from ..hazards.sources import Sources
+from ..hazards.traps import put_in
 from ..memory.event import BadAccess
 from ..memory.spaces import Allocation
 from ..races.accesses import Closer
@@ -90,7 +91,9 @@ class Observers:
         sites = [*program.sites, *calls]
         book = RaceBook(sites, order, functools.partial(variable_at, layout), steering.waits)
         races = RaceHazards(book, sources, steering)
-        self.findings = findings = Findings(sources, layout, program.module.functions, races)
+        own = functools.partial(put_in, launch.kernel)
+        functions = program.module.functions
+        self.findings = findings = Findings(sources, layout, functions, races, own)
         self.trace, self.output = trace, Output()
         self.work = RaceWorkCounter() if "races" in checks else WorkCounter()
         counters = [self.traffic, self.ran] if launch.counted else []

@@ -160,7 +160,7 @@ def _endless(name: str, stall: Stall) -> str:
     """Why a launch has no time: on a GPU it would not end either."""
     if stall.why == "limit":
         return f"{name} was given up after {stall.steps:,} steps, while threads still ran"
-    loops = [loop for loop, _ in stall.loops]
+    loops = [loop.instruction for loop in stall.loops]
     ends = [apart.block.block.end for apart in stall.waiting]
     what = "loop" if loops else "wait at a barrier"
     at = next(place(ins) for ins in (*loops, *ends) if ins)

@@ -1,0 +1,27 @@
+"""Traps that the compiler put where it found undefined behaviour: a write through const, say."""
+
+import re
+
+from kernels import Kernel
+from kernels.ptx.module import Instruction
+from kernels.toolkit import short_path
+
+_BEGIN, _END = "// begin inline asm", "// end inline asm"
+
+
+def put_in(kernel: Kernel, ins: Instruction) -> str | None:
+    """What there is to say of a trap that NVRTC put in by itself; ``None``: it is the program's.
+
+    ``__trap()`` is inline assembly. A kernel of which nothing else is left has no lines.
+    """
+    before = kernel.ptx[: ins.at]
+    if kernel.origin is None or not ins.at or before.rfind(_BEGIN) > before.rfind(_END):
+        return None
+    if ins.location is not None:
+        return ""
+    name = re.findall(r"\w+", re.split(r"[<(]", kernel.origin.entry)[0])[-1]
+    for file, text in kernel.sources.items():
+        if found := re.search(rf"__global__[^;{{}}]*?\b{name}\s*\(", text):
+            line = text.count("\n", 0, found.end()) + 1
+            return f"nothing else is left of the kernel, {short_path(file)}:{line}"
+    return ""

@@ -1,0 +1,100 @@
+"""Barriers of the whole grid: a lost one is given back, as the program spells it."""
+
+from pathlib import Path
+
+import pytest
+from test_cures import check, hazards, launch
+
+HEAD = """\
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+"""
+STEPS = """\
+__global__ void k(float* a, float* b) {
+    MAKE
+    int n = gridDim.x * blockDim.x, i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int k = 0; k < 2; ++k) {
+        b[i] = a[(i + 1) % n] + a[i];
+        MEET  // lost
+        a[i] = b[(i + n - 1) % n];
+        MEET  // lost
+    }
+    b[n - 1 - i] = a[i];
+}
+"""
+PARAMETER = """\
+__device__ void turn(cg::grid_group& all, const float* in, float* out, int i, int n) {
+    out[i] = 2 * in[i];
+    all.sync();  // lost
+    out[(i + 1) % n] = in[i];
+}
+__global__ void k(float* a, float* b) {
+    auto grid = cg::this_grid();
+    turn(grid, a, b, grid.thread_rank(), grid.size());
+}
+"""
+APART = """\
+__global__ void k(float* a, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    ELSEWHERE
+    if (blockIdx.x % 2 == 0) a[i] = 1;
+    if (i < 64) a[i + 1] = 2;
+}
+"""
+SPELLINGS = {
+    "variable": ("auto g = cg::this_grid();", "g.sync();"),
+    "braces": ("cg::grid_group const whole{cg::this_grid()};", "whole.sync();"),
+    "none": ("", "cg::this_grid().sync();"),
+}
+SOURCES = {
+    name: HEAD + STEPS.replace("MAKE", make).replace("MEET", meet)
+    for name, (make, meet) in SPELLINGS.items()
+} | {"parameter": HEAD + PARAMETER}
+LOST = [
+    pytest.param(name, number, marks=() if (name, number) == ("none", 9) else pytest.mark.second)
+    for name, text in SOURCES.items()
+    for number, line in enumerate(text.splitlines())
+    if line.endswith("// lost")
+]
+WORDS = (4, 32, "f32[128]=ones", "f32[128]", "--cooperative")
+
+
+@pytest.mark.parametrize(("name", "lost"), LOST)
+def test_a_lost_barrier_of_the_grid_is_given_back(name: str, lost: int, tmp_path: Path) -> None:
+    lines = SOURCES[name].splitlines()
+    wanted = lines[lost].split("//")[0].strip()
+    del lines[lost]
+    file = tmp_path / "my.cu"
+    file.write_text("\n".join(lines) + "\n")
+    assert check(*launch(file, *WORDS), "--fix").exit_code == 0
+    fixed = [line.strip() for line in file.read_text().splitlines()]
+    assert fixed == [line.strip() for line in [*lines[:lost], wanted, *lines[lost:]]]
+    assert check(*launch(file, *WORDS), "--fail-on", "warning").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    ["", pytest.param("if (n == 0) cg::this_grid().sync();", marks=pytest.mark.second)],
+)
+def test_what_orders_lanes_is_no_cure_where_blocks_race(tmp_path: Path, elsewhere: str) -> None:
+    """No barrier of the grid takes this race away: lanes of a warp race at the same lines."""
+    file = tmp_path / "my.cu"
+    text = HEAD + APART.replace("ELSEWHERE", elsewhere)
+    file.write_text(text)
+    words = launch(file, 4, 32, "f32[130]", 3)
+    found = hazards(*words, "--fix")
+    assert {hazard["severity"] for hazard in found} == {"error", "warning"}, found
+    assert [hazard["cure"] for hazard in found] == [None] * len(found)
+    assert file.read_text() == text
+
+
+def test_lanes_that_lose_updates_to_blocks_too_are_told_of_an_atomic(tmp_path: Path) -> None:
+    file = tmp_path / "my.cu"
+    file.write_text("__global__ void k(int* a) {\n    a[threadIdx.x % 8] += 1;\n}\n")
+    found = hazards(*launch(file, 2, 32, "i32[8]"))
+    (lanes,) = (h for h in found if "another lane" in h["message"] and h["severity"] == "error")
+    assert lanes["cure"] is None
+    assert lanes["notes"][-1] == (
+        "no cure of lanes alone looked for: threads further apart race at the same lines; "
+        "let one atomic operation read and write, as atomicAdd() does"
+    )

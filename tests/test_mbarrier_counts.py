@@ -1,0 +1,87 @@
+"""Waits for an mbarrier that expects more than comes: how many it expects, and how many came."""
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+
+LIBRARY = """
+#include <cuda/barrier>
+__global__ void k(const float* a, float* o, int count, int come) {
+    using B = cuda::barrier<cuda::thread_scope_block>;
+    __shared__ B bar;
+    __shared__ float s[64];
+    int t = threadIdx.x;
+    if (t == 0) init(&bar, count);
+    __syncthreads();
+    if (t >= come) return;
+    s[t] = a[t];
+    bar.arrive_and_wait();  // here
+    o[t] = s[come - 1 - t];
+}
+"""
+INTRINSICS = """
+#include <cuda_awbarrier_primitives.h>
+__global__ void k(const float* a, float* o, int count, int come) {
+    __shared__ __mbarrier_t bar;
+    __shared__ float s[64];
+    int t = threadIdx.x;
+    if (t == 0) __mbarrier_init(&bar, count);
+    __syncthreads();
+    if (t >= come) return;
+    for (int i = 0; i < 2; ++i) {
+        s[t] = a[t] + i;
+        auto token = __mbarrier_arrive(&bar);
+        while (!__mbarrier_test_wait(&bar, token)) {}  // here
+        o[t] = s[come - 1 - t];
+    }
+}
+"""
+BYTES = """
+__global__ void k(const float* a, float* o, int count, int come) {
+    __shared__ __align__(8) unsigned long long bar;
+    int t = threadIdx.x;
+    unsigned at = (unsigned)__cvta_generic_to_shared(&bar);
+    if (t == 0) asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"(at), "r"(1) : "memory");
+    __syncthreads();
+    if (t == 0)
+        asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;"
+                     :: "r"(at), "r"(count) : "memory");
+    unsigned done = 0;
+    while (!done)
+        asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], 0;\\n"
+                     "selp.u32 %0, 1, 0, p; }"
+                     : "=r"(done) : "r"(at) : "memory");  // here
+    o[t] = 1;
+}
+"""
+
+
+def told(text: str, build: str, count: int, come: int, **how: object) -> list[simulator.Hazard]:
+    kernel = Kernel.from_cuda(text, "k", build=build)
+    arrays = [np.ones(64, np.float32), np.zeros(64, np.float32)]
+    return simulator.launch(kernel, 1, 64, [*arrays, count, come], **how).hazards
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize("schedule", ["lockstep", "reverse"])
+@pytest.mark.parametrize("text", [LIBRARY, INTRINSICS], ids=["library", "intrinsics"])
+@pytest.mark.parametrize(("count", "come"), [(65, 64), (64, 40)])
+def test_how_many_are_expected_and_come_is_said(
+    text: str, build: str, schedule: str, count: int, come: int
+) -> None:
+    (found,) = told(text, build, count, come, schedule=schedule)
+    assert found.message == "threads wait at an mbarrier for arrivals that never come"
+    assert f"it expects {count} arrivals in a phase; {come} have come in this one" in found.notes
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+def test_bytes_that_are_still_to_come_are_told(build: str) -> None:
+    (found,) = told(BYTES, build, 96, 0)
+    note = "it expects 1 arrivals in a phase; 1 has come in this one, and 96 bytes of copies "
+    assert f"{note}are still to come" in found.notes
+
+
+def test_where_all_arrive_nothing_is_said() -> None:
+    assert not told(LIBRARY, "device", 64, 64)
