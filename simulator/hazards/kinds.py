@@ -130,9 +130,7 @@ _ANY_RACE = {
         note="of this atomic ptxas makes a load and a store where it is another block's shared "
         "memory: updates are lost on an H100 and H200; use a 32-bit one, or add, exch or cas"
     ),
-    "freed": Case(
-        note="free() takes the memory from all who still use it: a barrier has to come before it"
-    ),
+    "freed": Case(note="free() takes the memory from all: what uses it has to be done"),
     "size": Case(note="strong accesses of different sizes are not atomic to each other"),
     "volatile": Case(note=_VOLATILE),
     "polled": Case("", "warning", _VOLATILE),
@@ -141,9 +139,7 @@ _ANY_RACE = {
         note="wait for the copy first: cp.async.wait_group, __pipeline_wait_prior(); then a "
         "__syncthreads() where other threads read it"
     ),
-    "product": Case(
-        note="wait for it first: wgmma.wait_group; then a barrier where other warps write there"
-    ),
+    "product": Case(note="wgmma.wait_group first; then a barrier where other warps write there"),
     "bulk": Case(
         note="wait for the copy first: cp.async.bulk.wait_group.read; then a barrier where other "
         "threads write there"
