@@ -110,7 +110,10 @@ def compile_device_part(
         found = []
         for header in _perhaps_needed(left_out(), included):
             stands_in = stubs.pop(header)
-            result = attempt(included.directed(main.rest(), directory), entry)
+            try:
+                result = attempt(included.directed(main.rest(), directory), entry)
+            except CompilerCrash:  # it had what it needs with the stand-in
+                result = []
             if isinstance(result, list) and header in [e.missing_header for e in result]:
                 found.append(header)
             stubs[header] = stands_in
