@@ -40,6 +40,7 @@ def hazards(body: str, build: str, n: int = 1, **more: Any) -> list[Hazard]:
         ("float sum = 0; for (int i = 0; i <= 31 + n; i++) sum += s[i]; out[t] = sum + q[t];",
          "s", 32),
         ("const float* p = s; for (int i = 0; i < 32 + n; i++, p++) out[t] += *p + q[t];", "s", 32),
+        ("int m = t / 2 * 8; out[t] = s[(m & 24) + 8 + t % 8] + q[t];", "s", 38),
         ("int i = __shfl_sync(~0u, t * 2 + n, t); if (i < 34) out[t] = s[i] + q[t];", "s", 33),
         ("int i = (int)q[t] - 67; out[t] = s[i - 1 + n];", "s", 33),
     ],
@@ -86,6 +87,48 @@ def test_what_is_done_is_what_a_gpu_does(build: str) -> None:
 )
 def test_what_may_be_meant_is_clean(build: str, body: str) -> None:
     assert not hazards(body, build)
+
+
+FOUND = """
+__device__ __noinline__ float* pick(float* a, float* b, int n) { return n ? a : b; }
+__global__ void k(float* out, int n) {
+    __shared__ float a[64], b[64], c[64];
+    __shared__ float* table[3];
+    int t = threadIdx.x;
+    a[t] = a[t + 32] = b[t] = b[t + 32] = c[t] = c[t + 32] = t;
+    if (t == 0) { table[0] = a; table[1] = b; table[2] = c; }
+    __syncthreads();
+    const float* p = a;
+    while (*p != t) p++;
+    int at = p - a;
+"""
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize(
+    "body",
+    [
+        "table[n][at] = 5;",
+        "pick(b, a, n)[at + 32] = 5;",
+        "unsigned m = __ballot_sync(~0u, p < a + 16); table[n][__popc(m) + 40] = t;",
+        "unsigned i = (unsigned)(size_t)p; out[t] = table[n][i % 64];",
+        "out[t] = table[n][(((size_t)p) >> 2) & 63];",
+        "out[t] = table[2 * n][at * 2 + 1 - at];",
+        "unsigned long long both = (unsigned long long)__cvta_generic_to_shared(a) << 32"
+        " | (unsigned)__cvta_generic_to_shared(table[n]); both = __shfl_sync(~0u, both, t);"
+        ' float f; asm volatile("ld.shared.f32 %0, [%1];" : "=f"(f) : "r"((unsigned)both + 252));'
+        " out[t] = f;",
+        "float* to = table[n]; to -= a - p; *to = 5;",
+        "const float* q = p - a + table[n]; out[t] = q[63 - at];",
+        "struct It { float *b, *e; }; __shared__ It its[2]; its[t & 1] = {table[n], table[n] + 64};"
+        " __syncwarp(); its[1].b[at] = 5;",
+    ],
+)
+def test_a_distance_is_no_address(build: str, body: str) -> None:
+    """What is found in one array is an index into another, whose address nobody knows."""
+    kernel = Kernel.from_cuda(FOUND + body + "}", "k", build=build)
+    out = np.zeros(32, np.float32)
+    assert not simulator.launch(kernel, 1, 32, [out, 1], checks=["memory"]).hazards
 
 
 @pytest.mark.parametrize("build", BUILDS)

@@ -158,7 +158,7 @@ def set_value(ins: Instruction) -> Op:
 
 
 @row(
-    "selp", section=SECTION, picks=True,
+    "selp", section=SECTION, of_address="either",
     forms=".b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64 : t = t t pred",
 )  # fmt: skip
 def select(ins: Instruction) -> Op:
@@ -168,7 +168,7 @@ def select(ins: Instruction) -> Op:
 
 
 @row(
-    "slct", section=SECTION, picks=True,
+    "slct", section=SECTION, of_address="either",
     forms="""
         .b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64 .s32 : t0 = t0 t0 t
         ftz? .b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64 .f32 : t0 = t0 t0 t

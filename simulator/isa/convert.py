@@ -38,7 +38,7 @@ _CLAMPED = "\n".join(  # .sat where the target does not hold all numbers of the 
 
 
 @row(
-    "cvt", section="Data Movement and Conversion Instructions",
+    "cvt", section="Data Movement and Conversion Instructions", of_address="same",
     forms=f"""
         .{_ANY} .{_ANY} : t0~ = t~%
         {_CLAMPED}

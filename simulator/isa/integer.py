@@ -52,8 +52,8 @@ _SUM = """
 """What ``add`` and ``sub`` share."""
 
 
-@row("add", section=SECTION, forms=f"{_SUM}\n.s16x2|u16x2 @90 : t = t t")
-@row("sub", section=SECTION, forms=_SUM)
+@row("add", section=SECTION, forms=f"{_SUM}\n.s16x2|u16x2 @90 : t = t t", of_address="sum")
+@row("sub", section=SECTION, forms=_SUM, of_address="difference")
 def add_sub(ins: Instruction) -> Op:
     """``d = a ± b``, wrapping; ``.sat`` clamps (s32 only)."""
     packed = _packed(ins)

@@ -14,7 +14,7 @@ SECTION = "Data Movement and Conversion Instructions"
 
 
 @row(
-    "mov", section=SECTION, copies=True,
+    "mov", section=SECTION, copies=True, of_address="same",
     forms="""
         .pred|u16|s16|u32|s32|u64|s64|f32|f64 : t = t%&
         .b16|b32|b64 : t = t%&

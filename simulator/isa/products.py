@@ -64,7 +64,7 @@ def mul(ins: Instruction) -> Op:
 
 
 @row(
-    "mad", section=SECTION,
+    "mad", section=SECTION, of_address="addend",
     forms="""
         lo|hi! .s16|u16|s32|u32|s64|u64 : t = t t t
         hi! sat .s32 : t = t t t

@@ -94,6 +94,7 @@ Memory = Literal["", "load", "store", "atomic", "copy"]
 Asynchronous = Literal["", "copy", "bulk", "store", "commit", "wait", "arrive"]
 Phase = Literal["", "init", "end", "arrive", "drop", "expect", "complete", "wait"]
 Waits = Literal["nobody", "block", "lanes", "cluster"]
+OfAddress = Literal["", "same", "either", "sum", "difference", "addend"]
 Picture = Literal["", "fetch", "gather", "size", "surface", "surface size"]
 
 
@@ -122,7 +123,9 @@ class Row:
             into a group (``commit``), holds the thread until groups are there (``wait``), or
             arrives at an ``mbarrier`` when those before it are (``arrive``).
         phase: What it does to the phase of an ``mbarrier``.
-        copies: Whether its result is its source; ``picks``: one of its first two.
+        copies: Whether its result is its source.
+        of_address: What it makes of an address that it is given: the ``same``, ``either`` of two, a
+            ``sum``, a ``difference``, or a sum with its last, the ``addend``; else a number.
         generic: Whether it makes a generic address of one in the space it names.
         queue: What it starts, ends a group of or waits for, if it is asynchronous.
         scattered: Whether lanes access pieces of a matrix by a stride (``wmma``): its meaning
@@ -148,7 +151,7 @@ class Row:
     phase: Phase = ""
     aligned: bool = False
     copies: bool = False
-    picks: bool = False
+    of_address: OfAddress = ""
     generic: bool = False
     by_arch: bool = False
     warpgroup: bool = False
@@ -185,7 +188,7 @@ class Effects(TypedDict, total=False):
     phase: Phase
     aligned: bool
     copies: bool
-    picks: bool
+    of_address: OfAddress
     generic: bool
     by_arch: bool
     warpgroup: bool

@@ -34,9 +34,12 @@ _NARROW = ".u32 : generic addresses of 32 bits: use .u64, or .shared::cluster"
 _INSIDE = np.int64((1 << RANK_BITS) - 1)
 
 
-@row("cvta", section=SECTION, forms=f"to! {_PLAIN} .u64 : t = t\nto! {_SHARED} .u64 : t = t own")
 @row(
-    "cvta", section=SECTION, generic=True,
+    "cvta", section=SECTION, of_address="same",
+    forms=f"to! {_PLAIN} .u64 : t = t\nto! {_SHARED} .u64 : t = t own",
+)  # fmt: skip
+@row(
+    "cvta", section=SECTION, generic=True, of_address="same",
     forms=f"{_PLAIN} .u64 : t = t&\n{_SHARED} .u64 : t = t& own",
 )  # fmt: skip
 def convert_address(ins: Instruction) -> Op:

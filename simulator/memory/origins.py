@@ -7,35 +7,41 @@ an address was made.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from kernels.ptx.module import Function, Operand, Reg, Symbol
+from kernels.ptx.module import Function, Operand, Reg, Special, Symbol
 
-from ..isa.roles import calls, roles
+from ..isa.roles import OWN, Roles, calls, roles
+from ..isa.table import OfAddress
 from .layout import Layout
 from .site import Site
 
 _OTHER = ""
-"""What came from memory, from a caller, or from numbers alone: any address, or none."""
+"""What came from memory, from a caller, or from numbers: another address, or a number."""
+_MADE = "+"
+"""A number that was made of an address: a distance, a comparison. With another address it may be
+any; no variable of PTX has such a name."""
+_OWN = Special(OWN)
+"""Adds to an address which block's it is."""
 Origins = dict[str, frozenset[str]]
+"""By register the variables of whose addresses it may be one; ``_OTHER``, ``_MADE``, if it may."""
+_Known = frozenset[str]
 
 
 def origins(function: Function) -> Origins:
-    """By register the variables whose addresses went into it; ``_OTHER`` if perhaps none did."""
-    made: list[tuple[tuple[str, ...], tuple[Operand | None, ...], bool]] = []
+    """Of which variables the registers of a function may hold addresses."""
+    made: list[tuple[Sequence[str], Roles]] = []
     known: Origins = {p.name: frozenset([_OTHER]) for p in function.params}
     for ins in function.body:
         role = roles(ins)
-        if not role.writes:
-            continue
         if role.row.memory or calls(ins):
             known |= dict.fromkeys(role.writes, frozenset([_OTHER]))
-        else:
-            either = role.row.picks
-            made.append((role.writes, role.sources[:2] if either else role.sources, either))
+        elif role.writes:
+            made.append((role.writes, role))
     changed = True
     while changed:  # sets grow only
         changed = False
-        for writes, sources, either in made:
-            found = _of(known, sources, either)
+        for writes, role in made:
+            given = [_source(known, operand) for operand in role.sources if operand != _OWN]
+            found = _of(given, role.row.of_address)
             for name in writes if found else ():
                 before = known.get(name, frozenset())
                 if not found <= before:
@@ -43,22 +49,38 @@ def origins(function: Function) -> Origins:
     return known
 
 
-def _of(known: Origins, sources: Sequence[Operand | None], either: bool) -> frozenset[str]:
-    """What a result is made of: all of its sources, or ``either`` of them."""
-    parts: list[frozenset[str]] = []
-    for operand in sources:
-        if isinstance(operand, Reg):
-            parts.append(known.get(operand.name, frozenset()))
-        else:
-            parts.append(frozenset([operand.name if isinstance(operand, Symbol) else _OTHER]))
-    if not all(parts) and not either:
-        return frozenset()  # not known yet; where it never is, nothing writes it
-    named = [part for part in parts if part - {_OTHER}]
-    return frozenset().union(*(parts if either or not named else named))
+def _source(known: Origins, operand: Operand | None) -> _Known:
+    if isinstance(operand, Reg):
+        return known.get(operand.name, frozenset())
+    return frozenset([operand.name if isinstance(operand, Symbol) else _OTHER])
+
+
+def _of(sources: Sequence[_Known], how: OfAddress) -> _Known:
+    """What an instruction makes of its sources; nothing while they are not known."""
+    nothing: _Known = frozenset()
+    if how == "either":
+        return nothing.union(*sources[:2])
+    if how == "same":
+        return nothing.union(*sources)
+    if not all(sources):
+        return nothing  # not yet; where it never is, nothing writes it
+    if how == "difference" and not _names(sources[1]):
+        sources = sources[:1]
+    elif how == "addend" and not any(map(_names, sources[:2])):
+        sources = sources[2:]
+    elif how != "sum":
+        return frozenset([_MADE if any(map(_names, sources)) else _OTHER])
+    named = [part for part in sources if _names(part)]
+    return nothing.union(*(named or sources))
+
+
+def _names(part: _Known) -> bool:
+    """Whether something of an address is in it."""
+    return part != {_OTHER}
 
 
 def named(found: Origins, site: Site) -> frozenset[str]:
-    """The variables of an access's address, and ``_OTHER``, if it may be another's."""
+    """The variables of which an access's address may be one, and what else it may be made of."""
     if site.variable:
         return frozenset([site.variable])
     base = site.operand.base if site.operand else None
