@@ -68,6 +68,29 @@ __global__ void k(float* part, volatile unsigned* flag, float* out) {
     assert cured(tmp_path, source, 2, 32, "f32[3]", "u32[1]", "f32[1]") == right
 
 
+@pytest.mark.parametrize("narrow", [("WRITTEN",), ("READ",), ("WRITTEN", "READ")], ids="-".join)
+@pytest.mark.parametrize("line", ["\n            ", " "], ids=["lines", "one line"])
+def test_a_fence_of_the_block_becomes_one_of_the_device(
+    tmp_path: Path, narrow: tuple[str, ...], line: str
+) -> None:
+    right = source = """\
+__global__ void k(float* part, volatile unsigned* flag, float* out) {
+    if (threadIdx.x == 0) {
+        if (blockIdx.x == 0) {
+            part[0] = 3;LINEWRITTENLINE*flag = 1;
+        } else {
+            while (*flag == 0);LINEREADLINE*out = part[0];
+        }
+    }
+}
+""".replace("LINE", line)
+    for place in ("WRITTEN", "READ"):
+        right = right.replace(place, "__threadfence();")
+        fence = "__threadfence_block();" if place in narrow else "__threadfence();"
+        source = source.replace(place, fence)
+    assert cured(tmp_path, source, 2, 32, "f32[3]", "u32[1]", "f32[1]") == right
+
+
 FOR_ALL = """\
 __global__ void k(float* part, TYPE flag, float* out) {
     __shared__ bool last;

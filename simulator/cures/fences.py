@@ -11,13 +11,18 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from kernels.source_edit import Edit, joined
+from kernels.source_edit import Edit, joined, line_of
+from kernels.source_text import node_end
 
 from .places import Levels, inserted
 from .remedies import BLOCK_BARRIER
 from .statements import Body, Syntax
 from .uniform import may_part
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 FENCE = "__threadfence();"
 NO_FENCE = (
@@ -42,7 +47,9 @@ def handing_edits(syntax: Syntax, write: Levels, read: Levels) -> Iterator[Edit]
     if not handed:
         return
     behind = [*handed, *((body, index + 1) for body, index in write[:1])]
-    calm = sorted(read, key=lambda level: level[0].loops)
+    inner = {key: i for i, key in enumerate(dict.fromkeys(body.key for body, _ in read))}
+    # Of statements on one line the last that reads is the likeliest.
+    calm = sorted(read, key=lambda level: (level[0].loops, inner[level[0].key], -level[1]))
     ahead = [(body, min(index, len(body.statements) - 1)) for body, index in calm]
     both = f"{BLOCK_BARRIER} {FENCE}"  # behind the read either is one (``races/releases.py``)
     one = [list(_inserted(syntax, behind, text)) for text in (FENCE, BLOCK_BARRIER, both)]
@@ -67,13 +74,26 @@ def _handed(syntax: Syntax, write: Levels) -> Iterator[tuple[Body, int]]:
                 break
 
 
+def _narrow(body: Body, gap: int) -> Node | None:
+    """A fence of the block alone that stands where one of the device belongs."""
+    for node in body.statements[max(gap - 1, 0) : gap + 1]:
+        if re.fullmatch(rb"__threadfence_block\s*\(\s*\)\s*;", node.text or b""):
+            return node
+    return None
+
+
 def _inserted(syntax: Syntax, gaps: Levels, text: str) -> Iterator[Edit]:
     """A text at the first of some places; a barrier where threads have not come apart."""
     seen = set()
     meets = BLOCK_BARRIER in text
     for body, gap in gaps:
         fits = gap in body.gaps() and not (meets and may_part(body))
+        narrow = _narrow(body, gap) if text == FENCE else None
         edit = inserted(syntax, body, gap, text) if fits else None
+        if fits and narrow is not None:
+            content, end = syntax.files[body.file], node_end(syntax.files[body.file], narrow)
+            piece, line = (narrow.start_byte, end, FENCE.encode()), line_of(content, end)
+            edit = Edit(body.file, (piece,), line, "for __threadfence_block() on", FENCE)
         if edit is not None and (edit.file, edit.pieces) not in seen:
             seen.add((edit.file, edit.pieces))
             yield edit
