@@ -21,6 +21,7 @@ from .detector import RaceCheck
 ACCESS = {"vprintf": "load", FREES: "store"}
 """What a call of each does."""
 
+
 def called_sites(blocks: Iterable[CompiledBlock], first: int, granule: int) -> list[Site]:
     """The calls of such functions, numbered from ``first`` on, ``granule`` bytes each."""
     calls = [one for one in blocks if one.called in ACCESS and one.block.end is not None]
