@@ -203,7 +203,7 @@ def test_ray(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are not listed there")
 def test_who_interrupts_reads_one_line(tmp_path: Path) -> None:
     """At whatever moment, the processes' beginning included; none of them is left."""
-    words = [sys.executable, "-m", "tilescope", "sweep", "matmul_naive", "--size", "1512,1600"]
+    words = [sys.executable, "-m", "tilescope", "sweep", "matmul_naive", "--size", "3512,3600"]
     for seconds in (0.1, 0.8, 2.5):
         child = subprocess.Popen(
             words, stderr=subprocess.PIPE, text=True, start_new_session=True,
