@@ -61,10 +61,10 @@ __global__ void two_steps(float* x) {
 
 
 def tilescope(*words: Any) -> Result:
-    """Run a command line in this process; whatever it prints fits 80 columns."""
+    """Run a command line in this process; what it prints fits 80 columns, if it is not PTX."""
     result = CliRunner().invoke(main, [str(word) for word in words])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    if "-" not in words:
+    if "-" not in words and words[0] != "ptx":
         assert [line for line in result.stdout.splitlines() if len(line) > 80] == []
     return result
 

@@ -3,10 +3,7 @@
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from command_line import tilescope
-
-from tilescope.cli import main
 
 SOURCE = """
 #include <cstdlib>
@@ -102,8 +99,8 @@ def test_ptx_shows_the_kernel_of_the_launch(file: str) -> None:
         (["--launch", "6"], ".entry _Z4overPii("),
         (["--launch", "2"], ".entry _ZN3lib3setILi32"),
         (["nope", "--launch", "4"], "is of over(float *), not of nope"),
-    ):  # PTX names the file with its folder, in a line as long as that
-        assert told in CliRunner().invoke(main, ["ptx", file, *words]).output
+    ):
+        assert told in tilescope("ptx", file, *words).output
 
 
 def test_targets_without_launches(file: str, tmp_path: Path) -> None:
