@@ -110,17 +110,6 @@ class Steering:
         waits |= {b for b in rest if self._first_test(b, read) or self._spares(b, read)}
         return any(at in self._reachable(b) for b in waits)
 
-    def waits(self, access: Site) -> bool:
-        """Whether an access comes after a loop that goes on until others have said something."""
-        looks = (site for site in self.program.sites if site.strong and site.access != "store")
-        steered = [self._of(site).branches for site in looks]
-        return any(
-            access.block not in loop and access.block in self._reachable(number)
-            for loop in self._loops
-            for number in loop & self._loop_exits()
-            if any(number in branches for branches in steered)
-        )
-
     def _shared(self, function: str) -> bool:
         """Whether a function is called from several places, itself or by its one caller."""
         seen: set[str] = set()

@@ -89,7 +89,7 @@ class Observers:
         order = functools.partial(program.fact, ProgramOrder)
         calls = called_sites(program.blocks, len(program.sites), granules.array)
         sites = [*program.sites, *calls]
-        book = RaceBook(sites, order, functools.partial(variable_at, layout), steering.waits)
+        book = RaceBook(sites, order, functools.partial(variable_at, layout))
         races = RaceHazards(book, sources, steering)
         own = functools.partial(put_in, launch.kernel)
         functions = program.module.functions

@@ -113,7 +113,7 @@ class RaceBook:
     """Where races are written down.
 
     ``order`` gives the order in which a report names two sites, ``place`` variable and element of a
-    shared address; ``waits``: whether a read comes after a look at what others say.
+    shared address.
     """
 
     def __init__(
@@ -121,9 +121,8 @@ class RaceBook:
         sites: Sequence[Site],
         order: Callable[[], ProgramOrder],
         place: Callable[[str, int, Site], tuple[str, int]],
-        waits: Callable[[Site], bool],
     ) -> None:
-        self.sites, self.find_order, self.place, self.waits = sites, order, place, waits
+        self.sites, self.find_order, self.place = sites, order, place
         self.groups: dict[tuple[object, ...], RaceGroup] = {}
         self._by_sites: dict[tuple[object, ...], list[RaceGroup]] = {}
 
@@ -149,8 +148,6 @@ class RaceBook:
         name = self._named(race, int(conflict.place[at[0]]))
         reads = "load" in (one.access, other.access)
         turn = how == SENT or self.find_order().first(one, other, race.distance)
-        if reads and race.distance == "block" and one.access != "load":
-            turn |= self.waits(other)  # it found what the write's thread had said
         if one.access == "load" or (not reads and _after(one, other, turn)):
             one, other, earlier, later, turn = other, one, later, earlier, not turn
         turn &= how not in (*READING, FREED)
