@@ -52,23 +52,28 @@ class HappensBefore:
         return bool(whole.all())
 
     def arrive(self, lanes: Mask | None, number: int, now: int) -> None:
-        """``bar.arrive``: what these warps did is seen by those who wait there next.
+        """``bar.arrive``: what these threads did is seen by those who wait there next.
 
-        A warp has arrived when the last of its lanes has; who comes again comes to the next one.
+        Lanes that come behind others of their warp hand on what they have done since, too; who
+        comes again comes to the next one.
         """
         g = self.geometry
         full = g.full(as_mask(lanes))
         came = self._came.setdefault(number, np.zeros(full.shape, bool))
-        new = g.warp_bits((full & ~came).reshape(g.shape)) != 0
+        begun, new = (
+            np.broadcast_to(g.warp_bits(which.reshape(g.shape)) != 0, (g.warps, g.columns))
+            for which in (came, full & ~came)
+        )
+        late = full & ~came & np.repeat(begun, WARP, axis=0)[: g.threads]
         came |= full
-        first = np.broadcast_to(new, (g.warps, g.columns))
+        first = new & ~begun
         times = self._arrived.setdefault(number, np.zeros((g.warps, g.columns), np.int64))
         times[first] = now
         if self._pairs is not None:  # what they had heard by then, not what they hear later
             heard = self._heard.setdefault(number, np.zeros_like(self._pairs))
             heard[...] = np.where(first[:, None, :], self._pairs, heard)
-        if self.phases:
-            self.phases.bring(number, full)
+        if self.phases or late.any():
+            self._all_phases().bring(number, full, np.where(late, now, 0))
 
     def _partial(self, full: Mask, number: int, now: int) -> None:
         """Some warps of a block met (named or counted barriers, or divergence)."""

@@ -129,9 +129,12 @@ class Phases:
             seen = self._seen[key[0]]
             seen[threads] = np.maximum(seen[threads], ended)
 
-    def bring(self, number: int, lanes: Rows) -> None:
-        """Threads arrive at a named barrier: what they have seen is for who waits there next."""
-        seen = np.where(lanes[:, None, :], self.seen, 0).max(axis=0)
+    def bring(self, number: int, lanes: Rows, times: Rows) -> None:
+        """Threads arrive at a named barrier: what they have seen is for who waits there next.
+
+        So is what some did themselves up to ``times``, ``(threads, columns)``.
+        """
+        seen = np.maximum(np.where(lanes[:, None, :], self.seen, 0).max(axis=0), times)
         self._brought[number] = np.maximum(self._brought.get(number, seen), seen)
 
     def meet_at(self, number: int, lanes: Rows) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from . import flights, races
 from .flight_program import Arrive, Await, Bulk, Copy, ProxyFence, Queue, Step
-from .race_program import Access, BlockBarrier, Guard
+from .race_program import Access, BlockBarrier, Guard, NamedBarrier
 from .test_races import ALL, only, word
 
 ONE = only(0)
@@ -147,6 +147,23 @@ FLIGHTS: dict[str, tuple[tuple[Step, ...], set[tuple[str, str, str]]]] = {
     "who waits for a phase that was over before, and reads what comes in bulk": (
         (*IN_BULK, Await(1, Guard(1), 1), Access("shared", "load", 4, flip=32, guard=Guard(32))),
         {("shared", "raw", "error")},
+    ),
+    "lanes that arrive for others to wait, and write before their warp's last lane arrives": (
+        (
+            Arrive(1, ALL), Await(1, Guard(0, 64, 2), 0), Await(1, Guard(32, 64), 0),
+            NamedBarrier((1,), (0,)), Access("shared", "load", 4, flip=32),
+            word("store", Guard(0, 10)), Await(1, FIRST_WARP, 0),
+        ),
+        {("shared", "waw", "error"), ("shared", "war", "error")},
+    ),
+    "what lanes wrote before they arrived, some behind others": (
+        (
+            Arrive(1, ALL), word("store", only(1)), Await(1, Guard(0, 32, 2), 0),
+            Access("shared", "store", 4, guard=only(2)), NamedBarrier((1,), (0,)),
+            Access("shared", "load", 4, guard=only(34), start=-32),
+            word("load", only(33)),
+        ),
+        set(),
     ),
 }  # fmt: skip
 
