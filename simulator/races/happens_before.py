@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..geometry import EVERY_LANE, GROUP, WARP, Flat, Geometry, Lanes, Mask, Rows, as_mask
 from .clusters import ClusterOrder
+from .named_barriers import Arrivals, Pairs
 from .phases import Arrival, Key, Phases
 from .seen import Seen
 from .shadow import Ordered
@@ -29,12 +30,10 @@ class HappensBefore:
         self.cluster = ClusterOrder(g, self, mixed) if clustered else None
         # Up to when every thread of a block has seen all others.
         self.block_time = np.zeros(g.columns, np.int64)
-        self._pairs: NDArray[np.int64] | None = None  # (warps, warps, blocks): [mine, other]
+        self._pairs: Pairs | None = None
         self._warp_time = np.zeros((g.warps, g.columns), np.int64)
         self._lanes: NDArray[np.int64] | None = None  # (threads, 32, blocks): [mine, other lane]
-        self._arrived: dict[int, Rows] = {}
-        self._came: dict[int, Rows] = {}
-        self._heard: dict[int, NDArray[np.int64]] = {}
+        self._arrived: dict[int, Arrivals] = {}
         self.phases: Phases | None = None
 
     def barrier(self, lanes: Mask | None, number: int, now: int) -> bool:
@@ -57,21 +56,9 @@ class HappensBefore:
         Lanes that come behind others of their warp hand on what they have done since, too; who
         comes again comes to the next one.
         """
-        g = self.geometry
-        full = g.full(as_mask(lanes))
-        came = self._came.setdefault(number, np.zeros(full.shape, bool))
-        begun, new = (
-            np.broadcast_to(g.warp_bits(which.reshape(g.shape)) != 0, (g.warps, g.columns))
-            for which in (came, full & ~came)
-        )
-        late = full & ~came & np.repeat(begun, WARP, axis=0)[: g.threads]
-        came |= full
-        first = new & ~begun
-        times = self._arrived.setdefault(number, np.zeros((g.warps, g.columns), np.int64))
-        times[first] = now
-        if self._pairs is not None:  # what they had heard by then, not what they hear later
-            heard = self._heard.setdefault(number, np.zeros_like(self._pairs))
-            heard[...] = np.where(first[:, None, :], self._pairs, heard)
+        full = self.geometry.full(as_mask(lanes))
+        arrivals = self._arrived.setdefault(number, Arrivals(self.geometry))
+        late = arrivals.arrive(full, self._pairs, now)
         if self.phases or late.any():
             self._all_phases().bring(number, full, np.where(late, now, 0))
 
@@ -82,24 +69,16 @@ class HappensBefore:
             self.phases.meet_at(number, full)
         pairs = self._all_pairs()
         bits = np.broadcast_to(g.warp_bits(full.reshape(g.shape)) != 0, (g.warps, g.columns))
-        # A warp that only arrived gives what it had done by then, not what it did since.
-        given = np.where(bits, now, 0)
-        told = pairs
-        times = self._arrived.get(number)
-        if times is not None:
-            met = bits.any(axis=0)
-            heard = self._heard.get(number, np.zeros_like(pairs))
-            told = np.where(bits[:, None, :], pairs, heard)
-            given = np.maximum(given, np.where(met, times, 0))
-            times[:, met] = 0
-            self._came[number][:, met] = False
-            heard[:, :, met] = 0
+        given, told = np.where(bits, now, 0), pairs
+        if arrivals := self._arrived.get(number):
+            times, told = arrivals.met(bits, pairs)
+            given = np.maximum(given, times)
         givers = given > 0
         own = np.where(np.eye(g.warps, dtype=bool)[:, :, None], given[:, None, :], told)
         known = np.where(givers[:, None, :], own, 0).max(axis=0)
         self._pairs = np.where(bits[:, None, :], np.maximum(pairs, known[None]), pairs)
 
-    def _all_pairs(self) -> NDArray[np.int64]:
+    def _all_pairs(self) -> Pairs:
         if self._pairs is None:
             g = self.geometry
             self._pairs = np.zeros((g.warps, g.warps, g.columns), np.int64)
