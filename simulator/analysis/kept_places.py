@@ -52,8 +52,7 @@ class KeptPlaces:
         if function.name not in self._origins:
             self._origins[function.name] = origins(function)
         names = named(self._origins[function.name], site)
-        found = [self.layout.placed.get((scope, n)) for n in names for scope in (function.name, "")]
-        placed = [p for p in found if p]
+        placed = [p for name in names if (p := self.layout.named(function.name, name))]
         if len(names) != 1 or not placed or placed[0].variable.space != "shared":
             return ""
         variable = placed[0].variable

@@ -81,17 +81,17 @@ def _owner(
     home: ColumnMemory, at: int, site: Site, layout: Layout, functions: Mapping[str, Function]
 ) -> Placed | None:
     """The variable that an address was computed from; if that is not clear, the nearest."""
-    held = {key: p for key, p in layout.placed.items() if p.variable.space == home.space}
+    held = [p for p in layout.placed.values() if p.variable.space == home.space]
     function = functions.get(site.function)
     names = named(origins(function), site) if function else frozenset()
-    own = [p for (scope, name), p in held.items() if scope in ("", site.function) and name in names]
+    own = [p for p in held if p in [layout.named(site.function, name) for name in names]]
 
     def distance(placed: Placed) -> int:
         size = placed.variable.nbytes
         end = home.nbytes if placed.variable.external else placed.address + size
         return max(placed.address - at, at - end + 1, 0)
 
-    return min(own or held.values(), key=distance, default=None)
+    return min(own or held, key=distance, default=None)
 
 
 def variable_at(layout: Layout, space: str, address: int, site: Site) -> tuple[str, int]:

@@ -77,16 +77,18 @@ class Layout:
     dynamic_offset: int = 0
     local_bytes: int = 0
 
+    def named(self, function: str, name: str) -> Placed | None:
+        """What a name means in a function: a variable of its own, or of the module."""
+        return self.placed.get((function, name)) or self.placed.get(("", name))
+
     def address(self, function: Function, name: str) -> int:
         """A variable's address in its own space.
 
         Raises:
             PtxError: There is no such variable.
         """
-        for scope in (function.name, ""):
-            found = self.placed.get((scope, name))
-            if found:
-                return found.address
+        if found := self.named(function.name, name):
+            return found.address
         raise PtxError(f"{function.name} uses {name!r}, which is not declared")
 
     def variable(self, space: str, address: int) -> Placed | None:

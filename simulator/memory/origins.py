@@ -96,10 +96,8 @@ def set_rooms(layout: Layout, functions: Iterable[Function], sites: Iterable[Sit
     for site in sites:
         if site.space not in ("shared", "generic") or site.bound:
             continue
-        placed = [
-            layout.placed.get((site.function, name)) or layout.placed.get(("", name))
-            for name in named(by_name[site.function], site)
-        ]
+        names = named(by_name[site.function], site)
+        placed = [layout.named(site.function, name) for name in names]
         variables = [p for p in placed if p and p.variable.space == "shared" and p.variable.nbytes]
         if variables and len(variables) == len(placed):
             ends = [p.address + p.variable.nbytes for p in variables]

@@ -36,6 +36,12 @@ OPEN = {
         "ptxas 13.0 takes the result for 1 where an integer instruction reads it, above level 0",
     r"(?s)\.b?f16\b.*\bst\.[\w.]*[usb]8\s[^;]*%[rh]s?\d|\bst\.[\w.]*[usb]8\s[^;]*%[rh]s?\d.*\.b?f16\b":
         "ptxas 13.0 stores a register that holds a 16-bit float in a byte as the nearest integer",
+    r"(?s)(?:\badd\.s64\s+(%rd\d+),\s*%rd\d+,\s*-?\d+;\s*shr\.[su]64\s+%rd\d+,\s*\1,\s*32;.*){2}":
+        "ptxas 13.0 takes one high half for another, above level 0, where 64-bit products that "
+        "constants are added to lose their low halves",
+    r"(?s)\bpragma\s+\"nounroll\".*\batom\.shared\.(?:and|or|xor|min|max|inc|dec)\.[bsu]64\b.*\bbar\.sync\b":
+        "ptxas 13.0 makes one loop, above level 0, of a loop that is not unrolled and the one that "
+        "tries an atomic of shared memory again: lanes are at a barrier while others still try",
 }  # fmt: skip
 """What a program for a GPU is without, and why: docs/measured.md has the readings."""
 
