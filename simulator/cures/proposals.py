@@ -16,6 +16,7 @@ from ..hazards.hazard import Hazard, Source
 from ..hazards.kinds import LEAVES
 from ..isa import parse
 from ..isa.roles import roles
+from .chains import chain_edits
 from .fences import handing_edits
 from .phases import parity_edits
 from .places import Levels, barrier_edits, inserted
@@ -100,6 +101,18 @@ class Proposals:
                     seen.add((edit.file, edit.pieces))
                     yield edit
 
+    def chains(self, hazard: Hazard, hazards: Iterable[Hazard]) -> Iterator[Edit]:
+        """All the statements of a race split at once, where some of them race with themselves."""
+        own = _lines(hazard, "read", "write")
+        both = [_lines(h, "read") & _lines(h, "write") for h in hazards if h.row.reads]
+        if between_blocks(hazard) or not own & set().union(*both):
+            return
+        levels = [self.levels(hazard, i) for i in range(len(hazard.involved))]
+        raw = hazard.kind.startswith("raw")  # what only writes there need not be split
+        written = [raw and item.role == "write" for item in hazard.involved]
+        text = WARP_BARRIER if hazard.reach == "lane" else BLOCK_BARRIER
+        yield from chain_edits(self.syntax, levels, written, text)
+
     def _between_blocks(self, hazard: Hazard, levels: Sequence[Levels]) -> Iterator[Edit]:
         """A barrier of the grid, where the program has one; what an atomic or a flag needs."""
         for text in grid_barriers(self.syntax):
@@ -154,6 +167,11 @@ class Proposals:
             if not hazard.row.ends or not at.isdisjoint(chain):
                 found.append(chain)
         return found
+
+
+def _lines(hazard: Hazard, *roles_: str) -> set[tuple[str, int]]:
+    """Where a race's accesses of some roles stand."""
+    return {(i.source.file, i.source.line) for i in hazard.involved if i.role in roles_}
 
 
 def _begins(ins: Instruction) -> bool:

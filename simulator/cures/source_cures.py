@@ -85,6 +85,8 @@ class SourceSearch:
             if cure is None:
                 continue
             groups += 1
+            if cure.edit is not None:
+                self.syntax.take(cure.edit)
             for group in {h.cure.group for h in self.hazards if h.cure is not None}:
                 members = [
                     i for i, h in enumerate(self.hazards) if h.cure and h.cure.group == group
@@ -174,6 +176,11 @@ class SourceSearch:
                     apart.append(edit)
                 if failed.needless:
                     harmless.append(edit)
+        if not found or any(min(found, key=lambda f: f[:3])[:2]):
+            for tries, edit in enumerate(self.proposals.chains(hazard, self.hazards), _TRIES):
+                with contextlib.suppress(Failed):
+                    if attempt(edit, tries):
+                        break
         if not found:
             for first, second in itertools.product(half[:_HALVES], tried):
                 both = joined(first, second)

@@ -39,15 +39,49 @@ def split_edits(syntax: Syntax, earlier: Levels, later: Levels, barrier: str) ->
                 yield edit
 
 
+def split_assignment(
+    syntax: Syntax, body: Body, index: int, number: int, barrier: str, behind: bool
+) -> Edit | None:
+    """A statement that assigns, or an ``if`` around one, with a barrier inside.
+
+    ``number``: of those that are split at once, from 1; ``behind``: with one behind it, too.
+    """
+    statement = body.statements[index]
+    value, inside = (syntax.unused(body.file, name, number) for name in ("value", "inside"))
+    if parts := _assignment(statement):
+        code = _halves(parts, value, barrier)
+    elif (condition := _condition(statement)) and (parts := _assignment(condition[1])):
+        code = _guarded(parts, _asked(condition[0]), (value, inside), barrier)
+    else:
+        return None
+    code += [barrier] * behind
+    return _replaced(syntax.files[body.file], body, statement, code, barrier)
+
+
+def _halves(parts: tuple[str, str, str], value: str, barrier: str) -> list[str]:
+    left, operator, right = parts
+    return [f"auto {value} = {right};", barrier, f"{left} {operator} {value};"]
+
+
+def _guarded(
+    parts: tuple[str, str, str], asked: str, names: tuple[str, str], barrier: str
+) -> list[str]:
+    (left, operator, right), (value, inside) = parts, names
+    return [
+        f"const bool {inside} = {asked};",
+        f"auto {value} = {inside} ? {right} : decltype(+{right})();",
+        barrier,
+        f"if ({inside}) {left} {operator} {value};",
+    ]
+
+
 def _splits(
     syntax: Syntax, body: Body, statement: Node, levels: tuple[Levels, Levels], barrier: str
 ) -> Iterator[Edit]:
     content = syntax.files[body.file]
-    value, inside = (_unused(content, name) for name in ("value", "inside"))
+    value, inside = (syntax.unused(body.file, name) for name in ("value", "inside"))
     if parts := _assignment(statement):
-        left, operator, right = parts
-        code = [f"auto {value} = {right};", barrier, f"{left} {operator} {value};"]
-        yield _replaced(content, body, statement, code, barrier)
+        yield _replaced(content, body, statement, _halves(parts, value, barrier), barrier)
     if commas := _commas(statement):
         code = [line for part in commas for line in (f"{part};", barrier)]
         yield _replaced(content, body, statement, code[:-1], barrier)
@@ -91,13 +125,7 @@ def _splits(
             pieces = (start, start, ahead + space), again, (end, end, between)
             yield Edit(body.file, pieces, line, BETWEEN, barrier)
     if parts := _assignment(then):
-        left, operator, right = parts
-        code = [
-            f"const bool {inside} = {asked};",
-            f"auto {value} = {inside} ? {right} : decltype(+{right})();",
-            barrier,
-            f"if ({inside}) {left} {operator} {value};",
-        ]
+        code = _guarded(parts, asked, (value, inside), barrier)
         yield _replaced(content, body, statement, code, barrier)
 
 
@@ -164,11 +192,3 @@ def _operand(asked: str) -> str:
 
 def _text(node: Node) -> str:
     return (node.text or b"").decode("latin-1")
-
-
-def _unused(content: bytes, name: str) -> str:
-    """A name like this one that the file does not have."""
-    names, number = set(re.findall(rb"[A-Za-z_]\w*", content)), 1
-    while (name if number == 1 else f"{name}{number}").encode() in names:
-        number += 1
-    return name if number == 1 else f"{name}{number}"

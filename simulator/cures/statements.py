@@ -6,12 +6,14 @@ list that holds that one, and so on to the function, and on to the calls of the 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kernels.source_edit import Edit
 from kernels.syntax import parse
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ _LISTS = {"compound_statement", "case_statement", *_DIRECTIVES}
 FUNCTIONS = {"function_definition", "lambda_expression"}
 _JUMPS = {"return_statement", "break_statement", "continue_statement", "goto_statement"}
 _NOT_LISTED = {"comment", "preproc_else", "preproc_elif", "preproc_elifdef"}
+_NAME = re.compile(rb"[A-Za-z_]\w*")
 _CALLS_DEEP = 4
 """How many calls a place is followed outwards."""
 
@@ -73,10 +76,13 @@ class Body:
 
 
 class Syntax:
-    """The user's files as trees."""
+    """The user's files as trees.
+
+    ``taken``: names that edits have given to variables.
+    """
 
     def __init__(self, files: Mapping[Path, bytes]) -> None:
-        self.files = files
+        self.files, self.taken = files, set[bytes]()
         self.roots = {file: parse(content).root_node for file, content in files.items()}
 
     def at(self, point: Point) -> list[Node]:
@@ -85,6 +91,18 @@ class Syntax:
         if point.file in self.roots:
             _innermost(self.roots[point.file], point.line - 1, found)
         return found
+
+    def unused(self, file: Path, name: str, which: int = 1) -> str:
+        """A name like this one that a file does not have; ``which`` of those, from 1."""
+        known = self.taken.union(_NAME.findall(self.files[file]))
+        numbered = (f"{name}{number}" if number > 1 else name for number in itertools.count(1))
+        free = (one for one in numbered if one.encode() not in known)
+        return next(itertools.islice(free, which - 1, None))
+
+    def take(self, edit: Edit) -> None:
+        """An edit is made: what it calls its variables is taken."""
+        for _, _, put in edit.pieces:
+            self.taken |= set(_NAME.findall(put)).difference(_NAME.findall(self.files[edit.file]))
 
     def levels(self, points: list[Point]) -> list[tuple[Body, int]]:
         """Lists of statements around a place, inwards out, each with the place's number in it.

@@ -128,9 +128,21 @@ class Cure:
         place = f"line {self.line}" if self.line else str(self.source)
         text = f"{self.text.rstrip(';')} {self.where} {place}{self.how}"
         if self.where == "split by":
-            text = f"{self.text.rstrip(';')} splits the statement on {place}"
+            text = f"{self.text.rstrip(';')} splits {self._split(place)}"
         text += f": verified, {self.left} {errors} left"
         return text if self.together is None else f"{text}, {self.together} with the other cures"
+
+    def _split(self, place: str) -> str:
+        """The statements that are split, and where the text is put besides."""
+        lines = [line for line, where in self.places if where == self.where]
+        text = f"the statement on {place}"
+        if len(lines) > 1:
+            text = f"the statements on lines {', '.join(map(str, lines[:-1]))} and {lines[-1]}"
+        return text + "".join(
+            f", and stands {where} line {line}"
+            for line, where in self.places
+            if where != self.where
+        )
 
     def to_dict(self) -> dict[str, object]:
         """JSON-ready."""

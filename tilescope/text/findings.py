@@ -36,14 +36,16 @@ def _together(group: list[Hazard]) -> str:
     first, *others = group
     if not others:
         return told(first)
-    two = first.cure is not None and " and " in first.cure.how
+    many = len(first.cure.places) if first.cure is not None else 1
     barrier = first.cure is None or first.cure.text in ("__syncthreads();", "__syncwarp();")
     what = "barrier" if barrier else "statement"
-    missing = f"two missing {what}s explain" if two else f"one missing {what} explains"
+    few = {1: "one ", 2: "two "}.get(many, "")
+    missing = f"{few}missing {what}{'s explain' if many > 1 else ' explains'}"
     lines = [told(first), f"  {missing} these {len(group)}: the above and"]
     for hazard in others:
-        places = " and ".join(dict.fromkeys(str(source) for source in hazard.sources))
-        text = f"{hazard.severity}: {hazard.message}, {places}"
+        *places, last = dict.fromkeys(str(source) for source in hazard.sources)
+        where = f"{', '.join(places)} and {last}" if places else last
+        text = f"{hazard.severity}: {hazard.message}, {where}"
         lines += textwrap.wrap(text, columns(), initial_indent="    ", subsequent_indent="      ")
     return "\n".join(lines)
 
