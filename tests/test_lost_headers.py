@@ -61,6 +61,8 @@ def test_a_folder_that_is_not_there_is_told_and_one_that_is_has_the_header(
         assert said.stderr.splitlines() == [f"warning: {note}" for note in notes]
     predicted = json.loads(tilescope("predict", file, *SHAPE, "-I", wrong, "--json", "-").stdout)
     assert predicted["predictions"][0]["notes"][:2] == notes
+    swept = tilescope("sweep", file, *SHAPE, "--seed", "1,2", "-I", wrong)
+    assert [flat(swept).count(f"note: {note}") for note in notes] == [1, 1]
 
 
 def test_an_error_names_what_is_not_there(tmp_path: Path) -> None:

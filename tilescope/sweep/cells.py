@@ -162,6 +162,7 @@ def run_cell(cell: Cell, known: Collection[str] = ()) -> Row:
             target = cell.target()
             tile = target.tile or cell.tile
             row |= {"key": key(cell, target), "size": _size(cell, target), "tile": tile}
+            row["notes"] = list(target.kernel.notes)
             if row["key"] in known:
                 return row | {"status": "known"}
             row |= _predicted(cell, target) if cell.predict else _run(cell, target)
@@ -176,7 +177,7 @@ def said(cell: Cell) -> Row:
     listed = {name: list(getattr(cell, name)) for name in ("words", "defines", "includes")}
     row = asdict(cell) | listed
     checks = cell.checks if isinstance(cell.checks, str) else list(cell.checks)
-    return row | {"checks": checks, "status": "ok", "error": ""}
+    return row | {"checks": checks, "status": "ok", "error": "", "notes": []}
 
 
 def _size(cell: Cell, target: Target) -> str | None:

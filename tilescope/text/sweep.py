@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from .layout import human_bytes, human_count
+from .layout import human_bytes, human_count, wrapped
 
 Row = dict[str, Any]
 _WHAT = ("kernel", "size", "tile", "gpu", "schedule", "seed")
@@ -31,6 +31,8 @@ def table(rows: Sequence[Row]) -> str:
             cells = [*cells[: len(names)], row["error"]]
         told = "  ".join(cells).rstrip()
         text.append(told if len(told) <= _SHOWN else told[: _SHOWN - 3] + "...")
+    notes = dict.fromkeys(note for row in rows for note in row.get("notes", ()))
+    text += [wrapped(f"note: {note}") for note in notes]
     return "\n".join(text)
 
 
