@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..geometry import Flat
 from ..memory.site import Site
 from ..observe.banks import LINE, SECTOR
+from .keys import packed
 from .reuse import ages, window
 from .watch import TouchWatch
 
@@ -84,13 +85,13 @@ def l1_misses(
                 sectors, units = touch.sectors[inside], units[inside]
                 when = touch.time + off[touch.columns[inside]]
             if stores[touch.site]:
-                written.append(((sectors + (units << 46)).reshape(-1), when.reshape(-1)))
+                written.append((packed(units, sectors).reshape(-1), when.reshape(-1)))
                 continue
             if not cached[touch.site]:
                 missed[touch.site] += sectors.size
                 touched[touch.site] += sectors.size
                 continue
-            keys.append((sectors + (units << 46)).reshape(-1))
+            keys.append(packed(units, sectors).reshape(-1))
             times.append(when.reshape(-1))
             numbers.append(np.full(sectors.size, touch.site, np.int32))
         if not keys:

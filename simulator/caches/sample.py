@@ -21,6 +21,7 @@ from ..execute.prepare import Prepared
 from ..geometry import Flat, Geometry, Mask
 from ..memory.event import Event, Spread
 from ..observe.totals import InstructionCounter
+from .keys import SECTOR_BITS, packed, unpacked
 from .watch import RequestCounter, TouchWatch
 
 WORK = 1.5e8
@@ -139,17 +140,16 @@ class AtomicWatch(Observer):
         words, lanes_of = np.unique(ordered[live], return_counts=True)
         if len(words) <= _HOT:
             self.words.update(dict(zip(words.tolist(), lanes_of.tolist(), strict=True)))
-        sectors = np.where(live, ordered >> 5, -1)
+        sectors = np.where(live, ordered >> SECTOR_BITS, -1)
         row = np.broadcast_to(np.arange(len(sectors))[:, None], sectors.shape)[live]
-        places, inverse = np.unique(
-            (row.astype(np.int64) << 46) + sectors[live], return_inverse=True
-        )
+        places, inverse = np.unique(packed(row, sectors[live]), return_inverse=True)
         passes = np.zeros(len(places), np.int64)
         np.maximum.at(passes, inverse, run[live])
         self.requests += len(np.unique(places >> 2))
-        numbers, which = np.unique((places & ((1 << 46) - 1)) >> 4, return_inverse=True)
+        rows, touched = unpacked(places)
+        numbers, which = np.unique(touched >> 4, return_inverse=True)
         counts = np.bincount(which, passes)
-        blocks = g.blocks[(places >> 46) % g.columns]
+        blocks = g.blocks[rows % g.columns]
         first, last = np.full((2, len(numbers)), blocks[0] if len(blocks) else 0)
         np.minimum.at(first, which, blocks)
         np.maximum.at(last, which, blocks)

@@ -16,6 +16,7 @@ from ..memory.site import Site
 from ..memory.words import distinct
 from ..observe.banks import LINE, SECTOR, fresh, off, switched_off
 from ..observe.counters import TrafficCounter
+from .keys import SECTOR_BITS, packed, unpacked
 
 SETS = 4
 """Of L1: the tags of lines in different ones are looked up at once (Z. Jia and others: "Dissecting
@@ -26,8 +27,6 @@ _COMPARED = 64
 """Executions of a site whose addresses are compared with those before."""
 _ALIKE = 0.85
 """Share of a warp's lanes that stand as far apart as is said of all: rows of a tile begin anew."""
-_COLUMN = 46
-"""Bits of a sector's number: the block stands above them."""
 
 
 class RequestCounter(TrafficCounter):
@@ -158,7 +157,7 @@ class TouchWatch(Observer):
         self._time += 1
         g, touches = self.batches[-1]
         if isinstance(event.address, Spread):
-            keys = distinct((event.address.column << _COLUMN) + (event.address.address >> 5))
+            keys = distinct(packed(event.address.column, event.address.address >> SECTOR_BITS))
             touches.append(self._apart(site, keys))
             self._left -= len(keys)
             return
@@ -175,8 +174,8 @@ class TouchWatch(Observer):
         touches += [touch for touch in found if len(touch.sectors)]  # some lane was on
 
     def _apart(self, site: Site, keys: Flat) -> Touch:
-        sectors = keys & ((1 << _COLUMN) - 1)
-        return Touch(site.number, self._time, sectors, sectors[:0], keys >> _COLUMN)
+        columns, sectors = unpacked(keys)
+        return Touch(site.number, self._time, sectors, sectors[:0], columns)
 
     def _alike(
         self, g: Geometry, site: Site, address: Addresses, mask: Mask | None, some: Mask | None
@@ -201,7 +200,9 @@ class TouchWatch(Observer):
             if not len(columns):
                 continue
             sectors = self._pattern(g, site, relative, mask, start)
-            found.append(Touch(site.number, self._time, sectors, starts[columns] >> 5, columns))
+            found.append(
+                Touch(site.number, self._time, sectors, starts[columns] >> SECTOR_BITS, columns)
+            )
         return found
 
     def _pattern(
@@ -223,8 +224,8 @@ class TouchWatch(Observer):
 
     def _keys(self, g: Geometry, site: Site, address: Addresses, mask: Mask | None) -> Flat:
         """Distinct pairs of block and sector."""
-        sectors = g.full(address) >> 5
-        keys = sectors + (np.arange(g.columns, dtype=np.int64) << _COLUMN)
+        sectors = g.full(address) >> SECTOR_BITS
+        keys = packed(np.arange(g.columns, dtype=np.int64), sectors)
         if mask is not None:
             keys = keys[g.full(mask)]
         keys = keys.reshape(-1)
@@ -267,7 +268,7 @@ def _commonest(g: Geometry, mask: Mask) -> tuple[Mask, Flat, Mask]:
 
 def _touched(addresses: Flat, nbytes: int) -> Flat:
     """Distinct sectors of some addresses."""
-    first = addresses >> 5
+    first = addresses >> SECTOR_BITS
     if nbytes > SECTOR:
         first = np.concatenate([first, first + 1])
     return distinct(first)
