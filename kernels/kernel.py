@@ -38,6 +38,7 @@ class Kernel:
         adapter: What a front end's arguments are to the parameters.
         dynamic_bytes: Dynamic shared memory that it needs, where its compiler says so.
         notes: What a report has to say of how it was made, a sentence each.
+        module: A number of the module that it was loaded with, where a program loads some.
     """
 
     ptx: str = field(repr=False)
@@ -51,6 +52,7 @@ class Kernel:
     adapter: Adapter | None = field(default=None, repr=False, compare=False)
     dynamic_bytes: int = 0
     notes: tuple[str, ...] = field(default=(), compare=False)
+    module: int | None = field(default=None, repr=False, compare=False)
 
     @functools.cached_property
     def sha256(self) -> str:

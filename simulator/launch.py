@@ -21,8 +21,9 @@ from .execute.batches import Progress
 from .execute.prepare import prepare
 from .gpus.table import Gpu, find
 from .isa.stack import STACK_BYTES
-from .memory.allocate import give_back
+from .memory.allocate import give_back, left
 from .memory.heap import HEAP_BYTES
+from .memory.held import held_before
 from .memory.pages import keep_pages
 from .observe.observers import chosen
 from .observe.touched import Touched
@@ -76,6 +77,7 @@ def launch(
         symbols: What fills ``__constant__`` and ``__device__`` variables, by their names in C++
             or in the PTX: arrays, which get what the launch leaves there; or, as parameters by
             value take it, numbers, tuples for structures, textures and surfaces, lists of these.
+            Others are as the module has them; in ``tilescope.session()`` as launches left them.
         cooperative: Whether blocks may wait for each other at grid-wide barriers.
         stack_bytes: Of each thread, for functions that call themselves and for ``alloca``
             (``cudaLimitStackSize``).
@@ -114,13 +116,19 @@ def launch(
         symbols, cooperative, stack_bytes, cluster, heap_bytes,
     )  # fmt: skip
     followed = bool(_listeners)
-    prepared = dataclasses.replace(prepared, counted=counters == "all", followed=followed)
+    held, kept = held_before(kernel)
+    prepared = dataclasses.replace(
+        prepared, counted=counters == "all", followed=followed, held=held
+    )
     prepared.arguments.warn()
     chip = find(gpu) if isinstance(gpu, str) else gpu
     cached = observe(prepared, chip) if chip else None  # before the launch changes its arrays
     seen = run_until_seen(prepared, asked, recorder, progress, workers=workers)
     layout = prepared.program.layout
     give_back(prepared.arguments, layout, seen.allocations, "uninitialised" in asked)
+    if kept:
+        functions = prepared.program.module.functions
+        held |= left(layout, functions, prepared.arguments, held, seen.allocations)
     run = report(prepared, seen.observers, asked, began)
     run.workers = seen.workers
     if seen.alone:

@@ -42,6 +42,8 @@ class Pipeline:
         launches: Tables as the file has them.
         expected: What arrays should become, by name.
         heads: Where in the file each launch begins, if that is not to be looked for.
+        seed: Of random contents that launches write out, each with its own; of kernels that have
+            nothing to do with each other ``None``.
     """
 
     path: Path
@@ -49,6 +51,7 @@ class Pipeline:
     launches: list[dict[str, Any]]
     expected: dict[str, Expected]
     heads: list[int] = field(default_factory=list)
+    seed: int | None = None
 
     def targets(self, build: str | None = None) -> Iterator[Target]:
         """Each launch on the arrays as they are; make it before asking for the next.
@@ -58,7 +61,7 @@ class Pipeline:
         """
         for number, table in enumerate(self.launches, 1):
             try:
-                yield self._target(table, build)
+                yield self._target(table, build, number)
             except (UserError, KeyError) as error:
                 text = f"no {error}" if isinstance(error, KeyError) else str(error)
                 raise UserError(f"{self.path}: launch {number}: {text}") from None
@@ -94,7 +97,7 @@ class Pipeline:
         made = Launch((1,), (1,), list(self.arrays.values()), places, lambda _: self.expected)
         return made.compare(self.expected)
 
-    def _target(self, table: Mapping[str, Any], build: str | None) -> Target:
+    def _target(self, table: Mapping[str, Any], build: str | None, number: int) -> Target:
         fits(table, _LAUNCH)
         file = self.path.parent / table["file"]
         if not file.is_file():
@@ -106,7 +109,7 @@ class Pipeline:
         else:
             named = entry or only_kernel(str(file))
             kernel = Kernel.from_cuda(file, named, options=options, build=build or "device")
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(0 if self.seed is None else [self.seed, number])
         args = [self._argument(word, rng) for word in table.get("args", ())]
         given = table.get("symbols", {})
         symbols = {name: self._argument(word, rng) for name, word in given.items()}
@@ -130,7 +133,15 @@ class Pipeline:
             raise UserError(f"{word!r} is no argument")
         if word in self.arrays:
             return self.arrays[word]
+        word = _from(self.path, word)
         return parse_arguments([word], rng, list(self.arrays), list(self.arrays.values()))[0]
+
+
+def _from(path: Path, word: str) -> str:
+    """A word whose ``@file.npy`` is found beside the pipeline's file, if it is there."""
+    before, at, file = word.partition("@")
+    beside = path.parent / file
+    return f"{before}@{beside}" if at and beside.is_file() else word
 
 
 def read(path: Path) -> Pipeline:
@@ -171,10 +182,11 @@ def _pipeline(path: Path, content: Mapping[str, Any]) -> Pipeline:
         raise UserError("a launch is a table: [[launch]]")
     if content.get("seed", 0) < 0:
         raise UserError(f"seed = {content['seed']}: from 0 on")
-    rng = np.random.default_rng(content.get("seed", 0))
+    seed = content.get("seed", 0)
+    rng = np.random.default_rng(seed)
     arrays = {}
     for name, word in content.get("arrays", {}).items():
-        made = parse_arguments([str(word)], rng)[0]
+        made = parse_arguments([_from(path, str(word))], rng)[0]
         if not isinstance(made, np.ndarray):
             raise UserError(f"{name} = {word!r} is no array")
         arrays[name] = made if "=" in word else unset(made.shape, made.dtype)
@@ -189,14 +201,14 @@ def _pipeline(path: Path, content: Mapping[str, Any]) -> Pipeline:
         shape = ",".join(map(str, array.shape))
         given = word if isinstance(word, str) and "[" in word else f"{kind}[{shape}]={word}"
         try:
-            wanted = np.asarray(parse_arguments([given], rng)[0])
+            wanted = np.asarray(parse_arguments([_from(path, given)], rng)[0])
         except UserError as error:
             told = str(error).replace(f"argument {given!r}", f"[expect] {name} = {word!r}")
             raise UserError(told) from None
         if wanted.shape != array.shape:
             raise UserError(f"{name} should become {word!r}, another shape than its {array.shape}")
         expected[name] = near(array, wanted, close)
-    return Pipeline(path, arrays, launches, expected)
+    return Pipeline(path, arrays, launches, expected, seed=seed)
 
 
 def fits(table: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from kernels import Kernel
 from simulator import Hazard, Run, Source
 from simulator.launch import listen
+from simulator.memory.held import ModuleMemory, keep
 from simulator.observe.touched import Touched
 from simulator.order import Order, Stream
 
@@ -106,7 +107,10 @@ class Session:
 
 @contextlib.contextmanager
 def session() -> Iterator[Session]:
-    """Collect every ``simulator.launch`` made inside a ``with``."""
+    """Collect every ``simulator.launch`` made inside a ``with``.
+
+    Module variables keep what launches leave in them, as in one program on a GPU.
+    """
     made = Session()
 
     def tell(kernel: Kernel, run: Run, touched: Sequence[Touched]) -> None:
@@ -114,7 +118,7 @@ def session() -> Iterator[Session]:
         made.launches.append(Launch(kernel, source.file, source.line, run))
         made.order.work(f"the launch of {kernel.name}", source, touched, run.hazards)
 
-    with listen(tell):
+    with listen(tell), keep(ModuleMemory()):
         yield made
 
 

@@ -1,7 +1,7 @@
 """A launch made ready: its PTX compiled, its shape and its arguments held to what a GPU takes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from ..compile.program import Program
 from ..isa.stack import STACK_BYTES
 from ..memory.allocate import allocate
 from ..memory.heap import HEAP_BYTES, heap_array
+from ..memory.held import Held
 from ..memory.layout import HEAP, WORKSPACE
 from ..memory.site import Granules, granules
 from ..memory.spaces import Allocation
@@ -66,6 +67,7 @@ class Prepared:
     heap_bytes: int = HEAP_BYTES
     counted: bool = True
     followed: bool = False
+    held: Mapping[str, Held] = field(default_factory=dict)
 
     @property
     def shared_space(self) -> int:
@@ -80,7 +82,7 @@ class Prepared:
     def allocations(self) -> dict[int, Allocation]:
         """Global memory as the host gives it."""
         functions = self.program.module.functions
-        made = allocate(self.program.layout, functions, self.arguments)
+        made = allocate(self.program.layout, functions, self.arguments, self.held)
         if self.cooperative:
             empty = np.zeros(_WORKSPACE_BYTES, np.uint8)
             made[WORKSPACE] = Allocation(WORKSPACE, empty, "the grid's barrier", True)

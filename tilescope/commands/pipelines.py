@@ -11,6 +11,7 @@ import simulator
 from kernels import Kernel
 from simulator import Source
 from simulator.launch import listen
+from simulator.memory.held import ModuleMemory, as_of, keep
 from simulator.observe.observers import chosen
 from simulator.observe.touched import Touched
 from simulator.order import Stream, untimely
@@ -126,7 +127,8 @@ def check_pipeline(
     followed = (unset,) if unset in chosen(how["checks"]) else "none"  # for later launches
     for (line, table), target in zip(every, pipeline.targets(), strict=True):
         checker = Checker(target, how["schedule"], how["checks"], policy, quiet, how["step_limit"])
-        verdict = checker.check(builds, cures)
+        with keep(ordered.memory), as_of(target.kernel):
+            verdict = checker.check(builds, cures)
         code |= int(verdict.fails(fail_on))
         verdicts.append(verdict)
         listed.append({"file": file, "line": line} | verdict.to_dict())
@@ -168,6 +170,7 @@ class _Ordered:
     def __init__(self, pipeline: Pipeline) -> None:
         pipeline.check_streams()
         self.session, self._file = Session(), str(pipeline.path)
+        self.memory = ModuleMemory()
         self._streams = {DEFAULT_STREAM: self.session.order.legacy}
 
     def _stream(self, table: dict[str, Any]) -> Stream:
@@ -191,7 +194,7 @@ class _Ordered:
             session.launches.append(Launch(kernel, self._file, line, run))
             session.order.work(f"the launch of {kernel.name}", source, touched, run.hazards)
 
-        with session.order.on(self._stream(table)), listen(tell):
+        with session.order.on(self._stream(table)), listen(tell), keep(self.memory):
             return _launch(target, how, quiet)
 
 

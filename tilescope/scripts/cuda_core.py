@@ -5,6 +5,8 @@ hold nothing but options (``ProgramOptions``, ``LaunchConfig``) stay.
 """
 
 import ctypes
+import dataclasses
+import itertools
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -115,19 +117,25 @@ class Buffer:
         return 1, 0
 
 
+_NUMBERS = itertools.count()
+
+
 class ObjectCode:
     """A program that was compiled: its kernels are made as they are asked for."""
 
     def __init__(self, code: Any, kind: str, options: Sequence[str] = ()) -> None:
         text = code.decode() if isinstance(code, (bytes, bytearray)) else str(code)
         self.code, self.code_type, self._options = text.rstrip("\0"), kind, options
+        self._number = -1 - next(_NUMBERS)
 
     def get_kernel(self, name: Any) -> Kernel:
         """A kernel by its name in C++ or in the PTX."""
         entry = name.decode() if isinstance(name, bytes) else name
         if self.code_type == "ptx":
-            return Kernel.from_ptx(self.code, entry)
-        return Kernel.from_cuda(self.code + "\n", entry, options=self._options)
+            kernel = Kernel.from_ptx(self.code, entry)
+        else:
+            kernel = Kernel.from_cuda(self.code + "\n", entry, options=self._options)
+        return dataclasses.replace(kernel, module=self._number)
 
 
 class Program:

@@ -1,6 +1,7 @@
 """``cuda.bindings.driver``: the calls by which a script loads PTX, moves memory and launches."""
 
 import ctypes
+import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Sequence
@@ -198,7 +199,8 @@ class _DriverApi:
     def cuModuleGetFunction(self, module: Any, name: Any) -> tuple[Any, ...]:
         entry = name.decode() if isinstance(name, bytes) else str(name)
         number = next(self._numbers)
-        self._functions[number] = Kernel.from_ptx(self._modules[int(module)], entry)
+        kernel = Kernel.from_ptx(self._modules[int(module)], entry)
+        self._functions[number] = dataclasses.replace(kernel, module=int(module))
         return self._done, self.module.CUfunction(number)
 
     def cuFuncSetAttribute(self, function: Any, attribute: Any, value: Any) -> tuple[Any, ...]:
