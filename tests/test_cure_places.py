@@ -206,3 +206,33 @@ __global__ void k(float* out, const float* in, int n) {
     assert behind.startswith(wait)
     assert text.count("wait_all") == 2
     assert ahead in source
+
+
+def test_a_statement_is_split_where_all_threads_come(tmp_path: Path) -> None:
+    """A condition is asked ahead of the barrier, whichever way its branch is written."""
+    for branch in ("{{ {} }}", "{}", "{{\n        {}\n    }}"):
+        body = branch.format("a[i] = a[(i + 1) % n] + 1;")
+        file = tmp_path / "k.cu"
+        file.write_text(
+            "__global__ void k(float* a, int n) {\n    int i = threadIdx.x;\n"
+            f"    if (i < n) {body}\n}}\n"
+        )
+        for n in (64, 40):
+            errors = hazards(*launch(file, 1, 64, "f32[64]=arange", n))
+            (diff,) = {h["cure"]["diff"] for h in errors if h["severity"] == "error"}
+            before = diff.partition("__syncthreads();")[0]
+            assert "+    const bool inside = i < n;" in before
+            assert "{" not in before.partition("inside")[2]
+
+
+def test_a_split_where_some_threads_may_not_come_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    file.write_text(
+        "__global__ void k(const unsigned char* mask, int* a) {\n    int i = threadIdx.x;\n"
+        "    if (mask[i]) {\n        int to = i ^ 33;\n        a[to] = a[i] + 1;\n    }\n}\n"
+    )
+    said = check(*launch(file, 1, 64, "u8[64]=1", "i32[64]=arange")).stdout
+    assert (
+        "splits the statement on line 5, where all threads of the block have to come"
+        in " ".join(said.split())
+    )

@@ -92,10 +92,14 @@ class Proposals:
                 found.append(itertools.islice(edits, places))
             else:
                 found.append(barrier_edits(self.syntax, earlier, later, text, False))
+                risky: list[Iterable[Edit]] = [
+                    barrier_edits(self.syntax, earlier, later, text, True)
+                ]
                 if hazard.row.reads:
-                    found.append(split_edits(self.syntax, earlier, later, text))
-                risky = barrier_edits(self.syntax, earlier, later, text, True)
-                found.append(_told(edit, text == BLOCK_BARRIER) for edit in risky)
+                    found.append(split_edits(self.syntax, earlier, later, text, False))
+                    risky.append(split_edits(self.syntax, earlier, later, text, True))
+                all_risky = itertools.chain(*risky)
+                found.append(_told(edit, text == BLOCK_BARRIER) for edit in all_risky)
             for edit in itertools.chain(*found):
                 if (edit.file, edit.pieces) not in seen:
                     seen.add((edit.file, edit.pieces))

@@ -11,6 +11,7 @@ from kernels.source_text import begins_line, ends_line, indent_at, line_end, new
 
 from .places import Levels
 from .statements import Body, Syntax
+from .uniform import may_part
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -19,12 +20,15 @@ BETWEEN = "split by"
 """What ``Edit.where`` says of a statement that is split."""
 
 
-def split_edits(syntax: Syntax, earlier: Levels, later: Levels, barrier: str) -> Iterator[Edit]:
+def split_edits(
+    syntax: Syntax, earlier: Levels, later: Levels, barrier: str, apart: bool
+) -> Iterator[Edit]:
     """Edits that let a barrier stand between two accesses of one statement or one ``if``.
 
     An ``if`` that not all threads enter is ended before the barrier and begun again behind
     it; what is read in a condition, or on the right of an assignment, is read into a variable;
-    expressions with commas between become statements.
+    expressions with commas between become statements. ``apart``: those where threads of a block
+    may have come apart, or those where not.
     """
     seen = set()
     places = {(body.key, index) for body, index in later}
@@ -32,6 +36,8 @@ def split_edits(syntax: Syntax, earlier: Levels, later: Levels, barrier: str) ->
         if (body.key, index) not in places or index >= len(body.statements):
             continue
         if body.single and not _commas(body.statements[index]):
+            continue
+        if may_part(body) != apart:
             continue
         for edit in _splits(syntax, body, body.statements[index], (earlier, later), barrier):
             if (edit.file, edit.pieces) not in seen:

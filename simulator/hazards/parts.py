@@ -128,7 +128,7 @@ class Cure:
         place = f"line {self.line}" if self.line else str(self.source)
         text = f"{self.text.rstrip(';')} {self.where} {place}{self.how}"
         if self.where == "split by":
-            text = f"{self.text.rstrip(';')} splits {self._split(place)}"
+            text = f"{self.text.rstrip(';')} splits {self._split(place)}{self.how}"
         text += f": verified, {self.left} {errors} left"
         return text if self.together is None else f"{text}, {self.together} with the other cures"
 
