@@ -199,10 +199,14 @@ class Releases:
         for i, (place, thread, turn, met, warp) in enumerate(rows):
             content = self._contents.get(place)
             idle = site.access == "load" or (event.quiet is not None and event.quiet[i])
+            vain = event.vain is not None and event.vain[i]
             if reads:
+                if not (idle or vain):  # a comparison that fails takes nothing
+                    far = self.levels.covered(site.reach) > 1
+                    self.locks.take(site, place, thread, turn, far)
                 heard = turn if event.known is not None else max(met, warp)
-                self._read(site, place, thread, turn, content, heard, not idle)
-            if idle or (event.vain and event.vain[i]):
+                self._read(site, thread, turn, content, heard, not idle)
+            if idle or vain:
                 continue
             if content is None or site.access == "store":
                 content = self._contents[place] = Content(
@@ -222,11 +226,8 @@ class Releases:
             content.add(Release(site, thread, end, by))
 
     def _read(
-        self, site: Site, place: int, thread: int, turn: int, content: Content | None, heard: int,
-        atomic: bool,
-    ) -> None:  # fmt: skip
-        if atomic:
-            self.locks.take(site, place, thread, turn, self.levels.covered(site.reach) > 1)
+        self, site: Site, thread: int, turn: int, content: Content | None, heard: int, atomic: bool
+    ) -> None:
         if content is None:
             return
         block = thread // self.threads
