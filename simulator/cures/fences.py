@@ -34,8 +34,10 @@ _HANDS_ON = re.compile(
     rb"|\b(red|atom|st\.(release|relaxed|volatile|mmio))\."
 )
 _VOLATILE = re.compile(rb"\bvolatile\b[^;(){}=]*?(\w+)\s*(?:[;,)=\[]|$)")
-_PLACES, _MEETINGS = 3, 2
-"""On each side: for a fence, and for a barrier."""
+_PLACES, _MEETINGS, _PAIRED = 5, 2, 3
+"""On each side: for a fence, for a barrier, and for two fences at once."""
+_DEEP = 3
+"""So many calls are followed to what hands on."""
 
 
 def handing_edits(syntax: Syntax, write: Levels, read: Levels) -> Iterator[Edit]:
@@ -57,7 +59,8 @@ def handing_edits(syntax: Syntax, write: Levels, read: Levels) -> Iterator[Edit]
     for edits in (one[0], two[0], one[1], two[1], one[2]):
         yield from edits
     first, second = ([edits[0] for edits in side if edits] for side in (one, two))
-    pairs = [*itertools.product(one[0], two[0]), *itertools.product(first, second)]
+    fences = itertools.product(one[0][:_PAIRED], two[0][:_PAIRED])
+    pairs = [*fences, *itertools.product(first, second)]
     yield from filter(None, dict.fromkeys(joined(*pair) for pair in pairs))
 
 
@@ -66,12 +69,20 @@ def _handed(syntax: Syntax, write: Levels) -> Iterator[tuple[Body, int]]:
     text = b"\n".join(syntax.files.values())
     names = [re.escape(name) for name in {*_VOLATILE.findall(text)}]
     flag = re.compile(rb"\b(" + b"|".join(names) + rb")\b") if names else None
-    for body, index in write:
-        for gap in range(index + 1, len(body.statements)):
+
+    def first(body: Body, start: int, deep: int = _DEEP) -> Levels:
+        """The first statement that hands on, in a function that it calls and here."""
+        for gap in range(start, len(body.statements)):
             code = body.statements[gap].text or b""
             if _HANDS_ON.search(code) or (flag and flag.search(code)):
-                yield body, gap
-                break
+                return [(body, gap)]
+            for called in syntax.called(body.statements[gap]) if deep else ():
+                if inside := first(called, 0, deep - 1):
+                    return [*inside, (body, gap)]
+        return []
+
+    for body, index in write:
+        yield from first(body, index + 1)
 
 
 def _narrow(body: Body, gap: int) -> Node | None:

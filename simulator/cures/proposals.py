@@ -125,7 +125,9 @@ class Proposals:
         roles_of = [item.role for item in hazard.involved]
         if hazard.case == "blocks" and "write" in roles_of and "read" in roles_of:
             write, read = (levels[roles_of.index(role)] for role in ("write", "read"))
-            yield from handing_edits(self.syntax, write, read)
+            there = handing_edits(self.syntax, write, read)
+            back = handing_edits(self.syntax, read, write)  # who read tells that he has
+            yield from dict.fromkeys(itertools.chain(there, back))
 
     def any(self, hazard: Hazard) -> bool:
         """Whether there is anything to try."""

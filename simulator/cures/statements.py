@@ -168,6 +168,19 @@ class Syntax:
         listed = (child,) if single else tuple(_listed(holder))
         return Body(file, listed, single, choices, loops) if listed else None
 
+    def called(self, node: Node) -> list[Body]:
+        """The bodies of the user's functions that are called in a statement."""
+        found = []
+        for call in descendants(node, {"call_expression"}):
+            names = _NAME.findall(re.sub(rb"<.*", b"", field_text(call, "function")))
+            for file, root in self.roots.items() if names else ():
+                for function in descendants(root, {"function_definition"}):
+                    holder = function.child_by_field_name("body")
+                    if _name(function).encode() == names[-1] and holder is not None:
+                        body = self._body(file, holder, holder)
+                        found += [body] if body else []
+        return found
+
     def _calls(self, name: str) -> Iterator[tuple[Path, Node]]:
         """Calls of a function, or of a macro that calls it."""
         if not name:
