@@ -34,7 +34,7 @@ _HANDS_ON = re.compile(
     rb"|\b(red|atom|st\.(release|relaxed|volatile|mmio))\."
 )
 _VOLATILE = re.compile(rb"\bvolatile\b[^;(){}=]*?(\w+)\s*(?:[;,)=\[]|$)")
-_PLACES, _MEETINGS, _PAIRED = 5, 2, 3
+_PLACES, _MEETINGS, _PAIRED = 8, 2, 3
 """On each side: for a fence, for a barrier, and for two fences at once."""
 _DEEP = 3
 """So many calls are followed to what hands on."""
@@ -50,9 +50,11 @@ def handing_edits(syntax: Syntax, write: Levels, read: Levels) -> Iterator[Edit]
         return
     behind = [*handed, *((body, index + 1) for body, index in write[:1])]
     inner = {key: i for i, key in enumerate(dict.fromkeys(body.key for body, _ in read))}
-    # Of statements on one line the last that reads is the likeliest.
+    # Of statements on one line the last that reads is the likeliest; next to it, or out of loops.
     calm = sorted(read, key=lambda level: (level[0].loops, inner[level[0].key], -level[1]))
-    ahead = [(body, min(index, len(body.statements) - 1)) for body, index in calm]
+    near = sorted(read, key=lambda level: (inner[level[0].key], level[1]))
+    both_ways = [level for pair in zip(calm, near, strict=True) for level in pair]
+    ahead = [(body, min(index, len(body.statements) - 1)) for body, index in both_ways]
     both = f"{BLOCK_BARRIER} {FENCE}"  # behind the read either is one (``races/releases.py``)
     one = [list(_inserted(syntax, behind, text)) for text in (FENCE, BLOCK_BARRIER, both)]
     two = [list(_inserted(syntax, ahead, text)) for text in (FENCE, BLOCK_BARRIER)]
