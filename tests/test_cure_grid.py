@@ -98,3 +98,31 @@ def test_lanes_that_lose_updates_to_blocks_too_are_told_of_an_atomic(tmp_path: P
         "no cure of lanes alone looked for: threads further apart race at the same lines; "
         "let one atomic operation read and write, as atomicAdd() does"
     )
+
+
+def test_lanes_meet_as_the_tile_that_they_are(tmp_path: Path) -> None:
+    """Tiles that go round unequally often cannot meet as a warp."""
+    file = tmp_path / "k.cu"
+    source = """\
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void k(const float* x, float* y, int rows) {
+    __shared__ float part[32];
+    auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+    for (int r = tile.meta_group_rank(); r < rows; r += 4) {
+        part[threadIdx.x] = x[r * 8 + tile.thread_rank()];
+        float s = 0;
+        if (tile.thread_rank() == 0)
+            for (int i = 0; i < 8; ++i) s += part[threadIdx.x + i];
+        if (tile.thread_rank() == 0) y[r] = s;
+        tile.sync();
+    }
+}
+"""
+    file.write_text(source)
+    words = launch(file, 1, 32, "f32[104]=normal", "f32[13]", 13)
+    check(*words, "--fix")
+    assert file.read_text() == source.replace(
+        "thread_rank()];\n", "thread_rank()];\n        tile.sync();\n"
+    )
+    assert check(*words, "--fail-on", "warning").exit_code == 0

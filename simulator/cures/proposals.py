@@ -24,10 +24,10 @@ from .remedies import (
     BLOCK_BARRIER,
     RIGHT_BEHIND,
     WAITED,
-    WARP_BARRIER,
     between_blocks,
     curable,
     grid_barriers,
+    lane_barriers,
     remedies,
 )
 from .splits import split_edits
@@ -62,7 +62,7 @@ class Proposals:
             yield from self._between_blocks(hazard, levels)
             return
         pairs = [(0, 1)] + [(i, k) for k in range(2, len(levels)) for i in (0, 1)]
-        text = WARP_BARRIER if hazard.reach == "lane" else BLOCK_BARRIER
+        texts = self._barriers(hazard)
         begun = [
             level
             for number, found in enumerate(levels)
@@ -78,7 +78,7 @@ class Proposals:
                     edit = inserted(self.syntax, body, index, text)
                     if index in body.gaps() and edit is not None:
                         yield edit
-        tried = [(text, None)] if others is None else others
+        tried = [(text, None) for text in texts] if others is None else others
         if others is not None:
             pairs += [(two, one) for one, two in pairs[1:]]
         for (text, places), (one, two) in itertools.product(
@@ -114,8 +114,12 @@ class Proposals:
         levels = [self.levels(hazard, i) for i in range(len(hazard.involved))]
         raw = hazard.kind.startswith("raw")  # what only writes there need not be split
         written = [raw and item.role == "write" for item in hazard.involved]
-        text = WARP_BARRIER if hazard.reach == "lane" else BLOCK_BARRIER
-        yield from chain_edits(self.syntax, levels, written, text)
+        for text in self._barriers(hazard):
+            yield from chain_edits(self.syntax, levels, written, text)
+
+    def _barriers(self, hazard: Hazard) -> list[str]:
+        """What may order the threads that race: all of a block, or lanes of a warp."""
+        return lane_barriers(self.syntax) if hazard.reach == "lane" else [BLOCK_BARRIER]
 
     def _between_blocks(self, hazard: Hazard, levels: Sequence[Levels]) -> Iterator[Edit]:
         """A barrier of the grid, where the program has one; what an atomic or a flag needs."""

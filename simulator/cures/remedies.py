@@ -92,8 +92,13 @@ _GRIDS = (
     rb"\bgrid_group\s*&?\s*(\w+)",
     rb"((?:\b\w+::)*\bthis_grid\(\s*\))",
 )
+_TILE = rb"(?:tiled_partition|coalesced_threads|binary_partition|labeled_partition)\b"
+_TILES = (
+    rb"\b(\w+)\s*[=({]\s*(?:\w+::)*" + _TILE,
+    rb"\b(?:thread_block_tile\s*<[\w\s,:]*>|coalesced_group)\s*(?:const\b)?\s*&?\s*(\w+)",
+)
 _SPELLINGS = 4
-"""Of named barriers, and of the grid's, so many statements are tried."""
+"""Of named barriers, of the grid's, and of a warp's parts, so many statements are tried."""
 _COMMITS = (_COMMIT, _PRODUCT_COMMIT)
 _PLACES, RIGHT_BEHIND = 8, 1
 """At how many places a statement is tried; the end of a group goes right behind what is in it."""
@@ -176,8 +181,17 @@ def named_barriers(syntax: Syntax) -> list[str]:
 
 def grid_barriers(syntax: Syntax) -> list[str]:
     """Statements at which a whole grid meets, in the source's own words; none where it has none."""
+    return _syncs(syntax, _GRIDS)
+
+
+def lane_barriers(syntax: Syntax) -> list[str]:
+    """Statements at which lanes of a warp meet: of the source's tiles, and of all lanes."""
+    return [*_syncs(syntax, _TILES), WARP_BARRIER]
+
+
+def _syncs(syntax: Syntax, patterns: Sequence[bytes]) -> list[str]:
     text = b"\n".join(syntax.files.values())
-    names = [name.decode("latin-1") for one in _GRIDS for name in re.findall(one, text)]
+    names = [name.decode("latin-1") for one in patterns for name in re.findall(one, text)]
     return [f"{name}.sync();" for name in dict.fromkeys(names)][:_SPELLINGS]
 
 

@@ -1,5 +1,6 @@
 """The report of a check, and of ``--demonstrate``."""
 
+import re
 import textwrap
 
 from simulator import CHECKS, Hazard
@@ -8,6 +9,8 @@ from ..checker import Verdict
 from ..demonstrate import SCHEDULES, Difference
 from .layout import columns, percent, shape, told, wrapped
 from .report import result
+
+_BARRIER = r"__sync(threads|warp)\(\);|[\w:()]+\.sync\(\);"
 
 
 def findings(verdict: Verdict, most: int) -> str:
@@ -37,7 +40,7 @@ def _together(group: list[Hazard]) -> str:
     if not others:
         return told(first)
     many = len(first.cure.places) if first.cure is not None else 1
-    barrier = first.cure is None or first.cure.text in ("__syncthreads();", "__syncwarp();")
+    barrier = first.cure is None or re.fullmatch(_BARRIER, first.cure.text)
     what = "barrier" if barrier else "statement"
     few = {1: "one ", 2: "two "}.get(many, "")
     missing = f"{few}missing {what}{'s explain' if many > 1 else ' explains'}"
