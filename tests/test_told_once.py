@@ -88,3 +88,37 @@ def test_what_one_build_has_alone_is_said_to_be_seen_there(tmp_path: Path) -> No
     found = merge(runs(source, 1, 64, [1]))
     assert found
     assert all(any("seen in the source build alone" in n for n in h.notes) for h in found)
+
+
+def test_a_constant_is_told_once_whoever_reads_it() -> None:
+    """Optimised code reads its parts where they are used, the source where it is copied."""
+    source = """
+    struct State { int h[4]; int g[4]; };
+    __constant__ State start;
+    __global__ void k(int* out) {
+        State s = start;
+        for (int i = 0; i < 4; ++i) s.h[i] += out[i];
+        for (int i = 0; i < 4; ++i) out[4 + i] = s.h[i] + s.g[i];
+    }
+    """
+    made = runs(source, 1, 1, [8])
+    for run in made:
+        assert [h.kind for h in run.hazards] == ["unset-constant"]
+    (hazard,) = merge(made)
+    assert hazard.builds == BUILDS
+    assert len({part.source.line for part in hazard.involved}) == len(hazard.involved)
+
+
+def test_a_loop_without_end_is_told_once_whichever_line_a_build_names() -> None:
+    source = """
+    __global__ void k(unsigned* state) {
+        unsigned slot = threadIdx.x;
+        while (true) {
+            unsigned before = atomicCAS(&state[slot & 15], 9u, 1u);
+            if (before == 9u || before == 5u) return;
+            slot = slot + 1;
+        }
+    }
+    """
+    (hazard,) = merge(runs(source, 1, 32, [16], step_limit=3000))
+    assert (hazard.kind, hazard.builds) == ("livelock", BUILDS)

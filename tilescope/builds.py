@@ -30,7 +30,7 @@ def merge(runs: Sequence[Run]) -> list[Hazard]:
             else:
                 open_places.remove(place)
                 merged[place] = _joined(merged[place], hazard, run.build)
-        for alike in (_meets, _race_alike, _says_more):
+        for alike in (_meets, _race_alike, _says_more, _one_thing):
             still: list[Hazard] = []
             for hazard in left:
                 place = next((i for i in sorted(open_places) if alike(merged[i], hazard)), None)
@@ -64,6 +64,11 @@ def _collapsed(run: Run) -> list[Hazard]:
 def same_finding(a: Hazard, b: Hazard) -> bool:
     """Whether two hazards say the same of the same variables and source lines."""
     return a.family == b.family and a.variables == b.variables and a.places == b.places
+
+
+def _one_thing(a: Hazard, b: Hazard) -> bool:
+    """Whether two builds can only mean the same: the end of the launch, or a variable's state."""
+    return a.row is b.row and (a.row.ends or (a.row.once and a.variables == b.variables))
 
 
 def _meets(a: Hazard, b: Hazard) -> bool:

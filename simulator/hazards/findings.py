@@ -100,10 +100,14 @@ class Findings(Observer):
             line = key._replace(site=-1)
             if line in raced:
                 continue
-            mine = lines.setdefault(line, hazard)
+            once = KINDS[key.kind].once
+            mine = lines.setdefault(line._replace(line=("", 0)) if once else line, hazard)
             if mine is not hazard:
                 mine.count += hazard.count
                 theirs = hazard.involved[0]
+                if once:
+                    mine.involved = (*mine.involved, *hazard.involved)
+                    continue
                 called = mine.involved[0].called(*theirs.calls[:1], *theirs.also)
                 more = (part for part in hazard.involved[1:] if part not in mine.involved)
                 mine.involved = (called, *mine.involved[1:], *more)

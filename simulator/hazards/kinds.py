@@ -58,6 +58,7 @@ class HazardKind:
             which access the program names first.
         ends: Whether it ends a launch before its results are there.
         by_address: Whether it may be told by an address alone, of no variable.
+        once: Whether all that read a variable are told together.
         by_instruction: Whether its space is that of the instruction, not of the address.
     """
 
@@ -71,6 +72,7 @@ class HazardKind:
     reads: bool = False
     ends: bool = False
     by_address: bool = False
+    once: bool = False
     by_instruction: bool = False
 
     def __post_init__(self) -> None:
@@ -92,9 +94,7 @@ class HazardKind:
 REACHES = {
     "copy": "an asynchronous copy that is under way",
     "product": "a wgmma that is under way",
-    "bulk": "a copy in bulk that is under way",
-    "transaction": "a copy in bulk that is under way",
-    "sent": "a copy in bulk that is under way",
+    **dict.fromkeys(("bulk", "transaction", "sent"), "a copy in bulk that is under way"),
     "proxy": "a thread, with no fence.proxy.async since,",
     "registers": "a wgmma that is under way",
     "ungrouped": "a wgmma that is in no group",
@@ -382,7 +382,7 @@ UNSET_CONSTANT = HazardKind(
     "unset-constant", "uninitialised", "warning", "A constant that nothing has filled",
     "The __constant__ variable has no initial value in the source, and the host's copy into "
     "it is not part of the launch: it reads as zeros here.",
-    "read of constant {place}, which nothing has filled: zeros here",
+    "read of constant {place}, which nothing has filled: zeros here", once=True,
 )  # fmt: skip
 HOST_ORDER = HazardKind(
     "host-order", "", "error", "A launch does not wait for what it depends on",
