@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..geometry import Flat, Mask
-from .footprint import PHASES, Footprint, Scatter, Trail, coordinates
+from ..geometry import Flat
+from .footprint import INSIDE, PHASES, Footprint, Scatter, Trail, coordinates
 
 _AT_ONCE = 4_000_000
 """Touches that are listed at a time."""
 _MIXED = -7046029254386353131
 """An odd number whose multiples have well-mixed upper bits."""
+
+_FRESH = np.int64(1) << 60
+"""Where units lie that no two blocks touch; those of an array together."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +30,14 @@ class Touches:
         sectors: See there.
         block: By which block; ``phase``: when, as a share of its time.
         phase: See there.
-        store: Whether it is written.
+        kind: ``LOAD``, ``STORE`` or ``ATOMIC``.
     """
 
     unit: Flat
     sectors: Flat
     block: Flat
     phase: NDArray[np.float64]
-    store: Mask
+    kind: Flat
 
 
 def mixed(units: Flat) -> Flat:
@@ -50,7 +54,7 @@ def size(one: Trail | Scatter) -> float:
 def listed(touched: Footprint, grid: tuple[int, int, int], blocks: Flat) -> float:
     """Units to look through before some are picked: those of blocks at one place once."""
     found = 0.0
-    for one in (*touched.reads, *touched.writes):
+    for one in itertools.chain(*touched.by_kind):
         places = len(blocks)
         if isinstance(one, Trail):
             places = len(np.unique(coordinates(blocks, grid) @ one.slope))
@@ -61,15 +65,15 @@ def listed(touched: Footprint, grid: tuple[int, int, int], blocks: Flat) -> floa
 def pick(touched: Footprint, grid: tuple[int, int, int], blocks: Flat, rate: int) -> Touches:
     """Touches of one unit in so many, by some of the blocks of a grid."""
     rng = np.random.default_rng(2)
-    parts: list[tuple[Flat, Flat, Flat, NDArray[np.float64], Mask]] = []
-    for writes, trails in ((False, touched.reads), (True, touched.writes)):
-        for one in trails:
+    parts: list[tuple[Flat, Flat, Flat, NDArray[np.float64], Flat]] = []
+    for kind, some in enumerate(touched.by_kind):
+        for one in some:
             found = (
                 _drawn(one, blocks, rate, rng)
                 if isinstance(one, Scatter)
                 else _moved(one, grid, blocks, rate)
             )
-            parts += [(*part, np.full(len(part[0]), writes)) for part in found]
+            parts += [(*part, np.full(len(part[0]), kind)) for part in found]
     return Touches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
@@ -78,7 +82,7 @@ def _drawn(
 ) -> Iterator[tuple[Flat, Flat, Flat, NDArray[np.float64]]]:
     count = int(rng.poisson(one.each / rate * len(blocks)))
     if one.fresh:
-        unit = (np.int64(1) << 60) + np.arange(count)
+        unit = _FRESH + (one.low & ~INSIDE) + np.arange(count)
     else:
         units = max(1, (one.high - one.low) // rate)
         unit = one.low + rng.integers(0, units, count) * rate
