@@ -20,14 +20,14 @@ def redundant(case: Case) -> Change | None:
     block, changed, more = case.block, {}, []
     loads = places(case, lambda one: plain(one) and kept(one.site))
     extra = dict(case.work.issued)
-    told = 0.0
+    times: dict[int, float] = {}
     for array, distinct in block.sectors.items():
         some = {at: one for at, one in loads.items() if block.arrays.get(one.site.number) == array}
         ideal = sum(one.ideal for one in some.values())
         if not distinct or ideal < _TIMES * distinct:
             continue
-        told = max(told, ideal / distinct)
         for at, one in some.items():
+            times[at] = ideal / distinct
             changed[at] = dataclasses.replace(one, space="shared", wavefronts=one.requests)
             if case.seen.sample.requests.strides.get(one.site.number) == 0:
                 # All lanes want the same: of a tile, ptxas loads four in a row at once.
@@ -52,7 +52,9 @@ def redundant(case: Case) -> Change | None:
     mended = case.with_sites(changed, *more)
     work = dataclasses.replace(mended.work, issued=extra)
     first = worst([case.work.sites[at] for at in changed], lambda one: one.requests)
-    return Change(dataclasses.replace(mended, work=work), first, {"times": told})
+    there = [at for at in times if case.work.sites[at].site.line == first.user_line]
+    told = {"times": max(times[at] for at in there)}
+    return Change(dataclasses.replace(mended, work=work), first, told)
 
 
 def _dense(one: SiteWork) -> bool:
