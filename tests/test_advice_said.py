@@ -39,6 +39,12 @@ __global__ void two_tables(const float* a, const float* b, float* out, int n) {
         s += b[(k & 255) * 8 + (threadIdx.x & 7)];
     out[I] = s;
 }
+__global__ void table_and_own(const float* table, const float* own, float* out) {
+    float s = own[I];
+    for (int k = 0; k < 64; k++)
+        s += table[k * 1024 + threadIdx.x];
+    out[I] = s;
+}
 __global__ void turned(const float* in, float* out) {
     extern __shared__ float s[];
     s[threadIdx.x] = in[I];
@@ -112,6 +118,16 @@ def test_each_array_has_its_own_number() -> None:
     found = advised("redundant loads", "two_tables", 1024, 256, *args, 512)
     assert found.line == line_of("s += b[")
     assert found.cause == "a block loads each sector 19 times"  # 150 a warp, of 64
+
+
+def test_what_all_blocks_load_is_told_from_what_each_has_for_itself() -> None:
+    """L1 keeps half of a table at most."""
+    args = [np.zeros(count, np.float32) for count in (65536, MANY, MANY)]
+    found = advised("redundant between blocks", "table_and_own", 1024, 1024, *args)
+    assert found.line == line_of("s += table[")
+    times = re.search("the same ([0-9]+) times", found.cause)
+    assert times
+    assert 512 <= int(times[1]) <= 1024
 
 
 @pytest.mark.parametrize(("registers", "shared"), [(64, 60_000), (48, 60_000), (64, 45_000)])

@@ -14,13 +14,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from .footprint import ATOMIC, LOAD, STORE, UNIT, Footprint, Scatter, Trail
-from .touches import Touches, listed, mixed, pick, size
+from .touches import Touches, array_of, listed, mixed, pick, size
 from .turns import Turns, turns
 
 _TOUCHES = 700_000
@@ -54,17 +54,22 @@ class DeviceMemory:
 
     Attributes:
         cold: With nothing in L2; ``warm``: after the same launch.
-        footprint: Distinct bytes that the launch touches; ``least_read``: that it reads.
+        arrays: Distinct bytes that the launch touches, by array; ``least_read``: that it reads.
         apart_read: Share of what it reads that lies here and there, 64 bytes at a place;
             ``apart_written``: of what it writes, 128 at most.
     """
 
     cold: Moved = Moved()
     warm: Moved = Moved()
-    footprint: float = 0.0
+    arrays: Mapping[int, float] = field(default_factory=dict)
     least_read: float = 0.0
     apart_read: float = 0.0
     apart_written: float = 0.0
+
+    @property
+    def footprint(self) -> float:
+        """Distinct bytes that the launch touches."""
+        return sum(self.arrays.values())
 
     @property
     def apart(self) -> tuple[float, float]:
@@ -110,11 +115,13 @@ def device_memory(
     warm = level.follow(lookups) if whole else cold
     unit = float(UNIT * rate)
     factor = unit * total / (len(some) if whole else len(some) / 2)
-    distinct = [len(np.unique(units)) for units in (found.unit, found.unit[found.kind != STORE])]
-    every, read = (count * unit * total / len(some) for count in distinct)
+    each = unit * total / len(some)
+    arrays, counts = np.unique(array_of(np.unique(found.unit)), return_counts=True)
+    there = dict(zip(arrays.tolist(), (each * counts).tolist(), strict=True))
+    read = each * len(np.unique(found.unit[found.kind != STORE]))
     first, again = (Moved(*(count * factor for count in counts)) for counts in (cold, warm))
     return DeviceMemory(
-        first, again, every, read, _apart([*touched.loads, *touched.atomics], False),
+        first, again, there, read, _apart([*touched.loads, *touched.atomics], False),
         _apart([*touched.stores, *touched.atomics], True),
     )  # fmt: skip
 

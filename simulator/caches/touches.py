@@ -46,6 +46,12 @@ def mixed(units: Flat) -> Flat:
     return found
 
 
+def array_of(units: Flat) -> Flat:
+    """The array that each lies in."""
+    found: Flat = (units & ~_FRESH) // (INSIDE + 1)
+    return found
+
+
 def size(one: Trail | Scatter) -> float:
     """Units of a block, about."""
     return len(one.sectors) / 2 if isinstance(one, Trail) else one.each

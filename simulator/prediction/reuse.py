@@ -63,14 +63,28 @@ def _dense(one: SiteWork) -> bool:
 
 def between_blocks(case: Case) -> Change | None:
     """Blocks ask L2 for what other blocks ask for too."""
-    loads = places(case, lambda one: one.site.access == "load" and one.missed > 0 and _dense(one))
-    asked = case.work.l2_read * 32 * case.shape.blocks
-    there = case.seen.memory.footprint
-    if not loads or not there or asked < _TIMES * there:  # so little that none is in the sample
+    arrays, asked = case.block.arrays, dict[int | None, float]()
+    for one in case.work.loads:
+        array = arrays.get(one.site.number)
+        asked[array] = asked.get(array, 0.0) + one.missed * 32 * case.shape.blocks
+    # Of an array so small that none of it is in the sample nothing is known.
+    times = {a: asked.get(a, 0.0) / there for a, there in case.seen.memory.arrays.items()}
+
+    def again(one: SiteWork) -> float:
+        return times.get(arrays.get(one.site.number, -1), 0.0)
+
+    loads = places(
+        case,
+        lambda one: (
+            one.site.access == "load" and one.missed > 0 and _dense(one) and again(one) >= _TIMES
+        ),
+    )
+    if not loads:
         return None
     changed = {at: dataclasses.replace(one, missed=one.missed / _MORE) for at, one in loads.items()}
     first = worst(loads.values(), lambda one: one.missed)
-    return Change(case.with_sites(changed), first, {"times": asked / there})
+    told = max(again(one) for one in loads.values() if one.site.line == first.user_line)
+    return Change(case.with_sites(changed), first, {"times": told})
 
 
 def again(case: Case) -> Change | None:
