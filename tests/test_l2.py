@@ -70,6 +70,11 @@ extern "C" __global__ void after_a_store(int* sums) {
 extern "C" __global__ void store(const int* where, int* sums) {
     sums[where[blockIdx.x * blockDim.x + threadIdx.x]] = 7;
 }
+extern "C" __global__ void some(const int* in, int* out, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count)
+        out[i] = in[i];
+}
 extern "C" __global__ void both(const int* where, const int* a, const int* b, int* out) {
     int i = blockIdx.x * blockDim.x + threadIdx.x, at = 16 * where[i];
     out[i] = a[at] + b[at];
@@ -107,6 +112,13 @@ def test_what_atomics_left_in_l2_is_not_read() -> None:
     assert (
         _predicted("in_order", MANY, np.zeros(MANY, np.int32), caches="warm").dram_read_bytes == 0
     )
+
+
+@pytest.mark.parametrize(("count", "block"), [(1025, 1024), (1000, 96), (3000, 1024)])
+def test_a_last_block_reads_no_more_than_is_left(count: int, block: int) -> None:
+    args = [np.zeros(count, np.int32), np.zeros(count, np.int32), count]
+    found = simulator.predict(Kernel.from_cuda(GLOBAL, "some"), -(-count // block), block, args)
+    assert found.dram_read_bytes == -(-4 * count // 64) * 64
 
 
 def test_each_array_is_read_for_itself() -> None:

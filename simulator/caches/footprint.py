@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import clusters
-from ..geometry import Flat, Geometry
+from ..geometry import Flat, Geometry, Mask
 from ..memory.site import Site
 from ..memory.words import distinct
 from ..observe.banks import SECTOR
@@ -30,6 +30,7 @@ _PIECE = 128
 """Bytes of a piece up to which DRAM writes them slower, where nothing is written beside it."""
 PHASES = 32
 """Pieces that the time of a block is cut into."""
+KINDS = ("load", "store", "atomic")
 LOAD, STORE, ATOMIC = range(3)
 
 
@@ -103,7 +104,7 @@ def footprint(
     """
     found = Footprint()
     ran = sum(geometry.columns for geometry, _ in touches.batches)
-    for access, into in zip(("load", "store", "atomic"), found.by_kind, strict=True):
+    for access, into in zip(KINDS, found.by_kind, strict=True):
         loose: dict[int, list[tuple[int, Touch]]] = {}
         for site in sites:
             if site.access == access:
@@ -170,26 +171,28 @@ def _trail(lined: list[tuple[Geometry, float, Touch]], slope: NDArray[np.int64])
 
 def _beyond(trail: Trail, missed: float | None) -> Trail:
     """What of it passes L1: all sectors once, and some of them each time."""
-    distinct, first = np.unique(trail.sectors, return_index=True)
-    again = len(trail.sectors) - len(distinct)
-    if missed is None or not again:
-        return trail
-    share = max(0.0, missed - len(distinct)) / again
-    if share >= 1:
-        return trail
-    passes = (trail.sectors >> 2) * 2654435761 % 1024 < share * 1024
-    passes[first] = True
-    return replace(trail, sectors=trail.sectors[passes], phases=trail.phases[passes])
+    first = np.unique(trail.sectors, return_index=True)[1]
+    some = beyond(trail.sectors, first, missed)
+    return replace(trail, sectors=trail.sectors[some], phases=trail.phases[some])
+
+
+def beyond(sectors: Flat, first: Flat, missed: float | None) -> Mask:
+    """Which touches of sectors pass L1: the ``first`` of each, and as many as it misses of those.
+
+    All of them if it is not known how many it misses.
+    """
+    again = len(sectors) - len(first)
+    share = 1.0 if missed is None or not again else max(0.0, missed - len(first)) / again
+    some: Mask = (sectors >> 2) * 2654435761 % 1024 < share * 1024
+    some[first] = True
+    return some
 
 
 def _scatter(loose: list[tuple[int, Touch]], ran: int, blocks: int) -> Scatter:
     keys = []
     for batch, touch in loose:
-        units, columns = touch.sectors, touch.columns
-        if len(touch.starts):
-            units = (touch.sectors[:, None] + touch.starts).reshape(-1)
-            columns = np.broadcast_to(touch.columns, (len(touch.sectors), len(touch.starts)))
-        block = (np.int64(batch) << 10) + columns.reshape(-1) % 1024
+        units, columns = touch.by_block
+        block = (np.int64(batch) << 10) + columns % 1024
         keys.append(((units >> 1) & INSIDE) + (block << 36))
         base = int(units[0] >> 1) & ~INSIDE
     pairs = distinct(np.concatenate(keys))

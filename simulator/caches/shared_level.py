@@ -84,6 +84,7 @@ def device_memory(
     resident: int,
     capacity: float,
     partitions: int,
+    known: Touches | None = None,
 ) -> DeviceMemory:
     """What L2 has to get from DRAM and to write back.
 
@@ -94,6 +95,7 @@ def device_memory(
         resident: See there.
         capacity: Bytes of L2; ``partitions``: of which it consists, one or two.
         partitions: See there.
+        known: All touches, if all blocks ran.
     """
     total, slots = math.prod(grid), sms * resident
     each = sum(size(one) for one in itertools.chain(*touched.by_kind))
@@ -103,8 +105,9 @@ def device_memory(
     if total > 4 * slots and listed(touched, grid, some) > _LISTED:
         many = max(2 * slots, int(_LISTED / each))
         some = some[max(0, (total - many) // 2) :][:many]
-    rate = max(1, math.ceil(len(some) * each / _TOUCHES))
-    found = pick(touched, grid, some, rate)
+    touches = len(some) * each if known is None else len(known.unit)
+    rate = max(1, math.ceil(touches / _TOUCHES))
+    found = known.some(rate) if known else pick(touched, grid, some, rate)
     level = _Level(max(1, int(capacity / UNIT / rate / partitions)), partitions)
     lookups = _lookups(found, turns(total, sms, resident), partitions)
     whole = len(some) == total

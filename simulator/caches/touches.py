@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..geometry import Flat
-from .footprint import INSIDE, PHASES, Footprint, Scatter, Trail, coordinates
+from ..geometry import Flat, Mask
+from ..memory.site import Site
+from .footprint import INSIDE, KINDS, PHASES, Footprint, Scatter, Trail, beyond, coordinates
+from .watch import TouchWatch
 
 _AT_ONCE = 4_000_000
 """Touches that are listed at a time."""
@@ -38,6 +40,12 @@ class Touches:
     block: Flat
     phase: NDArray[np.float64]
     kind: Flat
+
+    def some(self, rate: int) -> Touches:
+        """Those of one unit in so many."""
+        here = mixed(self.unit) % rate == 0
+        columns = (self.unit, self.sectors, self.block, self.phase, self.kind)
+        return Touches(*(column[here] for column in columns))
 
 
 def mixed(units: Flat) -> Flat:
@@ -81,6 +89,47 @@ def pick(touched: Footprint, grid: tuple[int, int, int], blocks: Flat, rate: int
             )
             parts += [(*part, np.full(len(part[0]), kind)) for part in found]
     return Touches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def of_all(
+    watch: TouchWatch, sites: Sequence[Site], blocks: int, missed: Mapping[int, float]
+) -> Touches:
+    """What a launch touches of which all blocks ran; ``missed`` as ``footprint`` takes it."""
+    touched: dict[int, list[NDArray[np.int64]]] = {}
+    for geometry, some in watch.batches:
+        last = max((touch.time for touch in some), default=1)
+        for touch in some:
+            sectors, columns = touch.by_block
+            phase = np.full(len(sectors), (touch.time - 1) * PHASES // last)
+            rows = np.stack([geometry.blocks[columns], phase, sectors])
+            touched.setdefault(touch.site, []).append(rows)
+    parts = [np.zeros((5, 0), np.int64)]
+    for number, found in touched.items():
+        block, phase, sector = _distinct(np.concatenate(found, axis=1))
+        order = np.lexsort((phase, sector, block))
+        first = order[_new(block[order], sector[order])]
+        away = missed[number] * blocks if number in missed else None
+        some_pass = beyond(sector, first, away)
+        block, phase, sector = block[some_pass], phase[some_pass], sector[some_pass]
+        at = np.flatnonzero(_new(block, phase, sector >> 1))
+        both = np.diff(np.append(at, len(sector)))
+        kind = np.full(len(at), KINDS.index(sites[number].access))
+        parts.append(np.stack([sector[at] >> 1, both, block[at], phase[at], kind]))
+    unit, both, block, phase, kind = np.concatenate(parts, axis=1)
+    return Touches(unit, both, block, phase / PHASES, kind)
+
+
+def _distinct(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The columns, each once, in the order of the first row, then of the others."""
+    ordered = rows[:, np.lexsort(rows[::-1])]
+    return ordered[:, _new(*ordered)]
+
+
+def _new(*rows: Flat) -> Mask:
+    """Which columns differ from those before."""
+    found = np.ones(len(rows[0]), bool)
+    found[1:] = np.any([row[1:] != row[:-1] for row in rows], axis=0)
+    return found
 
 
 def _drawn(

@@ -18,6 +18,7 @@ from .levels import l1_misses
 from .merged import widths
 from .sample import Sample, take
 from .shared_level import DeviceMemory, Moved, device_memory
+from .touches import of_all
 
 _L1_KIB = {
     "7.0": 128, "7.5": 96, "8.0": 192, "8.6": 128, "8.9": 128, "9.0": 256, "10.0": 256, "12.0": 128,
@@ -159,11 +160,12 @@ def follow(seen: Observed) -> Observed:
         for site in seen.launch.program.sites
         if site.access == "load" and site.number in seen.missed
     }
-    sites = seen.launch.program.sites
-    touched = footprint(seen.sample.touches, sites, seen.blocks, missed)
+    sites, touches = seen.launch.program.sites, seen.sample.touches
+    touched = footprint(touches, sites, seen.blocks, missed)
+    known = of_all(touches, sites, seen.blocks, missed) if seen.sample.whole else None
     memory = device_memory(
         touched, grid, gpu.sms, seen.occupancy.blocks, gpu.l2,
-        gpu.architecture.l2_partitions,
+        gpu.architecture.l2_partitions, known,
     )  # fmt: skip
     return replace(seen, memory=memory)
 
