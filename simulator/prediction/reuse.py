@@ -70,20 +70,20 @@ def between_blocks(case: Case) -> Change | None:
     # Of an array so small that none of it is in the sample nothing is known.
     times = {a: asked.get(a, 0.0) / there for a, there in case.seen.memory.arrays.items()}
 
-    def again(one: SiteWork) -> float:
+    def often(one: SiteWork) -> float:
         return times.get(arrays.get(one.site.number, -1), 0.0)
 
     loads = places(
         case,
         lambda one: (
-            one.site.access == "load" and one.missed > 0 and _dense(one) and again(one) >= _TIMES
+            one.site.access == "load" and one.missed > 0 and _dense(one) and often(one) >= _TIMES
         ),
     )
     if not loads:
         return None
     changed = {at: dataclasses.replace(one, missed=one.missed / _MORE) for at, one in loads.items()}
     first = worst(loads.values(), lambda one: one.missed)
-    told = max(again(one) for one in loads.values() if one.site.line == first.user_line)
+    told = max(often(one) for one in loads.values() if one.site.line == first.user_line)
     return Change(case.with_sites(changed), first, {"times": told})
 
 
