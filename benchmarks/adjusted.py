@@ -39,7 +39,7 @@ class Kept:
 
     Attributes:
         case: As ``time_h200.json`` names it; ``ms``: measured.
-        blocks: Of the sample.
+        to_dram: As ``Case`` has it; ``blocks``: of the sample.
     """
 
     case: str
@@ -49,6 +49,7 @@ class Kept:
     work: Work
     memory: tuple[float, float]
     apart: tuple[float, float]
+    to_dram: float
     shape: Shape
     blocks: int
     chains: dict[float, Chain] = dataclasses.field(default_factory=dict)
@@ -57,10 +58,10 @@ class Kept:
         """Logarithm of predicted over measured."""
         key = known.l2_latency
         if key not in self.chains:
-            asked = self.work.l2_read * 32 * self.shape.blocks
-            to_dram = min(1.0, self.memory[0] / asked) if asked else 0.0
             program: Any = SimpleNamespace(sites=self.sites)
-            self.chains[key] = chain(program, self.found, self.work, self.blocks, known, to_dram)
+            self.chains[key] = chain(
+                program, self.found, self.work, self.blocks, known, self.to_dram
+            )
         took = times(self.work, self.chains[key], self.memory, self.apart, GPU, known, self.shape)
         return math.log(took.total * 1e3 / self.ms)
 
@@ -70,8 +71,9 @@ def keep(name: str, ms: float, it: Case) -> Kept:
     blocks = len(it.seen.sample.blocks)
     sites = it.launch.program.sites
     return Kept(
-        name, ms, sites, it.found, it.work, it.memory, it.seen.memory.apart, it.shape, blocks
-    )
+        name, ms, sites, it.found, it.work, it.memory, it.seen.memory.apart, it.to_dram,
+        it.shape, blocks,
+    )  # fmt: skip
 
 
 def start() -> Rates:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import clusters
-from ..geometry import Flat, Geometry
+from ..geometry import Flat, Geometry, Mask
 from ..memory.site import Site
 from ..memory.words import distinct
 from ..observe.banks import SECTOR
@@ -22,13 +22,16 @@ from .watch import Touch, TouchWatch
 
 ARRAY = 35
 """Bits of a sector's number inside an array, which has 2**40 bytes of addresses."""
-_INSIDE = (1 << 34) - 1
+INSIDE = (1 << 34) - 1
+"""Of a unit's number, what says where in the array it is."""
 UNIT = 64
 """Bytes that DRAM hands over at once: two sectors."""
 _PIECE = 128
 """Bytes of a piece up to which DRAM writes them slower, where nothing is written beside it."""
 PHASES = 32
 """Pieces that the time of a block is cut into."""
+KINDS = ("load", "store", "atomic")
+LOAD, STORE, ATOMIC = range(3)
 
 
 @dataclass
@@ -71,10 +74,16 @@ class Scatter:
 
 @dataclass
 class Footprint:
-    """All of a launch: ``reads`` and ``writes``, each of trails and scatters."""
+    """All of a launch: ``loads``, ``stores`` and ``atomics``, each of trails and scatters."""
 
-    reads: list[Trail | Scatter] = field(default_factory=list)
-    writes: list[Trail | Scatter] = field(default_factory=list)
+    loads: list[Trail | Scatter] = field(default_factory=list)
+    stores: list[Trail | Scatter] = field(default_factory=list)
+    atomics: list[Trail | Scatter] = field(default_factory=list)
+
+    @property
+    def by_kind(self) -> tuple[list[Trail | Scatter], ...]:
+        """At the places ``LOAD``, ``STORE`` and ``ATOMIC``."""
+        return self.loads, self.stores, self.atomics
 
 
 def coordinates(blocks: Flat, grid: tuple[int, int, int]) -> NDArray[np.int64]:
@@ -95,10 +104,10 @@ def footprint(
     """
     found = Footprint()
     ran = sum(geometry.columns for geometry, _ in touches.batches)
-    for writes, into in ((False, found.reads), (True, found.writes)):
+    for access, into in zip(KINDS, found.by_kind, strict=True):
         loose: dict[int, list[tuple[int, Touch]]] = {}
         for site in sites:
-            if (site.access != "load") == writes:
+            if site.access == access:
                 into += _of_site(touches, site.number, loose, missed.get(site.number))
         # What goes beside a trail, such as a halo, is on another block's.
         lined = {int(t.sectors[0]) >> ARRAY for t in into if isinstance(t, Trail)}
@@ -162,30 +171,32 @@ def _trail(lined: list[tuple[Geometry, float, Touch]], slope: NDArray[np.int64])
 
 def _beyond(trail: Trail, missed: float | None) -> Trail:
     """What of it passes L1: all sectors once, and some of them each time."""
-    distinct, first = np.unique(trail.sectors, return_index=True)
-    again = len(trail.sectors) - len(distinct)
-    if missed is None or not again:
-        return trail
-    share = max(0.0, missed - len(distinct)) / again
-    if share >= 1:
-        return trail
-    passes = (trail.sectors >> 2) * 2654435761 % 1024 < share * 1024
-    passes[first] = True
-    return replace(trail, sectors=trail.sectors[passes], phases=trail.phases[passes])
+    first = np.unique(trail.sectors, return_index=True)[1]
+    some = beyond(trail.sectors, first, missed)
+    return replace(trail, sectors=trail.sectors[some], phases=trail.phases[some])
+
+
+def beyond(sectors: Flat, first: Flat, missed: float | None) -> Mask:
+    """Which touches of sectors pass L1: the ``first`` of each, and as many as it misses of those.
+
+    All of them if it is not known how many it misses.
+    """
+    again = len(sectors) - len(first)
+    share = 1.0 if missed is None or not again else max(0.0, missed - len(first)) / again
+    some: Mask = (sectors >> 2) * 2654435761 % 1024 < share * 1024
+    some[first] = True
+    return some
 
 
 def _scatter(loose: list[tuple[int, Touch]], ran: int, blocks: int) -> Scatter:
     keys = []
     for batch, touch in loose:
-        units, columns = touch.sectors, touch.columns
-        if len(touch.starts):
-            units = (touch.sectors[:, None] + touch.starts).reshape(-1)
-            columns = np.broadcast_to(touch.columns, (len(touch.sectors), len(touch.starts)))
-        block = (np.int64(batch) << 10) + columns.reshape(-1) % 1024
-        keys.append(((units >> 1) & _INSIDE) + (block << 36))
-        base = int(units[0] >> 1) & ~_INSIDE
+        units, columns = touch.by_block
+        block = (np.int64(batch) << 10) + columns % 1024
+        keys.append(((units >> 1) & INSIDE) + (block << 36))
+        base = int(units[0] >> 1) & ~INSIDE
     pairs = distinct(np.concatenate(keys))
-    units = distinct(pairs & _INSIDE)
+    units = distinct(pairs & INSIDE)
     low, high = int(units[0]) + base, int(units[-1]) + base + 1
     each = len(pairs) / ran
     apart = len(pairs) < 1.1 * len(units) and each * blocks < 2 * (high - low)

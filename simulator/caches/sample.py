@@ -7,7 +7,6 @@ A sample is made of such groups, spread over the launch; the grid that is small 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,9 +18,8 @@ from ..events import Observer, Stall, Told
 from ..execute.batches import BlocksWait, batches, run_batches
 from ..execute.prepare import Prepared
 from ..geometry import Flat, Geometry, Mask
-from ..memory.event import Event, Spread
 from ..observe.totals import InstructionCounter
-from .keys import SECTOR_BITS, packed, unpacked
+from .atomics import AtomicWatch
 from .watch import RequestCounter, TouchWatch
 
 WORK = 1.5e8
@@ -30,10 +28,6 @@ LANES = 1 << 16
 """Lanes of a batch, at most."""
 FIRST = 1 << 12
 """Lanes of the first batch, at least."""
-
-
-_HOT = 4096
-"""Words of a request by all blocks of a batch up to which one of them may be busy."""
 
 
 class PathCounter(Observer):
@@ -63,101 +57,6 @@ class PathCounter(Observer):
     def stuck(self, stall: Stall) -> None:
         """See ``Observer``."""
         self.stall = self.stall or stall
-
-
-class AtomicWatch(Observer):
-    """What atomics wait for: each other, where they go to one place.
-
-    Attributes:
-        pieces: Passes of global ones by the 512 bytes that they go to. Lanes of a request that go
-            to one sector pass together, but for those that go to the same word. ``reach``: the
-            first and the last block that goes there.
-        words: Lanes of global ones by the word that they go to, where these are few.
-        conflicts: Further passes of shared ones, whose lanes go to the same word; ``same``: that
-            global ones would take, were they shared.
-        requests: Of global ones, with the lanes of a line together.
-    """
-
-    def __init__(self) -> None:
-        self.pieces: Counter[int] = Counter()
-        self.reach: dict[int, tuple[int, int]] = {}
-        self.words: Counter[int] = Counter()
-        self.requests = self.conflicts = self.same = 0
-        self.geometry: Geometry
-
-    @property
-    def passes(self) -> int:
-        """Of all global ones."""
-        return sum(self.pieces.values())
-
-    def hottest(self, blocks: Flat, factor: float) -> float:
-        """Share of all passes of the launch that goes to the busiest 512 bytes.
-
-        Places where only neighbouring blocks go are no busier in a launch of more blocks.
-
-        Args:
-            blocks: Those that ran; ``factor``: blocks of the launch for each.
-            factor: See there.
-        """
-        far = (int(blocks.max()) - int(blocks.min())) / 2
-        most = max(
-            (
-                count * (factor if self.reach[number][1] - self.reach[number][0] >= far else 1)
-                for number, count in self.pieces.items()
-            ),
-            default=0.0,
-        )
-        return most / (self.passes * factor) if self.pieces else 0.0
-
-    def start(self, geometry: Geometry) -> None:
-        """See ``Observer``."""
-        self.geometry = geometry
-
-    def access(self, event: Event) -> None:
-        """See ``Observer``."""
-        site, g = event.site, self.geometry
-        if site.access != "atomic" or not site.traffic or isinstance(event.address, Spread):
-            return
-        rows = g.by_warp(np.broadcast_to(event.address, g.shape), np.int64(-1))
-        on = True if event.mask is None else np.broadcast_to(event.mask, g.shape)
-        lanes = g.by_warp(np.broadcast_to(on, g.shape), False)
-        keys = np.where(lanes, rows + site.offset, -1).transpose(0, 2, 1).reshape(-1, 32)
-        ordered = np.sort(keys, axis=1)
-        live = ordered >= 0
-        run = np.where(live, 1, 0)
-        for lane in range(1, 32):
-            same = (ordered[:, lane] == ordered[:, lane - 1]) & live[:, lane]
-            run[:, lane] = np.where(same, run[:, lane - 1] + 1, run[:, lane])
-        further = int((run.max(axis=1) - 1)[live[:, -1]].sum())
-        if event.space == "shared":
-            # The machine counts lanes that add one to a word, and adds them all at once.
-            ones = not site.type.startswith("f") and all(
-                (np.asarray(one) == 1).all() for one in event.values or (0,)
-            )
-            self.conflicts += 0 if ones and site.instruction.has("add") else further
-            return
-        self.same += further
-        words, lanes_of = np.unique(ordered[live], return_counts=True)
-        if len(words) <= _HOT:
-            self.words.update(dict(zip(words.tolist(), lanes_of.tolist(), strict=True)))
-        sectors = np.where(live, ordered >> SECTOR_BITS, -1)
-        row = np.broadcast_to(np.arange(len(sectors))[:, None], sectors.shape)[live]
-        places, inverse = np.unique(packed(row, sectors[live]), return_inverse=True)
-        passes = np.zeros(len(places), np.int64)
-        np.maximum.at(passes, inverse, run[live])
-        self.requests += len(np.unique(places >> 2))
-        rows, touched = unpacked(places)
-        numbers, which = np.unique(touched >> 4, return_inverse=True)
-        counts = np.bincount(which, passes)
-        blocks = g.blocks[rows % g.columns]
-        first, last = np.full((2, len(numbers)), blocks[0] if len(blocks) else 0)
-        np.minimum.at(first, which, blocks)
-        np.maximum.at(last, which, blocks)
-        found = zip(*(x.tolist() for x in (numbers, counts, first, last)), strict=True)
-        for number, count, begin, end in found:
-            self.pieces[number] += int(count)
-            before = self.reach.get(number, (begin, end))
-            self.reach[number] = min(begin, before[0]), max(end, before[1])
 
 
 @dataclass

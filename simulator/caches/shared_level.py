@@ -11,15 +11,16 @@ stays.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from .footprint import UNIT, Footprint, Scatter, Trail
-from .touches import Touches, listed, mixed, pick, size
+from .footprint import ATOMIC, LOAD, STORE, UNIT, Footprint, Scatter, Trail
+from .touches import Touches, array_of, listed, mixed, pick, size
 from .turns import Turns, turns
 
 _TOUCHES = 700_000
@@ -29,25 +30,46 @@ _LISTED = 80_000_000
 
 
 @dataclass(frozen=True)
-class DeviceMemory:
-    """Bytes between L2 and DRAM.
+class Moved:
+    """Bytes between L2 and DRAM while a launch runs.
 
     Attributes:
-        cold_read: With nothing in L2; ``warm_read``: after the same launch.
-        cold_write, warm_write: Written back while the launch runs.
-        footprint: Distinct bytes that the launch touches; ``least_read``: that it reads.
+        loaded: Read for loads; ``updated``: for atomics, which L2 does on what was there before.
+        written: Written back.
+    """
+
+    loaded: float = 0.0
+    updated: float = 0.0
+    written: float = 0.0
+
+    @property
+    def read(self) -> float:
+        """For whatever."""
+        return self.loaded + self.updated
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """What passes between L2 and DRAM.
+
+    Attributes:
+        cold: With nothing in L2; ``warm``: after the same launch.
+        arrays: Distinct bytes that the launch touches, by array; ``least_read``: that it reads.
         apart_read: Share of what it reads that lies here and there, 64 bytes at a place;
             ``apart_written``: of what it writes, 128 at most.
     """
 
-    cold_read: float
-    warm_read: float
-    cold_write: float
-    warm_write: float
-    footprint: float
-    least_read: float
-    apart_read: float
-    apart_written: float
+    cold: Moved = Moved()
+    warm: Moved = Moved()
+    arrays: Mapping[int, float] = field(default_factory=dict)
+    least_read: float = 0.0
+    apart_read: float = 0.0
+    apart_written: float = 0.0
+
+    @property
+    def footprint(self) -> float:
+        """Distinct bytes that the launch touches."""
+        return sum(self.arrays.values())
 
     @property
     def apart(self) -> tuple[float, float]:
@@ -62,6 +84,7 @@ def device_memory(
     resident: int,
     capacity: float,
     partitions: int,
+    known: Touches | None = None,
 ) -> DeviceMemory:
     """What L2 has to get from DRAM and to write back.
 
@@ -72,17 +95,19 @@ def device_memory(
         resident: See there.
         capacity: Bytes of L2; ``partitions``: of which it consists, one or two.
         partitions: See there.
+        known: All touches, if all blocks ran.
     """
     total, slots = math.prod(grid), sms * resident
-    each = sum(size(one) for one in (*touched.reads, *touched.writes))
+    each = sum(size(one) for one in itertools.chain(*touched.by_kind))
     if not each:
-        return DeviceMemory(*[0.0] * 8)
+        return DeviceMemory()
     some = np.arange(total)
     if total > 4 * slots and listed(touched, grid, some) > _LISTED:
         many = max(2 * slots, int(_LISTED / each))
         some = some[max(0, (total - many) // 2) :][:many]
-    rate = max(1, math.ceil(len(some) * each / _TOUCHES))
-    found = pick(touched, grid, some, rate)
+    touches = len(some) * each if known is None else len(known.unit)
+    rate = max(1, math.ceil(touches / _TOUCHES))
+    found = known.some(rate) if known else pick(touched, grid, some, rate)
     level = _Level(max(1, int(capacity / UNIT / rate / partitions)), partitions)
     lookups = _lookups(found, turns(total, sms, resident), partitions)
     whole = len(some) == total
@@ -93,11 +118,14 @@ def device_memory(
     warm = level.follow(lookups) if whole else cold
     unit = float(UNIT * rate)
     factor = unit * total / (len(some) if whole else len(some) / 2)
-    distinct = [len(np.unique(units)) for units in (found.unit, found.unit[~found.store])]
-    every, read = (count * unit * total / len(some) for count in distinct)
+    each = unit * total / len(some)
+    arrays, counts = np.unique(array_of(np.unique(found.unit)), return_counts=True)
+    there = dict(zip(arrays.tolist(), (each * counts).tolist(), strict=True))
+    read = each * len(np.unique(found.unit[found.kind != STORE]))
+    first, again = (Moved(*(count * factor for count in counts)) for counts in (cold, warm))
     return DeviceMemory(
-        cold[0] * factor, warm[0] * factor, cold[1] * factor, warm[1] * factor, every, read,
-        _apart(touched.reads, False), _apart(touched.writes, True),
+        first, again, there, read, _apart([*touched.loads, *touched.atomics], False),
+        _apart([*touched.stores, *touched.atomics], True),
     )  # fmt: skip
 
 
@@ -111,13 +139,13 @@ def _apart(some: Sequence[Trail | Scatter], trails: bool) -> float:
     return apart / every if every else 0.0
 
 
-def _lookups(found: Touches, order: Turns, partitions: int) -> list[tuple[int, int, int, int]]:
-    """Touches as they come: unit, sectors that are written, the partition beside, and the home."""
+def _lookups(found: Touches, order: Turns, partitions: int) -> list[tuple[int, int, int, int, int]]:
+    """Touches as they come: unit, kind, sectors written, the partition beside, and the home."""
     when = order.begins[found.block] + found.phase * order.takes[found.block]
     beside = np.random.default_rng(4).permutation(int(order.sm.max()) + 1) % partitions
     columns = (
-        found.unit, found.sectors * found.store, beside[order.sm[found.block]],
-        mixed(found.unit >> 1) % partitions,
+        found.unit, found.kind, found.sectors * (found.kind != LOAD),
+        beside[order.sm[found.block]], mixed(found.unit >> 1) % partitions,
     )  # fmt: skip
     at = np.argsort(when, kind="stable")
     return list(zip(*(column[at].tolist() for column in columns), strict=True))
@@ -130,10 +158,10 @@ class _Level:
         self._units = units
         self._parts: list[OrderedDict[int, int]] = [OrderedDict() for _ in range(partitions)]
 
-    def follow(self, lookups: Iterable[tuple[int, int, int, int]]) -> tuple[int, float]:
-        """Units that are read from DRAM, and that are written back."""
-        read = back = 0
-        for unit, stored, beside, home in lookups:
+    def follow(self, lookups: Iterable[tuple[int, int, int, int, int]]) -> tuple[int, int, float]:
+        """Units that are read from DRAM for loads and for atomics, and that are written back."""
+        missed, back = [0, 0, 0], 0
+        for unit, kind, stored, beside, home in lookups:
             if beside != home:
                 near = self._parts[beside]
                 if unit in near:
@@ -150,8 +178,9 @@ class _Level:
                 if stored:
                     part[unit] = min(2, part[unit] + stored)
             else:
-                read += not stored  # what is only ever written in whole sectors is not read
+                missed[kind] += 1
                 part[unit] = stored
                 if len(part) > self._units:
                     back += part.popitem(last=False)[1]
-        return read, back / 2
+        # What is only ever written in whole sectors is not read.
+        return missed[LOAD], missed[ATOMIC], back / 2

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..geometry import Flat, Mask
-from .footprint import PHASES, Footprint, Scatter, Trail, coordinates
+from ..memory.site import Site
+from .footprint import INSIDE, KINDS, PHASES, Footprint, Scatter, Trail, beyond, coordinates
+from .watch import TouchWatch
 
 _AT_ONCE = 4_000_000
 """Touches that are listed at a time."""
 _MIXED = -7046029254386353131
 """An odd number whose multiples have well-mixed upper bits."""
+
+_FRESH = np.int64(1) << 60
+"""Where units lie that no two blocks touch; those of an array together."""
 
 
 @dataclass(frozen=True)
@@ -26,19 +32,31 @@ class Touches:
         sectors: See there.
         block: By which block; ``phase``: when, as a share of its time.
         phase: See there.
-        store: Whether it is written.
+        kind: ``LOAD``, ``STORE`` or ``ATOMIC``.
     """
 
     unit: Flat
     sectors: Flat
     block: Flat
     phase: NDArray[np.float64]
-    store: Mask
+    kind: Flat
+
+    def some(self, rate: int) -> Touches:
+        """Those of one unit in so many."""
+        here = mixed(self.unit) % rate == 0
+        columns = (self.unit, self.sectors, self.block, self.phase, self.kind)
+        return Touches(*(column[here] for column in columns))
 
 
 def mixed(units: Flat) -> Flat:
     """Numbers without order, the same for the same unit."""
     found: Flat = (units * _MIXED) >> 40
+    return found
+
+
+def array_of(units: Flat) -> Flat:
+    """The array that each lies in."""
+    found: Flat = (units & ~_FRESH) // (INSIDE + 1)
     return found
 
 
@@ -50,7 +68,7 @@ def size(one: Trail | Scatter) -> float:
 def listed(touched: Footprint, grid: tuple[int, int, int], blocks: Flat) -> float:
     """Units to look through before some are picked: those of blocks at one place once."""
     found = 0.0
-    for one in (*touched.reads, *touched.writes):
+    for one in itertools.chain(*touched.by_kind):
         places = len(blocks)
         if isinstance(one, Trail):
             places = len(np.unique(coordinates(blocks, grid) @ one.slope))
@@ -61,16 +79,57 @@ def listed(touched: Footprint, grid: tuple[int, int, int], blocks: Flat) -> floa
 def pick(touched: Footprint, grid: tuple[int, int, int], blocks: Flat, rate: int) -> Touches:
     """Touches of one unit in so many, by some of the blocks of a grid."""
     rng = np.random.default_rng(2)
-    parts: list[tuple[Flat, Flat, Flat, NDArray[np.float64], Mask]] = []
-    for writes, trails in ((False, touched.reads), (True, touched.writes)):
-        for one in trails:
+    parts: list[tuple[Flat, Flat, Flat, NDArray[np.float64], Flat]] = []
+    for kind, some in enumerate(touched.by_kind):
+        for one in some:
             found = (
                 _drawn(one, blocks, rate, rng)
                 if isinstance(one, Scatter)
                 else _moved(one, grid, blocks, rate)
             )
-            parts += [(*part, np.full(len(part[0]), writes)) for part in found]
+            parts += [(*part, np.full(len(part[0]), kind)) for part in found]
     return Touches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def of_all(
+    watch: TouchWatch, sites: Sequence[Site], blocks: int, missed: Mapping[int, float]
+) -> Touches:
+    """What a launch touches of which all blocks ran; ``missed`` as ``footprint`` takes it."""
+    touched: dict[int, list[NDArray[np.int64]]] = {}
+    for geometry, some in watch.batches:
+        last = max((touch.time for touch in some), default=1)
+        for touch in some:
+            sectors, columns = touch.by_block
+            phase = np.full(len(sectors), (touch.time - 1) * PHASES // last)
+            rows = np.stack([geometry.blocks[columns], phase, sectors])
+            touched.setdefault(touch.site, []).append(rows)
+    parts = [np.zeros((5, 0), np.int64)]
+    for number, found in touched.items():
+        block, phase, sector = _distinct(np.concatenate(found, axis=1))
+        order = np.lexsort((phase, sector, block))
+        first = order[_new(block[order], sector[order])]
+        away = missed[number] * blocks if number in missed else None
+        some_pass = beyond(sector, first, away)
+        block, phase, sector = block[some_pass], phase[some_pass], sector[some_pass]
+        at = np.flatnonzero(_new(block, phase, sector >> 1))
+        both = np.diff(np.append(at, len(sector)))
+        kind = np.full(len(at), KINDS.index(sites[number].access))
+        parts.append(np.stack([sector[at] >> 1, both, block[at], phase[at], kind]))
+    unit, both, block, phase, kind = np.concatenate(parts, axis=1)
+    return Touches(unit, both, block, phase / PHASES, kind)
+
+
+def _distinct(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The columns, each once, in the order of the first row, then of the others."""
+    ordered = rows[:, np.lexsort(rows[::-1])]
+    return ordered[:, _new(*ordered)]
+
+
+def _new(*rows: Flat) -> Mask:
+    """Which columns differ from those before."""
+    found = np.ones(len(rows[0]), bool)
+    found[1:] = np.any([row[1:] != row[:-1] for row in rows], axis=0)
+    return found
 
 
 def _drawn(
@@ -78,7 +137,7 @@ def _drawn(
 ) -> Iterator[tuple[Flat, Flat, Flat, NDArray[np.float64]]]:
     count = int(rng.poisson(one.each / rate * len(blocks)))
     if one.fresh:
-        unit = (np.int64(1) << 60) + np.arange(count)
+        unit = _FRESH + (one.low & ~INSIDE) + np.arange(count)
     else:
         units = max(1, (one.high - one.low) // rate)
         unit = one.low + rng.integers(0, units, count) * rate

@@ -17,7 +17,8 @@ from .footprint import footprint
 from .levels import l1_misses
 from .merged import widths
 from .sample import Sample, take
-from .shared_level import DeviceMemory, device_memory
+from .shared_level import DeviceMemory, Moved, device_memory
+from .touches import of_all
 
 _L1_KIB = {
     "7.0": 128, "7.5": 96, "8.0": 192, "8.6": 128, "8.9": 128, "9.0": 256, "10.0": 256, "12.0": 128,
@@ -75,7 +76,7 @@ class Observed:
     @property
     def reads_again(self) -> bool:
         """Whether some of what DRAM reads had been in L2 already."""
-        return self.memory.cold_read > _AGAIN * self.memory.least_read
+        return self.memory.cold.read > _AGAIN * self.memory.least_read
 
     @property
     def l1(self) -> CacheTraffic:
@@ -88,10 +89,14 @@ class Observed:
         asked *= self.sample.factor
         return CacheTraffic(asked, max(0.0, asked - sum(self.missed.values()) * self.grouped))
 
+    def moved(self, cold: bool) -> Moved:
+        """Bytes between L2 and DRAM, by what for."""
+        return self.memory.cold if cold else self.memory.warm
+
     def l2(self, cold: bool) -> CacheTraffic:
-        """Of reads; a GPU with two partitions looks up what is far away in both."""
+        """Of loads; a GPU with two partitions looks up what is far away in both."""
         asked = sum(self.missed.values()) * self.grouped
-        read = (self.memory.cold_read if cold else self.memory.warm_read) / SECTOR
+        read = self.moved(cold).loaded / SECTOR
         if self.gpu.architecture.l2_partitions > 1:
             shared = 1 - min(1.0, read / asked) if asked else 0.0
             missed = read * (1.5 + shared / 2)
@@ -102,10 +107,8 @@ class Observed:
 
     def dram(self, cold: bool) -> DramTraffic:
         """Between L2 and DRAM."""
-        memory = self.memory
-        if cold:
-            return DramTraffic(memory.cold_read, memory.cold_write)
-        return DramTraffic(memory.warm_read, memory.warm_write)
+        moved = self.moved(cold)
+        return DramTraffic(moved.read, moved.written)
 
 
 def l1_bytes(gpu: Gpu, shared_bytes: int, blocks: int) -> int:
@@ -145,8 +148,7 @@ def observe(launch: Prepared, gpu: Gpu, registers: int | None = None) -> Observe
     meet = sample.path.barriers > 0
     found = l1_misses(sample.touches, program.sites, sample.groups, capacity, slots, meet)
     missed, touched = ({site: pair[at] for site, pair in found.items()} for at in (0, 1))
-    nothing = DeviceMemory(*[0.0] * 8)
-    return follow(Observed(launch, gpu, code, held, sample, missed, touched, nothing))
+    return follow(Observed(launch, gpu, code, held, sample, missed, touched, DeviceMemory()))
 
 
 def follow(seen: Observed) -> Observed:
@@ -158,11 +160,12 @@ def follow(seen: Observed) -> Observed:
         for site in seen.launch.program.sites
         if site.access == "load" and site.number in seen.missed
     }
-    sites = seen.launch.program.sites
-    touched = footprint(seen.sample.touches, sites, seen.blocks, missed)
+    sites, touches = seen.launch.program.sites, seen.sample.touches
+    touched = footprint(touches, sites, seen.blocks, missed)
+    known = of_all(touches, sites, seen.blocks, missed) if seen.sample.whole else None
     memory = device_memory(
         touched, grid, gpu.sms, seen.occupancy.blocks, gpu.l2,
-        gpu.architecture.l2_partitions,
+        gpu.architecture.l2_partitions, known,
     )  # fmt: skip
     return replace(seen, memory=memory)
 

@@ -125,6 +125,14 @@ class Touch:
     starts: Flat
     columns: Flat
 
+    @property
+    def by_block(self) -> tuple[Flat, Flat]:
+        """Each sector that a block touches, and the block's column."""
+        if not len(self.starts):
+            return self.sectors, self.columns
+        sectors = self.sectors[:, None] + self.starts
+        return sectors.reshape(-1), np.broadcast_to(self.columns, sectors.shape).reshape(-1)
+
 
 class TouchWatch(Observer):
     """Notes down which sectors of global memory each block touches, and in what order.

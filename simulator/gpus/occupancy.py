@@ -124,5 +124,11 @@ def _by_shared(chip: Architecture, shared_bytes: int, carveout: int | None) -> i
     return there // each
 
 
+def most_shared(chip: Architecture, blocks: int) -> int:
+    """Bytes of shared memory that each of so many blocks can have."""
+    each = chip.shared_bytes // blocks // chip.shared_unit * chip.shared_unit
+    return min(each - chip.shared_reserved, chip.shared_per_block)
+
+
 def _round_up(number: int, unit: int) -> int:
     return -(-number // unit) * unit

@@ -9,7 +9,7 @@ from ..caches.watch import SETS
 from ..observe.banks import BANKS
 from .case import Case
 from .change import Change, places, plain, worst
-from .work import SiteWork, scaled
+from .work import SiteWork, repeated, scaled
 
 _WASTE, _SHIFTED = 1.25, 1.1
 """Sectors over those that would do from which on lanes stand apart, or rows begin inside one."""
@@ -84,7 +84,7 @@ def _compact(case: Case, some: Mapping[int, SiteWork]) -> Change | None:
                 missed=missed * one.ideal / ideal, touched=one.ideal,
             )  # fmt: skip
     first = worst(some.values(), lambda one: one.sectors - one.ideal)
-    shown = [one for one in some.values() if one.site.line == first.user_line]
+    shown = [one for one in some.values() if one.site.instruction is first]
     requests = sum(one.requests for one in shown)
     stride = _stride(case, shown[0]) or 0
     told = {
@@ -150,10 +150,8 @@ def _fewer_threads(case: Case, some: Mapping[int, SiteWork]) -> Case:
         for pipe, count in case.work.issued.items()
     }
     mended = case.with_sites(changed)
-    work = dataclasses.replace(
-        mended.work, issued=issued, atomic_passes=case.work.atomic_passes * _WIDER,
-        shared_conflicts=case.work.shared_conflicts * _WIDER,
-    )  # fmt: skip
+    sites = mended.work.sites
+    work = dataclasses.replace(repeated(case.work, _WIDER), sites=sites, issued=issued)
     shape = dataclasses.replace(case.shape, blocks=-(-case.shape.blocks // _WIDER))
     return dataclasses.replace(mended, work=work, shape=shape)
 

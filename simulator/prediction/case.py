@@ -29,8 +29,7 @@ class Case:
         launch: The launch; ``seen``: what was observed of it; ``rates``: the GPU's.
         found: The machine code, counted.
         work: Of a block.
-        memory: Bytes that DRAM reads and writes, of which the first would be ``least`` if nothing
-            were read twice.
+        memory: Bytes that DRAM reads and writes; ``updated``: that it reads for atomics.
         shape: Of the grid.
     """
 
@@ -40,17 +39,22 @@ class Case:
     found: Sequence[Piece]
     work: Work
     memory: tuple[float, float]
+    updated: float
     shape: Shape
 
     @functools.cached_property
     def took(self) -> Times:
         """Seconds, in all and by part."""
-        asked = self.work.l2_read * 32 * self.shape.blocks
-        to_dram = min(1.0, self.memory[0] / asked) if asked else 0.0
         program, blocks = self.launch.program, len(self.seen.sample.blocks)
-        waits = chain(program, self.found, self.work, blocks, self.rates, to_dram)
+        waits = chain(program, self.found, self.work, blocks, self.rates, self.to_dram)
         apart = self.seen.memory.apart
         return times(self.work, waits, self.memory, apart, self.seen.gpu, self.rates, self.shape)
+
+    @property
+    def to_dram(self) -> float:
+        """Share of what loads ask L2 for that DRAM has to read."""
+        asked = self.work.l2_read * 32 * self.shape.blocks
+        return min(1.0, (self.memory[0] - self.updated) / asked) if asked else 0.0
 
     @property
     def own(self) -> float:
@@ -76,10 +80,11 @@ class Case:
         work = dataclasses.replace(self.work, sites=[*sites, *more])
         before, after = self.work.l2_read, work.l2_read
         read, written = self.memory
-        least = min(read, self.seen.memory.footprint * dense)
+        loaded = read - self.updated
+        least = min(loaded, self.seen.memory.footprint * dense)
         if after < before:
-            read = max(least, read * after / before)
-        return dataclasses.replace(self, work=work, memory=(read, written))
+            loaded = max(least, loaded * after / before)
+        return dataclasses.replace(self, work=work, memory=(loaded + self.updated, written))
 
     def without(self, gone: Callable[[MachineInstruction], bool]) -> Case:
         """With some machine instructions left out."""
@@ -99,11 +104,11 @@ def case(launch: Prepared, seen: Observed, known: Rates, caches: str) -> Case:
     """A launch as it was observed; ``caches`` as ``predict`` takes it."""
     sample = seen.sample
     found = counted(seen, dict(enumerate(sample.ran.warps)), sample.path.rounds)
-    memory = seen.dram(caches == "cold")
+    moved = seen.moved(caches == "cold")
     warps = -(-math.prod(launch.block) // 32)
     shape = Shape(seen.blocks, warps, max(1, seen.occupancy.blocks))
-    read = memory.read_bytes, memory.write_bytes
-    return Case(launch, seen, known, found, of_block(seen, found), read, shape)
+    memory = moved.read, moved.written
+    return Case(launch, seen, known, found, of_block(seen, found), memory, moved.updated, shape)
 
 
 def counted(seen: Observed, warps: Mapping[int, int], rounds: Mapping[int, float]) -> list[Piece]:

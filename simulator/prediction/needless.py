@@ -43,8 +43,14 @@ def barriers(case: Case) -> Change | None:
     if not found:
         return None
     mended = _without(case, found)
-    more = (case.work.barriers - mended.work.barriers) / case.shape.warps
-    return Change(mended, found[0], {"count": more})
+    ran = case.seen.sample.ran.warps
+    number = {ins.line: b.number for b in launch.program.blocks for ins in b.block.instructions}
+    first = max(found, key=lambda ins: ran[number[ins.line]])
+    count = f"{case.work.barriers - mended.work.barriers:,.0f}"
+    told = {"which": f"{count} barriers a block that order", "them": "them"}
+    if count == "1":
+        told = {"which": "1 barrier a block that orders", "them": "it"}
+    return Change(mended, first, told)
 
 
 def _without(case: Case, some: list[Instruction]) -> Case:

@@ -20,14 +20,14 @@ def redundant(case: Case) -> Change | None:
     block, changed, more = case.block, {}, []
     loads = places(case, lambda one: plain(one) and kept(one.site))
     extra = dict(case.work.issued)
-    told = 0.0
+    times: dict[int, float] = {}
     for array, distinct in block.sectors.items():
         some = {at: one for at, one in loads.items() if block.arrays.get(one.site.number) == array}
         ideal = sum(one.ideal for one in some.values())
         if not distinct or ideal < _TIMES * distinct:
             continue
-        told = max(told, ideal / distinct)
         for at, one in some.items():
+            times[at] = ideal / distinct
             changed[at] = dataclasses.replace(one, space="shared", wavefronts=one.requests)
             if case.seen.sample.requests.strides.get(one.site.number) == 0:
                 # All lanes want the same: of a tile, ptxas loads four in a row at once.
@@ -52,7 +52,9 @@ def redundant(case: Case) -> Change | None:
     mended = case.with_sites(changed, *more)
     work = dataclasses.replace(mended.work, issued=extra)
     first = worst([case.work.sites[at] for at in changed], lambda one: one.requests)
-    return Change(dataclasses.replace(mended, work=work), first, {"times": told})
+    there = [at for at in times if case.work.sites[at].site.line == first.user_line]
+    told = {"times": max(times[at] for at in there)}
+    return Change(dataclasses.replace(mended, work=work), first, told)
 
 
 def _dense(one: SiteWork) -> bool:
@@ -61,14 +63,28 @@ def _dense(one: SiteWork) -> bool:
 
 def between_blocks(case: Case) -> Change | None:
     """Blocks ask L2 for what other blocks ask for too."""
-    loads = places(case, lambda one: one.site.access == "load" and one.missed > 0 and _dense(one))
-    asked = case.work.l2_read * 32 * case.shape.blocks
-    there = case.seen.memory.footprint
-    if not loads or not there or asked < _TIMES * there:  # so little that none is in the sample
+    arrays, asked = case.block.arrays, dict[int | None, float]()
+    for one in case.work.loads:
+        array = arrays.get(one.site.number)
+        asked[array] = asked.get(array, 0.0) + one.missed * 32 * case.shape.blocks
+    # Of an array so small that none of it is in the sample nothing is known.
+    times = {a: asked.get(a, 0.0) / there for a, there in case.seen.memory.arrays.items()}
+
+    def often(one: SiteWork) -> float:
+        return times.get(arrays.get(one.site.number, -1), 0.0)
+
+    loads = places(
+        case,
+        lambda one: (
+            one.site.access == "load" and one.missed > 0 and _dense(one) and often(one) >= _TIMES
+        ),
+    )
+    if not loads:
         return None
     changed = {at: dataclasses.replace(one, missed=one.missed / _MORE) for at, one in loads.items()}
     first = worst(loads.values(), lambda one: one.missed)
-    return Change(case.with_sites(changed), first, {"times": asked / there})
+    told = max(often(one) for one in loads.values() if one.site.line == first.user_line)
+    return Change(case.with_sites(changed), first, {"times": told})
 
 
 def again(case: Case) -> Change | None:

@@ -8,10 +8,12 @@ import math
 from kernels.ptx.module import Instruction
 
 from ..compile.blocks import successors
+from ..gpus.occupancy import most_shared
 from ..gpus.occupancy import occupancy as occupancy_of
 from .case import Case, counted
 from .change import Change, places, worst
-from .work import SiteWork, scaled
+from .one_block import some_of, together
+from .work import SiteWork, repeated, scaled
 
 _BUSY = 0.25
 """Share of its warps from which on a multiprocessor is not short of blocks."""
@@ -25,8 +27,9 @@ def occupancy(case: Case) -> Change | None:
     """Few warps fit on a multiprocessor, so that all of them wait at once."""
     held, launch, gpu = case.seen.occupancy, case.launch, case.seen.gpu
     threads = math.prod(launch.block)
-    wanted = min(2 * held.blocks, gpu.architecture.warps // case.shape.warps)
-    if wanted <= held.blocks or held.registers is None:
+    others = (n for name, n in held.limits.items() if n and name not in held.limiters)
+    wanted = min(2 * held.blocks, *others)
+    if "warps" in held.limiters or held.registers is None:
         return None
     cures = []
     if "registers" in held.limiters:
@@ -36,8 +39,7 @@ def occupancy(case: Case) -> Change | None:
         cures.append(f"{most} registers a thread or fewer instead of {held.registers} "
                      f"(__launch_bounds__({threads}, {wanted}))")  # fmt: skip
     if "shared memory" in held.limiters:
-        chip = gpu.architecture
-        most = chip.shared_bytes // wanted - chip.shared_reserved
+        most = most_shared(gpu.architecture, wanted)
         cures.append(f"{most:,} bytes of shared memory a block instead of {launch.shared_bytes:,}")
     if "blocks" in held.limiters:
         cures.append(f"larger blocks than {threads} threads")
@@ -69,12 +71,8 @@ def few_blocks(case: Case) -> Change | None:
         for p in case.found
     ]
     mended = case.with_code(found)
-    sites = [scaled(one, 1 / pieces) for one in case.work.sites]
-    work = dataclasses.replace(
-        mended.work, sites=sites, barriers=case.work.barriers / pieces,
-        atomic_passes=case.work.atomic_passes / pieces,
-        shared_conflicts=case.work.shared_conflicts / pieces,
-    )  # fmt: skip
+    work = repeated(mended.work, 1 / pieces)
+    work = dataclasses.replace(work, barriers=case.work.barriers / pieces)
     wanted = round(shape.blocks * pieces)
     warps = max(1, round(shape.warps / in_warps))
     split = dataclasses.replace(shape, blocks=wanted, warps=warps)
@@ -132,54 +130,71 @@ def _branch_to(case: Case, number: int) -> Instruction | None:
 
 def atomics(case: Case) -> Change | None:
     """Many atomics of a block go to few places."""
-    some, distinct, others = _atomics(case)
-    work = case.work
-    passes = work.atomic_passes - others
-    if not some or passes < 2 * distinct:
+    distinct = case.block.places
+    some = {at: one for at, one in _global_sums(case).items() if _serial(case, one)}
+    if not some:
         return None
-    changed = {
-        at: dataclasses.replace(one, space="shared", wavefronts=one.requests)
-        for at, one in some.items()
-    }
-    mended = case.with_sites(changed)
-    further = case.seen.sample.atomics.same / len(case.seen.sample.blocks)
-    if passes <= sum(one.requests for one in some.values()) * 1.01:
-        further = 0.0  # ptxas sums the warp
-    after = dataclasses.replace(
-        mended.work, atomic_passes=others + distinct,
-        shared_conflicts=work.shared_conflicts + further,
-    )  # fmt: skip
-    first = worst(some.values(), lambda one: one.requests)
-    return Change(dataclasses.replace(mended, work=after), first, {"passes": passes})
+    blocks, same = len(case.seen.sample.blocks), case.seen.sample.atomics.same
+    changed, rest = {}, []
+    for at, one in some.items():
+        by_lane = one.passes > one.requests * 1.01  # otherwise ptxas sums the warp
+        further = same[one.site.number] / blocks if by_lane else 0.0
+        changed[at] = dataclasses.replace(
+            one, space="shared", wavefronts=one.requests, passes=further
+        )
+        rest.append(dataclasses.replace(scaled(one, 0), passes=distinct[one.site.number]))
+    mended = case.with_sites(changed, *rest)
+    word = min(case.work.atomic_word, float(len(some)))
+    first = worst(some.values(), lambda one: one.passes)
+    passes = sum(one.passes for one in some.values() if one.site.line == first.user_line)
+    work = dataclasses.replace(mended.work, atomic_word=word)
+    return Change(dataclasses.replace(mended, work=work), first, {"passes": passes})
 
 
 def atomics_of_blocks(case: Case) -> Change | None:
     """Each of many blocks adds to the same few places."""
-    some, distinct, others = _atomics(case)
-    work, shape = case.work, case.shape
+    sample, shape = case.seen.sample, case.shape
     slots = case.seen.gpu.sms * shape.resident
-    if not some or work.atomic_passes - others >= 2 * distinct or shape.blocks <= slots:
+    if shape.blocks <= slots:
         return None
     times = shape.blocks / slots
+    some = some_of(sample.blocks, math.ceil(times))
+    changed = {}
+    for at, one in _global_sums(case).items():
+        if not _serial(case, one):
+            distinct, each = together(sample.touches, one.site.number, some)
+            if len(some) > 1 and distinct < 2 * each:
+                changed[at] = scaled(one, distinct / each)
+    if not changed:
+        return None
     found = [
         dataclasses.replace(p, warps=p.warps * times, rounds=p.rounds * times) for p in case.found
     ]
     mended = case.with_code(found)
-    sites = [one if one in some.values() else scaled(one, times) for one in work.sites]
-    after = dataclasses.replace(mended.work, sites=sites)
+    work = dataclasses.replace(repeated(mended.work, times), atomic_word=case.work.atomic_word)
+    mended = dataclasses.replace(mended, work=work).with_sites(changed)
     fewer = dataclasses.replace(shape, blocks=slots)
-    first = worst(some.values(), lambda one: one.requests)
+    first = worst([case.work.sites[at] for at in changed], lambda one: one.passes)
     told = {"blocks": shape.blocks, "slots": slots}
-    return Change(dataclasses.replace(mended, work=after, shape=fewer), first, told)
+    return Change(dataclasses.replace(mended, shape=fewer), first, told)
 
 
-def _atomics(case: Case) -> tuple[dict[int, SiteWork], int, float]:
-    """Sums in global memory, to how many sectors a block's go, and how many atomics are none."""
-    found = places(case, lambda one: one.space == "global" and one.site.access == "atomic")
-    some = {at: one for at, one in found.items() if _sums(case, one)}
-    distinct = sum(case.block.places.get(one.site.number, 0) for one in some.values())
-    others = sum(one.requests for at, one in found.items() if at not in some)
-    return (some, distinct, others) if distinct else ({}, 0, others)
+def _global_sums(case: Case) -> dict[int, SiteWork]:
+    """Atomics of global memory of which a block could do fewer."""
+    return places(
+        case,
+        lambda one: (
+            one.space == "global"
+            and one.site.access == "atomic"
+            and _sums(case, one)
+            and case.block.places.get(one.site.number, 0) > 0
+        ),
+    )
+
+
+def _serial(case: Case, one: SiteWork) -> bool:
+    """Whether those of a block go to few places."""
+    return one.passes >= 2 * case.block.places[one.site.number]
 
 
 def _sums(case: Case, one: SiteWork) -> bool:
@@ -191,17 +206,21 @@ def _sums(case: Case, one: SiteWork) -> bool:
 
 def shared_atomics(case: Case) -> Change | None:
     """Lanes of a warp go to one word of shared memory."""
-    some = places(case, lambda one: one.space == "shared" and one.site.access == "atomic")
+
+    def serial(one: SiteWork) -> bool:
+        shared = one.space == "shared" and one.site.access == "atomic"
+        return shared and _sums(case, one) and one.passes >= 3 * one.requests > 0
+
+    some = places(case, serial)
+    if not some:
+        return None
     requests = sum(one.requests for one in some.values())
-    work = case.work
-    if not all(_sums(case, one) for one in some.values()):
-        return None
-    if not some or work.shared_conflicts < 3 * requests:
-        return None
-    more = dict(work.issued)
-    more["shuffle"] = more.get("shuffle", 0.0) + _SHUFFLES * requests
-    more["alu"] = more.get("alu", 0.0) + _SHUFFLES * requests
-    after = dataclasses.replace(work, shared_conflicts=0.0, issued=more)
-    first = worst(some.values(), lambda one: one.requests)
-    told = {"passes": work.shared_conflicts + requests}
-    return Change(dataclasses.replace(case, work=after), first, told)
+    more = dict(case.work.issued)
+    for pipe in ("shuffle", "alu"):
+        more[pipe] = more.get(pipe, 0.0) + _SHUFFLES * requests
+    mended = case.with_sites({at: dataclasses.replace(one, passes=0) for at, one in some.items()})
+    work = dataclasses.replace(mended.work, issued=more)
+    first = worst(some.values(), lambda one: one.passes)
+    there = [one for one in some.values() if one.site.line == first.user_line]
+    told = {"passes": sum(one.passes + one.requests for one in there)}
+    return Change(dataclasses.replace(mended, work=work), first, told)

@@ -29,6 +29,7 @@ class SiteWork:
         wavefronts: Of shared memory, a wide access taking two at least; ``conflicts``: of these.
         bytes: Distinct ones of each request, summed.
         ideal: Sectors, were the distinct bytes of each request side by side.
+        passes: Of a global atomic, as ``AtomicWatch`` has them; of a shared one its conflicts.
     """
 
     site: Site
@@ -43,6 +44,7 @@ class SiteWork:
     conflicts: float
     bytes: float
     ideal: float
+    passes: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,8 @@ class Work:
         issued: Warp instructions by pipe.
         sites: Accesses.
         barriers: How often its warps meet.
-        atomic_passes: Of global atomics, as ``AtomicWatch`` has them; ``atomic_hottest``: share of
-            them that goes to the busiest 512 bytes.
+        atomic_hottest: Share of the passes of global atomics that goes to the busiest 512 bytes.
         atomic_word: Floating-point ones of the busiest word.
-        shared_conflicts: Passes that atomics of shared memory take besides.
         warps: Of the block.
         tensor: Operations of tensor cores, of 16-bit floats or as many of others as take as long.
     """
@@ -64,10 +64,8 @@ class Work:
     issued: Mapping[str, float]
     sites: Sequence[SiteWork]
     barriers: float = 0.0
-    atomic_passes: float = 0.0
     atomic_hottest: float = 0.0
     atomic_word: float = 0.0
-    shared_conflicts: float = 0.0
     warps: int = 1
     tensor: float = 0.0
 
@@ -109,6 +107,16 @@ class Work:
         return sum(one.lines for one in self.stores)
 
     @property
+    def atomic_passes(self) -> float:
+        """Of global atomics."""
+        return sum(one.passes for one in self.sites if one.space != "shared")
+
+    @property
+    def shared_conflicts(self) -> float:
+        """Passes that atomics of shared memory take besides."""
+        return sum(one.passes for one in self.sites if one.space == "shared")
+
+    @property
     def spilled(self) -> float:
         """Accesses to local memory that are the compiler's own."""
         there = sum(self.issued.get(f"{what}_local", 0.0) for what in ("load", "store"))
@@ -120,6 +128,14 @@ def scaled(one: SiteWork, share: float) -> SiteWork:
     """An access so many times."""
     figures = [f.name for f in fields(SiteWork) if f.name not in ("site", "space")]
     return replace(one, **{name: share * getattr(one, name) for name in figures})
+
+
+def repeated(work: Work, times: float) -> Work:
+    """What threads do, so many times, but for machine code and barriers."""
+    return replace(
+        work, sites=[scaled(one, times) for one in work.sites],
+        atomic_word=times * work.atomic_word, tensor=times * work.tensor,
+    )  # fmt: skip
 
 
 def issued(found: Sequence[Piece], blocks: int) -> dict[str, float]:
@@ -135,6 +151,8 @@ def issued(found: Sequence[Piece], blocks: int) -> dict[str, float]:
 def of_block(seen: Observed, found: Sequence[Piece]) -> Work:
     """What was seen of a sample, for one block of it; ``found``: the machine code, counted."""
     program, sample, missed = seen.launch.program, seen.sample, seen.missed
+    atomics = sample.atomics
+    passes = atomics.requests if _combined(program, found) else atomics.passes
     blocks = len(sample.blocks)
     grouped = sum(len(group) for group in sample.groups)
     sites, is_float = [], False
@@ -150,6 +168,7 @@ def of_block(seen: Observed, found: Sequence[Piece]) -> Work:
                 away = beyond * asked
             wide = max(1, site.nbytes // 8)
             shared = space == "shared"
+            waits = atomics.conflicts if shared else passes
             sites.append(SiteWork(
                 site, space, traffic.requests / blocks, traffic.sectors / blocks,
                 0.0 if shared else traffic.wavefronts / blocks,
@@ -157,16 +176,14 @@ def of_block(seen: Observed, found: Sequence[Piece]) -> Work:
                 max(traffic.wavefronts, traffic.requests * wide) / blocks if shared else 0.0,
                 traffic.bank_conflicts / blocks if shared else 0.0,
                 traffic.distinct_bytes / blocks, traffic.ideal_sectors / blocks,
+                waits[site.number] / blocks,
             ))  # fmt: skip
             if space == "global" and site.access == "atomic":
                 is_float |= site.type.startswith("f")
-    passes, words = sample.atomics.passes, sample.atomics.words.values()
-    hottest = sample.atomics.hottest(sample.blocks, sample.factor)
-    if _combined(program, found):
-        passes = sample.atomics.requests
+    busiest = max(atomics.words.values(), default=0) if is_float else 0
     return Work(
-        issued(found, blocks), sites, sample.path.barriers / blocks, passes / blocks, hottest,
-        max(words, default=0) / blocks if is_float else 0.0, sample.atomics.conflicts / blocks,
+        issued(found, blocks), sites, sample.path.barriers / blocks,
+        atomics.hottest(sample.blocks, sample.factor), busiest / blocks,
         -(-math.prod(seen.launch.block) // 32), _tensor(seen) / blocks,
     )  # fmt: skip
 

@@ -1,0 +1,177 @@
+"""What advice says: its line, its figures and its promise are those of one and the same defect."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+from simulator import Prediction
+from simulator.gpus.occupancy import most_shared, occupancy
+from simulator.gpus.table import ARCHITECTURES
+from simulator.prediction.advice import Advice
+
+SOURCE = """
+#define I (blockIdx.x * blockDim.x + threadIdx.x)
+extern "C" {
+__global__ void own_places(int* out) {
+    atomicMax(&out[I], 7);
+}
+__global__ void anywhere(const int* where, int* out) {
+    atomicMax(&out[where[I]], 7);
+}
+__global__ void barriers(const float* in, float* out, int rounds) {
+    float v = in[I];
+    #pragma unroll 1
+    for (int k = 0; k < rounds; k++) {
+        v = v * 1.5f + 1;
+        __syncthreads();
+    }
+    out[I] = v;
+}
+__global__ void two_tables(const float* a, const float* b, float* out, int n) {
+    float s = 0;
+    for (int k = 0; k < n; k++)
+        s += a[k] * threadIdx.x;
+    for (int k = 0; k < 600; k++)
+        s += b[(k & 255) * 8 + (threadIdx.x & 7)];
+    out[I] = s;
+}
+__global__ void table_and_own(const float* table, const float* own, float* out) {
+    float s = own[I];
+    for (int k = 0; k < 64; k++)
+        s += table[k * 1024 + threadIdx.x];
+    out[I] = s;
+}
+__global__ void turned(const float* in, float* out) {
+    extern __shared__ float s[];
+    s[threadIdx.x] = in[I];
+    __syncthreads();
+    out[I] = s[255 - threadIdx.x];
+}
+__global__ void busy_word(const int* in, int* few, int* many) {
+    int v = in[I];
+    atomicMax(&many[I], v);
+    atomicMax(&many[I + 1048576], v);
+    atomicMax(&few[v & 3], v);
+}
+__global__ void busy_shared_word(int* out) {
+    __shared__ int s[256];
+    s[threadIdx.x] = 0;
+    __syncthreads();
+    for (int k = 0; k < 8; k++)
+        atomicMax(&s[(threadIdx.x + k) & 255], k);
+    for (int k = 0; k < 6; k++)
+        atomicMax(&s[k], k + threadIdx.x);
+    __syncthreads();
+    out[I] = s[threadIdx.x];
+}
+__global__ void sum(const float* in, float* sum) {
+    atomicAdd(sum, in[I]);
+}
+__global__ void apart(const float* a, const float* b, float* out) {
+    out[I] = a[2 * I] + b[32 * I];
+}
+}
+"""
+MANY = 1 << 20
+
+
+def line_of(text: str) -> int:
+    return next(n for n, line in enumerate(SOURCE.splitlines(), 1) if text in line)
+
+
+def predicted(entry: str, grid: int, block: int, *args: Any, **more: Any) -> Prediction:
+    return simulator.predict(Kernel.from_cuda(SOURCE, entry), grid, block, args, **more)
+
+
+def advised(rule: str, entry: str, grid: int, block: int, *args: Any, **more: Any) -> Advice:
+    found = predicted(entry, grid, block, *args, **more).advice
+    print(*found, sep="\n")
+    return next(advice for advice in found if advice.rule == rule)
+
+
+@pytest.mark.parametrize("entry", ["own_places", "anywhere"])
+def test_blocks_that_share_no_place_are_not_said_to(entry: str) -> None:
+    count = 2 * MANY
+    where = np.random.default_rng(0).permutation(count).astype(np.int32)
+    args = [where] * (entry == "anywhere") + [np.zeros(count, np.int32)]
+    assert not predicted(entry, count // 256, 256, *args).advice
+
+
+@pytest.mark.parametrize(
+    ("block", "rounds", "said"),
+    [
+        (64, 100, "100 barriers a block that order nothing"),
+        (1024, 1, "1 barrier a block that orders nothing"),
+    ],
+)
+def test_barriers_are_counted_for_a_block(block: int, rounds: int, said: str) -> None:
+    args = [np.zeros(2048 * block, np.float32), np.zeros(2048 * block, np.float32), rounds]
+    assert advised("unneeded barriers", "barriers", 2048, block, *args).cause == said
+
+
+def test_each_array_has_its_own_number() -> None:
+    args = [np.zeros(count, np.float32) for count in (512, 2048, MANY // 4)]
+    found = advised("redundant loads", "two_tables", 1024, 256, *args, 512)
+    assert found.line == line_of("s += b[")
+    assert found.cause == "a block loads each sector 19 times"  # 150 a warp, of 64
+
+
+def test_what_all_blocks_load_is_told_from_what_each_has_for_itself() -> None:
+    """L1 keeps half of a table at most."""
+    args = [np.zeros(count, np.float32) for count in (65536, MANY, MANY)]
+    found = advised("redundant between blocks", "table_and_own", 1024, 1024, *args)
+    assert found.line == line_of("s += table[")
+    times = re.search("the same ([0-9]+) times", found.cause)
+    assert times
+    assert 512 <= int(times[1]) <= 1024
+
+
+@pytest.mark.parametrize(("registers", "shared"), [(64, 60_000), (48, 60_000), (64, 45_000)])
+def test_a_promise_is_what_the_advised_value_gives(registers: int, shared: int) -> None:
+    """As many blocks as the next limit allows, and as much as these can have of what limits."""
+    args = [np.zeros(MANY, np.float32), np.zeros(MANY, np.float32)]
+    options = {"registers": registers, "shared_bytes": shared}
+    found = advised("low occupancy", "turned", 4096, 256, *args, **options)
+    figure = re.match("[0-9,]+", found.change)
+    assert figure
+    limiter = "registers" if "registers" in found.change else "shared_bytes"
+    mended = options | {limiter: int(figure[0].replace(",", ""))}
+    again = predicted("turned", 4096, 256, *args, **mended)
+    assert found.changed_ms == pytest.approx(again.time_ms, rel=0.02)
+
+
+def test_so_many_blocks_can_have_so_much_shared_memory() -> None:
+    for chip in ARCHITECTURES.values():
+        for blocks in range(1, chip.blocks + 1):
+            most = most_shared(chip, blocks)
+            held = occupancy(chip, 32, 16, most).limits["shared memory"]
+            assert held is not None
+            assert held >= blocks
+            more = occupancy(chip, 32, 16, most + 1).limits["shared memory"]
+            assert more is not None
+            assert more < blocks
+
+
+def test_the_line_is_the_one_whose_lanes_wait() -> None:
+    args = [np.arange(MANY, dtype=np.int32), np.zeros(4, np.int32), np.zeros(2 * MANY, np.int32)]
+    found = advised("serial atomics", "busy_word", 4096, 256, *args)
+    assert found.line == line_of("&few[")
+    found = advised("serial shared atomics", "busy_shared_word", 4096, 256, np.zeros(MANY, "i4"))
+    assert found.line == line_of("&s[k]")
+    assert "1,536 passes" in found.cause  # 6 of 8 warps, 32 lanes each
+
+
+def test_floats_summed_in_the_block_do_not_wait_for_the_word() -> None:
+    found = advised("serial atomics", "sum", 4096, 256, np.zeros(MANY, "f4"), np.zeros(1, "f4"))
+    assert "adds 256 times" in found.cause
+    assert found.gain > 10
+
+
+def test_stride_and_sectors_are_of_one_access() -> None:
+    args = [np.zeros(count * MANY // 4, np.float32) for count in (2, 32, 1)]
+    found = advised("strided", "apart", 1024, 256, *args)
+    assert found.cause == "lanes 128 bytes apart, 32 sectors a request for 4"
