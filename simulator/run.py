@@ -187,8 +187,10 @@ def _notes(program: Program, seen: Observers) -> tuple[str, ...]:
 
 def _dependence(launch: Prepared, traffic: TrafficCounter, sources: Sources) -> Source | None:
     def spaces(site: Site) -> set[str]:
-        """The address spaces that a site reached; any, where nobody counted."""
-        return set(traffic.traffic(site)) if launch.counted else set(COUNTED_SPACES)
+        """The address spaces that a site reached; any it might, where nobody counted."""
+        if launch.counted:
+            return set(traffic.traffic(site))
+        return {site.space} if site.space != "generic" else set(COUNTED_SPACES)
 
     steered = depends_on_data(launch.program, spaces)
     return sources.of(steered) if steered else None
