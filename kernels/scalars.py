@@ -42,6 +42,8 @@ def scalar_bytes(param: Param, arg: Any, label: str, kind: str = "") -> bytes:
         raise TypeError(f"{label} is {what}; cannot convert {type(arg).__name__} {arg!r}")
     bits = param.nbytes * 8
     value = int(arg)
+    if kind == "bool":
+        value = int(value != 0)  # as C++ converts it
     # NVRTC writes .u32 for int and unsigned alike: both ranges are taken.
     if not -(1 << (bits - 1)) <= value < (1 << bits):
         raise ValueError(f"{label} is {kind}; {value} does not fit in {bits} bits")

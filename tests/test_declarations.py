@@ -282,3 +282,14 @@ def test_directives_of_entries_and_functions(head: str, words: str) -> None:
         return
     with pytest.raises(PtxError, match=rf"^PTX line 3: cannot read '{re.escape(words)}'"):
         simulator.launch(Kernel.from_ptx(text, "k"), 1, 1, [])
+
+
+@pytest.mark.parametrize("value", [True, 1, 2, -1, 255, 256, np.uint8(7)])
+def test_a_bool_is_true_or_false(value: object) -> None:
+    """Whatever number it is made of, as ``k<<<...>>>(out, 2)`` has it."""
+    source = "__global__ void k(int* out, bool b, const bool c) { *out = b + 10 * c; }"
+    out = np.zeros(1, np.int32)
+    simulator.launch(Kernel.from_cuda(source, "k"), 1, 1, [out, value, 0])
+    assert out[0] == 1
+    simulator.launch(Kernel.from_cuda(source, "k"), 1, 1, [out, 0, value])
+    assert out[0] == 10
