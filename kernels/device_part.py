@@ -21,7 +21,7 @@ from .headers import (
     standard_library,
     substitutes,
 )
-from .signatures import kernel_names, parted
+from .signatures import find, kernel_names, parted
 
 _ROUNDS = 40
 _LACKS_STD = re.compile(r"^.*(?<!cuda::)\bstd\b.*")
@@ -37,7 +37,7 @@ Compile = Callable[[str, str | None, Sequence[str], dict[str, str]], Compiled | 
 
 def looks_like_a_program(source: str) -> bool:
     """Whether a text surely has host code."""
-    return bool(re.search(r"<<<|\bmain\s*\(", source))
+    return bool(re.search(r"<<\s*<|\bmain\s*\(", source))
 
 
 def compile_device_part(
@@ -179,8 +179,11 @@ def compile_device_part(
         listed = (
             ", ".join(dict.fromkeys(n for t in texts for n in kernel_names(t, typed))) or "none"
         )
+        same = find({str(at): text for at, text in enumerate(texts)}, entry)
+        wanted = same is not None and same.parameters and "<" not in entry
+        written = f"; write template arguments, as in {same.example!r}" if wanted and same else ""
         raise CompileError(
-            f"no kernel {entry!r} in this source; its __global__ functions: {listed}"
+            f"no kernel {entry!r} in this source; its __global__ functions: {listed}{written}"
         )
     told = _told(errors, by_path)
     lacks = _lacking(left_out(), included)

@@ -20,6 +20,8 @@ _TOKEN = re.compile(
 )
 _DEFINE = re.compile(r"\s*#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.S)
 _CONDITION = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b(.*)", re.S)
+_LINE_ENDS = re.compile(r"[ \t]*(?://[^\n]*|/\*[^\n]*?\*/)?\n\s*(?=[A-Za-z_}])")
+_LAUNCH = re.compile(r"\s*[\w:]+\s*(?:<[^;{}]{0,300}>)?\s*<<<")
 _LAST_WORD = re.compile(r"([A-Za-z_]\w*)\s*(?:\([^()]*\))?$")
 _QUALIFIERS = frozenset(
     ["__host__", "__device__", "__global__", "__forceinline__", "__noinline__", "__inline__",
@@ -191,6 +193,31 @@ def without_declaring_macros(text: str, texts: Iterable[str]) -> str:
         if start == body:
             text = blank(text, start, end)
     return text
+
+
+def without_statement_macros(text: str, macros: Macros) -> str:
+    """A text without the macros that stand before a statement: ``TIME_BEGIN k<<<1, 32>>>(a);``.
+
+    To a grammar that is one declaration. A word in capitals may be a macro of a header that is not
+    there.
+    """
+    plain, tokens = list(text), list(_TOKEN.finditer(text))
+    depth = read = 0
+    fresh = False  # at the beginning of a statement
+    for i, m in enumerate(tokens):
+        if m.start() < read or m.lastgroup in ("comment", "directive"):
+            continue
+        if m.lastgroup == "word" and fresh and depth and (m[0] in macros or m[0].isupper()):
+            end = _call_end(tokens, i + 1) or m.end()
+            known = macros.get(m[0])
+            nothing = known is not None and (not known.body or m[0] in macros.whole)
+            if nothing or _LINE_ENDS.match(text, end) or _LAUNCH.match(text, end):
+                _clear(plain, m.start(), end)
+                read = end
+                continue
+        fresh = m[0] in ("{", "}", ";")
+        depth += (m[0] == "{") - (m[0] == "}" and depth > 0)
+    return "".join(plain)
 
 
 def _clear(chars: list[str], start: int, end: int) -> None:

@@ -104,7 +104,7 @@ class Pipeline:
         if file.suffix == ".ptx":
             kernel = Kernel.from_ptx(file, entry)
         else:
-            named = entry or only_kernel(str(file))
+            named = entry or only_kernel(str(file), options)
             kernel = Kernel.from_cuda(file, named, options=options, build=build or "device")
         rng = np.random.default_rng(0)
         args = [self._argument(word, rng) for word in table.get("args", ())]
