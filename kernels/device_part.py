@@ -86,7 +86,6 @@ def compile_device_part(
     further = ["-default-device", *(f"--pre-include={header}" for header in IMPLICIT)]
     mapped = probed = False
     promoted: set[str] = set()
-    lacking = bool(included.missing)
 
     def attempt(text: str, wanted: str | None) -> Compiled | list[Message]:
         texts = {
@@ -139,6 +138,7 @@ def compile_device_part(
             needed = read(unread)
             continue
         moved, gone = False, host_code.names_cut(by_path.values())
+        lacking = any(header in stubs for header in (*included.missing, *included.toolkit))
         for error in errors:
             file = by_path.get(error.path)
             if error.missing_header:

@@ -42,10 +42,14 @@ KEYWORDS = _QUALIFIERS | frozenset(
 
 @dataclass(frozen=True)
 class Macro:
-    """A macro: whether it takes arguments, and what it stands for; of several definitions, all."""
+    """A macro: whether it takes arguments, and what it stands for; of several definitions, all.
+
+    ``params``: their names, of the last definition.
+    """
 
     call: bool
     body: str
+    params: tuple[str, ...] = ()
 
 
 class Macros(dict[str, Macro]):
@@ -70,7 +74,8 @@ class Macros(dict[str, Macro]):
                     body = re.sub(r"\\\r?\n", " ", m[3]).strip()
                     if m[1] in self:  # in another branch: it may be either
                         body = f"{self[m[1]].body} {body}".strip()
-                    self[m[1]] = Macro(bool(m[2]), body)
+                    params = tuple(re.findall(r"\w+", m[2] or ""))
+                    self[m[1]] = Macro(bool(m[2]), body, params)
         self.marks, self.qualifiers, self.whole = set(marks), set[str](), set[str]()
         size = -1
         while size != len(self.marks) + len(self.qualifiers) + len(self.whole):
