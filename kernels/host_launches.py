@@ -7,6 +7,7 @@ template arguments of functions that launch, for each of their calls. All else i
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -93,22 +94,25 @@ def host_launches(
     ``headers``: texts by name, of the user's own; they, and ``options``, NVRTC's, say what names
     mean.
     """
-    return [one for one in _all(source, headers, options) if one.kernel]
+    return [one for one in _all(source, (*headers.items(),), (*options,)) if one.kernel]
 
 
 def unread_launches(
     source: str, headers: Mapping[str, str] = MappingProxyType({}), options: Sequence[str] = ()
 ) -> list[tuple[str, int, str]]:
     """The calls that launch kernels in a way that is not read: header, line and function."""
-    found = (o for o in _all(source, headers, options) if not o.kernel)
+    found = [one for one in _all(source, (*headers.items(),), (*options,)) if not one.kernel]
     return [(one.file, one.line, one.called) for one in found]
 
 
-def _all(source: str, headers: Mapping[str, str], options: Sequence[str]) -> list[HostLaunch]:
+@functools.lru_cache(maxsize=4)
+def _all(
+    source: str, headers: tuple[tuple[str, str], ...], options: tuple[str, ...]
+) -> tuple[HostLaunch, ...]:
     """The launches; those that are not read have no kernel."""
-    texts = {**headers, "": source}
+    texts = {**dict(headers), "": source}
     if not any(_LAUNCHES.search(text) for text in texts.values()):
-        return []
+        return ()
     whole = "\n".join(texts.values())
     said = Macros([whole], (), frozenset()) | Macros([], options, frozenset())
     macros = {name: macro.body for name, macro in said.items() if not macro.call}
@@ -130,7 +134,7 @@ def _all(source: str, headers: Mapping[str, str], options: Sequence[str]) -> lis
             continue
         launches = [_read(use, scope, declared, bound) for bound, scope in program.scopes_of(use)]
         found[file] += [replace(one, file=file, line=line) for one in dict.fromkeys(launches)]
-    return [*found.pop(""), *(one for those in found.values() for one in those)]
+    return (*found.pop(""), *(one for those in found.values() for one in those))
 
 
 def _place(texts: Mapping[str, str], row: int) -> tuple[str, int]:

@@ -21,6 +21,7 @@ _TOKEN = re.compile(
 _DEFINE = re.compile(r"\s*#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.S)
 _CONDITION = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b(.*)", re.S)
 _LINE_ENDS = re.compile(r"[ \t]*(?://[^\n]*|/\*[^\n]*?\*/)?\n\s*(?=[A-Za-z_}])")
+_STATEMENTS = re.compile(r"[{};]|<<<")
 _LAUNCH = re.compile(r"\s*[\w:]+\s*(?:<[^;{}]{0,300}>)?\s*<<<")
 _LAST_WORD = re.compile(r"([A-Za-z_]\w*)\s*(?:\([^()]*\))?$")
 _QUALIFIERS = frozenset(
@@ -216,7 +217,9 @@ def without_statement_macros(text: str, macros: Macros) -> str:
             end = _call_end(tokens, i + 1) or m.end()
             known = macros.get(m[0])
             nothing = known is not None and (not known.body or m[0] in macros.whole)
-            if nothing or _LINE_ENDS.match(text, end) or _LAUNCH.match(text, end):
+            if _STATEMENTS.search(text, m.end(), end):
+                pass  # it stands for what is given to it: DISPATCH(type, { k<<<1, 32>>>(a); })
+            elif nothing or _LINE_ENDS.match(text, end) or _LAUNCH.match(text, end):
                 _clear(plain, m.start(), end)
                 read = end
                 continue

@@ -53,6 +53,9 @@ def listed(source: str) -> list[str]:
         ("TIME one<<<4, 64>>>(f); STOP(1)", "one --grid 4 --block 64 f32[64]"),
         ("UNKNOWN(1) k<float, 2><<<4, 64>>>(f, 1);", "k<float, 2> --grid 4 --block 64 f32[64] 1"),
         ("UNKNOWN // starts\n    one<<<4, 64>>>(f);", "one --grid 4 --block 64 f32[64]"),
+        ("DISPATCH(3, { const int N = 2; k<float, N><<<4, 64>>>(f, 1); });",
+         "k<float, 2> --grid 4 --block 64 f32[64] 1"),
+        ("DISPATCH(3, [&] { one<<<4, 64>>>(f); })\nint n;", "one --grid 4 --block 64 f32[64]"),
         # by calls
         ("int n = 3; float s = 2; void *args[] = {&d, (void *)&s};"
          " cudaLaunchCooperativeKernel((void *)k<double, 2>, dim3(4), 256, args, 16, 0);",
@@ -62,7 +65,7 @@ def listed(source: str) -> list[str]:
     ],
 )  # fmt: skip
 def test_the_kernel_is_named_as_outside_of_the_function(code: str, command: str) -> None:
-    macros = "#define TIME\n#define STOP(x) stop(x);\n"
+    macros = "#define TIME\n#define STOP(x) stop(x);\n#define DISPATCH(n, ...) { __VA_ARGS__ }\n"
     assert listed(f"{macros}int main(int argc, char **) {{ {START} {code} }}") == [command]
 
 
