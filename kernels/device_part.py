@@ -21,7 +21,7 @@ from .headers import (
     standard_library,
     substitutes,
 )
-from .signatures import kernel_names, parted
+from .signatures import find, kernel_names, parted
 
 _ROUNDS = 40
 _LACKS_STD = re.compile(r"^.*(?<!cuda::)\bstd\b.*")
@@ -37,7 +37,7 @@ Compile = Callable[[str, str | None, Sequence[str], dict[str, str]], Compiled | 
 
 def looks_like_a_program(source: str) -> bool:
     """Whether a text surely has host code."""
-    return bool(re.search(r"<<<|\bmain\s*\(", source))
+    return bool(re.search(r"<<\s*<|\bmain\s*\(", source))
 
 
 def compile_device_part(
@@ -86,7 +86,6 @@ def compile_device_part(
     further = ["-default-device", *(f"--pre-include={header}" for header in IMPLICIT)]
     mapped = probed = False
     promoted: set[str] = set()
-    lacking = bool(included.missing)
 
     def attempt(text: str, wanted: str | None) -> Compiled | list[Message]:
         texts = {
@@ -105,19 +104,26 @@ def compile_device_part(
     def left_out() -> list[str]:
         return [header for header, text in stubs.items() if not text]
 
-    def lost() -> list[str]:
-        """Headers that are asked for where conditions hold: without one, the compiler complains."""
-        found = []
-        for header in _perhaps_needed(left_out(), included):
-            stands_in = stubs.pop(header)
+    def asked_for(headers: list[str]) -> list[str]:
+        """Those that are asked for where conditions hold: without one, the compiler complains.
+
+        It does not where the toolkit has one: that counts as asked for.
+        """
+        without = {h: stubs.pop(h) for h in headers if h not in included.toolkit}
+        wanted: list[str] = []
+        while without:
             try:
                 result = attempt(included.directed(main.rest(), directory), entry)
             except CompilerCrash:  # it had what it needs with the stand-in
-                result = []
-            if isinstance(result, list) and header in [e.missing_header for e in result]:
-                found.append(header)
-            stubs[header] = stands_in
-        return found
+                break
+            missing = {e.missing_header for e in result} if isinstance(result, list) else set()
+            found = [header for header in without if header in missing]
+            if not found:
+                break
+            stubs.update((header, without.pop(header)) for header in found)
+            wanted += found
+        stubs.update(without)
+        return [header for header in headers if header in (*wanted, *included.toolkit)]
 
     def probe() -> bool:
         """Leave out the toolkit's headers that only a host compiler takes."""
@@ -130,7 +136,7 @@ def compile_device_part(
     for _ in range(_ROUNDS):
         result = attempt(included.directed(main.rest(), directory), entry)
         if not isinstance(result, list):
-            return result, lost()
+            return result, asked_for(_perhaps_needed(left_out(), included))
         errors = result
         unread = {
             e.path: headers[e.path] for e in errors if e.path in headers.keys() - by_path.keys()
@@ -139,6 +145,7 @@ def compile_device_part(
             needed = read(unread)
             continue
         moved, gone = False, host_code.names_cut(by_path.values())
+        lacking = any(header in stubs for header in (*included.missing, *included.toolkit))
         for error in errors:
             file = by_path.get(error.path)
             if error.missing_header:
@@ -179,11 +186,14 @@ def compile_device_part(
         listed = (
             ", ".join(dict.fromkeys(n for t in texts for n in kernel_names(t, typed))) or "none"
         )
+        same = find({str(at): text for at, text in enumerate(texts)}, entry)
+        wanted = same is not None and same.parameters and "<" not in entry
+        written = f"; write template arguments, as in {same.example!r}" if wanted and same else ""
         raise CompileError(
-            f"no kernel {entry!r} in this source; its __global__ functions: {listed}"
+            f"no kernel {entry!r} in this source; its __global__ functions: {listed}{written}"
         )
     told = _told(errors, by_path)
-    lacks = _lacking(left_out(), included)
+    lacks = _lacking(asked_for(left_out()), included)
     raise CompileError("\n".join([told, *lacks, *(f"({text})" for text in no_folders(options))]))
 
 

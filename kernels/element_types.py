@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -64,8 +65,13 @@ def parameter_types(kernel: Kernel) -> list[str]:
 
 def _typedefs(sources: Mapping[str, str]) -> dict[str, str]:
     """Names that a source gives to types; none that it gives twice, under conditions."""
+    return _typedefs_of(tuple(sources.values()))
+
+
+@functools.lru_cache(maxsize=16)
+def _typedefs_of(texts: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, set[str]] = {}
-    for source in sources.values():
+    for source in texts:
         for m in _TYPEDEF.finditer(source):
             kind, name = (m["old"], m["new"]) if m["old"] else (m["type"], m["alias"])
             found.setdefault(name, set()).add(" ".join(kind.split()))

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from .instantiations import Instantiations
 from .pieces import Piece, pieces_of
 from .preprocessor import KEYWORDS, VARIANTS, Macros, blank, directives, readable
 from .syntax import parse
@@ -75,7 +76,7 @@ class SourceFile:
 
 def read(path: str, text: str, macros: Macros) -> SourceFile:
     """Parse a file; what no parse makes sense of is in no piece, and stays."""
-    found, marks = list[Piece](), macros.marks
+    found, marks, instances = list[Piece](), macros.marks, Instantiations(macros)
     for variant in VARIANTS:
         plain, bare, outside, calls = readable(text, macros, variant)
         tree = parse(plain.encode("ascii", "replace"))
@@ -85,13 +86,17 @@ def read(path: str, text: str, macros: Macros) -> SourceFile:
         found += [p for p, out in zip(made, lost, strict=True) if not (out or _known(p, found))]
         for start, end in calls:
             _, words = _words(bare, start, end, end)
-            call = Piece("other", start, end, end, frozenset(), words, not words.isdisjoint(marks))
+            names = instances.of(bare[start:end])
+            kind, device = "instance" if names else "other", not words.isdisjoint(marks)
+            call = Piece(kind, start, end, end, names, words, device)
             found += [] if _known(call, found) else [call]
         for start, body, end in outside:  # where the grammar fails, braces still tell something
             here = text if bare[start].isspace() else bare
             names, words = _words(here, start, body, end)
             device = not marks.isdisjoint(names or words)
-            unread = Piece(_kind_of(here[start:body]), start, body, end, names, words, device)
+            made_by_macro = instances.of(here[start:end]) if start == body else frozenset()
+            kind = "instance" if made_by_macro else _kind_of(here[start:body])
+            unread = Piece(kind, start, body, end, names | made_by_macro, words, device)
             if body < end and not _known(unread, found):
                 found.append(unread)
     return SourceFile(path, text, found)
@@ -169,7 +174,7 @@ def may_go(piece: Piece, needed: Needed, gone: frozenset[str], lacking: bool) ->
     kernel may be right.
     """
     if piece.device and not (piece.constexpr and piece.names.isdisjoint(needed.by_device)):
-        function = piece.kind in ("function", "prototype")
+        function = piece.kind in ("function", "prototype", "instance")
         return lacking and function and bool(piece.names) and not piece.names & needed.by_entry
     if piece.kind == "using":  # where it is refused, it gives no name to what stays
         return needed.by_device.isdisjoint(piece.names - gone)

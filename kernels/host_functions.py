@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,10 +12,12 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _CONFIGURATION = re.compile(rb"<<<([^;]{0,2000}?)>>>")
+_SPACED = re.compile(rb"(<<\s*<)([^;]{0,500}?)(>>\s*>)(?=\s*\()")
 _BRACED = re.compile(rb"(?:^|,)\s*\{([^{}()]*)\}(?=\s*(?:,|$))")
-_LAUNCHING = re.compile(
-    r"cudaLaunch(?:Cooperative)?Kernel(?:Ex|ExC)?|cuLaunch(?:Cooperative)?Kernel(?:Ex)?"
+LAUNCHING = re.compile(
+    r"(cudaLaunch(?:Cooperative)?Kernel)(?:Ex|ExC)?|cuLaunch(?:Cooperative)?Kernel(?:Ex)?"
 )
+"""Functions that launch kernels; the first group: whole, with the arguments in an array."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,17 @@ class Declared:
     functions: dict[str, Function | None] = field(default_factory=dict)
     fields: dict[str, dict[str, str] | None] = field(default_factory=dict)
     braced: frozenset[int] = frozenset()
+
+
+def without_spaces(text: bytes) -> bytes:
+    """A text whose launches have ``<<<`` and ``>>>`` as one word each. Lines stay."""
+
+    def joined(m: re.Match[bytes]) -> bytes:
+        opened, closed = (re.sub(rb"\S", b"", m[i]) for i in (1, 3))
+        spaced = opened or (closed and b">>>" not in m[2])
+        return b"<<<" + opened + m[2] + closed + b">>>" if spaced else m[0]
+
+    return _SPACED.sub(joined, text)
 
 
 def without_braces(text: bytes) -> tuple[bytes, frozenset[int]]:
@@ -106,16 +118,6 @@ def _fields(body: Node) -> dict[str, str]:
             named, around = declared(declarator)
             if named and all(one.type == "pointer_declarator" for one in around):
                 found[_text(named)] = _text(typed) + "*" * len(around)
-    return found
-
-
-def other_launches(root: Node) -> Sequence[tuple[int, str]]:
-    """Calls that launch a kernel without ``<<<>>>``: their rows, from 0, and the functions."""
-    found = []
-    for node in descendants(root):
-        named = node.child_by_field_name("function") if node.type == "call_expression" else None
-        if named and _LAUNCHING.fullmatch(_text(named).split("<")[0]):
-            found.append((node.start_point[0], _text(named)))
     return found
 
 

@@ -5,6 +5,7 @@ Longer: names, numbers and shapes mean each other, in one scope.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -42,8 +43,9 @@ class Scope:
     """What names stand for in a function; a name with two values stands for none.
 
     Attributes:
-        first: The row of the text on which the file begins whose launches are asked for.
         numbers: What a function's parameters are in a call; ``outer``: the file's scope.
+        bound: What the parameters of its templates, and its names for types, stand for; ``None``
+            where nothing says.
     """
 
     source: bytes
@@ -55,16 +57,23 @@ class Scope:
     sizes: dict[str, Node | None] = field(default_factory=dict)
     busy: set[str] = field(default_factory=set)
     work: list[int] = field(default_factory=lambda: [0])
-    first: int = 0
     numbers: dict[str, Number] = field(default_factory=dict)
     outer: Scope | None = None
+    bound: dict[str, str | None] = field(default_factory=dict)
 
-    def inside(self) -> Scope:
-        """A function's scope."""
+    def inside(self, bound: dict[str, str | None]) -> Scope:
+        """A function's scope; ``bound``: what the parameters of its templates stand for."""
+        values = {name: node for name, node in self.values.items() if name not in bound}
+        numbers = {name: _literal(text) for name, text in bound.items() if text}
         return Scope(
-            self.source, self.macros, self.sources, self.known, dict(self.values),
-            dict(self.kinds), dict(self.sizes), first=self.first, outer=self,
+            self.source, self.macros, self.sources, self.known, values,
+            dict(self.kinds), dict(self.sizes), outer=self, bound=dict(bound),
+            numbers={name: number for name, number in numbers.items() if number is not None},
         )  # fmt: skip
+
+    def meant(self, kind: str) -> str:
+        """A type, with what it is made of."""
+        return re.sub(r"[A-Za-z_]\w*", lambda m: self.bound.get(m[0]) or m[0], kind)
 
     def text(self, node: Node) -> str:
         """A node's text."""
@@ -87,6 +96,11 @@ class Scope:
             elif node.type == "enumerator":
                 named, value = (node.child_by_field_name(n) for n in ("name", "value"))
                 self._set(self.text(named) if named else "", value)
+            elif node.type in ("alias_declaration", "type_definition"):
+                named = node.child_by_field_name("name") or node.child_by_field_name("declarator")
+                typed = node.child_by_field_name("type")
+                if named and typed and named.type == "type_identifier":
+                    self.bound[self.text(named)] = self.meant(self.text(typed))
 
     def _declared(self, node: Node) -> None:
         typed = node.child_by_field_name("type")
@@ -109,7 +123,7 @@ class Scope:
                 self.values[name] = None
             elif value is not None or name in self.values:
                 self._set(name, value)
-            self.kinds[name] = self.text(typed) + "*" * stars
+            self.kinds[name] = self.meant(self.text(typed)) + "*" * stars
 
     def _set(self, name: str, value: Node | None) -> None:
         null = value is not None and self.text(value) in ("nullptr", "NULL", "0")
@@ -154,7 +168,7 @@ class Scope:
         text = self.text(node)
         if node.type == "number_literal":
             return _literal(text)
-        if node.type == "identifier":
+        if node.type in ("identifier", "type_descriptor"):
             return self._named(text)
         if node.type == "field_expression":
             return self._part(*self._member(node))
@@ -313,17 +327,22 @@ class Scope:
                 return self._parts(listed, depth)
         return [self._value(node)]
 
+    def kind(self, node: Node) -> str:
+        """The type of a variable, or of a structure's field; ``""`` for anything else."""
+        if node.type == "identifier":
+            return spelled(self.kinds.get(self.text(node), ""), self.sources)
+        if node.type != "field_expression":
+            return ""
+        of, name = self._member(node)
+        fields = self.known.fields.get(self.kinds.get(of, "").removeprefix("struct ")) or {}
+        return spelled(fields.get(name, ""), self.sources)
+
     def word(self, node: Node) -> str | None:
         """An argument as ``tilescope run`` takes it."""
-        name, kind = self.text(node), ""
-        if node.type == "identifier":
-            kind = spelled(self.kinds.get(name, ""), self.sources)
-        elif node.type == "field_expression":
-            of, field_name = self._member(node)
-            fields = self.known.fields.get(self.kinds.get(of, "").removeprefix("struct ")) or {}
-            name, kind = f"{of}.{field_name}", spelled(fields.get(field_name, ""), self.sources)
+        kind = self.kind(node)
         if kind.endswith("*"):
-            size = self.value(self.sizes.get(name))
+            named = ".".join(self._member(node)) if node.named_children else self.text(node)
+            size = self.value(self.sizes.get(named))
             element = element_word(kind[:-1].strip())
             wide = int(element[1:]) // 8 if element else 0
             if not isinstance(size, int) or not wide or size % wide or size <= 0:
@@ -340,7 +359,7 @@ class Scope:
         if node.type == "pointer_expression" and text.startswith("*"):
             kind = self.kinds.get(text[1:].strip(), "")
             return kind[:-1].strip() if kind.endswith("*") else ""
-        return "" if text in self.kinds else text
+        return "" if text in self.kinds else self.meant(text)
 
     def _bytes(self, kind: str) -> int | None:
         plain = spelled(kind, self.sources)
@@ -364,7 +383,6 @@ def _literal(text: str) -> Number | None:
         digits = whole[2]
         value = int(digits, 8) if re.fullmatch(r"0[0-7]+", digits) else int(digits, 0)
         return -value if whole[1] else value
-    try:
-        return float(plain.rstrip("fFlL"))
-    except ValueError:
-        return None
+    found = re.fullmatch(r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFlL]?", plain)
+    number = float(plain.rstrip("fFlL")) if found else math.inf
+    return number if math.isfinite(number) else None

@@ -20,6 +20,9 @@ _TOKEN = re.compile(
 )
 _DEFINE = re.compile(r"\s*#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.S)
 _CONDITION = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b(.*)", re.S)
+_LINE_ENDS = re.compile(r"[ \t]*(?://[^\n]*|/\*[^\n]*?\*/)?\n\s*(?=[A-Za-z_}])")
+_STATEMENTS = re.compile(r"[{};]|<<<")
+_LAUNCH = re.compile(r"\s*[\w:]+\s*(?:<[^;{}]{0,300}>)?\s*<<<")
 _LAST_WORD = re.compile(r"([A-Za-z_]\w*)\s*(?:\([^()]*\))?$")
 _QUALIFIERS = frozenset(
     ["__host__", "__device__", "__global__", "__forceinline__", "__noinline__", "__inline__",
@@ -40,10 +43,14 @@ KEYWORDS = _QUALIFIERS | frozenset(
 
 @dataclass(frozen=True)
 class Macro:
-    """A macro: whether it takes arguments, and what it stands for; of several definitions, all."""
+    """A macro: whether it takes arguments, and what it stands for; of several definitions, all.
+
+    ``params``: their names, of the last definition.
+    """
 
     call: bool
     body: str
+    params: tuple[str, ...] = ()
 
 
 class Macros(dict[str, Macro]):
@@ -68,7 +75,8 @@ class Macros(dict[str, Macro]):
                     body = re.sub(r"\\\r?\n", " ", m[3]).strip()
                     if m[1] in self:  # in another branch: it may be either
                         body = f"{self[m[1]].body} {body}".strip()
-                    self[m[1]] = Macro(bool(m[2]), body)
+                    params = tuple(re.findall(r"\w+", m[2] or ""))
+                    self[m[1]] = Macro(bool(m[2]), body, params)
         self.marks, self.qualifiers, self.whole = set(marks), set[str](), set[str]()
         size = -1
         while size != len(self.marks) + len(self.qualifiers) + len(self.whole):
@@ -191,6 +199,33 @@ def without_declaring_macros(text: str, texts: Iterable[str]) -> str:
         if start == body:
             text = blank(text, start, end)
     return text
+
+
+def without_statement_macros(text: str, macros: Macros) -> str:
+    """A text without the macros that stand before a statement: ``TIME_BEGIN k<<<1, 32>>>(a);``.
+
+    To a grammar that is one declaration. A word in capitals may be a macro of a header that is not
+    there.
+    """
+    plain, tokens = list(text), list(_TOKEN.finditer(text))
+    depth = read = 0
+    fresh = False  # at the beginning of a statement
+    for i, m in enumerate(tokens):
+        if m.start() < read or m.lastgroup in ("comment", "directive"):
+            continue
+        if m.lastgroup == "word" and fresh and depth and (m[0] in macros or m[0].isupper()):
+            end = _call_end(tokens, i + 1) or m.end()
+            known = macros.get(m[0])
+            nothing = known is not None and (not known.body or m[0] in macros.whole)
+            if _STATEMENTS.search(text, m.end(), end):
+                pass  # it stands for what is given to it: DISPATCH(type, { k<<<1, 32>>>(a); })
+            elif nothing or _LINE_ENDS.match(text, end) or _LAUNCH.match(text, end):
+                _clear(plain, m.start(), end)
+                read = end
+                continue
+        fresh = m[0] in ("{", "}", ";")
+        depth += (m[0] == "{") - (m[0] == "}" and depth > 0)
+    return "".join(plain)
 
 
 def _clear(chars: list[str], start: int, end: int) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .preprocessor import VARIANTS, Macros, readable
 from .syntax import declared, descendants, parse
+from .templates import TemplateParameter, template_parameters
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -26,17 +27,25 @@ class Signature:
         name: Without namespace; ``template``: whether it takes template arguments.
         params: (type, name) of each parameter, as far as the source says.
         scope: The namespaces that it is in, as C++ writes them, but for those that are inline.
+        parameters: Those of the template.
     """
 
     name: str
     template: bool
     params: tuple[tuple[str, str], ...]
     scope: str = ""
+    parameters: tuple[TemplateParameter, ...] = ()
 
     @property
     def full(self) -> str:
         """The name with its namespaces."""
         return f"{self.scope}::{self.name}" if self.scope else self.name
+
+    @property
+    def example(self) -> str:
+        """The name with template arguments, if it takes some."""
+        needed = [one.example for one in self.parameters if not (one.default or one.pack)]
+        return f"{self.full}<{', '.join(needed)}>" if self.template else self.full
 
 
 @functools.lru_cache(maxsize=64)
@@ -153,7 +162,8 @@ def _walk(
             if declarator and not marks.isdisjoint(re.findall(r"\w+", head)):
                 yield replace(_signature(declarator, plain, template), scope=scope)
         elif child.type == "template_declaration":
-            yield from _walk(child, plain, bare, marks, True, scope)
+            for one in _walk(child, plain, bare, marks, True, scope):
+                yield replace(one, parameters=one.parameters or template_parameters(child))
         elif child.type in (
             "namespace_definition", "linkage_specification", "declaration_list", "ERROR",
         ):  # fmt: skip
@@ -179,7 +189,9 @@ def _spelled_out(found: Signature, source: str) -> Signature:
         return replace(found, name=name if re.fullmatch(r"\w+", name) else call[3])
     text = _expanded(found.name, ",".join(kind for kind, _ in found.params), source)
     made = signatures(text.rstrip("{; ") + ";") if "__global__" in text else ()
-    return replace(made[0], template=found.template, scope=found.scope) if made else found
+    if not made:
+        return found
+    return replace(found, name=made[0].name, params=made[0].params)
 
 
 def _expanded(macro: str, given: str, source: str) -> str:

@@ -139,17 +139,20 @@ def test_what_has_two_values_has_none(code: str, command: str) -> None:
     assert commands(code)[-1] == f"a.cu k {command}"
 
 
-def test_headers_and_macros_of_the_command_line_say_what_names_mean(tmp_path: Path) -> None:
+def test_headers_and_macros_of_the_command_line_say_what_names_mean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "near.h").write_text("typedef float real;\n#define N 100\nconstexpr int B = 32;\n")
     (tmp_path / "main.cu").write_text(
         '#include "near.h"\n#ifndef N\n#define N 7\n#endif\n'
         "__global__ void k(real *a) { a[threadIdx.x] = N; }\n"
         "int main() { real *d; cudaMalloc(&d, W * sizeof(real));\n  k<<<1, B>>>(d); }\n"
     )
-    told = tilescope("run", tmp_path / "main.cu", "-DW=128").stderr
+    told = tilescope("run", "main.cu", "-DW=128").stderr
     assert "line 7\n" in told
     assert "main.cu k --grid 1 --block 32 'f32[128]' -DW=128\n" in told
-    result = tilescope("run", tmp_path / "main.cu", "-DW=128", "--launch", 1)
+    result = tilescope("run", "main.cu", "-DW=128", "--launch", 1)
     assert result.exit_code == 0, result.stderr
 
 
@@ -178,10 +181,13 @@ def test_launches_by_calls_are_mentioned(
     monkeypatch.chdir(tmp_path)
     Path("a.cu").write_text(
         "__global__ void k(float *a) {}\n// cudaLaunchKernel(k)\nint main() {\n" + launched + "\n"
-        "cudaLaunchKernel((void *)k, 1, 1, args, 0, 0);\ncudaLaunchKernelEx(&how, k, nullptr); }\n"
+        "cudaLaunchKernelEx(&how, k, nullptr);\ncuLaunchKernel(f, 1, 1); }\n"
     )
     told = tilescope("run", "a.cu").stderr
-    assert ("1  line 4" in told) == bool(launched)
+    assert ("1  line 4" in told) == ("--launch N" in told) == bool(launched)
     assert told.endswith(
-        "  not read: line 5, cudaLaunchKernel\n  not read: line 6, cudaLaunchKernelEx\n"
+        "  not read: line 5, cudaLaunchKernelEx\n  not read: line 6, cuLaunchKernel\n"
     )
+    refused = tilescope("run", "a.cu", "--launch", 2).stderr
+    assert "has 1 launch " in refused if launched else "has no launches" in refused
+    assert "not read: line 5, cudaLaunchKernelEx; not read: line 6" in " ".join(refused.split())

@@ -72,9 +72,6 @@ def test_what_is_typed_goes_first_and_fills_what_is_unknown(
         ((4, "set<32>"), "--launch 4 is of over(float *), not of set<32>"),
         ((1, "f32[64]", 64), "--launch 1 takes none, or 3, as arguments, not 2"),
         ((2, 1, 2), "--launch 2 takes 3, or the 1 that are unknown, as arguments, not 2"),
-        ((2,), "not all of it is known (?); give --grid, 1 argument: tilescope run a.cu"),
-        ((2, 64), "not all of it is known (?); give --grid: tilescope run a.cu"),
-        ((3, "f32[64]"), "not all of it is known (?); give --shared: tilescope run a.cu"),
         ((9,), "--launch 9: a.cu has 6 launches in its host code"),
     ],
 )
@@ -85,6 +82,27 @@ def test_what_does_not_go_with_it_is_refused(
     assert done.exit_code == 2
     assert told in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((2,), "  --grid  blocks, x first, as in 4\n  n       int, as in 64\nas in\n"
+         "  tilescope run a.cu --launch 2 --grid 4 64\n"),
+        ((2, 64), "give\n  --grid  blocks, x first, as in 4\nas in\n"
+         "  tilescope run a.cu --launch 2 64 --grid 4\n"),
+        ((3, "f32[64]"), "  --shared  bytes of dynamic shared memory, as in 4096\nas in\n"),
+        ((3,), "  a         float *, as in 'f32[1024]'\n"),
+    ],
+)  # fmt: skip
+def test_each_part_that_is_unknown_is_named(
+    words: tuple[object, ...], told: str, file: str
+) -> None:
+    done = tilescope("run", file, "--launch", *words)
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"error: --launch {words[0]}, line ")
+    assert told in done.stderr
+    assert "tilescope check a.cu" in tilescope("check", file, "--launch", *words).stderr
 
 
 def test_overloads_are_told_apart(file: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command_line import flat, tilescope
 
-from kernels import Kernel
+from kernels import CompileError, Kernel
 
 KERNEL = "#ifndef SCALE\n#define SCALE 1.0f\n#endif\n__global__ void k(float* x) { *x = SCALE; }\n"
 SHAPE = ("--grid", 1, "--block", 32, "f32[32]=ones")
@@ -73,3 +73,29 @@ def test_an_error_names_what_is_not_there(tmp_path: Path) -> None:
     assert "(not found: mine.cuh; -I FOLDER says where to look)" in said.stderr
     assert "(-I icn: no such folder)" in said.stderr
     assert "not for NVRTC" not in said.stderr
+
+
+@pytest.mark.parametrize("name", ["stdbool", "stdalign", "iso646"])
+@pytest.mark.parametrize("quotes", ["<>", '""'])
+def test_names_of_c_that_c_plus_plus_has_as_words(name: str, quotes: str) -> None:
+    source = "__global__ void k(bool* x) { alignas(8) bool y = not x[0]; x[0] = y and true; }\n"
+    include = f"#include {quotes[0]}{name}.h{quotes[1]}\n"
+    assert Kernel.from_cuda(include + source, "k").notes == ()
+
+
+@pytest.mark.parametrize("main", ["", "int main() { k<<<1, 1>>>(nullptr); }\n"])
+def test_headers_of_branches_that_are_not_compiled_are_not_told(main: str) -> None:
+    source = (
+        "#if defined(USE_HIP)\n#include <hip/hip_runtime.h>\n#elif defined(USE_MUSA)\n"
+        "#include <musa.h>\n#else\n#include <cuda_runtime.h>\n#endif\n#ifdef _WIN32\n"
+        '#include <windows.h>\n#endif\n#include <vector>\n#include "mine.h"\n#include "other.h"\n'
+        f"__global__ void k(mine_t *a) {{ *a = 1; }}\n{main}"
+    )
+    with pytest.raises(CompileError) as told:
+        Kernel.from_cuda(source, "k")
+    assert str(told.value).endswith(
+        "\n(left out, not for NVRTC: vector)\n"
+        "(not found: mine.h, other.h; -I FOLDER says where to look)"
+    )
+    with pytest.raises(CompileError, match=r"not found: musa\.h, mine\.h, other\.h;"):
+        Kernel.from_cuda(source, "k", options=["-DUSE_MUSA"])

@@ -2,17 +2,25 @@
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from kernels import KernelError
 from kernels.reading import source_text
-from kernels.signatures import kernel_names
+from kernels.signatures import find, kernel_names
+from kernels.templates import deduced
 
 from .failure import UserError
-from .host_program import is_cuda
+from .host_program import headers_of, is_cuda, kernels_of
 from .words import is_argument
 
 _ENTRY = re.compile(r"\.entry\s+(\w+)")
+_TYPED = re.compile(r"(\w+)(?:(\[)|:)")
+_KINDS = {
+    "f16": "__half", "f32": "float", "f64": "double", "i16": "short", "i32": "int",
+    "u32": "unsigned int", "i64": "long long", "u64": "unsigned long long",
+}  # fmt: skip
+"""The types of words in C++, where there is one that comes to mind."""
 
 
 def refuse_pipeline(target: str) -> None:
@@ -30,23 +38,38 @@ def is_file(target: str) -> bool:
     return is_cuda(target) or target.endswith(".ptx") or os.sep in target or Path(target).is_file()
 
 
-def names_a_kernel(word: str, file: str) -> bool:
+def names_a_kernel(word: str, file: str, options: Sequence[str] = ()) -> bool:
     """Whether the first word is the entry's name: ``inf`` and ``nan`` are numbers, too."""
     if not (is_argument(word) and word.isalpha()):
         return not is_argument(word)
     try:
+        named = {name.split("::")[-1] for name in kernels_of(file, options)}
         text = source_text(Path(file))
     except (OSError, KernelError):  # told by whoever needs the file
         return False
-    named = {name.split("::")[-1] for name in kernel_names(text)}
     return word in named or any(e == word for e in _ENTRY.findall(text))
 
 
-def only_kernel(file: str) -> str:
-    """The entry to take where none was named."""
-    found = kernel_names(source_text(Path(file)))
+def only_kernel(file: str, options: Sequence[str] = ()) -> str:
+    """The entry to take where none was named: the file's own, or that of what it includes."""
+    found = kernel_names(source_text(Path(file))) or kernels_of(file, options)
     if len(found) == 1 and "<" not in found[0]:
         return found[0].split("::")[-1]
     if not found:
         raise KernelError(f"{file} has no __global__ function")
     raise KernelError(f"which kernel of {file}? there are: {', '.join(found)}")
+
+
+def written_out(entry: str, words: Sequence[str], file: str, options: Sequence[str] = ()) -> str:
+    """An entry with the template arguments that the types of its arguments' words give it."""
+    if "<" in entry or not entry.isidentifier():
+        return entry
+    text = source_text(Path(file))
+    one = find({"": text, **headers_of(file, options)}, entry)
+    if one is None or not one.parameters:
+        return entry
+    found = (_TYPED.match(word) for word in words if not word.startswith("sym:"))
+    kinds = [_KINDS[m[1]] + "*" * bool(m[2]) if m and m[1] in _KINDS else "" for m in found]
+    args = deduced(one.parameters, [kind for kind, _ in one.params], (), kinds)
+    known = [arg for arg in args if arg is not None]
+    return f"{entry}<{', '.join(known)}>" if known and len(known) == len(args) else entry

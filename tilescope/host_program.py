@@ -1,17 +1,15 @@
 """A CUDA program's own launches, as commands."""
 
-import dataclasses
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from kernels.headers import follow
 from kernels.host_launches import HostLaunch, host_launches, unread_launches
-from kernels.host_words import overload
 from kernels.reading import source_text
-from kernels.signatures import kernel_names, signatures
+from kernels.signatures import kernel_names
 
 from .failure import UserError
+from .text.launches import listing, place, told
 
 _MOST_CHARACTERS = 1 << 20
 _CUDA = (".cu", ".cuh", ".cpp", ".cc", ".cxx")
@@ -28,22 +26,14 @@ def refuse_with_launches(file: str, options: Sequence[str]) -> None:
     Raises:
         UserError: With that; nothing is said where the file launches nothing.
     """
-    launches = _launches(file, options)
-    others = unread_launches(_text(file)) if is_cuda(file) and Path(file).is_file() else []
-    if not launches and not others:
+    if not is_cuda(file) or not Path(file).is_file():
         return
-    texts = (_text(file), *_headers(file, options))
-    names = ", ".join(dict.fromkeys(name for text in texts for name in kernel_names(text)))
-    lines = [
-        f"--grid is missing, or --launch N: which launch of {file}?",
-        f"kernels: {names or 'none found'}",
-        "launches in its host code; words behind --launch N stand for each ? in turn:",
-    ]
-    for number, launch in enumerate(launches, 1):
-        lines.append(f"  {number}  line {launch.line}")
-        lines.append(f"     tilescope run {command(file, launch, options)}")
-    lines += [f"  not read: line {line}, {called}" for line, called in others]
-    raise UserError("\n".join(lines))
+    text, headers = source_text(Path(file)), headers_of(file, options)
+    launches = host_launches(text, headers, options)
+    others = unread_launches(text, headers, options)
+    if launches or others:
+        names = kernels_of(file, options)
+        raise UserError(listing(file, launches, others, names, options))
 
 
 def host_launch(file: str, number: int, options: Sequence[str]) -> HostLaunch:
@@ -54,36 +44,32 @@ def host_launch(file: str, number: int, options: Sequence[str]) -> HostLaunch:
     """
     if not Path(file).is_file():
         raise FileNotFoundError(f"no file {file!r}")
-    launches = _launches(file, options)
+    sources = (source_text(Path(file)), headers_of(file, options)) if is_cuda(file) else ("", {})
+    launches = host_launches(*sources, options)
     if not 1 <= number <= len(launches):
         many = f"{len(launches) or 'no'} launch{'es' * (len(launches) != 1)}"
-        raise UserError(f"--launch {number}: {file} has {many} in its host code")
+        others = unread_launches(*sources, options)
+        unread = "".join(f"; not read: {place(f, line)}, {called}" for f, line, called in others)
+        raise UserError(told(f"--launch {number}: {file} has {many} in its host code{unread}"))
     return launches[number - 1]
 
 
-def _launches(file: str, options: Sequence[str]) -> list[HostLaunch]:
-    if not is_cuda(file) or not Path(file).is_file():
-        return []
-    text, headers = _text(file), "\n".join(_headers(file, options))
-    declared = [*signatures(text), *signatures(headers)]
-    return [
-        dataclasses.replace(launch, kernel=overload(launch.kernel, launch.args, declared))
-        for launch in host_launches(text, headers, options)
-    ]
+def headers_of(file: str, options: Sequence[str]) -> dict[str, str]:
+    """The user's headers that a file includes, by their names from its folder.
+
+    None where they are a library.
+    """
+    folder = Path(file).parent.resolve()
+    found = follow(source_text(Path(file)), folder, options).texts
+    if sum(map(len, found.values())) > _MOST_CHARACTERS:
+        return {}
+    return {
+        str(path.relative_to(folder) if path.is_relative_to(folder) else path): text
+        for path, text in reversed(found.items())
+    }
 
 
-def _headers(file: str, options: Sequence[str]) -> list[str]:
-    """The user's headers that a file includes; none where they are a library."""
-    found = list(follow(_text(file), Path(file).parent.resolve(), options).texts.values())
-    return found[::-1] if sum(map(len, found)) <= _MOST_CHARACTERS else []
-
-
-def _text(file: str) -> str:
-    return source_text(Path(file))
-
-
-def command(file: str, launch: HostLaunch, options: Sequence[str]) -> str:
-    """The command line that makes a launch, ``?`` for what is not known."""
-    given = (o if o.startswith(("-D", "-I")) else f"--option={o}" for o in options)
-    words = [*launch.words(file), *given]
-    return " ".join(word if word == "?" else shlex.quote(word) for word in words)
+def kernels_of(file: str, options: Sequence[str]) -> list[str]:
+    """The kernels of a file, then those of what it includes."""
+    texts = (source_text(Path(file)), *headers_of(file, options).values())
+    return list(dict.fromkeys(name for text in texts for name in kernel_names(text)))

@@ -3,14 +3,17 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from kernels.host_launches import HostLaunch
+from kernels.reading import source_text
 from kernels.signatures import parted
 
 from .entries import names_a_kernel
 from .failure import UserError
-from .host_program import command, host_launch
+from .host_program import headers_of, host_launch
 from .request import Request
+from .text.launches import command, place, spelled_options, told, wanted
 
 
 def with_launch(request: Request, whole: bool = True) -> Request:
@@ -25,11 +28,15 @@ def with_launch(request: Request, whole: bool = True) -> Request:
     words = [word for word in request.words if not word.startswith("sym:")]
     symbols = [word for word in request.words if word.startswith("sym:")]
     entry = launch.kernel
-    if words and names_a_kernel(words[0], request.target):
-        if _plain(words[0]) != _plain(entry):
+    named = bool(words) and names_a_kernel(words[0], request.target, request.options)
+    if named:
+        if entry != "?" and _plain(words[0]) != _plain(entry):
             raise UserError(f"--launch {request.launch} is of {entry}, not of {words[0]}")
         entry = words.pop(0)
+    missing = ["kernel"] if launch.lacking and not named else []
     if not whole:
+        if missing:
+            raise _lacking(request, launch, missing, [], ())
         return replace(request, words=(entry,))
     args = _arguments(request.launch, launch, words)
     grid, block = (
@@ -37,21 +44,32 @@ def with_launch(request: Request, whole: bool = True) -> Request:
         for given, known in ((request.grid, launch.grid), (request.block, launch.block))
     )
     shared = 0 if request.no_shared else request.shared or launch.shared_bytes
-    unknown = [
-        name for name, value in (("--grid", grid), ("--block", block), ("--shared", shared))
-        if value is None
-    ]  # fmt: skip
-    left = args.count(None)
-    unknown += [f"{left} argument{'s' * (left > 1)}"] if left else []
-    if unknown:
-        raise UserError(
-            f"--launch {request.launch}: not all of it is known (?); give {', '.join(unknown)}: "
-            f"tilescope run {command(request.target, launch, request.options)}"
-        )
+    shapes = (("--grid", grid), ("--block", block), ("--shared", shared))
+    missing += [option for option, value in shapes if value is None]
+    unknown = [number for number, arg in enumerate(args) if arg is None]
+    if missing or unknown:
+        raise _lacking(request, launch, missing, unknown, words)
     kept = [arg for arg in args if arg is not None]
     return replace(
-        request, words=(entry, *kept, *symbols), grid=grid, block=block, shared=shared or 0
-    )
+        request, words=(entry, *kept, *symbols), grid=grid, block=block, shared=shared or 0,
+        cooperative=request.cooperative or launch.cooperative,
+    )  # fmt: skip
+
+
+def _lacking(
+    request: Request, launch: HostLaunch, missing: Sequence[str], unknown: Sequence[int],
+    words: Sequence[str],
+) -> UserError:  # fmt: skip
+    """What to say of a launch that is not known as a whole: each part of it, and an example."""
+    sources = {request.target: source_text(Path(request.target))}
+    sources |= headers_of(request.target, request.options)
+    lines, examples = wanted(launch, missing, unknown, sources)
+    number = str(request.launch)
+    options = spelled_options(request.options)
+    typed = [request.target, "--launch", number, *words, *examples, *options]
+    where = place(launch.file, launch.line)
+    head = told(f"--launch {number}, {where}: not all of it is known; give")
+    return UserError("\n".join([head, *lines, "as in", *command(typed, "  ")]))
 
 
 def _arguments(number: int, launch: HostLaunch, words: Sequence[str]) -> list[str | None]:

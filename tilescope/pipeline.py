@@ -107,7 +107,7 @@ class Pipeline:
         if file.suffix == ".ptx":
             kernel = Kernel.from_ptx(file, entry)
         else:
-            named = entry or only_kernel(str(file))
+            named = entry or only_kernel(str(file), options)
             kernel = Kernel.from_cuda(file, named, options=options, build=build or "device")
         rng = np.random.default_rng(0 if self.seed is None else [self.seed, number])
         args = [self._argument(word, rng) for word in table.get("args", ())]

@@ -137,7 +137,7 @@ def _kernel(
         return kernel
     if Path(kernel).suffix == ".ptx":
         return Kernel.from_ptx(kernel, entry)
-    name = only_kernel(os.fspath(kernel)) if entry is None else entry
+    name = only_kernel(os.fspath(kernel), options) if entry is None else entry
     return Kernel.from_cuda(kernel, name, arch, options, build)
 
 

@@ -14,7 +14,7 @@ from kernels.compiler_process import CompilerCrash
 from kernels.ptx.parser import parse
 from kernels.symbols import convert_all
 
-from .entries import is_file, names_a_kernel, only_kernel, refuse_pipeline
+from .entries import is_file, names_a_kernel, only_kernel, refuse_pipeline, written_out
 from .failure import UserError, warn
 from .host_program import is_cuda, refuse_with_launches
 from .launched import with_launch
@@ -159,8 +159,10 @@ def _from_file(request: Request) -> Target:
         refuse_with_launches(request.target, request.options)
     kernel, words = _kernel_of_file(request)
     if request.grid is None or request.block is None:
-        missing = "--grid" if request.grid is None else "--block"
-        raise UserError(f"{missing} is missing: say how many blocks and threads, as in --grid 4,4")
+        missing = ("--grid", "4,4") if request.grid is None else ("--block", "16,16")
+        raise UserError(
+            f"{missing[0]} is missing: say how many blocks and threads, as in {' '.join(missing)}"
+        )
     shapes = request.grid, request.block
     request, words = _own_symbols(request, words)
     rng = np.random.default_rng(request.seed)
@@ -212,12 +214,14 @@ def _symbols(request: Request, kernel: Kernel, args: Sequence[Any]) -> dict[str,
 def _kernel_of_file(request: Request) -> tuple[Kernel, list[str]]:
     """The kernel, and the words that are its arguments."""
     words = list(request.words)
-    named = words.pop(0) if words and names_a_kernel(words[0], request.target) else None
+    told = bool(words) and names_a_kernel(words[0], request.target, request.options)
+    named = words.pop(0) if told else None
     if request.target.endswith(".ptx"):
         if request.build is not None:
             raise UserError(f"{request.target} is PTX: there is no build to choose")
         return Kernel.from_ptx(Path(request.target), named), words
-    entry = named or only_kernel(request.target)
+    entry = named or only_kernel(request.target, request.options)
+    entry = written_out(entry, words, request.target, request.options)
     kernel = Kernel.from_cuda(
         Path(request.target),
         entry,

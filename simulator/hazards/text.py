@@ -1,17 +1,20 @@
 """A hazard as a report shows it, in lines of so many columns."""
 
 import itertools
+import os
+import re
 import textwrap
 from collections.abc import Sequence
 
 from kernels.reading import plain
 
-from .parts import Cure, Involved, Triple
+from .parts import Cure, Involved, Source, Triple
 
 COLUMNS = 80
 """What most terminals have."""
 _CODE = 20
 """Columns that a line of code needs to be worth showing."""
+_CUT = "..."
 
 
 def report(
@@ -19,7 +22,7 @@ def report(
     columns: int = COLUMNS,
 ) -> str:  # fmt: skip
     """The finding, the lines that take part in it, what else is to say, and the cure."""
-    text = textwrap.wrap(headline, columns, subsequent_indent="  ")
+    text = wrap(headline, columns, others="  ")
     roles = max((len(i.role) for i in involved), default=0)
     places = max((len(str(i.source)) for i in involved), default=0)
     block = None
@@ -27,11 +30,15 @@ def report(
         code = item.source.code or item.instruction
         place = f"  {item.role:<{roles}}  {item.source!s:<{places}}"
         if len(place) > columns - _CODE:  # a long path: the code gets a line of its own
-            text.append(place.rstrip())
+            whole = place.rstrip()
+            if len(whole) > columns:
+                text.append(f"  {item.role}")
+                whole = f"    {shortened(str(item.source), columns - 4)}"
+            text.append(whole)
             place = f"  {'':<{roles}}"
         text.append(_clipped(f"{place}  {code}", columns))
         indent = f"  {'':<{roles}}  "
-        text += [_clipped(f"{indent}{link}", columns) for link in _calls(item)]
+        text += [placed(f"{indent}{how} ", place, columns) for how, place in _calls(item)]
         if item.thread is not None:
             who = f"thread {triple(item.thread)}"
             if item.block is not None and item.block != block:
@@ -39,7 +46,7 @@ def report(
                 block = item.block
             text.append(f"{indent}{who}")
     for note in notes:
-        text += textwrap.wrap(note, columns, initial_indent="  ", subsequent_indent="    ")
+        text += wrap(note, columns, "  ", "    ")
     if cure:
         text += _paragraph(f"cure  {cure}", columns)
         text += _shown(cure.diff, columns)
@@ -48,11 +55,36 @@ def report(
     return "\n".join(text)
 
 
-def _calls(item: Involved) -> list[str]:
+def _calls(item: Involved) -> list[tuple[str, Source]]:
     """How a kernel came to an instruction, and where in a header it stands."""
-    chain = [f"called from {call}  {call.code}" for call in item.calls]
-    chain += [f"and from    {call}  {call.code}" for call in item.also]
-    return chain + ([f"in {item.inside}"] if item.inside else [])
+    chain = [("called from", call) for call in item.calls]
+    chain += [("and from   ", call) for call in item.also]
+    return chain + ([("in", item.inside)] if item.inside else [])
+
+
+def placed(how: str, place: Source, columns: int) -> str:
+    """A place with its code, as far as that fits; where there is no room for it, the place."""
+    shown = how + shortened(str(place), columns - len(how))
+    with_code = f"{shown}  {place.code}".rstrip()
+    return _clipped(with_code, columns) if len(shown) <= columns - _CODE else shown
+
+
+def shortened(path: str, width: int) -> str:
+    """A path, or a place in a file, that fits: its head says least."""
+    if len(path) <= width:
+        return path
+    tail = path[len(path) - max(width - len(_CUT), 1) :]
+    _, _, below = tail.partition(os.sep)
+    return _CUT + (f"{os.sep}{below}" if below else tail)
+
+
+def wrap(text: str, columns: int, first: str = "", others: str = "") -> list[str]:
+    """Lines that fit, in which paths are whole or without their heads."""
+    room = columns - max(len(first), len(others))
+    fits = re.sub(r"\S+", lambda m: shortened(m[0], room) if os.sep in m[0] else m[0], text)
+    return textwrap.wrap(
+        fits, columns, initial_indent=first, subsequent_indent=others, break_on_hyphens=False
+    )
 
 
 def _clipped(line: str, columns: int) -> str:
@@ -66,7 +98,7 @@ def triple(t: Triple | None) -> str:
 
 
 def _paragraph(text: str, columns: int) -> list[str]:
-    return textwrap.wrap(text, columns, initial_indent="  ", subsequent_indent="        ")
+    return wrap(text, columns, "  ", "        ")
 
 
 def _shown(diff: str, columns: int) -> list[str]:

@@ -1,13 +1,14 @@
 """Each barrier with what goes wrong without it."""
 
-import textwrap
+import dataclasses
 from collections.abc import Sequence
 
 from simulator import Hazard, Run
 from simulator.cures import BarrierVerdict
+from simulator.hazards.text import placed, wrap
 
 from .findings import count
-from .layout import clip, columns, shape, wrapped
+from .layout import columns, shape, wrapped
 
 
 def barriers(name: str, run: Run, verdicts: Sequence[BarrierVerdict]) -> str:
@@ -28,15 +29,15 @@ def barriers(name: str, run: Run, verdicts: Sequence[BarrierVerdict]) -> str:
 
 def _verdict(verdict: BarrierVerdict) -> str:
     copies = f", {verdict.copies} copies in the PTX" if verdict.copies > 1 else ""
-    head = clip(f"{verdict.source}  {verdict.source.code}{copies}", columns())
+    source = dataclasses.replace(verdict.source, code=f"{verdict.source.code}{copies}")
+    head = placed("", source, columns())
     if not verdict.needed:
         return f"{head}\n  no hazard in this launch without it"
     more = len(verdict.hazards) - 1
     text = f"needed: {_line(verdict.hazards[0])}"
     if more:
         text += f" (and {count(more, 'more hazard')})"
-    return "\n".join([head, *textwrap.wrap(text, columns(), initial_indent="  ",
-                                           subsequent_indent="    ")])  # fmt: skip
+    return "\n".join([head, *wrap(text, columns(), "  ", "    ")])
 
 
 def _line(hazard: Hazard) -> str:

@@ -1,9 +1,9 @@
 """The report of a check, and of ``--demonstrate``."""
 
 import re
-import textwrap
 
 from simulator import CHECKS, Hazard
+from simulator.hazards.text import wrap
 
 from ..checker import Verdict
 from ..demonstrate import SCHEDULES, Difference
@@ -49,7 +49,7 @@ def _together(group: list[Hazard]) -> str:
         *places, last = dict.fromkeys(str(source) for source in hazard.sources)
         where = f"{', '.join(places)} and {last}" if places else last
         text = f"{hazard.severity}: {hazard.message}, {where}"
-        lines += textwrap.wrap(text, columns(), initial_indent="    ", subsequent_indent="      ")
+        lines += wrap(text, columns(), "    ", "      ")
     return "\n".join(lines)
 
 
@@ -105,9 +105,7 @@ def refusals(verdict: Verdict) -> list[str]:
         "\n".join(
             piece
             for line in f"not checked: {build} build: {reason}".splitlines()
-            for piece in textwrap.wrap(
-                line, columns(), subsequent_indent="  ", break_on_hyphens=False
-            )
+            for piece in wrap(line, columns(), others="  ")
         )
         for build, reason in verdict.refused.items()
     ]

@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Sequence
 
 from simulator import Hazard
+from simulator.hazards.text import wrap
 
 _MOST, _LEAST = 80, 32
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -17,7 +18,7 @@ def columns() -> int:
 
 def wrapped(text: str) -> str:
     """The text in lines that fit."""
-    return "\n".join(textwrap.wrap(text, columns(), subsequent_indent="  "))
+    return "\n".join(wrap(text, columns(), others="  "))
 
 
 def fitted(text: str) -> str:

@@ -4,6 +4,7 @@ import textwrap
 
 from kernels.reading import display_path
 from simulator import Counters, Line, Run, Traffic
+from simulator.hazards.text import shortened
 from simulator.observe.totals import TRAFFIC
 
 from .layout import clip, columns, human_bytes, percent, table
@@ -37,7 +38,7 @@ def busiest(run: Run, by: str = "cost") -> str:
     shares = textwrap.wrap(f"share of: {', '.join(_LONG[i] for i in kept)}", columns())
     rest = len(lines) - _SHOWN
     more = [f"(and {rest} more: --by-line shows all)"] if rest > 0 else []
-    title = clip(f"busiest lines by {named}{_file(run)}", columns())
+    title = _titled(f"busiest lines by {named}", run)
     return "\n".join([title, *shares, *text, *more])
 
 
@@ -67,7 +68,7 @@ def _order(line: Line, by: str) -> tuple[float, str, int]:
 
 def by_line(run: Run, by: str = "line") -> str:
     """Every line with its code, and below it what it did."""
-    text = [clip("traffic of each line" + _file(run), columns())]
+    text = [_titled("traffic of each line", run)]
     for line in sorted(run.lines, key=lambda line: _order(line, by)) if by != "line" else run.lines:
         counters = line.counters
         place = _place(line, run) if line.line else "no line"
@@ -121,9 +122,12 @@ def _files(run: Run) -> set[str]:
     return {line.file for line in run.lines if line.line}
 
 
-def _file(run: Run) -> str:
+def _titled(title: str, run: Run) -> str:
+    """A title with the file's name, if there is only one."""
     files = _files(run)
-    return f", {display_path(files.pop())}" if len(files) == 1 else ""
+    head = f"{title}, "
+    path = shortened(display_path(files.pop()), columns() - len(head)) if len(files) == 1 else ""
+    return head + path if path else title
 
 
 def _place(line: Line, run: Run) -> str:

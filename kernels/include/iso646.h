@@ -1,0 +1,2 @@
+// iso646.h for NVRTC, which has none: C's names for what C++ has as words.
+#pragma once

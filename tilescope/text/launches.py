@@ -1,0 +1,129 @@
+"""A program's launches as commands, and what is wanted where a command does not say all."""
+
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import click
+
+from kernels.element_types import spelled, vector_of
+from kernels.host_launches import HostLaunch
+from kernels.host_words import element_word
+from kernels.reading import plain_name
+
+from .layout import columns, fitted
+
+_SHAPES = {
+    "--grid": ("blocks, x first", "4"),
+    "--block": ("threads of a block, x first", "256"),
+    "--shared": ("bytes of dynamic shared memory", "4096"),
+}
+_HANDLES = {
+    "cudaTextureObject_t": "texture:f32[64,64]", "cudaSurfaceObject_t": "surface:f32[64,64]",
+}  # fmt: skip
+_MOST = 24
+"""Columns for a parameter's name."""
+
+
+def typed() -> str:
+    """The command that was typed, if it is one that launches."""
+    context = click.get_current_context(silent=True)
+    launches = context and any(one.name == "launch" for one in context.command.params)
+    return f"tilescope {context.info_name if context and launches else 'run'}"
+
+
+def command(words: Iterable[str], indent: str = "") -> list[str]:
+    """A command line to be copied: a long one in several lines."""
+    lines = [indent + typed()]
+    for word in words:
+        quoted = word if word == "?" else shlex.quote(plain_name(word))
+        if len(lines[-1]) + 1 + len(quoted) + 2 > columns():
+            lines[-1] += " \\"
+            lines.append(f"{indent}  {quoted}")
+        else:
+            lines[-1] += f" {quoted}"
+    return lines
+
+
+def spelled_options(options: Sequence[str]) -> list[str]:
+    """NVRTC's options as the command line takes them."""
+    return [o if o.startswith(("-D", "-I")) else f"--option={o}" for o in options]
+
+
+def told(text: str) -> str:
+    """Lines that fit, behind ``error: `` and with commands as they are."""
+    first, _, rest = text.partition("\n")
+    lines = fitted(f"error: {first}").removeprefix("error: ")
+    return f"{lines}\n{rest}" if rest else lines
+
+
+def listing(
+    file: str, launches: Sequence[HostLaunch], others: Sequence[tuple[str, int, str]],
+    kernels: Sequence[str], options: Sequence[str],
+) -> str:  # fmt: skip
+    """What a file launches, as commands; ``others``: launches that are not read."""
+    names = fitted(f"kernels: {', '.join(kernels) or 'none found'}")
+    unread = [f"  not read: {place(other, line)}, {called}" for other, line, called in others]
+    if not launches:
+        head = f"--grid is missing: its kernel, --grid and --block have to be written for {file}"
+        return "\n".join([told(head), names, "launches in its host code:", *unread])
+    lines = [
+        told(f"--grid is missing, or --launch N: which launch of {file}?"), names,
+        "launches in its host code; words behind --launch N stand for each ? in turn:",
+    ]  # fmt: skip
+    for number, launch in enumerate(launches, 1):
+        about = [place(launch.file, launch.line), launch.called, plain_name(launch.bound)]
+        lines.append(fitted(f"  {number}  {', '.join(filter(None, about))}"))
+        lines += command([*launch.words(file), *spelled_options(options)], "     ")
+        if launch.lacking:
+            example = shlex.quote(plain_name(launch.example)) if launch.example else "a name"
+            lines.append(fitted(f"     kernel: {launch.lacking}; write it, as in {example}"))
+    return "\n".join([*lines, *unread])
+
+
+def place(file: str, line: int) -> str:
+    """``line 8``, of the file itself or of a header."""
+    return f"{plain_name(file)} line {line}" if file else f"line {line}"
+
+
+def wanted(
+    launch: HostLaunch, missing: Collection[str], arguments: Sequence[int],
+    sources: Mapping[str, str],
+) -> tuple[list[str], list[str]]:  # fmt: skip
+    """What a launch does not say, a line each, and words that may stand for it.
+
+    ``missing``: options, and ``kernel``; ``arguments``: the numbers of those that are unknown.
+    """
+    rows, words = list[tuple[str, str, str]](), list[str]()
+    if "kernel" in missing:
+        rows.append(("kernel", launch.lacking, launch.example or "name"))
+        words.append(launch.example or "name")
+    for option, (what, example) in _SHAPES.items():
+        if option in missing:
+            rows.append((option, what, example))
+            words += [option, example]
+    for number in arguments:
+        kind, name = launch.params[number] if launch.params else ("", "")
+        example = _example(kind, sources)
+        rows.append((name or f"argument {number + 1}", kind, example))
+        words.append(example)
+    width = min(_MOST, max((len(name) for name, *_ in rows), default=0))
+    lines = []
+    for name, what, example in rows:
+        about = f"{what}, " if what else ""
+        line = f"{name:<{width}}  {about}as in {shlex.quote(example)}"
+        lines.append(fitted(f"  {plain_name(line)}"))
+    return lines, words
+
+
+def _example(kind: str, sources: Mapping[str, str]) -> str:
+    """A word that a parameter of a type may take."""
+    handle = _HANDLES.get(kind.removeprefix("const").strip())
+    plain = spelled(kind, sources)
+    element = element_word(vector_of(plain.rstrip("*"))[0])
+    if handle:
+        return handle
+    if plain.endswith("*") or not plain:
+        return f"{element or 'u8'}[1024]"
+    if plain == "bool":
+        return "1"
+    return "1.5" if element.startswith("f") else "64" if element else "struct(64)"
