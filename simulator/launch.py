@@ -23,7 +23,7 @@ from .gpus.table import Gpu, find
 from .isa.stack import STACK_BYTES
 from .memory.allocate import give_back, left
 from .memory.heap import HEAP_BYTES
-from .memory.held import held_before
+from .memory.held import kept
 from .memory.pages import keep_pages
 from .observe.observers import chosen
 from .observe.touched import Touched
@@ -116,7 +116,8 @@ def launch(
         symbols, cooperative, stack_bytes, cluster, heap_bytes,
     )  # fmt: skip
     followed = bool(_listeners)
-    held, kept = held_before(kernel)
+    of_module, keeps = kept()
+    held = of_module(kernel) if of_module else {}
     prepared = dataclasses.replace(
         prepared, counted=counters == "all", followed=followed, held=held
     )
@@ -126,7 +127,7 @@ def launch(
     seen = run_until_seen(prepared, asked, recorder, progress, workers=workers)
     layout = prepared.program.layout
     give_back(prepared.arguments, layout, seen.allocations, "uninitialised" in asked)
-    if kept:
+    if keeps:
         functions = prepared.program.module.functions
         held |= left(layout, functions, prepared.arguments, held, seen.allocations)
     run = report(prepared, seen.observers, asked, began)

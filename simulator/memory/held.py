@@ -129,9 +129,6 @@ def _found(find: _Find, changed: bool) -> Iterator[None]:
         _kept.pop()
 
 
-def held_before(kernel: Kernel) -> tuple[dict[str, Held], bool]:
-    """What a kernel's variables hold, and whether what it leaves there is kept."""
-    if not _kept:
-        return {}, False
-    find, changed = _kept[-1]
-    return find(kernel), changed
+def kept() -> tuple[_Find | None, bool]:
+    """What finds what a kernel's variables hold, if any do, and whether it keeps what is left."""
+    return _kept[-1] if _kept else (None, False)
