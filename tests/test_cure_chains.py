@@ -68,6 +68,7 @@ ROWS = {
 }
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("name", ROWS)
 def test_a_row_of_statements_is_split(name: str, tmp_path: Path) -> None:
     source, wanted = ROWS[name]

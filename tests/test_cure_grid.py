@@ -51,7 +51,7 @@ SOURCES = {
     for name, (make, meet) in SPELLINGS.items()
 } | {"parameter": HEAD + PARAMETER}
 LOST = [
-    pytest.param(name, number, marks=() if (name, number) == ("none", 9) else pytest.mark.second)
+    (name, number)
     for name, text in SOURCES.items()
     for number, line in enumerate(text.splitlines())
     if line.endswith("// lost")
@@ -59,6 +59,7 @@ LOST = [
 WORDS = (4, 32, "f32[128]=ones", "f32[128]", "--cooperative")
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(("name", "lost"), LOST)
 def test_a_lost_barrier_of_the_grid_is_given_back(name: str, lost: int, tmp_path: Path) -> None:
     lines = SOURCES[name].splitlines()
@@ -100,6 +101,7 @@ def test_lanes_that_lose_updates_to_blocks_too_are_told_of_an_atomic(tmp_path: P
     )
 
 
+@pytest.mark.second
 def test_lanes_meet_as_the_tile_that_they_are(tmp_path: Path) -> None:
     """Tiles that go round unequally often cannot meet as a warp."""
     file = tmp_path / "k.cu"

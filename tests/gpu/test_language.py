@@ -248,6 +248,7 @@ def left(n: int, up: int) -> int:
     return left(n - 1, own[n % 4]) + own[n * n % 4] if n else up
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("machine", ["simulator", pytest.param("device", marks=pytest.mark.gpu)])
 def test_limits_and_an_assertion(machine: str) -> None:
     """In a process of its own: a heap's size is chosen once, and an assertion spoils the GPU."""
