@@ -128,3 +128,32 @@ __global__ void k(const float* x, float* y, int rows) {
         "thread_rank()];\n", "thread_rank()];\n        tile.sync();\n"
     )
     assert check(*words, "--fail-on", "warning").exit_code == 0
+
+
+@pytest.mark.second
+def test_lanes_of_several_tiles_meet_as_a_warp(tmp_path: Path) -> None:
+    """What the tiles' own sync() cannot do leaves tries for the barrier of all lanes."""
+    file = tmp_path / "k.cu"
+    source = """\
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void k(const int* x, int* y) {
+    __shared__ int part[32], other[32];
+    auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+    auto half = cg::tiled_partition<16>(cg::this_thread_block());
+    int t = threadIdx.x, v = x[t];
+    for (int i = 4; i > 0; i /= 2) v += tile.shfl_xor(v, i);
+    v += half.shfl_xor(v, 8);
+    part[t] = v;
+    int a = t * 3;
+    int b = a + 5;
+    int c = b ^ 7;
+    other[t] = c;
+    y[t] = part[31 - t] + a + b;
+}
+"""
+    file.write_text(source)
+    words = launch(file, 1, 32, "i32[32]=arange", "i32[32]")
+    check(*words, "--fix")
+    lost = "    part[t] = v;\n"
+    assert file.read_text() == source.replace(lost, f"{lost}    __syncwarp();\n")

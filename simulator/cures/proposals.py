@@ -62,7 +62,6 @@ class Proposals:
             yield from self._between_blocks(hazard, levels)
             return
         pairs = [(0, 1)] + [(i, k) for k in range(2, len(levels)) for i in (0, 1)]
-        texts = self._barriers(hazard)
         begun = [
             level
             for number, found in enumerate(levels)
@@ -70,7 +69,7 @@ class Proposals:
             for level in found
         ]
         others = remedies(self.syntax, hazard.case, begun)
-        seen = set()
+        texts, seen = self._barriers(hazard), set()
         if others is not None and len(levels) == 1:
             for text, _ in others:
                 for body, at in levels[0]:
@@ -78,32 +77,44 @@ class Proposals:
                     edit = inserted(self.syntax, body, index, text)
                     if index in body.gaps() and edit is not None:
                         yield edit
-        tried = [(text, None) for text in texts] if others is None else others
-        if others is not None:
-            pairs += [(two, one) for one, two in pairs[1:]]
-        for (text, places), (one, two) in itertools.product(
-            tried, pairs if len(levels) > 1 else ()
-        ):
-            earlier, later = levels[one], levels[two]
-            found: list[Iterable[Edit]] = []
-            if others is not None:
-                late = hazard.case in WAITED and places != RIGHT_BEHIND
-                edits = barrier_edits(self.syntax, earlier, later, text, late=late)
-                found.append(itertools.islice(edits, places))
-            else:
-                found.append(barrier_edits(self.syntax, earlier, later, text, False))
-                risky: list[Iterable[Edit]] = [
-                    barrier_edits(self.syntax, earlier, later, text, True)
-                ]
-                if hazard.row.reads:
-                    found.append(split_edits(self.syntax, earlier, later, text, False))
-                    risky.append(split_edits(self.syntax, earlier, later, text, True))
-                all_risky = itertools.chain(*risky)
-                found.append(_told(edit, text == BLOCK_BARRIER) for edit in all_risky)
-            for edit in itertools.chain(*found):
-                if (edit.file, edit.pieces) not in seen:
-                    seen.add((edit.file, edit.pieces))
-                    yield edit
+        if len(levels) < 2:
+            return
+        edits: Iterator[Edit | None]
+        if others is None:
+            ways = (
+                [self._ordering(hazard, levels[one], levels[two], text) for text in texts]
+                for one, two in pairs
+            )
+            # At each place all texts in turn: one that never helps leaves tries for the others.
+            edits = (edit for way in ways for at in itertools.zip_longest(*way) for edit in at)
+        else:
+            edits = self._remedying(hazard, levels, pairs, others)
+        for edit in edits:
+            if edit is not None and (edit.file, edit.pieces) not in seen:
+                seen.add((edit.file, edit.pieces))
+                yield edit
+
+    def _ordering(
+        self, hazard: Hazard, earlier: Levels, later: Levels, text: str
+    ) -> Iterator[Edit]:
+        """A barrier between two accesses; last where its threads may have come apart."""
+        for apart in (False, True):
+            edits = [barrier_edits(self.syntax, earlier, later, text, apart)]
+            if hazard.row.reads:
+                edits.append(split_edits(self.syntax, earlier, later, text, apart))
+            for edit in itertools.chain(*edits):
+                yield _told(edit, text == BLOCK_BARRIER) if apart else edit
+
+    def _remedying(
+        self, hazard: Hazard, levels: Sequence[Levels], pairs: Sequence[tuple[int, int]],
+        others: Sequence[tuple[str, int]],
+    ) -> Iterator[Edit]:  # fmt: skip
+        """Each of some statements between two accesses, either of which may come first."""
+        either = [*pairs, *((two, one) for one, two in pairs[1:])]
+        for (text, places), (one, two) in itertools.product(others, either):
+            late = hazard.case in WAITED and places != RIGHT_BEHIND
+            edits = barrier_edits(self.syntax, levels[one], levels[two], text, late=late)
+            yield from itertools.islice(edits, places)
 
     def chains(self, hazard: Hazard, hazards: Iterable[Hazard]) -> Iterator[Edit]:
         """All the statements of a race split at once, where some of them race with themselves."""

@@ -83,6 +83,7 @@ class Syntax:
 
     def __init__(self, files: Mapping[Path, bytes]) -> None:
         self.files, self.taken = files, set[bytes]()
+        self._names = {file: {*_NAME.findall(content)} for file, content in files.items()}
         self.roots = {file: parse(content).root_node for file, content in files.items()}
 
     def at(self, point: Point) -> list[Node]:
@@ -94,7 +95,7 @@ class Syntax:
 
     def unused(self, file: Path, name: str, which: int = 1) -> str:
         """A name like this one that a file does not have; ``which`` of those, from 1."""
-        known = self.taken.union(_NAME.findall(self.files[file]))
+        known = self.taken | self._names[file]
         numbered = (f"{name}{number}" if number > 1 else name for number in itertools.count(1))
         free = (one for one in numbered if one.encode() not in known)
         return next(itertools.islice(free, which - 1, None))
@@ -102,7 +103,7 @@ class Syntax:
     def take(self, edit: Edit) -> None:
         """An edit is made: what it calls its variables is taken."""
         for _, _, put in edit.pieces:
-            self.taken |= set(_NAME.findall(put)).difference(_NAME.findall(self.files[edit.file]))
+            self.taken |= {*_NAME.findall(put)} - self._names[edit.file]
 
     def levels(self, points: list[Point]) -> list[tuple[Body, int]]:
         """Lists of statements around a place, inwards out, each with the place's number in it.
