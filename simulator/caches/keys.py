@@ -9,8 +9,9 @@ import numpy as np
 
 from ..geometry import Flat
 from ..isa.windows import ARRAY_BITS, MIDDLE
+from ..observe.banks import SECTOR
 
-SECTOR_BITS = 5
+SECTOR_BITS = SECTOR.bit_length() - 1
 """Of an address, within its sector."""
 _ARRAY = ARRAY_BITS - SECTOR_BITS
 _OFFSET, _NUMBER = 32, 14

@@ -40,9 +40,7 @@ class Held(NamedTuple):
 
     def over(self, initial: Flat) -> Flat:
         """The bytes of the next launch, whose module begins with others."""
-        filled = np.zeros(len(self.content), np.uint8)
-        filled[: len(initial)] = initial
-        return np.where(self.own, filled, self.content)
+        return np.where(self.own, _filled(initial, len(self.content)), self.content)
 
 
 def hold(
@@ -53,13 +51,16 @@ def hold(
     ``given``: bytes that were addresses when the host filled it; ``initial``: what it held then.
     """
     content = memory.content().copy()
-    first = np.zeros(len(content), np.uint8)
-    first[: len(initial)] = initial
     address = given | _addresses(content, allocations)
-    own = address & (content == first) & ~given
+    own = address & (content == _filled(initial, len(content))) & ~given
     lost = address & ~own
     missing = lost if memory.missing is None else lost | memory.missing
     return Held(content, own, missing if missing.any() else None)
+
+
+def _filled(initial: Flat, nbytes: int) -> Flat:
+    """What a variable begins with; what comes after its initial values is zero."""
+    return np.pad(initial, (0, nbytes - len(initial)))
 
 
 def given_addresses(arguments: Arguments, name: str, nbytes: int) -> Mask:
