@@ -2,7 +2,7 @@
 
 A place is anywhere in a space, anywhere in a variable, or at an offset of it. What one access
 leaves there another may find if their places may be the same: each has *keys*, and those of a
-store and of a load that may meet have one in common.
+store and of a load that may meet have one in common. An access wider than a word has several.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class KeptPlaces:
         """The space and the place in it that a site names; through a register it may be any."""
         address = site.operand
         if address is not None and address.base in (Reg("%SP"), Reg("%SPL")):
-            return site.space, f"{function.name}:{address.offset}"
+            return site.space, f"{function.name}:{_IN}{address.offset}"
         variable = self._variable(site, function)
         if address is not None and isinstance(address.base, Symbol):
             name = variable or address.base.name
@@ -59,7 +59,7 @@ class KeptPlaces:
         return variable.name if variable.nbytes and not variable.external else _IN
 
 
-def may_find(space: str, place: str) -> Iterator[Key]:
+def may_find(space: str, place: str, nbytes: int) -> Iterator[Key]:
     """The keys of a load: what is left under one of them it may find."""
     name, inside, offset = place.rpartition(_IN)
     for other in KEPT if space == "generic" else (space, "generic"):
@@ -69,15 +69,28 @@ def may_find(space: str, place: str) -> Iterator[Key]:
         elif inside and offset == ANYWHERE:
             yield f"[{other}]", name + inside
         else:
-            yield f"[{other}]", place
+            for word in _words(place, nbytes):
+                yield f"[{other}]", word
             if inside:
                 yield f"[{other}]", name + inside + ANYWHERE
 
 
-def left_at(space: str, place: str) -> Iterator[Key]:
+def left_at(space: str, place: str, nbytes: int) -> Iterator[Key]:
     """The keys of a store: it leaves its value under all of them."""
-    yield f"[{space}]", place
+    for word in _words(place, nbytes):
+        yield f"[{space}]", word
     yield f"[{space}]", _SOMEWHERE
     name, inside, _ = place.rpartition(_IN)
     if inside:
         yield f"[{space}]", name + inside
+
+
+def _words(place: str, nbytes: int) -> Iterator[str]:
+    """The words of a place that an access touches; the place itself, where that is no offset."""
+    name, inside, offset = place.rpartition(_IN)
+    if not inside or offset == ANYWHERE:
+        yield place
+        return
+    first = int(offset)
+    for word in range(first // 4, (first + nbytes - 1) // 4 + 1):
+        yield f"{name}{_IN}{4 * word}"

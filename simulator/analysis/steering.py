@@ -263,10 +263,10 @@ class Steering:
                 return
             place = self._places.of(site, function)
             if site.access == "load":
-                given = list(may_find(*place))
+                given = list(may_find(*place, site.nbytes))
             else:
                 given = [(name, read) for read in role.reads if read not in role.bases]
-                into = list(left_at(*place))
+                into = list(left_at(*place, site.nbytes))
         yield from itertools.product(given, into)
 
     # -- what a branch decides ----------------------------------------------------------

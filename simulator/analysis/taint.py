@@ -12,7 +12,8 @@ from kernels.ptx.module import Function, Instruction, Symbol
 from ..compile.program import Program
 from ..isa import Flow
 from ..isa.roles import callee, roles
-from ..memory.site import Site
+from ..memory.site import PHASE, Site
+from .kept_places import KeptPlaces, Key, left_at, may_find
 
 Spaces = Callable[[Site], set[str]]
 """The spaces that a site was seen to access in the run."""
@@ -21,49 +22,80 @@ Spaces = Callable[[Site], set[str]]
 def depends_on_data(program: Program, spaces: Spaces) -> Instruction | None:
     """The first instruction whose address, guard or operands steer the run by loaded data.
 
-    A flow-insensitive slice over registers and, through what was stored there, over shared
-    and local memory; branches need no tracking of their own, since a branch on loaded data
-    is already the answer. What tensor cores make counts as data, too.
+    A flow-insensitive slice over registers and, through what was stored there, over places in
+    shared and local memory; branches need no tracking of their own, since a branch on loaded
+    data is already the answer. What tensor cores make counts as data, too.
     """
-    functions = {b.block.function.name: b.block.function for b in program.blocks}
-    site_of = {id(site.instruction): site for site in program.sites}
-    tainted: set[tuple[str, str]] = set()
-    memories: set[str] = set()
-    changed = True
-    while changed:
-        changed = False
-        for function in functions.values():
+    return _Slice(program, spaces).steered()
+
+
+class _Slice:
+    """What holds loaded data: registers, and the keys of places (``kept_places``)."""
+
+    def __init__(self, program: Program, spaces: Spaces) -> None:
+        self.functions = {b.block.function.name: b.block.function for b in program.blocks}
+        self._spaces, self._places = spaces, KeptPlaces(program.layout)
+        self._sites: dict[int, list[Site]] = {}
+        for site in program.sites:
+            self._sites.setdefault(id(site.instruction), []).append(site)
+        self._held: set[Key] = set()
+
+    def steered(self) -> Instruction | None:
+        """The first instruction that data steer."""
+        size = -1
+        while size != len(self._held):
+            size = len(self._held)
+            for function in self.functions.values():
+                for ins in function.body:
+                    self._held |= self._reached(function, ins)
+        for function in self.functions.values():
             for ins in function.body:
-                if roles(ins).row.flow is Flow.CALL:
-                    found = through_call(function, functions.get(callee(ins)), ins, tainted)
-                else:
-                    found = _tainted_by(function, ins, site_of, spaces, tainted, memories)
-                changed |= not found <= tainted
-                tainted |= found
-                site = site_of.get(id(ins))
-                if site and site.access == "store" and _stores(function, ins, tainted):
-                    new = spaces(site) - {"global"} - memories
-                    changed |= bool(new)
-                    memories |= new
-    for function in functions.values():
-        for ins in function.body:
-            if any((function.name, name) in tainted for name in _steering(ins)):
-                return ins
-    return None
+                if any((function.name, name) in self._held for name in _steering(ins)):
+                    return ins
+        return None
 
+    def _reached(self, function: Function, ins: Instruction) -> set[Key]:
+        """What holds data when an instruction has run."""
+        role, name = roles(ins), function.name
+        if role.row.flow is Flow.CALL:
+            return through_call(function, self.functions.get(callee(ins)), ins, self._held)
+        sites = [] if role.parameter or role.row.phase else self._sites.get(id(ins), [])
+        sites = [site for site in sites if site.operation != PHASE]
+        found = role.row.by_arch or any(self._finds(site, function) for site in sites)
+        given = (read for read in role.reads if read not in role.bases)
+        moved = found or any((name, read) in self._held for read in given)
+        news = {(name, written) for written in role.writes if (found if sites else moved)}
+        if moved:
+            for site in sites:
+                news |= set(self._leaves(site, function))
+        return news
 
-def _tainted_by(
-    function: Function, ins: Instruction, site_of: dict[int, Site], spaces: Spaces,
-    tainted: set[tuple[str, str]], memories: set[str],
-) -> set[tuple[str, str]]:  # fmt: skip
-    role = roles(ins)
-    site = site_of.get(id(ins))
-    if site is not None and site.access != "store":
-        loaded = bool(spaces(site) & ({"global"} | memories)) or site.access == "atomic"
-        found = loaded and site.space != "const"
-    else:
-        found = role.row.by_arch or any((function.name, name) in tainted for name in role.reads)
-    return {(function.name, name) for name in role.writes} if found else set()
+    def _finds(self, site: Site, function: Function) -> bool:
+        """Whether what a site reads is data."""
+        if site.access == "store" or site.space == "const":
+            return False
+        if site.picture or (site.access == "atomic" and site.returns):
+            return True  # what an atomic finds, the order of threads decides, too
+        near = self._near(site)
+        _, place = self._places.of(site, function)
+        return "global" in near or any(
+            not self._held.isdisjoint(may_find(space, place, site.nbytes)) for space in near
+        )
+
+    def _leaves(self, site: Site, function: Function) -> Iterator[Key]:
+        """The keys of where a site leaves what it writes."""
+        if site.access == "load":
+            return
+        _, place = self._places.of(site, function)
+        for space in self._near(site) - {"global"}:
+            yield from left_at(space, place, site.nbytes)
+
+    def _near(self, site: Site) -> set[str]:
+        """The spaces in which a site finds or leaves something; parameters are no data."""
+        if not site.counted:
+            return {site.space} - {"global"}
+        found = self._spaces(site) if site.traffic else {site.space}
+        return {"shared" if space == "cluster" else space for space in found}
 
 
 def through_call(
@@ -84,11 +116,6 @@ def call_edges(
         yield (function.name, name), (called.name, param.name)
     for name, param in zip(ins.results, called.results, strict=False):
         yield (called.name, param.name), (function.name, name)
-
-
-def _stores(function: Function, ins: Instruction, tainted: set[tuple[str, str]]) -> bool:
-    role = roles(ins)
-    return any((function.name, name) in tainted for name in role.reads if name not in role.bases)
 
 
 def _steering(ins: Instruction) -> Sequence[str]:

@@ -1,0 +1,128 @@
+"""What arrays hold steers a kernel, or not: whichever way it gets from them to a branch."""
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+
+BUILDS = ("device", "source")
+TEST = "if (x > 3) out[t] = 1;"
+WAYS = {
+    "a register": "int x = in[t];",
+    "shared memory": "s[t] = in[t]; __syncthreads(); int x = s[t ^ 1];",
+    "half of a wide store": "wide[3] = in[0]; __syncthreads(); int x = ((int*)wide)[6];",
+    "cp.async": """
+        __pipeline_memcpy_async(&s[t], &in[t], 4); __pipeline_commit(); __pipeline_wait_prior(0);
+        __syncthreads();
+        int x = s[t ^ 1];""",
+    "an atomic that returns nothing": """
+        if (t == 0) s[5] = 0;
+        __syncthreads();
+        atomicMax(&s[5], in[t]);
+        __syncthreads();
+        int x = s[5];""",
+    "what an atomic returns": "int x = atomicAdd(&out[60], 1);",
+    "a function": "int x = plain(in + t);",
+    "a struct that a function returns": "Row row = returned(in + t / 2); int x = row.v[t % 5];",
+    "a struct that a function takes": """
+        Row row;
+        for (int i = 0; i < 5; i++) row.v[i] = in[t / 2];
+        int x = taken(row);""",
+    "a function's pointer": "int (*f)(const int*) = in == out ? other : plain; int x = f(in);",
+    "local memory": """
+        int v[5];
+        for (int i = 0; i < 5; i++) v[i] = in[i];
+        int x = v[t % 5];""",
+    "a copy in bulk": "BULK int x = s[t ^ 1];",
+    "what a copy in bulk adds": "BULK ADD int x = s[33];",
+    "a shuffle": "int x = __shfl_xor_sync(~0u, in[t], 1);",
+    "a vote": "int x = __popc(__ballot_sync(~0u, in[t] > 3));",
+    "a barrier's count": "int x = __syncthreads_count(in[t] > 3);",
+    "a warp's sum": "int x = __reduce_add_sync(~0u, in[t]);",
+}
+NOWHERE = {
+    "a thread's number": "int x = t; out[t] = in[t];",
+    "a sum of what is loaded": "int x = n; for (int i = 0; i < n; i++) out[i] += in[i];",
+    "another variable": """
+        s[t] = in[t];
+        if (t < 8) wide[t] = t;
+        __syncthreads();
+        int x = (int)wide[t % 8];
+        out[t] = s[t ^ 1];""",
+    "a cp.async that only data passes": """
+        __pipeline_memcpy_async(&s[t], &in[t], 4); __pipeline_commit(); __pipeline_wait_prior(0);
+        __syncthreads();
+        int x = t;
+        out[t] = s[t ^ 1];""",
+    "a function": "int x = n; out[t] = plain(in + t);",
+}
+ASYNCHRONOUS = "a copy in bulk that is waited for", "BULK int x = t; out[t] = s[t ^ 1];"
+BULK = """
+    if (t == 0) ptx::mbarrier_init(&bar, 1);
+    __syncthreads();
+    if (t == 0) {
+        ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, s, in, 256, &bar);
+        ptx::mbarrier_arrive_expect_tx(
+            ptx::sem_release, ptx::scope_cta, ptx::space_shared, &bar, 256);
+    }
+    while (!ptx::mbarrier_try_wait_parity(&bar, 0)) {}
+"""
+ADD = """
+    asm volatile("fence.proxy.async;");
+    __syncthreads();
+    if (t == 0) {
+        ptx::mbarrier_arrive_expect_tx(
+            ptx::sem_release, ptx::scope_cta, ptx::space_shared, &bar, 128);
+        ptx::cp_reduce_async_bulk(
+            ptx::space_cluster, ptx::space_shared, ptx::op_add, s + 32, s, 128, &bar);
+    }
+    while (!ptx::mbarrier_try_wait_parity(&bar, 1)) {}
+"""
+KERNEL = """
+#include <cuda/barrier>
+#include <cuda/ptx>
+#include <cuda_pipeline.h>
+namespace ptx = cuda::ptx;
+struct Row { int v[5]; };
+__device__ __noinline__ int plain(const int* p) { return *p; }
+__device__ __noinline__ int other(const int* p) { return 7; }
+__device__ __noinline__ Row returned(const int* p) {
+    Row row;
+    for (int i = 0; i < 5; i++) row.v[i] = p[i % 2];
+    return row;
+}
+__device__ __noinline__ int taken(Row row) { return row.v[threadIdx.x % 5]; }
+__global__ void steer(const int* in, int* out, int n) {
+    __shared__ alignas(16) int s[64];
+    __shared__ long long wide[8];
+    __shared__ unsigned long long bar;
+    int t = threadIdx.x;
+    WAY
+    TEST
+}
+"""
+
+
+def steered(way: str, build: str) -> bool:
+    way = way.replace("BULK", BULK).replace("ADD", ADD)
+    source = KERNEL.replace("WAY", way).replace("TEST", TEST)
+    kernel = Kernel.from_cuda(source, "steer", build=build, arch="sm_90")
+    result = simulator.launch(kernel, 1, 64, [np.arange(64, dtype=np.int32), np.zeros(64, np.int32), 8])
+    return result.data_dependence is not None
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("way", WAYS)
+def test_what_was_loaded_is_found_behind_a_branch(way: str, build: str) -> None:
+    assert steered(WAYS[way], build)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("way", NOWHERE)
+def test_what_does_not_get_to_a_branch_does_not_steer(way: str, build: str) -> None:
+    assert not steered(NOWHERE[way], build)
+
+
+def test_who_waits_for_a_copy_is_steered_by_time_alone() -> None:
+    assert not steered(ASYNCHRONOUS[1], "device")
