@@ -108,7 +108,8 @@ def steered(way: str, build: str) -> bool:
     way = way.replace("BULK", BULK).replace("ADD", ADD)
     source = KERNEL.replace("WAY", way).replace("TEST", TEST)
     kernel = Kernel.from_cuda(source, "steer", build=build, arch="sm_90")
-    result = simulator.launch(kernel, 1, 64, [np.arange(64, dtype=np.int32), np.zeros(64, np.int32), 8])
+    args = [np.arange(64, dtype=np.int32), np.zeros(64, np.int32), 8]
+    result = simulator.launch(kernel, 1, 64, args)
     return result.data_dependence is not None
 
 
