@@ -79,11 +79,11 @@ ADD = """
     }
     while (!ptx::mbarrier_try_wait_parity(&bar, 1)) {}
 """
+HEADERS = {
+    "__pipeline": "#include <cuda_pipeline.h>\n",
+    "ptx::": "#include <cuda/barrier>\n#include <cuda/ptx>\nnamespace ptx = cuda::ptx;\n",
+}
 KERNEL = """
-#include <cuda/barrier>
-#include <cuda/ptx>
-#include <cuda_pipeline.h>
-namespace ptx = cuda::ptx;
 struct Row { int v[5]; };
 __device__ __noinline__ int plain(const int* p) { return *p; }
 __device__ __noinline__ int other(const int* p) { return 7; }
@@ -107,6 +107,7 @@ __global__ void steer(const int* in, int* out, int n) {
 def steered(way: str, build: str) -> bool:
     way = way.replace("BULK", BULK).replace("ADD", ADD)
     source = KERNEL.replace("WAY", way).replace("TEST", TEST)
+    source = "".join(text for word, text in HEADERS.items() if word in way) + source
     kernel = Kernel.from_cuda(source, "steer", build=build, arch="sm_90")
     args = [np.arange(64, dtype=np.int32), np.zeros(64, np.int32), 8]
     result = simulator.launch(kernel, 1, 64, args)

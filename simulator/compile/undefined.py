@@ -107,6 +107,8 @@ class Shadowing:
                 shadow = Op(spread(op), op.inputs, tuple(map(bits_of, op.outputs)), warp=op.warp)
                 yield make(ins, guard, targets, step.sources + sources, op=shadow)
             case Compute() | Bulk():
+                if isinstance(step, Bulk):  # where to, how much; what a surface is given
+                    yield from self.uses(ins, guard, *step.sources)
                 kinds = (target.type if target else "pred" for target in targets)
                 yield Move(ins, guard, targets, tuple(map(_zero, kinds)))
             case Move():

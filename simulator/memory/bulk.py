@@ -1,6 +1,6 @@
 """Copies in bulk: a lane moves many elements at once, and each is told of."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -45,6 +45,7 @@ class Moved:
         thread, column: The lane's; ``block``: the column of the shared memory on its other side,
             or of the lane's own.
         source, into: The bytes, as the sites' spaces have them, at which pieces of ``size`` begin.
+        filled: Where pieces begin that a box has outside of its array: a constant is written there.
     """
 
     thread: int
@@ -53,6 +54,7 @@ class Moved:
     source: Flat
     into: Flat
     size: int
+    filled: Flat = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 class BulkCopy:

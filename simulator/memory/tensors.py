@@ -140,9 +140,10 @@ class TensorCopy(BulkCopy):
             sent = mine[ours[inside]]
             home.change()
             home.buffer[theirs] = self._reduced(tiling, home.buffer[theirs], sent)
-        self._brought(
-            thread, column, block, away[inside], near[inside] if fills else near, tiling.size
-        )
+        whole = near[inside] if fills else near
+        self._brought(thread, column, block, away[inside], whole, tiling.size)
+        if fills:
+            self.pieces[-1].filled = near[~inside]
         global_ = _words(away[inside], tiling.size)
         global_ = global_[global_ + _WORD <= home.end]
         one = _side(far_site, thread, column, home, global_, home.base, column)

@@ -6,12 +6,13 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from ..geometry import NO_LANE, Addresses, Geometry, Lanes, Mask, as_mask
+from ..geometry import NO_LANE, Addresses, Flat, Geometry, Lanes, Mask, as_mask
 from ..isa import Op
 from ..isa.undefined import bits_of, spread
 from . import atomics
 from .access import Access
-from .layout import HEAP, Layout
+from .bulk import Moved
+from .layout import HEAP, Layout, array_number
 from .memories import Memories
 from .places import MixedIndex
 from .site import Site
@@ -75,6 +76,30 @@ class UndefinedMemory:
                 at = np.arange(place.start, place.stop)[:, None]
                 content[at // 4, np.flatnonzero(on), at % 4] = fill
 
+    def moved(self, into: Site, moved: Sequence[Moved]) -> None:
+        """Copies in bulk take undefined bits along; a reduction mixes them with what is there."""
+        assert into.bulk
+        wanted = {site.number for site in (into, into.bulk)} & set(self.wanted)
+        wanted = wanted if self.readers is None else set()
+        for piece in moved:
+            nearby = piece.column if into.space == "shared" else piece.block
+            source = _Bytes(into.bulk.space, _all_of(piece.source, piece.size), nearby)
+            to = _Bytes(into.space, _all_of(piece.into, piece.size), piece.block)
+            bits = source.of(self.copied)
+            self.returned |= bool(bits.any())
+            if into.bulk.number in wanted:
+                bits = bits | source.of(self.unset)
+            if into.operation:
+                bits = bits | to.of(self.copied)
+            if into.operation and into.number in wanted:
+                bits = bits | to.of(self.unset)
+            if bits.any() and into.space == "global":
+                self.stores.setdefault(to.array, set()).add(into.number)
+            to.put(self.copied, bits)
+            filled = _Bytes(into.space, _all_of(piece.filled, piece.size), piece.block)
+            for memories, where in ((self.unset, to), (self.unset, filled), (self.copied, filled)):
+                where.put(memories, 0)
+
     def looked(self, address: int, most: int, lane: tuple[int, ...]) -> None:
         """What is printed of memory has to be defined: a number, a text up to its NUL."""
         self.printed |= any(self.copied.bytes_at(address, most, lane))
@@ -90,6 +115,40 @@ class UndefinedMemory:
         self.unset.shared.words.fill(-1)
         self.unset.shared.words[: self.unset.layout.reserved // 4] = 0
         self.unset.local.words.fill(-1)
+
+
+class _Bytes:
+    """Bytes of one array, or of the shared memory of a block, by its column."""
+
+    def __init__(self, space: str, places: Flat, column: int) -> None:
+        self.array = array_number(int(places[0])) if len(places) and space != "shared" else -1
+        self.places, self.column = places, column
+
+    def of(self, memories: Memories) -> Flat:
+        """What memories have there."""
+        if self.array < 0:
+            return self._column(memories)[self.places]
+        array = memories.allocations[self.array]
+        found: Flat = array.content()[self.places - array.base]
+        return found
+
+    def put(self, memories: Memories, value: Flat | int) -> None:
+        """Write there."""
+        if self.array >= 0:
+            array = memories.allocations[self.array]
+            array.content()[self.places - array.base] = value
+        elif len(self.places):
+            column = self._column(memories)
+            column[self.places] = value
+            memories.shared.words[:, self.column] = column.view(np.int32)
+
+    def _column(self, memories: Memories) -> Flat:
+        return np.ascontiguousarray(memories.shared.words[:, self.column]).view(np.uint8)
+
+
+def _all_of(places: Flat, size: int) -> Flat:
+    """The bytes of pieces of ``size``."""
+    return (places[:, None] + np.arange(size)).reshape(-1)
 
 
 def _shadow(array: Allocation, unset: bool) -> Allocation:

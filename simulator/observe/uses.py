@@ -12,7 +12,9 @@ from ..compile.program import Program
 from ..events import Observer
 from ..execute.prepare import Prepared
 from ..geometry import Flat, Lanes, Mask, as_mask
+from ..memory.bulk import Moved
 from ..memory.layout import HEAP, array_number
+from ..memory.site import Site
 from ..memory.undefined import UndefinedMemory
 
 _ALIGNED = 8
@@ -47,6 +49,10 @@ class UseFinder(Observer):
     def forgotten(self, lanes: Mask | None, places: Sequence[range]) -> None:
         """See ``Observer``."""
         self.memory.forgotten(lanes, places)
+
+    def moved(self, site: Site, moved: Sequence[Moved]) -> None:
+        """See ``Observer``."""
+        self.memory.moved(site, moved)
 
     def printed(self, count: int, texts: Iterator[tuple[int, int, str]]) -> None:
         """See ``Observer``; a text that is made looks at the numbers in it."""
