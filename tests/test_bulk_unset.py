@@ -9,10 +9,7 @@ from kernels import Kernel, Surface, TensorMap
 BUILDS = ("device", "source")
 KERNEL = """
 #include <cuda.h>
-#include <cooperative_groups.h>
-#include <cuda/barrier>
 #include <cuda/ptx>
-namespace cg = cooperative_groups;
 namespace ptx = cuda::ptx;
 #define WAIT(phase) while (!ptx::mbarrier_try_wait_parity(&bar, phase)) {}
 #define DONE ptx::cp_async_bulk_commit_group(); ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
@@ -25,7 +22,6 @@ __global__ void HEAD k(
 ) {
     __shared__ alignas(128) int s[64], d[64];
     __shared__ unsigned long long bar;
-    auto cluster = cg::this_cluster();
     int t = threadIdx.x;
     if (t == 0) ptx::mbarrier_init(&bar, 1);
     if (t MISSING) s[t] = 4 * t;
@@ -38,7 +34,9 @@ OUT = """
         ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, out, s, 256);
         DONE
     }"""
+GROUPS = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
 FAR = """
+    auto cluster = cg::this_cluster();
     asm volatile("fence.proxy.async;");
     cluster.sync();
     if (t == 0) {
@@ -94,7 +92,7 @@ def kinds(body: str, build: str, missing: bool) -> list[str]:
     blocks = 2 if "cluster.sync" in body else 1
     source = KERNEL.replace("BODY", body).replace("MISSING", "!= 37" if missing else ">= 0")
     source = source.replace("HEAD", "__cluster_dims__(2, 1, 1)" * (blocks > 1))
-    kernel = Kernel.from_cuda(source, "k", build=build, arch="sm_90")
+    kernel = Kernel.from_cuda(GROUPS * (blocks > 1) + source, "k", build=build, arch="sm_90")
     array = np.zeros(64, np.int32)
     args = [np.zeros(128, np.int32), Surface(np.zeros(64, np.int32)), TensorMap(array, (64,))]
     return [hazard.kind for hazard in simulator.launch(kernel, blocks, 64, args).hazards]

@@ -81,7 +81,7 @@ ADD = """
 """
 HEADERS = {
     "__pipeline": "#include <cuda_pipeline.h>\n",
-    "ptx::": "#include <cuda/barrier>\n#include <cuda/ptx>\nnamespace ptx = cuda::ptx;\n",
+    "ptx::": "#include <cuda/ptx>\nnamespace ptx = cuda::ptx;\n",
 }
 KERNEL = """
 struct Row { int v[5]; };
