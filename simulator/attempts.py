@@ -162,6 +162,7 @@ def _keep_used_reads(launch: Prepared, observers: Observers, together: bool) -> 
     or a barrier, or reaches a result; that is found by a run which follows undefined bits.
     """
     sites, reads = launch.program.sites, observers.findings.unset_reads()
+    observers.unset = reads
     kept: dict[int, _Users] = {n: [] for n in reads if sites[n].picture}  # fetches use texels
     reads = [n for n in reads if n not in kept]
     if not reads:

@@ -11,11 +11,10 @@ from .compile.program import Program
 from .execute.prepare import Prepared
 from .hazards.hazard import Hazard, Source
 from .hazards.kinds import CHECKS, EQUAL
-from .hazards.sources import Sources
 from .isa.architectures import MEASURED
 from .memory.site import Site
 from .observe.collect import Places, collect
-from .observe.counters import COUNTED_SPACES, TrafficCounter
+from .observe.counters import COUNTED_SPACES
 from .observe.observers import Observers
 from .observe.totals import Counters, Line
 from .observe.trace import Trace
@@ -149,7 +148,7 @@ def report(launch: Prepared, seen: Observers, checks: Collection[str], began: fl
         launch.shared_bytes, str(launch.schedule), counters, lines, hazards,
         tuple(check for check in CHECKS if check in checks),
         time.perf_counter() - began, program.approximate,
-        functools.partial(_dependence, launch, seen.traffic, sources), seen.trace,
+        functools.partial(_dependence, launch, seen), seen.trace,
         _notes(program, seen) + own, tuple(launch.arguments.warnings), seen.output.text(),
         f"sm_{program.arch}" if program.by_arch else "", launch.cluster, launch.counted,
         work=seen.work.work, batch_steps=seen.work.most,
@@ -185,12 +184,12 @@ def _notes(program: Program, seen: Observers) -> tuple[str, ...]:
     return notes
 
 
-def _dependence(launch: Prepared, traffic: TrafficCounter, sources: Sources) -> Source | None:
+def _dependence(launch: Prepared, seen: Observers) -> Source | None:
     def spaces(site: Site) -> set[str]:
         """The address spaces that a site reached; any it might, where nobody counted."""
         if launch.counted:
-            return set(traffic.traffic(site))
+            return set(seen.traffic.traffic(site))
         return {site.space} if site.space != "generic" else set(COUNTED_SPACES)
 
-    steered = depends_on_data(launch.program, spaces)
-    return sources.of(steered) if steered else None
+    steered = depends_on_data(launch.program, spaces, seen.judged())
+    return seen.sources.of(steered) if steered else None

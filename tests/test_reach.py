@@ -42,10 +42,42 @@ WAYS = {
     "a vote": "int x = __popc(__ballot_sync(~0u, in[t] > 3));",
     "a barrier's count": "int x = __syncthreads_count(in[t] > 3);",
     "a warp's sum": "int x = __reduce_add_sync(~0u, in[t]);",
+    # Not to a branch, but to what is found: its verdict is another with other contents.
+    "writes that are equal": "int x = t; s[0] = in[0]; __syncthreads(); out[t] = s[0];",
+    "the lane of a shuffle": "int x = t; if (t < 16) out[t] = __shfl_sync(0xffff, t, in[t] & 15);",
+    "a shuffle of nobody": "int x = t; if (t < 9) out[t] = __shfl_sync(511, t, 20) & in[0];",
+    "the lanes of a vote": "int x = t; out[t] = __popc(__ballot_sync(in[0] - 1, t > 3));",
+    "what hides that nothing wrote it": """
+        if (t < 32) s[t] = t;
+        __syncthreads();
+        int x = t;
+        out[t] = s[t] & (in[t] >> 8);""",
+    "how much cp.async copies": """
+        unsigned size = in[5] & 4;
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"
+            :: "r"((unsigned)__cvta_generic_to_shared(&s[t])), "l"(in + t), "r"(size));
+        __pipeline_commit(); __pipeline_wait_prior(0);
+        int x = t;
+        out[t] = s[t];""",
+    "how much is copied in bulk": "SIZED int x = t; out[t] = s[t ^ 1];",
+    "how many arrive": "COUNTED int x = t; out[t] = s[t ^ 1];",
+    "how much is allocated": """
+        int* p = (int*)malloc(64 + in[0]);
+        p[1] = n;
+        int x = t;
+        out[t] = p[1];
+        free(p);""",
 }
 NOWHERE = {
     "a thread's number": "int x = t; out[t] = in[t];",
-    "a sum of what is loaded": "int x = n; for (int i = 0; i < n; i++) out[i] += in[i];",
+    "a sum of what is loaded": "int x = n; for (int i = 0; i < n; i++) out[t] += in[i];",
+    "equal writes of what is known": "int x = t; s[0] = n; __syncthreads(); out[t] = s[0] + in[t];",
+    "what nothing wrote, and is not used": """
+        if (t < 32) s[t] = in[t];
+        __syncthreads();
+        int x = s[t] & (t < 32 ? ~0 : 0);
+        out[t] = x;
+        x = t;""",
     "another variable": """
         s[t] = in[t];
         if (t < 8) wide[t] = t;
@@ -81,6 +113,12 @@ ADD = """
     }
     while (!ptx::mbarrier_try_wait_parity(&bar, 1)) {}
 """
+COPIES = {
+    "SIZED": BULK.replace("256", "256 + (in[5] & 16)"),
+    "COUNTED": BULK.replace("&bar, 1)", "&bar, in[1])"),
+    "BULK": BULK,
+    "ADD": ADD,
+}
 HEADERS = {
     "__pipeline": "#include <cuda_pipeline.h>\n",
     "ptx::": "#include <cuda/ptx>\nnamespace ptx = cuda::ptx;\n",
@@ -107,7 +145,8 @@ __global__ void steer(const int* in, int* out, int n) {
 
 
 def steered(way: str, build: str) -> bool:
-    way = way.replace("BULK", BULK).replace("ADD", ADD)
+    for name, text in COPIES.items():
+        way = way.replace(name, text)
     source = KERNEL.replace("WAY", way).replace("TEST", TEST)
     source = "".join(text for word, text in HEADERS.items() if word in way) + source
     kernel = Kernel.from_cuda(source, "steer", build=build, arch="sm_90")

@@ -5,63 +5,132 @@ same accesses in the same order for every content of the arrays, and what was fo
 not found) in one run holds for all of them at that launch shape.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 
-from kernels.ptx.module import Function, Instruction, Symbol
+from kernels.ptx.module import Function, Instruction, Reg, Symbol
 
 from ..compile.program import Program
-from ..isa import Flow
+from ..isa import Flow, texture
 from ..isa.roles import callee, roles
 from ..memory.site import PHASE, Site
 from .kept_places import KeptPlaces, Key, left_at, may_find
 
 Spaces = Callable[[Site], set[str]]
 """The spaces that a site was seen to access in the run."""
+_ALLOCATES = ("malloc", "free")
 
 
-def depends_on_data(program: Program, spaces: Spaces) -> Instruction | None:
+_HIDES = frozenset(
+    [
+        "and",
+        "or",
+        "lop3",
+        "selp",
+        "slct",
+        "mul",
+        "mad",
+        "min",
+        "max",
+        "shl",
+        "shr",
+        "shf",
+        "bfe",
+        "bfi",
+        "prmt",
+    ]
+)
+"""Opcodes whose result may leave out one operand, as another says."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What values themselves have decided of a verdict.
+
+    Attributes:
+        written: Sites that write where others do: less of a fault if the values are equal.
+        unset: Instructions that read what nothing wrote: a fault if that counts for anything.
+    """
+
+    written: Collection[Site] = ()
+    unset: Collection[Instruction] = ()
+
+
+def depends_on_data(
+    program: Program, spaces: Spaces, judged: Judged | None = None
+) -> Instruction | None:
     """The first instruction whose address, guard or operands steer the run by loaded data.
 
     A flow-insensitive slice over registers and, through what was stored there, over places in
     shared and local memory; branches need no tracking of their own, since a branch on loaded
-    data is already the answer. What tensor cores make counts as data, too.
+    data is already the answer. What tensor cores make counts as data, too. If none does, the
+    first whose data have decided what was ``judged``.
     """
-    return _Slice(program, spaces).steered()
+    data = _Slice(program, spaces)
+    for name, ins in data.instructions():
+        if data.holds(name, _steering(ins)):
+            return ins
+    if judged is None:
+        return None
+    for site in judged.written:
+        if data.moves(site):
+            return site.instruction
+    unset = _Slice(program, spaces, judged.unset) if judged.unset else None
+    for name, ins in data.instructions() if unset else ():
+        reads = roles(ins).reads
+        given, hidden = data.holds(name, reads), unset.holds(name, reads) if unset else set()
+        if ins.opcode in _HIDES and given and hidden and len(given | hidden) > 1:
+            return ins
+    return None
 
 
 class _Slice:
-    """What holds loaded data: registers, and the keys of places (``kept_places``)."""
+    """What holds loaded data: registers, and the keys of places (``kept_places``).
 
-    def __init__(self, program: Program, spaces: Spaces) -> None:
+    ``begins``: instead of what is loaded, what some instructions give.
+    """
+
+    def __init__(
+        self, program: Program, spaces: Spaces, begins: Collection[Instruction] | None = None
+    ) -> None:
         self.functions = {b.block.function.name: b.block.function for b in program.blocks}
         self._spaces, self._places = spaces, KeptPlaces(program.layout)
+        self._begins = None if begins is None else {id(ins) for ins in begins}
         self._sites: dict[int, list[Site]] = {}
         for site in program.sites:
             self._sites.setdefault(id(site.instruction), []).append(site)
         self._held: set[Key] = set()
-
-    def steered(self) -> Instruction | None:
-        """The first instruction that data steer."""
         size = -1
         while size != len(self._held):
             size = len(self._held)
             for function in self.functions.values():
                 for ins in function.body:
                     self._held |= self._reached(function, ins)
-        for function in self.functions.values():
+
+    def instructions(self) -> Iterator[tuple[str, Instruction]]:
+        """All of the program, with their functions' names."""
+        for name, function in self.functions.items():
             for ins in function.body:
-                if any((function.name, name) in self._held for name in _steering(ins)):
-                    return ins
-        return None
+                yield name, ins
+
+    def holds(self, function: str, names: Collection[str]) -> set[str]:
+        """Those of some registers that hold it."""
+        return {name for name in names if (function, name) in self._held}
+
+    def moves(self, site: Site) -> bool:
+        """Whether what a site writes is, or what its instruction gives."""
+        ins, function = site.instruction, self.functions[site.function]
+        role = roles(ins)
+        given = [read for read in role.reads if read not in role.bases]
+        return self._found(function, ins) or bool(self.holds(function.name, given))
 
     def _reached(self, function: Function, ins: Instruction) -> set[Key]:
-        """What holds data when an instruction has run."""
+        """What holds it when an instruction has run."""
         role, name = roles(ins), function.name
         if role.row.flow is Flow.CALL:
             return through_call(function, self.functions.get(callee(ins)), ins, self._held)
-        sites = [] if role.parameter or role.row.phase else self._sites.get(id(ins), [])
-        sites = [site for site in sites if site.operation != PHASE]
-        found = role.row.by_arch or any(self._finds(site, function) for site in sites)
+        sites = self._accessed(ins)
+        found = self._found(function, ins)
         given = (read for read in role.reads if read not in role.bases)
         moved = found or any((name, read) in self._held for read in given)
         news = {(name, written) for written in role.writes if (found if sites else moved)}
@@ -70,16 +139,36 @@ class _Slice:
                 news |= set(self._leaves(site, function))
         return news
 
-    def _finds(self, site: Site, function: Function) -> bool:
-        """Whether what a site reads is data."""
+    def _accessed(self, ins: Instruction) -> list[Site]:
+        """Where an instruction reads and writes values."""
+        role = roles(ins)
+        sites = [] if role.parameter or role.row.phase else self._sites.get(id(ins), [])
+        return [site for site in sites if site.operation != PHASE]
+
+    def _found(self, function: Function, ins: Instruction) -> bool:
+        """Whether an instruction makes it of nothing, or reads it."""
+        sites = self._accessed(ins)
+        if self._begins is None:
+            begins = roles(ins).row.by_arch or any(map(self._is_data, sites))
+        else:
+            begins = id(ins) in self._begins
+        return begins or any(self._finds(site, function) for site in sites)
+
+    def _is_data(self, site: Site) -> bool:
+        """Whether what a site reads was there before the launch, or others decide on it."""
         if site.access == "store" or site.space == "const":
             return False
-        if site.picture or (site.access == "atomic" and site.returns):
-            return True  # what an atomic finds, the order of threads decides, too
-        near = self._near(site)
+        returned = site.access == "atomic" and site.returns  # so the order of threads tells
+        return site.picture or returned or "global" in self._near(site)
+
+    def _finds(self, site: Site, function: Function) -> bool:
+        """Whether it was kept where a site reads."""
+        if site.access == "store":
+            return False
         _, place = self._places.of(site, function)
-        return "global" in near or any(
-            not self._held.isdisjoint(may_find(space, place, site.nbytes)) for space in near
+        return any(
+            not self._held.isdisjoint(may_find(space, place, site.nbytes))
+            for space in self._near(site)
         )
 
     def _leaves(self, site: Site, function: Function) -> Iterator[Key]:
@@ -119,10 +208,18 @@ def call_edges(
 
 
 def _steering(ins: Instruction) -> Sequence[str]:
-    """Registers that decide where an instruction goes, or whether it runs."""
+    """Registers that decide where an instruction goes, what it reaches, or whether it runs."""
     role = roles(ins)
-    if role.flow.jumps or role.flow is Flow.BARRIER or role.row.warp_barrier:
+    row = role.row
+    whole = row.warp_barrier or row.phase or row.asynchronous in ("copy", "bulk")
+    system = role.flow is Flow.SYSTEM and ins.targets[0] in _ALLOCATES
+    if role.flow.jumps or role.flow is Flow.BARRIER or whole or system:
         return role.reads
-    computes = role.row.build and not role.row.gate
-    found = [ins.guard.name] if ins.guard and not computes else []
-    return [*found, *role.bases] if role.row.memory else found
+    found = [ins.guard.name] if ins.guard and not (row.build and not row.gate) else []
+    given = ins.operands[len(role.form.results) :]
+    pairs = zip(role.form.sources, given, strict=False)
+    lanes = [o for n, (word, o) in enumerate(pairs) if word == "members" or (row.shuffles and n)]
+    if row.picture and row.memory:
+        lanes += role.sources[: texture.shape(ins).values]
+    found += [operand.name for operand in lanes if isinstance(operand, Reg)]
+    return [*found, *role.bases] if row.memory else found

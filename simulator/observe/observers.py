@@ -11,6 +11,7 @@ from collections.abc import Collection
 from kernels.errors import LaunchError
 
 from ..analysis.steering import Steering
+from ..analysis.taint import Judged
 from ..events import Apart, Observer, Told
 from ..execute.prepare import Prepared
 from ..hazards.findings import Findings
@@ -74,6 +75,7 @@ class Observers:
     Attributes:
         told: What they are to be told.
         idle_reads: Whether races were left out for nobody uses what is read.
+        unset: Numbers of the ``sites`` that read what nothing wrote, used or not.
     """
 
     def __init__(
@@ -83,6 +85,8 @@ class Observers:
         program, layout, granules = launch.program, launch.program.layout, launch.granules
         steering = program.fact(Steering)
         self.idle_reads = False
+        self.unset: Collection[int] = ()
+        self.sites = program.sites
         self.sources = sources = Sources(launch.kernel.source_text)
         self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", launch.block))
         self.ran = InstructionCounter(len(program.blocks), len(program.arithmetic))
@@ -154,6 +158,19 @@ class Observers:
         """
         for mine, theirs in zip(self.observers, other.observers, strict=True):
             mine.merge(theirs)
+
+    def judged(self) -> Judged:
+        """What was decided by values: writes that are equal or not, unset ones that are used."""
+        numbers = {
+            number
+            for group in self.findings.races.book.groups.values()
+            if not group.reads
+            for number in (*group.sides[0], *group.sides[1])
+        }
+        reads = [ins for ins, _, _ in self.shuffles.reads.values()]
+        unset = [site.instruction for site in self.sites if site.number in self.unset]
+        written = [site for site in self.sites if site.number in numbers]
+        return Judged(written, [*reads, *unset])
 
     def end(self) -> None:
         """The launch is done.
