@@ -15,6 +15,8 @@ from ..memory.site import Site
 from .clocks import Blocks, Held
 
 NEVER = 1 << 62
+COUNTS = ("add", "inc", "dec")
+"""Atomics that take no lock: arrivals are counted, and the last who comes may reset the count."""
 
 Lock = tuple[int, int, bool]
 """The thread that takes it, its location, and whether it was taken over within a block."""

@@ -24,7 +24,7 @@ from ..memory.site import Site
 from .acquired import Acquired, Acquisitions
 from .clocks import NOTHING, Clock
 from .handover import Content, Fenced, Levels, Release, Scope
-from .locks import Lock, Locks
+from .locks import COUNTS, Lock, Locks
 from .noted import Fence, Meeting, Noted, StrongAccess, WarpMeeting
 from .seen import Seen
 
@@ -201,7 +201,9 @@ class Releases:
             idle = site.access == "load" or (event.quiet is not None and event.quiet[i])
             vain = event.vain is not None and event.vain[i]
             if reads:
-                if not (idle or vain):  # a comparison that fails takes nothing
+                # A comparison that fails takes nothing; nor does who counts: it is the last who
+                # comes that goes on, and it could not have come before the others.
+                if not (idle or vain or site.operation in COUNTS):
                     far = self.levels.covered(site.reach) > 1
                     self.locks.take(site, place, thread, turn, far)
                 heard = turn if event.known is not None else max(met, warp)
