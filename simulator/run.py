@@ -141,7 +141,7 @@ def report(launch: Prepared, seen: Observers, checks: Collection[str], began: fl
     """What the observers of a launch saw that began at a time."""
     kernel, program, sources = launch.kernel, launch.program, seen.sources
     counters, lines = collect(program.fact(_places), seen.ran, seen.traffic, sources)
-    hazards, own = _without_triton(seen.findings.hazards())
+    hazards, own = _without_libraries(seen.findings.hazards())
     own += kernel.notes + (kernel.adapter.notes if kernel.adapter else ())
     return Run(
         kernel.name, kernel.entry, kernel.build, kernel.sha256, launch.grid, launch.block,
@@ -159,16 +159,37 @@ def _places(program: Program) -> Places:
     return Places(program.blocks, program.arithmetic, program.sites)
 
 
-def _without_triton(hazards: list[Hazard]) -> tuple[list[Hazard], tuple[str, ...]]:
-    """Hazards but for stores that Triton repeats, and the note that stands for these.
+def _without_libraries(hazards: list[Hazard]) -> tuple[list[Hazard], tuple[str, ...]]:
+    """Hazards but for those that compilers and libraries make by themselves, and notes of these.
 
-    A reduction, say, leaves a warp's result from each of its lanes, in the one array of shared
-    memory, which is always called ``global_smem``.
+    Triton's reductions, say, leave a warp's result from each of its lanes, in the one array of
+    shared memory, which is always called ``global_smem``. Where tiles of several warps meet,
+    cooperative_groups tells by a shuffle that another lane has waited: NVIDIA's hardware keeps
+    that order, though PTX does not promise it.
     """
-    kept = [h for h in hazards if (h.case, h.space, h.variable) != (EQUAL, "shared", "global_smem")]
-    if len(kept) == len(hazards):
-        return kept, ()
-    return kept, ("Triton's own stores of the same value by several threads are no hazard",)
+    notes = list[str]()
+    for ours, note in (
+        (_by_triton, "Triton's own stores of the same value by several threads are no hazard"),
+        (_by_groups, "cooperative_groups' own use of a tile's memory is not judged"),
+    ):
+        kept = [hazard for hazard in hazards if not ours(hazard)]
+        notes += [note] * (len(kept) < len(hazards))
+        hazards = kept
+    return hazards, tuple(notes)
+
+
+def _by_triton(hazard: Hazard) -> bool:
+    return (hazard.case, hazard.space, hazard.variable) == (EQUAL, "shared", "global_smem")
+
+
+def _by_groups(hazard: Hazard) -> bool:
+    """A race of shared memory within the headers, but for copies: these are of the user's data."""
+    files = [part.inside.file if part.inside else "" for part in hazard.involved]
+    own = all("cooperative_groups" in f and not f.endswith(_COPIES) for f in files)
+    return bool(files) and own and hazard.space == "shared" and hazard.kind.endswith("-race")
+
+
+_COPIES = ("async.h", "memory.h")
 
 
 def _notes(program: Program, seen: Observers) -> tuple[str, ...]:
