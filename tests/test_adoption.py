@@ -48,7 +48,26 @@ def test_a_comment_leaves_a_hazard_out(
     )
     assert checked.exit_code == ran.exit_code == int(not left_out)
     assert ("ignored by comments or the baseline: 1 hazard" in checked.stdout) == left_out
-    assert ("ignored by comments: 1 of the hazards found" in ran.stdout) == left_out
+    assert ("hazards: none but 1 ignored by comments (" in ran.stdout) == left_out
+    assert ("verdict: no hazards but 1 ignored;" in ran.stdout) == left_out
+    told = json.loads(tilescope("run", path, *LAUNCH, "--json", "-").stdout)
+    assert (told["set_aside"], len(told["hazards"])) == (int(left_out), int(not left_out))
+
+
+@pytest.mark.parametrize(
+    ("commented", "left_out"), [((5,), False), ((6,), False), ((5, 6), True), ((4,), True)]
+)
+def test_a_comment_leaves_out_the_races_of_its_line(
+    commented: tuple[int, ...], left_out: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write that two lines read is told as one hazard, and is two races."""
+    monkeypatch.chdir(tmp_path)
+    lines = SOURCE.replace("COMMENT", "\n    o[i] += s[i ^ 33];").splitlines()
+    for number in commented:
+        lines[number - 1] += " // tilescope: ignore[raw-race]"
+    Path("two.cu").write_text("\n".join(lines) + "\n")
+    done = tilescope("check", "two.cu", *LAUNCH, "--build", "device", "--no-cure")
+    assert done.exit_code == int(not left_out)
 
 
 def test_only_what_is_new_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
