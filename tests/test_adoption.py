@@ -83,6 +83,33 @@ def test_only_what_is_new_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert tilescope("check", path, *LAUNCH, "--no-cure", "--baseline", known).exit_code == 1
 
 
+NEXT = """__global__ void next(float *x, int n) {
+    __shared__ float s[64];
+    s[threadIdx.x] = threadIdx.x;
+    x[threadIdx.x] = s[(threadIdx.x + 1) % n];
+}
+"""
+
+
+@pytest.mark.parametrize("builds", [(), ("--build", "device")])
+def test_a_baseline_hides_no_worse_race(
+    builds: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lanes of a warp are a warning; two warps that race at the same lines are an error."""
+    monkeypatch.chdir(tmp_path)
+    Path("next.cu").write_text(NEXT)
+
+    def check(threads: int, *words: str) -> int:
+        shape = ("--grid", 1, "--block", threads, "f32[64]", threads)
+        return tilescope("check", "next.cu", "next", *shape, "--no-cure", *builds, *words).exit_code
+
+    assert check(32, "--write-baseline", "known.json") == 0
+    assert check(32, "--baseline", "known.json", "--fail-on", "warning") == 0
+    assert check(64, "--baseline", "known.json") == 1
+    assert check(64, "--write-baseline", "known.json", "--equal-writes", "error") == 1
+    assert check(64, "--baseline", "known.json", "--fail-on", "warning") == 0
+
+
 @pytest.mark.parametrize("content", ["", "[]", '{"schema": 7, "hazards": []}', '{"hazards": [1]}'])
 def test_what_is_no_baseline_is_refused(content: str, tmp_path: Path) -> None:
     known = tmp_path / "known.json"

@@ -96,7 +96,7 @@ def test_sarif_has_what_the_schema_requires(file: str) -> None:
             physical = place["physicalLocation"]
             assert physical["artifactLocation"] == {"uri": "my.cu"}
             assert physical["region"]["startLine"] in (15, 16)
-    prints = [found["partialFingerprints"]["tilescopeHazard/v1"] for found in run["results"]]
+    prints = [found["partialFingerprints"]["tilescopeHazard/v2"] for found in run["results"]]
     assert all(len(text) == 32 for text in prints)
 
 

@@ -58,8 +58,12 @@ def _told_as_one(hazard: Hazard) -> Sequence[tuple[Source, ...]]:
 
 
 def fingerprint(kernel: str, hazard: Hazard) -> str:
-    """What stays the same when lines move: kind, kernel, variable and the lines' code."""
-    parts = [hazard.kind, kernel, hazard.variable]
+    """What stays the same when lines move: what is wrong where, and the lines' code.
+
+    The severity is the one that the hazard has without a policy, which may change.
+    """
+    severity = hazard.row.case(hazard.case).severity
+    parts = [hazard.kind, severity, hazard.reach, kernel, hazard.variable]
     parts += [item.source.code for item in hazard.involved]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 

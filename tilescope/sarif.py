@@ -115,7 +115,7 @@ def _result(hazard: Hazard, kernel: str, file: str) -> dict[str, object]:
         "level": hazard.severity,
         "message": {"text": text},
         "locations": places[:1],
-        "partialFingerprints": {"tilescopeHazard/v1": fingerprint(kernel, hazard)},
+        "partialFingerprints": {"tilescopeHazard/v2": fingerprint(kernel, hazard)},
         "properties": {"builds": list(hazard.builds), "variable": hazard.variable},
     }
     if places[1:]:
