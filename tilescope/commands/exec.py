@@ -61,23 +61,22 @@ def exec_command(
         machine = Machine(only, most, sample, how, traced, quiet, order=made.order)
         code, end = run_script(script, arguments, machine)
     absent = [name for name in only if name not in {launch.kernel.name for launch in made.launches}]
+    made.judge(Policy(equal_writes=equal_writes))
     if page is not None:
         if not any(launch.run.trace is not None for launch in made.launches):
             raise UserError("--view: the script launched no kernel that is checked")
         made.show().save(page)
-    policy = Policy(equal_writes=equal_writes)
-    found = hazards(made, policy)
     if json_file is not None:
         write_json(json_file, made.to_dict())
     if sarif_file is not None:
         write_json(sarif_file, session_sarif(made, str(script)))
     if not quiet and "-" not in (json_file, sarif_file):
-        click.echo(summary(made, machine.unchecked, policy, ""))
+        click.echo(summary(made, machine.unchecked, ""))
     if end:
         click.echo(end, err=True)
     if absent and not code:
         launched = dict.fromkeys(launch.kernel.name for launch in made.launches)
         listed = ", ".join(launched) or "none"
         raise UserError(f"-k {absent[0]}: no launch was of that name; launched: {listed}")
-    wrong = [h for h in found if fail_on == "warning" or h.severity == fail_on]
+    wrong = [h for h in hazards(made) if fail_on == "warning" or h.severity == fail_on]
     ctx.exit(code or int(bool(wrong)))
