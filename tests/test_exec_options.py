@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import tilescope
+from command_line import error_of, tilescope
 
 SCRIPT = """
 from cuda.bindings import driver, nvrtc
@@ -46,3 +46,10 @@ def test_a_policy_holds_for_all_that_is_told(
     assert told["kernels"][0]["hazards"] == len(levels)
     (log,) = json.loads(Path("a.sarif").read_text())["runs"]
     assert [result["level"] for result in log["results"]] == levels
+
+
+def test_one_thing_on_standard_output(script: Path) -> None:
+    script.write_text("open('ran', 'w')")
+    said = error_of("exec", "--json", "-", "--sarif", "-", script)
+    assert said == "--json - and --sarif - cannot both have standard output"
+    assert not Path("ran").exists()

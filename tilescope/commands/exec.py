@@ -10,6 +10,7 @@ from ..policy import CHOICES, Policy
 from ..recording import session
 from ..sarif import session_sarif
 from ..text.script import hazards, summary
+from ..written import Files
 
 
 @click.command("exec", context_settings={"allow_interspersed_args": False})
@@ -56,6 +57,8 @@ def exec_command(
     from ..scripts.run import run_script
 
     how = int(schedule) if schedule.lstrip("-").isdecimal() else schedule
+    files = Files(json_file, sarif_file)
+    files.check(diff=False)
     with session() as made:
         traced = page is not None
         machine = Machine(only, most, sample, how, traced, quiet, order=made.order)
@@ -70,7 +73,7 @@ def exec_command(
         write_json(json_file, made.to_dict())
     if sarif_file is not None:
         write_json(sarif_file, session_sarif(made, str(script)))
-    if not quiet and "-" not in (json_file, sarif_file):
+    if not quiet and not files.quiet:
         click.echo(summary(made, machine.unchecked, ""))
     if end:
         click.echo(end, err=True)
