@@ -53,3 +53,19 @@ def test_one_thing_on_standard_output(script: Path) -> None:
     said = error_of("exec", "--json", "-", "--sarif", "-", script)
     assert said == "--json - and --sarif - cannot both have standard output"
     assert not Path("ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("schedule", "said"),
+    [
+        ("nope", "unknown schedule 'nope'; there are lockstep, warps, reverse, or a seed"),
+        ("--5", "unknown schedule '--5'; there are lockstep, warps, reverse, or a seed"),
+        ("-5", "a schedule's seed cannot be negative: -5"),
+    ],
+)
+def test_what_is_no_schedule_is_told_at_once(schedule: str, said: str, script: Path) -> None:
+    script.write_text("open('ran', 'w')")
+    assert error_of("exec", f"--schedule={schedule}", script) == said
+    assert not Path("ran").exists()
+    for command in ("check", "run", "barriers"):
+        assert error_of(command, "matmul_naive", f"--schedule={schedule}") == said

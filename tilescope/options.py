@@ -2,11 +2,13 @@
 
 import difflib
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
 import click
 
+from simulator.execute.schedule import make
 from simulator.isa.stack import STACK_BYTES
 from simulator.memory.heap import HEAP_BYTES
 
@@ -148,10 +150,16 @@ def schedule_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def command(schedule: str, **rest: Any) -> Any:
-        order = int(schedule) if schedule.lstrip("-").isdecimal() else schedule
-        return function(schedule=order, **rest)
+        return function(schedule=as_schedule(schedule), **rest)
 
     return _decorated(command, (_SCHEDULE, _STEPS))
+
+
+def as_schedule(text: str) -> str | int:
+    """A schedule as ``simulator.launch`` takes it; raises ``LaunchError`` for what is none."""
+    order = int(text) if re.fullmatch(r"-?\d+", text) else text
+    make(order)
+    return order
 
 
 def launch_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from ..failure import UserError
+from ..options import as_schedule
 from ..output import write_json
 from ..policy import CHOICES, Policy
 from ..recording import session
@@ -56,12 +57,12 @@ def exec_command(
     from ..scripts.machine import Machine
     from ..scripts.run import run_script
 
-    how = int(schedule) if schedule.lstrip("-").isdecimal() else schedule
+    order = as_schedule(schedule)
     files = Files(json_file, sarif_file)
     files.check(diff=False)
     with session() as made:
         traced = page is not None
-        machine = Machine(only, most, sample, how, traced, quiet, order=made.order)
+        machine = Machine(only, most, sample, order, traced, quiet, order=made.order)
         code, end = run_script(script, arguments, machine)
     absent = [name for name in only if name not in {launch.kernel.name for launch in made.launches}]
     made.judge(Policy(equal_writes=equal_writes))
