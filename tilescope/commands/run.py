@@ -146,7 +146,7 @@ def _text(
     parts = [comparison(*outcomes) if two else report(outcomes[0], sort or "cost")]
     for outcome, there in zip(outcomes, placements, strict=False):
         parts.append(placement(there, outcome.target.name if two else ""))
-    if lines:
+    if lines or (two and sort):  # two reports have no busiest lines to sort
         parts += [traffic_of_lines(outcome.run, sort or "line") for outcome in outcomes]
     for outcome, made in zip(outcomes, forecasts, strict=True):
         if made:
