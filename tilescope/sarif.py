@@ -84,9 +84,12 @@ def _log(
 
 def _invocation(verdicts: Sequence[Verdict]) -> dict[str, object]:
     notices = [
-        {"level": "warning", "message": {"text": f"{build} build: {reason}"}}
+        {"level": "warning", "message": {"text": text}}
         for verdict in verdicts
-        for build, reason in verdict.refused.items()
+        for text in (
+            *(f"{build} build: {reason}" for build, reason in verdict.refused.items()),
+            *(f"argument {doubt}" for doubt in verdict.doubts),
+        )
     ]
     told: dict[str, object] = {"executionSuccessful": True}
     return told | ({"toolExecutionNotifications": notices} if notices else {})
