@@ -115,6 +115,19 @@ def test_uris_are_relative_and_quoted(tmp_path: Path, monkeypatch: pytest.Monkey
     assert sarif.uri(str(tmp_path / "there.cu")) == "../there.cu"
 
 
+@pytest.mark.parametrize("name", ["b\udcfcrnel.cu", "bürnel.cu"])
+def test_junit_of_a_file_whose_name_is_no_text(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As every name is that is not ASCII, where the locale is C; JSON escapes it alike."""
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text("__global__ void k(float *x) { x[threadIdx.x] = 1; }\n")
+    words = (name, *launch("k", 32, "f32[32]"), "--build", "device")
+    assert CliRunner().invoke(main, ["check", *map(str, words), "--junit", "x"]).exit_code == 0
+    case = ElementTree.parse("x").getroot()[0]
+    assert case.get("classname") == name.replace("\udcfc", r"\udcfc")
+
+
 @pytest.mark.parametrize("fail_on", ["error", "warning"])
 def test_a_doubtful_argument_is_told_alike(
     fail_on: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
