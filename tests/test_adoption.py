@@ -48,7 +48,26 @@ def test_a_comment_leaves_a_hazard_out(
     )
     assert checked.exit_code == ran.exit_code == int(not left_out)
     assert ("ignored by comments or the baseline: 1 hazard" in checked.stdout) == left_out
-    assert ("ignored by comments: 1 of the hazards found" in ran.stdout) == left_out
+    assert ("hazards: none but 1 ignored by comments (" in ran.stdout) == left_out
+    assert ("verdict: no hazards but 1 ignored;" in ran.stdout) == left_out
+    told = json.loads(tilescope("run", path, *LAUNCH, "--json", "-").stdout)
+    assert (told["set_aside"], len(told["hazards"])) == (int(left_out), int(not left_out))
+
+
+@pytest.mark.parametrize(
+    ("commented", "left_out"), [((5,), False), ((6,), False), ((5, 6), True), ((4,), True)]
+)
+def test_a_comment_leaves_out_the_races_of_its_line(
+    commented: tuple[int, ...], left_out: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write that two lines read is told as one hazard, and is two races."""
+    monkeypatch.chdir(tmp_path)
+    lines = SOURCE.replace("COMMENT", "\n    o[i] += s[i ^ 33];").splitlines()
+    for number in commented:
+        lines[number - 1] += " // tilescope: ignore[raw-race]"
+    Path("two.cu").write_text("\n".join(lines) + "\n")
+    done = tilescope("check", "two.cu", *LAUNCH, "--build", "device", "--no-cure")
+    assert done.exit_code == int(not left_out)
 
 
 def test_only_what_is_new_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,6 +81,33 @@ def test_only_what_is_new_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert tilescope("check", path, *LAUNCH, "--baseline", known).exit_code == 0
     path.write_text(path.read_text().replace("s[63 - i]", "s[i ^ 32]"))
     assert tilescope("check", path, *LAUNCH, "--no-cure", "--baseline", known).exit_code == 1
+
+
+NEXT = """__global__ void next(float *x, int n) {
+    __shared__ float s[64];
+    s[threadIdx.x] = threadIdx.x;
+    x[threadIdx.x] = s[(threadIdx.x + 1) % n];
+}
+"""
+
+
+@pytest.mark.parametrize("builds", [(), ("--build", "device")])
+def test_a_baseline_hides_no_worse_race(
+    builds: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lanes of a warp are a warning; two warps that race at the same lines are an error."""
+    monkeypatch.chdir(tmp_path)
+    Path("next.cu").write_text(NEXT)
+
+    def check(threads: int, *words: str) -> int:
+        shape = ("--grid", 1, "--block", threads, "f32[64]", threads)
+        return tilescope("check", "next.cu", "next", *shape, "--no-cure", *builds, *words).exit_code
+
+    assert check(32, "--write-baseline", "known.json") == 0
+    assert check(32, "--baseline", "known.json", "--fail-on", "warning") == 0
+    assert check(64, "--baseline", "known.json") == 1
+    assert check(64, "--write-baseline", "known.json", "--equal-writes", "error") == 1
+    assert check(64, "--baseline", "known.json", "--fail-on", "warning") == 0
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"schema": 7, "hazards": []}', '{"hazards": [1]}'])

@@ -3,6 +3,7 @@
 import json
 from importlib import metadata
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
@@ -96,7 +97,7 @@ def test_sarif_has_what_the_schema_requires(file: str) -> None:
             physical = place["physicalLocation"]
             assert physical["artifactLocation"] == {"uri": "my.cu"}
             assert physical["region"]["startLine"] in (15, 16)
-    prints = [found["partialFingerprints"]["tilescopeHazard/v1"] for found in run["results"]]
+    prints = [found["partialFingerprints"]["tilescopeHazard/v2"] for found in run["results"]]
     assert all(len(text) == 32 for text in prints)
 
 
@@ -112,3 +113,37 @@ def test_uris_are_relative_and_quoted(tmp_path: Path, monkeypatch: pytest.Monkey
     assert sarif.uri("a b#1.cu") == "a%20b%231.cu"
     assert sarif.uri(str(tmp_path / "here" / "x" / "y.cu")) == "x/y.cu"
     assert sarif.uri(str(tmp_path / "there.cu")) == "../there.cu"
+
+
+@pytest.mark.parametrize("name", ["b\udcfcrnel.cu", "bürnel.cu"])
+def test_junit_of_a_file_whose_name_is_no_text(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As every name is that is not ASCII, where the locale is C; JSON escapes it alike."""
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text("__global__ void k(float *x) { x[threadIdx.x] = 1; }\n")
+    words = (name, *launch("k", 32, "f32[32]"), "--build", "device")
+    assert CliRunner().invoke(main, ["check", *map(str, words), "--junit", "x"]).exit_code == 0
+    case = ElementTree.parse("x").getroot()[0]
+    assert case.get("classname") == name.replace("\udcfc", r"\udcfc")
+
+
+@pytest.mark.parametrize("fail_on", ["error", "warning"])
+def test_a_doubtful_argument_is_told_alike(
+    fail_on: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("fine.cu").write_text("__global__ void k(float *x) { x[threadIdx.x] = 1; }\n")
+    files = ("--junit", "out.xml", "--sarif", "out.sarif")
+    shape = ("--grid", 1, "--block", 32, "i32[32]")
+    done = check("fine.cu", "k", *shape, "--fail-on", fail_on, *files)
+    assert done.exit_code == (fail_on == "warning")
+    assert done.stdout.startswith("no hazards, 1 doubtful argument in k, ")
+    told = "x: the kernel takes float*, the array is int32; its bytes are taken as they are"
+    assert f"argument: {told}" in " ".join(done.stdout.split())
+    suite = ElementTree.parse("out.xml").getroot()
+    failures = [(f.get("type"), f.get("message")) for f in suite.iter("failure")]
+    assert failures == [("argument", told)] * 2 * (fail_on == "warning")
+    (log,) = json.loads(Path("out.sarif").read_text())["runs"]
+    (notice,) = log["invocations"][0]["toolExecutionNotifications"]
+    assert notice["message"]["text"] == f"argument {told}"

@@ -8,7 +8,7 @@ from command_line import check, launch
 
 from simulator import Hazard, Involved, Source
 from tilescope.builds import merge
-from tilescope.policy import CHOICES, Policy, apply
+from tilescope.policy import CHOICES, Policy, apply, ignored
 
 
 @dataclasses.dataclass
@@ -114,3 +114,27 @@ def test_warp_synchronous(file: str, choice: str, code: int) -> None:
     cured = "__syncwarp() after line 15: verified, 0 errors left" in result.stdout
     assert cured == (choice != "ignore")
     assert check(*words, "--fail-on", "warning").exit_code == int(choice != "ignore")
+
+
+@pytest.mark.parametrize(
+    ("kind", "roles", "commented", "left_out"),
+    [
+        ("uninitialised", ("read", "used", "used"), (1,), False),
+        ("uninitialised", ("read", "used", "used"), (1, 2), True),
+        ("uninitialised", ("read", "used", "used"), (0,), True),
+        ("unset-constant", ("read", "read"), (1,), False),
+        ("unset-constant", ("read", "read"), (0, 1), True),
+        ("barrier-divergence", ("waits", "branch"), (1,), True),
+        ("trap", (), (), False),
+    ],
+)
+def test_what_a_comment_does_not_name_stays(
+    kind: str, roles: tuple[str, ...], commented: tuple[int, ...], left_out: bool
+) -> None:
+    """Several uses of one value and several reads of one variable are told as one hazard."""
+    codes = ["// tilescope: ignore" * (n in commented) for n in range(len(roles))]
+    involved = tuple(
+        Involved(role, Source("a.cu", 3 + n, code), "ld.f32", 9)
+        for n, (role, code) in enumerate(zip(roles, codes, strict=True))
+    )
+    assert ignored(Hazard(kind, "something", involved=involved)) == left_out

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import tilescope
+from command_line import error_of, tilescope
 
 from tilescope.failure import UserError
 from tilescope.words import parse_arguments
@@ -106,6 +106,7 @@ def test_a_wrong_result_fails(command: str, options: Any, code: int, file: Path)
     [
         (("--expect", "D=3"), "no array 'D' among the arguments; there are: A, b, C"),
         (("--expect", "C=@none.npy"), "No such file"),
+        (("--expect", "C=1", "--expect", "C=2"), "--expect C=2: C has another --expect already"),
         (("--close", "1", "--expect", "C=1"), "give rtol,atol"),
         (("--close", "-1,0", "--expect", "C=1"), "neither may be negative"),
         (("--reference", "models_of_mine"), "give module:function"),
@@ -120,6 +121,13 @@ def test_bad_references(options: Any, message: str, file: Path) -> None:
     done = tilescope("run", file, *PLUS, *options)
     assert done.exit_code == 2
     assert message in done.stderr
+
+
+@pytest.mark.parametrize("command", ["predict", "barriers", "ptx", "time", "counters"])
+@pytest.mark.parametrize("option", ["--expect", "--reference", "--close"])
+def test_what_compares_nothing_takes_no_reference(command: str, option: str, file: Path) -> None:
+    said = error_of(command, file, *PLUS, option, "C=1")
+    assert said.startswith(f"no such option {option}; ")
 
 
 def test_a_library_kernel_has_its_own() -> None:

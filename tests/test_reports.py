@@ -60,6 +60,10 @@ def test_busiest_lines_are_sorted(tmp_path: Path, by: str, first: int) -> None:
     lines = tilescope(*words, "--by-line").stdout.partition("traffic of each line")[2]
     numbers = [int(n) for n in re.findall(r"^ +(\d+)  \S", lines, re.M)]
     assert numbers[0] == first
+    beside = tilescope(*words, "--compare", "sorted").stdout.split("traffic of each line")[1:]
+    assert [re.findall(r"^ +(\d+)  \S", part, re.M) for part in beside] == [
+        [*map(str, numbers)]
+    ] * 2
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,14 @@ def read(file: str) -> frozenset[str]:
 
 
 def content(hazards: Iterable[tuple[str, Hazard]], known: frozenset[str]) -> dict[str, Any]:
-    """A baseline with some hazards, each behind its kernel's name, and those that were known."""
+    """A baseline with some hazards, each behind its kernel's name, and those that were known.
+
+    The hazards are a build's each: two builds may tell one finding in other words.
+    """
     found = {
         fingerprint(kernel, hazard): {
             "fingerprint": fingerprint(kernel, hazard), "kind": hazard.kind, "kernel": kernel,
+            "severity": hazard.severity, "reach": hazard.reach,
             "variable": hazard.variable, "code": [i.source.code for i in hazard.involved],
         }
         for kernel, hazard in hazards

@@ -12,7 +12,7 @@ from kernels import library
 from .entries import is_file, names_a_kernel
 from .failure import UserError
 from .launched import with_launch
-from .options import target_options
+from .options import result_options
 from .request import Request
 
 _FIELDS = {"defines": "options", "includes": "options", "nvrtc": "options"}
@@ -46,7 +46,7 @@ def beside(request: Request, other: str) -> Request:
 @click.command(
     "--compare", context_settings={"ignore_unknown_options": True}, add_help_option=False
 )
-@target_options
+@result_options
 @click.pass_context
 def _line(ctx: click.Context, request: Request) -> Request:
     """What a command line of its own would ask for; ``ctx.obj`` gets what it says."""

@@ -69,10 +69,15 @@ class Verdict:
         """What the kernel did and no run shows."""
         return list(dict.fromkeys(note for run in self.runs for note in run.notes))
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What is likely a mistake in the arguments: as bad as a warning, and no hazard."""
+        return self.runs[0].warnings
+
     def fails(self, on: str, fixed: bool = False) -> bool:
         """Whether something at least as severe as ``on`` was found, and not ``fixed`` by a cure."""
         left = [h.severity for h in self.hazards if not (fixed and h.cure and h.cure.edit)]
-        doubtful = "warning" in left or bool(self.runs[0].warnings)
+        doubtful = "warning" in left or bool(self.doubts)
         wrong = not all(agreement.within for _, agreement in self.results)
         return "error" in left or wrong or (on == "warning" and doubtful)
 
@@ -97,7 +102,7 @@ class Verdict:
             "set_aside": self.set_aside,
             "refused": self.refused,
             "notes": self.notes,
-            "argument_warnings": list(self.runs[0].warnings),
+            "argument_warnings": list(self.doubts),
             "builds": [
                 {
                     "build": run.build,

@@ -42,6 +42,11 @@ def _cases(suite: ElementTree.Element, verdict: Verdict, name: str, fail_on: str
                 text = f"{agreement.name} is wrong in {agreement.wrong} of {agreement.elements}"
                 ElementTree.SubElement(case, "failure", type="result", message=text)
         rest = [_plain(str(h)) for h in of_build if h not in bad]
+        for doubt in map(_plain, verdict.doubts):
+            if fail_on == "warning":
+                ElementTree.SubElement(case, "failure", type="argument", message=doubt)
+            else:
+                rest.append(f"argument: {doubt}")
         if rest:
             ElementTree.SubElement(case, "system-out").text = "\n".join(rest)
     for build, reason in verdict.refused.items():

@@ -2,11 +2,13 @@
 
 import difflib
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
 import click
 
+from simulator.execute.schedule import make
 from simulator.isa.stack import STACK_BYTES
 from simulator.memory.heap import HEAP_BYTES
 
@@ -62,20 +64,6 @@ _TARGET = (
         metavar="BYTES",
         help="What a kernel's malloc has to give.",
     ),
-    click.option(
-        "--expect",
-        multiple=True,
-        metavar="NAME=ARRAY",
-        help="What an array should become, as in C=@right.npy or C=ones.",
-    ),
-    click.option(
-        "--reference", metavar="MODULE:FUNCTION", help="What computes that: called with copies."
-    ),
-    click.option(
-        "--close",
-        metavar="RTOL,ATOL",
-        help=f"How nearly; if left out floating-point numbers by {CLOSE}, whole ones exactly.",
-    ),
     click.option("--seed", type=int, default=0, show_default=True, help="For random inputs."),
     click.option("--arch", show_default="compute_90", help="Virtual architecture."),
     click.option(
@@ -91,6 +79,22 @@ _TARGET = (
     ),
     click.option(
         "--option", "nvrtc", multiple=True, metavar="OPTION", help="Any other NVRTC option."
+    ),
+)
+_RESULT = (
+    click.option(
+        "--expect",
+        multiple=True,
+        metavar="NAME=ARRAY",
+        help="What an array should become, as in C=@right.npy or C=ones.",
+    ),
+    click.option(
+        "--reference", metavar="MODULE:FUNCTION", help="What computes that: called with copies."
+    ),
+    click.option(
+        "--close",
+        metavar="RTOL,ATOL",
+        help=f"How nearly; if left out floating-point numbers by {CLOSE}, whole ones exactly.",
     ),
 )
 _SCHEDULE = click.option(
@@ -118,29 +122,37 @@ _CHECKS = click.option(
 
 def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add a target and its options to a command, which gets them as ``request``."""
+    return _requested(function, _TARGET)
 
+
+def result_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Those, and what the arrays should become, for a command that compares them."""
+    return _requested(function, (*_TARGET, *_RESULT))
+
+
+def _requested(function: Callable[..., Any], options: tuple[Any, ...]) -> Callable[..., Any]:
     @functools.wraps(function)
     def command(
         target: str, words: tuple[str, ...], defines: tuple[str, ...],
         includes: tuple[str, ...], nvrtc: tuple[str, ...], size: str | None, tile: int | None,
         grid: str | None, block: str | None, shared: int | None, symbols: tuple[str, ...],
-        cooperative: bool, cluster: str | None, stack: int, heap: int, expect: tuple[str, ...],
-        reference: str | None, close: str | None, launch: int | None, seed: int, arch: str | None,
-        build: str | None, **rest: Any,
+        cooperative: bool, cluster: str | None, stack: int, heap: int, launch: int | None,
+        seed: int, arch: str | None, build: str | None, expect: tuple[str, ...] = (),
+        reference: str | None = None, close: str | None = None, **rest: Any,
     ) -> Any:  # fmt: skip
         refuse_options(words)
         tolerances(close or CLOSE)  # a mistake is told though nothing is compared
         if seed < 0:
             raise UserError(f"--seed must not be negative: {seed}")
-        options = (*(f"-D{define}" for define in defines), *(f"-I{f}" for f in includes), *nvrtc)
+        flags = (*(f"-D{define}" for define in defines), *(f"-I{f}" for f in includes), *nvrtc)
         request = Request(
-            target, words, size, tile, grid, block, shared or 0, seed, arch, build, options,
+            target, words, size, tile, grid, block, shared or 0, seed, arch, build, flags,
             symbols, cooperative, stack, heap, cluster, expect, reference, close, launch or 0,
             no_shared=shared == 0,
         )  # fmt: skip
         return function(request=request, **rest)
 
-    return _decorated(command, _TARGET)
+    return _decorated(command, options)
 
 
 def schedule_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -148,10 +160,16 @@ def schedule_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def command(schedule: str, **rest: Any) -> Any:
-        order = int(schedule) if schedule.lstrip("-").isdecimal() else schedule
-        return function(schedule=order, **rest)
+        return function(schedule=as_schedule(schedule), **rest)
 
     return _decorated(command, (_SCHEDULE, _STEPS))
+
+
+def as_schedule(text: str) -> str | int:
+    """A schedule as ``simulator.launch`` takes it; raises ``LaunchError`` for what is none."""
+    order = int(text) if re.fullmatch(r"-?\d+", text) else text
+    make(order)
+    return order
 
 
 def launch_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -21,13 +21,13 @@ class Outcome:
 
     Attributes:
         agreements: One an output; empty where there is no reference.
-        left_out: Hazards that comments in the source say are to be ignored.
+        set_aside: How many hazards comments in the source say are to be ignored.
     """
 
     target: Target
     run: Run
     agreements: list[Agreement] = field(default_factory=list)
-    left_out: int = 0
+    set_aside: int = 0
 
     @property
     def failed(self) -> bool:
@@ -42,6 +42,7 @@ class Outcome:
             "name": target.name,
             "size": list(target.size),
             "tile": target.tile or None,
+            "set_aside": self.set_aside,
             "result": {
                 "checked": bool(self.agreements),
                 "outputs": [agreement.to_dict() for agreement in self.agreements],
@@ -82,7 +83,7 @@ def execute(
         target, target.kernel, target.args, quiet,
         schedule=schedule, checks=checks, step_limit=step_limit, **how,
     )  # fmt: skip
-    run.hazards, left_out = set_aside(Policy(), run.hazards, run.kernel)
+    run.hazards, known = set_aside(Policy(), run.hazards, run.kernel)
     if target.launch is None or target.expected is None:
-        return Outcome(target, run, [], left_out)
-    return Outcome(target, run, target.launch.compare(target.expected), left_out)
+        return Outcome(target, run, [], known)
+    return Outcome(target, run, target.launch.compare(target.expected), known)

@@ -13,8 +13,8 @@ def write_json(file: str, content: dict[str, Any]) -> None:
 
 
 def write_text(file: str, text: str) -> None:
-    """Write a text that ends its lines, likewise."""
+    """Write a text that ends its lines, likewise; names that are no text as escapes."""
     if file == "-":
         click.echo(text, nl=False)
     else:
-        Path(file).write_text(text, encoding="utf-8")
+        Path(file).write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -3,10 +3,10 @@
 import dataclasses
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from simulator import Hazard
+from simulator import Hazard, Source
 
 CHOICES = ("error", "warning", "ignore")
 """What a policy may say."""
@@ -37,15 +37,33 @@ _COMMENT = re.compile(r"(?://|/\*|#)\s*tilescope:\s*ignore\b(?:\[([\w\s,-]*)\])?
 
 
 def ignored(hazard: Hazard) -> bool:
-    """Whether a comment on a line of it says ``tilescope: ignore``, or ``ignore[its-kind]``."""
-    comments = [m for item in hazard.involved for m in _COMMENT.finditer(item.source.code)]
+    """Whether comments say ``tilescope: ignore``, or ``ignore[its-kind]``, of all of it."""
+    said = {source for source in hazard.sources if _says(source, hazard.kind)}
+    return bool(said) and all(not said.isdisjoint(lines) for lines in _told_as_one(hazard))
+
+
+def _says(source: Source, kind: str) -> bool:
+    """Whether a comment on a line says that it is to be ignored."""
+    comments = _COMMENT.finditer(source.code)
     kinds = [None if m[1] is None else re.split(r"[\s,]+", m[1].strip()) for m in comments]
-    return any(some is None or hazard.kind in some for some in kinds)
+    return any(some is None or kind in some for some in kinds)
+
+
+def _told_as_one(hazard: Hazard) -> Sequence[tuple[Source, ...]]:
+    """The lines of each of the findings that a hazard is made of."""
+    if hazard.row.once:
+        return [(source,) for source in hazard.sources]
+    uses = [item.source for item in hazard.involved if item.role == "used"]
+    return hazard.pairs or [(hazard.sources[0], use) for use in uses] or [hazard.sources]
 
 
 def fingerprint(kernel: str, hazard: Hazard) -> str:
-    """What stays the same when lines move: kind, kernel, variable and the lines' code."""
-    parts = [hazard.kind, kernel, hazard.variable]
+    """What stays the same when lines move: what is wrong where, and the lines' code.
+
+    The severity is the one that the hazard has without a policy, which may change.
+    """
+    severity = hazard.row.case(hazard.case).severity
+    parts = [hazard.kind, severity, hazard.reach, kernel, hazard.variable]
     parts += [item.source.code for item in hazard.involved]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 

@@ -16,6 +16,8 @@ from simulator.memory.held import ModuleMemory, keep
 from simulator.observe.touched import Touched
 from simulator.order import Order, Stream
 
+from .policy import Policy, judge
+
 _OWN = ("simulator", "kernels", "device", "tilescope", "numba", "triton", "cuda", "torch",
         "contextlib", "importlib", "runpy")  # fmt: skip
 """Packages whose frames are no place that launches: the user's is behind them."""
@@ -62,6 +64,12 @@ class Session:
         """The hazards of all launches, and between copies."""
         own = [hazard for launch in self.launches for hazard in launch.run.hazards]
         return own + self.order.hazards
+
+    def judge(self, policy: Policy) -> None:
+        """Keep the hazards that a policy and comments leave, for all that tells of them."""
+        for launch in self.launches:
+            launch.run.hazards = judge(policy, launch.run.hazards, launch.kernel.name)
+        self.order.hazards[:] = judge(policy, self.order.hazards, "")
 
     def stream(self, blocking: bool = True) -> Stream:
         """A stream, for ``with stream:``, with ``record``, ``wait`` and ``synchronize``.

@@ -41,6 +41,8 @@ def expected(
     values: dict[str, Any] = {}
     for word in words:
         name, _, text = word.partition("=")
+        if name in values:
+            raise UserError(f"--expect {word}: {name} has another --expect already")
         place = _place(name, called, args)
         given = f"{_kind(args[place])}={text}" if "[" not in text else text
         try:

@@ -84,9 +84,12 @@ def _log(
 
 def _invocation(verdicts: Sequence[Verdict]) -> dict[str, object]:
     notices = [
-        {"level": "warning", "message": {"text": f"{build} build: {reason}"}}
+        {"level": "warning", "message": {"text": text}}
         for verdict in verdicts
-        for build, reason in verdict.refused.items()
+        for text in (
+            *(f"{build} build: {reason}" for build, reason in verdict.refused.items()),
+            *(f"argument {doubt}" for doubt in verdict.doubts),
+        )
     ]
     told: dict[str, object] = {"executionSuccessful": True}
     return told | ({"toolExecutionNotifications": notices} if notices else {})
@@ -115,7 +118,7 @@ def _result(hazard: Hazard, kernel: str, file: str) -> dict[str, object]:
         "level": hazard.severity,
         "message": {"text": text},
         "locations": places[:1],
-        "partialFingerprints": {"tilescopeHazard/v1": fingerprint(kernel, hazard)},
+        "partialFingerprints": {"tilescopeHazard/v2": fingerprint(kernel, hazard)},
         "properties": {"builds": list(hazard.builds), "variable": hazard.variable},
     }
     if places[1:]:

@@ -50,5 +50,6 @@ class Files:
         if self.junit is not None:
             write_text(self.junit, junit(verdicts, fail_on))
         if self.baseline is not None:
-            found = [(v.runs[0].kernel, hazard) for v in verdicts for hazard in v.hazards]
+            runs = [run for verdict in verdicts for run in verdict.runs]
+            found = [(run.kernel, hazard) for run in runs for hazard in run.hazards]
             write_json(self.baseline, baselines.content(found, self.known))

@@ -31,6 +31,7 @@ class Hazard:
         cure: A verified cure, where one was looked for and found.
         builds: In which builds it was seen, where several were checked.
         reach: Of a race: between whom it is, a key of ``REACHES``.
+        pairs: Of races told as one: the two lines of each.
     """
 
     kind: str
@@ -48,6 +49,7 @@ class Hazard:
     builds: tuple[str, ...] = ()
     case: str = field(default="", repr=False)
     reach: str = field(default="", repr=False)
+    pairs: tuple[tuple[Source, ...], ...] = field(default=(), repr=False)
 
     @property
     def row(self) -> HazardKind:

@@ -67,6 +67,7 @@ class RaceHazards:
             kind.name, said.message.format(place=place, who=who), said.severity,
             group.space, group.name, example.element, involved,
             notes=(said.note,) if said.note else (), case=case, reach=group.distance,
+            pairs=(tuple(item.source for item in involved),),
         )  # fmt: skip
 
     def _case(self, group: RaceGroup) -> str:
@@ -159,6 +160,7 @@ def _join(races: Sequence[tuple[RaceGroup, Hazard]]) -> tuple[RaceGroup, Hazard]
         first.all_pairs = None if not exact else first.all_pairs
         first.take_places(group.places)
         into.involved += tuple(i for i in hazard.involved if i.source not in into.sources)
+        into.pairs += hazard.pairs
         if hazard.variable != into.variable and hazard.variable not in into.also:
             into.also = (*into.also, hazard.variable)
     return first, into

@@ -14,7 +14,7 @@ from ..checker import Checker, Verdict
 from ..demonstrate import Difference, demonstrate
 from ..entries import is_file
 from ..failure import UserError
-from ..options import launch_options, target_options
+from ..options import launch_options, result_options
 from ..output import write_json
 from ..policy import CHOICES, Policy
 from ..request import Request
@@ -39,7 +39,7 @@ def _policy(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[...
 
 
 @click.command("check", context_settings={"ignore_unknown_options": True})
-@target_options
+@result_options
 @launch_options
 @_policy("--equal-writes", "Races that write the same value.")
 @_policy("--warp-synchronous", "Races between lanes of one warp.")

@@ -5,11 +5,13 @@ from pathlib import Path
 import click
 
 from ..failure import UserError
+from ..options import as_schedule
 from ..output import write_json
 from ..policy import CHOICES, Policy
 from ..recording import session
 from ..sarif import session_sarif
 from ..text.script import hazards, summary
+from ..written import Files
 
 
 @click.command("exec", context_settings={"allow_interspersed_args": False})
@@ -55,29 +57,30 @@ def exec_command(
     from ..scripts.machine import Machine
     from ..scripts.run import run_script
 
-    how = int(schedule) if schedule.lstrip("-").isdecimal() else schedule
+    order = as_schedule(schedule)
+    files = Files(json_file, sarif_file)
+    files.check(diff=False)
     with session() as made:
         traced = page is not None
-        machine = Machine(only, most, sample, how, traced, quiet, order=made.order)
+        machine = Machine(only, most, sample, order, traced, quiet, order=made.order)
         code, end = run_script(script, arguments, machine)
     absent = [name for name in only if name not in {launch.kernel.name for launch in made.launches}]
+    made.judge(Policy(equal_writes=equal_writes))
     if page is not None:
         if not any(launch.run.trace is not None for launch in made.launches):
             raise UserError("--view: the script launched no kernel that is checked")
         made.show().save(page)
-    policy = Policy(equal_writes=equal_writes)
-    found = hazards(made, policy)
     if json_file is not None:
         write_json(json_file, made.to_dict())
     if sarif_file is not None:
         write_json(sarif_file, session_sarif(made, str(script)))
-    if not quiet and "-" not in (json_file, sarif_file):
-        click.echo(summary(made, machine.unchecked, policy, ""))
+    if not quiet and not files.quiet:
+        click.echo(summary(made, machine.unchecked, ""))
     if end:
         click.echo(end, err=True)
     if absent and not code:
         launched = dict.fromkeys(launch.kernel.name for launch in made.launches)
         listed = ", ".join(launched) or "none"
         raise UserError(f"-k {absent[0]}: no launch was of that name; launched: {listed}")
-    wrong = [h for h in found if fail_on == "warning" or h.severity == fail_on]
+    wrong = [h for h in hazards(made) if fail_on == "warning" or h.severity == fail_on]
     ctx.exit(code or int(bool(wrong)))

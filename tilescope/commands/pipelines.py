@@ -69,14 +69,14 @@ def run_pipeline(
     pipeline = read(Path(file))
     session = _made(pipeline, file, build, how, quiet)
     wrong = [agreement for agreement in pipeline.results() if not agreement.within]
-    policy = Policy()
+    session.judge(Policy())
     if json_file is not None:
         results = {"results": [agreement.to_dict() for agreement in pipeline.results()]}
         write_json(json_file, session.to_dict() | results)
     if not quiet and json_file != "-":
-        click.echo(summary(session, {}, policy, ""))
+        click.echo(summary(session, {}, ""))
         _results(pipeline)
-    return int(bool(wrong) or any(h.severity == "error" for h in hazards(session, policy)))
+    return int(bool(wrong) or any(h.severity == "error" for h in hazards(session)))
 
 
 def draw_pipeline(

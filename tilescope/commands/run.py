@@ -13,7 +13,7 @@ from ..beside import beside
 from ..completion import gpus as gpus_named
 from ..failure import UserError
 from ..forecast import GPU, Forecast, forecast
-from ..options import launch_options, target_options
+from ..options import launch_options, result_options
 from ..outcome import Outcome, execute
 from ..output import write_json
 from ..placement import Placement, find, place
@@ -30,7 +30,7 @@ from .pipelines import HOW, is_pipeline, refuse_others, run_pipeline
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True})
-@target_options
+@result_options
 @launch_options
 @click.option("--compare", "other", metavar="OTHER", help="What to put beside it.")
 @click.option("--by-line", is_flag=True, help="The traffic of every source line.")
@@ -146,7 +146,7 @@ def _text(
     parts = [comparison(*outcomes) if two else report(outcomes[0], sort or "cost")]
     for outcome, there in zip(outcomes, placements, strict=False):
         parts.append(placement(there, outcome.target.name if two else ""))
-    if lines:
+    if lines or (two and sort):  # two reports have no busiest lines to sort
         parts += [traffic_of_lines(outcome.run, sort or "line") for outcome in outcomes]
     for outcome, made in zip(outcomes, forecasts, strict=True):
         if made:

@@ -12,7 +12,7 @@ from ..hardware import (
     reference,
     require_gpu,
 )
-from ..options import target_options
+from ..options import result_options
 from ..output import write_json
 from ..request import Request
 from ..target import resolve
@@ -21,7 +21,7 @@ from ..text.validation import validation
 
 
 @click.command("validate", context_settings={"ignore_unknown_options": True})
-@target_options
+@result_options
 @device_option
 @jit_option
 @click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")

@@ -22,7 +22,7 @@ from simulator.observe.trace import Trace
 from ..beside import beside
 from ..failure import UserError
 from ..forecast import GPU, forecast
-from ..options import launch_options, target_options
+from ..options import launch_options, result_options
 from ..outcome import simulate
 from ..request import Request
 from ..target import Target, parse_shape, resolve, settled
@@ -49,7 +49,7 @@ class _Command(click.Command):
     short_help="Draw a run, step by step, as one HTML file.",
     context_settings={"ignore_unknown_options": True},
 )
-@target_options
+@result_options
 @launch_options
 @click.option("--compare", "other", metavar="OTHER", help="What to put beside it, as run has it.")
 @click.option(

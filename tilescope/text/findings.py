@@ -59,8 +59,9 @@ def header(verdict: Verdict) -> str:
     found = [count(verdict.errors, "error")] if verdict.errors else []
     found += [count(verdict.warnings, "warning")] if verdict.warnings else []
     known = verdict.set_aside
-    clean = f"no hazards but {known:,} known" if known else "no hazards"
-    text = f"{', '.join(found) or clean} in {verdict.target.name}, {launch(verdict)}"
+    found = found or [f"no hazards but {known:,} known" if known else "no hazards"]
+    found += [count(len(verdict.doubts), "doubtful argument")] if verdict.doubts else []
+    text = f"{', '.join(found)} in {verdict.target.name}, {launch(verdict)}"
     missing = [check for check in CHECKS if check not in run.checked]
     if missing:
         text += f" (checked: {', '.join(run.checked)}; not checked: {', '.join(missing)})"
@@ -89,6 +90,7 @@ def footer(verdict: Verdict) -> list[str]:
     lines += refusals(verdict)
     for build, agreement in verdict.results:
         lines.append(wrapped(result(agreement) + (f" ({build} build)" if build != "ptx" else "")))
+    lines += [wrapped(f"argument: {doubt}") for doubt in verdict.doubts]
     lines += [wrapped(f"note: {note}") for note in verdict.notes]
     if verdict.left_out:
         lines.append(f"left out by the policy chosen: {count(verdict.left_out, 'hazard')}")

@@ -150,15 +150,14 @@ def verdict(outcome: Outcome) -> str:
         f"{n} {noun}{'s' if n > 1 else ''}"
         for n, noun in zip(found, ("error", "warning", "note"), strict=True) if n
     ]  # fmt: skip
+    clean = f"no hazards but {outcome.set_aside:,} ignored" if outcome.set_aside else "no hazards"
     if many:
         said = [", ".join(many)]
     elif run.checked == CHECKS:
-        said = ["no hazards"]
+        said = [clean]
     else:
         which = ", ".join(run.checked)
-        said = [
-            f"no hazards among {which}, the rest not checked" if which else "hazards not checked"
-        ]
+        said = [f"{clean} among {which}, the rest not checked" if which else "hazards not checked"]
     if bad:
         said.insert(0, f"{', '.join(bad)} wrong")
     elif outcome.agreements:
@@ -188,17 +187,17 @@ def result(agreement: Agreement) -> str:
 
 def hazards(outcome: Outcome) -> list[str]:
     """What was found, and what was looked for."""
-    run, left = outcome.run, []
-    if outcome.left_out:
-        left = [f"ignored by comments: {outcome.left_out} of the hazards found"]
+    run, known = outcome.run, outcome.set_aside
     if run.hazards:
+        left = [f"ignored by comments: {known:,} of the hazards found"] if known else []
         return [*(told(hazard) for hazard in run.hazards), *left]
     if not run.checked:
         return ["hazards: not checked"]
     missing = [check for check in CHECKS if check not in run.checked]
     more = f"; not checked: {', '.join(missing)}" if missing else ""
-    text = f"hazards: none found (checked: {', '.join(run.checked)}{more})"
-    return [*textwrap.wrap(text, columns(), subsequent_indent="  "), *left]
+    found = f"none but {known:,} ignored by comments" if known else "none found"
+    text = f"hazards: {found} (checked: {', '.join(run.checked)}{more})"
+    return textwrap.wrap(text, columns(), subsequent_indent="  ")
 
 
 def _speed(outcome: Outcome) -> str:

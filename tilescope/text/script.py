@@ -6,7 +6,6 @@ from kernels.reading import display_path
 from simulator import Hazard
 from simulator.observe.traffic import Traffic
 
-from ..policy import Policy, judge
 from ..recording import Launch, Session
 from .findings import count
 from .layout import columns, told, wrapped
@@ -15,11 +14,11 @@ _MOST = 5
 """Hazards of a kernel that are shown in full."""
 
 
-def summary(session: Session, unchecked: dict[str, int], policy: Policy, end: str) -> str:
+def summary(session: Session, unchecked: dict[str, int], end: str) -> str:
     """What was launched from where, what it did, and what is wrong."""
     places = session.places()
     kernels = {name for name, _, _ in places}
-    found = len(hazards(session, policy))
+    found = len(hazards(session))
     head = f"{count(len(session.launches), 'launch').replace('launchs', 'launches')}"
     checked = sum(bool(launch.run.checked) for launch in session.launches)
     clean = "no hazards" if checked else "not checked"
@@ -29,8 +28,8 @@ def summary(session: Session, unchecked: dict[str, int], policy: Policy, end: st
     head += f" of {count(len(kernels), 'kernel')}; {count(found, 'hazard') if found else clean}"
     parts = [head]
     for (name, file, line), some in places.items():
-        parts.append(_place(name, f"{display_path(file)}:{line}", some, policy))
-    parts += [str(hazard) for hazard in judge(policy, session.order.hazards, "")]
+        parts.append(_place(name, f"{display_path(file)}:{line}", some))
+    parts += [str(hazard) for hazard in session.order.hazards]
     if unchecked:
         many = ", ".join(f"{n} of {name}" for name, n in unchecked.items())
         parts.append(wrapped(f"not checked: {many}"))
@@ -39,25 +38,25 @@ def summary(session: Session, unchecked: dict[str, int], policy: Policy, end: st
     return "\n".join(parts)
 
 
-def hazards(session: Session, policy: Policy) -> list[Hazard]:
+def hazards(session: Session) -> list[Hazard]:
     """What is wrong, each hazard once for all launches of a kernel from one place."""
-    found = [h for some in session.places().values() for h in _judged(some, policy)]
-    return found + judge(policy, session.order.hazards, "")
+    found = [h for some in session.places().values() for h in _each(some)]
+    return found + session.order.hazards
 
 
-def _judged(launches: list[Launch], policy: Policy) -> list[Hazard]:
+def _each(launches: list[Launch]) -> list[Hazard]:
     found: dict[object, Hazard] = {}
     for launch in launches:
         for hazard in launch.run.hazards:
             found.setdefault((hazard.kind, hazard.message, *hazard.sources), hazard)
-    return judge(policy, found.values(), launches[0].kernel.name)
+    return sorted(found.values(), key=lambda h: h.severity != "error")
 
 
 def _launches(number: int) -> str:
     return f"{number:,} launch{'es' if number != 1 else ''}"
 
 
-def _place(name: str, place: str, some: list[Launch], policy: Policy) -> str:
+def _place(name: str, place: str, some: list[Launch]) -> str:
     lines = [f"  {name}  {place}  {_launches(len(some))}"]
     all_counters = [launch.run.counters for launch in some]
     loads = sum((c.global_load for c in all_counters), Traffic())
@@ -70,7 +69,7 @@ def _place(name: str, place: str, some: list[Launch], policy: Policy) -> str:
                 f"global {kind} {traffic.sectors_per_request:.1f} sectors a request, "
                 f"{asked:.1f}x the bytes asked for"
             )
-    found = _judged(some, policy)
+    found = _each(some)
     checked = any(launch.run.checked for launch in some)
     clean = "no hazards" if checked else "not checked"
     said.append(count(len(found), "hazard") if found else clean)
