@@ -8,8 +8,10 @@ without a suspicion (``LookCloser``), where blocks turn out to wait for blocks o
 import dataclasses
 import itertools
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from kernels.errors import SimulatorError
 from kernels.ptx.module import Instruction
@@ -118,10 +120,13 @@ def _in_place(program: Program) -> list[int]:
     return in_place(functions, program.sites)
 
 
-def suspicious(launch: Prepared, checks: Collection[str]) -> bool:
-    """Whether one quick look at a launch leaves anything to tell, or to look at more closely."""
+def suspicious(launch: Prepared, checks: Collection[str], blocks: Sequence[int]) -> bool:
+    """Whether one quick look at some blocks leaves anything to tell, or to look at more closely."""
+    allocations = launch.allocations()
+    seen = Observers(launch, checks, None, allocations, {})
     try:
-        seen, _ = _run(launch, checks, {}, launch.cooperative, None, None, 1)
+        run_batches(launch, allocations, seen.told, [np.array(blocks)])
+        seen.end()
     except (LookCloser, BlocksWait, SimulatorError):
         return True
     return bool(seen.findings.hazards())

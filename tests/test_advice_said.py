@@ -104,8 +104,8 @@ def test_blocks_that_share_no_place_are_not_said_to(entry: str) -> None:
 @pytest.mark.parametrize(
     ("block", "rounds", "said"),
     [
-        (64, 100, "100 barriers a block that order nothing"),
-        (1024, 1, "1 barrier a block that orders nothing"),
+        (64, 100, "100 barriers a block that order nothing in the blocks tried"),
+        (1024, 1, "1 barrier a block that orders nothing in the blocks tried"),
     ],
 )
 def test_barriers_are_counted_for_a_block(block: int, rounds: int, said: str) -> None:
@@ -175,3 +175,20 @@ def test_stride_and_sectors_are_of_one_access() -> None:
     args = [np.zeros(count * MANY // 4, np.float32) for count in (2, 32, 1)]
     found = advised("strided", "apart", 1024, 256, *args)
     assert found.cause == "lanes 128 bytes apart, 32 sectors a request for 4"
+
+
+def test_a_barrier_that_other_blocks_need_is_not_said_to_order_nothing() -> None:
+    """The first block's threads stay by themselves; those of the others do not."""
+    source = """__global__ void k(const float* x, float* y, int far) {
+        __shared__ float s[1024];
+        int t = threadIdx.x, other = blockIdx.x ? far : 0;
+        float a = x[blockIdx.x * 1024 + t];
+        for (int i = 0; i < 128; i++) {
+            s[t] = a + i; __syncthreads(); a += s[t ^ other]; __syncthreads();
+        }
+        y[blockIdx.x * 1024 + t] = a; }"""
+    arrays = [np.zeros(264 * 1024, np.float32) for _ in range(2)]
+    kernel = Kernel.from_cuda(source, "k")
+    for far, said in ((32, False), (0, True)):
+        found = simulator.predict(kernel, 264, 1024, *arrays, far).advice
+        assert any(advice.rule == "unneeded barriers" for advice in found) == said

@@ -77,7 +77,7 @@ RULES = (
          "lanes add to the same shared word, {passes:,.0f} passes a block",
          "sum in the warp first, by shuffles"),
     Rule("unneeded barriers", needless.barriers,
-         "{which} nothing", "take {them} out"),
+         "{which} nothing in the blocks tried", "take {them} out"),
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ _LEAST = 0.05
 
 
 def barriers(case: Case) -> Change | None:
-    """Barriers that order nothing, in one block."""
+    """Barriers that order nothing, in some blocks."""
     launch = case.launch
     if not case.work.barriers or launch.cooperative or math.prod(launch.cluster) > 1:
         return None
@@ -62,23 +62,27 @@ def _without(case: Case, some: list[Instruction]) -> Case:
     return dataclasses.replace(mended, work=work)
 
 
-def _idle(launch: Prepared) -> set[int]:
-    """PTX lines of the barriers without which one block leaves nothing to suspect.
+def _some(blocks: int) -> list[int]:
+    """The first block, the last, and some between: what they do may hang on their number."""
+    return sorted({0, 1 % blocks, 2 % blocks, blocks // 3, blocks // 2, blocks - 1})
 
-    None if it does so as it is: that is for the launch to judge, which looks closely.
+
+def _idle(launch: Prepared) -> set[int]:
+    """PTX lines of the barriers without which some blocks leave nothing to suspect.
+
+    None if these do so as it is: that is for the launch to judge, which looks closely.
     """
-    small = dataclasses.replace(
-        launch, grid=(1, 1, 1), step_limit=4 * _STEPS, schedule="lockstep", counted=False
-    )
+    small = dataclasses.replace(launch, step_limit=4 * _STEPS, schedule="lockstep", counted=False)
+    blocks = _some(math.prod(launch.grid))
     checks = chosen("all")
 
     def needed(lines: list[int]) -> bool:
         kernel = without_barriers(launch.kernel, lines)
         program = launch.program
         edited = compile_ptx(kernel.ptx, kernel.entry, program.arch, program.stack)
-        return suspicious(dataclasses.replace(small, kernel=kernel, program=edited), checks)
+        return suspicious(dataclasses.replace(small, kernel=kernel, program=edited), checks, blocks)
 
-    if suspicious(small, checks):
+    if suspicious(small, checks, blocks):
         return set()
     copies = [
         [ins.line for ins in some]
