@@ -46,7 +46,7 @@ def dim3(value: Any, name: str) -> Dim3:
     try:
         numbers = tuple(int(n) for n in items)
         exact = all(int(n) == n for n in items)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise LaunchError(f"{name} must be one to three whole numbers, not {value!r}") from None
     if not exact or not 1 <= len(numbers) <= 3 or min(numbers) < 1:
         said = times(numbers) if exact and numbers else repr(value)
