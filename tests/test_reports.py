@@ -78,3 +78,37 @@ def test_a_narrow_terminal(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = tilescope(*words.split()).stdout.splitlines()
     assert shown
     assert [line for line in shown if len(line) > 40 and " " in line.strip()] == []
+
+
+TWO = """
+#include <cuda_bf16.h>
+struct S { float* p; int n; };
+__device__ float g[32];
+template <int N> __global__ void field(S s, float* y) { s.p[threadIdx.x] = N; y[threadIdx.x] = 1; }
+template <int N> __global__ void variable(float* y) { g[threadIdx.x] = N; y[threadIdx.x] = 1; }
+template <int N> __global__ void surface(cudaSurfaceObject_t s) {
+    surf2Dwrite(float(N), s, threadIdx.x * 4, 0);
+}
+template <int N> __global__ void narrow(__nv_bfloat16* y) { y[threadIdx.x] = float(3 - 2 * N); }
+"""
+DIFFER = "32 of 32 elements differ, by {} at most"
+
+
+@pytest.mark.parametrize(
+    ("entry", "words", "said"),
+    [
+        ("field", ("struct(f32[32],32)", "f32[32]"), f"s.p: {DIFFER.format(1)}"),
+        ("variable", ("f32[32]", "--symbol", "g=f32[32]"), f"g: {DIFFER.format(1)}"),
+        ("variable", ("f32[32]",), "not compared, as no --symbol gives an array: g"),
+        ("surface", ("surface:f32[1,32]",), f"s: {DIFFER.format(1)}"),
+        ("narrow", ("bf16[32]",), f"y: {DIFFER.format(2)}"),
+    ],
+)
+def test_all_that_two_kernels_leave_is_compared(
+    tmp_path: Path, entry: str, words: tuple[str, ...], said: str
+) -> None:
+    file = tmp_path / "two.cu"
+    file.write_text(TWO)
+    shape = ("--grid", 1, "--block", 32)
+    done = tilescope("run", file, f"{entry}<1>", *shape, *words, "--compare", f"{entry}<2>")
+    assert said in done.stdout.splitlines(), done.stdout
