@@ -126,10 +126,11 @@ class Packer:
         if layout is not None and layout.nbytes != param.nbytes:
             layout = None
         dtype = arg.dtype if isinstance(arg, np.void) else None
+        bits = np.uint16 if layout and layout.scalar else np.generic  # a float16 is a number
         if dtype is not None and dtype.hasobject and dtype.names:
             value = self._objects(arg, label)
         elif isinstance(arg, (np.void, bytes, bytearray)) or (
-            isinstance(arg, np.generic) and arg.dtype.itemsize == param.nbytes
+            isinstance(arg, bits) and arg.dtype.itemsize == param.nbytes
         ):
             value = Value(bytes(arg) if isinstance(arg, (bytes, bytearray)) else arg.tobytes())
         elif isinstance(arg, ctypes.Structure):
