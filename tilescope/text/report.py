@@ -152,13 +152,8 @@ def verdict(outcome: Outcome) -> str:
     ]  # fmt: skip
     if many:
         said = [", ".join(many)]
-    elif run.checked == CHECKS:
-        said = ["no hazards"]
     else:
-        which = ", ".join(run.checked)
-        said = [
-            f"no hazards among {which}, the rest not checked" if which else "hazards not checked"
-        ]
+        said = [clean(run)]
     if bad:
         said.insert(0, f"{', '.join(bad)} wrong")
     elif outcome.agreements:
@@ -168,6 +163,14 @@ def verdict(outcome: Outcome) -> str:
     if found[0] + found[1]:
         said.append("tilescope check looks for cures")
     return wrapped(f"verdict: {'; '.join(said)}")
+
+
+def clean(run: Run) -> str:
+    """What a run without hazards may say of them."""
+    if run.checked == CHECKS:
+        return "no hazards"
+    which = ", ".join(run.checked)
+    return f"no hazards among {which}, the rest not checked" if which else "hazards not checked"
 
 
 def wrong(outcome: Outcome) -> list[str]:
