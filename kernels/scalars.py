@@ -58,15 +58,20 @@ def scalar_bytes(param: Param, arg: Any, label: str, kind: str = "") -> bytes:
 def _float_bytes(dtype: Any, arg: Any, label: str, kind: str) -> bytes:
     if isinstance(arg, np.complexfloating) or not isinstance(arg, (int, float, np.number)):
         raise TypeError(f"{label} is {kind}; cannot convert {type(arg).__name__} {arg!r}")
-    try:
-        with np.errstate(over="ignore"):
-            value = dtype.type(arg)
-        fits = np.isinf(float(arg)) or not np.isinf(value)
-    except OverflowError:  # a whole number beyond those of float64
-        fits = False
-    if not fits:
+    value = rounded(dtype, arg)
+    if value is None:
         raise ValueError(f"{label} is {kind}; {arg!r:.40} is out of its range")
     return bytes(value.tobytes())
+
+
+def rounded(dtype: Any, number: Any) -> Any:
+    """A number in a floating-point type; ``None``: it is out of its range."""
+    try:
+        with np.errstate(over="ignore"):
+            value = dtype.type(number)
+        return value if np.isinf(float(number)) or not np.isinf(value) else None
+    except OverflowError:  # a whole number beyond those of float64
+        return None
 
 
 def _bfloat16_bytes(arg: Any, label: str) -> bytes:
