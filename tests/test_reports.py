@@ -112,3 +112,24 @@ def test_all_that_two_kernels_leave_is_compared(
     shape = ("--grid", 1, "--block", 32)
     done = tilescope("run", file, f"{entry}<1>", *shape, *words, "--compare", f"{entry}<2>")
     assert said in done.stdout.splitlines(), done.stdout
+
+
+def test_headers_of_one_name_are_told_apart_and_a_plot_may_go_to_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        Path(name).mkdir()
+        body = "{ x[threadIdx.x] *= 3; }"
+        Path(name, "h.cuh").write_text(f"__device__ void {name}(float* x) {body}\n")
+    calls = 'for (int i = 0; i < 21; i++) printf("x\\n"); a(x); b(x);'
+    includes = '#include "a/h.cuh"\n#include "b/h.cuh"\n'
+    Path("k.cu").write_text(f"{includes}__global__ void k(float* x) {{ {calls} }}\n")
+    words = ("run", "k.cu", "--grid", 1, "--block", 1, "f32[1]")
+    said = tilescope(*words).stdout
+    assert "a/h.cuh:1" in said
+    assert "b/h.cuh:1" in said
+    assert "... and 1 more line: --json" in said
+    drawn = tilescope(*words, "--gpu", "h200", "--registers", 16, "--plot", "-")
+    assert drawn.stdout.startswith("<svg")
+    assert not Path("-").exists()

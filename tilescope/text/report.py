@@ -123,8 +123,9 @@ def _printed(output: str) -> str:
     """The first lines of what the kernel printed."""
     lines = plain(output).splitlines()
     shown = [f"  {line}" for line in lines[:_PRINTED]]
-    if len(lines) > _PRINTED:
-        shown.append(f"  ... and {len(lines) - _PRINTED:,} more lines: --json has them all")
+    if rest := len(lines[_PRINTED:]):
+        many = f"{rest:,} more line{'s' * (rest != 1)}"
+        shown.append(f"  ... and {many}: --json has them all")
     return "\n".join(["printed", *shown]) if lines else ""
 
 
