@@ -99,3 +99,8 @@ def test_headers_of_branches_that_are_not_compiled_are_not_told(main: str) -> No
     )
     with pytest.raises(CompileError, match=r"not found: musa\.h, mine\.h, other\.h;"):
         Kernel.from_cuda(source, "k", options=["-DUSE_MUSA"])
+
+
+def test_what_is_left_out_of_posix_leaves_its_version() -> None:
+    source = "#include <unistd.h>\n#if _POSIX_VERSION < 200112L\n#error old\n#endif\n"
+    assert ".entry" in Kernel.from_cuda(source + KERNEL, "k").ptx
