@@ -46,7 +46,7 @@ def dim3(value: Any, name: str) -> Dim3:
     try:
         numbers = tuple(int(n) for n in items)
         exact = all(int(n) == n for n in items)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise LaunchError(f"{name} must be one to three whole numbers, not {value!r}") from None
     if not exact or not 1 <= len(numbers) <= 3 or min(numbers) < 1:
         said = times(numbers) if exact and numbers else repr(value)
@@ -220,6 +220,7 @@ def convert(
             f"{len(args)}: {_listed(kernel, names)}"
         )
     made, gathered = Arguments(params), Gathered()
+    packer = Packer(gathered, made.warnings)
     kinds = parameter_types(kernel)
     elements = element_types(kernel)
     structures: set[int] = set()
@@ -241,9 +242,9 @@ def convert(
         elif isinstance(arg, (int, np.integer)) and (wrong := wrapped(kinds[i], int(arg))):
             made.warnings.append(f"{label}: {wrong}")
         layout = layout_of(kinds[i], kernel.declarations) if param.is_struct else None
-        made.values.append(Packer(gathered).value(param, arg, layout, label, kinds[i]))
+        made.values.append(packer.value(param, arg, layout, label, kinds[i]))
     for name, fill in (fills or {}).items():
-        made.filled[name] = value = fill(Packer(gathered))
+        made.filled[name] = value = fill(packer)
         made.symbols[name] = np.zeros(len(value.raw), np.uint8)
     _allocate(made, gathered, structures)
     return made

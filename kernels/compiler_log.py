@@ -11,6 +11,9 @@ _SAID = re.compile(
 )
 _CLOSING = re.compile(r"\d+ .*errors? detected|Remark:|Compilation terminated|Error limit reached")
 _MISSING = re.compile(r'cannot open source file "([^"]+)"')
+_LITERAL = re.compile(r"\(\s*(?:struct\s+)?[A-Za-z_][\w:<>, ]*\)\s*\{")
+_OF_GNU = "(P){...} is taken by nvcc, but not by NVRTC: write P{...}, or run the .ptx of nvcc"
+"""What is said of a literal of GNU's C++ in the line of an error."""
 _NAMES = "__nv_name_map"
 """The file in which NVRTC looks up the names of kernels."""
 
@@ -57,5 +60,7 @@ def errors(log: str) -> list[Message]:
             mark = next((b.index("^") for b in block[1:] if b.strip() == "^"), None)
             column = mark - 2 if mark is not None else None  # source lines are indented by two
             at = int(said["line"] or 0)
+            if "expected an expression" in block[0] and any(map(_LITERAL.search, block[1:])):
+                block.append(_OF_GNU)
             found.append(Message(said["path"] or "", at, column, plain("\n".join(block))))
     return found

@@ -161,11 +161,13 @@ def _toolkit_text(name: str) -> str:
 
 
 def left_of(name: str) -> str:
-    """What device code needs of a header that is not there: the number types of cuBLAS, cuFFT."""
+    """What device code needs of a header that is not there: number types, POSIX's version."""
     if name.startswith("cufft"):
         pairs = ("cuComplex cufftComplex", "cuDoubleComplex cufftDoubleComplex",
                  "float cufftReal", "double cufftDoubleReal")  # fmt: skip
         return "#include <cuComplex.h>\n" + "".join(f"typedef {pair};\n" for pair in pairs)
+    if name == "unistd.h":
+        return "#ifndef _POSIX_VERSION\n#define _POSIX_VERSION 200809L\n#endif\n"
     types = ("cuComplex", "cuda_fp16", "cuda_bf16") if name.startswith("cublas") else ()
     return "".join(f"#include <{header}.h>\n" for header in types)
 

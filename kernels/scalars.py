@@ -8,6 +8,9 @@ from .bfloat16 import bfloat16
 from .ptx.header import Param
 from .ptx.types import DTYPES
 
+_NO_NUMBERS = ("__nv_fp4_", "__nv_fp6_", "__nv_fp8_")
+"""Types in C++ whose numbers nothing here rounds: a byte of bits stands for one."""
+
 
 def scalar_bytes(param: Param, arg: Any, label: str, kind: str = "") -> bytes:
     """A by-value argument as the parameter's bytes, little-endian.
@@ -27,8 +30,10 @@ def scalar_bytes(param: Param, arg: Any, label: str, kind: str = "") -> bytes:
         arg = int(arg)
     if arg is None and dtype.itemsize == 8:
         arg = 0
-    if param.type == "bf16" and isinstance(arg, (float, np.floating)):
-        return _bfloat16_bytes(float(arg), label)
+    if param.type == "bf16" and not isinstance(arg, np.uint16):  # which are its bits
+        return _bfloat16_bytes(arg, label)
+    if kind.startswith(_NO_NUMBERS) and not isinstance(arg, np.uint8):
+        raise TypeError(f"{label} is {kind}; give its bits, as in u8:56 or np.uint8(56), not {arg}")
     if dtype.kind == "f":
         return _float_bytes(dtype, arg, label, kind)
     if (
@@ -53,19 +58,25 @@ def scalar_bytes(param: Param, arg: Any, label: str, kind: str = "") -> bytes:
 def _float_bytes(dtype: Any, arg: Any, label: str, kind: str) -> bytes:
     if isinstance(arg, np.complexfloating) or not isinstance(arg, (int, float, np.number)):
         raise TypeError(f"{label} is {kind}; cannot convert {type(arg).__name__} {arg!r}")
-    try:
-        with np.errstate(over="ignore"):
-            value = dtype.type(arg)
-        fits = np.isinf(float(arg)) or not np.isinf(value)
-    except OverflowError:  # a whole number beyond those of float64
-        fits = False
-    if not fits:
+    value = rounded(dtype, arg)
+    if value is None:
         raise ValueError(f"{label} is {kind}; {arg!r:.40} is out of its range")
     return bytes(value.tobytes())
 
 
-def _bfloat16_bytes(arg: float, label: str) -> bytes:
-    bits = int(bfloat16(arg))
-    if bits & 0x7FFF == 0x7F80 and abs(arg) != float("inf"):
+def rounded(dtype: Any, number: Any) -> Any:
+    """A number in a floating-point type; ``None``: it is out of its range."""
+    try:
+        with np.errstate(over="ignore"):
+            value = dtype.type(number)
+        return value if np.isinf(float(number)) or not np.isinf(value) else None
+    except OverflowError:  # a whole number beyond those of float64
+        return None
+
+
+def _bfloat16_bytes(arg: Any, label: str) -> bytes:
+    wide = np.frombuffer(_float_bytes(np.dtype(np.float32), arg, label, "bf16"), np.float32)[0]
+    bits = int(bfloat16(wide))
+    if bits & 0x7FFF == 0x7F80 and not np.isinf(wide):
         raise ValueError(f"{label} is bf16; {arg!r} is out of its range")
     return bits.to_bytes(2, "little")

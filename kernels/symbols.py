@@ -18,7 +18,9 @@ from .structures import layout_of, repeated
 from .values import Packer, Value
 
 _QUALIFIERS = r"\b(?:__\w+__|static|extern|inline|const|constexpr|volatile|alignas\s*\([^)]*\))"
-_OF_PTX = {"f32": "float", "f64": "double", "u16": "short", "u32": "int", "u64": "long long"}
+_OF_PTX = {"f32": "float", "f64": "double", "u16": "unsigned short", "u32": "unsigned int",
+           "u64": "unsigned long long"}  # fmt: skip
+"""Of variables that no source declares; the PTX of an ``int`` is the same."""
 
 
 def convert_all(

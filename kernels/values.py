@@ -2,12 +2,13 @@
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from . import tensor_map
+from .element_types import wrapped
 from .pointers import Address, Gathered, Pointer
 from .ptx.header import Param
 from .scalars import scalar_bytes
@@ -20,6 +21,8 @@ _OBJECTS = (Texture, Surface, tensor_map.TensorMap)
 _IN_CPP = {"s16": "short", "u16": "unsigned short", "s32": "int", "u32": "unsigned int",
            "f32": "float", "f64": "double"}  # fmt: skip
 """The C++ type that a structure's field has for sure."""
+_SIGNED = _IN_CPP | {"s8": "signed char", "s64": "long long"}
+"""Its like, for what becomes of a number."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +54,13 @@ class Value:
 
 @dataclass(frozen=True)
 class Packer:
-    """Makes values of arguments; arrays that these point to are gathered."""
+    """Makes values of arguments; arrays that these point to are gathered.
+
+    ``warnings``: gets a sentence for each number that is another one in its field or variable.
+    """
 
     gathered: Gathered
+    warnings: list[str] = field(default_factory=list)
 
     def value(
         self, param: Param, arg: Any, layout: Layout | None, label: str, kind: str = ""
@@ -126,10 +133,11 @@ class Packer:
         if layout is not None and layout.nbytes != param.nbytes:
             layout = None
         dtype = arg.dtype if isinstance(arg, np.void) else None
+        bits = np.uint16 if layout and layout.scalar else np.generic  # a float16 is a number
         if dtype is not None and dtype.hasobject and dtype.names:
             value = self._objects(arg, label)
         elif isinstance(arg, (np.void, bytes, bytearray)) or (
-            isinstance(arg, np.generic) and arg.dtype.itemsize == param.nbytes
+            isinstance(arg, bits) and arg.dtype.itemsize == param.nbytes
         ):
             value = Value(bytes(arg) if isinstance(arg, (bytes, bytearray)) else arg.tobytes())
         elif isinstance(arg, ctypes.Structure):
@@ -152,13 +160,13 @@ class Packer:
         parts = []
         for name in arg.dtype.names:
             kind, at = arg.dtype.fields[name][:2]
-            field = f"{label}.{name}"
+            place = f"{label}.{name}"
             if kind == np.dtype(object):
-                parts.append((at, self._address(arg[name], field)))
+                parts.append((at, self._address(arg[name], place)))
             elif kind.hasobject and kind.names:
-                parts.append((at, self._objects(arg[name], field)))
+                parts.append((at, self._objects(arg[name], place)))
             elif kind.hasobject:
-                raise TypeError(f"{field}: an array of Python objects; name each field")
+                raise TypeError(f"{place}: an array of Python objects; name each field")
             else:
                 parts.append((at, Value(np.asarray(arg[name], kind.base).tobytes())))
         return _joined(arg.dtype.itemsize, parts)
@@ -172,6 +180,11 @@ class Packer:
         if layout.scalar:
             if isinstance(arg, ctypes._SimpleCData):
                 arg = arg.value
+            wrong = isinstance(arg, (int, np.integer)) and wrapped(
+                _SIGNED.get(layout.scalar, ""), int(arg)
+            )
+            if wrong:
+                self.warnings.append(f"{label}: {wrong}")
             param = Param(label, layout.scalar, 1, layout.align, 0)
             return Value(scalar_bytes(param, arg, label, _IN_CPP.get(layout.scalar, "")))
         names = [name for name, _, _ in layout.fields]

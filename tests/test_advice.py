@@ -167,6 +167,12 @@ def test_full_blocks_leave_other_multiprocessors_idle() -> None:
     assert few.advice[0].rule == "too few blocks"
 
 
+def test_blocks_that_every_limit_holds_at_once_have_no_advice_on_it() -> None:
+    bound = {"shared_bytes": 6144, "registers": 32}
+    found = Launch("waits", 2112, 64, WAITS, more=bound).predicted()
+    assert "low occupancy" not in {advice.rule for advice in found.advice}
+
+
 def test_tickets_and_locks_are_no_sums() -> None:
     args = [ints(1, 1), ints(1, 1), ints(16, 1), 20]
     found = Launch("no_sums", 16, 128, args).predicted().advice

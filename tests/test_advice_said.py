@@ -190,5 +190,5 @@ def test_a_barrier_that_other_blocks_need_is_not_said_to_order_nothing() -> None
     arrays = [np.zeros(264 * 1024, np.float32) for _ in range(2)]
     kernel = Kernel.from_cuda(source, "k")
     for far, said in ((32, False), (0, True)):
-        found = simulator.predict(kernel, 264, 1024, *arrays, far).advice
+        found = simulator.predict(kernel, 264, 1024, [*arrays, far]).advice
         assert any(advice.rule == "unneeded barriers" for advice in found) == said

@@ -14,7 +14,7 @@ from kernels.copies import arrays_of, copies
 from kernels.structures import Layout, layout_of
 
 SOURCE = """
-#include <cuda_fp16.h>
+#include <cuda_fp8.h>  // and cuda_bf16.h, cuda_fp16.h
 #define CHANNELS 2
 struct Filter { const float *x; float *__restrict__ y; int n; float3 c; };
 template <typename T, int N> struct View { T *data; int shape[N]; T scale;
@@ -37,6 +37,8 @@ __global__ void rows(float **table, float *out) { out[threadIdx.x] = table[threa
 __global__ void views(float *v, const float *w) { v[threadIdx.x] += w[threadIdx.x]; }
 __global__ void few(int n, float *out) { *out = n; }
 __global__ void halves(__half h, float *out) { *out = __half2float(h); }
+__global__ void brains(__nv_bfloat16 h, float *out) { *out = __bfloat162float(h); }
+__global__ void eights(__nv_fp8_e4m3 h, float *out) { *out = float(h); }
 """
 FIELD = {"Filter": (32, 8), "View<float, 2>": (24, 8), "Plain": (16, 8), "Wide": (16, 16),
          "Nested": (72, 8), "float3": (12, 4), "double2": (16, 16), "uchar4": (4, 4),
@@ -194,11 +196,14 @@ def test_a_read_only_view_of_a_writable_array() -> None:
     np.testing.assert_array_equal(v[:32], ramp(32) * 2 + 32)
 
 
-@pytest.mark.parametrize("given", [0.5, np.float16(0.5), np.float32(0.5)])
-def test_a_half_by_value(given: Any) -> None:
-    out = np.zeros(1, np.float32)
-    simulator.launch(kernel("halves"), 1, 1, [given, out])
-    assert out[0] == 0.5
+@pytest.mark.parametrize("entry", ["halves", "brains"])
+def test_a_number_of_16_bits_by_value(entry: str) -> None:
+    bits = np.uint16(0x3C00 if entry == "halves" else 0x3F80)
+    numbers = (1.0, np.float16(1), np.float32(1), 1, True, np.int16(1), np.int32(1))
+    for given in (*numbers, bits, bits.view("V2")):
+        out = np.zeros(1, np.float32)
+        simulator.launch(kernel(entry), 1, 1, [given, out])
+        assert out[0] == 1.0, repr(given)
 
 
 X = np.zeros(16, np.float32)
@@ -216,6 +221,8 @@ BAD: list[tuple[str, list[Any], type[Exception], str]] = [
     ("views", ["x", X], TypeError, r"v is a pointer \(float\*\); cannot convert str 'x'"),
     ("few", [1.5, X], TypeError, "n is int; cannot convert float 1.5"),
     ("few", [1 << 33, X], ValueError, "n is int; 8589934592 does not fit in 32 bits"),
+    ("eights", [1, X], TypeError, "h is __nv_fp8_e4m3; give its bits"),
+    ("brains", [10**400, X], ValueError, "h is bf16; 1000.* is out of its range"),
     ("few", [X, X], TypeError, "n is int by value; it cannot be an array"),
 ]
 

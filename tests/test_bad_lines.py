@@ -43,6 +43,10 @@ def scale(tmp_path: Path) -> Path:
         (("matmul_tiled", "12"), "makes its own arguments"),
         (("matmul_tiled", "--compare", "other"), "no kernel 'other'"),
         (
+            ("matmul_tiled", "--gpu", "h200", "--json", "-", "--plot", "-"),
+            "--json and --plot cannot",
+        ),
+        (
             ("matmul_tiled", "--compare", "my.cu fast"),
             "matmul_tiled makes its own arguments, my.cu",
         ),
@@ -71,6 +75,11 @@ def test_bad_command_lines(words: tuple[str, ...], message: str) -> None:
             "takes 2 arguments, not 1: float* x, int offset",
         ),
         (("reach", "--grid", 1, "--block", 1, "f32[8]", "f32[8]"), "offset is int by value; it"),
+        (("reach", "--grid", 1, "--block", 1, "f32[8]=1e39", 0), "1e39 does not fit in float32"),
+        (
+            ("reach", "--grid", 1, "--block", 1, "f32[8]", "f32:1e39"),
+            "1e39 does not fit in float32",
+        ),
         (("structure", "--grid", 1, "--block", 1, 1), "s is a struct of 16 bytes; give"),
         (("reach", "--grid", 1, "--block", 1, "f32[8]", 1.5), "offset is int"),
         (("reach", "--grid", 1, "--block", 1025, "f32[8]", 0), "1025 threads in a block"),

@@ -232,7 +232,7 @@ template <int By> __global__ void fast(float* x, int n) { x[blockIdx.x * 32 + th
                      "x: 56 of 256 elements differ, by 1 at most"]),
         ("pair.cu 'fast<1>' --grid 8 --block 32", ["grid 1 8", "x: 224 of 256 elements"]),
         ("twin.cu", ["pair.cu twin.cu", "global_store_sectors 32 32 1.00x",
-                     "both leave the same in every array, bit for bit"]),
+                     "both leave the same in every array given, bit for bit"]),
         ("twin.cu slow f32[256]=2 32", ["x: 224 of 256 elements differ, by 2 at most"]),
     ],
 )  # fmt: skip

@@ -25,6 +25,8 @@ template <typename T> __global__ void made(const T* in, T* out) { out[0] = in[0]
 template <typename T> __global__ void by_value(T in) { in[0] = 1; }
 extern "C" __global__ void known(const real* r, const unsigned int* u, double* __restrict__ d) {}
 extern "C" __global__ void c_linkage(const float* x, unsigned long long y[], int n) {}
+struct Both { int a; unsigned b; };
+__global__ void fields(Both p) {}
 __global__ void loose(void* v, char* c, Pair* p, float4* q, __half* h, unsigned* u, bool* b) {}
 """
 
@@ -89,6 +91,15 @@ def test_numbers_that_a_signed_type_does_not_hold_are_named() -> None:
         "n: the kernel takes int, for which 2147483648 is -2147483648"
     ]
     assert told("c_linkage", zeros("f4"), zeros("u8"), np.int64(-5)) == []
+    assert told("fields", (1 << 31, 1 << 31)) == [
+        "p.a: the kernel takes int, for which 2147483648 is -2147483648"
+    ]
+    kernel = Kernel.from_cuda(
+        "__device__ int g; __device__ unsigned u; __global__ void k() {}", "k"
+    )
+    with pytest.warns(ArgumentWarning, match=r"'g'.* int, for which 2147483648 is -2") as caught:
+        simulator.launch(kernel, 1, 1, [], symbols={"g": 1 << 31, "u": 1 << 31})
+    assert len(caught) == 1
 
 
 def test_bytes_structs_and_vectors_are_not_complained_of() -> None:

@@ -99,3 +99,17 @@ def test_headers_of_branches_that_are_not_compiled_are_not_told(main: str) -> No
     )
     with pytest.raises(CompileError, match=r"not found: musa\.h, mine\.h, other\.h;"):
         Kernel.from_cuda(source, "k", options=["-DUSE_MUSA"])
+
+
+def test_what_is_left_out_of_posix_leaves_its_version() -> None:
+    source = "#include <unistd.h>\n#if _POSIX_VERSION < 200112L\n#error old\n#endif\n"
+    assert ".entry" in Kernel.from_cuda(source + KERNEL, "k").ptx
+
+
+def test_a_literal_that_only_nvcc_takes_is_named() -> None:
+    struct = "struct P { float a, b; };\n__global__ void k(float* y) { P p = "
+    with pytest.raises(CompileError, match=r"taken by nvcc, but not by NVRTC: write P\{...\}"):
+        Kernel.from_cuda(struct + "(P){1, 2}; *y = p.a; }", "k")
+    with pytest.raises(CompileError, match="expected an expression") as plain:
+        Kernel.from_cuda(struct + "; *y = p.a; }", "k")
+    assert "nvcc" not in str(plain.value)

@@ -82,3 +82,58 @@ def test_a_narrow_terminal(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = tilescope(*words.split()).stdout.splitlines()
     assert shown
     assert [line for line in shown if len(line) > 40 and " " in line.strip()] == []
+
+
+TWO = """
+#include <cuda_bf16.h>
+struct S { float* p; int n; };
+__device__ float g[32];
+template <int N> __global__ void field(S s, float* y) { s.p[threadIdx.x] = N; y[threadIdx.x] = 1; }
+template <int N> __global__ void variable(float* y) { g[threadIdx.x] = N; y[threadIdx.x] = 1; }
+template <int N> __global__ void surface(cudaSurfaceObject_t s) {
+    surf2Dwrite(float(N), s, threadIdx.x * 4, 0);
+}
+template <int N> __global__ void narrow(__nv_bfloat16* y) { y[threadIdx.x] = float(3 - 2 * N); }
+"""
+DIFFER = "32 of 32 elements differ, by {} at most"
+
+
+@pytest.mark.parametrize(
+    ("entry", "words", "said"),
+    [
+        ("field", ("struct(f32[32],32)", "f32[32]"), f"s.p: {DIFFER.format(1)}"),
+        ("variable", ("f32[32]", "--symbol", "g=f32[32]"), f"g: {DIFFER.format(1)}"),
+        ("variable", ("f32[32]",), "not compared, as no --symbol gives an array: g"),
+        ("surface", ("surface:f32[1,32]",), f"s: {DIFFER.format(1)}"),
+        ("narrow", ("bf16[32]",), f"y: {DIFFER.format(2)}"),
+    ],
+)
+def test_all_that_two_kernels_leave_is_compared(
+    tmp_path: Path, entry: str, words: tuple[str, ...], said: str
+) -> None:
+    file = tmp_path / "two.cu"
+    file.write_text(TWO)
+    shape = ("--grid", 1, "--block", 32)
+    done = tilescope("run", file, f"{entry}<1>", *shape, *words, "--compare", f"{entry}<2>")
+    assert said in done.stdout.splitlines(), done.stdout
+
+
+def test_headers_of_one_name_are_told_apart_and_a_plot_may_go_to_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        Path(name).mkdir()
+        body = "{ x[threadIdx.x] *= 3; }"
+        Path(name, "h.cuh").write_text(f"__device__ void {name}(float* x) {body}\n")
+    calls = 'for (int i = 0; i < 21; i++) printf("x\\n"); a(x); b(x);'
+    includes = '#include "a/h.cuh"\n#include "b/h.cuh"\n'
+    Path("k.cu").write_text(f"{includes}__global__ void k(float* x) {{ {calls} }}\n")
+    words = ("run", "k.cu", "--grid", 1, "--block", 1, "f32[1]")
+    said = tilescope(*words).stdout
+    assert "a/h.cuh:1" in said
+    assert "b/h.cuh:1" in said
+    assert "... and 1 more line: --json" in said
+    drawn = tilescope(*words, "--gpu", "h200", "--registers", 16, "--plot", "-")
+    assert drawn.stdout.startswith("<svg")
+    assert not Path("-").exists()

@@ -1,5 +1,6 @@
 """Texts that are no PTX, or ask for too much: one line of error each, and soon."""
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -228,12 +229,14 @@ def test_long_texts_are_read_in_linear_time() -> None:
         ({"shared_bytes": -4}, simulator.LaunchError, "shared_bytes cannot be negative"),
         ({"step_limit": 0}, simulator.LaunchError, "step_limit is 1 at least, not 0"),
         ({"heap_bytes": -1}, simulator.LaunchError, "heap_bytes is 0 at least"),
+        ({"grid": (math.inf,)}, simulator.LaunchError, "grid must be one to three whole numbers"),
         ({"arch": "sm_1"}, ValueError, "'sm_1' is no architecture known here"),
     ],
 )
 def test_what_no_launch_can_have(how: Any, error: type[Exception], words: str) -> None:
+    shape = {"grid": 1, "block": 32, "args": [np.zeros(32, np.int32)]}
     with pytest.raises(error, match=words):
-        simulator.launch(Kernel.from_ptx(ptx("")), 1, 32, [np.zeros(32, np.int32)], **how)
+        simulator.launch(Kernel.from_ptx(ptx("")), **shape | how)
 
 
 def test_a_file_is_no_kernel() -> None:

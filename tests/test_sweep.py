@@ -21,6 +21,7 @@ import simulator
 from kernels import library
 from tilescope import sweep as sweeps
 from tilescope.sweep import Cell, cells, grid, sweep
+from tilescope.text.sweep import table
 
 ROOT = Path(__file__).parent.parent
 SOURCE = """
@@ -69,6 +70,15 @@ def test_rows_are_what_launches_say(threads: Executor) -> None:
     assert (row["status"], row["size"], row["right"], row["errors"]) == ("ok", "33", True, 0)
     assert racing["errors"] > 0
     assert "raw-race" in racing["hazards"]
+
+
+def test_what_was_not_checked_is_not_none(threads: Executor) -> None:
+    said = {"none": "not checked", ("memory",): "none of memory", "all": "2: raw-race"}
+    for checks, words in said.items():
+        (cell,) = grid(["matmul_missing_first_barrier"], ["32"], [16], checks=checks)
+        (row,) = sweep([cell], threads)
+        assert (row["hazards"] is None) == (checks == "none")
+        assert words in table([row]).splitlines()[1]
 
 
 def test_files_have_blanks(scale: Cell, threads: Executor) -> None:

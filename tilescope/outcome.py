@@ -22,12 +22,14 @@ class Outcome:
     Attributes:
         agreements: One an output; empty where there is no reference.
         set_aside: How many hazards comments in the source say are to be ignored.
+        symbols: The target's, with what the launch left in those that are arrays.
     """
 
     target: Target
     run: Run
     agreements: list[Agreement] = field(default_factory=list)
     set_aside: int = 0
+    symbols: dict[str, Any] = field(default_factory=dict)
 
     @property
     def failed(self) -> bool:
@@ -59,11 +61,10 @@ def simulate(
     Raises:
         SimulatorError: It cannot be launched.
     """
-    symbols = dict(zip(target.symbols, copies([*target.symbols.values()]), strict=True))
     with ProgressBar(target.name, quiet, began) as progress:
         return simulator.launch(
             kernel, target.grid, target.block, args, target.shared_bytes, progress=progress,
-            symbols=symbols, **{"workers": "all"} | target.how | how,
+            **{"workers": "all", "symbols": _copied(target)} | target.how | how,
         )  # fmt: skip
 
 
@@ -79,11 +80,17 @@ def execute(
 
     ``how``: what else ``simulator.launch`` is told.
     """
+    symbols = _copied(target)
     run = simulate(
         target, target.kernel, target.args, quiet,
-        schedule=schedule, checks=checks, step_limit=step_limit, **how,
+        schedule=schedule, checks=checks, step_limit=step_limit, symbols=symbols, **how,
     )  # fmt: skip
     run.hazards, known = set_aside(Policy(), run.hazards, run.kernel)
     if target.launch is None or target.expected is None:
-        return Outcome(target, run, [], known)
-    return Outcome(target, run, target.launch.compare(target.expected), known)
+        return Outcome(target, run, [], known, symbols)
+    return Outcome(target, run, target.launch.compare(target.expected), known, symbols)
+
+
+def _copied(target: Target) -> dict[str, Any]:
+    """A target's symbols, for one launch of several."""
+    return dict(zip(target.symbols, copies([*target.symbols.values()]), strict=True))

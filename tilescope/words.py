@@ -10,6 +10,7 @@ import numpy as np
 
 from kernels import Surface, Texture, unset
 from kernels.bfloat16 import bfloat16
+from kernels.scalars import rounded
 from kernels.texture import ADDRESSES, FILTERS
 
 from .failure import UserError
@@ -232,8 +233,9 @@ def _fit(word: str, dtype: type[Any], text: str) -> Any:
             f"argument {word!r}: {text!r} is neither a number nor one of {', '.join(INITS)}"
         )
     if np.dtype(dtype).kind == "f":
-        with np.errstate(over="ignore"):
-            return np.asarray(number, dtype)
+        if (value := rounded(np.dtype(dtype), number)) is None:
+            raise UserError(f"argument {word!r}: {text} does not fit in {np.dtype(dtype).name}")
+        return np.asarray(value)
     limits = np.iinfo(dtype)
     if not isinstance(number, int) or not limits.min <= number <= limits.max:
         raise UserError(f"argument {word!r}: {text} does not fit in {np.dtype(dtype).name}")

@@ -27,10 +27,10 @@ def occupancy(case: Case) -> Change | None:
     """Few warps fit on a multiprocessor, so that all of them wait at once."""
     held, launch, gpu = case.seen.occupancy, case.launch, case.seen.gpu
     threads = math.prod(launch.block)
-    others = (n for name, n in held.limits.items() if n and name not in held.limiters)
-    wanted = min(2 * held.blocks, *others)
     if "warps" in held.limiters or held.registers is None:
         return None
+    others = (n for name, n in held.limits.items() if n and name not in held.limiters)
+    wanted = min(2 * held.blocks, *others)
     cures = []
     if "registers" in held.limiters:
         fits = (n for n in range(held.registers, 15, -1)

@@ -16,6 +16,7 @@ import simulator
 from kernels import Kernel, Texture, library
 from simulator.observe.trace import Trace
 from tilescope.cli import main
+from tilescope.commands.view import _said
 from tilescope.view import Story, page
 from tilescope.view import bundle as bundling
 from tilescope.view.addresses import address_arithmetic
@@ -321,6 +322,24 @@ def test_blocks_with_hazards_are_recorded(tmp_path):
     assert 77 in {block for batch in run["batches"] for block in batch["blocks"]}
     assert "last.cu" in run["command"]
     assert str(tmp_path) not in run["command"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("sub/a.cu k f32[8]=@sub/d.npy", "sub/a.cu k 'f32[8]=@sub/d.npy'"),
+        ("{}/sub/a.cu k f32[8]=@{}/d.npy", "a.cu k 'f32[8]=@d.npy'"),
+        ("a.cu k struct(f32[8]=@{}/d.npy,f32[8]=@{}/e.npy)",
+         "a.cu k 'struct(f32[8]=@d.npy,f32[8]=@e.npy)'"),
+    ],
+)  # fmt: skip
+def test_the_command_on_a_page_can_be_given_again(tmp_path, monkeypatch, given, said):
+    """Paths are as they were given; of those from the root the page tells no folders."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.cu").touch()
+    words = given.format(tmp_path, tmp_path).split()
+    assert _said([*words, "-o", "page.html"]) == f"tilescope view {said}"
 
 
 def test_the_page_says_where_the_way_ends():

@@ -153,3 +153,25 @@ def test_the_prediction_stands_beside_the_roofline(open_page):
     for advice in found.advice:
         assert advice.to_dict()["text"] in said
     assert shown.page.locator("#prediction tr").count() == len(found.bounds)
+
+
+K = "__global__ void k(const float* x, float* y) { int t = threadIdx.x; "
+SPREAD = "".join(f"a += x[t * 8 + {i} * 256];\n" for i in range(30))
+
+
+@pytest.mark.parametrize("checks", ["none", "memory", "all"])
+def test_what_is_said_first_is_of_all_lines_and_of_what_was_checked(open_page, checks):
+    """Each of 30 lines wastes a thirtieth; or none wastes any."""
+    checked = checks if checks != "memory" else [checks]
+    for source, said in (
+        (f"{K}float a = 0;\n{SPREAD}y[t] = a; }}", "All lines together move 840 sectors' worth"),
+        (f"{K}y[t] = x[t]; }}", None),
+    ):
+        args = [np.zeros(8192, np.float32), np.zeros(32, np.float32)]
+        kernel = Kernel.from_cuda(source, "k")
+        run = simulator.launch(kernel, 1, 32, args, checks=checked, trace=True)
+        shown = open_page(Story(run))
+        words = {"none": "azards not checked", "memory": "o hazards among memory, the rest not"}
+        for place in ("body", ".look") if said is None else ("body",):
+            assert words.get(checks, "o hazards") in shown.text(place)
+        assert said is None or said in shown.text(".look")

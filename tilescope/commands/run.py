@@ -1,7 +1,6 @@
 """``tilescope run``: launch a kernel on the simulator and report its traffic."""
 
 from collections.abc import Collection
-from pathlib import Path
 from typing import Any
 
 import click
@@ -15,7 +14,7 @@ from ..failure import UserError
 from ..forecast import GPU, Forecast, forecast
 from ..options import launch_options, result_options
 from ..outcome import Outcome, execute
-from ..output import write_json
+from ..output import write_json, write_text
 from ..placement import Placement, find, place
 from ..request import Request
 from ..target import resolve
@@ -47,7 +46,7 @@ from .pipelines import HOW, is_pipeline, refuse_others, run_pipeline
     metavar="N",
     help="Registers a thread, for occupancy without that GPU.",
 )
-@click.option("--plot", "plot_file", metavar="FILE", help="Write the roofline as SVG.")
+@click.option("--plot", "plot_file", metavar="FILE", help="Write the roofline as SVG; - is stdout.")
 @click.option("--json", "json_file", metavar="FILE", help="Write JSON; - is standard output.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only; the exit code tells.")
 @click.pass_context
@@ -112,6 +111,8 @@ def run_command(
         ctx.exit(run_pipeline(request.target, request.build, how, json_file, quiet))
     if gpu is None and (registers is not None or plot_file is not None):
         raise UserError("--registers and --plot belong to --gpu")
+    if json_file == plot_file == "-":
+        raise UserError("--json and --plot cannot both be standard output")
     chip = find(gpu) if gpu is not None else None
     requests = [request] if other is None else [request, beside(request, other)]
     targets = [resolve(r) for r in requests]  # what cannot run is told before any of it has run
@@ -133,7 +134,7 @@ def run_command(
         for outcome in outcomes:
             for line in wrong(outcome):
                 click.echo(line, err=True)
-    elif json_file != "-":
+    elif "-" not in (json_file, plot_file):
         click.echo(fitted(_text(outcomes, by_line, sort, placements, forecasts)))
     ctx.exit(int(any(outcome.failed for outcome in outcomes)))
 
@@ -179,4 +180,4 @@ def _plot(file: str, outcomes: list[Outcome], placements: list[Placement]) -> No
         svg = roofline_svg(dict(zip(names, roofs, strict=True)))
     except ValueError as error:
         raise UserError(str(error)) from None
-    Path(file).write_text(svg, encoding="utf-8")
+    write_text(file, svg)

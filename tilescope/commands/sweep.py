@@ -4,7 +4,6 @@ import contextlib
 import itertools
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from pathlib import Path
 from typing import Any
 
 import click
@@ -16,7 +15,7 @@ from ..completion import targets
 from ..entries import is_file, refuse_pipeline
 from ..failure import UserError
 from ..options import launch_options, refuse_options
-from ..output import write_json
+from ..output import write_json, write_text
 from ..sweep.cells import Row, grid
 from ..sweep.sweeping import sweep
 from ..text.sweep import figure, table
@@ -104,11 +103,11 @@ def sweep_command(
         rows = sweep(cells, executor, folder, resume, told)
     if json_file is not None:
         write_json(json_file, {"schema": 1, "rows": rows})
-    if json_file != "-":
+    if "-" not in (json_file, svg):
         click.echo(table(rows))
     if svg is not None:
         try:
-            Path(svg).write_text(figure(rows), encoding="utf-8")
+            write_text(svg, figure(rows))
         except ValueError as error:
             raise UserError(f"--svg: {error}") from None
     if all(row["status"] != "ok" for row in rows):

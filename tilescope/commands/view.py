@@ -1,7 +1,7 @@
 """``tilescope view``: run a kernel and draw what happened as one HTML file."""
 
 import math
-import os
+import re
 import shlex
 import webbrowser
 from collections.abc import Collection, Sequence
@@ -31,6 +31,8 @@ from .pipelines import HOW, draw_pipeline, is_pipeline, refuse_others
 
 _RECORDED, _HAZARDS = 64, 8
 """Blocks to record, and those of them that hazards may ask for."""
+_FROM_ROOT = re.compile(r"@/(?:[^,)]*/)?")
+"""Folders of an array's file, in a word of an argument."""
 _BY_WARP = 1 << 16
 """Threads of a launch up to which one warp at a time is fast enough."""
 
@@ -123,15 +125,18 @@ def _threads(target: Target) -> int:
 
 
 def _said(words: Sequence[str]) -> str:
-    """The command line without where the page goes and what is recorded; no folders of ours."""
+    """The command line without where the page goes and what is recorded.
+
+    Paths are as they were given, but for those from the root, of which the folders are ours.
+    """
     kept: list[str] = []
     left = iter(words)
     for word in left:
         if word in ("-o", "--output", "--block-at"):
             next(left, None)
         elif word not in ("--open", "-q", "--quiet") and not word.startswith(("--output=", "-o")):
-            known = os.sep in word and Path(word).exists()
-            kept.append(Path(word).name if known else word)
+            known = Path(word).is_absolute() and Path(word).exists()
+            kept.append(Path(word).name if known else _FROM_ROOT.sub("@", word))
     return shlex.join(["tilescope", "view", *kept])
 
 

@@ -60,7 +60,8 @@ def run_script(path: Path, arguments: Sequence[str], machine: Machine) -> tuple[
             return end.code or 0, ""
         return 1, str(end.code)
     except StopScriptError:
-        return 0, f"stopped after {machine.launches} launches (--max-launches)"
+        many = f"{machine.launches} launch{'es' * (machine.launches != 1)}"
+        return 0, f"stopped after {many} (--max-launches)"
     except Exception as error:
         return 1, _trace(error, path)
     finally:

@@ -198,6 +198,11 @@ def _run(cell: Cell, target: Target) -> Mapping[str, Any]:
         "errors": sum(h.severity == "error" for h in hazards),
         "warnings": sum(h.severity == "warning" for h in hazards),
         "hazards": sorted({h.kind for h in hazards}),
+    }
+    if not outcome.run.checked:
+        found = dict.fromkeys(found)
+    found |= {
+        "checked": list(outcome.run.checked),
         "right": right,
         "flops": counters.flops,
         "thread_instructions": counters.thread_instructions,

@@ -1,16 +1,13 @@
 """Two runs side by side."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
-import numpy as np
-
-from kernels.signatures import parameter_label
 from simulator import Counters
 from simulator.observe.totals import TRAFFIC
 
 from ..outcome import Outcome
 from ..target import settled
+from .agreement import agreement
 from .layout import clip, columns, human_bytes, percent, shape, table, wrapped
 from .report import hazards, results
 
@@ -39,7 +36,7 @@ def comparison(first: Outcome, second: Outcome) -> str:
     text += [*table(head, rows, widths), ""]
     text.append("ratio: the first over the second")
     if first.target.entry is None:
-        text += ["", *_agreement(first, second)]
+        text += ["", *agreement(first, second)]
     for outcome, name in zip((first, second), titles, strict=True):
         text += ["", name, *results(outcome), *hazards(outcome)]
     return "\n".join(text)
@@ -58,41 +55,6 @@ def _titles(first: Outcome, second: Outcome) -> tuple[str, str]:
     """What tells the two apart: their names, or else their files."""
     a, b = first.target, second.target
     return (a.name, b.name) if a.name != b.name else (a.file or a.name, b.file or b.name)
-
-
-def _agreement(first: Outcome, second: Outcome) -> list[str]:
-    """Whether the arrays of two launches of one's own hold the same in the end."""
-    a, b = first.target, second.target
-    names = a.kernel.labels()
-    if len(a.args) != len(b.args):
-        return ["arrays: not compared, the kernels take different arguments"]
-    said, seen = [], 0
-    for i, (x, y) in enumerate(zip(a.args, b.args, strict=True)):
-        if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray)):
-            continue
-        name = parameter_label(names, i) if names else f"array {i}"
-        seen += 1
-        if x.shape != y.shape or x.dtype != y.dtype:
-            said.append(f"{name}: not compared, the arrays have different types or shapes")
-        elif count := int((_bits(x) != _bits(y)).any(axis=-1).sum()):
-            said.append(f"{name}: {count:,} of {x.size:,} elements differ{_most(x, y)}")
-    if not seen:
-        return []
-    return said or ["arrays: both leave the same in every array, bit for bit"]
-
-
-def _most(x: Any, y: Any) -> str:
-    """By how much two arrays differ at most, where that is a number."""
-    if x.dtype.kind not in "biuf":
-        return ""
-    with np.errstate(all="ignore"):
-        off = np.abs(x.astype(np.float64) - y.astype(np.float64))
-    return f", by {off.max():.3g} at most" if np.isfinite(off).all() else ""
-
-
-def _bits(array: Any) -> Any:
-    """The bytes of each element."""
-    return np.ascontiguousarray(array).reshape(-1, 1).view(np.uint8)
 
 
 def _sizes(first: Outcome, second: Outcome) -> str:

@@ -131,7 +131,11 @@ def _titled(title: str, run: Run) -> str:
 
 
 def _place(line: Line, run: Run) -> str:
-    """The line's number, with its file's name where there are several."""
-    if len(_files(run)) == 1:
+    """The line's number, with its file's name where there are several (its path: of a name)."""
+    files = [display_path(file) for file in _files(run)]
+    if len(files) == 1:
         return str(line.line)
-    return f"{display_path(line.file).rsplit('/', 1)[-1]}:{line.line}"
+    path = display_path(line.file)
+    name = path.rsplit("/", 1)[-1]
+    alone = sum(file.rsplit("/", 1)[-1] == name for file in files) == 1
+    return f"{name if alone else shortened(path, columns() // 2)}:{line.line}"

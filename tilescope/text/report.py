@@ -123,8 +123,9 @@ def _printed(output: str) -> str:
     """The first lines of what the kernel printed."""
     lines = plain(output).splitlines()
     shown = [f"  {line}" for line in lines[:_PRINTED]]
-    if len(lines) > _PRINTED:
-        shown.append(f"  ... and {len(lines) - _PRINTED:,} more lines: --json has them all")
+    if rest := len(lines[_PRINTED:]):
+        many = f"{rest:,} more line{'s' * (rest != 1)}"
+        shown.append(f"  ... and {many}: --json has them all")
     return "\n".join(["printed", *shown]) if lines else ""
 
 
@@ -150,14 +151,10 @@ def verdict(outcome: Outcome) -> str:
         f"{n} {noun}{'s' if n > 1 else ''}"
         for n, noun in zip(found, ("error", "warning", "note"), strict=True) if n
     ]  # fmt: skip
-    clean = f"no hazards but {outcome.set_aside:,} ignored" if outcome.set_aside else "no hazards"
     if many:
         said = [", ".join(many)]
-    elif run.checked == CHECKS:
-        said = [clean]
     else:
-        which = ", ".join(run.checked)
-        said = [f"{clean} among {which}, the rest not checked" if which else "hazards not checked"]
+        said = [clean(run, outcome.set_aside)]
     if bad:
         said.insert(0, f"{', '.join(bad)} wrong")
     elif outcome.agreements:
@@ -167,6 +164,15 @@ def verdict(outcome: Outcome) -> str:
     if found[0] + found[1]:
         said.append("tilescope check looks for cures")
     return wrapped(f"verdict: {'; '.join(said)}")
+
+
+def clean(run: Run, set_aside: int = 0) -> str:
+    """What a run without hazards may say of them, but for those that comments set aside."""
+    said = f"no hazards but {set_aside:,} ignored" if set_aside else "no hazards"
+    if run.checked == CHECKS:
+        return said
+    which = ", ".join(run.checked)
+    return f"{said} among {which}, the rest not checked" if which else "hazards not checked"
 
 
 def wrong(outcome: Outcome) -> list[str]:

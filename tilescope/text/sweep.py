@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from simulator import CHECKS
+
 from .layout import human_bytes, human_count, wrapped
 
 Row = dict[str, Any]
@@ -46,13 +48,21 @@ def _came(row: Row) -> list[str]:
         return []
     if row["predict"]:
         return [f"{row['time_ms']:.4g} ms", row["limiter"], human_bytes(row["dram_bytes"])]
-    found = row["errors"] + row["warnings"]
     right = {None: "-", True: "right", False: "WRONG"}[row["right"]]
     return [
-        f"{found}: {', '.join(row['hazards'])}" if found else "none", right,
+        _hazards(row), right,
         human_count(row["global_sectors"]), human_count(row["bank_conflicts"]),
         f"{row['simulation_seconds']:.3g}",
     ]  # fmt: skip
+
+
+def _hazards(row: Row) -> str:
+    """What was found; where that is nothing, what was not looked for."""
+    if not row["checked"]:
+        return "not checked"
+    if found := row["errors"] + row["warnings"]:
+        return f"{found}: {', '.join(row['hazards'])}"
+    return "none" if set(row["checked"]) == set(CHECKS) else f"none of {', '.join(row['checked'])}"
 
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM, _KEY = 720, 400, 70, 30, 50, 220

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kernels.reading import display_path
 
+from ..text.report import clean
 from .page import BUDGET, NoTrace, Shown, Story, parts, policy, rendered, to_json
 
 if TYPE_CHECKING:
@@ -58,12 +59,13 @@ def launches_page(launches: Sequence["Launch"]) -> Shown:
             pages.append(parts([Story(launch.run, launch.kernel.name)], budget))
         rows.append(_row(launch, number))
     script, style, inner = rendered("launches", "@data@", "@numbers@")
+    counted = f"{len(launches)} launch{'es' * (len(launches) != 1)}"
     content = to_json({"inner": inner, "pages": pages})
     return Shown(
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="'
         f'{policy((script, _SCRIPT), (style, _STYLE))}">'
-        f"<title>{len(launches)} launches - tilescope</title><style>{_STYLE}</style></head><body>"
+        f"<title>{counted} - tilescope</title><style>{_STYLE}</style></head><body>"
         f'<ol>{"".join(rows)}</ol><iframe title="the launch"></iframe>'
         f'<script type="application/json" id="pages">{content}</script>'
         f"<script>{_SCRIPT}</script></body></html>"
@@ -73,8 +75,7 @@ def launches_page(launches: Sequence["Launch"]) -> Shown:
 def _row(launch: "Launch", page: int | None) -> str:
     run = launch.run
     count = len(run.hazards)
-    said = f"{count} hazard{'s' * (count != 1)}" if count else "no hazards"
-    said = said if run.checked else "not checked"
+    said = f"{count} hazard{'s' * (count != 1)}" if count else clean(run)
     place = f"{display_path(launch.file)}:{launch.line}" if launch.file else ""
     shape = f"{'x'.join(map(str, run.grid))} blocks of {'x'.join(map(str, run.block))}"
     text = html.escape(f"{launch.kernel.name}  {place}  {shape}  ")

@@ -18,6 +18,7 @@ from simulator.observe.trace import Trace
 
 from ..forecast import forecast_of
 from ..release import version
+from ..text.report import clean
 from . import describe, limits
 from .bundle import bundle, styles
 from .events import FIELDS, pack_batch
@@ -206,7 +207,8 @@ def _described(story: Story, pool: Pool) -> dict[str, Any]:
         "prediction": limits.prediction(story.prediction),
         "kernel": run.kernel, "build": run.build, "schedule": run.schedule,
         "grid": run.grid, "block": run.block, "shared_bytes": run.shared_bytes,
-        "checks": plain["checks"], "counters": plain["counters"], "lines": describe.lines(run),
+        "counters": plain["counters"], "lines": describe.lines(run),
+        "checks": plain["checks"], "clean": clean(run),
         "hazards": describe.hazards(run),
         "blocks": trace.blocks,
         "recursive": any(block.group for block in trace.program.blocks),

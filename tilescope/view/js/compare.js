@@ -80,9 +80,8 @@ function change(x, y) {
 }
 
 function hazardsOf(run) {
-  if (!run.checks.length) return "not checked";
   const kinds = new Map();
   for (const { kind, severity } of run.hazards)
     if (severity !== "note") kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
-  return [...kinds].map(([kind, n]) => `${n} ${kind}`).join(", ") || "none";
+  return [...kinds].map(([kind, n]) => `${n} ${kind}`).join(", ") || run.clean;
 }

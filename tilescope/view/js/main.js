@@ -244,7 +244,7 @@ function facts(run) {
 function badge(run, wrong) {
   const parts = [];
   if (run.hazards.length) parts.push(`\u26a0 ${plural(run.hazards.length, "hazard")}`);
-  else parts.push(run.checks.length ? "\u2713 no hazards found" : "not checked");
+  else parts.push(`${run.checks.length ? "\u2713 " : ""}${run.clean}`);
   if (run.outputs.length) parts.push(wrong ? "\u2717 wrong result" : "\u2713 result right");
   return parts.join(" \u00b7 ");
 }

@@ -49,29 +49,34 @@ function lookAt(run) {
     return { ...memory, text: `What would help most on ${run.prediction.name}: ${advice.text}.` };
   }
   if (wasted) return { ...memory, ...wasted };
-  return { text: "No hazards, hardly a sector wasted, no bank conflicts.", label: "Step through it", view: "steps" };
+  const clean = run.clean[0].toUpperCase() + run.clean.slice(1);
+  const text = `${clean}${clean === "No hazards" ? "," : ";"} hardly a sector wasted, no bank conflicts.`;
+  return { text, label: "Step through it", view: "steps" };
 }
 
-// The line that wastes most.
+// The line that wastes most, or what all of them waste together.
 function waste(run) {
+  let total = 0;
   const found = { sectors: [0, null], banks: [0, null] };
   for (const line of run.lines) {
     for (const [key, traffic] of Object.entries(line.counters)) {
       const lost = key.startsWith("global") ? traffic.sectors - traffic.distinct_bytes / 32 : 0;
+      total += lost;
       if (lost > found.sectors[0]) found.sectors = [lost, line];
       const waits = key.startsWith("shared") ? traffic.bank_conflicts : 0;
       if (waits > found.banks[0]) found.banks = [waits, line];
     }
   }
-  const { global_load: load, global_store: store } = run.counters;
-  const all = (load?.sectors ?? 0) + (store?.sectors ?? 0);
-  const [sectors, line] = found.sectors[0] > 0.05 * all ? found.sectors : [0, null];
+  const moved = [run.counters.global_load, run.counters.global_store, run.counters.global_atomic];
+  const enough = 0.05 * moved.reduce((sum, traffic) => sum + (traffic?.sectors ?? 0), 0);
+  const [sectors, line] = found.sectors;
   const [conflicts, other] = found.banks;
-  if (conflicts > sectors)
+  const one = sectors > enough;
+  const lost = one ? sectors : total > enough ? total : 0;
+  if (conflicts > lost)
     return { text: `Bank conflicts of line ${other.line} cost ${plural(conflicts, "wavefront")}.` };
-  return line
-    ? { text: `Line ${line.line} moves ${count(sectors)} sectors' worth of bytes that nobody asked for.` }
-    : null;
+  const who = one ? `Line ${line.line} moves` : "All lines together move";
+  return lost ? { text: `${who} ${count(lost)} sectors' worth of bytes that nobody asked for.` } : null;
 }
 
 // Both sentences, and the way there.

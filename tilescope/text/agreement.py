@@ -1,0 +1,82 @@
+"""Whether two launches of one's own leave the same in all that they were given."""
+
+from typing import Any
+
+import numpy as np
+
+from kernels.element_types import element_types, vector_of
+from kernels.ptx.names import variable_name
+from kernels.ptx.parser import parse
+from kernels.signatures import parameter_label
+from kernels.symbols import convert_all
+
+from ..outcome import Outcome
+from .layout import wrapped
+
+
+def agreement(first: Outcome, second: Outcome) -> list[str]:
+    """What differs, by name, and what was not compared."""
+    (a, missing), (b, more) = _left(first), _left(second)
+    if len(first.target.args) != len(second.target.args) or len(a) != len(b):
+        return ["arrays: not compared, the kernels take different arguments"]
+    elements, said = _elements(first), []
+    for (name, x), (_, y) in zip(a, b, strict=True):
+        if x.shape != y.shape or x.dtype != y.dtype:
+            said.append(f"{name}: not compared, the arrays have different types or shapes")
+        elif count := int((_bits(x) != _bits(y)).any(axis=-1).sum()):
+            off = _most(x, y, elements.get(name, ""))
+            said.append(f"{name}: {count:,} of {x.size:,} elements differ{off}")
+    if a and not said:
+        said = ["arrays: both leave the same in every array given, bit for bit"]
+    if unknown := sorted(missing | more):
+        said.append(f"not compared, as no --symbol gives an array: {', '.join(unknown)}")
+    return [wrapped(line) for line in said]
+
+
+def _left(outcome: Outcome) -> tuple[list[tuple[str, Any]], set[str]]:
+    """By name the arrays that a launch may have written, in structures and variables too.
+
+    And variables that it may have written, of which nothing comes back.
+    """
+    target = outcome.target
+    module = parse(target.kernel.ptx)
+    made = convert_all(target.kernel, module, target.args, outcome.symbols)
+    labelled = zip(made.labels, made.arrays, strict=True)
+    arrays = [one for number, one in enumerate(labelled) if number not in made.tables]
+    symbols = {name: one for name, one in sorted(made.symbols.items()) if name not in made.filled}
+    arrays += [(variable_name(name), array) for name, array in symbols.items()]
+    own = [v.name for v in module.variables.values() if v.space == "global" and "$" not in v.name]
+    return arrays, {variable_name(name) for name in own if name not in symbols}
+
+
+def _elements(outcome: Outcome) -> dict[str, str]:
+    """The element types in C++ of the arrays that are parameters, where they are known."""
+    kernel = outcome.target.kernel
+    names = kernel.labels()
+    kinds = enumerate(element_types(kernel))
+    return {parameter_label(names, i): vector_of(kind)[0] for i, kind in kinds}
+
+
+def _most(x: Any, y: Any, element: str) -> str:
+    """By how much two arrays differ at most, where that is a number."""
+    a, b = (_numbers(array, element) for array in (x, y))
+    if a is None:
+        return ""
+    with np.errstate(all="ignore"):
+        off = np.abs(a - b)
+    return f", by {off.max():.3g} at most" if np.isfinite(off).all() else ""
+
+
+def _numbers(array: Any, element: str) -> Any:
+    """An array as float64; ``None``: it may hold the bits of a type that NumPy lacks."""
+    if element == "__nv_bfloat16":
+        wide = _bits(array).view(np.uint16).astype(np.uint32) << 16
+        return wide.view(np.float32).astype(np.float64)
+    bits = array.dtype in (np.uint8, np.uint16) and element not in ("unsigned char",
+                                                                    "unsigned short")  # fmt: skip
+    return None if bits or array.dtype.kind not in "biuf" else array.astype(np.float64)
+
+
+def _bits(array: Any) -> Any:
+    """The bytes of each element."""
+    return np.ascontiguousarray(array).reshape(-1, 1).view(np.uint8)
