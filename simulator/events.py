@@ -121,8 +121,8 @@ class Observer:
     def forgotten(self, lanes: Mask | None, places: Sequence[range]) -> None:
         """Lanes enter or leave a function: nothing has written these bytes of local memory."""
 
-    def diverged(self, warps: int) -> None:
-        """A branch sends lanes of so many warps both ways."""
+    def diverged(self, block: int, warps: int) -> None:
+        """The branch at a basic block's end sends lanes of so many warps both ways."""
 
     def access(self, event: Event) -> None:
         """An access of memory is about to happen (an atomic: has happened)."""
@@ -150,6 +150,9 @@ class Observer:
 
     def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
         """A block barrier lets lanes of so many warps go."""
+
+    def passed(self, block: int, warps: int) -> None:
+        """It lets so many warps go that waited for it at a basic block's end."""
 
     def arrive(self, lanes: Mask | None, number: int) -> None:
         """Lanes pass ``bar.arrive``."""
@@ -270,7 +273,8 @@ class Told:
         self.moved = those("moved")
         self.loads, self.picked = those("loads"), those("picked")
         self.arithmetic, self.traced = those("arithmetic"), those("traced")
-        self.barrier, self.arrive = those("barrier"), those("arrive")
+        self.barrier, self.passed = those("barrier"), those("passed")
+        self.arrive = those("arrive")
         self.cluster_arrive, self.cluster_wait = those("cluster_arrive"), those("cluster_wait")
         self.warp_sync, self.fence = those("warp_sync"), those("fence")
         self.printed, self.text_read = those("printed"), those("text_read")

@@ -8,7 +8,7 @@ import pytest
 from launches import compiled, entry
 
 import simulator
-from kernels import library
+from kernels import Kernel, library
 from kernels.errors import LaunchError
 
 HEAD = """\
@@ -198,3 +198,23 @@ def test_counters_that_cannot_be(how: dict[str, Any]) -> None:
     launch = one.launch((16, 16, 16), None, np.random.default_rng(1))
     with pytest.raises(LaunchError, match="counters is 'all' or 'none'"):
         simulator.launch(one.kernel(), launch.grid, launch.block, launch.args, **how)
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+def test_a_line_has_its_branches_and_barriers(build: str) -> None:
+    source = """__global__ void k(int* out) {
+        int t = threadIdx.x;
+        if (t & 1) out[t] = *(volatile int*)(out + t) * 3;
+        __syncthreads();
+        for (int i = 0; i < t % 8; i++) out[t] += *(volatile int*)(out + t);
+        if (t < 64) { __syncthreads(); out[t] += 1; } }"""
+    kernel = Kernel.from_cuda(source, "k", build=build)
+    run = simulator.launch(kernel, 3, 64, [np.zeros(64, np.int32)], checks="none")
+    for name in ("divergent_branches", "barriers"):
+        by_line = {line.line: getattr(line.counters, name) for line in run.lines}
+        assert sum(by_line.values()) == getattr(run.counters, name) > 0
+        if name == "barriers":
+            assert (by_line[4], by_line[6]) == (6, 6)
+        else:
+            assert by_line[3] == 6
+            assert by_line[5] > 6

@@ -240,6 +240,8 @@ class Barriers:
         number, warps = _number(waits[0]), self.machine.count(lanes)[1]
         for tell in self.machine.told.barrier:
             tell(lanes, number, warps)
+        for tell, wait in itertools.product(self.machine.told.passed, waits):
+            tell(wait.block.number, self.machine.count(wait.mask)[1])
 
     def _reduce(self, wait: Waiting, waits: list[Waiting], lanes: Mask | None) -> None:
         """``bar.red``: a reduction over all threads that came, given to each."""

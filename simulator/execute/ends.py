@@ -43,7 +43,7 @@ class Ends:
                 return block.block.targets[0]
             if yes is False:
                 return block.block.follow
-            self._note_divergence(yes, no, mask)
+            self._note_divergence(block.number, yes, no, mask)
             machine.join(block.block.follow, no)
             machine.join(block.block.targets[0], yes)
             return None
@@ -120,12 +120,14 @@ class Ends:
         if staying is not False:
             self.machine.paths.went(number, 1, staying)
 
-    def _note_divergence(self, yes: Mask | None, no: Mask | None, mask: Mask | None) -> None:
+    def _note_divergence(
+        self, block: int, yes: Mask | None, no: Mask | None, mask: Mask | None
+    ) -> None:
         """Count warps of which some lanes branch and some do not."""
         _, total = self.machine.count(mask)
         (_, taking), (_, leaving) = self.machine.count(yes), self.machine.count(no)
         for tell in self.machine.told.diverged:
-            tell(taking + leaving - total)
+            tell(block, taking + leaving - total)
 
     def _rare(self, block: CompiledBlock, out: Any, mask: Mask | None) -> int | None:
         ends = block.ends

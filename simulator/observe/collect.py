@@ -25,6 +25,7 @@ class Places:
     Attributes:
         instructions: The first of each place: of a user's line, or of a line of the PTX.
         blocks: Of each basic block, how many of its instructions stand at which place.
+        ends: The place of each basic block's last.
         arithmetic: Floating-point instructions, and how many there are of a kind.
         accesses: The place and the counter of each access, by ``TrafficCounter``'s slots.
     """
@@ -36,6 +37,10 @@ class Places:
         self.instructions: list[Instruction] = []
         self._numbers: dict[tuple[str | None, int], int] = {}
         self.blocks = [Counter(map(self._place, block.block.instructions)) for block in blocks]
+        self.ends = [
+            self._place(b.block.instructions[-1]) if own else -1
+            for b, own in zip(blocks, self.blocks, strict=True)
+        ]
         self.arithmetic: Counter[_Arithmetic] = Counter(
             (a.block, a.tally, self._place(a.instruction), a.count, a.flops) for a in arithmetic
         )
@@ -66,7 +71,7 @@ def collect(
     places: Places, ran: InstructionCounter, traffic: TrafficCounter, sources: Sources
 ) -> tuple[Counters, list[Line]]:
     """Counters of the launch, and per source line in source order."""
-    total = Counters(divergent_branches=ran.divergent_branches, barriers=ran.barriers)
+    total = Counters()
     lines: dict[tuple[str, int], Line] = {}
     known: dict[int, Counters] = {}
     paths: dict[str, str] = {}
@@ -90,6 +95,9 @@ def collect(
                 for counters in targets(place):
                     counters.thread_instructions += threads * times
                     counters.warp_instructions += warps * times
+            for counters in targets(places.ends[number]) if block else ():
+                counters.divergent_branches += ran.parted[number]
+                counters.barriers += ran.met[number]
     for (number, tally, place, count, flops), times in places.arithmetic.items():
         threads = ran.threads[number] if tally is None else ran.guarded[tally]
         if threads:

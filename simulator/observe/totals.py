@@ -71,13 +71,14 @@ class InstructionCounter(Observer):
     Attributes:
         threads, warps: That executed each basic block, by its number.
         guarded: Threads that executed each guarded floating-point instruction, by its tally.
-        divergent_branches: Warps that a branch sent both ways; ``barriers``: that barriers let go.
+        parted: Warps that the branch at each basic block's end sent both ways; ``met``: that
+            the barrier there let go.
     """
 
     def __init__(self, blocks: int, arithmetic: int) -> None:
         self.threads, self.warps = [0] * blocks, [0] * blocks
         self.guarded = [0] * arithmetic
-        self.divergent_branches = self.barriers = 0
+        self.parted, self.met = [0] * blocks, [0] * blocks
         self.geometry: Geometry
 
     def start(self, geometry: Geometry) -> None:
@@ -93,22 +94,21 @@ class InstructionCounter(Observer):
         """See ``Observer``."""
         self.guarded[number] += self.geometry.active(lanes)[0]
 
-    def diverged(self, warps: int) -> None:
+    def diverged(self, block: int, warps: int) -> None:
         """See ``Observer``."""
-        self.divergent_branches += warps
+        self.parted[block] += warps
 
-    def barrier(self, lanes: Mask | None, number: int, warps: int) -> None:
+    def passed(self, block: int, warps: int) -> None:
         """See ``Observer``."""
-        self.barriers += warps
+        self.met[block] += warps
 
     def merge(self, other: InstructionCounter) -> None:
         """See ``Observer``."""
         for mine, theirs in (
             (self.threads, other.threads), (self.warps, other.warps), (self.guarded, other.guarded),
+            (self.parted, other.parted), (self.met, other.met),
         ):  # fmt: skip
             mine[:] = [a + b for a, b in zip(mine, theirs, strict=True)]
-        self.divergent_branches += other.divergent_branches
-        self.barriers += other.barriers
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def few_blocks(case: Case) -> Change | None:
 def divergence(case: Case) -> Change | None:
     """Warps go both ways at a branch: as many threads would fit into fewer warps."""
     sample, program = case.seen.sample, case.launch.program
-    if not sample.ran.divergent_branches:
+    if not any(sample.ran.parted):
         return None
     threads, warps = sample.ran.threads, sample.ran.warps
     full = math.prod(case.launch.block) / case.shape.warps
