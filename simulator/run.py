@@ -186,7 +186,7 @@ def _by_groups(hazard: Hazard) -> bool:
     """A race of shared memory within the headers, but for copies: these are of the user's data."""
     files = [part.inside.file if part.inside else "" for part in hazard.involved]
     own = all("cooperative_groups" in f and not f.endswith(_COPIES) for f in files)
-    return bool(files) and own and hazard.space == "shared" and hazard.kind.endswith("-race")
+    return own and hazard.space == "shared" and bool(hazard.reach)
 
 
 _COPIES = ("async.h", "memory.h")

@@ -13,34 +13,13 @@ from kernels.ptx.module import Function, Instruction, Reg, Symbol
 from ..compile.program import Program
 from ..isa import Flow, texture
 from ..isa.roles import callee, roles
+from ..isa.undefined import hides
 from ..memory.site import PHASE, Site
 from .kept_places import KeptPlaces, Key, left_at, may_find
 
 Spaces = Callable[[Site], set[str]]
 """The spaces that a site was seen to access in the run."""
 _ALLOCATES = ("malloc", "free")
-
-
-_HIDES = frozenset(
-    [
-        "and",
-        "or",
-        "lop3",
-        "selp",
-        "slct",
-        "mul",
-        "mad",
-        "min",
-        "max",
-        "shl",
-        "shr",
-        "shf",
-        "bfe",
-        "bfi",
-        "prmt",
-    ]
-)
-"""Opcodes whose result may leave out one operand, as another says."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +58,7 @@ def depends_on_data(
     for name, ins in data.instructions() if unset else ():
         reads = roles(ins).reads
         given, hidden = data.holds(name, reads), unset.holds(name, reads) if unset else set()
-        if ins.opcode in _HIDES and given and hidden and len(given | hidden) > 1:
+        if hides(ins) and given and hidden and len(given | hidden) > 1:
             return ins
     return None
 

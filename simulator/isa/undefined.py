@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from kernels.ptx.module import Instruction
 from kernels.ptx.types import DTYPES, TYPE_SIZES
 
 from ..geometry import Lanes
@@ -99,3 +100,14 @@ def _filled(value: Lanes, shadow: Lanes, fill: Lanes) -> Lanes:
     """A value with other content in its undefined bits."""
     bits: Lanes = value.view(shadow.dtype) & ~shadow | fill & shadow
     return bits.view(value.dtype)
+
+
+_HIDES = {
+    "and", "or", "lop3", "selp", "slct", "mul", "mad", "min", "max", "shl", "shr", "shf", "bfe",
+    "bfi", "prmt",
+}  # fmt: skip
+
+
+def hides(ins: Instruction) -> bool:
+    """Whether one operand may say that another does not count: it is masked, or not chosen."""
+    return ins.opcode in _HIDES

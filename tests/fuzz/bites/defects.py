@@ -72,7 +72,7 @@ BITES = (
     ),
     Bite(
         "divergent branches: warps counted, not the ones that part", "tests/test_counts.py",
-        "simulator/execute/ends.py", "tell(taking + leaving - total)", "tell(taking)",
+        "simulator/execute/ends.py", "tell(block, taking + leaving - total)", "tell(block, taking)",
     ),
     Bite(
         "local memory is not interleaved", "tests/test_counts.py",
