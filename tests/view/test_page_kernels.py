@@ -145,7 +145,7 @@ def test_before_and_after_on_one_page(open_page):
     assert list(cells)[1] == "hazards"
     assert all(kind in cells["hazards"][0] for kind in kinds)
     assert kinds
-    assert cells["hazards"][1] == "none"
+    assert cells["hazards"][1] == "no hazards"
     counted = [f"{story.run.counters.warp_instructions:,}" for story in stories]
     assert cells["warp instructions"] == counted
     assert "sectors of global memory" not in cells  # they are the same
