@@ -9,7 +9,7 @@ from kernels.ptx.module import Instruction
 from simulator.execute import picking
 from simulator.isa import TABLE, Op
 from tests import interpreter
-from tests.fuzz import compare, cuda, ptx, unset
+from tests.fuzz import claims, compare, cuda, ptx, unset
 from tests.fuzz.__main__ import told
 from tests.fuzz.bites import __main__ as bites
 from tests.fuzz.bites import defects
@@ -53,6 +53,11 @@ def test_random_copies_of_what_nothing_wrote(seeds: Sequence[int]) -> None:
     """(19: a guard is a use; 1730000004: what is undefined decides where another read goes.)"""
     for seed in seeds:
         assert unset.wrong(unset.draw(seed)) is None, seed
+
+
+@pytest.mark.parametrize("seed", [1, 2, *drawn_later([3, 4, 5, 6])])
+def test_random_claims(seed: int) -> None:
+    assert claims.wrong(claims.draw(seed)) is None
 
 
 def test_a_difference_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,6 +61,39 @@ WAYS = {
         out[t] = s[t];""",
     "how much is copied in bulk": "SIZED int x = t; out[t] = s[t ^ 1];",
     "how many arrive": "COUNTED int x = t; out[t] = s[t ^ 1];",
+    "an atomic that changes something, or nothing": """
+        if (t == 0) s[0] = 0;
+        __syncthreads();
+        int x = t;
+        if (t < 32) out[t] = s[0];
+        else atomicAdd(&s[0], in[t]);""",
+    "where what an absent lane has goes": """
+        int x = t, k = t;
+        if (t < 9) k = __shfl_down_sync(511, t, 1);
+        if (t < 32) s[t] = 0;
+        __syncwarp();
+        if (t < 9) atomicMax(&s[k & 31], in[t]);""",
+    "what hides an absent lane's": """
+        int x = t;
+        if (t < 9) out[t] = max(__shfl_down_sync(511, t, 1), in[t]);""",
+    "a vote beside what nothing wrote": """
+        if (t < 32) s[t] = t;
+        __syncthreads();
+        int x = t;
+        out[t] = __any_sync(~0u, (t < 40 ? s[t] : in[t]) > 3);""",
+    "a comparison with what nothing wrote": """
+        if (t < 32) s[t] = t;
+        __syncthreads();
+        int x = t;
+        out[t] = s[t] < in[t];""",
+    "a sum of floats with what nothing wrote": """
+        if (t < 32) s[t] = t;
+        __syncthreads();
+        int x = t;
+        out[t] = __float_as_int(__int_as_float(s[t]) + __int_as_float(in[t]));""",
+    "which threads meet": """
+        asm volatile("bar.sync 1, %0;" :: "r"(64 + (in[0] & 1024)));
+        int x = t;""",
     "how much is allocated": """
         int* p = (int*)malloc(64 + in[0]);
         p[1] = n;
@@ -90,6 +123,18 @@ NOWHERE = {
         int x = t;
         out[t] = s[t ^ 1];""",
     "a function": "int x = n; out[t] = plain(in + t);",
+    "a sum with what nothing wrote": """
+        if (t < 32) s[t] = t;
+        __syncthreads();
+        int x = t;
+        out[t] = s[t] + in[t];""",
+    "what a barrier counts": "int x = n; out[t] = __syncthreads_count(in[t] > 3);",
+    "an atomic that changes something in any case": """
+        if (t == 0) s[0] = 0;
+        __syncthreads();
+        int x = t;
+        if (t < 32) out[t] = s[0] + in[t];
+        else atomicAdd(&s[0], 1);""",
 }
 ASYNCHRONOUS = "a copy in bulk that is waited for", "BULK int x = t; out[t] = s[t ^ 1];"
 BULK = """

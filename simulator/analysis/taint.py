@@ -8,7 +8,7 @@ not found) in one run holds for all of them at that launch shape.
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from kernels.ptx.module import Function, Instruction, Reg, Symbol
+from kernels.ptx.module import Function, Instruction, Line, Reg, Symbol
 
 from ..compile.program import Program
 from ..isa import Flow, texture
@@ -20,6 +20,8 @@ from .kept_places import KeptPlaces, Key, left_at, may_find
 Spaces = Callable[[Site], set[str]]
 """The spaces that a site was seen to access in the run."""
 _ALLOCATES = ("malloc", "free")
+_MEETS = ("members", "bar", "threads")
+"""Operands that say who meets whom where."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,15 @@ class Judged:
     """What values themselves have decided of a verdict.
 
     Attributes:
-        written: Sites that write where others do: less of a fault if the values are equal.
+        written: Sites that write where others do: less of a fault if the values are equal, or if
+            an atomic changes nothing.
         unset: Instructions that read what nothing wrote: a fault if that counts for anything.
+        absent: Lines that read lanes which take no part: a fault if it changes what comes out.
     """
 
     written: Collection[Site] = ()
     unset: Collection[Instruction] = ()
+    absent: Collection[Line] = ()
 
 
 def depends_on_data(
@@ -55,10 +60,14 @@ def depends_on_data(
         if data.moves(site):
             return site.instruction
     unset = _Slice(program, spaces, judged.unset) if judged.unset else None
-    for name, ins in data.instructions() if unset else ():
-        reads = roles(ins).reads
-        given, hidden = data.holds(name, reads), unset.holds(name, reads) if unset else set()
-        if hides(ins) and given and hidden and len(given | hidden) > 1:
+    asking = [
+        i for _, i in data.instructions() if roles(i).row.gate and i.user_line in judged.absent
+    ]
+    absent = _Slice(program, spaces, asking) if asking else None
+    for name, ins in data.instructions():
+        if absent and absent.holds(name, _steering(ins)):
+            return ins
+        if any(slice_ and _may_hide(data, slice_, name, ins) for slice_ in (unset, absent)):
             return ins
     return None
 
@@ -101,7 +110,8 @@ class _Slice:
         ins, function = site.instruction, self.functions[site.function]
         role = roles(ins)
         given = [read for read in role.reads if read not in role.bases]
-        return self._found(function, ins) or bool(self.holds(function.name, given))
+        copied = site.bulk is not None or site.access != "atomic"  # of an atomic, operands count
+        return bool(self.holds(function.name, given)) or (copied and self._found(function, ins))
 
     def _reached(self, function: Function, ins: Instruction) -> set[Key]:
         """What holds it when an instruction has run."""
@@ -192,13 +202,26 @@ def _steering(ins: Instruction) -> Sequence[str]:
     row = role.row
     whole = row.warp_barrier or row.phase or row.asynchronous in ("copy", "bulk")
     system = role.flow is Flow.SYSTEM and ins.targets[0] in _ALLOCATES
-    if role.flow.jumps or role.flow is Flow.BARRIER or whole or system:
+    if role.flow.jumps or whole or system:
         return role.reads
     found = [ins.guard.name] if ins.guard and not (row.build and not row.gate) else []
     given = ins.operands[len(role.form.results) :]
     pairs = zip(role.form.sources, given, strict=False)
-    lanes = [o for n, (word, o) in enumerate(pairs) if word == "members" or (row.shuffles and n)]
+    lanes = [o for n, (word, o) in enumerate(pairs) if word in _MEETS or (row.shuffles and n)]
     if row.picture and row.memory:
         lanes += role.sources[: texture.shape(ins).values]
     found += [operand.name for operand in lanes if isinstance(operand, Reg)]
     return [*found, *role.bases] if row.memory else found
+
+
+def _may_hide(data: _Slice, unset: _Slice, name: str, ins: Instruction) -> bool:
+    """Whether an instruction's data may say that what it has of nothing written does not count."""
+    role = roles(ins)
+    row = role.row
+    given, hidden = (some.holds(name, role.reads) for some in (data, unset))
+    if not hidden or not hides(ins) or role.flow is Flow.CALL:
+        return False
+    if row.memory:  # what is there may be data
+        return row.memory == "atomic"
+    meets = row.waits != "nobody"  # and others' values
+    return bool(given) and (meets or len(given | hidden) > 1)

@@ -102,12 +102,10 @@ def _filled(value: Lanes, shadow: Lanes, fill: Lanes) -> Lanes:
     return bits.view(value.dtype)
 
 
-_HIDES = {
-    "and", "or", "lop3", "selp", "slct", "mul", "mad", "min", "max", "shl", "shr", "shf", "bfe",
-    "bfi", "prmt",
-}  # fmt: skip
+_SHOWS = {"mov", "add", "sub", "xor", "not", "neg", "shfl"}
+"""What gives another integer for another operand, whatever others are."""
 
 
 def hides(ins: Instruction) -> bool:
-    """Whether one operand may say that another does not count: it is masked, or not chosen."""
-    return ins.opcode in _HIDES
+    """Whether one operand may say that another does not count, as a mask does, or NaN in a sum."""
+    return ins.opcode not in _SHOWS or ins.has("sat") or any("f" in kind for kind in ins.types)

@@ -160,17 +160,15 @@ class Observers:
             mine.merge(theirs)
 
     def judged(self) -> Judged:
-        """What was decided by values: writes that are equal or not, unset ones that are used."""
-        numbers = {
-            number
-            for group in self.findings.races.book.groups.values()
-            if not group.reads
-            for number in (*group.sides[0], *group.sides[1])
-        }
-        reads = [ins for ins, _, _ in self.shuffles.reads.values()]
+        """What values decide: equal writes, atomics that add nothing, unset ones that are used."""
+        atomics = {site.number for site in self.sites if site.access == "atomic"}
+        numbers = set[int]()
+        for group in self.findings.races.book.groups.values():
+            racing = group.sides[0] | group.sides[1]
+            numbers |= racing & atomics if group.reads else racing
         unset = [site.instruction for site in self.sites if site.number in self.unset]
         written = [site for site in self.sites if site.number in numbers]
-        return Judged(written, [*reads, *unset])
+        return Judged(written, unset, self.shuffles.reads)
 
     def end(self) -> None:
         """The launch is done.

@@ -18,7 +18,7 @@ from simulator.execute import picking
 from . import tree
 from .report import Report
 
-NETS = ("ptx", "cuda", "unset", "mutate", "modifiers", "races")
+NETS = ("ptx", "cuda", "unset", "mutate", "modifiers", "races", "claims")
 
 
 def available() -> list[str]:

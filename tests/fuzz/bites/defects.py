@@ -180,4 +180,15 @@ BITES = (
         "simulator/isa/products.py", "np.where((a < 0) != (b < 0), -quotient, quotient)",
         "np.where((a < 0) != (b < 0), -quotient - 1, quotient)",
     ),
+    Bite(
+        "data that an atomic may add nothing of are not said to decide on a race", "claims",
+        "simulator/observe/observers.py",
+        "numbers |= racing & atomics if group.reads else racing",
+        "numbers |= set() if group.reads else racing",
+        seed=1,
+    ),
+    Bite(
+        "data that were kept in shared memory are forgotten", "claims",
+        "simulator/analysis/taint.py", "news |= set(self._leaves(site, function))", "pass",
+    ),
 )  # fmt: skip
