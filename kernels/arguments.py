@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel, Param
-from kernels.element_types import element_types, is_structure, misfit, parameter_types, wrapped
+from kernels.element_types import (
+    addressed, element_types, is_structure, misfit, parameter_types, wrapped,
+)  # fmt: skip
 
 from .errors import ArgumentWarning, LaunchError
 from .pointers import Gathered, Pointer
@@ -237,6 +239,8 @@ def convert(
         if isinstance(array, np.ndarray):
             if wrong := misfit(elements[i], array.dtype):
                 made.warnings.append(f"{label}: {wrong}; its bytes are taken as they are")
+            if wrong := addressed(kinds[i]):
+                made.warnings.append(f"{label}: {wrong}")
             if is_structure(elements[i]) and array.dtype.names is None:
                 structures.add(gathered.add(array, label))
         elif isinstance(arg, (int, np.integer)) and (wrong := wrapped(kinds[i], int(arg))):

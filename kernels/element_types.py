@@ -105,6 +105,16 @@ def wrapped(kind: str, value: int) -> str:
     return f"the kernel takes {kind}, for which {value} is {value - (1 << 8 * nbytes)}"
 
 
+def addressed(kind: str) -> str:
+    """What is wrong with an array for a parameter that is no pointer.
+
+    One of ``unsigned long long`` may well hold an address: ``CUdeviceptr``, ``uintptr_t``.
+    """
+    if kind not in ("long", "long long", "unsigned long"):
+        return ""
+    return f"the kernel takes {kind}, no pointer; the array's address is taken"
+
+
 def is_structure(element: str) -> bool:
     """Whether what a pointer points to is no type of C++'s own: there may be padding in it."""
     own = (*_SIZES, *_OTHER_VECTORS, "", "char", "void")
