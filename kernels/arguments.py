@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kernels import Kernel, Param
-from kernels.element_types import element_types, is_structure, misfit, parameter_types, wrapped
+from kernels.element_types import doubts, element_types, is_structure, parameter_types, wrapped
 
 from .errors import ArgumentWarning, LaunchError
 from .pointers import Gathered, Pointer
@@ -235,8 +235,8 @@ def convert(
             continue
         array = arg.array if isinstance(arg, Pointer) else arg
         if isinstance(array, np.ndarray):
-            if wrong := misfit(elements[i], array.dtype):
-                made.warnings.append(f"{label}: {wrong}; its bytes are taken as they are")
+            told = doubts(elements[i], kinds[i], array.dtype)
+            made.warnings += [f"{label}: {wrong}" for wrong in told]
             if is_structure(elements[i]) and array.dtype.names is None:
                 structures.add(gathered.add(array, label))
         elif isinstance(arg, (int, np.integer)) and (wrong := wrapped(kinds[i], int(arg))):

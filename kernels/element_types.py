@@ -105,6 +105,18 @@ def wrapped(kind: str, value: int) -> str:
     return f"the kernel takes {kind}, for which {value} is {value - (1 << 8 * nbytes)}"
 
 
+def doubts(element: str, kind: str, dtype: Any) -> list[str]:
+    """What is to be said of an array for a parameter: of its elements, and that it is no pointer.
+
+    One of ``unsigned long long`` may well hold an address: ``CUdeviceptr``, ``uintptr_t``.
+    """
+    wrong = misfit(element, dtype)
+    told = [f"{wrong}; its bytes are taken as they are"] if wrong else []
+    if kind in ("long", "long long", "unsigned long"):
+        told.append(f"the kernel takes {kind}, no pointer; the array's address is taken")
+    return told
+
+
 def is_structure(element: str) -> bool:
     """Whether what a pointer points to is no type of C++'s own: there may be padding in it."""
     own = (*_SIZES, *_OTHER_VECTORS, "", "char", "void")

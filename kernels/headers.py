@@ -33,7 +33,7 @@ _LIBRARIES = (
 _HOSTS = (
     # The C++ library's have no endings; then C's, those of systems, and of well-known packages.
     r"[a-z_]+|(assert|complex|conio|cpuid|ctype|direct|dirent|dlfcn|errno|exception|execinfo|fcntl"
-    r"|fenv|getopt|intrin|inttypes|io|libgen|locale|malloc|memory|poll|process|pthread|sched"
+    r"|fenv|getopt|intrin|io|libgen|locale|malloc|memory|poll|process|pthread|sched"
     r"|semaphore|setjmp|signal|stdarg|stdatomic|stdlib|stdnoreturn|string|strings|termios|tgmath"
     r"|threads|time|uchar|unistd|wchar|wctype|windows|x86intrin|[a-z]mmintrin|immintrin)\.h"
     r"|(sys|netinet|arpa|linux|nvtx3|thrust|cub/device|GL|GLFW|opencv2|torch|ATen|c10|pybind11"

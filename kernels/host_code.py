@@ -10,8 +10,8 @@ them. Directives always stay, and lines keep their numbers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from .instantiations import Instantiations
@@ -81,7 +81,8 @@ def read(path: str, text: str, macros: Macros) -> SourceFile:
         plain, bare, outside, calls = readable(text, macros, variant)
         tree = parse(plain.encode("ascii", "replace"))
         inside = [(body, end) for _, body, end in outside if body < end]
-        made = [*pieces_of(tree.root_node, plain, bare, macros)]
+        where = plain, bare, [end for _, end in calls]
+        made = [_with_macros(p, *where) for p in pieces_of(tree.root_node, plain, bare, macros)]
         lost = [not p.method and any(a < p.start < b for a, b in inside) for p in made]
         found += [p for p, out in zip(made, lost, strict=True) if not (out or _known(p, found))]
         for start, end in calls:
@@ -98,8 +99,20 @@ def read(path: str, text: str, macros: Macros) -> SourceFile:
             kind = "instance" if made_by_macro else _kind_of(here[start:body])
             unread = Piece(kind, start, body, end, names | made_by_macro, words, device)
             if body < end and not _known(unread, found):
-                found.append(unread)
+                found.append(_with_macros(unread, *where))
     return SourceFile(path, text, found)
+
+
+def _with_macros(piece: Piece, plain: str, bare: str, ends: Collection[int]) -> Piece:
+    """A piece with what no parser sees before it, macros of qualifiers and attributes.
+
+    Left behind they would belong to what follows. ``ends``: where others end that are not seen.
+    """
+    start = at = piece.start
+    while at and plain[at - 1].isspace() and at not in ends:
+        at -= 1
+        start = start if bare[at].isspace() else at
+    return replace(piece, start=start)
 
 
 def _known(at: Piece, found: Sequence[Piece]) -> bool:

@@ -31,7 +31,8 @@ INT128 = "--device-int128"
 """What NVRTC wants, and its error names, for the ``__int128`` that nvcc knows by itself."""
 
 GNU_WORDS = (
-    "-D__asm__=asm", "-D__asm=asm", "-D__extension__=", "-D__const=const", "-D__signed__=signed",
+    "-D__asm__=asm", "-D__asm=asm", "-D__extension__=", "-D__const=const", "-D__const__=const",
+    "-D__signed=signed", "-D__signed__=signed", "-D__volatile=volatile", "-Dregister=",
 )  # fmt: skip
 """What nvcc takes from GCC as another spelling, and NVRTC does not know."""
 

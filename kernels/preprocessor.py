@@ -34,6 +34,7 @@ _ATTRIBUTES = frozenset(
      "__align__", "__declspec"]
 )  # fmt: skip
 """What takes arguments and says nothing of where code runs."""
+_ATTRIBUTE = re.compile(rf"\b(?:{'|'.join(_ATTRIBUTES)})\s*(?:\((?:[^()]|\([^()]*\))*\))")
 KEYWORDS = _QUALIFIERS | frozenset(
     ["bool", "char", "class", "double", "enum", "float", "int", "long", "short", "signed",
      "struct", "template", "typedef", "typename", "union", "unsigned", "void"]
@@ -59,6 +60,7 @@ class Macros(dict[str, Macro]):
     Attributes:
         marks: Words that mark a declaration for the device: given ones and macros of them.
         qualifiers: Macros that stand for nothing but qualifiers.
+        attributes: Macros with arguments that stand for attributes, or for nothing.
         whole: Macros whose text ends a declaration, so that no semicolon need follow.
     """
 
@@ -78,6 +80,10 @@ class Macros(dict[str, Macro]):
                     params = tuple(re.findall(r"\w+", m[2] or ""))
                     self[m[1]] = Macro(bool(m[2]), body, params)
         self.marks, self.qualifiers, self.whole = set(marks), set[str](), set[str]()
+        self.attributes = {
+            name for name, macro in self.items()
+            if macro.call and not _ATTRIBUTE.sub("", macro.body).strip()
+        }  # fmt: skip
         size = -1
         while size != len(self.marks) + len(self.qualifiers) + len(self.whole):
             size = len(self.marks) + len(self.qualifiers) + len(self.whole)
@@ -153,7 +159,9 @@ def readable(text: str, macros: Macros, variant: str) -> Readable:
             continue
         if kind == "string":
             _clear(bare, start, end)
-        elif kind == "word" and m[0] in _ATTRIBUTES:
+        elif kind == "word" and (
+            m[0] in _ATTRIBUTES or (m[0] in macros.attributes and (macros[m[0]].body or not fresh))
+        ):
             _clear(plain, start, _call_end(tokens, i + 1) or end)
             continue
         elif kind == "word" and m[0] in macros.qualifiers:

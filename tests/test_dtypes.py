@@ -57,6 +57,23 @@ def test_big_endian_arrays_are_named() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "shown"),
+    [("size_t", "unsigned long"), ("int64_t", "long long"), ("unsigned long long", "")],
+)
+def test_an_array_for_a_number_is_named(kind: str, shown: str) -> None:
+    """Two arguments the wrong way round: the address would be a count. An address it may be."""
+    source = f"""__global__ void k({kind} n, float* x) {{
+    if (n == (unsigned long long)x) x[0] = 1;
+}}"""
+    x = zeros("f4")
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("always")
+        run = simulator.launch(Kernel.from_cuda(source, "k"), 1, 1, [x, x])
+    told = f"n: the kernel takes {shown}, no pointer; the array's address is taken"
+    assert (list(run.warnings), x[0]) == ([told] * bool(shown), 1)
+
+
 @pytest.mark.parametrize("build", ["device", "source"])
 def test_the_wrong_dtype_is_named(build: str) -> None:
     assert told("plain", zeros("f4"), zeros("i4"), build=build) == []

@@ -33,6 +33,61 @@ __global__ void k(float* x) {
     assert x.tolist() == [max(1.5, lane) + 8 + 65543 + 1024 for lane in range(32)]
 
 
+def test_the_c_library_s_names_for_integers() -> None:
+    source = r"""
+#include <cinttypes>
+#include <cstdint>
+struct S { char a; int b; };
+__global__ void k(int64_t* o, intmax_t m, std::uint_least8_t l, u_int d) {
+    static_assert(offsetof(S, b) == 4 && UINT64_C(1) << 63 == ~INT64_MAX);
+    register __const__ long top = SIZE_MAX == UINTMAX_MAX;
+    printf("%" PRId64 " %04" PRIX16 "\n", m, uint16_t(0xab));
+    *o = top + INTMAX_C(5000000000) + UINT32_C(7) + l + d;
+}
+"""
+    o = np.zeros(1, np.int64)
+    run = simulator.launch(Kernel.from_cuda(source, "k"), 1, 1, [o, -(1 << 40), 3, 2])
+    assert o.tolist() == [5000000013]
+    assert run.output == "-1099511627776 00AB\n"
+
+
+def test_macros_before_what_is_cut_go_with_it() -> None:
+    """Of qualifiers and attributes; left behind, they would be the next declaration's."""
+    source = """
+#include <fstream>
+#define ONLY_HERE __host__
+#define FROM_AFAR extern
+#define LIMITS(threads, blocks)
+#define AGAIN(threads) __launch_bounds__(threads)
+FROM_AFAR std::ofstream log_of(int);
+FROM_AFAR void both(int);
+__attribute__((unused)) static std::ofstream file;
+template <typename T> struct Table {
+    T first;
+    __device__ T at(int i) const { return first + i; }
+    ONLY_HERE void check(int i) const { std::ofstream("log") << i; }
+};
+template <typename T>
+__global__ void
+LIMITS(64, 2)
+other(std::ofstream x, T* y)
+{
+    y[0] = x;
+}
+template <typename T>
+__global__ void
+LIMITS(64, 2)
+k(Table<T> t, T* y)
+{
+    y[threadIdx.x] = t.at(threadIdx.x);
+}
+AGAIN(64) __global__ void last(std::ofstream x) { }
+"""
+    y = np.zeros(8, np.float32)
+    simulator.launch(Kernel.from_cuda(source, "k<float>"), 1, 8, [(np.float32(2),), y])
+    assert y.tolist() == [2.0 + i for i in range(8)]
+
+
 def test_functions_of_mathematics_take_numbers_of_any_types() -> None:
     source = """
 #include <cmath>
