@@ -95,8 +95,8 @@ class Stall:
         why: ``waits``, ``repeats`` (no fair schedule changes anything any more) or ``limit``.
         waiting: The lanes held by block barriers, and who does not come to them.
         loops: The loops that lanes are in.
-        steps: How many basic blocks had run.
-        part: How many blocks of the grid ran together, if that was not all of them.
+        steps: How many basic blocks had run. ``part``: of so many blocks of the grid, if not all.
+        staying: The columns of blocks that have not left.
     """
 
     why: str
@@ -104,6 +104,7 @@ class Stall:
     loops: list[Loop]
     steps: int
     part: int = 0
+    staying: Sequence[int] = ()
 
 
 class Observer:

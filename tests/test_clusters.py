@@ -335,6 +335,10 @@ FAR: dict[str, tuple[str, int, list[str]]] = {
              + "out[b * 64 + t] = s[t];", LEFT, []),
     "told by default": ("INIT(64) next[t] = b * 100 + t; TELL(\"\") DONE(\"\")"
                         + "out[b * 64 + t] = s[t];", LEFT, []),
+    "told, and asked twice by some": (
+        'INIT(64) next[t] = b * 100 + t; TELL(".release.cluster") if (t < 31)' + WAIT + WAIT
+        + "out[b * 64 + t] = s[t];", LEFT, []),
+    "sent, and never enough": ("INIT(2) if (t == 0) EXPECT(256) SEND " + WAIT, -1, ["livelock"]),
     "told one for all": (
         'INIT(1) next[t] = b * 100 + t; __syncthreads(); if (t == 5) TELL(".release.cluster")'
         "if (t == 9) " + WAIT + " __syncthreads(); out[b * 64 + t] = s[t];", LEFT, []),

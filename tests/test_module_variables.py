@@ -10,6 +10,7 @@ from command_line import tilescope
 
 import simulator
 from kernels import Kernel
+from kernels.ptx.names import variable_name
 from tilescope import session
 
 SOURCE = """\
@@ -192,3 +193,37 @@ def test_a_scripts_modules_have_their_own(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tilescope", "exec", str(script)]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "total 18\ntotal 27\n" in said
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [
+        ("_ZN3M114smemE", "smem"),
+        ("_ZN12_GLOBAL__N_14dataE", "data"),
+        ("_ZN12_GLOBAL__N_12tvILi64ELi3EEE", "tv"),
+        ("_ZZN3M111fILi3EEEvPiE5inner", "inner"),
+        ("_ZZN1A1fI5ThingEEvvE3tab", "tab"),
+        ("_ZN1AI5ThingE3tabE", "tab"),
+        ("_ZZ1kvE1s__10_", "s"),
+        ("_Z3a1b", "a1b"),
+        ("_ZN2ns6helperILi3EEEiPKf", "helper"),
+        ("_Z9999a", "_Z9999a"),
+    ],
+)
+def test_a_name_behind_one_that_ends_in_digits(symbol: str, name: str) -> None:
+    assert variable_name(symbol) == name
+
+
+def test_a_namespace_that_ends_in_a_digit() -> None:
+    source = """
+namespace v2 { namespace { __device__ int factor; }
+__global__ void k(int* out) {
+    extern __shared__ int s[];
+    s[threadIdx.x] = factor;
+    out[threadIdx.x] = s[threadIdx.x ^ 32];
+} }"""
+    out = np.zeros(64, np.int32)
+    kernel = Kernel.from_cuda(source, "v2::k")
+    ran = simulator.launch(kernel, 1, 64, [out], 256, symbols={"factor": 3})
+    assert (out == 3).all()
+    assert {hazard.variable for hazard in ran.hazards} == {"s"}

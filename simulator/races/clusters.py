@@ -126,7 +126,8 @@ class ClusterOrder:
         known = self._ended.get(key)
         if known:
             heard = self._heard.setdefault(key[0], [])
-            if not (heard and heard[-1].known is known and (heard[-1].threads == threads).all()):
+            last = heard[-1] if heard else None
+            if last is None or last.known is not known or not np.array_equal(last.threads, threads):
                 heard.append(_Wait(threads, now, known))
             del heard[:-_KEPT]
 

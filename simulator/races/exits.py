@@ -5,7 +5,7 @@ that block, before it leaves: they meet once more at the cluster's barrier, or a
 (CUDA C++ Programming Guide, "Distributed Shared Memory").
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ class Exits:
 
     def __init__(self, geometry: Geometry) -> None:
         self.geometry = geometry
+        self.staying: Sequence[int] = ()  # columns of blocks that wait for ever: they do not leave
         self._last: dict[int, tuple[Site, NDArray[np.int64]]] = {}
 
     def access(self, site: Site, lanes: Accesses, now: int) -> None:
@@ -43,6 +44,8 @@ class Exits:
         for site, times in self._last.values():
             late: list[tuple[int, int]] = []
             for rank, home in zip(*np.nonzero(times.any(axis=1)), strict=True):
+                if home in self.staying:
+                    continue
                 column = int(g.clusters.columns[home, rank])
                 when = times[rank, :, home]
                 for thread in np.flatnonzero(when > order.of_block(int(home), column)).tolist():

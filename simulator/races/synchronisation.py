@@ -8,11 +8,12 @@ import numpy as np
 
 from kernels.ptx.module import Instruction
 
-from ..events import Observer
+from ..events import Observer, Stall
 from ..geometry import Addresses, Geometry, Lanes, Mask, as_mask
 from ..isa.table import CLUSTER
 from ..memory.event import Event
 from .accesses import SHARED, LookCloser, lanes_of
+from .exits import Exits
 from .happens_before import HappensBefore
 from .intervals import Intervals
 from .phases import at_barriers
@@ -36,6 +37,7 @@ class Synchronisation(Observer):
     happens_before: HappensBefore
     intervals: Intervals
     unwritten: Unwritten
+    exits: Exits
     releases: Releases | None
     shared_shadow: Shadow | None
     shared_bytes: int
@@ -158,3 +160,7 @@ class Synchronisation(Observer):
         quiet = None if values is None else values == 1
         releases.access(site, place, thread, self.now + turn, met, warp, known, vain, quiet)
         self.now += len(thread)  # the access is known by the time after its last turn
+
+    def stuck(self, stall: Stall) -> None:
+        """See ``Observer``; who waits for ever does not leave."""
+        self.exits.staying = stall.staying
