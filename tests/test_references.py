@@ -109,6 +109,7 @@ def test_a_wrong_result_fails(command: str, options: Any, code: int, file: Path)
         (("--expect", "C=1", "--expect", "C=2"), "--expect C=2: C has another --expect already"),
         (("--close", "1", "--expect", "C=1"), "give rtol,atol"),
         (("--close", "-1,0", "--expect", "C=1"), "neither may be negative"),
+        (("--close", "1,0"), "give --expect or --reference, too"),
         (("--reference", "models_of_mine"), "give module:function"),
         (("--reference", "models_of_mine:none"), "no attribute 'none'"),
         (("--reference", "no_such_module:f"), "No module named"),
