@@ -134,7 +134,7 @@ def test_what_compares_nothing_takes_no_reference(command: str, option: str, fil
 def test_a_library_kernel_has_its_own() -> None:
     done = tilescope("run", "matmul_tiled", "--size", 16, "--expect", "C=1")
     assert done.exit_code == 2
-    assert "has a reference of its own" in done.stderr
+    assert "has a reference and a bound of its own" in done.stderr
 
 
 def test_parameters_without_a_name(file: Path) -> None:
