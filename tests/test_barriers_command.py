@@ -1,7 +1,9 @@
 """``tilescope barriers``: which barriers of a kernel are needed."""
 
 import json
+from pathlib import Path
 
+import pytest
 from command_line import flat, launch, tilescope
 
 
@@ -55,3 +57,30 @@ def test_barriers_as_json() -> None:
     assert content["hazards"] == []
     assert [barrier["needed"] for barrier in content["barriers"]] == [True, True]
     assert all(barrier["hazards"][0]["kind"] for barrier in content["barriers"])
+
+
+ONE_LINE = r"""
+#define BOTH __syncthreads(); v = s[63 - t]; __syncthreads()
+__global__ void k(float *o) {
+    __shared__ float s[64];
+    int t = threadIdx.x; s[t] = t; __syncthreads(); float v = s[63 - t]; __syncthreads(); // {;}
+    o[t] = v; __syncthreads(); o[t + 64] = v; BOTH;
+}
+"""
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+def test_barriers_of_one_line_are_told_apart(tmp_path: Path, build: str) -> None:
+    path = tmp_path / "line.cu"
+    path.write_text(ONE_LINE)
+    words = ("--grid", 1, "--block", 64, "f32[128]", "--build", build)
+    content = json.loads(tilescope("barriers", path, *words, "--json", "-").stdout)
+    said = [(b["line"], b["which"], b["copies"], b["needed"]) for b in content["barriers"]]
+    assert said == [
+        (5, [1, 2], 1, True), (5, [2, 2], 1, False),
+        (6, [1, 2], 1, False), (6, [2, 2], 2, False),
+    ]  # fmt: skip
+    said = flat(tilescope("barriers", path, *words))
+    assert said.startswith("4 barriers in k")
+    assert "barrier 1 of 2 in this line needed: RAW race" in said
+    assert "barrier 2 of 2 in this line; 2 in the PTX, taken out together no hazard" in said

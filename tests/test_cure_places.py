@@ -159,8 +159,21 @@ __global__ void k(int* a) {{
 """
     file.write_text(text)
     said = " ".join(check(*launch(file, 1, 64, "i32[64]=arange")).stdout.split())
-    assert "no cure looked for: by #line this is" in said
+    assert "no cure looked for: the compiler names" in said
     assert "which is not at hand to edit" in said
+    assert "removes this race" not in said
+
+
+def test_a_file_whose_name_the_compiler_does_not_keep_is_said_to_have_no_cure(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "two\nlines.cu"
+    file.write_text(
+        "__global__ void k(int* a) {\n    __shared__ int s[64];\n    int t = threadIdx.x;\n"
+        "    s[t] = a[t];\n    a[t] = s[63 - t];\n}\n"
+    )
+    said = " ".join(check(*launch(file, 1, 64, "i32[64]=arange")).stdout.split())
+    assert "no cure looked for: the compiler names" in said
     assert "removes this race" not in said
 
 

@@ -69,3 +69,25 @@ def test_what_is_no_schedule_is_told_at_once(schedule: str, said: str, script: P
     assert not Path("ran").exists()
     for command in ("check", "run", "barriers"):
         assert error_of(command, "matmul_naive", f"--schedule={schedule}") == said
+
+
+def test_what_comments_leave_out_is_counted(script: Path) -> None:
+    body = "x[0] = 1;  // tilescope: ignore[waw-race] all write 1"
+    source = f"__global__ void same(float *x) {{\n    {body}\n}}\n"
+    script.write_text(
+        "import numpy as np, simulator\nfrom kernels import Kernel\n"
+        f"kernel = Kernel.from_cuda({source!r}, 'same')\n"
+        "for _ in 'twice':\n    simulator.launch(kernel, 1, 64, [np.zeros(1, np.float32)])\n"
+    )
+    done = tilescope("exec", "--json", "a.json", "--fail-on", "warning", script)
+    assert done.exit_code == 0
+    assert "5 launches of 1 kernel; no hazards but 2 ignored\n" in done.stdout
+    assert "ignored by comments: 2 hazards\n" in done.stdout
+    told = json.loads(Path("a.json").read_text())
+    assert (told["set_aside"], told["left_out"]) == (2, 0)
+    done = tilescope("exec", "--json", "a.json", "--equal-writes", "ignore", script)
+    assert json.loads(Path("a.json").read_text())["set_aside"] == 2
+    script.write_text(script.read_text().replace("tilescope: ignore", "nothing"))
+    done = tilescope("exec", "--json", "a.json", "--equal-writes", "ignore", script)
+    assert "left out by the policy chosen: 2 hazards\n" in done.stdout
+    assert json.loads(Path("a.json").read_text())["left_out"] == 2

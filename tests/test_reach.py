@@ -39,6 +39,7 @@ WAYS = {
     "a copy in bulk": "BULK int x = s[t ^ 1];",
     "what a copy in bulk adds": "BULK ADD int x = s[33];",
     "a shuffle": "int x = __shfl_xor_sync(~0u, in[t], 1);",
+    "a constant or what is loaded": "const int* p = n > 70 ? fixed : in; int x = p[t % 2];",
     "a vote": "int x = __popc(__ballot_sync(~0u, in[t] > 3));",
     "a barrier's count": "int x = __syncthreads_count(in[t] > 3);",
     "a warp's sum": "int x = __reduce_add_sync(~0u, in[t]);",
@@ -135,6 +136,7 @@ NOWHERE = {
         int x = t;
         if (t < 32) out[t] = s[0] + in[t];
         else atomicAdd(&s[0], 1);""",
+    "a constant": "int x = fixed[t % 2]; out[t] = in[t];",
 }
 ASYNCHRONOUS = "a copy in bulk that is waited for", "BULK int x = t; out[t] = s[t ^ 1];"
 BULK = """
@@ -169,6 +171,7 @@ HEADERS = {
     "ptx::": "#include <cuda/ptx>\nnamespace ptx = cuda::ptx;\n",
 }
 KERNEL = """
+__constant__ int fixed[2] = {1, 9};
 struct Row { int v[5]; };
 __device__ __noinline__ int plain(const int* p) { return *p; }
 __device__ __noinline__ int other(const int* p) { return 7; }

@@ -109,6 +109,7 @@ def test_a_wrong_result_fails(command: str, options: Any, code: int, file: Path)
         (("--expect", "C=1", "--expect", "C=2"), "--expect C=2: C has another --expect already"),
         (("--close", "1", "--expect", "C=1"), "give rtol,atol"),
         (("--close", "-1,0", "--expect", "C=1"), "neither may be negative"),
+        (("--close", "1,0"), "give --expect or --reference, too"),
         (("--reference", "models_of_mine"), "give module:function"),
         (("--reference", "models_of_mine:none"), "no attribute 'none'"),
         (("--reference", "no_such_module:f"), "No module named"),
@@ -133,7 +134,7 @@ def test_what_compares_nothing_takes_no_reference(command: str, option: str, fil
 def test_a_library_kernel_has_its_own() -> None:
     done = tilescope("run", "matmul_tiled", "--size", 16, "--expect", "C=1")
     assert done.exit_code == 2
-    assert "has a reference of its own" in done.stderr
+    assert "has a reference and a bound of its own" in done.stderr
 
 
 def test_parameters_without_a_name(file: Path) -> None:

@@ -87,9 +87,13 @@ def test_a_narrow_terminal(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
 TWO = """
 #include <cuda_bf16.h>
 struct S { float* p; int n; };
-__device__ float g[32];
+__device__ float g[32], constant = 2, unused;
+__device__ int taken;
+__device__ int* where = &taken;
 template <int N> __global__ void field(S s, float* y) { s.p[threadIdx.x] = N; y[threadIdx.x] = 1; }
 template <int N> __global__ void variable(float* y) { g[threadIdx.x] = N; y[threadIdx.x] = 1; }
+template <int N> __global__ void reader(float* y) { y[threadIdx.x] = constant; }
+template <int N> __global__ void other(float*) { unused = N; *where = N; }
 template <int N> __global__ void surface(cudaSurfaceObject_t s) {
     surf2Dwrite(float(N), s, threadIdx.x * 4, 0);
 }
@@ -104,6 +108,8 @@ DIFFER = "32 of 32 elements differ, by {} at most"
         ("field", ("struct(f32[32],32)", "f32[32]"), f"s.p: {DIFFER.format(1)}"),
         ("variable", ("f32[32]", "--symbol", "g=f32[32]"), f"g: {DIFFER.format(1)}"),
         ("variable", ("f32[32]",), "not compared, as no --symbol gives an array: g"),
+        ("reader", ("f32[32]",), "arrays: both leave the same in every array given, bit for bit"),
+        ("other", ("f32[32]",), "not compared, as no --symbol gives an array: taken, unused"),
         ("surface", ("surface:f32[1,32]",), f"s: {DIFFER.format(1)}"),
         ("narrow", ("bf16[32]",), f"y: {DIFFER.format(2)}"),
     ],
@@ -116,6 +122,7 @@ def test_all_that_two_kernels_leave_is_compared(
     shape = ("--grid", 1, "--block", 32)
     done = tilescope("run", file, f"{entry}<1>", *shape, *words, "--compare", f"{entry}<2>")
     assert said in done.stdout.splitlines(), done.stdout
+    assert ("no --symbol" in done.stdout) == ("no --symbol" in said)
 
 
 def test_headers_of_one_name_are_told_apart_and_a_plot_may_go_to_the_terminal(

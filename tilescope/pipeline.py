@@ -191,7 +191,9 @@ def _pipeline(path: Path, content: Mapping[str, Any]) -> Pipeline:
             raise UserError(f"{name} = {word!r} is no array")
         arrays[name] = made if "=" in word else unset(made.shape, made.dtype)
     close = content.get("close")
-    tolerances(close or CLOSE)  # a mistake is told though nothing is compared
+    tolerances(close or CLOSE)
+    if close and not content.get("expect"):
+        raise UserError("close says how nearly: give [expect], too")
     expected = {}
     for name, word in content.get("expect", {}).items():
         if name not in arrays:

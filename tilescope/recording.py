@@ -4,7 +4,8 @@ import contextlib
 import linecache
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
@@ -16,8 +17,10 @@ from simulator.memory.held import ModuleMemory, keep
 from simulator.observe.touched import Touched
 from simulator.order import Order, Stream
 
-from .policy import Policy, judge
+from .policy import Policy, apply, set_aside
 
+Place = tuple[str, str, int]
+"""A kernel's name, and the file and line that launch it."""
 _OWN = ("simulator", "kernels", "device", "tilescope", "numba", "triton", "cuda", "torch",
         "contextlib", "importlib", "runpy")  # fmt: skip
 """Packages whose frames are no place that launches: the user's is behind them."""
@@ -39,7 +42,7 @@ class Launch:
     run: Run
 
     @property
-    def place(self) -> tuple[str, str, int]:
+    def place(self) -> Place:
         """The kernel's name, and where it was launched."""
         return self.kernel.name, self.file, self.line
 
@@ -54,10 +57,16 @@ class Session:
 
     A launch outside ``with stream:`` is in the legacy default stream. One that touches what
     another touched which it is not ordered after is a ``host-order`` hazard of it.
+
+    Attributes:
+        set_aside: How many hazards of a place comments say are to be ignored.
+        left_out: How many the policy leaves out.
     """
 
     launches: list[Launch] = field(default_factory=list)
     order: Order = field(default_factory=Order, repr=False)
+    set_aside: Counter[Place] = field(default_factory=Counter, repr=False)
+    left_out: Counter[Place] = field(default_factory=Counter, repr=False)
 
     @property
     def hazards(self) -> list[Hazard]:
@@ -67,9 +76,22 @@ class Session:
 
     def judge(self, policy: Policy) -> None:
         """Keep the hazards that a policy and comments leave, for all that tells of them."""
+        self.set_aside += self._keep(lambda found, name: set_aside(policy, found, name)[0])
+        self.left_out += self._keep(lambda found, _: apply(policy, found)[0])
+
+    def _keep(self, chosen: Callable[[list[Hazard], str], list[Hazard]]) -> Counter[Place]:
+        """Keep the hazards that are chosen; how many others there were."""
+        before = self._found()
         for launch in self.launches:
-            launch.run.hazards = judge(policy, launch.run.hazards, launch.kernel.name)
-        self.order.hazards[:] = judge(policy, self.order.hazards, "")
+            launch.run.hazards = chosen(launch.run.hazards, launch.kernel.name)
+        self.order.hazards[:] = chosen(self.order.hazards, "")
+        return before - self._found()
+
+    def _found(self) -> Counter[Place]:
+        """How many hazards each place has; those between copies are of none."""
+        found = Counter({place: len(distinct(some)) for place, some in self.places().items()})
+        found["", "", 0] = len(self.order.hazards)
+        return found
 
     def stream(self, blocking: bool = True) -> Stream:
         """A stream, for ``with stream:``, with ``record``, ``wait`` and ``synchronize``.
@@ -94,9 +116,9 @@ class Session:
 
         return launches_page(self.launches)
 
-    def places(self) -> dict[tuple[str, str, int], list[Launch]]:
+    def places(self) -> dict[Place, list[Launch]]:
         """Launches of one kernel from one place together, in the order of their first ones."""
-        found: dict[tuple[str, str, int], list[Launch]] = {}
+        found: dict[Place, list[Launch]] = {}
         for launch in self.launches:
             found.setdefault(launch.place, []).append(launch)
         return found
@@ -110,7 +132,17 @@ class Session:
         ]  # fmt: skip
         launches = [launch.to_dict() for launch in self.launches]
         copies = [hazard.to_dict() for hazard in self.order.hazards]
-        return {"schema": 1, "launches": launches, "kernels": kernels, "copies": copies}
+        gone = {"set_aside": self.set_aside.total(), "left_out": self.left_out.total()}
+        return {"schema": 1, "launches": launches, "kernels": kernels, "copies": copies} | gone
+
+
+def distinct(launches: list[Launch]) -> list[Hazard]:
+    """The hazards of launches, errors first, each once."""
+    found: dict[object, Hazard] = {}
+    for launch in launches:
+        for hazard in launch.run.hazards:
+            found.setdefault((hazard.kind, hazard.message, *hazard.sources), hazard)
+    return sorted(found.values(), key=lambda h: h.severity != "error")
 
 
 @contextlib.contextmanager

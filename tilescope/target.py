@@ -128,8 +128,8 @@ def _from_library(request: Request, reference: bool) -> Target:
             f"{entry.name} makes its own arguments; {request.words[0]!r} is one too many "
             "(choose --size and --tile)"
         )
-    if request.expect or request.reference:
-        raise UserError(f"{entry.name} has a reference of its own")
+    if request.expect or request.reference or request.close:
+        raise UserError(f"{entry.name} has a reference and a bound of its own")
     shape = request.grid, request.block, request.shared, request.cluster, request.launch
     if any(shape) or request.symbols or request.cooperative:
         raise UserError(f"{entry.name} sets its own launch shape; choose --size and --tile")
@@ -177,6 +177,8 @@ def _from_file(request: Request) -> Target:
             kernel.labels(), args, request.expect, request.reference, request.close, rng
         )
         target.launch = launch_of(target, places, target.expected)
+    elif request.close:
+        raise UserError("--close says how nearly: give --expect or --reference, too")
     return target
 
 

@@ -42,6 +42,18 @@ class KeptPlaces:
             return space, f"{name}{_IN}{address.offset}"
         return ("shared", variable + _IN + ANYWHERE) if variable else (site.space, ANYWHERE)
 
+    def constant(self, site: Site, function: Function) -> bool:
+        """Whether an address was made of ``__constant__`` variables alone."""
+        if site.space != "generic":
+            return site.space == "const"
+        placed = [self.layout.named(function.name, n) for n in self._names(site, function)]
+        return bool(placed) and all(p and p.variable.space == "const" for p in placed)
+
+    def _names(self, site: Site, function: Function) -> frozenset[str]:
+        if function.name not in self._origins:
+            self._origins[function.name] = origins(function)
+        return named(self._origins[function.name], site)
+
     def _variable(self, site: Site, function: Function) -> str:
         """The shared variable that an address was made of, if it is one; of dynamic ones the first.
 
@@ -49,9 +61,7 @@ class KeptPlaces:
         """
         if site.space not in ("shared", "generic"):
             return ""
-        if function.name not in self._origins:
-            self._origins[function.name] = origins(function)
-        names = named(self._origins[function.name], site)
+        names = self._names(site, function)
         placed = [p for name in names if (p := self.layout.named(function.name, name))]
         if len(names) != 1 or not placed or placed[0].variable.space != "shared":
             return ""

@@ -145,7 +145,7 @@ class _Slice:
 
     def _is_data(self, site: Site) -> bool:
         """Whether what a site reads was there before the launch, or others decide on it."""
-        if site.access == "store" or site.space == "const":
+        if site.access == "store" or self._places.constant(site, self.functions[site.function]):
             return False
         returned = site.access == "atomic" and site.returns  # so the order of threads tells
         return site.picture or returned or "global" in self._near(site)

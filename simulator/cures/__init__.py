@@ -1,8 +1,9 @@
 """Cures: edits that remove a race, proved by running with them."""
 
+from .barriers import BarrierVerdict, barriers_of, judge_barriers
 from .budget import trial_steps
 from .ptx_edit import without_barriers
-from .search import BarrierVerdict, barriers_of, cure_source, find_cures, judge_barriers
+from .search import cure_source, find_cures
 
 __all__ = [
     "BarrierVerdict",

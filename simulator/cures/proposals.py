@@ -167,11 +167,12 @@ class Proposals:
         return self._instructions.get((build, hazard.involved[number].ptx_line))
 
     def absent(self, hazard: Hazard) -> Source | None:
-        """Where an access stands by a ``#line``, if there is no such line to edit."""
-        if not any(_LINE.search(content) for content in self.syntax.files.values()):
-            return None
+        """Where an access stands if there is no such line to edit: by ``#line``, or an odd name."""
+        by_line = any(_LINE.search(content) for content in self.syntax.files.values())
         sides = [
-            item.source for i, item in enumerate(hazard.involved) if not self.levels(hazard, i)
+            item.source
+            for i, item in enumerate(hazard.involved)
+            if not (self.levels(hazard, i) if by_line else self.points(hazard, i))
         ]
         return sides[0] if sides else None
 

@@ -1,11 +1,7 @@
-"""Cures for races: where one barrier removes them, proved by running with it.
-
-And the other way round: what happens without a barrier that is there.
-"""
+"""Cures for races: where one barrier removes them, proved by running with it."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from kernels import Kernel, KernelError
 from kernels.edited import user_files
@@ -21,7 +17,7 @@ from ..run import Run
 from .budget import USED_UP, Budget
 from .proofs import Trial
 from .proposals import Proposals
-from .ptx_edit import BARRIER, is_barrier, with_barriers, without_barriers
+from .ptx_edit import BARRIER, with_barriers
 from .remedies import between_blocks, curable, ptx_remedies
 from .source_cures import SourceSearch
 from .statements import Syntax
@@ -90,7 +86,7 @@ def _cure_ptx(kernel: Kernel, run: Run, rerun: Rerun, races: Rerun | None) -> in
     errors = [h for h in run.hazards if h.severity == "error"]
     racing = [h for h in errors if curable(h)]
     whole = len(racing) == len(errors)  # no barrier cures anything but a race in a block
-    known = {_identity(h) for h in run.hazards}
+    known = {identity(h) for h in run.hazards}
     budget = Budget([run])
     for hazard in racing:
         hazard.cure = _cure(kernel, hazard, known, rerun, whole, races, budget)
@@ -122,7 +118,7 @@ def _group(racing: list[Hazard]) -> None:
             hazard.cure = dataclasses.replace(cure, group=group)
 
 
-def _identity(hazard: Hazard) -> object:
+def identity(hazard: Hazard) -> object:
     """What makes findings of two runs the same one, whatever else shares their variable."""
     return hazard.family, hazard.places
 
@@ -144,13 +140,13 @@ def _cure(
         edited = with_barriers(kernel, places, text)
         if races:
             quick = races(edited)
-            if any(_identity(h) == _identity(hazard) for h in quick.hazards):
+            if any(identity(h) == identity(hazard) for h in quick.hazards):
                 budget.pay(quick)
                 continue
         result = rerun(edited)
         errors = _errors(result)
-        found = {_identity(h) for h in result.hazards}
-        if _identity(hazard) in found or _new_trouble(result, known):
+        found = {identity(h) for h in result.hazards}
+        if identity(hazard) in found or _new_trouble(result, known):
             budget.pay(result)
             continue
         cure = _made(kernel, after, places, text, len(errors))
@@ -165,7 +161,7 @@ def _cure(
 def _new_trouble(run: Run, known: set[object]) -> bool:
     """Errors that were not there before, or a barrier where not all threads come together."""
     return any(
-        _identity(h) not in known
+        identity(h) not in known
         for h in run.hazards
         if h.severity == "error" or h.row.check == "barriers"
     )
@@ -249,49 +245,3 @@ def _borders(body: list[Instruction], function: Function) -> Iterator[int]:
         ended = before.jumps or before.leaves
         if not ended and (_line(body[i]) != _line(body[i - 1]) or i in starts):
             yield i
-
-
-@dataclass(frozen=True)
-class BarrierVerdict:
-    """What a launch says of one barrier in the source.
-
-    Attributes:
-        source: Where it stands.
-        hazards: Those that appear without it and are not there with it, errors first.
-        copies: How often it stands in the PTX.
-    """
-
-    source: Source
-    hazards: tuple[Hazard, ...]
-    copies: int
-
-    @property
-    def needed(self) -> bool:
-        """Whether hazards appear without it."""
-        return bool(self.hazards)
-
-
-def judge_barriers(kernel: Kernel, run: Run, rerun: Rerun) -> list[BarrierVerdict]:
-    """Take out each barrier of the source in turn, and run.
-
-    ``rerun`` runs an edited kernel on the same inputs.
-    """
-    known = {(_identity(h), h.variables) for h in run.hazards}
-    verdicts = []
-    for copies in barriers_of(kernel):
-        without = rerun(without_barriers(kernel, [ins.line for ins in copies]))
-        new = tuple(h for h in without.hazards if (_identity(h), h.variables) not in known)
-        verdicts.append(BarrierVerdict(_source(kernel, copies[0]), new, len(copies)))
-    return sorted(verdicts, key=lambda v: (v.source.file, v.source.line))
-
-
-def barriers_of(kernel: Kernel) -> list[list[Instruction]]:
-    """The barriers of the source, each with its copies in the PTX."""
-    groups: dict[object, list[Instruction]] = {}
-    for function in reachable(parse(kernel.ptx), kernel.entry):
-        for ins in function.body:
-            if is_barrier(ins):
-                location = ins.location.user if ins.location else None
-                key = (location.file, location.line, location.column) if location else ins.line
-                groups.setdefault(key, []).append(ins)
-    return list(groups.values())

@@ -219,7 +219,7 @@ class SourceSearch:
     def _obstacle(self, hazard: Hazard) -> str:
         """Why no edit was found, as far as the statements tell; empty: nothing was looked for."""
         if away := self.proposals.absent(hazard):
-            return f"no cure looked for: by #line this is {away}, which is not at hand to edit"
+            return f"no cure looked for: the compiler names {away}, which is not at hand to edit"
         if odd := next((file for file, text in self.files.items() if not _has_lines(text)), None):
             return (
                 f"no cure looked for: {short_path(str(odd))} ends its lines with CR alone, not LF"

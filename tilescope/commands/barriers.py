@@ -64,6 +64,7 @@ def _content(checker: Checker, run: Run, verdicts: list[BarrierVerdict]) -> dict
         "barriers": [
             {
                 **verdict.source.to_dict(),
+                "which": list(verdict.which),
                 "copies": verdict.copies,
                 "needed": verdict.needed,
                 "hazards": [hazard.to_dict() for hazard in verdict.hazards],

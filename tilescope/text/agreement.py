@@ -5,10 +5,13 @@ from typing import Any
 import numpy as np
 
 from kernels.element_types import element_types, vector_of
+from kernels.ptx.module import Module, Symbol
 from kernels.ptx.names import variable_name
-from kernels.ptx.parser import parse
 from kernels.signatures import parameter_label
 from kernels.symbols import convert_all
+from simulator.compile.blocks import reachable
+from simulator.isa import parse
+from simulator.isa.roles import roles
 
 from ..outcome import Outcome
 from .layout import wrapped
@@ -46,7 +49,27 @@ def _left(outcome: Outcome) -> tuple[list[tuple[str, Any]], set[str]]:
     symbols = {name: one for name, one in sorted(made.symbols.items()) if name not in made.filled}
     arrays += [(variable_name(name), array) for name, array in symbols.items()]
     own = [v.name for v in module.variables.values() if v.space == "global" and "$" not in v.name]
-    return arrays, {variable_name(name) for name in own if name not in symbols}
+    given = _given_away(module, target.kernel.entry)
+    return arrays, {variable_name(name) for name in own if name not in symbols and name in given}
+
+
+def _given_away(module: Module, entry: str) -> set[str]:
+    """Variables that a kernel may write: of others it knows no address, or reads there at most."""
+    named, given = set[str](), set[str]()
+    for function in reachable(module, entry):
+        for ins in function.body:
+            bases = {a.base.name for a in roles(ins).addresses if isinstance(a.base, Symbol)}
+            taken = {o.name for o in ins.operands if isinstance(o, Symbol)}
+            named |= bases | taken
+            given |= taken if roles(ins).row.memory == "load" else bases | taken
+    todo = [*named]
+    while todo:  # what is named holds addresses of others
+        variable = module.variables.get(todo.pop())
+        inside = {v.name for v in variable.init if isinstance(v, Symbol)} if variable else set()
+        todo += inside - named
+        named |= inside
+        given |= inside
+    return given
 
 
 def _elements(outcome: Outcome) -> dict[str, str]:

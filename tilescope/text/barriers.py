@@ -1,6 +1,5 @@
 """Each barrier with what goes wrong without it."""
 
-import dataclasses
 from collections.abc import Sequence
 
 from simulator import Hazard, Run
@@ -28,16 +27,18 @@ def barriers(name: str, run: Run, verdicts: Sequence[BarrierVerdict]) -> str:
 
 
 def _verdict(verdict: BarrierVerdict) -> str:
-    copies = f", {verdict.copies} copies in the PTX" if verdict.copies > 1 else ""
-    source = dataclasses.replace(verdict.source, code=f"{verdict.source.code}{copies}")
-    head = placed("", source, columns())
+    head = placed("", verdict.source, columns())
+    number, of = verdict.which
+    copies = f"{verdict.copies} in the PTX, taken out together" if verdict.copies > 1 else ""
+    which = f"barrier {number} of {of} in this line" if of > 1 else ""
+    notes = [f"  {'; '.join(filter(None, (which, copies)))}"] if which or copies else []
     if not verdict.needed:
-        return f"{head}\n  no hazard in this launch without it"
+        return "\n".join([head, *notes, "  no hazard in this launch without it"])
     more = len(verdict.hazards) - 1
     text = f"needed: {_line(verdict.hazards[0])}"
     if more:
         text += f" (and {count(more, 'more hazard')})"
-    return "\n".join([head, *wrap(text, columns(), "  ", "    ")])
+    return "\n".join([head, *notes, *wrap(text, columns(), "  ", "    ")])
 
 
 def _line(hazard: Hazard) -> str:

@@ -119,7 +119,7 @@ def reach(verdict: Verdict) -> list[str]:
     if not steered:
         return ["reach: every content of the arrays, at this launch shape"]
     place = steered[0]
-    text = f"reach: these inputs alone; what arrays hold steers the kernel at {place}"
+    text = f"reach: these inputs alone; what arrays hold may steer the kernel at {place}"
     return [wrapped(text), *code(place.code)]
 
 

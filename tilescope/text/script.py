@@ -6,7 +6,7 @@ from kernels.reading import display_path
 from simulator import Hazard
 from simulator.observe.traffic import Traffic
 
-from ..recording import Launch, Session
+from ..recording import Launch, Session, distinct
 from .findings import count
 from .layout import columns, told, wrapped
 
@@ -25,11 +25,18 @@ def summary(session: Session, unchecked: dict[str, int], end: str) -> str:
     if 0 < checked < len(session.launches):
         clean = f"no hazards in the {checked:,} checked"
     clean = clean if session.launches else "no hazards"
+    known = session.set_aside.total()
+    clean += _ignored(known)
     head += f" of {count(len(kernels), 'kernel')}; {count(found, 'hazard') if found else clean}"
     parts = [head]
     for (name, file, line), some in places.items():
-        parts.append(_place(name, f"{display_path(file)}:{line}", some))
+        known_here = session.set_aside[name, file, line]
+        parts.append(_place(name, f"{display_path(file)}:{line}", some, known_here))
     parts += [str(hazard) for hazard in session.order.hazards]
+    if left_out := session.left_out.total():
+        parts.append(f"left out by the policy chosen: {count(left_out, 'hazard')}")
+    if known:
+        parts.append(f"ignored by comments: {count(known, 'hazard')}")
     if unchecked:
         many = ", ".join(f"{n} of {name}" for name, n in unchecked.items())
         parts.append(wrapped(f"not checked: {many}"))
@@ -40,23 +47,19 @@ def summary(session: Session, unchecked: dict[str, int], end: str) -> str:
 
 def hazards(session: Session) -> list[Hazard]:
     """What is wrong, each hazard once for all launches of a kernel from one place."""
-    found = [h for some in session.places().values() for h in _each(some)]
+    found = [h for some in session.places().values() for h in distinct(some)]
     return found + session.order.hazards
-
-
-def _each(launches: list[Launch]) -> list[Hazard]:
-    found: dict[object, Hazard] = {}
-    for launch in launches:
-        for hazard in launch.run.hazards:
-            found.setdefault((hazard.kind, hazard.message, *hazard.sources), hazard)
-    return sorted(found.values(), key=lambda h: h.severity != "error")
 
 
 def _launches(number: int) -> str:
     return f"{number:,} launch{'es' if number != 1 else ''}"
 
 
-def _place(name: str, place: str, some: list[Launch]) -> str:
+def _ignored(known: int) -> str:
+    return f" but {known:,} ignored" if known else ""
+
+
+def _place(name: str, place: str, some: list[Launch], known: int) -> str:
     lines = [f"  {name}  {place}  {_launches(len(some))}"]
     all_counters = [launch.run.counters for launch in some]
     loads = sum((c.global_load for c in all_counters), Traffic())
@@ -69,10 +72,10 @@ def _place(name: str, place: str, some: list[Launch]) -> str:
                 f"global {kind} {traffic.sectors_per_request:.1f} sectors a request, "
                 f"{asked:.1f}x the bytes asked for"
             )
-    found = _each(some)
+    found = distinct(some)
     checked = any(launch.run.checked for launch in some)
     clean = "no hazards" if checked else "not checked"
-    said.append(count(len(found), "hazard") if found else clean)
+    said.append(count(len(found), "hazard") if found else clean + _ignored(known))
     lines += textwrap.wrap(
         "; ".join(said), columns(), initial_indent="    ", subsequent_indent="    "
     )
