@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from command_line import KERNELS
 
 from simulator.compile.compiler import CHECKED
 
+WAYS = ("build", "schedule", "made_by")
+"""Parameters by which tests of many programs run each of them in several ways."""
 os.environ["COLUMNS"] = "80"  # of reports, whatever terminal the tests run in
 
 
@@ -31,7 +33,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.second)
+    for some in _functions(items):
+        _take_turns(some)
     items.sort(key=lambda item: "view" not in item.path.parts)
+
+
+def _functions(items: list[pytest.Item]) -> Iterable[list[pytest.Function]]:
+    """The tests of the first stage that a function makes of its parameters, of each function."""
+    found: dict[str, list[pytest.Function]] = {}
+    for item in items:
+        first = item.get_closest_marker("second") is None
+        if first and isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+            found.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return found.values()
+
+
+def _take_turns(items: list[pytest.Function]) -> None:
+    """Of many programs in several ways the first stage runs every other.
+
+    Each program and each way is among them; the second stage runs the rest.
+    """
+    programs: dict[str, list[pytest.Function]] = {}
+    for item in items:
+        params = item.callspec.params
+        program = [params[name] for name in params if name not in WAYS]
+        programs.setdefault(repr(program), []).append(item)
+    if len(programs) > 1:
+        for number, some in enumerate(programs.values()):
+            for item in some[1 - number % 2 :: 2] if len(some) > 1 else ():
+                item.add_marker(pytest.mark.second)
 
 
 def pytest_collection_finish() -> None:

@@ -1,7 +1,7 @@
 """Kernels of the tests, compiled once, and the schedules and builds that they run in."""
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,12 @@ def entry(body: str, params: str = ".param .u64 out, .param .u32 n", before: str
 def drawn_later(seeds: Iterable[Any]) -> list[Any]:
     """Of a net in the suite: draws that the gate's second stage looks at."""
     return [pytest.param(seed, marks=pytest.mark.second) for seed in seeds]
+
+
+def every_other(cases: Sequence[Any]) -> list[Any]:
+    """Of cases that are much alike: the others are the second stage's."""
+    later = drawn_later(cases[1::2])
+    return [later[i // 2] if i % 2 else case for i, case in enumerate(cases)]
 
 
 def ints(*sizes: int) -> list[Any]:
