@@ -44,6 +44,7 @@ __global__ void k(int* locks, int* bucket, const int* v) {
 WORDS = (1, 64, "i32[8]", "i32[8]", "i32[64]=arange")
 
 
+@pytest.mark.second
 def test_a_loop_that_is_endless_in_another_shape_does_not_stop_the_search(tmp_path: Path) -> None:
     """With fewer threads ``s[63 - t]`` is never set, and the values of ``n`` are ever new."""
     file = tmp_path / "my.cu"

@@ -97,6 +97,7 @@ def test_the_report_names_every_line(tmp_path: Path) -> None:
     assert "auto value3 = v[t + 8];" in said  # ``value`` is a name of the file's
 
 
+@pytest.mark.second
 def test_each_statement_alone_has_names_of_its_own(tmp_path: Path) -> None:
     """Three cures side by side: what one calls its variable, another does not."""
     body = "".join(f"        s[t] += s[t + {k}];\n        __syncwarp();\n" for k in (16, 8, 4))

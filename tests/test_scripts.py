@@ -35,7 +35,10 @@ def _cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore")  # of the front ends
-@pytest.mark.parametrize(("name", "words"), [*RUNS, *((name, ()) for name in FEATURES)])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [*RUNS, *(pytest.param(name, (), marks=pytest.mark.second) for name in FEATURES)],
+)
 def test_a_script(name: str, words: tuple[str, ...]) -> None:
     needs = NEEDS[name.split("_")[0]]
     pytest.importorskip(needs, reason=f"{needs} is not installed")

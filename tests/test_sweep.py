@@ -178,6 +178,7 @@ def test_refusals() -> None:
     assert "no_gpu" in error_of("sweep", "matmul_tiled", "--gpu", "no_gpu")
 
 
+@pytest.mark.second
 def test_dask() -> None:
     """On a cluster of one worker."""
     distributed = pytest.importorskip("distributed")
@@ -189,6 +190,7 @@ def test_dask() -> None:
     assert [row["status"] for row in rows] == ["ok", "failed"]
 
 
+@pytest.mark.second
 @pytest.mark.filterwarnings("ignore")  # Ray's own
 def test_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a cluster of one core, by the executor of ``docs/sweep.md``."""
