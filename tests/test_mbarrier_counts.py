@@ -85,3 +85,48 @@ def test_bytes_that_are_still_to_come_are_told(build: str) -> None:
 
 def test_where_all_arrive_nothing_is_said() -> None:
     assert not told(LIBRARY, "device", 64, 64)
+
+
+AT_ONCE = """
+__global__ void k(const float* a, float* o, int count, int come) {
+    __shared__ __align__(8) unsigned long long bar;
+    int t = threadIdx.x;
+    unsigned at = (unsigned)__cvta_generic_to_shared(&bar);
+    if (t == 0)
+        asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"(at), "r"(count) : "memory");
+    __syncthreads();
+    if (t == 0) asm volatile("{ .reg .b64 s; mbarrier.arriveHOW s, [%0]OPERAND; }"
+        :: "r"(at), "r"(come) : "memory");
+    unsigned done = 0;
+    while (!done)
+        asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], 0;"
+                     " selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(at) : "memory");
+    o[t] = 1;
+}
+"""
+BEFORE = (
+    "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], %1; mbarrier.arrive.shared.b64 s, [%0]"
+)
+HELD = ".noComplete.shared.b64"
+TOO_MANY = ": to arrive for more than are still awaited is undefined"
+
+
+@pytest.mark.parametrize(
+    ("how", "count", "come", "note"),
+    [
+        (".shared.b64", 40, 40, ""),
+        (".shared.b64", 40, 42, f"40 arrivals in a phase; 42 have come in this one{TOO_MANY}"),
+        (HELD, 40, 40, "40 have come in this one, the last by .noComplete, which must not be"),
+        (HELD, 40, 39, "it expects 40 arrivals in a phase; 39 have come in this one"),
+    ],
+)  # fmt: skip
+def test_arrivals_for_several(how: str, count: int, come: int, note: str) -> None:
+    text = AT_ONCE.replace("HOW", how).replace("OPERAND", ", %1")
+    notes = [line for hazard in told(text, "device", count, come) for line in hazard.notes]
+    assert any(note in line for line in notes) if note else not notes
+
+
+def test_bytes_that_nobody_expected_are_told() -> None:
+    text = AT_ONCE.replace("mbarrier.arriveHOW s, [%0]OPERAND", BEFORE)
+    (found,) = told(text, "device", 1, 32)
+    assert any("and 32 bytes of copies more than it expects have come" in n for n in found.notes)

@@ -22,13 +22,17 @@ from .kinds import (
     AWAITED,
     BAD_MASK,
     BARRIER_DIVERGENCE,
+    BEYOND,
     DEADLOCK,
+    HELD,
     IN_PART,
     INSTEAD,
     LEFT,
     LIVELOCK,
     MOVE,
     SHORT,
+    STILL,
+    TOO_MANY,
     TRAP,
     Case,
     HazardKind,
@@ -230,7 +234,11 @@ class Control:
         if group.awaited:
             arrivals, come, nbytes = group.awaited
             text = AWAITED.format(value=arrivals, come=f"{come:,} have" if come != 1 else "1 has")
-            yield text + f", and {nbytes:,} bytes of copies are still to come" * (nbytes > 0)
+            if nbytes:
+                text += (STILL if nbytes > 0 else BEYOND).format(value=abs(nbytes))
+            elif come >= arrivals > 0:
+                text += TOO_MANY if come > arrivals else HELD
+            yield text
         if group.part:
             yield IN_PART.format(part=group.part)
         if said.note:

@@ -273,6 +273,10 @@ _SHORT = Case(
     note="let so many arrive in each phase, or initialise it for those who do",
 )
 AWAITED = "it expects {value:,} arrivals in a phase; {come} come in this one"
+STILL = ", and {value:,} bytes of copies are still to come"
+BEYOND = ", and {value:,} bytes of copies more than it expects have come"
+TOO_MANY = ": to arrive for more than are still awaited is undefined"
+HELD = ", the last by .noComplete, which must not be what ends a phase"
 IN_PART = "{part:,} blocks of the grid ran together, more than a GPU holds"
 DEADLOCK = HazardKind(
     "deadlock", "", "error", "Threads wait for something that never happens",
