@@ -24,7 +24,6 @@ from .kinds import (
     BARRIER_DIVERGENCE,
     BEYOND,
     DEADLOCK,
-    HELD,
     IN_PART,
     INSTEAD,
     LEFT,
@@ -32,8 +31,8 @@ from .kinds import (
     MOVE,
     SHORT,
     STILL,
-    TOO_MANY,
     TRAP,
+    UNDEFINED,
     Case,
     HazardKind,
 )
@@ -237,7 +236,7 @@ class Control:
             if nbytes:
                 text += (STILL if nbytes > 0 else BEYOND).format(value=abs(nbytes))
             elif come >= arrivals > 0:
-                text += TOO_MANY if come > arrivals else HELD
+                text += UNDEFINED
             yield text
         if group.part:
             yield IN_PART.format(part=group.part)
