@@ -5,6 +5,7 @@ import pytest
 
 import simulator
 from kernels import Kernel
+from tilescope.builds import merge
 
 LIBRARY = """
 #include <cuda/barrier>
@@ -130,3 +131,37 @@ def test_bytes_that_nobody_expected_are_told() -> None:
     text = AT_ONCE.replace("mbarrier.arriveHOW s, [%0]OPERAND", BEFORE)
     (found,) = told(text, "device", 1, 32)
     assert any("and 32 bytes of copies too many" in n for n in found.notes)
+
+
+SHARED_WAIT = """
+__device__ void wait(unsigned at) {
+    asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared.b64 p, [%0], 0;"
+                 " @!p bra WAIT; }" :: "r"(at) : "memory");
+}
+__global__ void k(const float* a, float* o, int count, int come) {
+    __shared__ __align__(8) unsigned long long bars[2];
+    int t = threadIdx.x;
+    unsigned at = (unsigned)__cvta_generic_to_shared(bars);
+    if (t == 0)
+        asm volatile("mbarrier.init.shared.b64 [%0], %1; mbarrier.init.shared.b64 [%0+8], 9;"
+        " mbarrier.arrive.shared.b64 _, [%0], %2; mbarrier.arrive.shared.b64 _, [%0+8], %2;"
+        :: "r"(at), "r"(count), "r"(come) : "memory");
+    __syncthreads();
+    if (t < 32) wait(at);
+    else wait(at + 8);
+    o[t] = 1;
+}
+"""
+
+
+def test_waits_of_one_function_are_told_one_by_one() -> None:
+    builds = ("device", "source")
+    kernels = [Kernel.from_cuda(SHARED_WAIT, "k", "compute_90", build=build) for build in builds]
+    arrays = [np.ones(64, np.float32), np.zeros(64, np.float32)]
+    runs = [simulator.launch(kernel, 1, 64, [*arrays, 5, 4]) for kernel in kernels]
+    for found in (*(run.hazards for run in runs), merge(runs)):
+        assert {hazard.notes[0] for hazard in found} == {
+            "it expects 5 arrivals in a phase; 4 have come in this one",
+            "it expects 9 arrivals in a phase; 4 have come in this one",
+        }
+        assert len(found) == 2

@@ -168,7 +168,8 @@ class Control:
             kind = LIVELOCK if stall.why == "repeats" and not stall.waiting else DEADLOCK
             short = awaited is not None and 0 < awaited.come < awaited.arrivals
             case = SHORT if short and stall.why == "repeats" else stall.why
-            group = self._group(kind, case, ins.user_line)
+            calls = ins.location.user.chain[1:] if ins.location else ()  # what waits may be shared
+            group = self._group(kind, case, ins.user_line, *((at.file, at.line) for at in calls))
             group.value, group.part = stall.steps, stall.part
             group.awaited = group.awaited or awaited
             self._part(group, "loops", ins, mask)
