@@ -62,6 +62,7 @@ def test_a_lax_wait_is_edited(text: str, cure: str, tmp_path: Path) -> None:
     words = launch(file, 1, 64, "f32[64]", "f32[384]=arange", 6, "--arch", "compute_90a")
     said = " ".join(check(*words, "--fix", "--json", told).stdout.split())
     assert f"cure {cure}" in said
+    assert "one wrong statement explains these 2: the above and" in said
     assert all(h["cure"] for h in json.loads(told.read_text())["hazards"])
     assert check(*words, "--fail-on", "warning").exit_code == 0
 
