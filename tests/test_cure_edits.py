@@ -223,6 +223,12 @@ __global__ void k(int* a) {
             "the if on line 3 both reads and writes",
         ),
         (
+            "__shared__ int s[64];\n    s[t] = a[t];\n    __syncthreads();\n    if (t < 32) {\n"
+            "        for (int i = 0; i < 2; ++i)\n            s[t] = i;\n    } else {\n"
+            "        for (int i = 0; i < 2; ++i)\n            a[t] += s[63 - t];\n    }",
+            "no cure: no __syncthreads() between two statements removes this race alone",
+        ),
+        (
             "__shared__ int s[64];\n    if (t > 49) return;\n"
             "    s[t] = a[t];\n    a[t] = s[49 - t];",
             "__syncthreads() after line 5 would order the two, but threads that a return",

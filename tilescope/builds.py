@@ -63,7 +63,14 @@ def _collapsed(run: Run) -> list[Hazard]:
 
 def same_finding(a: Hazard, b: Hazard) -> bool:
     """Whether two hazards say the same of the same variables and source lines."""
-    return a.family == b.family and a.variables == b.variables and a.places == b.places
+    if a.family != b.family or a.variables != b.variables or a.places != b.places:
+        return False
+    return not a.row.ends or (a.case == b.case and _called(a) == _called(b))
+
+
+def _called(hazard: Hazard) -> list[list[tuple[str, int]]]:
+    """From where what takes part is called: a function that waits may be called for several."""
+    return [[(call.file, call.line) for call in item.calls] for item in hazard.involved]
 
 
 def _one_thing(a: Hazard, b: Hazard) -> bool:

@@ -72,7 +72,7 @@ class Accesses(Pictures):
                 count = one if ins.has("noinc") else zero
             values = (
                 count, given if expects else zero, given if row.phase == "complete" else zero,
-                count if row.phase == "drop" else zero,
+                count if row.phase == "drop" else zero, one if ins.has("noComplete") else zero,
             )  # fmt: skip
             steps: list[Step] = []
             if row.asynchronous:

@@ -3,8 +3,11 @@
 What is proposed here is only tried; ``source_cures`` keeps what a compiler and runs confirm.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kernels.source_edit import Edit, Piece, line_of
 from kernels.source_text import (
@@ -17,8 +20,11 @@ from kernels.source_text import (
     node_end,
 )  # fmt: skip
 
-from .statements import Body, Point, Syntax
+from .statements import LOOPS, Body, Point, Syntax, descendants
 from .uniform import may_part
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 Levels = list[tuple[Body, int]]
 
@@ -154,7 +160,8 @@ def reads_and_writes(
 ) -> tuple[str, int] | None:
     """The statement that two accesses both stand in, if there is one: its kind, and its line.
 
-    A loop is none, nor is a call of what has both: there is room for a barrier in them.
+    A loop is none, nor is a call of what has both: there is room for a barrier in them. Nor is an
+    ``if`` with both in loops: their rounds take turns, as of one who writes and one who reads.
     """
     kinds = {"if_statement": "if", "expression_statement": "statement"}
     places = {(body.key, index) for body, index in later}
@@ -163,7 +170,13 @@ def reads_and_writes(
             node = body.statements[index]
             first, last = node.start_point.row + 1, node.end_point.row + 1
             inside = all(p.file == body.file and first <= p.line <= last for p in lines)
-            if node.type not in kinds or not inside:
+            if node.type not in kinds or not inside or _turns(node, lines):
                 return None
             return kinds[node.type], line_of(syntax.files[body.file], node.start_byte)
     return None
+
+
+def _turns(statement: Node, lines: tuple[Point, Point]) -> bool:
+    """Whether loops in a statement have two lines."""
+    rows = [(at.start_point.row, at.end_point.row) for at in descendants(statement, LOOPS)]
+    return all(any(low < point.line <= high + 1 for low, high in rows) for point in lines)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kernels import Kernel
-from kernels.ptx.module import Instruction
+from kernels.ptx.module import Imm, Instruction
 from kernels.source_edit import Edit
 
 from ..compile.blocks import reachable
@@ -17,11 +17,13 @@ from ..hazards.kinds import LEAVES
 from ..isa import parse
 from ..isa.roles import roles
 from .chains import chain_edits
+from .counts import count_edits
 from .fences import handing_edits
 from .phases import parity_edits
 from .places import Levels, barrier_edits, inserted
 from .remedies import (
     BLOCK_BARRIER,
+    QUEUES,
     RIGHT_BEHIND,
     WAITED,
     between_blocks,
@@ -88,7 +90,12 @@ class Proposals:
             # At each place all texts in turn: one that never helps leaves tries for the others.
             edits = (edit for way in ways for at in itertools.zip_longest(*way) for edit in at)
         else:
-            edits = self._remedying(hazard, levels, pairs, others)
+            ends = [one for one in others if one[1] == RIGHT_BEHIND]
+            edits = itertools.chain(
+                self._remedying(hazard, levels, pairs, ends),
+                self._fewer(hazard),
+                self._remedying(hazard, levels, pairs, [one for one in others if one not in ends]),
+            )
         for edit in edits:
             if edit is not None and (edit.file, edit.pieces) not in seen:
                 seen.add((edit.file, edit.pieces))
@@ -115,6 +122,22 @@ class Proposals:
             late = hazard.case in WAITED and places != RIGHT_BEHIND
             edits = barrier_edits(self.syntax, levels[one], levels[two], text, late=late)
             yield from itertools.islice(edits, places)
+
+    def _fewer(self, hazard: Hazard) -> Iterator[Edit]:
+        """Waits that leave less under way, of those that the source has."""
+        waits = [
+            (left, points)
+            for ins in dict.fromkeys(self._instructions.values())
+            if (left := _left(ins, hazard.case)) is not None
+            for points in [[point for point in self._chain(ins) if point.file in self.syntax.files]]
+        ]
+        touches = [
+            number
+            for number in range(len(hazard.involved))
+            if not ((ins := self._instruction(hazard, number)) and _begins(ins))
+        ]
+        later = [point for number in touches or [1] for point in self.points(hazard, number)]
+        return count_edits(self.syntax, waits, later, hazard.case)
 
     def chains(self, hazard: Hazard, hazards: Iterable[Hazard]) -> Iterator[Edit]:
         """All the statements of a race split at once, where some of them race with themselves."""
@@ -200,6 +223,14 @@ def _begins(ins: Instruction) -> bool:
     """Whether an instruction begins what goes on after it: a copy, a product."""
     row = roles(ins).row
     return row.asynchronous in ("copy", "bulk") or (row.warpgroup and row.queue == "product")
+
+
+def _left(ins: Instruction, case: str) -> int | None:
+    """How many groups an instruction leaves under way that waits for what a race is with."""
+    row = roles(ins).row
+    if row.asynchronous != "wait" or row.queue != QUEUES.get(case):
+        return None
+    return next((item.value for item in ins.operands if isinstance(item, Imm)), 0)
 
 
 def _told(edit: Edit, block: bool) -> Edit:

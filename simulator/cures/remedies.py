@@ -57,13 +57,15 @@ class _Statement:
             yield f'asm volatile("{self.code};" ::: "memory");'
 
 
+_PIPELINE = rb"\b(\w+)\s*=\s*(?:cuda::)?make_pipeline\b"
 _COMMIT = _Statement(
-    r"cp\.async\.commit_group", "cp.async.commit_group", "__pipeline_commit();"
+    r"cp\.async\.commit_group", "cp.async.commit_group", "__pipeline_commit();",
+    calls=((_PIPELINE, "{}.producer_commit();"),),
 )  # fmt: skip
 _WAIT = _Statement(
     r"cp\.async\.wait_(group|all)", "cp.async.wait_all", "__pipeline_wait_prior(0);",
     calls=(
-        (rb"\b(\w+)\s*=\s*(?:cuda::)?make_pipeline\b", "{}.consumer_wait();"),
+        (_PIPELINE, "{}.consumer_wait();"),
         (rb"(?<!cuda::)\bmemcpy_async\s*\(\s*(\w+)", "cooperative_groups::wait({});"),
     ),
     further=True,
@@ -117,6 +119,10 @@ _REMEDIES: dict[str, tuple[tuple[_Statement, ...], bool]] = {
     LEAVES: ((_CLUSTER_BARRIER,), False),
 }
 """What may be missing, by a race's case; and whether a barrier behind it may be, too."""
+QUEUES = {
+    "copy": "copy", "bulk": "bulk", "sent": "bulk", "product": "product", "registers": "product",
+}  # fmt: skip
+"""What a wait is for, by a race's case, as its row has it."""
 WAITED = ("copy", "bulk", "sent", "product")
 """The cases of which a wait may be missing: the later it is, the more goes on meanwhile."""
 

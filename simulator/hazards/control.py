@@ -22,6 +22,7 @@ from .kinds import (
     AWAITED,
     BAD_MASK,
     BARRIER_DIVERGENCE,
+    BEYOND,
     DEADLOCK,
     IN_PART,
     INSTEAD,
@@ -29,7 +30,9 @@ from .kinds import (
     LIVELOCK,
     MOVE,
     SHORT,
+    STILL,
     TRAP,
+    UNDEFINED,
     Case,
     HazardKind,
 )
@@ -165,7 +168,8 @@ class Control:
             kind = LIVELOCK if stall.why == "repeats" and not stall.waiting else DEADLOCK
             short = awaited is not None and 0 < awaited.come < awaited.arrivals
             case = SHORT if short and stall.why == "repeats" else stall.why
-            group = self._group(kind, case, ins.user_line)
+            calls = ins.location.user.chain[1:] if ins.location else ()  # what waits may be shared
+            group = self._group(kind, case, ins.user_line, *((at.file, at.line) for at in calls))
             group.value, group.part = stall.steps, stall.part
             group.awaited = group.awaited or awaited
             self._part(group, "loops", ins, mask)
@@ -230,7 +234,11 @@ class Control:
         if group.awaited:
             arrivals, come, nbytes = group.awaited
             text = AWAITED.format(value=arrivals, come=f"{come:,} have" if come != 1 else "1 has")
-            yield text + f", and {nbytes:,} bytes of copies are still to come" * (nbytes > 0)
+            if nbytes:
+                text += (STILL if nbytes > 0 else BEYOND).format(value=abs(nbytes))
+            elif come >= arrivals > 0:
+                text += UNDEFINED
+            yield text
         if group.part:
             yield IN_PART.format(part=group.part)
         if said.note:

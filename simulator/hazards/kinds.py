@@ -93,10 +93,9 @@ class HazardKind:
 
 REACHES = {
     "copy": "an asynchronous copy that is under way",
-    "product": "a wgmma that is under way",
+    **dict.fromkeys(("product", "registers"), "a wgmma that is under way"),
     **dict.fromkeys(("bulk", "transaction", "sent"), "a copy in bulk that is under way"),
     "proxy": "a thread, with no fence.proxy.async since,",
-    "registers": "a wgmma that is under way",
     "ungrouped": "a wgmma that is in no group",
     "unfenced": "the thread, with no wgmma.fence since,",
     "lane": "another lane of the warp",
@@ -273,6 +272,8 @@ _SHORT = Case(
     note="let so many arrive in each phase, or initialise it for those who do",
 )
 AWAITED = "it expects {value:,} arrivals in a phase; {come} come in this one"
+STILL, BEYOND = (f", and {{value:,}} bytes of copies {how}" for how in ("are to come", "too many"))
+UNDEFINED = ": to arrive for more than are awaited, or to end a phase by .noComplete, is undefined"
 IN_PART = "{part:,} blocks of the grid ran together, more than a GPU holds"
 DEADLOCK = HazardKind(
     "deadlock", "", "error", "Threads wait for something that never happens",

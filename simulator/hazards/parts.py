@@ -86,8 +86,8 @@ class Cure:
         left: Errors that the run with this edit still had, none of them new.
         together: Errors left with the cures of the other races as well; ``None`` if there
             are no others, or nothing is left anyway.
-        where: Whether the text goes ``before`` or ``after`` the line, or what begins there is
-            ``split by`` it.
+        where: Whether the text goes ``before`` or ``after`` the line, what begins there is
+            ``split by`` it, or it stands ``for ... on`` the line.
         text: What is put there.
         how: What else is to say of the place, after the line's number.
         diff: The edit as a unified diff; empty for PTX alone.

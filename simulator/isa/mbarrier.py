@@ -17,6 +17,7 @@ from .table import Op, plain, row
 MOST_ARRIVALS = (1 << 20) - 1
 """Of a phase (PTX ISA, "Count argument of mbarrier object")."""
 _ARRIVALS, _BYTES = np.int64(MOST_ARRIVALS), np.int64((1 << 22) - 1)
+_NONE = np.int64(0)
 _EACH, _SUM, PARITY = np.int64(20), np.int64(40), np.int64(62)
 
 
@@ -26,7 +27,9 @@ def initial(count: Lanes) -> Lanes:
     return wanted | wanted << _EACH
 
 
-def arrived(old: Lanes, count: Lanes, expected: Lanes, come: Lanes, dropped: Lanes) -> Lanes:
+def arrived(
+    old: Lanes, count: Lanes, expected: Lanes, come: Lanes, dropped: Lanes, held: Lanes = _NONE
+) -> Lanes:
     """The object after an arrival.
 
     Args:
@@ -35,20 +38,25 @@ def arrived(old: Lanes, count: Lanes, expected: Lanes, come: Lanes, dropped: Lan
         expected: Bytes that are to come, besides the others.
         come: Bytes that have come.
         dropped: Arrivals that later phases do without.
+        held: Not 0 where it must not end the phase: one that would is undefined, here never ends.
     """
     pending = (old - count) & _ARRIVALS
     wanted = ((old >> _EACH) - dropped) & _ARRIVALS
     to_come = ((old >> _SUM) + expected - come) & _BYTES
-    ends = (pending == 0) & (to_come == 0)
+    ends = (pending == 0) & (to_come == 0) & (held == 0)
     parity = (old >> PARITY & 1) ^ ends
     return np.where(ends, wanted, pending) | wanted << _EACH | to_come << _SUM | parity << PARITY
 
 
 def to_come(state: int) -> tuple[int, int, int]:
-    """Of an object: the arrivals of a phase; those, and the bytes, that are still to come in it."""
+    """Of an object: the arrivals of a phase; those, and the bytes, that are still to come in it.
+
+    Less than none where more have come than the phase has.
+    """
+    wanted, pending = state >> int(_EACH) & MOST_ARRIVALS, state & MOST_ARRIVALS
     come = state >> int(_SUM) & int(_BYTES)
     signed = come - (int(_BYTES) + 1 if come > int(_BYTES) >> 1 else 0)
-    return state >> int(_EACH) & MOST_ARRIVALS, state & MOST_ARRIVALS, signed
+    return wanted, pending - (MOST_ARRIVALS + 1 if pending > wanted else 0), signed
 
 
 _AT = "shared|shared::cta?"

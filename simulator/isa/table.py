@@ -241,7 +241,7 @@ def scalar_type(ins: Instruction, index: int = -1) -> str:
 
 
 SPACES = ("global", "shared", "local", "const", "param")
-_SCOPES = {"cta": "cta", "cluster": "cluster", "gpu": "gpu", "gl": "gpu", "sys": "sys"}
+_SCOPES = {word: word for word in ("mbarrier_init", "cta", "cluster", "gpu", "sys")} | {"gl": "gpu"}
 
 
 def named_space(ins: Instruction, address: int = 0) -> str:
@@ -262,17 +262,17 @@ def reaches_far(ins: Instruction, address: int = 0) -> bool:
 
 
 def scope(ins: Instruction) -> str:
-    """The scope that a fence or an access names: ``cta``, ``cluster``, ``gpu``, ``sys``."""
+    """The scope, or ``mbarrier_init``, that a fence or an access names: ``cta``, ``gpu`` ..."""
     return next((_SCOPES[m] for m in ins.modifiers if m in _SCOPES), "")
 
 
-BLOCK, CLUSTER, DEVICE = range(3)
-"""How far a scope reaches."""
+INITS, BLOCK, CLUSTER, DEVICE = range(-1, 3)
+"""How far a scope reaches; ``INITS``: in the cluster, but for what initialises mbarriers alone."""
 
 
 def reach(ins: Instruction) -> int:
     """How far the scope reaches that a fence or an access names; ``DEVICE`` if it names none."""
-    return {"cta": BLOCK, "cluster": CLUSTER}.get(scope(ins), DEVICE)
+    return {"mbarrier_init": INITS, "cta": BLOCK, "cluster": CLUSTER}.get(scope(ins), DEVICE)
 
 
 def width(type: str) -> int:

@@ -48,6 +48,7 @@ class ClusterOrder:
         shape = geometry.threads, geometry.columns
         self._arrivals, self._waited = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         self._waited_at, self._fenced = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        self._made = np.zeros(shape, np.int64)
         self._phases: dict[int, Rows] = {0: np.zeros((1, geometry.columns), np.int64)}
         self._open: dict[Key, _Known] = {}
         self._ended: dict[Key, _Known] = {}
@@ -58,6 +59,14 @@ class ClusterOrder:
     def fence(self, lanes: Rows, now: int) -> None:
         """A fence of the cluster's scope, or a wider one."""
         self._fenced[lanes] = now
+
+    def make(self, lanes: Rows, now: int) -> None:
+        """Threads initialise an ``mbarrier``."""
+        self._made[lanes] = now
+
+    def fence_made(self, lanes: Rows) -> None:
+        """A fence for that alone, and for what a thread did before the last that it made."""
+        self._fenced[lanes] = np.maximum(self._fenced, self._made)[lanes]
 
     def arrive(self, lanes: Rows, releases: bool, now: int) -> None:
         """Threads arrive; a phase has a number, and begins with what the last handed on."""

@@ -180,6 +180,7 @@ class RaceCheck(Synchronisation):
                     raise LookCloser(SHARED)
                 self.intervals.add((site,), event.address, event.mask)
             else:
+                self._make(event)
                 self._shared(event)
         elif space == "global" and self.races:
             self._global(event)

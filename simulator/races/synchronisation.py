@@ -10,7 +10,8 @@ from kernels.ptx.module import Instruction
 
 from ..events import Observer, Stall
 from ..geometry import Addresses, Geometry, Lanes, Mask, as_mask
-from ..isa.table import CLUSTER
+from ..isa.roles import roles
+from ..isa.table import CLUSTER, INITS
 from ..memory.event import Event
 from .accesses import SHARED, LookCloser, lanes_of
 from .exits import Exits
@@ -117,11 +118,22 @@ class Synchronisation(Observer):
         elif self.shared_bytes and self.shared_shadow is None:
             raise LookCloser(SHARED)
 
+    def _make(self, event: Event) -> None:
+        """An access that initialises mbarriers, if it does: of interest in clusters."""
+        cluster = self.happens_before.cluster
+        if cluster is not None and roles(event.site.instruction).row.phase == "init":
+            cluster.make(self.geometry.full(as_mask(event.mask)), self.now)
+
     def fence(self, lanes: Mask | None, reach: int) -> None:
         """``membar``, ``fence``; ``reach``: of its scope."""
         self.now += 1
-        if self.happens_before.cluster is not None and reach >= CLUSTER:
-            self.happens_before.cluster.fence(self.geometry.full(as_mask(lanes)), self.now)
+        cluster = self.happens_before.cluster
+        if reach == INITS:
+            if cluster is not None:
+                cluster.fence_made(self.geometry.full(as_mask(lanes)))
+            return
+        if cluster is not None and reach >= CLUSTER:
+            cluster.fence(self.geometry.full(as_mask(lanes)), self.now)
         if self.releases is not None and self.releases.acquiring:
             threads = self.geometry.numbers(lanes)
             met, warp = self.happens_before.met_by(threads)

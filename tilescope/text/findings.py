@@ -43,8 +43,9 @@ def _together(group: list[Hazard]) -> str:
     barrier = first.cure is None or re.fullmatch(_BARRIER, first.cure.text)
     what = "barrier" if barrier else "statement"
     few = {1: "one ", 2: "two "}.get(many, "")
-    missing = f"{few}missing {what}{'s explain' if many > 1 else ' explains'}"
-    lines = [told(first), f"  {missing} these {len(group)}: the above and"]
+    state = "wrong" if first.cure is not None and first.cure.where.startswith("for ") else "missing"
+    cause = f"{few}{state} {what}{'s explain' if many > 1 else ' explains'}"
+    lines = [told(first), f"  {cause} these {len(group)}: the above and"]
     for hazard in others:
         *places, last = dict.fromkeys(str(source) for source in hazard.sources)
         where = f"{', '.join(places)} and {last}" if places else last
