@@ -17,7 +17,7 @@ from .table import Op, plain, row
 MOST_ARRIVALS = (1 << 20) - 1
 """Of a phase (PTX ISA, "Count argument of mbarrier object")."""
 _ARRIVALS, _BYTES = np.int64(MOST_ARRIVALS), np.int64((1 << 22) - 1)
-_NONE = np.int64(0)
+_NONE: Lanes = np.array(0)
 _EACH, _SUM, PARITY = np.int64(20), np.int64(40), np.int64(62)
 
 
