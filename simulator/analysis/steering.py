@@ -66,6 +66,10 @@ class Steering:
         steered = self._of(site)
         return bool(steered.branches or steered.guards)
 
+    def waits(self, site: Site) -> bool:
+        """Whether a loop goes on until a value read is right."""
+        return not self._of(site).branches.isdisjoint(self._loop_exits())
+
     def steers(self, site: Site) -> bool:
         """Whether a branch, guard or address depends on what a site reads."""
         steered = self._of(site)

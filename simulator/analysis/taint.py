@@ -15,7 +15,7 @@ from ..isa import Flow, texture
 from ..isa.roles import callee, roles
 from ..isa.undefined import hides
 from ..memory.site import PHASE, Site
-from .kept_places import KeptPlaces, Key, left_at, may_find
+from .kept_places import ANYWHERE, KeptPlaces, Key, left_at, may_find
 
 Spaces = Callable[[Site], set[str]]
 """The spaces that a site was seen to access in the run."""
@@ -33,11 +33,13 @@ class Judged:
             an atomic changes nothing.
         unset: Instructions that read what nothing wrote: a fault if that counts for anything.
         absent: Lines that read lanes which take no part: a fault if it changes what comes out.
+        texts: Calls that read texts up to their NUL, and the spaces of those.
     """
 
     written: Collection[Site] = ()
     unset: Collection[Instruction] = ()
     absent: Collection[Line] = ()
+    texts: Collection[tuple[Instruction, str]] = ()
 
 
 def depends_on_data(
@@ -59,6 +61,9 @@ def depends_on_data(
     for site in judged.written:
         if data.moves(site):
             return site.instruction
+    for ins, space in judged.texts:
+        if data.ends(space):
+            return ins
     unset = _Slice(program, spaces, judged.unset) if judged.unset else None
     asking = [
         i for _, i in data.instructions() if roles(i).row.gate and i.user_line in judged.absent
@@ -112,6 +117,10 @@ class _Slice:
         given = [read for read in role.reads if read not in role.bases]
         copied = site.bulk is not None or site.access != "atomic"  # of an atomic, operands count
         return bool(self.holds(function.name, given)) or (copied and self._found(function, ins))
+
+    def ends(self, space: str) -> bool:
+        """Whether it may end a text somewhere in a space."""
+        return space == "global" or not self._held.isdisjoint(may_find(space, ANYWHERE, 1))
 
     def _reached(self, function: Function, ins: Instruction) -> set[Key]:
         """What holds it when an instruction has run."""

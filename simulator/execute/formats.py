@@ -15,6 +15,8 @@ _BITS = {"h": 16, "": 32, "l": 64, "ll": 64}
 _FLOATS = "feEgGaA"
 _SIZES = {"i": 4, "I": 4, "q": 8, "Q": 8, "d": 8}
 
+String = Callable[[int, int], str]
+"""Gives the text at an address, which is cut after so many bytes."""
 Take = Callable[[str], float]
 """Gives the next argument, by its ``struct`` code: 4 bytes (``i``, ``I``) or 8 (``Q``, ``d``)."""
 
@@ -34,7 +36,7 @@ class Field:
         """How many arguments."""
         return (self.letter != "%") + (self.width == "*")
 
-    def text(self, take: Take, string: Callable[[int], str]) -> str:
+    def text(self, take: Take, string: String) -> str:
         """The field with its arguments."""
         if self.letter == "%":
             return "%"
@@ -54,7 +56,8 @@ class Field:
         elif self.letter in "sp":
             address, letter = int(take("Q")), "s"
             if self.letter == "s":
-                value = string(address) if address else "(null)"
+                most = MOST_TEXT if precision < 0 else min(precision, MOST_TEXT)
+                value = string(address, most) if address else "(null)"
             else:
                 value, precision = hex(address) if address else "(nil)", -1
         elif self.letter == "c":
@@ -116,9 +119,7 @@ def takes(form: str) -> int:
     return sum(field.takes for field in fields(form) if isinstance(field, Field))
 
 
-def formatted(
-    form: str, start: int, read: Callable[[int, str], float], string: Callable[[int], str]
-) -> str:
+def formatted(form: str, start: int, read: Callable[[int, str], float], string: String) -> str:
     """A format with its arguments, which lie one after the other, each aligned to its size.
 
     ``start`` is the address of the first argument; ``read`` gives the number at an address, by its

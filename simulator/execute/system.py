@@ -15,6 +15,7 @@ import numpy as np
 from ..compile.program import CompiledBlock
 from ..geometry import Lanes, Mask, as_mask
 from ..memory.heap import Heap
+from ..memory.site import text_site
 from .formats import MOST_TEXT, formatted, takes
 
 if TYPE_CHECKING:
@@ -111,15 +112,28 @@ class System:
         return value
 
     def string(
-        self, lane: tuple[int, ...], address: int, block: CompiledBlock | None = None
-    ) -> str:
-        """The text at a generic address, up to its NUL, as a lane sees it; ``block`` prints it."""
+        self, lane: tuple[int, ...], address: int, most: int = MOST_TEXT,
+        block: CompiledBlock | None = None,
+    ) -> str:  # fmt: skip
+        """The text at a generic address, up to its NUL or so many bytes, as a lane sees it.
+
+        ``block`` prints it.
+        """
         memories = self.machine.memories
-        content, end, _ = memories.bytes_at(address, MOST_TEXT, lane).partition(b"\0")
+        content, end, _ = memories.bytes_at(address, most, lane).partition(b"\0")
         if block:
             read = len(content + end)
+            if not end and read < most:
+                self._beyond(block, lane, address + read)
             if memories.looked:
                 memories.looked(address, read, lane)
-            for tell in self.machine.told.text_read:
+            for tell in self.machine.told.text_read if read else ():
                 tell(block, lane, address, read, memories.array_at(address))
         return content.decode("utf-8", "replace")
+
+    def _beyond(self, block: CompiledBlock, lane: tuple[int, ...], address: int) -> None:
+        """Report a text that goes on where there is nothing."""
+        call, function = block.block.instructions[-1], block.block.function.name
+        site = text_site(call, function, "generic", block.number)
+        thread = int(np.ravel_multi_index(lane[:3], self.machine.geometry.shape[:3]))
+        self.machine.memories.bad_lane(site, address, thread, lane[3])

@@ -241,6 +241,11 @@ def make_site(ins: Instruction, number: int, access: str, function: Function, bl
     )  # fmt: skip
 
 
+def text_site(call: Instruction, function: str, space: str, block: int) -> Site:
+    """The read of a text that is printed: no instruction's, and used for sure."""
+    return Site(-1, call, function, "load", space, "b8", 1, block)
+
+
 def granules(sites: Collection[Site], alike: bool) -> Granules:
     """Those of a program; ``alike``: texts are printed, which may stand in any memory."""
 

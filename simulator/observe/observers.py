@@ -86,7 +86,7 @@ class Observers:
         steering = program.fact(Steering)
         self.idle_reads = False
         self.unset: Collection[int] = ()
-        self.sites = program.sites
+        self.sites, self.blocks = program.sites, program.blocks
         self.sources = sources = Sources(launch.kernel.source_text)
         self.traffic = TrafficCounter(len(program.sites), program.memo("patterns", launch.block))
         self.ran = InstructionCounter(len(program.blocks), len(program.arithmetic))
@@ -160,7 +160,7 @@ class Observers:
             mine.merge(theirs)
 
     def judged(self) -> Judged:
-        """What values decide: equal writes, atomics that add nothing, unset ones that are used."""
+        """What values decide: equal writes, atomics that add nothing, unset ones, texts' ends."""
         atomics = {site.number for site in self.sites if site.access == "atomic"}
         numbers = set[int]()
         for group in self.findings.races.book.groups.values():
@@ -168,7 +168,8 @@ class Observers:
             numbers |= racing & atomics if group.reads else racing
         unset = [site.instruction for site in self.sites if site.number in self.unset]
         written = [site for site in self.sites if site.number in numbers]
-        return Judged(written, unset, self.shuffles.reads)
+        texts = [(self.blocks[n].block.instructions[-1], s) for n, s in self.output.read]
+        return Judged(written, unset, self.shuffles.reads, texts)
 
     def end(self) -> None:
         """The launch is done.

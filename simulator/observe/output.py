@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..compile.program import CompiledBlock
 from ..events import Observer
+from ..isa.windows import WINDOWS
+from ..memory.spaces import Allocation
 
 MOST = 1 << 20
 """Characters that are kept, as many as a GPU's buffer has by default (CUDA C++ Programming Guide,
 "Formatted Output": 1 MB)."""
+_LITERALS = ("$str", "__unnamed")
+"""What NVRTC calls them."""
 
 
 class Output(Observer):
@@ -17,12 +22,24 @@ class Output(Observer):
     Attributes:
         parts: Block, thread and text of each call, in the order they ran.
         lost: Calls beyond ``MOST`` characters.
+        read: Of texts by ``%s``: the number of the block that prints, and the space it is in.
     """
 
     def __init__(self) -> None:
         self.parts: list[tuple[int, int, str]] = []
         self.room = MOST
         self.lost = 0
+        self.read = set[tuple[int, str]]()
+
+    def text_read(
+        self, block: CompiledBlock, lane: tuple[int, ...], address: int, nbytes: int,
+        home: Allocation | None,
+    ) -> None:  # fmt: skip
+        """See ``Observer``; a literal is as it stands in the source."""
+        if home is None:
+            self.read.add((block.number, "local" if address >= WINDOWS["local"] else "shared"))
+        elif home.space == "global" and not home.name.startswith(_LITERALS):
+            self.read.add((block.number, "global"))
 
     def printed(self, count: int, texts: Iterator[tuple[int, int, str]]) -> None:
         """See ``Observer``."""
@@ -37,6 +54,7 @@ class Output(Observer):
         """See ``Observer``."""
         self.printed(len(other.parts), iter(other.parts))
         self.lost += other.lost
+        self.read |= other.read
 
     def notes(self) -> tuple[str, ...]:
         """What ``text`` leaves out, a sentence."""

@@ -18,16 +18,14 @@ from ..hazards.findings import Findings
 from ..hazards.sources import Who
 from ..isa.windows import WINDOWS
 from ..memory.event import Event, Spread
-from ..memory.site import Site
+from ..memory.site import Site, text_site
 from ..memory.spaces import Allocation, ColumnMemory
 from ..memory.words import distinct
 from ..races.accesses import flatten
 
 
 def _printed(block: CompiledBlock, space: str) -> Site:
-    """The read of a text that is printed: no instruction's, and used for sure."""
-    call = block.block.instructions[-1]
-    return Site(-1, call, block.block.function.name, "load", space, "b8", 1, block.number)
+    return text_site(block.block.instructions[-1], block.block.function.name, space, block.number)
 
 
 def _thread(g: Geometry, lane: tuple[int, ...]) -> tuple[Flat, Flat]:

@@ -1,9 +1,10 @@
 """Which of two instructions a report names first, whoever came first in the run.
 
 A race has no order: that is what is wrong with it. So that one schedule tells the same story
-as another, the instruction that leads to the other comes first, on a way with no barrier that
-would have ordered the two, if there is one; where each leads to the other (a loop), the write
-comes before the read; else the order of the source text decides.
+as another, the block that sets a flag comes before one that waits for it; else the instruction
+that leads to the other comes first, on a way with no barrier that would have ordered the two, if
+there is one; where each leads to the other (a loop), the write comes before the read; else the
+order of the source text decides.
 """
 
 import functools
@@ -12,6 +13,8 @@ from typing import TypeVar, TypeVarTuple, cast
 
 from kernels.ptx.module import Instruction
 
+from ..analysis.same_place import same_place
+from ..analysis.steering import Steering
 from ..compile.blocks import Block
 from ..compile.flow import Paths
 from ..compile.program import Program
@@ -46,6 +49,7 @@ class ProgramOrder:
     def __init__(self, program: Program) -> None:
         self.known: dict[object, object] = {}
         self.blocks, self._start = [one.block for one in program.blocks], program.start
+        self._program = program
         self._position = {
             id(ins): place for block in self.blocks for place, ins in enumerate(block.instructions)
         }
@@ -56,6 +60,9 @@ class ProgramOrder:
         if one is other:
             return True
         reading = (one.access == "load") != (other.access == "load")
+        handed = self._handed(one, other) if reading and distance == "block" else None
+        if handed is not None:
+            return handed
         ways = ("all", distance) if distance == "block" else (distance, "all")
         for i, way in enumerate(ways):
             there, back = self._leads(one, other, way), self._leads(other, one, way)
@@ -64,6 +71,57 @@ class ProgramOrder:
             if there and reading and (i == 0) == (distance != "block"):
                 return one.access != "load"
         return self._text(one) < self._text(other)
+
+    def _handed(self, one: Site, other: Site) -> bool | None:
+        """Whether the one comes first by what blocks tell each other, by a flag, say.
+
+        Who tells does so behind its access; what it tells decides whether the other's happens. If
+        either may tell the other, each at a place of its own, the first of the run comes first:
+        the flags force that. Of flags themselves nothing is said.
+        """
+        if any(x.asynchronous or x in self._hears for x in (one, other)):
+            return None
+        told, told_other = self._tells_behind(one), self._tells_behind(other)
+        heard, heard_other = self._hears_before(one), self._hears_before(other)
+        hands, back = told and bool(heard_other - heard), told_other and bool(heard - heard_other)
+        if hands != back:
+            return hands
+        if not (told and told_other):
+            return None
+        functions = self._steering.functions
+        passed_on = (
+            f.number not in heard & heard_other
+            or not any(s is not f and same_place(functions, f, s) for s in self._tells)
+            for f in self._hears
+            if f.number in heard | heard_other and self._steering.waits(f)
+        )
+        return True if any(passed_on) else None
+
+    @_kept
+    def _tells_behind(self, site: Site) -> bool:
+        """Whether a thread may tell that an access is done."""
+        return any(s is not site and self.leads(site, s) for s in self._tells)
+
+    @_kept
+    def _hears_before(self, site: Site) -> frozenset[int]:
+        """What decides whether an access happens, of what other threads may tell."""
+        return frozenset(
+            f.number for f in self._hears if self.leads(f, site) and self._steering.guards(f, site)
+        )
+
+    @functools.cached_property
+    def _steering(self) -> Steering:
+        return self._program.fact(Steering)
+
+    @functools.cached_property
+    def _tells(self) -> list[Site]:
+        """What may tell another thread something."""
+        return [s for s in self._program.sites if s.strong and s.access != "load"]
+
+    @functools.cached_property
+    def _hears(self) -> list[Site]:
+        """What may be told something that decides."""
+        return [s for s in self._program.sites if s.number in self._steering.acquiring]
 
     def leads(self, one: Site, other: Site) -> bool:
         """Whether a way leads from one instruction to the other, past barriers as well."""

@@ -1,0 +1,94 @@
+"""A flag without fences: the race on the data is named by who hands to whom, not by the lines."""
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+
+SOURCE = """
+#define K(name) __global__ void name(const int* in, int* data, volatile int* flag, int* out)
+#define WAIT(i) while (flag[i] == 0) ;
+K(above) {
+    if (blockIdx.x == 1) { WAIT(0) out[0] = data[0]; }
+    else if (blockIdx.x == 0) { data[0] = in[0]; flag[0] = 1; }
+}
+K(below) {
+    if (blockIdx.x == 0) { data[0] = in[0]; flag[0] = 1; }
+    else if (blockIdx.x == 1) { WAIT(0) out[0] = data[0]; }
+}
+K(freed_above) {
+    if (blockIdx.x == 1) { WAIT(0) data[0] = in[0]; }
+    else if (blockIdx.x == 0) { out[0] = data[0]; flag[0] = 1; }
+}
+K(freed_below) {
+    if (blockIdx.x == 0) { out[0] = data[0]; flag[0] = 1; }
+    else if (blockIdx.x == 1) { WAIT(0) data[0] = in[0]; }
+}
+K(looked_at) {
+    if (blockIdx.x == 0) { if (flag[0] >= 0) out[0] = data[0]; }
+    else if (blockIdx.x == 1) { data[0] = in[0]; flag[0] = 1; }
+}
+K(chain) {
+    int b = blockIdx.x, s = 0;
+    if (b > 0) { WAIT(b - 1) s = data[b - 1]; }
+    data[b] = s + in[b];
+    flag[b] = 1;
+}
+K(both_sides) {
+    int b = blockIdx.x, s = 0;
+    if (b > 0) { WAIT(b - 1) s = data[b - 1]; }
+    if (b < 3)
+        s += data[b + 1];
+    data[b] = s + in[b];
+    flag[b] = 1;
+}
+K(in_turn) {
+    for (int i = 1; i < 4; i++)
+        if (blockIdx.x == 1) { while (flag[1] != i) ; out[i] = data[0]; flag[0] = i; }
+        else if (blockIdx.x == 0) { while (flag[0] != i - 1) ; data[0] = in[i]; flag[1] = i; }
+}
+K(phases) {
+    int b = blockIdx.x;
+    for (int i = 0; i < 2; i++) {
+        atomicAdd((int*)flag, 1);
+        while (flag[0] < 4 * i + 4) ;
+        __threadfence();
+        int s = data[(b + 1) & 3];
+        data[b] = s + in[b];
+        __threadfence();
+        atomicAdd((int*)flag + 1, 1);
+        while (flag[1] < 4 * i + 4) ;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize(
+    ("entry", "kinds"),
+    [
+        ("above", ["raw"]), ("below", ["raw"]), ("freed_above", ["war"]), ("freed_below", ["war"]),
+        ("looked_at", ["raw"]), ("chain", ["raw"]), ("both_sides", ["raw", "war"]),
+        ("in_turn", ["raw"]),
+    ],
+)  # fmt: skip
+def test_who_hands_on_is_named_first(entry: str, kinds: list[str], build: str) -> None:
+    kernel = Kernel.from_cuda(SOURCE, entry, build=build)
+    for schedule in ("lockstep", "warps", "reverse", 1):
+        run = simulator.launch(
+            kernel, 4, 1, [np.zeros(4, np.int32) for _ in range(4)], schedule=schedule
+        )
+        found = [h for h in run.hazards if h.variable == "data"]
+        assert [h.kind for h in found] == [f"{kind}-race" for kind in kinds], schedule
+
+
+def test_a_barrier_of_ones_own_hands_nothing_from_block_to_block() -> None:
+    """Between two of them no block waits for another: the text tells, whoever came first."""
+    told = set()
+    for schedule in ("lockstep", "warps", "reverse", 1, 2):
+        kernel = Kernel.from_cuda(SOURCE, "phases")
+        args = [np.zeros(4, np.int32) for _ in range(4)]
+        run = simulator.launch(kernel, 4, 1, args, schedule=schedule)
+        told |= {(h.kind, h.lines) for h in run.hazards if h.variable == "data"}
+    assert len(told) == 1
