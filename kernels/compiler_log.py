@@ -14,6 +14,9 @@ _MISSING = re.compile(r'cannot open source file "([^"]+)"')
 _LITERAL = re.compile(r"\(\s*(?:struct\s+)?[A-Za-z_][\w:<>, ]*\)\s*\{")
 _OF_GNU = "(P){...} is taken by nvcc, but not by NVRTC: write P{...}, or run the .ptx of nvcc"
 """What is said of a literal of GNU's C++ in the line of an error."""
+_DESIGNATED = re.compile(r"(?:^|[{,])\s*\.\s*[A-Za-z_]\w*\s*[={]")
+_OF_CXX20 = "(.member = ... in braces is of C++20: --option=-std=c++20)"
+"""What is said of designated initialisers, which nvcc takes from GNU's C++ of any year."""
 _NAMES = "__nv_name_map"
 """The file in which NVRTC looks up the names of kernels."""
 
@@ -62,5 +65,7 @@ def errors(log: str) -> list[Message]:
             at = int(said["line"] or 0)
             if "expected an expression" in block[0] and any(map(_LITERAL.search, block[1:])):
                 block.append(_OF_GNU)
+            if "expected an expression" in block[0] and any(map(_DESIGNATED.search, block[1:])):
+                block.append(_OF_CXX20)
             found.append(Message(said["path"] or "", at, column, plain("\n".join(block))))
     return found

@@ -8,6 +8,7 @@ from pathlib import Path
 from . import host_code, preprocessor, promotions
 from .compiler_log import Message
 from .compiler_process import CompilerCrash
+from .conditions import left_out_with
 from .errors import CompileError
 from .headers import (
     IMPLICIT,
@@ -27,6 +28,9 @@ _ROUNDS = 40
 _LACKS_STD = re.compile(r"^.*(?<!cuda::)\bstd\b.*")
 """A first line that tells of the host's standard library."""
 _REFERENCE = re.compile(r"(static\s+)?(texture|surface)\s*<")
+_HOSTS_VALUE = re.compile(r'dynamic initialization is not|namespace "std" has no member')
+"""Of a constant that code for the device cannot use, though a parameter may have its name."""
+_WIDE = re.compile(r"\bu?int(64|max|ptr|_least64)_t\b")
 _OBJECT = "cudaTextureObject_t or cudaSurfaceObject_t as a parameter"
 
 Compiled = tuple[str, str]
@@ -93,6 +97,7 @@ def compile_device_part(
             + included.directed(
                 by_path[str(path)].rest() if str(path) in by_path else whole, path.parent
             )
+            + "\n" * whole.endswith("\\\n")  # a line that goes on at the end: nvcc takes it
             for path, whole in included.texts.items()
         }
         try:
@@ -133,6 +138,7 @@ def compile_device_part(
         return bool(unfit)
 
     errors: list[Message] = []
+    with_long_long: list[Message] | None = None
     for _ in range(_ROUNDS):
         result = attempt(included.directed(main.rest(), directory), entry)
         if not isinstance(result, list):
@@ -154,7 +160,9 @@ def compile_device_part(
                     moved = True
             elif file:
                 for piece in file.at(error.line, error.column):
-                    if not host_code.may_go(piece, needed, gone, lacking):
+                    hosts = piece.kind == "variable" and not piece.device and not piece.method
+                    hosts = hosts and bool(_HOSTS_VALUE.search(error.text))
+                    if not (hosts or host_code.may_go(piece, needed, gone, lacking)):
                         break
                     if file.cut(piece):
                         moved = True
@@ -179,8 +187,14 @@ def compile_device_part(
             stubs[promotions.HEADER] = promotions.text(promoted)
             further += [f"--pre-include={promotions.HEADER}"] * (promoted == unclear)
             moved = True
+        of_source = not all(error.of_a_name for error in errors)
+        if not moved and of_source and with_long_long is None and any(map(_WIDE.search, texts)):
+            with_long_long, moved = errors, True
+            further.append("-DTILESCOPE_LONG_INT64")
         if not moved:
             break
+    if with_long_long and len(with_long_long) <= len(errors):
+        errors = with_long_long
     if all(error.of_a_name for error in errors):
         typed = parted(entry)[1] is not None
         listed = (
@@ -189,11 +203,13 @@ def compile_device_part(
         same = find({str(at): text for at, text in enumerate(texts)}, entry)
         wanted = same is not None and same.parameters and "<" not in entry
         written = f"; write template arguments, as in {same.example!r}" if wanted and same else ""
-        raise CompileError(
-            f"no kernel {entry!r} in this source; its __global__ functions: {listed}{written}"
-        )
-    told = _told(errors, by_path)
-    lacks = _lacking(asked_for(left_out()), included)
+        if same and not wanted:
+            written = next(filter(None, (left_out_with(t, same.name) for t in texts)), "")
+        told = f"no kernel {entry!r} in this source; its __global__ functions: {listed}{written}"
+        lacks = [] if same else _lacking(_perhaps_needed(left_out(), included), included)
+    else:
+        told = _told(errors, by_path)
+        lacks = _lacking(asked_for(left_out()), included)
     raise CompileError("\n".join([told, *lacks, *(f"({text})" for text in no_folders(options))]))
 
 
