@@ -48,6 +48,12 @@ K(in_turn) {
         if (blockIdx.x == 1) { while (flag[1] != i) ; out[i] = data[0]; flag[0] = i; }
         else if (blockIdx.x == 0) { while (flag[0] != i - 1) ; data[0] = in[i]; flag[1] = i; }
 }
+K(rows) {
+    int t = threadIdx.x, s = 0;
+    if (t > 2) { WAIT((t - 3) * 5 % 8) s = data[t - 3]; }
+    data[t] = s + 1;
+    flag[t * 5 % 8] = 1;
+}
 K(phases) {
     int b = blockIdx.x;
     for (int i = 0; i < 2; i++) {
@@ -81,6 +87,18 @@ def test_who_hands_on_is_named_first(entry: str, kinds: list[str], build: str) -
         )
         found = [h for h in run.hazards if h.variable == "data"]
         assert [h.kind for h in found] == [f"{kind}-race" for kind in kinds], schedule
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+def test_lanes_and_warps_hand_on_too(build: str) -> None:
+    """Each waits for another one of its block, whose lines come behind its own."""
+    kernel = Kernel.from_cuda(SOURCE.replace("% 8", "% 64"), "rows", build=build)
+    for schedule in ("lockstep", "warps", "reverse", 1):
+        args = [np.zeros(64, np.int32) for _ in range(4)]
+        run = simulator.launch(kernel, 1, 64, args, schedule=schedule)
+        assert (args[1] == np.arange(64) // 3 + 1).all()
+        found = [(h.kind, h.reach) for h in run.hazards if h.variable == "data"]
+        assert sorted(found) == [("raw-race", "lane"), ("raw-race", "warp")], schedule
 
 
 def test_a_barrier_of_ones_own_hands_nothing_from_block_to_block() -> None:

@@ -1,10 +1,10 @@
 """Which of two instructions a report names first, whoever came first in the run.
 
 A race has no order: that is what is wrong with it. So that one schedule tells the same story
-as another, the block that sets a flag comes before one that waits for it; else the instruction
-that leads to the other comes first, on a way with no barrier that would have ordered the two, if
-there is one; where each leads to the other (a loop), the write comes before the read; else the
-order of the source text decides.
+as another, who sets a flag comes before who waits for it; else the instruction that leads to the
+other comes first, on a way with no barrier that would have ordered the two, if there is one; where
+each leads to the other (a loop), the write comes before the read; else the order of the source
+text decides.
 """
 
 import functools
@@ -60,7 +60,7 @@ class ProgramOrder:
         if one is other:
             return True
         reading = (one.access == "load") != (other.access == "load")
-        handed = self._handed(one, other) if reading and distance == "block" else None
+        handed = self._handed(one, other, distance) if reading else None
         if handed is not None:
             return handed
         ways = ("all", distance) if distance == "block" else (distance, "all")
@@ -72,17 +72,19 @@ class ProgramOrder:
                 return one.access != "load"
         return self._text(one) < self._text(other)
 
-    def _handed(self, one: Site, other: Site) -> bool | None:
-        """Whether the one comes first by what blocks tell each other, by a flag, say.
+    def _handed(self, one: Site, other: Site, distance: str) -> bool | None:
+        """Whether the one comes first by what threads tell each other, by a flag, say.
 
-        Who tells does so behind its access; what it tells decides whether the other's happens. If
-        either may tell the other, each at a place of its own, the first of the run comes first:
-        the flags force that. Of flags themselves nothing is said.
+        Who tells does so behind its access; what it tells decides whether the other's happens (in
+        a block with no barrier in between). If either may tell the other, each at a place of its
+        own, the first of the run comes first: the flags force that. Of flags themselves nothing is
+        said.
         """
         if any(x.asynchronous or x in self._hears for x in (one, other)):
             return None
-        told, told_other = self._tells_behind(one), self._tells_behind(other)
-        heard, heard_other = self._hears_before(one), self._hears_before(other)
+        way = "all" if distance == "block" else distance
+        told, told_other = (self._tells_behind(x, way) for x in (one, other))
+        heard, heard_other = (self._hears_before(x, way) for x in (one, other))
         hands, back = told and bool(heard_other - heard), told_other and bool(heard - heard_other)
         if hands != back:
             return hands
@@ -98,15 +100,17 @@ class ProgramOrder:
         return True if any(passed_on) else None
 
     @_kept
-    def _tells_behind(self, site: Site) -> bool:
+    def _tells_behind(self, site: Site, way: str) -> bool:
         """Whether a thread may tell that an access is done."""
-        return any(s is not site and self.leads(site, s) for s in self._tells)
+        return any(s is not site and self._leads(site, s, way) for s in self._tells)
 
     @_kept
-    def _hears_before(self, site: Site) -> frozenset[int]:
+    def _hears_before(self, site: Site, way: str) -> frozenset[int]:
         """What decides whether an access happens, of what other threads may tell."""
         return frozenset(
-            f.number for f in self._hears if self.leads(f, site) and self._steering.guards(f, site)
+            f.number
+            for f in self._hears
+            if self._leads(f, site, way) and self._steering.guards(f, site)
         )
 
     @functools.cached_property
