@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 _DEEP = 8
 _LONGEST = 60
+_STRAY = re.compile(r"[;{}]|^\w+ \w")
+"""What no name of a kernel has."""
+_LAST = re.compile(r"(?<![.\w])(?<!->)(?P<name>\w+(?:::\w+)*)\s*(?P<given><[^;{}<>]*>)?\s*$")
+_PLAIN = re.compile(r"<(\s*(\d+|bool|char|short|int|long|float|double|true|false)\s*[,>])+")
 _NAMES = ("identifier", "template_function", "qualified_identifier")
 
 
@@ -36,13 +40,24 @@ class Called(NamedTuple):
 
 
 def kernel_of(
-    node: Node, arguments: Sequence[Node] | None, scope: Scope, declared: Sequence[Signature]
+    node: Node,
+    arguments: Sequence[Node] | None,
+    scope: Scope,
+    declared: Sequence[Signature],
+    before: str = "",
 ) -> Called:
-    """The kernel that an expression names; ``arguments``: the launch's, where they are known."""
+    """The kernel that an expression names; ``arguments``: the launch's, where they are known.
+
+    ``before``: the text up to ``<<<``, for where a macro or a ``<`` leads the grammar astray.
+    """
     written = bare(node)
     node = _followed(written, scope, {one.name for one in declared})
     text = " ".join(scope.text(node).split())
     named = [one for one in declared if one.name == base_name(text)]
+    if not named and (called := _in_front(before, text, scope, declared)):
+        return called
+    if not named and (text in scope.macros or _STRAY.search(text)):
+        return Called("?", (), f"{text.split()[-1]} is not read", _example(declared, arguments))
     if not named and (node.type not in _NAMES or text in scope.kinds):
         shown = plain_name(" ".join(scope.text(written).split()))
         shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
@@ -75,6 +90,27 @@ def kernel_of(
         f"{head}<{', '.join(arg or '?' for arg in args)}>",
         params, f"{', '.join(unknown) or 'an argument'} of {head} is not known", example,
     )  # fmt: skip
+
+
+def _in_front(before: str, read: str, scope: Scope, declared: Sequence[Signature]) -> Called | None:
+    """The kernel whose name, or a macro of it, is the last word of a text.
+
+    It is declared, or what was ``read`` has not that word.
+    """
+    found = _LAST.search(before)
+    if not found:
+        return None
+    name = scope.macros.get(found["name"], found["name"]).strip()
+    fitting = [one for one in declared if one.name == base_name(name)]
+    if not fitting:
+        other = found["name"] not in read and found["name"] not in scope.macros
+        return Called(name) if other and not found["given"] else None
+    one, given = fitting[0], " ".join((found["given"] or "").split())
+    if not one.template or "<" in name or _PLAIN.fullmatch(given):
+        return Called(name + given, one.params)
+    return Called(
+        f"{name}<?>", one.params, f"{given or 'what it stands for'} is not read", one.example
+    )
 
 
 def _example(declared: Sequence[Signature], arguments: Sequence[Node] | None) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _LAUNCHES = re.compile(r"<<\s*<|Launch")
+_FAR = 400
 _MOST = 500
 """Launches of a file, about."""
 
@@ -163,7 +164,8 @@ def _read(use: Use, scope: Scope, declared: Sequence[Signature], bound: Bound) -
         named, shape, arguments = given[0], [*given[1:3], *given[4:5]], _pointed(given[3], scope)
     if named is None:
         return unread
-    kernel, params, lacking, example = kernel_of(named, arguments, scope, declared)
+    before = scope.source[: configured.start_byte][-_FAR:].decode("ascii") if configured else ""
+    kernel, params, lacking, example = kernel_of(named, arguments, scope, declared, before)
     if arguments is None and not params:
         return unread
     words = [None] * len(params) if arguments is None else [scope.word(arg) for arg in arguments]

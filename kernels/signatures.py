@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .preprocessor import VARIANTS, Macros, readable
+from .preprocessor import VARIANTS, Macros, blank, readable
 from .syntax import declared, descendants, parse
 from .templates import TemplateParameter, template_parameters
 
@@ -56,7 +56,10 @@ def signatures(source: str) -> tuple[Signature, ...]:
     macros = Macros([source], (), _GLOBAL)
     found: dict[tuple[str, bool, tuple[str, ...]], Signature] = {}
     for variant in VARIANTS:
-        plain, bare, *_ = readable(source, macros, variant)
+        plain, bare, outside, _ = readable(source, macros, variant)
+        for start, body, end in outside:  # macros in it may be no statements to the grammar
+            if body < end and not macros.marks.isdisjoint(re.findall(r"\w+", bare[start:body])):
+                plain = blank(plain, body + 1, end - 1)
         root = parse(plain.encode("ascii", "replace")).root_node
         for read_one in _walk(root, plain, bare, macros.marks, False):
             signature = _spelled_out(read_one, source)

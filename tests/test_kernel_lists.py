@@ -41,6 +41,24 @@ def test_lists_have_names_that_can_be_typed() -> None:
 
 
 @pytest.mark.parametrize(
+    "body",
+    ["ADD(x) ADD(x)", "EACH(i) EACH(j) ADD(x)", "BEGIN x[0] = 1; END", "SWAP(x, 1)\n  ADD(x)",
+     "auto f = [=] __device__(int i) { ADD(x) }; f(1);", "DECLARE(int, i) = 3; x[i] = 0;"],
+)  # fmt: skip
+def test_macros_in_a_body_hide_no_kernel(body: str) -> None:
+    kernels = f"""
+__global__ void first(float* x) {{ {body} }}
+template <class T> __global__ void second(T* x)
+{{
+  {body}
+}}
+namespace n {{ extern "C" __global__ void third(float* x) {{ {body} }} }}
+__global__ void last(float* x) {{ }}
+"""
+    assert kernel_names(kernels) == ["first", "second<...>", "n::third", "last"]
+
+
+@pytest.mark.parametrize(
     ("entry", "value"),
     [
         ("lib::detail::fill<float, 5>", 5),
