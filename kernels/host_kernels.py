@@ -54,7 +54,7 @@ def kernel_of(
     node = _followed(written, scope, {one.name for one in declared})
     text = " ".join(scope.text(node).split())
     named = [one for one in declared if one.name == base_name(text)]
-    if not named and (called := _in_front(before, scope, declared)):
+    if not named and (called := _in_front(before, text, scope, declared)):
         return called
     if not named and (text in scope.macros or _STRAY.search(text)):
         return Called("?", (), f"{text.split()[-1]} is not read", _example(declared, arguments))
@@ -92,15 +92,19 @@ def kernel_of(
     )  # fmt: skip
 
 
-def _in_front(before: str, scope: Scope, declared: Sequence[Signature]) -> Called | None:
-    """The declared kernel whose name, or a macro of it, is the last word of a text."""
+def _in_front(before: str, read: str, scope: Scope, declared: Sequence[Signature]) -> Called | None:
+    """The kernel whose name, or a macro of it, is the last word of a text.
+
+    It is declared, or what was ``read`` has not that word.
+    """
     found = _LAST.search(before)
     if not found:
         return None
     name = scope.macros.get(found["name"], found["name"]).strip()
     fitting = [one for one in declared if one.name == base_name(name)]
     if not fitting:
-        return None
+        other = found["name"] not in read and found["name"] not in scope.macros
+        return Called(name) if other and not found["given"] else None
     one, given = fitting[0], " ".join((found["given"] or "").split())
     if not one.template or "<" in name or _PLAIN.fullmatch(given):
         return Called(name + given, one.params)

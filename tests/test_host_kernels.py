@@ -62,6 +62,7 @@ def listed(source: str) -> list[str]:
         ("if (argc < 4) BEGIN k<T, 4><<<4, 64>>>(f, 1);", "k<?> --grid 4 --block 64 f32[64] 1"),
         ("assert(argc < 4)\none<<<4, 64>>>(f); two<<<2, 64>>>(f);",
          "one --grid 4 --block 64 f32[64]"),
+        ("assert(argc < 4)\nelsewhere<<<4, 64>>>(f);", "elsewhere --grid 4 --block 64 f32[64]"),
         ("if (argc < 4) BEGIN elsewhere<<<4, 64>>>(f);", "elsewhere --grid 4 --block 64 f32[64]"),
         # as macros have it
         ("SECOND<<<4, 64>>>(f);", "two --grid 4 --block 64 f32[64]"),
