@@ -20,7 +20,7 @@ from ..compile.flow import Paths
 from ..compile.program import Program
 from ..isa import Flow
 from ..isa.roles import callee, calls, roles
-from ..memory.site import Site
+from ..memory.site import PHASE, Site
 
 _Place = tuple[int, int]
 """A block, and where in it."""
@@ -119,8 +119,9 @@ class ProgramOrder:
 
     @functools.cached_property
     def _tells(self) -> list[Site]:
-        """What may tell another thread something."""
-        return [s for s in self._program.sites if s.strong and s.access != "load"]
+        """What may tell another thread something; an ``mbarrier`` is no flag, but a barrier."""
+        sites = self._program.sites
+        return [s for s in sites if s.strong and s.access != "load" and s.operation != PHASE]
 
     @functools.cached_property
     def _hears(self) -> list[Site]:
