@@ -99,6 +99,7 @@ def test_lanes_and_warps_hand_on_too(build: str) -> None:
         assert (args[1] == np.arange(64) // 3 + 1).all()
         found = [(h.kind, h.reach) for h in run.hazards if h.variable == "data"]
         assert sorted(found) == [("raw-race", "lane"), ("raw-race", "warp")], schedule
+        assert all("__threadfence_block()" in h.notes[-1] for h in run.hazards if h.reach == "lane")
 
 
 def test_a_barrier_of_ones_own_hands_nothing_from_block_to_block() -> None:

@@ -109,6 +109,8 @@ _RACE = (
     "__syncthreads() between the two lines, or give each thread bytes of its own, or use atomics."
 )
 _VOLATILE = "volatile neither makes an update atomic nor orders it: use atomics and fences"
+_FLAG = "a __threadfence_block() before a lane sets a flag, and behind where another waits for it"
+_CHECKED = "a compare-and-swap checks what was read; tell the compiler by an atomic load"
 _LANES = "lanes of a warp need __syncwarp() between them"
 EQUAL = "equal"
 """The case in which every write of a race leaves the same value."""
@@ -168,13 +170,9 @@ _ANY_RACE = {
     "quiet": Case(
         "", "warning", "the atomic changes nothing (it adds zero, say): it serves as a read"
     ),
-    GUESS: Case(
-        "",
-        "warning",
-        "a compare-and-swap checks what was read; a volatile or an atomic load says "
-        "so to the compiler, too",
-    ),
+    GUESS: Case("", "warning", _CHECKED),
     "in step": Case("", "warning", _LANES, policy="warp_synchronous"),
+    "flag": Case("", "warning", _FLAG, policy="warp_synchronous"),
 }
 
 RAW_RACE = HazardKind(

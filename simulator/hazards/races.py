@@ -82,7 +82,7 @@ class RaceHazards:
             if volatile:
                 return "volatile lanes" if near else "polled" if in_global else "volatile"
             if near:
-                return "in step"
+                return "flag" if self._flagged(group) else "in step"
         else:
             if volatile and in_global:
                 steps = near and not group.clashes
@@ -98,6 +98,11 @@ class RaceHazards:
         if group.distance == "block":
             return "blocks" if in_global else "far"
         return ""
+
+    def _flagged(self, group: RaceGroup) -> bool:
+        """Whether a flag is to hand on what lanes race for."""
+        one, other = (self.sites[min(side)] for side in group.sides)
+        return self.book.find_order().handed(one, other, group.distance) is not None
 
     def _guessed(self, group: RaceGroup) -> bool:
         """Whether a compare-and-swap at the same place checks what a read found."""

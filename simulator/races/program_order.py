@@ -60,7 +60,7 @@ class ProgramOrder:
         if one is other:
             return True
         reading = (one.access == "load") != (other.access == "load")
-        handed = self._handed(one, other, distance) if reading else None
+        handed = self.handed(one, other, distance) if reading else None
         if handed is not None:
             return handed
         ways = ("all", distance) if distance == "block" else (distance, "all")
@@ -72,7 +72,7 @@ class ProgramOrder:
                 return one.access != "load"
         return self._text(one) < self._text(other)
 
-    def _handed(self, one: Site, other: Site, distance: str) -> bool | None:
+    def handed(self, one: Site, other: Site, distance: str) -> bool | None:
         """Whether the one comes first by what threads tell each other, by a flag, say.
 
         Who tells does so behind its access; what it tells decides whether the other's happens (in
