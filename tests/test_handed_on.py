@@ -35,6 +35,18 @@ K(chain) {
     data[b] = s + in[b];
     flag[b] = 1;
 }
+K(chain_by_atomics) {
+    int b = blockIdx.x, s = 0;
+    if (b > 0) { while (atomicAdd((int*)flag + b - 1, 0) == 0) ; s = data[b - 1]; }
+    data[b] = s + in[b];
+    atomicExch((int*)flag + b, 1);
+}
+__device__ void leave(volatile int* tickets) { atomicAdd((int*)tickets + 1, 1); }
+K(tickets) {
+    for (int mine = atomicAdd((int*)flag, 1); flag[1] != mine;) ;
+    data[0] += blockIdx.x;
+    leave(flag);
+}
 K(both_sides) {
     int b = blockIdx.x, s = 0;
     if (b > 0) { WAIT(b - 1) s = data[b - 1]; }
@@ -75,7 +87,8 @@ K(phases) {
     ("entry", "kinds"),
     [
         ("above", ["raw"]), ("below", ["raw"]), ("freed_above", ["war"]), ("freed_below", ["war"]),
-        ("looked_at", ["raw"]), ("chain", ["raw"]), ("both_sides", ["raw", "war"]),
+        ("looked_at", ["raw"]), ("chain", ["raw"]), ("chain_by_atomics", ["raw"]),
+        ("tickets", ["raw", "waw"]), ("both_sides", ["raw", "war"]),
         ("in_turn", ["raw"]),
     ],
 )  # fmt: skip
@@ -100,6 +113,47 @@ def test_lanes_and_warps_hand_on_too(build: str) -> None:
         found = [(h.kind, h.reach) for h in run.hazards if h.variable == "data"]
         assert sorted(found) == [("raw-race", "lane"), ("raw-race", "warp")], schedule
         assert all("__threadfence_block()" in h.notes[-1] for h in run.hazards if h.reach == "lane")
+
+
+AT_MBARRIER = """
+__device__ void wait(unsigned long long* bar, int parity) {
+    int done = parity > 1;  // a way past the mbarrier, as where cuda::barrier may be global memory
+    unsigned at = __cvta_generic_to_shared(bar);
+    while (!done)
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2;"
+            " selp.b32 %0, 1, 0, p; }" : "=r"(done) : "r"(at), "r"(parity) : "memory");
+}
+__global__ void k(const int* in, int* out, int turns) {
+    __shared__ unsigned long long bar;
+    __shared__ int one[64];
+    int t = threadIdx.x, sum = 0;
+    unsigned at = __cvta_generic_to_shared(&bar);
+    if (t == 0) asm volatile("mbarrier.init.shared.b64 [%0], 64;" :: "r"(at));
+    __syncthreads();
+    for (int i = 0; i < turns; ++i) {
+        FIRST
+        one[t] = in[i * 64 + t];
+        SECOND
+        sum += one[63 - t];
+    }
+    out[t] = sum;
+}
+"""
+MEET = """asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"(at) : "memory");
+        wait(&bar, i & 1);"""
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize("missing", ["FIRST", "SECOND"])
+def test_what_an_mbarrier_orders_in_a_loop_is_not_what_races(missing: str, build: str) -> None:
+    """Where threads meet between the write and the read, the next turn's write comes too early."""
+    source = AT_MBARRIER.replace(missing, "").replace("FIRST", MEET).replace("SECOND", MEET)
+    kernel = Kernel.from_cuda(source, "k", build=build)
+    kind = {"FIRST": "war-race", "SECOND": "raw-race"}[missing]
+    for schedule in ("lockstep", "warps", "reverse"):
+        args = [np.zeros(256, np.int32), np.zeros(64, np.int32), 4]
+        run = simulator.launch(kernel, 1, 64, args, schedule=schedule)
+        assert [(h.kind, h.reach) for h in run.hazards] == [(kind, "warp")], schedule
 
 
 def test_a_barrier_of_ones_own_hands_nothing_from_block_to_block() -> None:

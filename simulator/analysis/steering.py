@@ -24,6 +24,7 @@ from ..isa.roles import callee, roles
 from ..isa.table import named_space
 from ..memory.site import Site
 from .kept_places import ANYWHERE, KeptPlaces, Key, left_at, may_find
+from .same_place import SamePlace
 from .taint import call_edges, through_call
 
 _SPILLED = ("[]", "pointer")
@@ -46,6 +47,7 @@ class Steering:
         self.program = program
         self.blocks: list[Block] = [compiled.block for compiled in program.blocks]
         self.functions = {b.function.name: b.function for b in self.blocks}
+        self.same_place = SamePlace(self.functions)
         self.site_of = {id(site.instruction): site for site in program.sites}
         self._places = KeptPlaces(program.layout)
         self.paths = Paths(self.blocks, lambda block, to: True)

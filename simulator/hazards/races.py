@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from kernels.ptx.module import Instruction
 
-from ..analysis.same_place import same_place
 from ..analysis.steering import Steering
 from ..geometry import Geometry, Mask
 from ..memory.site import Site
@@ -134,7 +133,7 @@ class RaceHazards:
         def updates(write: Site) -> bool:
             return write.access == "atomic" or any(
                 self.steering.flows(self.sites[read], write)
-                and same_place(self.steering.functions, self.sites[read], write)
+                and self.steering.same_place(self.sites[read], write)
                 for read in sorted(reads)
             )
 

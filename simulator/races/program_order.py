@@ -13,7 +13,6 @@ from typing import TypeVar, TypeVarTuple, cast
 
 from kernels.ptx.module import Instruction
 
-from ..analysis.same_place import same_place
 from ..analysis.steering import Steering
 from ..compile.blocks import Block
 from ..compile.flow import Paths
@@ -90,10 +89,9 @@ class ProgramOrder:
             return hands
         if not (told and told_other):
             return None
-        functions = self._steering.functions
         passed_on = (
             f.number not in heard & heard_other
-            or not any(s is not f and same_place(functions, f, s) for s in self._tells)
+            or not any(s is not f and self._steering.same_place(f, s) for s in self._tells)
             for f in self._hears
             if f.number in heard | heard_other and self._steering.waits(f)
         )
@@ -278,10 +276,22 @@ class ProgramOrder:
             end = block.end
             if way != "all" and end is not None and roles(end).flow is Flow.BARRIER:
                 return not roles(end).holds
+            if way in ("lane", "warp") and self._awaits_phase(block, to):
+                return False
             body = self.blocks[to].body
             return not (way == "lane" and body and roles(body[0]).row.warp_barrier)
 
         return Paths(self.blocks, passes)
+
+    def _awaits_phase(self, block: Block, to: int) -> bool:
+        """Whether an ``mbarrier`` is waited for in a block, or in what it calls and is back from.
+
+        Unoptimised, ``cuda::barrier`` asks there first whether it is in shared memory at all.
+        """
+        end = block.end
+        inside = self._called(end) if end is not None and to == block.follow else ()
+        called = (ins for name in inside for _, ins in self._functions[name])
+        return any(roles(ins).row.phase == "wait" for ins in (*block.instructions, *called))
 
 
 def _between(start: _Place, end: _Place, waits: Sequence[_Place]) -> bool:
