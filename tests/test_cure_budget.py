@@ -41,6 +41,27 @@ __global__ void k(int* locks, int* bucket, const int* v) {
     }
 }
 """
+SPINNING = """\
+__global__ void k(const int* in, int* out, int turns) {
+    __shared__ unsigned long long bar;
+    __shared__ int one[64];
+    int t = threadIdx.x, sum = 0, looks = 0;
+    unsigned at = __cvta_generic_to_shared(&bar);
+    if (t == 0) asm volatile("mbarrier.init.shared.b64 [%0], 64;" :: "r"(at));
+    __syncthreads();
+    for (int i = 0; i < turns; ++i) {
+        one[t] = in[t] + i;
+        unsigned long long was;
+        asm volatile("mbarrier.arrive.shared.b64 %0, [%1];" : "=l"(was) : "r"(at) : "memory");
+        for (int done = 0; !done; ++looks)
+            asm volatile("{ .reg .pred p; mbarrier.try_wait.shared.b64 p, [%1], %2;"
+                " selp.b32 %0, 1, 0, p; }" : "=r"(done) : "r"(at), "l"(was) : "memory");
+        sum += one[63 - t];
+        __syncthreads();
+    }
+    out[t] = looks < turns ? 0 : sum;
+}
+"""
 WORDS = (1, 64, "i32[8]", "i32[8]", "i32[64]=arange")
 
 
@@ -51,6 +72,19 @@ def test_a_loop_that_is_endless_in_another_shape_does_not_stop_the_search(tmp_pa
     file.write_text(ENDLESS)
     assert check(*launch(file, 1, 64, "i32[64]", "i32[64]"), "--fix").exit_code == 0
     assert "3) {\n        __syncthreads();\n        s[t] = ++n;" in file.read_text()
+
+
+@pytest.mark.second
+def test_warps_that_spin_one_at_a_time_do_so_within_a_trials_steps() -> None:
+    """In lockstep each looks at the mbarrier once."""
+    kernel = Kernel.from_cuda(SPINNING, "k")
+    args = [np.ones(64, np.int32), np.zeros(64, np.int32), 8]
+    runs = [simulator.launch(kernel, 1, 64, args)]
+    limit = budget.trial_steps(runs, 50_000_000)
+    run = simulator.launch(kernel, 1, 64, args, schedule="warps", checks="none", step_limit=limit)
+    assert runs[0].batch_steps < 100
+    assert not run.hazards
+    assert (args[1] == 8 + 28).all()
 
 
 def test_a_budget_that_is_used_up_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +119,7 @@ def test_the_budget_is_some_launches_and_more_for_a_small_one(tmp_path: Path) ->
     small, large = budget.Budget(), budget.Budget(runs)
     assert small.left == 100_000
     assert large.left == max(100_000, 20 * (200 + runs[0].work))
-    assert budget.trial_steps(runs, 50_000_000) == max(4_000, 16 * runs[0].batch_steps)
+    assert budget.trial_steps(runs, 50_000_000) == max(12_192, 16 * runs[0].batch_steps)
     assert budget.trial_steps(runs, 7) == 7
     large.pay(runs[0])
     assert not large.used_up

@@ -117,7 +117,7 @@ def test_lanes_and_warps_hand_on_too(build: str) -> None:
 
 AT_MBARRIER = """
 __device__ void wait(unsigned long long* bar, int parity) {
-    int done = parity > 1;  // a way past the mbarrier, as where cuda::barrier may be global memory
+    int done = 0;
     unsigned at = __cvta_generic_to_shared(bar);
     while (!done)
         asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2;"
@@ -139,15 +139,18 @@ __global__ void k(const int* in, int* out, int turns) {
     out[t] = sum;
 }
 """
-MEET = """asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"(at) : "memory");
-        wait(&bar, i & 1);"""
+ARRIVE = """asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"(at) : "memory"); """
+WAIT = """for (int done = 0; !done;)
+            asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2;"
+                " selp.b32 %0, 1, 0, p; }" : "=r"(done) : "r"(at), "r"(i & 1) : "memory");"""
 
 
 @pytest.mark.parametrize("build", ["device", "source"])
 @pytest.mark.parametrize("missing", ["FIRST", "SECOND"])
 def test_what_an_mbarrier_orders_in_a_loop_is_not_what_races(missing: str, build: str) -> None:
     """Where threads meet between the write and the read, the next turn's write comes too early."""
-    source = AT_MBARRIER.replace(missing, "").replace("FIRST", MEET).replace("SECOND", MEET)
+    meet = ARRIVE + {"FIRST": "wait(&bar, i & 1);", "SECOND": WAIT}[missing]
+    source = AT_MBARRIER.replace(missing, "").replace("FIRST", meet).replace("SECOND", meet)
     kernel = Kernel.from_cuda(source, "k", build=build)
     kind = {"FIRST": "war-race", "SECOND": "raw-race"}[missing]
     for schedule in ("lockstep", "warps", "reverse"):

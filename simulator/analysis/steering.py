@@ -70,7 +70,11 @@ class Steering:
 
     def waits(self, site: Site) -> bool:
         """Whether a loop goes on until a value read is right."""
-        return not self._of(site).branches.isdisjoint(self._loop_exits())
+        return bool(self.exits(site))
+
+    def exits(self, site: Site) -> frozenset[int]:
+        """The branches at which a loop ends once a value read is right."""
+        return self._of(site).branches & self._loop_exits()
 
     def steers(self, site: Site) -> bool:
         """Whether a branch, guard or address depends on what a site reads."""

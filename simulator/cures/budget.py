@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from ..execute.schedule import PATIENCE
 from ..hazards.hazard import Hazard
 from ..run import Run
 
@@ -15,8 +16,9 @@ _LAUNCH = 200
 _TEXT = 32
 """Characters of the kernel's PTX that cost one more to compile: libcu++'s headers, which take a
 second, put a hundred thousand into it."""
-_STEPS, _FEWEST = 16, 4_000
-"""So many times the steps of the launch one trial may take, and at least so many."""
+_STEPS, _FEWEST = 16, 4_000 + 2 * PATIENCE[1]
+"""So many times the steps of the launch one trial may take, and at least so many: where warps run
+one at a time, they spin at a flag or an ``mbarrier`` that they only look at in lockstep."""
 
 
 class Budget:

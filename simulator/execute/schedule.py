@@ -8,9 +8,10 @@ from kernels.errors import LaunchError
 
 from ..geometry import Geometry, Mask
 
-_PATIENCE = (16, 4096)
+PATIENCE = (16, 4096)
 """Basic blocks that one warp may run before another gets its turn: the fewer, the more
-often warps had to be stopped, which is what those do that spin for one another."""
+often warps had to be stopped, which is what those do that spin for one another. (It is half as many
+each time, so that warps spin for some twice the most in all.)"""
 _OTHER = 16
 """One in so many turns of a warp goes to any of its groups, not to the lowest."""
 FAIR = 64
@@ -52,7 +53,7 @@ class _ByWarp(Schedule):
         self.warps = geometry.warp_ids
         self.at = 0
         self.turns = 0
-        self.patience = _PATIENCE[1]
+        self.patience = PATIENCE[1]
         self.random = np.random.default_rng(0)
 
     def warp_order(self, geometry: Geometry) -> list[int]:
@@ -62,7 +63,7 @@ class _ByWarp(Schedule):
     def pick(self, groups: Groups, oldest: int | None) -> Pick:
         self.turns += 1
         if self.turns > self.patience:  # it may be spinning for what another warp has to do
-            self.patience = max(self.patience // 2, _PATIENCE[0])
+            self.patience = max(self.patience // 2, PATIENCE[0])
             self.turns = 0
             self.at = (self.at + 1) % len(self.order)
         for _ in range(len(self.order) + 1):
@@ -78,9 +79,10 @@ class _ByWarp(Schedule):
         return number, groups[number], True
 
     def next_warp(self) -> None:
-        """The warp at hand is blocked or done."""
+        """The warp at hand is blocked or done; was its turn a long one, so may the next be."""
+        if self.turns > self.patience // 2:
+            self.patience = min(self.patience * 2, PATIENCE[1])
         self.turns = 0
-        self.patience = min(self.patience * 2, _PATIENCE[1])
         self.at = (self.at + 1) % len(self.order)
 
 

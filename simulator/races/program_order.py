@@ -284,14 +284,22 @@ class ProgramOrder:
         return Paths(self.blocks, passes)
 
     def _awaits_phase(self, block: Block, to: int) -> bool:
-        """Whether an ``mbarrier`` is waited for in a block, or in what it calls and is back from.
+        """Whether threads wait at an ``mbarrier`` on the way from a block to the next.
 
-        Unoptimised, ``cuda::barrier`` asks there first whether it is in shared memory at all.
+        They look at it, leave a loop that does, or come back from a function that does:
+        unoptimised, a loop asks first whether it is over, and ``cuda::barrier`` where it stands.
         """
         end = block.end
-        inside = self._called(end) if end is not None and to == block.follow else ()
-        called = (ins for name in inside for _, ins in self._functions[name])
-        return any(roles(ins).row.phase == "wait" for ins in (*block.instructions, *called))
+        inside = self._called(end) if end is not None and to == block.follow else frozenset()
+        blocks, functions = self._phase_waits
+        return block.number in blocks or not inside.isdisjoint(functions)
+
+    @functools.cached_property
+    def _phase_waits(self) -> tuple[set[int], set[str]]:
+        """The blocks at which threads wait at an ``mbarrier``; the functions that look at it."""
+        waits = [s for s in self._program.sites if roles(s.instruction).row.phase == "wait"]
+        exits = (self._steering.exits(site) for site in waits)
+        return {s.block for s in waits}.union(*exits), {s.function for s in waits}
 
 
 def _between(start: _Place, end: _Place, waits: Sequence[_Place]) -> bool:
