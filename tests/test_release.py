@@ -187,6 +187,31 @@ def test_the_last_block_may_reset_the_counter(build: str) -> None:
     assert ("raw-race", "error") in kinds(simulator.launch(without, 9, 64, args))
 
 
+COUNTED = {
+    "if (atomicAdd(count, 1) == 5) { *count = 0; out[0] = *count + 1; }": "",
+    "if (b) *flag = 1; else { while (*flag == 0) ; *count = 0; }": "",
+    "if (atomicAdd(count, 1) == 2) *count = 0;": "waw",
+    "atomicAdd(count, 1); *count = 0;": "waw",
+    "if (atomicAdd_block(count, 1) == 5) *count = 0;": "waw",
+    "data[b] = 1; if (atomicAdd(count, 1) == 5) { *count = 0; out[0] = data[3]; }": "raw",
+}
+
+
+@pytest.mark.parametrize("body", COUNTED)
+def test_what_a_read_finds_comes_before_what_it_decides_with_no_fence(body: str) -> None:
+    """Itself alone (PTX ISA, "Causality order"): nothing that its thread had done before."""
+    source = "__global__ void k(int* count, int* data, int* out) { int b = blockIdx.x; "
+    source += "volatile int* flag = count; "
+    for build in ("device", "source"):
+        kernel = Kernel.from_cuda(f"{source}{body} }}", "k", build=build)
+        for schedule in ("lockstep", "reverse"):
+            args = [np.zeros(6, np.int32) for _ in range(3)]
+            blocks = 2 if "flag" in body else 6
+            run = simulator.launch(kernel, blocks, 1, args, schedule=schedule)
+            kinds_of = {kind for kind, severity in kinds(run) if severity == "error"}
+            assert kinds_of == ({f"{COUNTED[body]}-race"} if COUNTED[body] else set()), build
+
+
 NO_RELEASE = {
     "another's fence": "if (t == 5) d[0] = 1; if (!t) __threadfence(); if (t == 5) f[0] = 1;",
     "a weak store": "if (t == 5) { d[0] = 1; __threadfence(); *(int*)f = 1; }",

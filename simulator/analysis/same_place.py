@@ -94,8 +94,11 @@ class _Text:
             if not _repeats(ins) or written[role.parameter]:
                 continue
             given = tuple(self.value(item) for item in ins.operands[len(role.form.results) :])
+            moved = ins.opcode == "mov" and len(given) == 1 and not isinstance(given[0], Reg)
             for place, name in enumerate(role.writes):
-                if name in self._once:
+                if name in self._once and moved:
+                    self._values[name] = given[0]
+                elif name in self._once:
                     self._values[name] = numbers.setdefault((ins.name, place, given), len(numbers))
 
     def value(self, operand: object) -> object:

@@ -1,6 +1,6 @@
 """What releases hand on, and fences make ready to be released: see ``releases``."""
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -55,9 +55,13 @@ class Release:
 
 @dataclass(eq=False, slots=True)
 class _Handed:
-    """What releases hand on together; ``own``: what each has done itself, by block."""
+    """What releases hand on together.
+
+    ``own``: what each has done itself, by block; ``writes``: the strong writes themselves.
+    """
 
     clock: Clock = NOTHING
+    writes: Clock = NOTHING
     own: dict[int, Flat] = field(default_factory=dict)
 
 
@@ -110,21 +114,12 @@ class Content:
 
         ``count``: of levels, those that its scope covers.
         """
-        if self._new:
-            for release in self._new.values():
-                home = release.thread // self.threads
-                for level, by in enumerate(release.by):
-                    at = level, self.levels.group(level, home)
-                    self._fold(release, by, self._handed.setdefault(at, _Handed()))
-            self._new, self._taken = {}, {}
+        self._settle()
         key = block, count, atomic
         clock = self._taken.get(key)
         if clock is None:
             clock = NOTHING
-            for level in range(count):
-                one = self._handed.get((level, self.levels.group(level, block)))
-                if one is None:
-                    continue
+            for one in self._reached(block, count):
                 own = (
                     Clock(held={(b, self.place, b == block): row for b, row in one.own.items()})
                     if atomic
@@ -133,6 +128,32 @@ class Content:
                 clock = clock.merge(one.clock).merge(own)
             self._taken[key] = clock
         return clock
+
+    def found(self, block: int, count: int) -> Clock:
+        """The strong writes that a read by a block's thread finds: these come before it as it is.
+
+        (PTX ISA, "Causality order": what precedes in observation order needs no fence.)
+        """
+        self._settle()
+        clock = NOTHING
+        for one in self._reached(block, count):
+            clock = clock.merge(one.writes)
+        return clock
+
+    def _reached(self, block: int, count: int) -> Iterator[_Handed]:
+        """What is handed on at so many levels, to a block."""
+        groups = ((level, self.levels.group(level, block)) for level in range(count))
+        return (self._handed[at] for at in groups if at in self._handed)
+
+    def _settle(self) -> None:
+        """Put the releases since together with the others."""
+        for release in self._new.values():
+            home = release.thread // self.threads
+            for level, by in enumerate(release.by):
+                at = level, self.levels.group(level, home)
+                self._fold(release, by, self._handed.setdefault(at, _Handed()))
+        if self._new:
+            self._new, self._taken = {}, {}
 
     def _fold(self, release: Release, by: tuple[Fenced, Published | None], handed: _Handed) -> None:
         fenced, published = by
@@ -155,6 +176,7 @@ class Content:
         at = block, self._number(self.place, release.site)
         work = {block: row} if row.any() else {}
         handed.clock = handed.clock.merge(Clock(work=work, ends={at: ends}))
+        handed.writes = handed.writes.merge(Clock(ends={at: ends}))
 
 
 class Scope:

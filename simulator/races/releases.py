@@ -4,14 +4,16 @@ A release is a strong write after a fence (or one that is a release itself). It 
 its thread had done by the fence, what barriers had brought to it by then, and what it had
 acquired. An acquire is a strong read that finds the released value (or what atomics made of it),
 with a fence after it, or that is an acquire itself; or with a block barrier, as the CUDA guide's
-own example of ``__threadfence`` has it. It counts for the accesses that the value found decides on:
-who does not look at the flag has waited for nobody. Scopes: a fence or an access of block scope
+own example of ``__threadfence`` has it. (The write that it finds comes before it without any: the
+last who counts may set the counter back.) It counts for the accesses that the value found decides
+on: who does not look at the flag has waited for nobody. Scopes: a fence or an access of block scope
 serves within its block alone. (PTX ISA, "Memory Consistency Model": release and acquire patterns.)
 
 What happens is noted down, and gone through in its order when two accesses may race: then each
 location has a clock of what it hands on, and each thread one of what it has acquired.
 """
 
+import functools
 from collections.abc import Sequence, Set
 
 import numpy as np
@@ -240,6 +242,9 @@ class Releases:
         if site.acquires:
             self._acquired.add(thread, turn, Acquired({site.number: clocks[-1]}), heard)
             return
+        if site.number in self._returns:
+            found = Acquired({site.number: content.found(block, counts[-1])})
+            self._acquired.add(thread, turn, found, heard)
         pending = self._pending.setdefault(thread, {})
         if old := pending.get(site.number):
             clocks = [a.merge(b) for a, b in zip(old, clocks, strict=True)]
@@ -264,10 +269,28 @@ class Releases:
 
     def blocks(self) -> set[int]:
         """The blocks in which something has been acquired."""
-        before = self._acquired.blocks()  # strong accesses alone give nobody anything
-        if before or any(not isinstance(e, StrongAccess) or e.site.acquires for e in self._noted):
+        before = self._acquired.blocks()
+        if before or any(
+            not isinstance(e, StrongAccess) or self._gives(e.site) for e in self._noted
+        ):
             self._catch_up()
         return self._acquired.blocks()
+
+    def _gives(self, site: Site) -> bool:
+        """Whether a strong access alone may give somebody something."""
+        return site.acquires or site.number in self._returns
+
+    @functools.cached_property
+    def _returns(self) -> Set[int]:
+        """Reads that decide on a weak access where they read."""
+        sites, same = self.steering.program.sites, self.steering.same_place
+        return {
+            read.number
+            for read in sites
+            if read.number in self.acquiring
+            for site in sites
+            if not site.strong and same(read, site) and self.steering.guards(read, site)
+        }
 
     def known(self, site: Site, thread: int, met: int, warp: int, seen: Seen | None) -> Clock:
         """What others have handed on to a thread (a global number) that accesses at ``site``.
