@@ -212,6 +212,36 @@ def test_what_a_read_finds_comes_before_what_it_decides_with_no_fence(body: str)
             assert kinds_of == ({f"{COUNTED[body]}-race"} if COUNTED[body] else set()), build
 
 
+BY_ONE_LANE = """
+__global__ void k(int* came, int* data, int* out) {
+    int t = threadIdx.x, b = blockIdx.x;
+    data[b * 32 + t] = b + t;
+    __threadfence();
+    __syncwarp();
+    if (t == 0) { atomicOr(came, 1 << b); while (atomicOr(came, 0) != 7) ; }
+    AFTER
+    out[b * 32 + t] = data[t] + data[32 + t] + data[64 + t];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "enough"),
+    [
+        ("__syncwarp(); __threadfence();", True), ("__threadfence(); __syncwarp();", True),
+        ("__syncwarp();", False), ("__threadfence();", False),
+        ("__syncwarp(); if (t < 16) __threadfence();", False),
+        ("__syncwarp(); __threadfence_block();", False),
+    ],
+)  # fmt: skip
+def test_what_a_lane_has_read_any_of_its_warp_may_acquire(after: str, enough: bool) -> None:
+    """By a fence behind the barrier of the warp, as a block's (PTX ISA, "Fence-SC order")."""
+    kernel = Kernel.from_cuda(BY_ONE_LANE.replace("AFTER", after), "k")
+    args = [np.zeros(n, np.int32) for n in (1, 96, 96)]
+    assert kinds(simulator.launch(kernel, 3, 32, args)) == [("raw-race", "error")] * (not enough)
+    assert (args[2].reshape(3, 32) == 3 + 3 * np.arange(32)).all()
+
+
 NO_RELEASE = {
     "another's fence": "if (t == 5) d[0] = 1; if (!t) __threadfence(); if (t == 5) f[0] = 1;",
     "a weak store": "if (t == 5) { d[0] = 1; __threadfence(); *(int*)f = 1; }",

@@ -142,6 +142,7 @@ class Releases:
             elif isinstance(event, WarpMeeting):
                 for scope in self._scopes:
                     scope.publish_warps(event, self.threads)
+                self._share(event)
             else:
                 self._strong(event)
 
@@ -166,6 +167,18 @@ class Releases:
             self._barrier[block] = event.time
             for scope in self._scopes:
                 scope.publish(block, self.threads, before, self._acquired.together(block))
+
+    def _share(self, event: WarpMeeting) -> None:
+        """Warps meet: what one lane has read, any may acquire by a fence (``publish_warps``)."""
+        for block, warp in zip(event.blocks.tolist(), event.warps.tolist(), strict=True):
+            first, end = warp * WARP, min((warp + 1) * WARP, self.threads)
+            lanes = range(block * self.threads + first, block * self.threads + end)
+            together: Pending = {}
+            for lane in lanes if self._pending else ():
+                for site, clocks in self._pending.get(lane, {}).items():
+                    together[site] = _merged(together.get(site), clocks)
+            if together:
+                self._pending.update((lane, dict(together)) for lane in lanes)
 
     def _effective(self, threads: Flat, now: int, reach: int, heard: Flat | None) -> None:
         """A fence or a barrier after strong reads makes acquires of them.
@@ -246,9 +259,7 @@ class Releases:
             found = Acquired({site.number: content.found(block, counts[-1])})
             self._acquired.add(thread, turn, found, heard)
         pending = self._pending.setdefault(thread, {})
-        if old := pending.get(site.number):
-            clocks = [a.merge(b) for a, b in zip(old, clocks, strict=True)]
-        pending[site.number] = clocks
+        pending[site.number] = _merged(pending.get(site.number), clocks)
 
     def _number(self, place: int, site: Site) -> int:
         return self._numbers.setdefault((place, site.number), len(self._numbers))
@@ -315,3 +326,8 @@ class Releases:
         if self._noted:
             self._catch_up()
         return self.locks.let_go_unfenced(lock, time)
+
+
+def _merged(old: list[Clock] | None, clocks: list[Clock]) -> list[Clock]:
+    """What either knows, by levels."""
+    return [a.merge(b) for a, b in zip(old, clocks, strict=True)] if old else clocks
