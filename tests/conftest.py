@@ -8,15 +8,12 @@ from typing import Any
 
 import pytest
 from command_line import KERNELS
+from dear import DEAR, LOST
 
 from simulator.compile.compiler import CHECKED
 
 WAYS = ("build", "schedule", "made_by")
 """Parameters by which tests of many programs run each of them in several ways."""
-DEAR = frozenset(
-    line for line in Path(__file__).with_name("dear.txt").read_text().splitlines() if line[0] != "#"
-)
-"""Tests of the second stage, by name."""
 os.environ["COLUMNS"] = "80"  # of reports, whatever terminal the tests run in
 
 
@@ -34,26 +31,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     They come first: at the end, what is left of them waits for one process.
     """
-    if not any("::" in word for word in config.args):
-        _ask_for_all_that_are_dear({item.nodeid for item in items})
+    names = {item.nodeid for item in items}
+    files = {name.partition("::")[0] for name in names}
+    config.stash[LOST] = [name for name in DEAR - names if name.partition("::")[0] in files]
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()) or item.nodeid in DEAR:
             item.add_marker(pytest.mark.second)
     for some in _functions(items):
         _take_turns(some)
     items.sort(key=lambda item: "view" not in item.path.parts)
-
-
-def _ask_for_all_that_are_dear(names: set[str]) -> None:
-    """A name in ``dear.txt`` that no test has any more would move none, in silence.
-
-    Raises:
-        pytest.UsageError: So it is, in a file of which all tests are there.
-    """
-    files = {name.partition("::")[0] for name in names}
-    lost = [dear for dear in DEAR - names if dear.partition("::")[0] in files]
-    if lost:
-        raise pytest.UsageError(f"tests/dear.txt names what is no test: {', '.join(lost)}")
 
 
 def _functions(items: list[pytest.Item]) -> Iterable[list[pytest.Function]]:
