@@ -134,6 +134,7 @@ BITES = (
         """                mask = None if done.all() else self.geometry.from_rows(done)
                 self.race.access(copy.event._replace(mask=mask, repeated=False))
 """, "",
+        seed=821,
     ),
     Bite(
         "waiting for all but some groups of copies waits for all", "races",
