@@ -317,4 +317,26 @@ def draw(rng: random.Random) -> Program:
     ]  # fmt: skip
     rng.choices([way for _, way in ways], [weight for weight, _ in ways])[0]()
     counts = tuple(len(barrier.members) for barrier in writer.barriers)
-    return Program(tuple(writer.steps), writer.threads, counts)
+    steps, blocks = _of_blocks(rng, writer.steps)
+    return Program(tuple(steps), writer.threads, counts, blocks)
+
+
+def _of_blocks(rng: random.Random, steps: list[Step]) -> tuple[list[Step], int]:
+    """How many blocks may run the steps; what some do, only one of the blocks does."""
+    if any(_writes_to_all(step) for step in steps) or rng.random() < 0.5:
+        return steps, 1
+    found, most = [], rng.choice([0, 0.2])
+    for step in steps:
+        if isinstance(step, Access | Copy | ProxyFence) and rng.random() < most:
+            guard = dataclasses.replace(step.guard, block=rng.randrange(3))
+            found.append(dataclasses.replace(step, guard=guard))
+        else:
+            found.append(step)
+    return found, 3
+
+
+def _writes_to_all(step: Step) -> bool:
+    """Whether a step writes to the global array, which blocks have together."""
+    if isinstance(step, Access):
+        return step.space == "global" and step.writes
+    return isinstance(step, Bulk) and step.barrier < 0
