@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import KERNELS
+from dear import DEAR, LOST
 
 from simulator.compile.compiler import CHECKED
 
@@ -25,13 +26,16 @@ def pytest_configure() -> None:
 
 
 @pytest.hookimpl(tryfirst=True)  # before ``-m`` chooses
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those of the browser, which no package brings, are of the second stage.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Those of the browser, which no package brings, are of the second stage, and the dear ones.
 
     They come first: at the end, what is left of them waits for one process.
     """
+    names = {item.nodeid for item in items}
+    files = {name.partition("::")[0] for name in names}
+    config.stash[LOST] = [name for name in DEAR - names if name.partition("::")[0] in files]
     for item in items:
-        if "chromium" in getattr(item, "fixturenames", ()):
+        if "chromium" in getattr(item, "fixturenames", ()) or item.nodeid in DEAR:
             item.add_marker(pytest.mark.second)
     for some in _functions(items):
         _take_turns(some)

@@ -33,14 +33,19 @@ def modules() -> dict[str, tuple[Path, ast.Module]]:
     return found
 
 
-def imports(name: str, running: bool = False) -> Iterator[str]:
+@functools.cache
+def imports(name: str, running: bool = False) -> tuple[str, ...]:
     """The modules of the rooms that a module imports; ``running``: not those for types alone."""
+    return tuple(_imports(name, running))
+
+
+def _imports(name: str, running: bool) -> Iterator[str]:
     path, tree = modules()[name]
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     skipped = {
         id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and running
+        for node in (ast.walk(tree) if running else ())
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
     for node in ast.walk(tree):

@@ -67,10 +67,10 @@ class _Barrier:
 
 
 class Detector:
-    """Goes through a program, all threads a step at a time."""
+    """Goes through a block's part of a program, all threads a step at a time."""
 
-    def __init__(self, program: Program) -> None:
-        self.program, self.size = program, program.threads
+    def __init__(self, program: Program, block: int, verdict: Verdict) -> None:
+        self.program, self.size, self.block = program, program.threads, block
         copies = sum(
             self.size if isinstance(s, Copy) else 2 for s in program.steps
             if isinstance(s, Copy | Bulk)
@@ -89,16 +89,16 @@ class Detector:
         # Of each byte of the shared area: its writes, each with those that it came after.
         self.written: dict[int, list[tuple[_Seen, list[_Seen]]]] = {}
         self.fences: list[_Fence] = []
-        self.verdict = Verdict()
+        self.verdict = verdict
 
-    def run(self) -> Verdict:
+    def run(self) -> None:
         for number, step in enumerate(self.program.steps):
             self.number = number
             if isinstance(step, Bulk):
                 self.bulk(step)
             elif isinstance(step, Access | Copy | Queue | Arrive | Await | ProxyFence):
                 for thread in range(self.size):
-                    if step.guard.holds(0, thread):
+                    if step.guard.holds(self.block, thread):
                         self.thread(step, thread)
             else:
                 for givers, takers in meetings(step, self.size):
@@ -107,7 +107,6 @@ class Detector:
                         join(self.known[thread], told)
                     for thread in givers:
                         self.tick(thread)
-        return self.verdict
 
     def knows(self, who: int) -> Clock:
         return self.known[who]
@@ -268,7 +267,8 @@ class Detector:
             severity = {"warning", "error"}
         keys = {(space, kind, s) for s in severity}
         # One hazard says of two lines what is worst.
-        worse = {(space, kind, "error")} if near and (one.copy or two.copy) else set()
+        copy = one.copy or two.copy
+        worse = {(space, kind, "error")} if near and (copy or self.program.blocks > 1) else set()
         if two.thread // WARP not in warps:
             self.verdict.wanted.add(frozenset(keys | worse))
         self.verdict.allowed |= keys
@@ -276,5 +276,8 @@ class Detector:
 
 
 def detect(program: Program) -> Verdict:
-    """What is to be found in a program."""
-    return Detector(program).run()
+    """What is to be found in a program; blocks have nothing to do with each other."""
+    verdict = Verdict()
+    for block in range(program.blocks):
+        Detector(program, block, verdict).run()
+    return verdict

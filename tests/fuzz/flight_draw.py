@@ -239,6 +239,23 @@ class Writer:
             self.steps.append(Await(stage, warp, parity))
             self.steps += [arrive, read] if early in (k, 2) else [read, arrive]
 
+    def stale(self) -> None:
+        """Tiles come in by an mbarrier of all, and some wait for a phase that is over already.
+
+        Theirs is not: they have not arrived.
+        """
+        rng, first, rest = self.rng, Guard(0, 1), Guard(1)
+        self.barriers = [_Barrier(list(range(self.threads)), self.threads)]
+        for phase in range(rng.randrange(2, 5)):
+            place, parity = 64 * rng.randrange(AREA // 64), phase & 1
+            read = Access("shared", "load", 4, flip=rng.choice([0, 15]), start=place // 4,
+                          guard=Guard(rng.randrange(2), 16))  # fmt: skip
+            self.add(Arrive(0, first, expect=64), Bulk(0, place, 64, 0))
+            if phase and rng.random() < 0.6:
+                self.add(*rng.choice([[], [BlockBarrier()]]), Await(0, rest, parity ^ 1))
+                self.add(dataclasses.replace(read, guard=Guard(1, 16)))
+            self.add(Arrive(0, rest), Await(0, ALL, parity), read, BlockBarrier())
+
     def relay(self) -> None:
         """What a warp has written is handed on from warp to warp, by barriers of every kind."""
         rng = self.rng
@@ -294,7 +311,32 @@ class Writer:
 def draw(rng: random.Random) -> Program:
     """A program of a seed."""
     writer = Writer(rng)
-    ways = [writer.free, writer.stages, writer.ring, writer.hand_out, writer.relay]
-    rng.choices(ways, (6, 2, 2, 1, 2))[0]()
+    ways = [
+        (6, writer.free), (2, writer.stages), (2, writer.ring), (1, writer.hand_out),
+        (2, writer.relay), (1, writer.stale),
+    ]  # fmt: skip
+    rng.choices([way for _, way in ways], [weight for weight, _ in ways])[0]()
     counts = tuple(len(barrier.members) for barrier in writer.barriers)
-    return Program(tuple(writer.steps), writer.threads, counts)
+    steps, blocks = _of_blocks(rng, writer.steps)
+    return Program(tuple(steps), writer.threads, counts, blocks)
+
+
+def _of_blocks(rng: random.Random, steps: list[Step]) -> tuple[list[Step], int]:
+    """How many blocks may run the steps; what some do, only one of the blocks does."""
+    if any(_writes_to_all(step) for step in steps) or rng.random() < 0.5:
+        return steps, 1
+    found, most = [], rng.choice([0, 0.2])
+    for step in steps:
+        if isinstance(step, Access | Copy | ProxyFence) and rng.random() < most:
+            guard = dataclasses.replace(step.guard, block=rng.randrange(3))
+            found.append(dataclasses.replace(step, guard=guard))
+        else:
+            found.append(step)
+    return found, 3
+
+
+def _writes_to_all(step: Step) -> bool:
+    """Whether a step writes to the global array, which blocks have together."""
+    if isinstance(step, Access):
+        return step.space == "global" and step.writes
+    return isinstance(step, Bulk) and step.barrier < 0

@@ -1,6 +1,7 @@
 """Programs with asynchronous copies for the net of races: steps like those of ``race_program``.
 
-One block; its shared area, mbarriers beside it, a global array, and one that is only read.
+A block's shared area, mbarriers beside it, a global array, and one that is only read. Where nothing
+is written to the global one there may be several blocks, which differ in some accesses.
 """
 
 from collections.abc import Iterator
@@ -168,7 +169,7 @@ class Program:
             ".reg .pred %g, %h; .reg .b32 %me, %cta, %a, %b, %v, %x, %y;",
             ".reg .b64 %w, %v2, %x2, %y2, %s, %d, %c;",
             f".shared .align 128 .b8 area[{AREA}]; .shared .align 8 .b8 bars[{8 * BARRIERS}];",
-            "mov.u32 %me, %tid.x; mov.u32 %cta, 0; mov.u64 %s, area;",
+            "mov.u32 %me, %tid.x; mov.u32 %cta, %ctaid.x; mov.u64 %s, area;",
             "ld.param.u64 %d, [data]; ld.param.u64 %c, [source];",
             "cvta.to.global.u64 %d, %d; cvta.to.global.u64 %c, %c;",
             "setp.eq.u32 %g, %me, 0; @!%g bra ready;",

@@ -81,7 +81,7 @@ def told(program: Program, schedule: str | int) -> list[Told]:
     text, steps = program.ptx()
     source = np.random.default_rng(1).integers(64, 256, SOURCE).astype(np.uint8)
     result = simulator.launch(
-        Kernel.from_ptx(text), 1, program.threads, [np.zeros(AREA, np.uint8), source],
+        Kernel.from_ptx(text), program.blocks, program.threads, [np.zeros(AREA, np.uint8), source],
         schedule=schedule, checks={"races"}, step_limit=100_000,
     )  # fmt: skip
     return [
@@ -117,7 +117,7 @@ def smaller(program: Program, schedule: str | int, kind: str) -> Program:
     while at >= 0:
         step = program.steps[at]
         steps = program.steps[:at] + program.steps[at + 1 :]
-        fewer = Program(steps, program.threads, program.counts)
+        fewer = Program(steps, program.threads, program.counts, program.blocks)
         kept = isinstance(step, Await | Arrive) or (isinstance(step, Bulk) and step.barrier >= 0)
         if not kept and difference(fewer, detect(fewer), schedule).startswith(kind):
             program = fewer

@@ -156,6 +156,14 @@ FLIGHTS: dict[str, tuple[tuple[Step, ...], set[tuple[str, str, str]]]] = {
         ),
         {("shared", "waw", "error"), ("shared", "war", "error")},
     ),
+    "a wait for the phase before the one in which a copy arrives": (
+        (
+            Arrive(1, ONE, expect=64), Bulk(0, 0, 64, 1), Arrive(1, Guard(1)), Await(1, ALL, 0),
+            Arrive(1, ONE, expect=64), Bulk(0, 64, 64, 1), BlockBarrier(), Await(1, Guard(1), 0),
+            Access("shared", "load", 4, start=16, guard=Guard(1, 16)),
+        ),
+        {("shared", "raw", "error")},
+    ),
     "what lanes wrote before they arrived, some behind others": (
         (
             Arrive(1, ALL), word("store", only(1)), Await(1, Guard(0, 32, 2), 0),

@@ -59,20 +59,36 @@ class Format:
     def negative(self, x: int) -> bool:
         return bool(x & self.sign_bit)
 
+    @cached_property
+    def unsigned(self) -> int:
+        """All bits but the sign's."""
+        return self.sign_bit - 1
+
     def magnitude(self, x: int) -> int:
-        return x & (self.sign_bit - 1)
+        return x & self.unsigned
 
     def is_nan(self, x: int) -> bool:
-        return self.magnitude(x) > self.inf
+        return x & self.unsigned > self.inf
 
     def is_inf(self, x: int) -> bool:
-        return self.magnitude(x) == self.inf
+        return x & self.unsigned == self.inf
 
     def is_subnormal(self, x: int) -> bool:
         return 0 < self.magnitude(x) < 1 << (self.digits - 1)
 
+    @cached_property
+    def _values(self) -> dict[int, int]:
+        """Numbers that were asked for: many cases take the same operands."""
+        return {}
+
     def value(self, x: int) -> int:
         """A finite number in units of the smallest subnormal."""
+        value = self._values.get(x)
+        if value is None:
+            value = self._values[x] = self._value(x)
+        return value
+
+    def _value(self, x: int) -> int:
         fraction = x & ((1 << (self.digits - 1)) - 1)
         exponent = self.magnitude(x) >> (self.digits - 1)
         if exponent:

@@ -1,5 +1,6 @@
 """What tensor cores do, slowly: one output at a time, on Python integers."""
 
+import functools
 from collections.abc import Sequence
 
 from .floats import FORMATS, Format
@@ -9,6 +10,7 @@ LEAST = {"e4m3": -6, "e5m2": -14}
 Pair = tuple[int, int]
 
 
+@functools.cache
 def widened(kind: str, x: int) -> int:
     """An 8-bit float as f16, exactly."""
     form, f16 = F8[kind], FORMATS["f16"]
@@ -20,6 +22,7 @@ def widened(kind: str, x: int) -> int:
     return f16.encode(form.value(x), form.lowest) if form.magnitude(x) else sign
 
 
+@functools.cache
 def number(kind: str, x: int) -> tuple[int, int]:
     """A finite number as an integer of units of ``2**power``."""
     form = FORMATS["f32" if kind == "tf32" else kind]

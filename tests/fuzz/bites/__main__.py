@@ -56,11 +56,12 @@ def judged(bite: Bite, seconds: int) -> tuple[bool, str]:
                 shutil.copy(source, target)
         for file, text in patched(bite).items():
             Path(folder, file).write_text(text)
+        paths = [folder, *filter(None, [os.environ.get("PYTHONPATH")])]
         start = time.monotonic()
         try:
             done = subprocess.run(
                 command(bite, seconds), cwd=folder, capture_output=True, text=True,
-                timeout=seconds + 120, env={**os.environ, "PYTHONPATH": folder},
+                timeout=seconds + 120, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return False, f"no answer, {time.monotonic() - start:.0f} s"
@@ -72,7 +73,8 @@ def judged(bite: Bite, seconds: int) -> tuple[bool, str]:
         found = re.search(r"DIFFERENCE, seed (-?\d+): (.*)", out)
         programs = re.search(r": (\d+) programs", out)
         count = programs[1] if programs else "?"
-        if not found and "Traceback" in out:  # an exception that the net does not expect
+        # An exception that the net does not expect; not one of a package that is missing here.
+        if not found and "Traceback" in out and "ModuleNotFoundError" not in out:
             return True, f"{took:.0f} s, seed {bite.seed}: {out.strip().splitlines()[-1][:80]}"
         if not found:
             last = out.strip().splitlines()[-1:] if done.returncode != 0 else []

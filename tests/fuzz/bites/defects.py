@@ -134,6 +134,7 @@ BITES = (
         """                mask = None if done.all() else self.geometry.from_rows(done)
                 self.race.access(copy.event._replace(mask=mask, repeated=False))
 """, "",
+        seed=821,
     ),
     Bite(
         "waiting for all but some groups of copies waits for all", "races",
@@ -143,8 +144,12 @@ BITES = (
     Bite(
         "what arrives at an mbarrier is there before its phase is over", "races",
         "simulator/races/under_way.py",
+        "or self.over is None or not self.over.any():", "or self.over is None:",
+        "simulator/races/under_way.py",
         "return self.over & among(self.barrier,", "return among(self.barrier,",
-        seed=597,
+        "simulator/races/under_way.py",
+        "found[:, column] = self.over[:, column] & among(", "found[:, column] = among(",
+        seed=1,
     ),
     Bite(
         "any fence between the proxies will do", "races",
