@@ -133,6 +133,25 @@ def test_braces_that_do_not_match_leave_directives_and_device_code() -> None:
     ]  # fmt: skip
 
 
+def test_a_function_ends_at_its_brace_where_the_grammar_gives_up() -> None:
+    """A type given to a macro is nothing that it knows."""
+    kernel = "__global__ void k(int* o) { o[threadIdx.x] = threadIdx.x; }"
+    source = f"""{kernel}
+int main() {{
+    int* d;
+    RESERVE(d, int, 32);
+    {{
+        dim3 g((32 + 31) / 32,
+               (1 + 31) / 32),
+            b(32, 1);
+        k<<<g, b>>>(d);
+    }}
+    return 0;
+}}
+"""
+    assert cut(source).strip() == kernel
+
+
 def test_an_error_in_a_kernel_is_told_without_noise() -> None:
     """Of the program's own line, and not of the host's code."""
     wrong = PROGRAM.replace("weights[i % 4]", "weight[i % 4]")
