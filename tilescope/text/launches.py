@@ -68,7 +68,7 @@ def listing(
         return "\n".join([told(head), names, "launches in its host code:", *unread])
     lines = [
         told(f"--grid is missing, or --launch N: which launch of {file}?"), names,
-        "launches in its host code; words behind --launch N stand for each ? in turn:",
+        "launches in its host code; words behind --launch N stand for the arguments' ?:",
     ]  # fmt: skip
     for number, launch in enumerate(launches, 1):
         about = [place(launch.file, launch.line), launch.called, plain_name(launch.bound)]
