@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kernels import KernelError
+from kernels.preprocessor import directives
 from kernels.reading import source_text
 from kernels.signatures import find, kernel_names
 from kernels.templates import deduced
@@ -56,6 +57,9 @@ def only_kernel(file: str, options: Sequence[str] = ()) -> str:
     if len(found) == 1 and "<" not in found[0]:
         return found[0].split("::")[-1]
     if not found:
+        texts = [source_text(Path(file)), *headers_of(file, options).values()]
+        if any("__global__" in t[start:end] for t in texts for start, end in directives(t)):
+            raise KernelError(f"which kernel of {file}? macros declare those it has: name one")
         raise KernelError(f"{file} has no __global__ function")
     raise KernelError(f"which kernel of {file}? there are: {', '.join(found)}")
 

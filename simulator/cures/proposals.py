@@ -83,9 +83,13 @@ class Proposals:
             return
         edits: Iterator[Edit | None]
         if others is None:
+            points = [self.points(hazard, i) for i in range(len(levels))]
+            held = [self.syntax.in_macros(at) for at in points]
             ways = (
-                [self._ordering(hazard, levels[one], levels[two], text) for text in texts]
+                [self._ordering(hazard, places[one], places[two], text) for text in texts]
                 for one, two in pairs
+                # One call of a macro has both: what is around it comes last.
+                for places in ((held, levels) if points[one] == points[two] else (levels, held))
             )
             # At each place all texts in turn: one that never helps leaves tries for the others.
             edits = (edit for way in ways for at in itertools.zip_longest(*way) for edit in at)
@@ -107,7 +111,7 @@ class Proposals:
         """A barrier between two accesses; last where its threads may have come apart."""
         for apart in (False, True):
             edits = [barrier_edits(self.syntax, earlier, later, text, apart)]
-            if hazard.row.reads:
+            if hazard.row.reads and not any(body.macro for body, _ in earlier):
                 edits.append(split_edits(self.syntax, earlier, later, text, apart))
             for edit in itertools.chain(*edits):
                 yield _told(edit, text == BLOCK_BARRIER) if apart else edit
