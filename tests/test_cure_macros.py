@@ -29,12 +29,27 @@ KERNEL = r"""
 KERNEL(k, float)
 """
 
+STEP = r"""
+#define STEP(s, k) \
+    do { if (threadIdx.x < k) s[threadIdx.x] += s[threadIdx.x + k]; } while (0)
+__global__ void k(float* x) {
+    __shared__ float s[128];
+    s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    for (int k = 64; k > 0; k >>= 1) {
+        STEP(s, k);
+    }
+    x[threadIdx.x] = s[threadIdx.x];
+}
+"""
+
 
 @pytest.mark.parametrize(
     ("source", "fixed"),
     [
         (REDUCE, "s[t] += s[t + k]; \\\n        __syncthreads(); \\\n    }\n__global__"),
         (REDUCE.replace("\n", "\r\n"), "s[t + k]; \\\r\n        __syncthreads(); \\\r\n    }"),
+        (STEP, "        STEP(s, k);\n        __syncthreads();\n    }\n"),
         (KERNEL, "= x[threadIdx.x]; __syncthreads(); x[threadIdx.x] = s[127"),
         (
             KERNEL.replace("; x[", "; \\\n    x["),
@@ -42,7 +57,9 @@ KERNEL(k, float)
         ),
     ],
 )
-def test_a_barrier_goes_into_the_macro(source: str, fixed: str, tmp_path: Path) -> None:
+def test_a_barrier_goes_into_the_macro_where_none_around_its_call_helps(
+    source: str, fixed: str, tmp_path: Path
+) -> None:
     file = tmp_path / "my.cu"
     file.write_bytes(source.encode())
     words = (file, "k", "--grid", 1, "--block", 128, "f32[128]=arange")
