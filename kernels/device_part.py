@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from . import host_code, preprocessor, promotions
@@ -30,6 +30,7 @@ _LACKS_STD = re.compile(r"^.*(?<!cuda::)\bstd\b.*")
 _REFERENCE = re.compile(r"(static\s+)?(texture|surface)\s*<")
 _HOSTS_VALUE = re.compile(r'dynamic initialization is not|namespace "std" has no member')
 """Of a constant that code for the device cannot use, though a parameter may have its name."""
+_MEMBER = re.compile(r'has no member "(\w+)"')
 _WIDE = re.compile(r"\bu?int(64|max|ptr|_least64)_t\b")
 _OBJECT = "cudaTextureObject_t or cudaSurfaceObject_t as a parameter"
 
@@ -138,6 +139,7 @@ def compile_device_part(
         return bool(unfit)
 
     errors: list[Message] = []
+    blamed: dict[str, Message] = {}  # of the members that were cut: what was wrong with them
     with_long_long: list[Message] | None = None
     for _ in range(_ROUNDS):
         result = attempt(included.directed(main.rest(), directory), entry)
@@ -165,6 +167,7 @@ def compile_device_part(
                     if not (hosts or host_code.may_go(piece, needed, gone, lacking)):
                         break
                     if file.cut(piece):
+                        blamed |= dict.fromkeys(piece.names - blamed.keys(), error)
                         moved = True
                         break
         elsewhere = [e for e in errors if e.path not in by_path and not e.of_a_name]
@@ -201,14 +204,19 @@ def compile_device_part(
             ", ".join(dict.fromkeys(n for t in texts for n in kernel_names(t, typed))) or "none"
         )
         same = find({str(at): text for at, text in enumerate(texts)}, entry)
-        wanted = same is not None and same.parameters and "<" not in entry
-        written = f"; write template arguments, as in {same.example!r}" if wanted and same else ""
-        if same and not wanted:
-            written = next(filter(None, (left_out_with(t, same.name) for t in texts)), "")
+        example = same.example if same and same.parameters else ""
+        advice = (
+            "its arguments do not fit: they are" if "<" in entry else "write template arguments,"
+        )
+        written = f"; {advice} as in {example!r}" if example else ""
+        if same and (not example or "<" in entry):
+            written += next(filter(None, (left_out_with(t, same.name) for t in texts)), "")
         told = f"no kernel {entry!r} in this source; its __global__ functions: {listed}{written}"
         lacks = [] if same else _lacking(_perhaps_needed(left_out(), included), included)
     else:
-        told = _told(errors, by_path)
+        told = _told([_cause(e, blamed) for e in errors], by_path)
+        for path, called in included.called.items():
+            told = told.replace(called, path.name)
         lacks = _lacking(asked_for(left_out()), included)
     raise CompileError("\n".join([told, *lacks, *(f"({text})" for text in no_folders(options))]))
 
@@ -221,11 +229,17 @@ def _cut_others(file: host_code.SourceFile, needed: host_code.Needed) -> None:
             file.cut(piece)
 
 
+def _cause(error: Message, blamed: Mapping[str, Message]) -> Message:
+    """What was wrong with a member, where the error is that it is missed."""
+    missed = _MEMBER.search(error.text)
+    return blamed.get(missed[1], error) if missed else error
+
+
 def _told(errors: list[Message], files: dict[str, host_code.SourceFile]) -> str:
     """The errors in the user's files, if there are any."""
     about = [e for e in errors if not e.of_a_name]
     own = [e for e in about if e.path in files or not e.path]
-    text = "\n".join(e.text for e in own or about)
+    text = "\n".join(dict.fromkeys(e.text for e in own or about))
     cut = {
         name: _REFERENCE.match(file.text, piece.start)
         for file in files.values()

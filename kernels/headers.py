@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .nvcc_macros import as_nvcc
 from .toolkit import OWN_HEADERS, toolkit_folders
 
 IMPLICIT = (
@@ -68,13 +69,13 @@ class Included:
     quoted: set[str] = field(default_factory=set)
 
     def directed(self, text: str, folder: Path) -> str:
-        """A text whose directives say which of the user's headers they mean."""
+        """A text whose directives say which of the user's headers they mean, and find nvcc."""
 
         def exact(m: re.Match[str]) -> str:
             found = self.paths.get((folder, m[2]))
             return f'{m[1]}"{self.called[found]}"' if found in self.called else m[0]
 
-        return _INCLUDE.sub(exact, text)
+        return _INCLUDE.sub(exact, as_nvcc(text))
 
 
 def follow(source: str, directory: Path, options: Sequence[str]) -> Included:

@@ -83,6 +83,7 @@ def read(path: str, text: str, macros: Macros) -> SourceFile:
         inside = [(body, end) for _, body, end in outside if body < end]
         where = plain, bare, [end for _, end in calls]
         made = [_with_macros(p, *where) for p in pieces_of(tree.root_node, plain, bare, macros)]
+        made = [_to_its_brace(p, bare, inside) for p in made]
         lost = [not p.method and any(a < p.start < b for a, b in inside) for p in made]
         found += [p for p, out in zip(made, lost, strict=True) if not (out or _known(p, found))]
         for start, end in calls:
@@ -113,6 +114,14 @@ def _with_macros(piece: Piece, plain: str, bare: str, ends: Collection[int]) -> 
         at -= 1
         start = start if bare[at].isspace() else at
     return replace(piece, start=start)
+
+
+def _to_its_brace(piece: Piece, bare: str, inside: Sequence[tuple[int, int]]) -> Piece:
+    """A function up to the brace that closes it: where the grammar fails it ends too early."""
+    ends = [end for body, end in inside if piece.start < body < piece.end < end]
+    if piece.method or piece.kind != "function" or not ends:
+        return piece
+    return replace(piece, end=ends[0], words=_words(bare, piece.start, ends[0], ends[0])[1])
 
 
 def _known(at: Piece, found: Sequence[Piece]) -> bool:

@@ -19,6 +19,7 @@ from .device_part import Compiled, compile_device_part, looks_like_a_program
 from .entry_names import entry_named, expression
 from .errors import CompileError
 from .headers import follow, named_folders
+from .nvcc_macros import OPTIONS, as_nvcc, asks_for_host, with_own_names
 from .precompiled import precompiling
 from .ptx import header as ptx_header
 from .signatures import qualified
@@ -29,12 +30,6 @@ BUILD_OPTIONS = {"device": ("-lineinfo",), "source": ("-G",)}
 
 INT128 = "--device-int128"
 """What NVRTC wants, and its error names, for the ``__int128`` that nvcc knows by itself."""
-
-GNU_WORDS = (
-    "-D__asm__=asm", "-D__asm=asm", "-D__extension__=", "-D__const=const", "-D__const__=const",
-    "-D__signed=signed", "-D__signed__=signed", "-D__volatile=volatile", "-Dregister=",
-)  # fmt: skip
-"""What nvcc takes from GCC as another spelling, and NVRTC does not know."""
 
 _ASKS_FOR_MORE = re.compile(
     r"cuda[A-Z_]|CUDA[A-Z]*_|tex|surf|Texture|Surface|<<<|-include"
@@ -123,21 +118,21 @@ def _translate(
     ``alone``: what the kernel needs.
     """
     lost: list[str] = []
+    headers = follow(source, directory, options).texts.values()
     if "<" in entry or "(" in entry:
-        headers = follow(source, directory, options).texts.values()
         entry = qualified(entry, [source, *headers])
     arguments = [*options, *(f"-I{path}" for path in include_folders(directory))]
-    arguments += [*precompiling(source, directory, options), *GNU_WORDS]
+    arguments += [*precompiling(source, directory, options), *OPTIONS]
     compile_text = functools.partial(compiler, name, arguments)
-    program = looks_like_a_program(source)
-    found = [] if program or alone else compile_text(source, entry)
+    program = looks_like_a_program(source) or any(map(asks_for_host, headers))
+    found = [] if program or alone else compile_text(as_nvcc(source), entry)
     if isinstance(found, list):
         part = compile_text, source, name, entry, options, directory
         try:
             found, lost = compile_device_part(*part, alone)
         except CompileError as error:
             try:
-                found = compile_text(source, entry) if program else found
+                found = compile_text(as_nvcc(source), entry) if program else found
             except CompilerCrash:  # what the first one says of headers is to be read, too
                 raise error from None
             if isinstance(found, list):
@@ -211,7 +206,8 @@ def _run(
             " other code in the kernel, or another release of nvidia-cuda-nvrtc, may avoid it"
         ) from None
     if "log" in found:
-        return errors(found["log"]) or [Message("", 0, None, found["log"] or found["status"])]
+        log = with_own_names(found["log"])
+        return errors(log) or [Message("", 0, None, log or found["status"])]
     if binary:
         made.append(base64.b64decode(found["binary"]))
     return found["ptx"], found["entry"]

@@ -1,5 +1,6 @@
 """Whole ``.cu`` files: what belongs to the host is left out, the kernels stay as they are."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -133,6 +134,25 @@ def test_braces_that_do_not_match_leave_directives_and_device_code() -> None:
     ]  # fmt: skip
 
 
+def test_a_function_ends_at_its_brace_where_the_grammar_gives_up() -> None:
+    """A type given to a macro is nothing that it knows."""
+    kernel = "__global__ void k(int* o) { o[threadIdx.x] = threadIdx.x; }"
+    source = f"""{kernel}
+int main() {{
+    int* d;
+    RESERVE(d, int, 32);
+    {{
+        dim3 g((32 + 31) / 32,
+               (1 + 31) / 32),
+            b(32, 1);
+        k<<<g, b>>>(d);
+    }}
+    return 0;
+}}
+"""
+    assert cut(source).strip() == kernel
+
+
 def test_an_error_in_a_kernel_is_told_without_noise() -> None:
     """Of the program's own line, and not of the host's code."""
     wrong = PROGRAM.replace("weights[i % 4]", "weight[i % 4]")
@@ -188,6 +208,26 @@ def test_a_plain_mistake_is_told_as_before() -> None:
     with pytest.raises(CompileError, match='identifier "y" is undefined') as caught:
         Kernel.from_cuda("__global__ void k(int* x) { *x = y; }", "k")
     assert "left out" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("struct S { static const int n = WIDHT; };", r'\(1\): .*"WIDHT" is undefined$'),
+        ('#include "k.cu"', '"k.cu" includes itself'),
+        ("template <int N> __global__ void t() {}", "do not fit: they are as in 't<32>'$"),
+    ],
+)
+def test_what_is_wrong_is_told_as_it_is_written(tmp_path: Path, source: str, words: str) -> None:
+    """Not what follows from a member that was left out, nor our name of a header."""
+    file = tmp_path / "k.cu"
+    entry = "t<float>" if "template" in source else "k"
+    file.write_text(
+        f"{source}\n__global__ void k(int* x) {{ *x = {'S::n' if 'S' in source else 1}; }}\n"
+    )
+    with pytest.raises(CompileError) as raised:
+        Kernel.from_cuda(file, entry)
+    assert re.search(words, str(raised.value).splitlines()[0])
 
 
 def test_a_brace_that_is_missing_at_the_end_is_told_alone() -> None:

@@ -191,3 +191,23 @@ def test_launches_by_calls_are_mentioned(
     refused = tilescope("run", "a.cu", "--launch", 2).stderr
     assert "has 1 launch " in refused if launched else "has no launches" in refused
     assert "not read: line 5, cudaLaunchKernelEx; not read: line 6" in " ".join(refused.split())
+
+
+def test_a_file_is_listed(tmp_path: Path) -> None:
+    """Its kernels, and what it launches; of PTX its entries."""
+    file = tmp_path / "my.cu"
+    file.write_text(
+        "__global__ void k(int *x) { *x = 1; }\nint main() { k<<<2, 32>>>(nullptr); }\n"
+    )
+    listed = tilescope("list", file)
+    assert listed.exit_code == 0
+    assert listed.stdout.startswith("kernels: k\nlaunches in its host code;")
+    assert "k --grid 2 --block 32" in " ".join(listed.stdout.split())
+    other = tmp_path / "my.ptx"
+    other.write_text(".version 8.0\n.target sm_90\n.visible .entry one() { ret; }\n")
+    assert tilescope("list", other).stdout == "kernels: one\n"
+    other.write_text("nothing")
+    for words, told in (((other,), "is it PTX?"), ((file, "--faulty"), "for the library")):
+        refused = tilescope("list", *words)
+        assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+        assert told in refused.stderr

@@ -99,3 +99,11 @@ def test_on_the_command_line(tmp_path: Path) -> None:
         words = (*shape, 9) if entry == "made" else shape
         assert tilescope("run", file, entry, *words, "--expect", f"out={value}").exit_code == 0
     assert error_of("run", file, *shape).endswith(f"there are: {', '.join(NAMES)}")
+
+
+def test_of_a_file_whose_kernels_macros_make(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    file.write_text("#define KERNEL(name) __global__ void name(int *x) { *x = 1; }\nKERNEL(one)\n")
+    shape = ("--grid", 1, "--block", 1, "i32[1]")
+    assert "macros declare those it has: name one" in error_of("run", file, *shape)
+    assert tilescope("run", file, "one", *shape).exit_code == 0

@@ -30,6 +30,7 @@ int main(int argc, char **argv) {
     over<<<1, 64>>>(a);
     over<<<1, 32>>>(c);
     over<<<1, 32>>>(c, 7);
+    over<<<n, 32>>>(b);
 }
 """
 
@@ -72,7 +73,8 @@ def test_what_is_typed_goes_first_and_fills_what_is_unknown(
         ((4, "set<32>"), "--launch 4 is of over(float *), not of set<32>"),
         ((1, "f32[64]", 64), "--launch 1 takes none, or 3, as arguments, not 2"),
         ((2, 1, 2), "--launch 2 takes 3, or the 1 that are unknown, as arguments, not 2"),
-        ((9,), "--launch 9: a.cu has 6 launches in its host code"),
+        ((7, 2, "f32[64]"), "--launch 7 takes 1, as arguments, not 2; give --grid apart"),
+        ((9,), "--launch 9: a.cu has 7 launches in its host code"),
     ],
 )
 def test_what_does_not_go_with_it_is_refused(

@@ -1,5 +1,7 @@
 """What nvcc takes and NVRTC by itself does not: spellings, names that need no include, Thrust."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,45 @@ __global__ void k(float* x) {
     run = simulator.launch(Kernel.from_cuda(source, "k"), 1, 32, [x])
     assert run.hazards == []
     assert x.tolist() == [max(1.5, lane) + 8 + 65543 + 1024 for lane in range(32)]
+
+
+def test_the_host_s_compiler_as_nvcc_has_it(tmp_path: Path) -> None:
+    """Its numbers, and directives of the user's files that ask for it; NVIDIA's find NVRTC."""
+    (tmp_path / "align.h").write_text("""
+#ifdef __NVCC__
+#define BOTH __host__ __device__
+#else
+#define BOTH __host__
+#endif
+#if defined(__GNUC__) && \\
+    __GNUC__ >= 5
+#define ALIGN(n) __attribute__((aligned(n)))
+#elif defined(_MSC_VER)
+#define ALIGN(n) __declspec(align(n))
+#else
+#error "your compiler?"
+#endif
+""")
+    (tmp_path / "k.cu").write_text("""
+#include "align.h"
+#include <cuda/std/limits>
+#if defined(_WIN32) || !defined(__linux__) || __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#error "your system?"
+#endif
+struct ALIGN(16) Three { float x, y, z; };
+BOTH float last(Three t) { return t.z; }
+__global__ void k(double* o) {
+    o[0] = last({1, 2, 3}) + sizeof(Three);
+    o[1] = cuda::std::numeric_limits<float>::max() == __FLT_MAX__;
+    o[2] = __INT_MAX__;
+}
+""")
+    o = np.zeros(3)
+    simulator.launch(Kernel.from_cuda(tmp_path / "k.cu", "k"), 1, 1, [o])
+    assert o.tolist() == [19, 1, 2**31 - 1]
+    (tmp_path / "k.cu").write_text("#if __GNUC__ > 3 &&& 2\n#endif\n__global__ void k() {}\n")
+    with pytest.raises(CompileError, match="\n  #if __GNUC__ > 3 &&& 2"):
+        Kernel.from_cuda(tmp_path / "k.cu", "k")
 
 
 def test_the_c_library_s_names_for_integers() -> None:

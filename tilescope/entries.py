@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kernels import KernelError
+from kernels.preprocessor import directives
 from kernels.reading import source_text
 from kernels.signatures import find, kernel_names
 from kernels.templates import deduced
@@ -52,12 +53,32 @@ def names_a_kernel(word: str, file: str, options: Sequence[str] = ()) -> bool:
 
 def only_kernel(file: str, options: Sequence[str] = ()) -> str:
     """The entry to take where none was named: the file's own, or that of what it includes."""
-    found = kernel_names(source_text(Path(file))) or kernels_of(file, options)
+    found = kernel_names(source_text(Path(file))) or names(file, options)
     if len(found) == 1 and "<" not in found[0]:
         return found[0].split("::")[-1]
+    raise KernelError(f"which kernel of {file}? there are: {', '.join(found)}")
+
+
+def names(file: str, options: Sequence[str] = ()) -> list[str]:
+    """The kernels of a file of CUDA C++, and of what it includes, or of PTX.
+
+    Raises:
+        KernelError: There are none.
+    """
+    if file.endswith(".ptx"):
+        found = [*dict.fromkeys(_ENTRY.findall(source_text(Path(file))))]
+        if not found:
+            raise KernelError(f"{file}: no .entry in this text; is it PTX?")
+        return found
+    found = kernels_of(file, options)
+    texts = [source_text(Path(file)), *headers_of(file, options).values()]
+    if not found and any(
+        "__global__" in t[start:end] for t in texts for start, end in directives(t)
+    ):
+        raise KernelError(f"which kernel of {file}? macros declare those it has: name one")
     if not found:
         raise KernelError(f"{file} has no __global__ function")
-    raise KernelError(f"which kernel of {file}? there are: {', '.join(found)}")
+    return found
 
 
 def written_out(entry: str, words: Sequence[str], file: str, options: Sequence[str] = ()) -> str:

@@ -28,12 +28,18 @@ def refuse_with_launches(file: str, options: Sequence[str]) -> None:
     """
     if not is_cuda(file) or not Path(file).is_file():
         return
-    text, headers = source_text(Path(file)), headers_of(file, options)
-    launches = host_launches(text, headers, options)
-    others = unread_launches(text, headers, options)
+    launches, others = launches_of(file, options)
     if launches or others:
         names = kernels_of(file, options)
         raise UserError(listing(file, launches, others, names, options))
+
+
+def launches_of(
+    file: str, options: Sequence[str]
+) -> tuple[list[HostLaunch], list[tuple[str, int, str]]]:
+    """The launches of a file's host code, and where else it launches: those are not read."""
+    text, headers = source_text(Path(file)), headers_of(file, options)
+    return host_launches(text, headers, options), unread_launches(text, headers, options)
 
 
 def host_launch(file: str, number: int, options: Sequence[str]) -> HostLaunch:

@@ -79,7 +79,11 @@ def _arguments(number: int, launch: HostLaunch, words: Sequence[str]) -> list[st
         return [*(words or launch.args)]
     if len(words) != unknown:
         counts = f"{every}, or the {unknown} that are unknown" if unknown else f"none, or {every}"
-        raise UserError(f"--launch {number} takes {counts}, as arguments, not {len(words)}")
+        counts = str(every) if unknown == every else counts
+        shapes = {"--grid": launch.grid, "--block": launch.block, "--shared": launch.shared_bytes}
+        apart = " and ".join(option for option, known in shapes.items() if known is None)
+        apart = f"; give {apart} apart" if apart else ""
+        raise UserError(f"--launch {number} takes {counts}, as arguments, not {len(words)}{apart}")
     given = iter(words)
     return [next(given) if arg is None else arg for arg in launch.args]
 

@@ -20,6 +20,7 @@ from kernels.source_text import (
     node_end,
 )  # fmt: skip
 
+from .macros import goes_on
 from .statements import LOOPS, Body, Point, Syntax, descendants
 from .uniform import may_part
 
@@ -95,7 +96,12 @@ def inserted(syntax: Syntax, body: Body, gap: int, text: str) -> Edit | None:
     if gap:
         end = node_end(content, body.statements[gap - 1])
         line, stop = line_of(content, end), line_end(content, end)
-        if not ends_line(content, end):
+        if body.macro and goes_on(content, end):
+            code = _indent(content, body, gap) + text.encode() + b" \\"
+            return Edit(
+                body.file, ((stop, stop, newline_at(content, stop) + code),), line, "after", text
+            )
+        if body.macro or not ends_line(content, end):
             piece = (end, end, f" {text}".encode())
             return Edit(body.file, (piece,), line, "after", text, column_of(content, end))
         piece = (
@@ -106,7 +112,7 @@ def inserted(syntax: Syntax, body: Body, gap: int, text: str) -> Edit | None:
         return Edit(body.file, (piece,), line, "after", text)
     start = body.statements[0].start_byte
     line = line_of(content, start)
-    if not begins_line(content, start):
+    if body.macro or not begins_line(content, start):
         piece = (start, start, f"{text} ".encode())
         return Edit(body.file, (piece,), line, "before", text, column_of(content, start))
     at = start - len(indent_at(content, start))

@@ -37,6 +37,8 @@ from .statements import Point, Syntax
 
 _MEETINGS = 6
 """At how many places a barrier of the grid is tried."""
+_BEFORE_MACROS = 8
+"""So many places around the lines of a race are tried before those in macros that they call."""
 _LINE = re.compile(rb"^[ \t]*#[ \t]*(line\b|\d)", re.MULTILINE)
 
 
@@ -83,9 +85,15 @@ class Proposals:
             return
         edits: Iterator[Edit | None]
         if others is None:
+            held = [self.syntax.in_macros(self.points(hazard, i)) for i in range(len(levels))]
             ways = (
-                [self._ordering(hazard, levels[one], levels[two], text) for text in texts]
+                [self._ordering(hazard, places[one], places[two], text, some) for text in texts]
                 for one, two in pairs
+                for places, some in (
+                    (levels, slice(_BEFORE_MACROS)),
+                    (held, slice(None)),
+                    (levels, slice(_BEFORE_MACROS, None)),
+                )
             )
             # At each place all texts in turn: one that never helps leaves tries for the others.
             edits = (edit for way in ways for at in itertools.zip_longest(*way) for edit in at)
@@ -102,12 +110,19 @@ class Proposals:
                 yield edit
 
     def _ordering(
+        self, hazard: Hazard, earlier: Levels, later: Levels, text: str, some: slice
+    ) -> Iterator[Edit]:
+        """Some of the places of a barrier between two accesses, likeliest first."""
+        every = self._every_place(hazard, earlier, later, text)
+        return itertools.islice(every, some.start, some.stop)
+
+    def _every_place(
         self, hazard: Hazard, earlier: Levels, later: Levels, text: str
     ) -> Iterator[Edit]:
-        """A barrier between two accesses; last where its threads may have come apart."""
+        """All of them; last where its threads may have come apart."""
         for apart in (False, True):
             edits = [barrier_edits(self.syntax, earlier, later, text, apart)]
-            if hazard.row.reads:
+            if hazard.row.reads and not any(body.macro for body, _ in earlier):
                 edits.append(split_edits(self.syntax, earlier, later, text, apart))
             for edit in itertools.chain(*edits):
                 yield _told(edit, text == BLOCK_BARRIER) if apart else edit

@@ -6,6 +6,7 @@ list that holds that one, and so on to the function, and on to the calls of the 
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING
 
 from kernels.source_edit import Edit
 from kernels.syntax import parse
+
+from .macros import MacroStatements, statement_lists
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -49,6 +52,7 @@ class Body:
         single: Whether it has no braces, so that a second statement needs them.
         choices: Branches around it, within its function.
         loops: Loops around it, likewise.
+        macro: Whether it is in a macro, whose lines end with a backslash.
     """
 
     file: Path
@@ -56,6 +60,7 @@ class Body:
     single: bool
     choices: int
     loops: int
+    macro: bool = False
 
     @property
     def key(self) -> tuple[Path, int, int]:
@@ -85,6 +90,7 @@ class Syntax:
         self.files, self.taken = files, set[bytes]()
         self._names = {file: {*_NAME.findall(content)} for file, content in files.items()}
         self.roots = {file: parse(content).root_node for file, content in files.items()}
+        self._macros = MacroStatements(files, self.roots)
 
     def at(self, point: Point) -> list[Node]:
         """The innermost statements that a line has a part of."""
@@ -133,6 +139,16 @@ class Syntax:
                             found.append((body, 0))
         return found
 
+    def in_macros(self, points: list[Point]) -> list[tuple[Body, int]]:
+        """Every list of statements of the macros that these lines call."""
+        bodies = [
+            self._body(file, holder, holder)
+            for point in points
+            for file, macro in self._macros.at(point.file, point.line)
+            for holder in statement_lists(macro, _LISTS)
+        ]
+        return [(dataclasses.replace(body, macro=True), 0) for body in bodies if body]
+
     def _around(self, file: Path, node: Node, depth: int) -> Iterator[tuple[Body, int]]:
         child: Node | None = None
         here: Node | None = node
@@ -158,7 +174,7 @@ class Syntax:
 
     def _body(self, file: Path, holder: Node, child: Node) -> Body | None:
         choices = loops = 0
-        single = holder.type not in _LISTS
+        single = child != holder and holder.type not in _LISTS
         node: Node | None = holder
         while node is not None and node.type not in FUNCTIONS:
             loops += node.type in LOOPS

@@ -63,8 +63,9 @@ def _varies(at: Node, name: bytes, followed: tuple[bytes, ...]) -> bool:
     for made in descendants(root, {"preproc_def"}):
         if field_text(made, "name") == name:
             return bool(re.search(rb"threadIdx|[\[(*]", field_text(made, "value")))
-    if function is None:
-        return True
+    if function is None:  # in a macro: what that does not declare may be anything
+        given = list(_given(root, name))
+        return not given or any(_differs(value, (*followed, name)) for value in given)
     kernel = b"__global__" in (function.text or b"").partition(b"{")[0]
     for parameter in descendants(function, {"parameter_declaration"}):
         if _declared(parameter) == name:

@@ -1,16 +1,23 @@
-"""``tilescope list``: the library, one line each."""
+"""``tilescope list``: the library, one line each, or what a file has."""
 
 import click
 
 from kernels import library
 
+from ..entries import names
+from ..failure import UserError
+from ..host_program import is_cuda, kernels_of, launches_of
+from ..text.launches import overview
 from ..text.layout import columns, fitted
 
 
 @click.command("list")
+@click.argument("file", required=False)
 @click.option("--faulty", is_flag=True, help="Those with a known fault, each beside its twin.")
-def list_command(faulty: bool) -> None:
-    """Show the kernels of the library, one line each.
+def list_command(file: str | None, faulty: bool) -> None:
+    """Show the kernels of the library, one line each, or those of a FILE.
+
+    Of a program it shows a command for each launch, too.
 
     Each faulty kernel commits one mistake for tilescope check to find; its twin is the same
     without it.
@@ -21,7 +28,15 @@ def list_command(faulty: bool) -> None:
       tilescope run matmul_padded --size 128      # then run one
       tilescope list --faulty
       tilescope check faulty_shared_raw
+      tilescope list my_program.cu
     """  # noqa: D301 - click reads \b
+    if file is not None:
+        if faulty:
+            raise UserError("--faulty is for the library, not for a file")
+        has = launches_of(file, ()) if is_cuda(file) else ([], [])
+        found = kernels_of(file, ()) if any(has) else names(file)
+        click.echo("\n".join(overview(file, *has, found, ())))
+        return
     kernels = [library.get(name) for name in library.names()]
     wrong = {kernel.name for kernel in kernels if kernel.twin}
     wrong |= {kernel.twin for kernel in kernels if kernel.twin == f"{kernel.name}_fixed"}

@@ -60,16 +60,22 @@ def listing(
     file: str, launches: Sequence[HostLaunch], others: Sequence[tuple[str, int, str]],
     kernels: Sequence[str], options: Sequence[str],
 ) -> str:  # fmt: skip
-    """What a file launches, as commands; ``others``: launches that are not read."""
-    names = fitted(f"kernels: {', '.join(kernels) or 'none found'}")
-    unread = [f"  not read: {place(other, line)}, {called}" for other, line, called in others]
-    if not launches:
-        head = f"--grid is missing: its kernel, --grid and --block have to be written for {file}"
-        return "\n".join([told(head), names, "launches in its host code:", *unread])
-    lines = [
-        told(f"--grid is missing, or --launch N: which launch of {file}?"), names,
-        "launches in its host code; words behind --launch N stand for each ? in turn:",
-    ]  # fmt: skip
+    """What to say where a command does not name one; ``others``: launches that are not read."""
+    head = f"--grid is missing: its kernel, --grid and --block have to be written for {file}"
+    if launches:
+        head = f"--grid is missing, or --launch N: which launch of {file}?"
+    return "\n".join([told(head), *overview(file, launches, others, kernels, options)])
+
+
+def overview(
+    file: str, launches: Sequence[HostLaunch], others: Sequence[tuple[str, int, str]],
+    kernels: Sequence[str], options: Sequence[str],
+) -> list[str]:  # fmt: skip
+    """A file's kernels, and what it launches, as commands."""
+    lines = [fitted(f"kernels: {', '.join(kernels) or 'none found'}")]
+    if launches or others:
+        what = "; words behind --launch N stand for the arguments' ?" if launches else ""
+        lines.append(f"launches in its host code{what}:")
     for number, launch in enumerate(launches, 1):
         about = [place(launch.file, launch.line), launch.called, plain_name(launch.bound)]
         lines.append(fitted(f"  {number}  {', '.join(filter(None, about))}"))
@@ -77,7 +83,7 @@ def listing(
         if launch.lacking:
             example = shlex.quote(plain_name(launch.example)) if launch.example else "a name"
             lines.append(fitted(f"     kernel: {launch.lacking}; write it, as in {example}"))
-    return "\n".join([*lines, *unread])
+    return lines + [f"  not read: {place(at, line)}, {called}" for at, line, called in others]
 
 
 def place(file: str, line: int) -> str:
