@@ -123,6 +123,13 @@ class Geometry:
         return self.thread_ids // WARP
 
     @functools.cached_property
+    def everyone_on(self) -> Rows:
+        """All lanes, ``(threads, blocks)``, which are not to be changed."""
+        lanes = np.ones((self.threads, self.columns), bool)
+        lanes.flags.writeable = False
+        return lanes
+
+    @functools.cached_property
     def existing(self) -> Rows:
         """Bits of the lanes that each warp has, uint32 ``(warps, 1)``."""
         return self.warp_bits(EVERY_LANE)

@@ -111,3 +111,21 @@ def test_loops_are_seen_as_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     args = [np.ones(128 * 128, np.float32), np.zeros(13 * 96, np.float32), 128, 2000]
     simulator.launch(kernel(LOOPS["two"]), 13, (32, 3), args)
     assert len(made) < 6
+
+
+def test_what_has_the_same_content() -> None:
+    """It is known again, but in another shape it is something else."""
+    alike = Recent(patterns.pattern_of, patterns.moved)
+    alike.start(Moves())
+    line = np.arange(4).reshape(1, 1, 4, 1) * 8
+    found, again = alike(line), alike(line.copy())
+    other, blocks = alike(line.reshape(1, 4, 1, 1)), alike(line.reshape(1, 1, 1, 4))
+    assert found is again
+    assert found is not None
+    assert other is not None
+    assert blocks is not None
+    assert found.relative.shape != other.relative.shape
+    assert blocks.first.tolist() == [0, 8, 16, 24]
+    more = alike(line + 1)
+    assert more is not None
+    assert more.first.tolist() == [1]

@@ -63,6 +63,12 @@ class Steering:
         strong = (s for s in self.program.sites if s.strong and s.access != "store")
         return frozenset(site.number for site in strong if self.steers(site))
 
+    @functools.cached_property
+    def handing(self) -> frozenset[int]:
+        """Those of them that may hand on what others did: ``mbarrier`` does it another way."""
+        strong = (s for s in self.program.sites if s.strong and s.access != "store")
+        return frozenset(s.number for s in strong if not s.order and self.steers(s))
+
     def polls(self, site: Site) -> bool:
         """Whether a value read is looked at: a branch or a guard depends on it."""
         steered = self._of(site)

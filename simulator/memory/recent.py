@@ -1,5 +1,6 @@
 """What was worked out of an array, kept for the next access: unrolled loops share a base."""
 
+import contextlib
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -9,6 +10,9 @@ from ..moves import Moves
 Found = TypeVar("Found")
 _MOST = 8
 """Arrays whose results are kept; they are held as long."""
+_SMALL, _CONTENTS = 512, 64
+"""Lanes of an array that is known by its content as well, and how many such are: a loop that makes
+its addresses anew goes to and fro between a few stages."""
 _Kept = dict[int, tuple[Lanes, Found]]
 
 
@@ -23,12 +27,14 @@ class Recent(Generic[Found]):
     def __init__(self, make: Callable[[Lanes], Found], move: Callable[[Found, int], Found]) -> None:
         self._make, self._move = make, move
         self._kept: _Kept[Found] = {}
+        self._contents: dict[tuple[tuple[int, ...], bytes], Found] = {}
         self._origins: _Kept[Found] = {}
 
     def start(self, moves: Moves) -> None:
         """A batch begins: let go of what there was."""
         self.moves = moves
         self._kept.clear()
+        self._contents.clear()
         self._origins.clear()
 
     def __call__(self, array: Lanes) -> Found:
@@ -40,16 +46,25 @@ class Recent(Generic[Found]):
 
     def _found(self, array: Lanes) -> Found:
         origin, by = self.moves.origin(array)
-        if origin is None:
-            return self._make(array)
-        known = self._origins.get(id(origin))
-        try:
-            if known is not None:
+        known = None if origin is None else self._origins.get(id(origin))
+        if known is not None:
+            try:
                 return self._move(known[1], by)
-            found = self._make(array)
-            self._keep(self._origins, origin, self._move(found, -by))
-        except OverflowError:
-            found = self._make(array)
+            except OverflowError:
+                return self._make(array)
+        content = None
+        if 1 < array.size <= _SMALL:
+            content = array.shape, array.tobytes()
+            if content in self._contents:
+                return self._contents[content]
+        found = self._make(array)
+        if content:
+            if len(self._contents) >= _CONTENTS:
+                self._contents.clear()
+            self._contents[content] = found
+        if origin is not None:
+            with contextlib.suppress(OverflowError):
+                self._keep(self._origins, origin, self._move(found, -by))
         return found
 
     def _keep(self, kept: _Kept[Found], array: Lanes, found: Found) -> tuple[Lanes, Found]:

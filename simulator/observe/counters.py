@@ -87,6 +87,8 @@ class TrafficCounter(Observer):
             if site.picture:
                 self._picture(event)
             return
+        if not (site.traffic or site.in_bulk):
+            return  # an mbarrier's, a ``wgmma``'s: no counter has them (``collect``)
         slot = site.number * len(COUNTED_SPACES) + COUNTED_SPACES.index(event.space)
         if isinstance(event.address, Spread):
             self._totals[slot] += bulk_cost(event, self._shape.columns)

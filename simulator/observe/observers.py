@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection
+from typing import Any, cast
 
 from kernels.errors import LaunchError
 
@@ -21,15 +22,19 @@ from ..hazards.races import RaceHazards
 from ..hazards.sources import Sources
 from ..hazards.traps import put_in
 from ..memory.event import BadAccess
+from ..memory.site import Granules
 from ..memory.spaces import Allocation
+from ..races import exits
 from ..races.accesses import Closer
 from ..races.book import RaceBook
 from ..races.called import CallCheck, called_sites
 from ..races.copies import CopyCheck
 from ..races.detector import RaceCheck
+from ..races.one_for_all import OneForAll, may_be_alike
 from ..races.program_order import ProgramOrder
 from ..races.proxies import ProxyCheck
 from ..races.sent import SentCheck, sends
+from ..races.unwritten import Report
 from .counters import TrafficCounter
 from .output import Output
 from .products import ProductCheck
@@ -110,23 +115,19 @@ class Observers:
         if {"races", "uninitialised"} & set(checks):
             asked = tuple(sorted(checks))
             memo = program.memo("intervals", launch.block, launch.shared_space, asked)
-            race_check = RaceCheck(
-                closer, granules, launch.shared_space, book, steering,
-                functools.partial(findings.uninitialised, "shared"), findings.exited,
-                "races" in checks, "uninitialised" in checks, memo,
-            )  # fmt: skip
-            all_of_them.append(race_check)
-            if calls:
-                all_of_them.append(CallCheck(calls, race_check))
-            if "races" in checks and any(site.asynchronous for site in program.sites):
-                all_of_them.append(CopyCheck(book, granules.shared, race_check))
-            if "races" in checks and any(map(sends, program.sites)):
-                all_of_them.append(SentCheck(book, granules.array, race_check))
-            if "races" in checks and any(
-                s.asynchronous and s.access == "load" for s in program.sites
-            ):
-                shared = launch.shared_space
-                all_of_them.append(ProxyCheck(book, granules.shared, shared, race_check))
+            make = functools.partial(
+                _race_checks, launch, granules, steering, closer, asked, memo, findings.exited
+            )
+            uninitialised = functools.partial(findings.uninitialised, "shared")
+            race_check, *others = make(RaceCheck, book, uninitialised)
+            race_check = cast(RaceCheck, race_check)
+            if "races" in checks and may_be_alike(steering, closer, launch.clustered):
+                all_of_them.append(OneForAll(make, book, [race_check, *others]))
+            else:
+                all_of_them += [race_check]
+                if calls:
+                    all_of_them.append(CallCheck(calls, race_check))
+                all_of_them += others
         if "races" in checks and program.flights:
             all_of_them.append(ProductCheck(program.flights, program.blocks, findings))
         self.shuffles = ShuffleCheck(findings)
@@ -179,6 +180,27 @@ class Observers:
         """
         for tell in self.told.end:
             tell()
+
+
+def _race_checks(
+    launch: Prepared, granules: Granules, steering: Steering, closer: Closer,
+    checks: Collection[str], memo: dict[str, Any], exited: exits.Report, kind: type[RaceCheck],
+    book: RaceBook, uninitialised: Report,
+) -> list[Observer]:  # fmt: skip
+    """What looks for races, and reads of shared memory that nothing wrote; ``RaceCheck`` first."""
+    sites, races, shared = launch.program.sites, "races" in checks, launch.shared_space
+    race_check = kind(
+        closer, granules, shared, book, steering, uninitialised, exited, races,
+        "uninitialised" in checks, memo,
+    )  # fmt: skip
+    found: list[Observer] = [race_check]
+    if races and any(site.asynchronous for site in sites):
+        found.append(CopyCheck(book, granules.shared, race_check))
+    if races and any(map(sends, sites)):
+        found.append(SentCheck(book, granules.array, race_check))
+    if races and any(s.asynchronous and s.access == "load" for s in sites):
+        found.append(ProxyCheck(book, granules.shared, shared, race_check))
+    return found
 
 
 def chosen(checks: str | Collection[str]) -> frozenset[str]:

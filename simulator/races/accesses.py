@@ -96,7 +96,7 @@ def lanes_of(g: Geometry, event: Event) -> Accesses:
 def rows_of(g: Geometry, event: Event) -> Rows:
     """Which lanes access, ``(threads, columns)``."""
     if not isinstance(event.address, Spread):
-        return g.full(as_mask(event.mask))
+        return g.everyone_on if event.mask is None else g.full(event.mask)
     on = np.zeros((g.threads, g.columns), bool)
     on[event.address.thread, event.address.column] = True
     return on

@@ -21,10 +21,10 @@ from kernels.ptx.module import Instruction
 from ..events import Observer
 from ..geometry import EVERY_LANE, WARP, Addresses, Flat, Geometry, Mask, Rows, as_mask
 from ..memory.event import Event, Spread
-from ..memory.reaches import Reaches
 from ..memory.site import PHASE, Site
-from ..memory.words import among
+from ..memory.words import among, distinct
 from .accesses import Accesses, Race, lanes_of, rows_of
+from .astray import Astray
 from .book import READING, SENT, RaceBook
 from .detector import RaceCheck
 from .phases import barrier_number
@@ -55,14 +55,12 @@ class CopyCheck(Observer):
         self.open: list[Copy] = []
         # Copies done by a wait in the text behind what may touch their bytes; may there be such?
         self.over: list[tuple[Copy, Instruction]] = []
-        self.astray: dict[tuple[int, int], bool] = {}
+        self.astray = Astray(book)
         self.groups: dict[str, Rows]
-        self._reaches = Reaches()
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
         self.geometry, self.open, self.over = geometry, [], []
-        self._reaches.start(geometry.moves)
         self.groups = {queue: np.zeros((), np.int32) for queue in UNDER_WAY}
 
     def access(self, event: Event) -> None:
@@ -76,9 +74,10 @@ class CopyCheck(Observer):
         if not site.asynchronous and self._far((site,), event):
             return
         lanes = rows_of(g, event)
-        if not lanes.any():
+        whole = lanes is g.everyone_on
+        if not (whole or lanes.any()):
             return
-        low, high = self._reaches.of(event)
+        low, high = self.race.reaches.of(event)
         for copy in self.open:
             reads = copy.event.site.access == site.access == "load"
             if low < copy.high and copy.low < high and not reads:
@@ -89,8 +88,9 @@ class CopyCheck(Observer):
                 self._meet(copy, event)
         if site.asynchronous:
             self._replaced(event, low, high, lanes)
-            since = np.broadcast_to(self.race.now, lanes.shape)
-            copy = Copy(event, lanes.copy(), self.groups[site.queue], low, high, since)
+            since = np.array(self.race.now)
+            lanes = lanes if whole else lanes.copy()
+            copy = Copy(event, lanes, self.groups[site.queue], low, high, since)
             self.open.append(copy)
             self._came_before(copy)
 
@@ -103,7 +103,7 @@ class CopyCheck(Observer):
         """Whether accesses are surely of other bytes than copies are, lanes that are off too."""
         if isinstance(event.address, Spread):
             return False
-        low, high = self._reaches.of_all(sites, event.address)
+        low, high = self.race.reaches.of_all(sites, event.address)
         copies = self.open + [copy for copy, _ in self.over] if self.over else self.open
         return not any(low < copy.high and copy.low < high for copy in copies)
 
@@ -115,29 +115,30 @@ class CopyCheck(Observer):
         if left is None:
             self.groups[queue] = self.groups[queue] + on
             return
-        order = self.book.find_order()
+        awaited, everyone = self.groups[queue] - left, self.geometry.everyone_on
         for copy in self.open:
-            late = on & (copy.group < self.groups[queue] - left)
-            if copy.event.site.queue != queue or not late.any():
+            if copy.event.site.queue != queue:
+                continue
+            late = on & (copy.group < awaited)
+            if not late.any():
                 continue
             done = copy.lanes & late if late.ndim else copy.lanes
             if done is copy.lanes or done.any():
-                self._ends(copy, done, wait)
+                if copy.touched:
+                    self._ends(copy, done, wait)
                 if copy.barrier is not None:  # it is already, to who sees the end of a phase
                     self.race.now += 1
                     copy.ends(done & (copy.barrier >= 0), self.race.now)
                     done = done & (copy.barrier < 0)
                 copy.lanes = _NOBODY if done is copy.lanes else copy.lanes & ~done
-                mask = None if done.all() else self.geometry.from_rows(done)
+                mask = None
+                if done is not everyone and not done.all():
+                    mask = self.geometry.from_rows(done)
                 self.race.access(copy.event._replace(mask=mask, repeated=False))
-                one = copy.event.site
-                key = one.number, id(wait)
-                if key not in self.astray:
-                    self.astray[key] = any(order.strays(one, s, wait) for s in self.book.sites)
-                if copy.barrier is None and self.astray[key]:
+                if copy.barrier is None and self.astray.any(copy.event.site, wait):
                     over = replace(copy, lanes=done, touched=[], done=self.race.now)
                     self.over = [*self.over[1 - _FINISHED :], (over, wait)]
-        self.open = [copy for copy in self.open if copy.lanes.any()]
+        self.open = [c for c in self.open if c.lanes is not _NOBODY and c.lanes.any()]
 
     def copies_arrive(self, lanes: Mask | None, base: Addresses, offset: int) -> None:
         """See ``Observer``; what is to be seen at the barrier is as if written now."""
@@ -195,10 +196,13 @@ class CopyCheck(Observer):
         on = self.geometry.full(as_mask(lanes))
         numbers = barrier_number(np.arange(on.shape[1]), self.geometry.full(base) + offset)
         clusters = self.race.happens_before.cluster is not None
+        few = distinct(numbers[on])
+        names, columns = set(few.tolist()), np.flatnonzero(on.any(axis=0)).tolist()
         for copy in self.open:  # those that are split off among them
-            if copy.barrier is None or not copy.over_at(numbers[on]).any():
+            if names.isdisjoint(copy.barriers) or not copy.over_at(few).any():
                 continue
-            for column in np.flatnonzero(on.any(axis=0)).tolist():
+            assert copy.barrier is not None
+            for column in columns:
                 places = numbers[:, column]
                 done = copy.over_at(places[on[:, column]], None if clusters else column)
                 mine = copy.lanes & (np.arange(on.shape[1]) == column)
@@ -212,7 +216,7 @@ class CopyCheck(Observer):
                     self._waited(copy, column, on[:, column] & of_copy)
                 else:
                     self._see(copy, column, on[:, column] & done.any(), wait)
-                    copy.lanes[done] = False
+                    copy.leave(done)
         self._forget()
 
     def _see(self, copy: Copy, column: int, threads: Flat, wait: Instruction) -> None:
@@ -220,8 +224,9 @@ class CopyCheck(Observer):
 
         Another lane of a warp may touch it before the wait or behind it: the text says.
         """
-        warps = np.isin(np.arange(len(threads)) // WARP, np.flatnonzero(threads) // WARP)
-        left = []
+        if not copy.touched:
+            return
+        warps, left = _whole_warps(threads), []
         for touch in copy.touched:
             own = (touch.column == column) & threads[touch.mine] & touch.near
             mates = (touch.column == column) & warps[touch.mine] & touch.near
@@ -245,10 +250,9 @@ class CopyCheck(Observer):
             copy.known = np.zeros(copy.lanes.shape, bool)
         times = copy.waited[:, column]
         times[threads & (times == 0)] = self.race.now
-        warps = np.flatnonzero(threads) // WARP
-        copy.known[:, column] |= np.isin(np.arange(len(threads)) // WARP, warps)
+        copy.known[:, column] |= _whole_warps(threads)
         if copy.known[:, column].all():
-            copy.lanes[:, column] = False
+            copy.leave((slice(None), column))
 
     def _look(self, copy: Copy, event: Event, lanes: Rows) -> None:
         """Of those who access what a copy is to write: who does not know that it is done."""
@@ -274,12 +278,12 @@ class CopyCheck(Observer):
         done = [copy for copy in self.open if copy.waited is not None]
         last = [copy for copy in done if copy.within(event.site.instruction, low, high)]
         for copy in last:
-            copy.lanes[:, copy.finished & lanes.any(axis=0)] = False
+            copy.leave((slice(None), copy.finished & lanes.any(axis=0)))
         for copy in done[:-_FINISHED]:
-            copy.lanes[:, copy.finished] = False
+            copy.leave((slice(None), copy.finished))
         ended = [copy for copy in self.open if copy.ended is not None]
         for copy in ended[:-_FINISHED]:
-            copy.lanes[copy.waits_ended] = False
+            copy.leave(copy.waits_ended)
         if last or max(len(done), len(ended)) > _FINISHED:
             self._forget()
 
@@ -307,7 +311,7 @@ class CopyCheck(Observer):
         is under way, and are told as if they had.
         """
         g, site, shadow = self.geometry, copy.event.site, self.race.shared_shadow
-        if shadow is None or site.queue == "transaction":
+        if shadow is None or site.queue == "transaction" or not self.book.groups:
             return
         text = self.book.find_order()
         for history, how in shadow.against(site):
@@ -363,7 +367,8 @@ class CopyCheck(Observer):
         elif race.other is event.site:  # lanes of one copy race with each other, in step or not
             near &= mine == issuer
         far = others.column[entry] != column
-        seen = self.race.happens_before.horizon(issuer, mine, column) >= copy.since[issuer, column]
+        since = np.broadcast_to(copy.since, (g.threads, g.columns))[issuer, column]
+        seen = self.race.happens_before.horizon(issuer, mine, column) >= since
         conflict = Conflict(place, their[entry], thread[lane], lane, entry)
         if copy.done is not None:
             known = self.race.happens_before.horizon(issuer, mine, column) >= copy.done
@@ -398,3 +403,9 @@ class CopyCheck(Observer):
                 copy.touched.append(replace(touch, near=is_near).some(which))
             elif is_near:
                 self._tell(race, conflict.some(which))
+
+
+def _whole_warps(threads: Mask) -> Mask:
+    """The threads of a block whose warps have any of some."""
+    any_of = np.logical_or.reduceat(threads, np.arange(0, len(threads), WARP))
+    return np.repeat(any_of, WARP)[: len(threads)]

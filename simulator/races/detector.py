@@ -18,6 +18,7 @@ from ..analysis.steering import Steering
 from ..geometry import Addresses, Flat, Geometry
 from ..isa.table import scope
 from ..memory.event import Event, PickedEvent, Spread
+from ..memory.reaches import Reaches
 from ..memory.site import PHASE, Granules, Site
 from ..memory.spaces import Allocation
 from . import exits
@@ -73,6 +74,7 @@ class RaceCheck(Synchronisation):
         self.owners: dict[int, Owners] = {}
         self.synchronised = False
         self._arrived: tuple[Event, list[Arrival]] | None = None
+        self.reaches = Reaches()
         self.quick, self.exact = QuickLook(granules.array), ExactLook(granules, book, steering)
         self._reserved = steering.program.layout.reserved
         self.intervals = Intervals(
@@ -82,6 +84,7 @@ class RaceCheck(Synchronisation):
     def start(self, geometry: Geometry) -> None:
         """A new batch begins."""
         self.geometry = geometry
+        self.reaches.start(geometry.moves)
         ends = [block.block.end for block in self.steering.program.blocks if block.cluster]
         mixed = any(end and end.has("relaxed") for end in ends)
         clustered = bool(ends) or geometry.clusters.size > 1

@@ -62,6 +62,7 @@ class Intervals:
         self.full: dict[int, bool] = memo.setdefault("full", {})
         self.harmless: dict[Hashable, bool] = memo.setdefault("harmless", {})
         self.tokens: dict[int, tuple[Lanes, Hashable]] = {}
+        self.kinds: dict[tuple[tuple[int, int], ...], bool] = memo.setdefault("kinds", {})
 
     def start(self, geometry: Geometry) -> None:
         """A new batch begins: nothing is written."""
@@ -151,6 +152,12 @@ class Intervals:
 
     def _one_kind(self, pending: list[_Told]) -> bool:
         """Whether none of it can race: all are plain loads, or all atomics of one size."""
+        which = tuple([_which(sites) for sites, _, _ in pending])
+        if which not in self.kinds:
+            self.kinds[which] = self._of_one_kind(pending)
+        return self.kinds[which]
+
+    def _of_one_kind(self, pending: list[_Told]) -> bool:
         sites = [site for several, _, _ in pending for site in several]
         if not any(site.strong or site.access != "load" for site in sites):
             return True

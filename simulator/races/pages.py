@@ -22,7 +22,8 @@ from .newest import Newest
 from .shadow import Shadow
 
 _PAGES = 64
-"""About so many pages has a block's memory."""
+"""About so many pages has a block's memory; of one block alone four times as many: tiles that share
+a page do so at its cost."""
 _LEAST = 128
 """Bytes of a page, at least."""
 _MOST = 512
@@ -54,7 +55,8 @@ class Pages:
 
     def __init__(self, geometry: Geometry, nbytes: int, granule: int, order: HappensBefore) -> None:
         self._geometry, self._granule, self._order = geometry, granule, order
-        page = max(_LEAST, 1 << (-(-nbytes // _PAGES) - 1).bit_length())
+        pages = _PAGES if geometry.columns > 1 else 4 * _PAGES
+        page = max(_LEAST, 1 << (-(-nbytes // pages) - 1).bit_length())
         self._shift = page.bit_length() - 1
         self._starts = np.arange(0, -(-nbytes // granule), page // granule)  # locations
         count, threads = len(self._starts) * geometry.columns, geometry.threads
@@ -75,9 +77,9 @@ class Pages:
         lanes = lanes_of(g, event)
         if site.access != "load":
             if not isinstance(event.address, Spread):
-                self._last.access(site, self._of(lanes), lanes, now, self._order.horizon)
+                self._last.access(site, self.of(lanes), lanes, now, self._order.horizon)
             return lanes
-        page = self._of(lanes)
+        page = self.of(lanes)
         sure = self._read_by(site, page, lanes, now)
         if not sure.any():
             return lanes
@@ -113,6 +115,10 @@ class Pages:
         shadow.remember_reads(site, keys, now, parts, self._geometry.columns)
 
     def _read_by(self, site: Site, page: Flat, lanes: Accesses, now: int) -> Mask:
+        return self.read(site, page, lanes, now) & self._written[page]
+
+    def read(self, site: Site, page: Flat, lanes: Accesses, now: int) -> Mask:
+        """Lanes read pages each; which surely race with no write."""
         if site.queue == "product":
             if self._multiplied is None:
                 groups = -(-self._geometry.threads // GROUP)
@@ -120,8 +126,7 @@ class Pages:
             self._multiplied[page, lanes.thread // GROUP] = now
         else:
             self._read[page, lanes.thread] = now
-        known = self._last.access(site, page, lanes, now, self._order.horizon)
-        return known & self._written[page]
+        return self._last.access(site, page, lanes, now, self._order.horizon)
 
     def fill(self, event: Event, lanes: Accesses, now: int, written: Mask) -> Mask | None:
         """Copies in bulk write; which lanes surely come after all that was read there.
@@ -130,18 +135,29 @@ class Pages:
         """
         if event.site.access == "load" or not isinstance(event.address, Spread):
             return None
-        page, threads = self._of(lanes), self._geometry.threads
+        page, threads = self.of(lanes), self._geometry.threads
         key = page * threads + lanes.thread
         keys = distinct(changes(key))
         page, thread = np.divmod(keys, threads)
         column = page % self._geometry.columns
         some = Accesses(thread, column, page, column)
         self._last.access(event.site, page, some, now, self._order.horizon)
-        rows = written.reshape(-1, self._geometry.columns)
-        self._written = np.logical_and.reduceat(rows, self._starts, axis=0).reshape(-1)
+        self._fill_up(written)
         return self._after(page, some)[np.searchsorted(keys, key)]
 
-    def _of(self, lanes: Accesses) -> Flat:
+    def filled(self, site: Site, page: Flat, lanes: Accesses, now: int, written: Mask) -> Mask:
+        """Copies in bulk write to pages: which surely come after all that was done there."""
+        known = self._last.access(site, page, lanes, now, self._order.horizon)
+        if not self._written[page].all():
+            self._fill_up(written)
+        return known & self._after(page, lanes)
+
+    def _fill_up(self, written: Mask) -> None:
+        rows = written.reshape(-1, self._geometry.columns)
+        self._written = np.logical_and.reduceat(rows, self._starts, axis=0).reshape(-1)
+
+    def of(self, lanes: Accesses) -> Flat:
+        """The page of each lane."""
         return (lanes.address >> self._shift) * self._geometry.columns + lanes.home
 
     def _after(self, page: Flat, lanes: Accesses) -> Mask:

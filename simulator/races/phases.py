@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..geometry import Addresses, Flat, Geometry, Mask, Rows, as_mask
+from ..geometry import Addresses, Flat, Geometry, Lanes, Mask, Rows, as_mask
 from ..isa import mbarrier
 from ..memory.event import Event, Spread
 from ..memory.words import distinct
@@ -58,22 +58,27 @@ def arrivals(event: Event, g: Geometry) -> Iterator[Arrival]:
     assert event.old is not None
     assert event.values is not None
     assert not isinstance(event.address, Spread)
+    column, thread = np.nonzero(g.full(as_mask(event.mask)).T)
+
+    def pick(value: Lanes) -> Lanes:  # of those who do, in a quarter of the time
+        return g.full(value)[thread, column] if value.ndim else value
+
     (old,) = event.old
-    after = mbarrier.arrived(old, *event.values)
-    ends = g.full((old ^ after) >> mbarrier.PARITY & 1)
-    own = np.broadcast_to(np.arange(g.columns), (g.threads, g.columns))
-    homes = own if event.columns is None else g.full(event.columns)
-    address = g.full(event.address) + event.site.offset
-    on = g.full(as_mask(event.mask))
-    for column in np.flatnonzero(on.any(axis=0)).tolist():
-        threads = np.flatnonzero(on[:, column])
-        places = barrier_number(homes[threads, column], address[threads, column])
-        few = distinct(places).tolist()
+    before = pick(old)
+    ended = (before ^ mbarrier.arrived(before, *map(pick, event.values))) >> mbarrier.PARITY & 1
+    ends = np.broadcast_to(ended, thread.shape)
+    homes = column if event.columns is None else pick(event.columns)
+    places = barrier_number(homes, pick(event.address) + event.site.offset)
+    starts = np.flatnonzero(np.diff(column, prepend=-1))
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(column)], strict=True):
+        own = slice(start, end)
+        few = distinct(places[own]).tolist()
         for place in few:
-            these = threads if len(few) == 1 else threads[places == place]
-            last = np.flatnonzero(ends[these, column])
+            these = own if len(few) == 1 else start + np.flatnonzero(places[own] == place)
+            last = np.flatnonzero(ends[these])
             key = place >> _ADDRESS, place & (1 << _ADDRESS) - 1
-            yield Arrival(key, these, column, int(last[0]) if last.size else None)
+            first = int(last[0]) if last.size else None
+            yield Arrival(key, thread[these], int(column[start]), first)
 
 
 class Phases:

@@ -79,7 +79,7 @@ class ProgramOrder:
         own, the first of the run comes first: the flags force that. Of flags themselves nothing is
         said.
         """
-        if any(x.asynchronous or x in self._hears for x in (one, other)):
+        if one.asynchronous or other.asynchronous or {one, other} & self._hears:
             return None
         way = "all" if distance == "block" else distance
         told, told_other = (self._tells_behind(x, way) for x in (one, other))
@@ -122,9 +122,10 @@ class ProgramOrder:
         return [s for s in sites if s.strong and s.access != "load" and s.operation != PHASE]
 
     @functools.cached_property
-    def _hears(self) -> list[Site]:
+    def _hears(self) -> frozenset[Site]:
         """What may be told something that decides."""
-        return [s for s in self._program.sites if s.number in self._steering.acquiring]
+        sites, numbers = self._program.sites, self._steering.acquiring
+        return frozenset(s for s in sites if s.number in numbers)
 
     def leads(self, one: Site, other: Site) -> bool:
         """Whether a way leads from one instruction to the other, past barriers as well."""

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from ..events import Observer
 from ..geometry import WARP, Flat, Geometry, Mask, Rows, as_mask
 from ..memory.event import Event
-from ..memory.reaches import Reaches
 from ..memory.site import PHASE, Site
 from ..memory.words import distinct
 from .accesses import Race, lanes_of
@@ -32,13 +31,11 @@ class ProxyCheck(Observer):
         self.book, self.granule, self.race = book, granule, race
         self.places = -(-shared_bytes // granule)
         self.geometry: Geometry
-        self._reaches = Reaches()
         self.writes: LastWrites
 
     def start(self, geometry: Geometry) -> None:
         """See ``Observer``."""
         self.geometry = geometry
-        self._reaches.start(geometry.moves)
         self.writes = LastWrites(self.places, geometry.columns)
         self._low, self._high = self.places * self.granule, 0  # the bytes that threads have written
         # Of each thread: when it fenced last, and what it had seen of others then.
@@ -69,7 +66,7 @@ class ProxyCheck(Observer):
 
     def _extent(self, event: Event) -> tuple[int, int]:
         """The bytes that an access touches, or some more: by whole locations."""
-        size, (low, high) = self.granule, self._reaches.of(event)
+        size, (low, high) = self.granule, self.race.reaches.of(event)
         return low // size * size, -(-high // size) * size
 
     def proxy_fence(self, lanes: Mask | None) -> None:

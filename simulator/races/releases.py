@@ -45,7 +45,7 @@ class Releases:
 
     def __init__(self, steering: Steering, everyone: int, threads: int, clusters: Clusters) -> None:
         self.steering, self.threads, self.levels = steering, threads, Levels(clusters)
-        self.acquiring = steering.acquiring
+        self.acquiring = steering.handing
         self.fences = False
         self._noted: list[Noted] = []
         self._lanes = 0

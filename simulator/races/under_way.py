@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from kernels.ptx.module import Instruction
 
 from ..geometry import Flat, Mask, Rows
 from ..memory.event import Event
-from ..memory.words import among
+from ..memory.words import among, distinct
 from .accesses import Race
 from .pairs import MOST
 from .shadow import Conflict
@@ -50,9 +51,10 @@ class Copy:
     Attributes:
         lanes: Which lanes' copies are, ``(threads, columns)``; ``group``: of each lane.
         barrier: The mbarrier at which each lane's copy arrives when it is done, by its number
-            (``barrier_number``); ``over``: of which lanes the phase is over in which it has.
+            (``barrier_number``); ``over``: of which lanes the phase is over in which it has;
+            ``barriers``: these, and perhaps others.
         low, high: The bytes they are to write, in each block's shared memory.
-        since: When each lane's began, or arrived at an mbarrier for when it is done.
+        since: When each lane's, or all of them, began, or arrived at an mbarrier for its end.
         touched: Accesses by other warps that know that it has begun, until it ends.
         waited: When each thread saw that it was done; 0: it did not. ``known``: who knows of that.
         ended: When each lane waited for its own, which arrives at an mbarrier, too; 0: it did not.
@@ -68,6 +70,7 @@ class Copy:
     touched: list[Touch] = field(default_factory=list)
     barrier: Rows | None = None
     over: Rows | None = None
+    barriers: set[int] = field(default_factory=set)
     waited: Rows | None = None
     known: Rows | None = None
     ended: Rows | None = None
@@ -102,6 +105,12 @@ class Copy:
         found[:, column] = self.over[:, column] & among(self.barrier[:, column], barriers)
         return found
 
+    def leave(self, which: Any) -> None:
+        """Some lanes' copies, an index, are followed no more."""
+        if not self.lanes.flags.writeable:  # all of them, as others have it
+            self.lanes = self.lanes.copy()
+        self.lanes[which] = False
+
     def split(self, threads: Mask) -> Copy:
         """Those of some threads, in every block: from now on a copy of its own."""
         lanes, self.lanes = self.lanes & threads[:, None], self.lanes & ~threads[:, None]
@@ -122,6 +131,7 @@ class Copy:
             )
         which &= self.barrier < 0
         self.barrier[which] = at[which]
+        self.barriers |= set(distinct(at[which]).tolist())
 
     def ends(self, which: Rows, now: int) -> None:
         """Lanes have waited for their own; others may see the end of the phase instead."""

@@ -47,6 +47,11 @@ class Unwritten:
             some = np.concatenate([known.pop(), some], axis=1)
         known.append(some[:, np.argsort(some[0], kind="stable")])
 
+    @property
+    def any(self) -> bool:
+        """Whether there are any."""
+        return bool(self._accesses)
+
     def overtake(self, site: Site, place: Flat, thread: Flat, ordered: Ordered) -> None:
         """Lanes write locations: reads that no barrier puts before them might have come later.
 
