@@ -254,9 +254,14 @@ def test_generic_addresses_of_shared_memory_are_no_special_case(
 
 @pytest.mark.parametrize(
     ("step", "often"),
-    [("", False), ("add.u64 %d5, %d5, 4;", False), ("xor.b64 %d5, %d5, 4;", True)],
+    [
+        ("", False),
+        ("add.u64 %d5, %d5, 4;", False),
+        ("xor.b64 %d5, %d5, 4;", False),
+        ("mul.wide.u32 %d6, %r2, 4; xor.b64 %d5, %d4, %d6;", True),
+    ],
 )
-def test_an_address_is_looked_at_once_while_it_stays_or_moves_on(
+def test_an_address_is_looked_at_once_while_it_stays_moves_on_or_comes_again(
     step: str, often: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = (

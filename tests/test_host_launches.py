@@ -202,7 +202,7 @@ def test_a_file_is_listed(tmp_path: Path) -> None:
     listed = tilescope("list", file)
     assert listed.exit_code == 0
     assert listed.stdout.startswith("kernels: k\nlaunches in its host code;")
-    assert "k --grid 2 --block 32" in " ".join(listed.stdout.split())
+    assert "k --grid 2 --block 32" in " ".join(listed.stdout.replace("\\\n", "").split())
     other = tmp_path / "my.ptx"
     other.write_text(".version 8.0\n.target sm_90\n.visible .entry one() { ret; }\n")
     assert tilescope("list", other).stdout == "kernels: one\n"

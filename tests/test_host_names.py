@@ -92,7 +92,7 @@ def test_what_names_code_that_stays_stays() -> None:
         ("constexpr int n = app::count();", "n", 'namespace "app" has no member "count"'),
         ("constexpr int f() { return cuont(); }", "f()", 'identifier "cuont" is undefined'),
         (S.replace("DECLARED", "static constexpr int n = tow;"), "S::n", 'identifier "tow"'),
-        (S.replace("DECLARED", "static inline int n = app::count();"), "S::n", 'no member "n"'),
+        (S.replace("DECLARED", "static inline int n = app::count();"), "S::n", 'no member "count"'),
         ("using F = decltype(&app::run);", "sizeof(F)", 'namespace "app" has no member "run"'),
     ],
 )

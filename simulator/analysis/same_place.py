@@ -1,12 +1,13 @@
 """Whether two accesses name one place, as far as the text of the program tells."""
 
+import functools
 from collections import Counter
 from collections.abc import Mapping
 
 from kernels.ptx.module import Address, Function, Imm, Instruction, Operand, Reg, Vector
 
 from ..isa import Flow
-from ..isa.roles import callee, roles
+from ..isa.roles import adds, callee, moves, roles
 from ..memory.site import Site
 from .taint import call_edges
 
@@ -64,12 +65,22 @@ class SamePlace:
         parameter = self._text(name).loaded(operand.base)
         return [
             (caller, Address(register, operand.offset, operand.at))
-            for caller, function in self.functions.items()
-            for ins in function.body
-            if parameter and callee(ins) == name
-            for (_, given), (_, into) in call_edges(function, self.functions[name], ins)
+            for caller, ins in (self._calls.get(name, ()) if parameter else ())
+            for (_, given), (_, into) in call_edges(
+                self.functions[caller], self.functions[name], ins
+            )
             if into == parameter and (register := self._text(caller).stored(given))
         ]
+
+    @functools.cached_property
+    def _calls(self) -> dict[str, list[tuple[str, Instruction]]]:
+        """Who calls each function, and where: asked for thousands of pairs of accesses."""
+        found: dict[str, list[tuple[str, Instruction]]] = {}
+        for caller, function in self.functions.items():
+            for ins in function.body:
+                if called := callee(ins):
+                    found.setdefault(called, []).append((caller, ins))
+        return found
 
     def _text(self, name: str) -> "_Text":
         if name not in self._texts:
@@ -94,7 +105,7 @@ class _Text:
             if not _repeats(ins) or written[role.parameter]:
                 continue
             given = tuple(self.value(item) for item in ins.operands[len(role.form.results) :])
-            moved = ins.opcode == "mov" and len(given) == 1 and not isinstance(given[0], Reg)
+            moved = moves(ins) and len(given) == 1 and not isinstance(given[0], Reg)
             for place, name in enumerate(role.writes):
                 if name in self._once and moved:
                     self._values[name] = given[0]
@@ -116,7 +127,7 @@ class _Text:
         """The same one with all that is added to it in its offset."""
         base = address.base
         ins = self._once.get(base.name) if isinstance(base, Reg) else None
-        if ins is None or ins.guard is not None or ins.opcode != "add":
+        if ins is None or ins.guard is not None or not adds(ins):
             return address
         match ins.operands:
             case (_, Reg() as base, Imm() as more):

@@ -114,6 +114,16 @@ def _goes(ins: Instruction, flow: Flow) -> bool:
     return rows is not None and rows[0].flow is flow
 
 
+def adds(ins: Instruction) -> bool:
+    """Whether its result is a sum of two operands."""
+    return ins.opcode == "add"
+
+
+def moves(ins: Instruction) -> bool:
+    """Whether its result is its operand."""
+    return ins.opcode == "mov"
+
+
 def callee(ins: Instruction) -> str:
     """The function of this PTX that an instruction calls by its name, or nothing."""
     if not calls(ins):

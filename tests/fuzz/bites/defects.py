@@ -57,7 +57,8 @@ BITES = (
     ),
     Bite(
         "a page is taken for written when a copy has brought some of it", "tests/test_bulk.py",
-        "simulator/races/pages.py", "return known & self._written[page]", "return known",
+        "simulator/races/pages.py", "return self.read(site, page, lanes, now) & self._written[page]",
+        "return self.read(site, page, lanes, now)",
     ),
     Bite(
         "bytes below a shared array are taken for bytes of it", "tests/test_named_mutants.py",
@@ -131,15 +132,12 @@ BITES = (
     Bite(
         "the write at the end of an asynchronous copy is forgotten", "races",
         "simulator/races/copies.py",
-        """                mask = None if done.all() else self.geometry.from_rows(done)
-                self.race.access(copy.event._replace(mask=mask, repeated=False))
-""", "",
+        "                self.race.access(copy.event._replace(mask=mask, repeated=False))\n", "",
         seed=821,
     ),
     Bite(
         "waiting for all but some groups of copies waits for all", "races",
-        "simulator/races/copies.py", "(copy.group < self.groups[queue] - left)",
-        "(copy.group < self.groups[queue])",
+        "simulator/races/copies.py", "self.groups[queue] - left, ", "self.groups[queue], ",
     ),
     Bite(
         "what arrives at an mbarrier is there before its phase is over", "races",
