@@ -35,8 +35,7 @@ Flat = NDArray[Any]
 
 EVERY_LANE = cast(Mask, np.bool_(True))
 NO_LANE = cast(Mask, np.bool_(False))
-WHOLE_WARP = cast(Lanes, np.uint32(0xFFFFFFFF))
-"""A member mask that names all lanes."""
+WHOLE_WARP = cast(Lanes, np.uint32(0xFFFFFFFF))  # a member mask that names all lanes
 
 
 def as_mask(mask: Mask | None) -> Mask:
@@ -139,8 +138,7 @@ class Geometry:
         lanes = self.by_warp(mask, False)
         packed = np.packbits(lanes, axis=1, bitorder="little").astype(np.uint32)
         weights = np.array([1, 1 << 8, 1 << 16, 1 << 24], np.uint32)[:, None]
-        words: Rows = (packed * weights).sum(axis=1, dtype=np.uint32)
-        return words
+        return cast(Rows, (packed * weights).sum(axis=1, dtype=np.uint32))
 
     def active_bits(self, mask: Mask) -> Rows:
         """``warp_bits`` of the lanes that execute something, remembered for the next question."""
@@ -165,10 +163,8 @@ class Geometry:
 
     def active(self, mask: Mask | None) -> tuple[int, int]:
         """Number of threads and of warps in which a mask has any."""
-        if mask is None:
-            return self.lanes, self.warps * self.columns
-        if mask.ndim == 0:
-            return (self.lanes, self.warps * self.columns) if mask else (0, 0)
+        if mask is None or mask.ndim == 0:
+            return (self.lanes, self.warps * self.columns) if mask is None or mask else (0, 0)
         rows = self.factored(mask)
         times = self.columns // rows.shape[1]
         threads = int(np.count_nonzero(rows)) * times
@@ -179,8 +175,7 @@ class Geometry:
 
     def numbers(self, lanes: Mask | None) -> Flat:
         """Numbers in the launch of the threads of a mask."""
-        on = np.broadcast_to(as_mask(lanes), self.shape)
-        thread, column = np.nonzero(on.reshape(self.threads, self.columns))
+        thread, column = np.nonzero(self.full(as_mask(lanes)))
         return self.blocks[column] * self.threads + thread
 
     def whole_blocks(self, lanes: Mask | None) -> Flat:
@@ -280,8 +275,7 @@ class WarpView:
         missing = self.mask & self.asking & wanted & ~there
         if not missing.any():
             return found
-        read = AbsentRead(ins, missing, value, found, source, members)
-        return self.instead(g, read)
+        return self.instead(g, AbsentRead(ins, missing, value, found, source, members))
 
     def together(self, ins: Instruction, results: tuple[Lanes, ...]) -> tuple[Lanes, ...]:
         """Results that each lane has of all lanes of its warp: all have to be there."""
@@ -300,8 +294,7 @@ class WarpView:
         lanes = g.by_warp(value, value.dtype.type(0))
         if g.threads % WARP:  # absent lanes repeat the warp's first, or are neutral for sums
             absent = g.by_warp(EVERY_LANE, False)
-            first = (
-                lanes[:, :1] if operation not in (np.add, np.bitwise_xor) else lanes.dtype.type(0)
-            )
+            sums = operation in (np.add, np.bitwise_xor)
+            first = lanes.dtype.type(0) if sums else lanes[:, :1]
             lanes = np.where(absent, lanes, first)
         return g.spread(operation.reduce(lanes, axis=1, dtype=value.dtype))

@@ -1,4 +1,7 @@
-"""Whole ``.cu`` files: what belongs to the host is left out, the kernels stay as they are."""
+"""Whole ``.cu`` files: what belongs to the host is left out, the kernels stay as they are.
+
+Longer: mostly texts, one beside the other.
+"""
 
 import re
 import subprocess

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection
-from typing import Any, cast
+from typing import cast
 
 from kernels.errors import LaunchError
 
@@ -30,7 +30,9 @@ from ..races.book import RaceBook
 from ..races.called import CallCheck, called_sites
 from ..races.copies import CopyCheck
 from ..races.detector import RaceCheck
-from ..races.one_for_all import OneForAll, may_be_alike
+from ..races.first_block import may_be_alike
+from ..races.intervals import Memo
+from ..races.one_for_all import OneForAll
 from ..races.program_order import ProgramOrder
 from ..races.proxies import ProxyCheck
 from ..races.sent import SentCheck, sends
@@ -184,7 +186,7 @@ class Observers:
 
 def _race_checks(
     launch: Prepared, granules: Granules, steering: Steering, closer: Closer,
-    checks: Collection[str], memo: dict[str, Any], exited: exits.Report, kind: type[RaceCheck],
+    checks: Collection[str], memo: Memo, exited: exits.Report, kind: type[RaceCheck],
     book: RaceBook, uninitialised: Report,
 ) -> list[Observer]:  # fmt: skip
     """What looks for races, and reads of shared memory that nothing wrote; ``RaceCheck`` first."""

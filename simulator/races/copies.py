@@ -23,13 +23,13 @@ from ..geometry import EVERY_LANE, WARP, Addresses, Flat, Geometry, Mask, Rows, 
 from ..memory.event import Event, Spread
 from ..memory.site import PHASE, Site
 from ..memory.words import among, distinct
-from .accesses import Accesses, Race, lanes_of, rows_of
+from .accesses import Race, rows_of
 from .astray import Astray
 from .book import READING, SENT, RaceBook
 from .detector import RaceCheck
 from .phases import barrier_number
 from .shadow import Conflict
-from .under_way import TOUCHES, Copy, Touch, meetings
+from .under_way import TOUCHES, Copy, Touch, meetings, places_of, whole_warps
 
 _SITES = 2
 """Of a copy in bulk, besides its arrival: what it reads and what it writes."""
@@ -226,7 +226,7 @@ class CopyCheck(Observer):
         """
         if not copy.touched:
             return
-        warps, left = _whole_warps(threads), []
+        warps, left = whole_warps(threads), []
         for touch in copy.touched:
             own = (touch.column == column) & threads[touch.mine] & touch.near
             mates = (touch.column == column) & warps[touch.mine] & touch.near
@@ -250,7 +250,7 @@ class CopyCheck(Observer):
             copy.known = np.zeros(copy.lanes.shape, bool)
         times = copy.waited[:, column]
         times[threads & (times == 0)] = self.race.now
-        copy.known[:, column] |= _whole_warps(threads)
+        copy.known[:, column] |= whole_warps(threads)
         if copy.known[:, column].all():
             copy.leave((slice(None), column))
 
@@ -322,7 +322,7 @@ class CopyCheck(Observer):
             if other is site or not self.book.knows(race) or text.first(other, site, site.queue):
                 continue
             race = replace(race, other=site, site=other, how=site.queue, distance=site.queue)
-            lanes, places = self._places(copy.event)
+            lanes, places = places_of(g, copy.event, self.granule)
             ordered = self.race.happens_before.before(lanes.thread, lanes.column)
             thread = g.blocks[lanes.column] * g.threads + lanes.thread
             for place in places.T if not text.unwaited(site, other) else ():
@@ -333,19 +333,12 @@ class CopyCheck(Observer):
                     touch = Touch(race, found, self.race.now, mine, issuer, column, True)
                     copy.touched.append(touch)
 
-    def _places(self, event: Event) -> tuple[Accesses, Rows]:
-        """The lanes of an access, and the locations of each, ``(lanes, parts)``."""
-        g = self.geometry
-        lanes = lanes_of(g, event)
-        parts = np.arange(max(1, event.site.nbytes // self.granule))
-        first = lanes.address // self.granule
-        return lanes, (first[:, None] + parts) * g.columns + lanes.home[:, None]
-
     def _meet(self, copy: Copy, event: Event) -> None:
         """Write down who accesses what a copy is to write."""
         g = self.geometry
         under_way = copy.event._replace(mask=g.from_rows(copy.lanes))
-        (lanes, places), (others, theirs) = self._places(event), self._places(under_way)
+        lanes, places = places_of(g, event, self.granule)
+        others, theirs = places_of(g, under_way, self.granule)
         lane, entry, place = meetings(places, theirs)
         if not place.size:
             return
@@ -403,9 +396,3 @@ class CopyCheck(Observer):
                 copy.touched.append(replace(touch, near=is_near).some(which))
             elif is_near:
                 self._tell(race, conflict.some(which))
-
-
-def _whole_warps(threads: Mask) -> Mask:
-    """The threads of a block whose warps have any of some."""
-    any_of = np.logical_or.reduceat(threads, np.arange(0, len(threads), WARP))
-    return np.repeat(any_of, WARP)[: len(threads)]

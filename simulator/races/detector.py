@@ -10,7 +10,7 @@ again with the exact ``Shadow`` table on for those locations, which tells who ra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from .between import find_between
 from .book import RaceBook
 from .exact import ExactLook
 from .happens_before import HappensBefore
-from .intervals import Intervals
+from .intervals import Intervals, Memo
 from .pages import Pages, copied_to
 from .phases import Arrival, arrivals
 from .quick import Owners, QuickLook
@@ -51,18 +51,10 @@ class RaceCheck(Synchronisation):
     """
 
     def __init__(
-        self,
-        closer: Closer,
-        granules: Granules,
-        shared_bytes: int,
-        book: RaceBook,
-        steering: Steering,
-        uninitialised: Report,
-        exited: exits.Report,
-        races: bool,
-        initialised: bool,
-        memo: dict[str, Any],
-    ) -> None:
+        self, closer: Closer, granules: Granules, shared_bytes: int, book: RaceBook,
+        steering: Steering, uninitialised: Report, exited: exits.Report, races: bool,
+        initialised: bool, memo: Memo,
+    ) -> None:  # fmt: skip
         self.closer, self.granules, self.shared_bytes = closer, granules, shared_bytes
         self.book, self.steering = book, steering
         self.uninitialised, self.exited = uninitialised, exited

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TypeVar, cast
 
 import numpy as np
 
+from ..analysis.steering import Steering
 from ..geometry import Flat, Geometry, Lanes, Mask, as_mask
 from ..memory.event import Event, Spread
 from ..memory.site import PHASE, Site
+from .accesses import SHARED, Closer
+from .sent import sends
+
+_Value = TypeVar("_Value", Lanes, Lanes | None)
 
 
 class Apart(Exception):
     """Blocks do not do the same."""
+
+
+def may_be_alike(steering: Steering, closer: Closer, clusters: bool) -> bool:
+    """Whether blocks' own memory is all that the order of their threads is asked for.
+
+    It is not where arrays are looked at closely, or blocks hand on to each other.
+    """
+    program = steering.program
+    if SHARED not in closer or clusters or steering.handing:
+        return False
+    if any(places is not False for places in closer.values()):
+        return False
+    blocks = any(block.cluster or block.called for block in program.blocks)
+    return not (blocks or any(map(sends, program.sites)))
 
 
 class FirstBlock:
@@ -69,7 +88,10 @@ class FirstBlock:
         masks = {id(part.mask): part.mask for part in parts}
         numbers = {number: at for at, number in enumerate(masks)}
         key = (
-            *((p.site.number, numbers[id(p.mask)], *_content(p.address)) for p in parts),
+            *(
+                (p.site.number, numbers[id(p.mask)], *_content(cast(Lanes, p.address)))
+                for p in parts
+            ),
             *map(_content, masks.values()),
         )
         found = self._together.get(key)
@@ -100,7 +122,7 @@ class FirstBlock:
         return known if same and all(map(np.array_equal, one, other)) else where
 
 
-def cut(value: Any, mask: Mask | None = None) -> Any:
+def cut(value: _Value, mask: Mask | None = None) -> _Value:
     """A value of the first block's lanes, if all blocks have the same under a mask.
 
     Raises:
@@ -117,7 +139,7 @@ def cut(value: Any, mask: Mask | None = None) -> Any:
     return np.ascontiguousarray(first)
 
 
-def _content(value: Any) -> tuple[object, ...]:
+def _content(value: Lanes | None) -> tuple[object, ...]:
     """Equal for equal arrays."""
     return () if value is None else (value.shape, value.tobytes())
 

@@ -19,6 +19,8 @@ from .shadow import Shadow, clash
 _Told = tuple[tuple[Site, ...], Lanes, Mask | None]
 """An access, or several from one base; or (no site) a warp barrier's member masks."""
 _Step = tuple[int, int, tuple[tuple[int, int, Hashable, Hashable], ...]]
+Memo = dict[str, Any]
+"""What is known of intervals, by what it is."""
 _LONG = 50_000
 """Accesses between two barriers that are kept to be judged together."""
 
@@ -51,7 +53,7 @@ class Intervals:
 
     def __init__(
         self, granule: int, shared_bytes: int, races: bool, initialised: bool,
-        memo: dict[str, Any], reserved: int = 0,
+        memo: Memo, reserved: int = 0,
     ) -> None:  # fmt: skip
         self.granule, self.shared_bytes = granule, shared_bytes
         self.races, self.initialised = races, initialised

@@ -14,23 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from kernels.ptx.module import Instruction
 
-from ..analysis.steering import Steering
 from ..events import Observer, Stall, Told
 from ..geometry import Addresses, Geometry, Lanes, Mask
 from ..memory.event import Event, PickedEvent, Spread
 from ..memory.site import PHASE, Site
-from .accesses import SHARED, Closer
 from .book import RaceBook
 from .copies import CopyCheck
 from .detector import RaceCheck
 from .first_block import Apart, FirstBlock, cut
-from .sent import sends
 from .suspicion import Suspicion
 
 _MOST = 1 << 28
@@ -40,20 +37,6 @@ _AROUND = 256
 Make = Callable[[type[RaceCheck], RaceBook, Callable[..., None]], list[Observer]]
 """Makes checks, ``RaceCheck`` first, of such a class; they report to a book, and to what takes
 reads of what nothing wrote."""
-
-
-def may_be_alike(steering: Steering, closer: Closer, clusters: bool) -> bool:
-    """Whether blocks' own memory is all that the order of their threads is asked for.
-
-    It is not where arrays are looked at closely, or blocks hand on to each other.
-    """
-    program = steering.program
-    if SHARED not in closer or clusters or steering.handing:
-        return False
-    if any(places is not False for places in closer.values()):
-        return False
-    blocks = any(block.cluster or block.called for block in program.blocks)
-    return not (blocks or any(map(sends, program.sites)))
 
 
 @dataclass
@@ -73,7 +56,7 @@ class _Alike:
     checks: list[Observer] = field(default_factory=list)
     told: Told = field(default_factory=lambda: Told(()))
     suspicious: bool = False
-    before: list[tuple[str, tuple[Any, ...], bool]] = field(default_factory=list)
+    before: list[tuple[str, tuple[object, ...], bool]] = field(default_factory=list)
     nbytes: int = 0
     parts: list[Event] = field(default_factory=list)
 
@@ -84,11 +67,13 @@ class _Alike:
         for tell in self.told.start:
             tell(self.first.one)
 
-    def suspect(self, *read: Any) -> None:
+    def suspect(self, *read: object) -> None:
         """Something may have to be reported."""
         self.suspicious = True
 
-    def keep(self, name: str, what: tuple[Any, ...], arrays: Sequence[Any], tiled: bool) -> None:
+    def keep(
+        self, name: str, what: tuple[object, ...], arrays: Sequence[object], tiled: bool
+    ) -> None:
         """Keep what all are told; ``tiled``: the first block's part of an access in bulk.
 
         Raises:
@@ -101,14 +86,14 @@ class _Alike:
 
     def keep_access(self, event: Event, first: Event, tiled: bool) -> None:
         """The same of an access."""
-        arrays: list[Any] = [*(event.values or ()), *(event.old or ())]
+        arrays: list[object] = [*(event.values or ()), *(event.old or ())]
         if tiled:  # what copies in bulk touch is much
             event = event._replace(address=first.address)
         else:
             arrays += event.address if isinstance(event.address, Spread) else [event.address]
         self.keep("access", (event,), arrays, tiled)
 
-    def tell(self, name: str, *what: Any) -> bool:
+    def tell(self, name: str, *what: object) -> bool:
         """Tell the first block's checks; whether there may be anything to report."""
         if self.parts:
             self._tell_parts()
@@ -183,7 +168,7 @@ class OneForAll(Observer):
 
     # -- all blocks, or one -----------------------------------------------------------------
 
-    def _all(self, name: str, *what: Any) -> None:
+    def _all(self, name: str, *what: object) -> None:
         for tell in getattr(self.told, name):
             tell(*what)
 
@@ -194,13 +179,13 @@ class OneForAll(Observer):
         for check in self.checks[1:]:
             check.start(self.geometry)
         for name, what, tiled in alike.before:
-            self._all(name, *(map(alike.first.whole, what) if tiled else what))
+            self._all(name, *(map(alike.first.whole, cast(tuple[Event], what)) if tiled else what))
 
-    def _each(self, name: str, *what: Any) -> None:
+    def _each(self, name: str, *what: object) -> None:
         """What all blocks do, if they do the same: the first argument says which lanes."""
         if self.alike:
             try:
-                mask = what[0]
+                mask = cast(Mask | None, what[0])
                 first = [
                     cut(one, mask if number else None) if isinstance(one, np.ndarray) else one
                     for number, one in enumerate(what)

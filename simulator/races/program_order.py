@@ -8,8 +8,7 @@ text decides.
 """
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import TypeVar, TypeVarTuple, cast
+from collections.abc import Sequence
 
 from kernels.ptx.module import Instruction
 
@@ -20,40 +19,23 @@ from ..compile.program import Program
 from ..isa import Flow
 from ..isa.roles import callee, calls, roles
 from ..memory.site import PHASE, Site
+from .kept import Keeper, kept
 
 _Place = tuple[int, int]
 """A block, and where in it."""
-_Asked = TypeVarTuple("_Asked")
-_Answer = TypeVar("_Answer")
 
 
-def _kept(
-    method: "Callable[[ProgramOrder, *_Asked], _Answer]",
-) -> "Callable[[ProgramOrder, *_Asked], _Answer]":
-    """A method whose answers the object keeps: unlike those of a cache, they go with it."""
-
-    @functools.wraps(method)
-    def answer(self: "ProgramOrder", *asked: *_Asked) -> _Answer:
-        key = method, asked
-        if key not in self.known:
-            self.known[key] = method(self, *asked)
-        return cast(_Answer, self.known[key])
-
-    return answer
-
-
-class ProgramOrder:
+class ProgramOrder(Keeper):
     """The order of a program's accesses."""
 
     def __init__(self, program: Program) -> None:
-        self.known: dict[object, object] = {}
-        self.blocks, self._start = [one.block for one in program.blocks], program.start
-        self._program = program
+        super().__init__()
+        self.blocks, self._program = [one.block for one in program.blocks], program
         self._position = {
             id(ins): place for block in self.blocks for place, ins in enumerate(block.instructions)
         }
 
-    @_kept
+    @kept
     def first(self, one: Site, other: Site, distance: str) -> bool:
         """Whether one instruction is named before the other."""
         if one is other:
@@ -97,12 +79,12 @@ class ProgramOrder:
         )
         return True if any(passed_on) else None
 
-    @_kept
+    @kept
     def _tells_behind(self, site: Site, way: str) -> bool:
         """Whether a thread may tell that an access is done."""
         return any(s is not site and self._leads(site, s, way) for s in self._tells)
 
-    @_kept
+    @kept
     def _hears_before(self, site: Site, way: str) -> frozenset[int]:
         """What decides whether an access happens, of what other threads may tell."""
         return frozenset(
@@ -145,7 +127,7 @@ class ProgramOrder:
                 return True
         return other.block in self._after(one.block, way)
 
-    @_kept
+    @kept
     def unwaited(self, one: Site, other: Site) -> bool:
         """Whether a copy is surely under way for another access that nothing puts after it.
 
@@ -162,7 +144,7 @@ class ProgramOrder:
                 return any(not _between(s, e, waits) for s in starts for e in ends)
         return False
 
-    @_kept
+    @kept
     def waits_between(self, one: Site, other: Site, wait: Instruction) -> bool:
         """Whether a wait stands on a way from one access to the other, in a call perhaps."""
         for name in (one.function, other.function, *self._functions):
@@ -172,7 +154,7 @@ class ProgramOrder:
                 return any(_between(s, e, at) for s in starts for e in ends)
         return False
 
-    @_kept
+    @kept
     def _standing(self, name: str, wait: Instruction) -> list[_Place]:
         """Where a function comes to a wait: itself, or by calls."""
         return [
@@ -182,7 +164,7 @@ class ProgramOrder:
             or any(i is wait for f in self._called(ins) for _, i in self._functions[f])
         ]
 
-    @_kept
+    @kept
     def strays(self, copy: Site, other: Site, wait: Instruction) -> bool:
         """Whether an access in shared memory stands behind a copy, and its wait behind both."""
         return (
@@ -200,12 +182,12 @@ class ProgramOrder:
         body = self.blocks[site.block].instructions[: self._position[id(site.instruction)]]
         return site.block in self._beginning(queue) and not any(_waits(i, queue) for i in body)
 
-    @_kept
+    @kept
     def _beginning(self, queue: str) -> set[int]:
         def passes(block: Block, to: int) -> bool:
             return not any(_waits(ins, queue) for ins in block.instructions)
 
-        return {self._start} | Paths(self.blocks, passes).after(self._start)
+        return {self._program.start} | Paths(self.blocks, passes).after(self._program.start)
 
     @functools.cached_property
     def _functions(self) -> dict[str, list[tuple[_Place, Instruction]]]:
@@ -222,7 +204,7 @@ class ProgramOrder:
             return [(site.block, self._position[id(site.instruction)])]
         return [place for place, reached in self._calls[name] if site.function in reached]
 
-    @_kept
+    @kept
     def _waiting(self, name: str, queue: str) -> list[_Place]:
         """Where a function waits for what is under way in a queue, or may."""
         found = []
@@ -247,7 +229,7 @@ class ProgramOrder:
         name = callee(ins)
         return self._reached(name) if name in self._functions else frozenset()
 
-    @_kept
+    @kept
     def _reached(self, name: str) -> frozenset[str]:
         """A function, and those that run with it."""
         found: set[str] = set()
@@ -267,11 +249,11 @@ class ProgramOrder:
             for name, body in self._functions.items()
         }
 
-    @_kept
+    @kept
     def _after(self, number: int, way: str) -> set[int]:
         return self._paths(way).after(number)
 
-    @_kept
+    @kept
     def _paths(self, way: str) -> Paths:
         def passes(block: Block, to: int) -> bool:
             end = block.end

@@ -11,6 +11,8 @@ serves within its block alone. (PTX ISA, "Memory Consistency Model": release and
 
 What happens is noted down, and gone through in its order when two accesses may race: then each
 location has a clock of what it hands on, and each thread one of what it has acquired.
+
+Longer: what is noted down is gone through, and asked for, in one state.
 """
 
 import functools

@@ -9,7 +9,6 @@ not race with what others do to it: it is enough that nothing else touches its b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -200,5 +199,5 @@ def _once(keys: Flat) -> Flat:
 
 
 def _widen(reaches: dict[int, _Reach], site: Site, low: int, high: int) -> None:
-    known: Any = reaches.get(site.number, (site, low, high))
-    reaches[site.number] = site, min(low, known[1]), max(high, known[2])
+    _, first, last = reaches.get(site.number, (site, low, high))
+    reaches[site.number] = site, min(low, first), max(high, last)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from kernels.ptx.module import Instruction
 
-from ..geometry import Flat, Mask, Rows
+from ..geometry import WARP, Flat, Geometry, Mask, Rows
 from ..memory.event import Event
 from ..memory.words import among, distinct
-from .accesses import Race
+from .accesses import Accesses, Race, lanes_of
 from .pairs import MOST
 from .shadow import Conflict
 
@@ -105,7 +104,7 @@ class Copy:
         found[:, column] = self.over[:, column] & among(self.barrier[:, column], barriers)
         return found
 
-    def leave(self, which: Any) -> None:
+    def leave(self, which: Rows | tuple[slice, int | Flat]) -> None:
         """Some lanes' copies, an index, are followed no more."""
         if not self.lanes.flags.writeable:  # all of them, as others have it
             self.lanes = self.lanes.copy()
@@ -150,3 +149,17 @@ def meetings(places: Rows, theirs: Rows) -> tuple[Flat, Flat, Flat]:
     hit = np.repeat(np.arange(len(wanted)), many)  # once for each of the others at the same place
     at = np.arange(len(hit)) - np.repeat(np.cumsum(many) - many, many) + starts[hit]
     return hit // places.shape[1], order[at] // theirs.shape[1], wanted[hit]
+
+
+def places_of(g: Geometry, event: Event, granule: int) -> tuple[Accesses, Rows]:
+    """The lanes of an access, and the locations of each, ``(lanes, parts)``."""
+    lanes = lanes_of(g, event)
+    parts = np.arange(max(1, event.site.nbytes // granule))
+    first = lanes.address // granule
+    return lanes, (first[:, None] + parts) * g.columns + lanes.home[:, None]
+
+
+def whole_warps(threads: Mask) -> Mask:
+    """The threads of a block whose warps have any of some."""
+    any_of = np.logical_or.reduceat(threads, np.arange(0, len(threads), WARP))
+    return np.repeat(any_of, WARP)[: len(threads)]

@@ -2,6 +2,8 @@
 
 Nobody may wait for a phase that does not come, or overlook one that has passed: who arrives knows
 that the phase before is over, and everybody who waited for that has, by then.
+
+Longer: the ways to draw a program stand side by side.
 """
 
 import dataclasses

@@ -57,7 +57,8 @@ BITES = (
     ),
     Bite(
         "a page is taken for written when a copy has brought some of it", "tests/test_bulk.py",
-        "simulator/races/pages.py", "return self.read(site, page, lanes, now) & self._written[page]",
+        "simulator/races/pages.py",
+        "return self.read(site, page, lanes, now) & self._written[page]",
         "return self.read(site, page, lanes, now)",
     ),
     Bite(
