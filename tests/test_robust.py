@@ -258,3 +258,20 @@ def test_ptx_may_be_bytes_and_options_no_text() -> None:
     assert Kernel.from_ptx(ptx("").encode() + b"\0").ptx.startswith(HEADER)
     with pytest.raises(TypeError, match="options is a sequence"):
         Kernel.from_cuda("__global__ void k() {}", "k", options="-DN=3")
+
+
+def test_an_address_that_is_made_of_itself() -> None:
+    """Found by the net of mutations: nothing but the loop's own step writes the pointer."""
+    text = """
+        .version 8.0 .target sm_90 .address_size 64
+        .visible .entry k(.param .u64 count, .param .u64 out) {
+            .reg .pred %p; .reg .b32 %r<4>; .reg .b64 %d<4>;
+            ld.param.u64 %d1, [count]; ld.param.u64 %d2, [out];
+            atom.global.add.u32 %r1, [%d1], 1;
+            setp.lt.u32 %p, %r1, 1; @%p bra END;
+            ld.global.u32 %r2, [%d3]; add.s64 %d3, %d3, 4; st.global.u32 [%d2], %r2;
+            END: ret;
+        }"""
+    arrays = [np.zeros(1, np.uint32), np.zeros(1, np.uint32)]
+    run = simulator.launch(Kernel.from_ptx(text), 4, 1, arrays)
+    assert {hazard.kind for hazard in run.hazards} >= {"out-of-bounds", "waw-race"}

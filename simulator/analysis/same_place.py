@@ -125,14 +125,18 @@ class _Text:
 
     def shortest(self, address: Address) -> Address:
         """The same one with all that is added to it in its offset."""
-        base = address.base
-        ins = self._once.get(base.name) if isinstance(base, Reg) else None
-        if ins is None or ins.guard is not None or not adds(ins):
-            return address
-        match ins.operands:
-            case (_, Reg() as base, Imm() as more):
-                return self.shortest(Address(base, address.offset + more.value, address.at))
-        return address
+        short, passed = address, set[str]()
+        while isinstance(short.base, Reg) and short.base.name not in passed:
+            passed.add(short.base.name)
+            ins = self._once.get(short.base.name)
+            if ins is None or ins.guard is not None or not adds(ins):
+                return short
+            match ins.operands:
+                case (_, Reg() as base, Imm() as more):
+                    short = Address(base, short.offset + more.value, short.at)
+                case _:
+                    return short
+        return address if isinstance(short.base, Reg) else short  # one that is made of itself
 
     def loaded(self, register: Reg) -> str:
         """The parameter that a register holds, or nothing."""
