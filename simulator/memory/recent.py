@@ -27,7 +27,7 @@ class Recent(Generic[Found]):
     def __init__(self, make: Callable[[Lanes], Found], move: Callable[[Found, int], Found]) -> None:
         self._make, self._move = make, move
         self._kept: _Kept[Found] = {}
-        self._contents: dict[tuple[tuple[int, ...], bytes], Found] = {}
+        self._contents: dict[tuple[object, ...], Found] = {}
         self._origins: _Kept[Found] = {}
 
     def start(self, moves: Moves) -> None:
@@ -52,9 +52,9 @@ class Recent(Generic[Found]):
                 return self._move(known[1], by)
             except OverflowError:
                 return self._make(array)
-        content = None
+        content: tuple[object, ...] | None = None
         if 1 < array.size <= _SMALL:
-            content = array.shape, array.tobytes()
+            content = array.dtype.char, array.shape, array.tobytes()
             if content in self._contents:
                 return self._contents[content]
         found = self._make(array)
