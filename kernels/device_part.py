@@ -41,8 +41,8 @@ Compile = Callable[[str, str | None, Sequence[str], dict[str, str]], Compiled | 
 
 
 def looks_like_a_program(source: str) -> bool:
-    """Whether a text surely has host code."""
-    return bool(re.search(r"<<\s*<|\bmain\s*\(", source))
+    """Whether a text surely has host code: its own, or that of ``<cuda.h>``."""
+    return bool(re.search(r"<<\s*<|\bmain\s*\(|#\s*include\s*[<\"]cuda\.h[>\"]", source))
 
 
 def compile_device_part(

@@ -14,6 +14,9 @@ from pathlib import Path
 
 from .headers import follow
 
+PAYS_FROM = 2
+"""The text with the same headers that reads and keeps them; to keep them takes a seventh more."""
+
 _compiled: Counter[tuple[str, ...]] = Counter()
 
 
@@ -28,7 +31,7 @@ def precompiling(source: str, directory: Path, options: Sequence[str]) -> list[s
         return []
     key = (*options, str(directory), *included.toolkit)
     _compiled[key] += 1
-    return ["--pch", f"--pch-dir={_folder()}"] if _compiled[key] > 1 else []
+    return ["--pch", f"--pch-dir={_folder()}"] if _compiled[key] >= PAYS_FROM else []
 
 
 @functools.cache

@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 
-from kernels import nvrtc
+from kernels import nvrtc, precompiled
 from kernels.precompiled import precompiling
+
+@pytest.fixture(autouse=True)
+def as_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``conftest`` keeps headers from the first text on."""
+    monkeypatch.setattr(precompiled, "PAYS_FROM", 2)
+
 
 SOURCE = """#include <cuda_fp16.h>
 __global__ void k(__half* x) { x[threadIdx.x] = __hadd(x[0], x[1]); }
