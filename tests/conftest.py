@@ -56,9 +56,9 @@ def _functions(items: list[pytest.Item]) -> Iterable[list[pytest.Function]]:
 
 
 def _take_turns(items: list[pytest.Function]) -> None:
-    """Of many programs in several ways the first stage runs every other.
+    """Of many programs in several ways the first stage runs each in one, and one in each.
 
-    Each program and each way is among them; the second stage runs the rest.
+    The second stage runs the rest.
     """
     programs: dict[str, list[pytest.Function]] = {}
     for item in items:
@@ -67,7 +67,7 @@ def _take_turns(items: list[pytest.Function]) -> None:
         programs.setdefault(repr(program), []).append(item)
     if len(programs) > 1:
         for number, some in enumerate(programs.values()):
-            for item in some[1 - number % 2 :: 2] if len(some) > 1 else ():
+            for item in set(some) - {some[number % len(some)]}:
                 item.add_marker(pytest.mark.second)
 
 

@@ -45,7 +45,7 @@ def _imports(name: str, running: bool) -> Iterator[str]:
     skipped = {
         id(inner)
         for node in (ast.walk(tree) if running else ())
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
     for node in ast.walk(tree):

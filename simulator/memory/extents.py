@@ -28,11 +28,11 @@ def extent(base: Addresses, mask: Mask | None = None) -> tuple[int, int, int]:
             int(np.maximum.reduce(flat)),
             int(np.bitwise_or.reduce(flat)),
         )
-    shape = np.broadcast_shapes(base.shape, mask.shape)
-    chosen = np.broadcast_to(base, shape)[np.broadcast_to(mask, shape)]
-    if not chosen.size:
-        return 1, 0, 0
-    return int(chosen.min()), int(chosen.max()), int(np.bitwise_or.reduce(chosen))
+    if base.shape != mask.shape:  # it takes as long as the rest
+        shape = np.broadcast_shapes(base.shape, mask.shape)
+        base, mask = np.broadcast_to(base, shape), np.broadcast_to(mask, shape)
+    chosen = base[mask]
+    return extent(chosen) if chosen.size else (1, 0, 0)
 
 
 def moved(found: tuple[int, int, int], by: int) -> tuple[int, int, int]:

@@ -49,6 +49,13 @@ def split(value: Lanes) -> tuple[Lanes, ...]:
 
 def put(flat: Flat, where: Lanes, value: Lanes, mask: Mask | None) -> None:
     """Store under a mask."""
+    if mask is None:
+        if where.shape == value.shape or not value.ndim:
+            flat[where] = value
+            return
+    elif where.shape == mask.shape == value.shape:  # a third of the time of what comes then
+        flat[where[mask]] = value[mask]
+        return
     shapes = [where.shape, value.shape] + ([mask.shape] if mask is not None else [])
     shape = np.broadcast_shapes(*shapes)
     where, value = np.broadcast_to(where, shape), np.broadcast_to(value, shape)

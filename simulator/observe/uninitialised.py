@@ -113,24 +113,35 @@ class LocalCheck(Observer):
             return
         site, address, mask, home = event.site, event.address, event.mask, event.home
         assert isinstance(home, ColumnMemory)
-        full = np.broadcast_to(address, self.geometry.shape) if address.ndim else None
-        if full is None:
+        full = None
+        if not address.ndim:
             rows = [int(address)]
-        elif mask is None:
-            rows = distinct(address).tolist()
-        else:  # lanes that are off may hold anything
-            rows = distinct(full[np.broadcast_to(mask, full.shape)]).tolist()
+        else:
+            shape = self.geometry.shape
+            full = address if address.shape == shape else np.broadcast_to(address, shape)
+            chosen = address
+            if mask is not None:  # lanes that are off may hold anything
+                chosen = full[mask if mask.shape == shape else np.broadcast_to(mask, shape)]
+            rows = distinct(chosen).tolist()
         for row in rows:
+            first = (row + site.offset) // self.granule
+            end = first + max(1, site.nbytes // self.granule)
+            if self.whole[max(0, first) : end].all():  # written by all, or none of ours
+                continue
             lanes = mask
             if full is not None and (len(rows) > 1 or mask is not None):
                 here = full == row
                 lanes = here if mask is None else here & mask
-            first = (row + site.offset) // self.granule
-            for granule in range(first, first + max(1, site.nbytes // self.granule)):
+            if lanes is None and site.access != "load":
+                self.whole[first:end] = True
+                continue
+            for granule in range(max(0, first), min(end, len(self.whole))):
                 if site.access == "load":
                     self._read(site, granule, lanes)
-                else:
-                    self._write(granule, lanes)
+                elif not self.whole[granule]:
+                    assert lanes is not None
+                    known = self.lanes.get(granule)
+                    self.lanes[granule] = lanes if known is None else known | lanes
 
     def text_read(
         self, block: CompiledBlock, lane: tuple[int, ...], address: int, nbytes: int,
@@ -160,21 +171,15 @@ class LocalCheck(Observer):
                     known = self.lanes[granule] & known
                 self.whole[granule], self.lanes[granule] = False, known
 
-    def _write(self, granule: int, lanes: Mask | None) -> None:
-        if lanes is None:
-            self.whole[granule] = True
-        elif not self.whole[granule]:
-            known = self.lanes.get(granule)
-            self.lanes[granule] = lanes if known is None else known | lanes
-
     def _read(self, site: Site, granule: int, lanes: Mask | None) -> None:
-        if not 0 <= granule < len(self.whole) or self.whole[granule]:
+        if self.whole[granule]:
             return
-        known = self.lanes.get(granule, np.bool_(False))
-        missing = np.broadcast_to(~known if lanes is None else lanes & ~known, self.geometry.shape)
+        known = self.lanes.get(granule, NO_LANE)
+        missing = ~known if lanes is None else lanes & ~known
         if missing.any():
             g = self.geometry
-            thread, column = np.nonzero(missing.reshape(g.threads, g.columns))
+            full = np.broadcast_to(missing, g.shape).reshape(g.threads, g.columns)
+            thread, column = np.nonzero(full)
             address = np.full(len(thread), granule * self.granule)
             self.findings.uninitialised("local", site, address, thread, column, column)
 
