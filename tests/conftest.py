@@ -37,11 +37,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     names = {item.nodeid for item in items}
     files = {name.partition("::")[0] for name in names}
     config.stash[LOST] = [name for name in DEAR - names if name.partition("::")[0] in files]
+    for some in _functions(items):
+        _take_turns(some)
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()) or item.nodeid in DEAR:
             item.add_marker(pytest.mark.second)
-    for some in _functions(items):
-        _take_turns(some)
     items.sort(key=lambda item: "view" not in item.path.parts)
 
 
