@@ -9,6 +9,7 @@ import pytest
 from kernels import nvrtc, precompiled
 from kernels.precompiled import precompiling
 
+
 @pytest.fixture(autouse=True)
 def as_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
     """``conftest`` keeps headers from the first text on."""

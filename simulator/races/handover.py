@@ -1,5 +1,6 @@
 """What releases hand on, and fences make ready to be released: see ``releases``."""
 
+import functools
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
 
@@ -41,6 +42,11 @@ class Published:
 
     times: Flat
     acquired: Acquired
+
+    def merge(self, other: "Published") -> "Published":
+        """What both brought."""
+        acquired = self.acquired.merge(other.acquired)
+        return Published(np.maximum(self.times, other.times), acquired)
 
 
 @dataclass(eq=False, slots=True)
@@ -189,7 +195,7 @@ class Scope:
         self.known: dict[int, Seen] = {}
         self.acquired: dict[int, Acquired] = {}
         self.published: dict[int, Published] = {}
-        self.warps: dict[tuple[int, int], Published] = {}
+        self.lanes: dict[int, Published] = {}
         self._made: dict[int, Fenced] = {}
 
     def fence(self, event: Fence) -> None:
@@ -220,30 +226,36 @@ class Scope:
         self.published[block] = Published(known, acquired)
 
     def publish_warps(self, event: WarpMeeting, threads: int) -> None:
-        """Warps meet: any lane may release what one had fenced.
+        """Lanes of a warp meet: any may release what one had fenced, or had been brought.
 
-        ``__threadfence`` is a ``fence.sc``: that of a lane whose warp then meets, and sets a flag,
-        comes before that of who finds the flag (PTX ISA, "Fence-SC order").
+        ``__threadfence`` is a ``fence.sc``: that of a lane that then meets others, of whom one
+        sets a flag, comes before that of who finds the flag (PTX ISA, "Fence-SC order").
         """
-        for block, warp in zip(event.blocks.tolist(), event.warps.tolist(), strict=True):
-            first, end = warp * WARP, min((warp + 1) * WARP, threads)
-            lanes = slice(block * threads + first, block * threads + end)
-            times, fenced = self.times[lanes], self.times[lanes] > 0
-            if not fenced.any():
-                continue
-            known = np.full(threads, self.met[lanes][fenced].max())
-            known[first:end] = np.maximum(times, max(known[0], self.warp[lanes][fenced].max()))
-            acquired = NONE
-            for thread in range(lanes.start, lanes.stop) if self.acquired else ():
-                acquired = acquired.merge(self.acquired.get(thread, NONE))
-            self.warps[block, warp] = Published(known, acquired)
+        for block, warp, lanes in event.groups():
+            who = np.add(lanes, block * threads)
+            fenced = self.times[who] > 0
+            brought = [self.lanes[one] for one in who.tolist() if one in self.lanes]
+            if fenced.any():
+                known = np.full(threads, self.met[who][fenced].max())
+                first = warp * WARP
+                known[first : first + WARP] = max(known[0], self.warp[who][fenced].max())
+                known[lanes] = np.maximum(known[lanes], self.times[who])
+                for seen in (self.known[one] for one in who.tolist() if one in self.known):
+                    known = np.maximum(known, seen.row(threads))
+                acquired = NONE
+                for thread in who.tolist() if self.acquired else ():
+                    acquired = acquired.merge(self.acquired.get(thread, NONE))
+                brought.append(Published(known, acquired))
+            if brought:
+                together = functools.reduce(Published.merge, dict.fromkeys(brought))
+                self.lanes.update(dict.fromkeys(who.tolist(), together))
 
-    def brought(self, block: int, lane: int) -> Published | None:
+    def brought(self, thread: int, threads: int) -> Published | None:
         """What barriers brought to a thread that others had fenced before them."""
-        one, other = self.published.get(block), self.warps.get((block, lane // WARP))
+        one, other = self.published.get(thread // threads), self.lanes.get(thread)
         if one is None or other is None:
             return one or other
-        return Published(np.maximum(one.times, other.times), one.acquired.merge(other.acquired))
+        return one.merge(other)
 
     def last(self, thread: int, threads: int) -> Fenced:
         """A thread's last fence."""

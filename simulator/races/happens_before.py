@@ -84,11 +84,8 @@ class HappensBefore:
             self._pairs = np.zeros((g.warps, g.warps, g.columns), np.int64)
         return self._pairs
 
-    def warp_sync(self, lanes: Mask | None, members: Lanes, now: int) -> Rows:
-        """``bar.warp.sync`` let lanes go; each has met the lanes its member mask names.
-
-        Returns which warps met as a whole, ``(warps, columns)``.
-        """
+    def warp_sync(self, lanes: Mask | None, members: Lanes, now: int) -> None:
+        """``bar.warp.sync`` let lanes go; each has met the lanes its member mask names."""
         g = self.geometry
         on = EVERY_LANE if lanes is None else lanes
         bits = np.broadcast_to(g.warp_bits(on), (g.warps, g.columns))
@@ -104,7 +101,7 @@ class HappensBefore:
             self.phases.meet(g.full(on), WARP)
         partial = ~whole & (bits != 0)
         if not partial.any():
-            return whole
+            return
         if self._lanes is None:
             self._lanes = np.zeros((g.threads, WARP, g.columns), np.int64)
         meeting = full & np.repeat(partial, WARP, axis=0)[: g.threads]
@@ -125,7 +122,6 @@ class HappensBefore:
                 theirs = before[np.minimum(first + lane, g.threads - 1)]
                 more = np.maximum(self._lanes, theirs)
                 self._lanes = np.where(met[:, None], more, self._lanes)
-        return whole
 
     def met(self, thread: Flat, column: Flat) -> tuple[Flat, Flat]:
         """When each thread's block, and its warp, last met as a whole."""

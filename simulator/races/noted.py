@@ -1,9 +1,9 @@
 """What happens, as it is noted down for ``releases``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..geometry import Flat
+from ..geometry import WARP, Flat
 from ..memory.site import Site
 from .seen import Seen
 
@@ -35,11 +35,19 @@ class Meeting:
 
 @dataclass(slots=True)
 class WarpMeeting:
-    """Whole warps met: which, by block and number."""
+    """Lanes of warps met: of which, by block and number, and ``lanes``, as bits."""
 
     time: int
     blocks: Flat
     warps: Flat
+    lanes: Flat
+
+    def groups(self) -> Iterator[tuple[int, int, list[int]]]:
+        """Those who met each other: their block, their warp, and their numbers in the block."""
+        columns = (self.blocks.tolist(), self.warps.tolist(), self.lanes.tolist())
+        for block, warp, bits in zip(*columns, strict=True):
+            first = warp * WARP
+            yield block, warp, [first + lane for lane in range(WARP) if bits >> lane & 1]
 
 
 @dataclass(slots=True)

@@ -93,10 +93,10 @@ class Releases:
         if self.acquiring and self.active:
             self._note(Meeting(now, threads, blocks, split))
 
-    def warp_barrier(self, blocks: Flat, warps: Flat, now: int) -> None:
-        """Whole warps met, by block and number; it hands on their lanes' fences, and is none."""
+    def warp_barrier(self, blocks: Flat, warps: Flat, lanes: Flat, now: int) -> None:
+        """Lanes of warps met (``WarpMeeting``); it hands on their fences, and is none."""
         if self.acquiring and len(warps):
-            self._note(WarpMeeting(now, blocks, warps))
+            self._note(WarpMeeting(now, blocks, warps, lanes))
 
     def access(
         self, site: Site, places: Flat, threads: Flat, turns: Flat, met: Flat, warp: Flat,
@@ -171,12 +171,11 @@ class Releases:
                 scope.publish(block, self.threads, before, self._acquired.together(block))
 
     def _share(self, event: WarpMeeting) -> None:
-        """Warps meet: what one lane has read, any may acquire by a fence (``publish_warps``)."""
-        for block, warp in zip(event.blocks.tolist(), event.warps.tolist(), strict=True):
-            first, end = warp * WARP, min((warp + 1) * WARP, self.threads)
-            lanes = range(block * self.threads + first, block * self.threads + end)
+        """Lanes meet: what one has read, any may acquire by a fence (``publish_warps``)."""
+        for block, _, threads in event.groups() if self._pending else ():
+            lanes = [block * self.threads + thread for thread in threads]
             together: Pending = {}
-            for lane in lanes if self._pending else ():
+            for lane in lanes:
                 for site, clocks in self._pending.get(lane, {}).items():
                     together[site] = _merged(together.get(site), clocks)
             if together:
@@ -239,8 +238,7 @@ class Releases:
                 seen = seen or Seen(thread % self.threads // WARP, warp, met, None, None, None)
                 fenced[:covered] = [Fenced(turn, seen, acquired)] * covered
             self.locks.put(place, thread, turn, fenced[0].time, fenced[1].time)
-            block = thread // self.threads
-            published = [scope.brought(block, thread % self.threads) for scope in self._scopes]
+            published = [scope.brought(thread, self.threads) for scope in self._scopes]
             by = list(zip(fenced, published, strict=True))[:covered]
             content.add(Release(site, thread, end, by))
 

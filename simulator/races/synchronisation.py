@@ -9,10 +9,11 @@ import numpy as np
 from kernels.ptx.module import Instruction
 
 from ..events import Observer, Stall
-from ..geometry import Addresses, Geometry, Lanes, Mask, as_mask
+from ..geometry import EVERY_LANE, WARP, Addresses, Flat, Geometry, Lanes, Mask, as_mask
 from ..isa.roles import roles
 from ..isa.table import CLUSTER, INITS
 from ..memory.event import Event
+from ..memory.words import distinct
 from .accesses import SHARED, LookCloser, lanes_of
 from .exits import Exits
 from .happens_before import HappensBefore
@@ -77,10 +78,10 @@ class Synchronisation(Observer):
         """``bar.warp.sync``; each lane meets those of its member mask."""
         self.now += 1
         self.synchronised = True
-        whole = self.happens_before.warp_sync(lanes, members, self.now)
+        self.happens_before.warp_sync(lanes, members, self.now)
         if self.releases is not None and self.releases.fences:
-            warps, columns = np.nonzero(whole)
-            self.releases.warp_barrier(self.geometry.blocks[columns], warps, self.now)
+            columns, warps, together = _meeting(self.geometry, lanes, members)
+            self.releases.warp_barrier(self.geometry.blocks[columns], warps, together, self.now)
         if self.shared_shadow is None:
             self.intervals.add((), members, lanes)
 
@@ -176,3 +177,19 @@ class Synchronisation(Observer):
     def stuck(self, stall: Stall) -> None:
         """See ``Observer``; who waits for ever does not leave."""
         self.exits.staying = stall.staying
+
+
+def _meeting(g: Geometry, lanes: Mask | None, members: Lanes) -> tuple[Flat, Flat, Flat]:
+    """The lanes that meet at a ``bar.warp.sync``: column and number of a warp, and its lanes' bits.
+
+    A lane meets those of its member mask that come; who has ended does not.
+    """
+    on = EVERY_LANE if lanes is None else lanes
+    bits = np.broadcast_to(g.warp_bits(on), (g.warps, g.columns))
+    thread, column = np.nonzero(g.full(on))
+    warp = thread // WARP
+    together = g.full(members)[thread, column].astype(np.int64) & bits[warp, column]
+    # A lane that names others than these do meets them, and they do not meet it.
+    found = distinct((column * g.warps + warp) << 32 | together)
+    at, together = found >> 32, found & 0xFFFFFFFF
+    return at // g.warps, at % g.warps, together

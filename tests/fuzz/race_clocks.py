@@ -56,12 +56,17 @@ class Clocks:
             join(self.ready[reach][thread], self.known[thread])
         self.known[thread][thread] += 1
 
-    def meet(self, givers: Sequence[int], takers: Sequence[int], whole: bool, ready: bool) -> None:
-        """``whole``: a block, which finds what flags said; ``ready``: what was fenced passes on."""
-        for thread in takers if whole else ():
-            for found in self.found.values():
-                join(self.known[thread], found[thread])
-        tables = [self.known, *(self.ready.values() if ready else ())]
+    def meet(self, givers: Sequence[int], takers: Sequence[int], step: Step) -> None:
+        """A block finds what flags said, lanes pass that on; both pass on what was fenced."""
+        tables = [self.known]
+        if isinstance(step, BlockBarrier):
+            for thread in takers:
+                for found in self.found.values():
+                    join(self.known[thread], found[thread])
+        elif isinstance(step, WarpBarrier):
+            tables += self.found.values()
+        if not isinstance(step, NamedBarrier):
+            tables += self.ready.values()
         for table in tables:
             told = [max(times) for times in zip(*(table[t] for t in givers), strict=True)]
             for thread in takers:
@@ -114,12 +119,7 @@ def detect(program: Program) -> Verdict:
                 for givers, takers in meetings(step, size):
                     ours = [[block * size + t for t in who] for who in (givers, takers)]
                     if ours[0]:
-                        whole = isinstance(step, BlockBarrier)
-                        first = givers[0] // WARP * WARP
-                        warp = isinstance(step, WarpBarrier) and len(givers) == min(
-                            WARP, size - first
-                        )
-                        clocks.meet(ours[0], ours[1], whole, whole or warp)
+                        clocks.meet(*ours, step)
     return found
 
 

@@ -4,6 +4,7 @@ Kind, severity, the instructions and the number of pairs have to agree under eve
 """
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -154,8 +155,7 @@ def draw(rng: random.Random) -> Program:
         elif kind < 0.86:
             steps.append(Fence(rng.choice(["cta", "gpu", "sys"]), _guard(rng, threads, blocks)))
         else:
-            flag = _flag(rng, threads, blocks)
-            steps += [flag] if flag else []
+            steps += _handed(rng, threads, blocks)
     return Program(tuple(steps), threads, blocks, equal)
 
 
@@ -217,6 +217,23 @@ def _flag(rng: random.Random, threads: int, blocks: int) -> Flag | None:
         giver, taker, before, after, rng.choice(scopes), rng.choice(scopes), itself,
         rng.random() < 0.85,
     )  # fmt: skip
+
+
+def _handed(rng: random.Random, threads: int, blocks: int) -> list[Step]:
+    """A flag; perhaps of lanes that meet others, who write and fence, or fence and read."""
+    flag = _flag(rng, threads, blocks)
+    if flag is None or rng.random() < 0.5:
+        return [flag] if flag else []
+    here, there = (
+        rng.choice([Guard(block=b), replace(_guard(rng, threads, 1), block=b)])
+        for b in (flag.giver[0], flag.taker[0])
+    )
+    meeting, other = (WarpBarrier(rng.choice(MASKS)) for _ in range(2))
+    fence, after = (rng.choice(["cta", "gpu"]) for _ in range(2))
+    write = Access("global", "store", 4, start=rng.choice([0, 16]), guard=here)
+    read = replace(write, kind="load", flip=rng.choice([0, 1, 16, 31]), guard=there)
+    flag = replace(flag, before="", after="")
+    return [write, Fence(fence, here), meeting, flag, other, Fence(after, there), read]
 
 
 def features(program: Program) -> set[str]:

@@ -77,6 +77,13 @@ BITES = (
         "simulator/execute/ends.py", "tell(block, taking + leaving - total)", "tell(block, taking)",
     ),
     Bite(
+        "lanes that meet as a part of their warp hand on no fences", "races",
+        "simulator/races/synchronisation.py", "    at, together = found >> 32, found & 0xFFFFFFFF",
+        "    at, together = found >> 32, found & 0xFFFFFFFF\n"
+        "    kept = together == g.existing[at % g.warps, 0]\n"
+        "    at, together = at[kept], together[kept]",
+    ),
+    Bite(
         "local memory is not interleaved", "tests/test_counts.py",
         "simulator/observe/counters.py",
         "address = interleaved(site, address, self._shape.thread_ids) - np.int64(site.offset)",

@@ -1,0 +1,83 @@
+"""Lanes that meet as a part of their warp hand on what one of them has fenced, or found."""
+
+import numpy as np
+import pytest
+
+import simulator
+from kernels import Kernel
+
+SOURCE = """
+#define K(name) extern "C" __global__ void name(int* data, volatile int* flag, int* out)
+K(half) {
+    int t = threadIdx.x;
+    if (t >= 16) return;
+    if (blockIdx.x == 0) { data[t] = t + 1; BEFORE; __syncwarp(0xffff); if (t == 0) *flag = 1; }
+    else { if (t == 0) while (*flag == 0); __syncwarp(0xffff); AFTER; out[t] = data[15 - t]; }
+}
+K(others_have_left) {
+    int t = threadIdx.x;
+    if (t >= 20) return;
+    if (blockIdx.x == 0) { data[t] = t + 1; BEFORE; __syncwarp(); if (t == 0) *flag = 1; }
+    else { if (t == 0) while (*flag == 0); __syncwarp(); AFTER; out[t] = data[19 - t]; }
+}
+K(quarters_and_their_first) {
+    int t = threadIdx.x, quarter = t < 4 ? 0xf : 0xf0;
+    if (t >= 8) return;
+    if (blockIdx.x == 0) {
+        data[t] = t + 1;
+        BEFORE;
+        __syncwarp(quarter);
+        if (t % 4 == 0) __syncwarp(0x11);
+        if (t == 0) *flag = 1;
+    } else {
+        if (t == 0) while (*flag == 0);
+        if (t % 4 == 0) __syncwarp(0x11);
+        __syncwarp(quarter);
+        AFTER;
+        out[t] = data[7 - t];
+    }
+}
+K(before_they_write) {
+    int t = threadIdx.x;
+    if (t >= 16) return;
+    if (blockIdx.x == 0) { __syncwarp(0xffff); data[t] = t + 1; BEFORE; if (t == 0) *flag = 1; }
+    else { if (t == 0) while (*flag == 0); __syncwarp(0xffff); AFTER; out[t] = data[15 - t]; }
+}
+K(by_one_that_was_not_there) {
+    int t = threadIdx.x;
+    if (blockIdx.x == 0) {
+        if (t < 16) { data[t] = t + 1; BEFORE; __syncwarp(0xffff); }
+        if (t == 20) *flag = 1;
+    } else if (t < 16) {
+        if (t == 0) while (*flag == 0);
+        __syncwarp(0xffff);
+        AFTER;
+        out[t] = data[15 - t];
+    }
+}
+"""
+FENCE = "__threadfence()"
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize(
+    ("entry", "before", "after", "pairs"),
+    [
+        *((name, FENCE, FENCE, 0)
+          for name in ("half", "others_have_left", "quarters_and_their_first")),
+        ("half", "", FENCE, 16), ("half", FENCE, "", 16),
+        ("others_have_left", "", FENCE, 20), ("quarters_and_their_first", FENCE, "", 8),
+        ("before_they_write", FENCE, FENCE, 15),  # the one that sets the flag hands on its own
+        ("by_one_that_was_not_there", FENCE, FENCE, 16),
+    ],
+)  # fmt: skip
+def test_a_flag_of_one_is_a_flag_of_those_it_met(
+    entry: str, before: str, after: str, pairs: int, build: str
+) -> None:
+    text = SOURCE.replace("BEFORE", before).replace("AFTER", after)
+    kernel = Kernel.from_cuda(text, entry, build=build)
+    for schedule in ("lockstep", "warps", "reverse", 1):
+        args = [np.zeros(32, np.int32), np.zeros(1, np.int32), np.zeros(32, np.int32)]
+        run = simulator.launch(kernel, 2, 32, args, schedule=schedule)
+        found = [(h.kind, h.variable, h.count) for h in run.hazards]
+        assert found == ([("raw-race", "data", pairs)] if pairs else []), schedule
