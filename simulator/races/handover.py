@@ -12,7 +12,7 @@ from ..isa.table import DEVICE
 from ..memory.site import Site
 from .acquired import NONE, Acquired
 from .clocks import NOTHING, Clock
-from .noted import Fence, WarpMeeting
+from .noted import Fence
 from .seen import Seen
 
 
@@ -196,6 +196,7 @@ class Scope:
         self.acquired: dict[int, Acquired] = {}
         self.published: dict[int, Published] = {}
         self.lanes: dict[int, Published] = {}
+        self.arrived: dict[tuple[int, int], Published] = {}
         self._made: dict[int, Fenced] = {}
 
     def fence(self, event: Fence) -> None:
@@ -225,30 +226,43 @@ class Scope:
             acquired = acquired.merge(self.acquired.get(first + thread, NONE))
         self.published[block] = Published(known, acquired)
 
-    def publish_warps(self, event: WarpMeeting, threads: int) -> None:
-        """Lanes of a warp meet: any may release what one had fenced, or had been brought.
+    def meet(self, block: int, lanes: Flat, threads: int, number: int = -1) -> None:
+        """Some threads of a block meet: any may release what one had fenced, or had been brought.
 
-        ``__threadfence`` is a ``fence.sc``: that of a lane that then meets others, of whom one
+        ``__threadfence`` is a ``fence.sc``: that of a thread that then meets others, of whom one
         sets a flag, comes before that of who finds the flag (PTX ISA, "Fence-SC order").
+        ``number``: of the barrier, at which others may have arrived before.
         """
-        for block, warp, lanes in event.groups():
-            who = np.add(lanes, block * threads)
-            fenced = self.times[who] > 0
-            brought = [self.lanes[one] for one in who.tolist() if one in self.lanes]
-            if fenced.any():
-                known = np.full(threads, self.met[who][fenced].max())
-                first = warp * WARP
-                known[first : first + WARP] = max(known[0], self.warp[who][fenced].max())
-                known[lanes] = np.maximum(known[lanes], self.times[who])
-                for seen in (self.known[one] for one in who.tolist() if one in self.known):
-                    known = np.maximum(known, seen.row(threads))
-                acquired = NONE
-                for thread in who.tolist() if self.acquired else ():
-                    acquired = acquired.merge(self.acquired.get(thread, NONE))
-                brought.append(Published(known, acquired))
-            if brought:
-                together = functools.reduce(Published.merge, dict.fromkeys(brought))
-                self.lanes.update(dict.fromkeys(who.tolist(), together))
+        ready = self._ready(block, lanes, threads)
+        come = self.arrived.pop((block, number), None)
+        together = ready.merge(come) if ready and come else ready or come
+        if together:
+            self.lanes.update(dict.fromkeys((block * threads + lanes).tolist(), together))
+
+    def arrive(self, block: int, lanes: Flat, threads: int, number: int) -> None:
+        """Some threads of a block come to a barrier, for those who wait there."""
+        ready, come = self._ready(block, lanes, threads), self.arrived.get((block, number))
+        if ready:
+            self.arrived[block, number] = come.merge(ready) if come else ready
+
+    def _ready(self, block: int, lanes: Flat, threads: int) -> Published | None:
+        """What some threads of a block have fenced, or have been brought."""
+        who = block * threads + lanes
+        brought = dict.fromkeys(self.lanes[one] for one in who.tolist() if one in self.lanes)
+        fenced = self.times[who] > 0
+        if fenced.any():
+            known = np.full(threads, self.met[who][fenced].max())
+            warps = np.zeros(-(-threads // WARP), np.int64)
+            np.maximum.at(warps, lanes[fenced] // WARP, self.warp[who][fenced])
+            np.maximum(known, np.repeat(warps, WARP)[:threads], out=known)
+            known[lanes] = np.maximum(known[lanes], self.times[who])
+            for seen in (self.known[one] for one in who.tolist() if one in self.known):
+                np.maximum(known, seen.row(threads), out=known)
+            acquired = NONE
+            for thread in who.tolist() if self.acquired else ():
+                acquired = acquired.merge(self.acquired.get(thread, NONE))
+            brought[Published(known, acquired)] = None
+        return functools.reduce(Published.merge, brought) if brought else None
 
     def brought(self, thread: int, threads: int) -> Published | None:
         """What barriers brought to a thread that others had fenced before them."""

@@ -3,8 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..geometry import WARP, Flat
 from ..memory.site import Site
+from ..memory.words import distinct
 from .seen import Seen
 
 
@@ -24,13 +27,33 @@ class Fence:
 class Meeting:
     """A barrier let threads go.
 
-    ``blocks``: those of which all threads came; ``split``: they had gone on after they arrived.
+    ``blocks``: those of which all threads came; ``number``: the barrier's; ``split``: they had gone
+    on after they arrived.
     """
 
     time: int
     threads: Flat
     blocks: Flat
+    number: int
     split: bool
+
+    def parts(self, size: int) -> Iterator[tuple[int, Flat]]:
+        """Of other blocks, of ``size`` threads: the numbers in it of those who met."""
+        if self.split or len(self.threads) == len(self.blocks) * size:
+            return
+        block, lane = np.divmod(self.threads, size)
+        for one in distinct(block).tolist():
+            if one not in self.blocks:
+                yield one, lane[block == one]
+
+
+@dataclass(slots=True)
+class Arrival:
+    """Threads came to a barrier of some number, for others who wait there."""
+
+    time: int
+    threads: Flat
+    number: int
 
 
 @dataclass(slots=True)
@@ -42,12 +65,11 @@ class WarpMeeting:
     warps: Flat
     lanes: Flat
 
-    def groups(self) -> Iterator[tuple[int, int, list[int]]]:
-        """Those who met each other: their block, their warp, and their numbers in the block."""
-        columns = (self.blocks.tolist(), self.warps.tolist(), self.lanes.tolist())
+    def groups(self) -> Iterator[tuple[int, Flat]]:
+        """Those who met each other: their block, and their numbers in it."""
+        columns = (self.blocks.tolist(), self.warps.tolist(), self.lanes)
         for block, warp, bits in zip(*columns, strict=True):
-            first = warp * WARP
-            yield block, warp, [first + lane for lane in range(WARP) if bits >> lane & 1]
+            yield block, warp * WARP + np.flatnonzero(bits >> np.arange(WARP) & 1)
 
 
 @dataclass(slots=True)
@@ -66,5 +88,5 @@ class StrongAccess:
     quiet: list[bool] | None
 
 
-Noted = Fence | Meeting | WarpMeeting | StrongAccess
+Noted = Fence | Meeting | Arrival | WarpMeeting | StrongAccess
 """Something that happened, in the order of time."""

@@ -17,6 +17,7 @@ Longer: what is noted down is gone through, and asked for, in one state.
 
 import functools
 from collections.abc import Sequence, Set
+from itertools import product
 
 import numpy as np
 
@@ -25,11 +26,12 @@ from ..clusters import Clusters
 from ..geometry import WARP, Flat
 from ..isa.table import DEVICE
 from ..memory.site import Site
+from ..memory.words import distinct
 from .acquired import Acquired, Acquisitions
 from .clocks import NOTHING, Clock
 from .handover import Content, Fenced, Levels, Release, Scope
 from .locks import COUNTS, Lock, Locks
-from .noted import Fence, Meeting, Noted, StrongAccess, WarpMeeting
+from .noted import Arrival, Fence, Meeting, Noted, StrongAccess, WarpMeeting
 from .seen import Seen
 
 _MUCH = 1 << 20
@@ -84,14 +86,17 @@ class Releases:
             self.fences = True
             self._note(Fence(now, threads, reach, met, warp, known))
 
-    def barrier(self, threads: Flat, now: int, blocks: Flat, split: bool = False) -> None:
-        """A barrier let threads go.
-
-        ``blocks``: those of which all threads came; ``split``: it is one at which they had arrived
-        before, so that it does not tell what they did since.
-        """
+    def barrier(
+        self, threads: Flat, now: int, blocks: Flat, number: int = -1, split: bool = False
+    ) -> None:
+        """A barrier let threads go (``Meeting``)."""
         if self.acquiring and self.active:
-            self._note(Meeting(now, threads, blocks, split))
+            self._note(Meeting(now, threads, blocks, number, split))
+
+    def arrive(self, threads: Flat, now: int, number: int) -> None:
+        """Threads came to a barrier, and go on."""
+        if self.acquiring and self.active:
+            self._note(Arrival(now, threads, number))
 
     def warp_barrier(self, blocks: Flat, warps: Flat, lanes: Flat, now: int) -> None:
         """Lanes of warps met (``WarpMeeting``); it hands on their fences, and is none."""
@@ -138,12 +143,16 @@ class Releases:
                 self._fence(event)
             elif isinstance(event, Meeting):
                 self._publish(event)
+                for (block, lanes), scope in product(event.parts(self.threads), self._scopes):
+                    scope.meet(block, lanes, self.threads, event.number)
                 self._effective(event.threads, event.time, DEVICE, None)
                 if not event.split:
                     self._acquired.meet(event.blocks.tolist())
+            elif isinstance(event, Arrival):
+                self._arrive(event)
             elif isinstance(event, WarpMeeting):
-                for scope in self._scopes:
-                    scope.publish_warps(event, self.threads)
+                for (block, lanes), scope in product(event.groups(), self._scopes):
+                    scope.meet(block, lanes, self.threads)
                 self._share(event)
             else:
                 self._strong(event)
@@ -170,10 +179,17 @@ class Releases:
             for scope in self._scopes:
                 scope.publish(block, self.threads, before, self._acquired.together(block))
 
+    def _arrive(self, event: Arrival) -> None:
+        """Threads come to a barrier for others: as far as these go, they have been there."""
+        block, lane = np.divmod(event.threads, self.threads)
+        for one, scope in product(distinct(block).tolist(), self._scopes):
+            scope.arrive(one, lane[block == one], self.threads, event.number)
+        self._effective(event.threads, event.time, DEVICE, None)
+
     def _share(self, event: WarpMeeting) -> None:
-        """Lanes meet: what one has read, any may acquire by a fence (``publish_warps``)."""
-        for block, _, threads in event.groups() if self._pending else ():
-            lanes = [block * self.threads + thread for thread in threads]
+        """Lanes meet: what one has read, any may acquire by a fence (``Scope.meet``)."""
+        for block, those in event.groups() if self._pending else ():
+            lanes = (block * self.threads + those).tolist()
             together: Pending = {}
             for lane in lanes:
                 for site, clocks in self._pending.get(lane, {}).items():

@@ -53,9 +53,8 @@ class Synchronisation(Observer):
         self.synchronised = True
         whole = self.happens_before.barrier(lanes, number, self.now)
         if self.releases is not None and self.releases.active:
-            self.releases.barrier(
-                self.geometry.numbers(lanes), self.now, self.geometry.whole_blocks(lanes)
-            )
+            g = self.geometry
+            self.releases.barrier(g.numbers(lanes), self.now, g.whole_blocks(lanes), number)
         if self.shared_shadow is not None:
             if whole:
                 self.unwritten.tell()
@@ -71,6 +70,8 @@ class Synchronisation(Observer):
         self.now += 1
         self.synchronised = True
         self.happens_before.arrive(lanes, number, self.now)
+        if self.releases is not None and self.releases.active:
+            self.releases.arrive(self.geometry.numbers(lanes), self.now, number)
         if self.shared_bytes and self.shared_shadow is None:
             raise LookCloser(SHARED)
 

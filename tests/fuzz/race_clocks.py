@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from .race_program import (
     WARP,
@@ -57,16 +58,13 @@ class Clocks:
         self.known[thread][thread] += 1
 
     def meet(self, givers: Sequence[int], takers: Sequence[int], step: Step) -> None:
-        """A block finds what flags said, lanes pass that on; both pass on what was fenced."""
-        tables = [self.known]
-        if isinstance(step, BlockBarrier):
-            for thread in takers:
-                for found in self.found.values():
-                    join(self.known[thread], found[thread])
-        elif isinstance(step, WarpBarrier):
+        """What was fenced passes on; and what flags said, which all but a warp know by it."""
+        tables = [self.known, *self.ready.values()]
+        if isinstance(step, WarpBarrier):
             tables += self.found.values()
-        if not isinstance(step, NamedBarrier):
-            tables += self.ready.values()
+        else:
+            for thread, found in product({*givers, *takers}, self.found.values()):
+                join(self.known[thread], found[thread])
         for table in tables:
             told = [max(times) for times in zip(*(table[t] for t in givers), strict=True)]
             for thread in takers:

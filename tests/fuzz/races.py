@@ -16,6 +16,7 @@ from . import flights
 from .race_clocks import Verdict, detect
 from .race_program import (
     AREA,
+    WARP,
     Access,
     BlockBarrier,
     Fence,
@@ -139,7 +140,7 @@ def draw(rng: random.Random) -> Program:
     """A program of a seed."""
     threads, blocks = rng.choice(THREADS), rng.choice([1, 1, 2, 3])
     equal = rng.random() < 0.2
-    plain = rng.random() < 0.4  # barriers of parts of a block, or else flags
+    plain = rng.random() < 0.3  # no flags
     steps: list[Step] = []
     for _ in range(rng.randrange(2, 10)):
         kind = rng.random()
@@ -150,7 +151,7 @@ def draw(rng: random.Random) -> Program:
             steps.append(BlockBarrier())
         elif kind < 0.8 or (plain and kind < 0.84):
             steps.append(WarpBarrier(rng.choice(MASKS)))
-        elif plain:
+        elif plain or kind < 0.83:
             steps.append(_named(rng, threads))
         elif kind < 0.86:
             steps.append(Fence(rng.choice(["cta", "gpu", "sys"]), _guard(rng, threads, blocks)))
@@ -205,6 +206,15 @@ def _named(rng: random.Random, threads: int) -> NamedBarrier:
     return NamedBarrier(tuple(warps[:waits]), arrives)
 
 
+def _meeting(rng: random.Random, threads: int, thread: int) -> Step:
+    """A barrier at which a thread perhaps meets others, not all of them."""
+    if threads <= WARP or rng.random() < 0.4:
+        return WarpBarrier(rng.choice(MASKS))
+    mine, (other, *_) = thread // WARP, rng.sample(range(-(-threads // WARP)), 2)
+    both = mine, (other if other != mine else (mine + 1) % -(-threads // WARP))
+    return NamedBarrier(*rng.choice([(both,), (both[:1], both[1:]), (both[1:], both[:1])]))
+
+
 def _flag(rng: random.Random, threads: int, blocks: int) -> Flag | None:
     giver, taker = ((rng.randrange(blocks), rng.randrange(threads)) for _ in range(2))
     if giver == taker or (giver[0] == taker[0] and giver[1] // 32 == taker[1] // 32):
@@ -220,7 +230,7 @@ def _flag(rng: random.Random, threads: int, blocks: int) -> Flag | None:
 
 
 def _handed(rng: random.Random, threads: int, blocks: int) -> list[Step]:
-    """A flag; perhaps of lanes that meet others, who write and fence, or fence and read."""
+    """A flag; perhaps of threads that meet others, who write and fence, or fence and read."""
     flag = _flag(rng, threads, blocks)
     if flag is None or rng.random() < 0.5:
         return [flag] if flag else []
@@ -228,7 +238,7 @@ def _handed(rng: random.Random, threads: int, blocks: int) -> list[Step]:
         rng.choice([Guard(block=b), replace(_guard(rng, threads, 1), block=b)])
         for b in (flag.giver[0], flag.taker[0])
     )
-    meeting, other = (WarpBarrier(rng.choice(MASKS)) for _ in range(2))
+    meeting, other = (_meeting(rng, threads, t) for _, t in (flag.giver, flag.taker))
     fence, after = (rng.choice(["cta", "gpu"]) for _ in range(2))
     write = Access("global", "store", 4, start=rng.choice([0, 16]), guard=here)
     read = replace(write, kind="load", flip=rng.choice([0, 1, 16, 31]), guard=there)

@@ -84,6 +84,15 @@ BITES = (
         "    at, together = at[kept], together[kept]",
     ),
     Bite(
+        "threads that meet as a part of their block hand on no fences", "races",
+        "simulator/races/noted.py", "if self.split or len", "if True or len",
+    ),
+    Bite(
+        "who arrives at a barrier hands on no fences", "races",
+        "simulator/races/handover.py", "come = self.arrived.pop((block, number), None)",
+        "come = None",
+    ),
+    Bite(
         "local memory is not interleaved", "tests/test_counts.py",
         "simulator/observe/counters.py",
         "address = interleaved(site, address, self._shape.thread_ids) - np.int64(site.offset)",

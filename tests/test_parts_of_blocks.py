@@ -1,4 +1,4 @@
-"""Lanes that meet as a part of their warp hand on what one of them has fenced, or found."""
+"""Threads that meet as a part of their block hand on what one of them has fenced, or found."""
 
 import numpy as np
 import pytest
@@ -57,6 +57,35 @@ K(by_one_that_was_not_there) {
 }
 """
 FENCE = "__threadfence()"
+OF_WARPS = """
+#define K(name) extern "C" __global__ void name(int* data, volatile int* flag, int* out)
+#define BARRIER(kind) asm volatile("bar." kind " 1, 64;" ::: "memory")
+K(two_of_three) {
+    int t = threadIdx.x;
+    if (t >= 64) return;
+    if (blockIdx.x == 0) { data[t] = t + 1; BEFORE; BARRIER("sync"); if (t == 40) *flag = 1; }
+    else { if (t == 40) while (*flag == 0); BARRIER("sync"); out[t] = data[63 - t]; }
+}
+K(one_arrives) {
+    int t = threadIdx.x;
+    if (t >= 64) return;
+    if (blockIdx.x == 1) { while (t == 40 && *flag == 0); BARRIER("sync"); out[t] = data[t]; }
+    else if (t < 32) { data[t] = t + 1; BEFORE; BARRIER("arrive"); }
+    else { BARRIER("sync"); if (t == 40) *flag = 1; }
+}
+K(the_others_have_left) {
+    int t = threadIdx.x;
+    if (t >= 64) return;
+    if (blockIdx.x == 0) { data[t] = t + 1; BEFORE; __syncthreads(); if (t == 40) *flag = 1; }
+    else { if (t == 40) while (*flag == 0); __syncthreads(); out[t] = data[63 - t]; }
+}
+K(by_the_third) {
+    int t = threadIdx.x;
+    if (blockIdx.x == 1) { while (*flag == 0); __threadfence(); if (t < 64) out[t] = data[t]; }
+    else if (t < 64) { data[t] = t + 1; BEFORE; BARRIER("sync"); }
+    else if (t == 70) *flag = 1;
+}
+"""
 
 
 @pytest.mark.parametrize("build", ["device", "source"])
@@ -81,3 +110,20 @@ def test_a_flag_of_one_is_a_flag_of_those_it_met(
         run = simulator.launch(kernel, 2, 32, args, schedule=schedule)
         found = [(h.kind, h.variable, h.count) for h in run.hazards]
         assert found == ([("raw-race", "data", pairs)] if pairs else []), schedule
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize(
+    ("entry", "before", "pairs"),
+    [
+        ("two_of_three", FENCE, 0), ("one_arrives", FENCE, 0), ("the_others_have_left", FENCE, 0),
+        ("two_of_three", "", 64), ("one_arrives", "", 32), ("by_the_third", FENCE, 64),
+    ],
+)  # fmt: skip
+def test_warps_that_meet_do_so_too(entry: str, before: str, pairs: int, build: str) -> None:
+    kernel = Kernel.from_cuda(OF_WARPS.replace("BEFORE", before), entry, build=build)
+    for schedule in ("lockstep", "warps", "reverse", 1):
+        args = [np.zeros(96, np.int32), np.zeros(1, np.int32), np.zeros(96, np.int32)]
+        run = simulator.launch(kernel, 2, 96, args, schedule=schedule)
+        found = [(h.variable, h.count) for h in run.hazards if h.kind.endswith("-race")]
+        assert found == ([("data", pairs)] if pairs else []), schedule
