@@ -57,6 +57,38 @@ K(by_one_that_was_not_there) {
 }
 """
 FENCE = "__threadfence()"
+AT_MBARRIER = """
+__device__ void arrive(unsigned bar) {
+    unsigned long long state;
+    asm volatile("mbarrier.arrive.shared.b64 %0, [%1];" : "=l"(state) : "r"(bar) : "memory");
+}
+__device__ void wait(unsigned bar, int parity) {
+    for (int over = 0; !over;)
+        asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2;"
+                     " selp.u32 %0, 1, 0, p; }" : "=r"(over) : "r"(bar), "r"(parity) : "memory");
+}
+extern "C" __global__ void k(int* data, volatile int* flag, int* out) {
+    __shared__ unsigned long long word;
+    unsigned bar = (unsigned)__cvta_generic_to_shared(&word);
+    int t = threadIdx.x, parity = 0;
+    if (t == 0) asm volatile("mbarrier.init.shared.b64 [%0], 64;" :: "r"(bar) : "memory");
+    __syncthreads();
+    FIRST
+    if (blockIdx.x == 0) {
+        data[t] = t + 1;
+        BEFORE;
+        arrive(bar);
+        AFTER;
+        wait(bar, parity);
+        if (t == 40) *flag = 1;
+    } else {
+        while (t == 40 && *flag == 0);
+        arrive(bar);
+        wait(bar, parity);
+        out[t] = data[63 - t];
+    }
+}
+"""
 OF_WARPS = """
 #define K(name) extern "C" __global__ void name(int* data, volatile int* flag, int* out)
 #define BARRIER(kind) asm volatile("bar." kind " 1, 64;" ::: "memory")
@@ -127,3 +159,21 @@ def test_warps_that_meet_do_so_too(entry: str, before: str, pairs: int, build: s
         run = simulator.launch(kernel, 2, 96, args, schedule=schedule)
         found = [(h.variable, h.count) for h in run.hazards if h.kind.endswith("-race")]
         assert found == ([("data", pairs)] if pairs else []), schedule
+
+
+@pytest.mark.parametrize("build", ["device", "source"])
+@pytest.mark.parametrize("first", ["", "arrive(bar); wait(bar, 0); parity = 1;"])
+@pytest.mark.parametrize(
+    ("before", "after", "pairs"), [(FENCE, "", 0), ("", "", 64), ("", FENCE, 63)]
+)
+def test_so_do_those_of_an_mbarrier(
+    before: str, after: str, pairs: int, first: str, build: str
+) -> None:
+    """What is fenced once they have arrived is their own: the flag is set by another one."""
+    text = AT_MBARRIER.replace("FIRST", first).replace("BEFORE", before).replace("AFTER", after)
+    kernel = Kernel.from_cuda(text, "k", build=build)
+    for schedule in ("lockstep", "warps", "reverse", 1):
+        args = [np.zeros(64, np.int32), np.zeros(1, np.int32), np.zeros(64, np.int32)]
+        run = simulator.launch(kernel, 2, 64, args, schedule=schedule)
+        found = [(h.kind, h.variable, h.count) for h in run.hazards]
+        assert found == ([("raw-race", "data", pairs)] if pairs else []), schedule

@@ -13,6 +13,7 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kernels.ptx.module import Function, Instruction, Reg
 
@@ -40,6 +41,14 @@ class _Steered:
     guards: frozenset[int]
 
 
+class _Around(NamedTuple):
+    """Blocks about a loop: where it goes to, itself with what it calls, and who decides on it."""
+
+    out: set[int]
+    inside: set[int]
+    deciders: set[int]
+
+
 class Steering:
     """What loaded values steer in a program."""
 
@@ -55,6 +64,7 @@ class Steering:
         self._nearest = deciders(self.blocks)
         self._deciders: dict[int, set[int]] = {}
         self._after: dict[int, frozenset[int]] = {}
+        self._waited: dict[int, frozenset[int]] = {}
         self._exits: frozenset[int] | None = None
 
     @functools.cached_property
@@ -121,10 +131,18 @@ class Steering:
         at = access.block
         if self._decide(at) & steered.branches:
             return True
-        waits = steered.branches & self._loop_exits()
-        rest = steered.branches - waits
-        waits |= {b for b in rest if self._first_test(b, read) or self._spares(b, read)}
-        return any(at in self._reachable(b) for b in waits)
+        return at in self._after_waits(read)
+
+    def _after_waits(self, read: Site) -> frozenset[int]:
+        """The blocks that may come after the value that a site reads is waited for."""
+        found = self._waited.get(read.number)
+        if found is None:
+            branches = self._of(read).branches
+            waits = branches & self._loop_exits()
+            rest = branches - waits
+            waits |= {b for b in rest if self._first_test(b, read) or self._spares(b, read)}
+            found = self._waited[read.number] = frozenset().union(*map(self._reachable, waits))
+        return found
 
     def _shared(self, function: str) -> bool:
         """Whether a function is called from several places, itself or by its one caller."""
@@ -299,6 +317,17 @@ class Steering:
             self._exits = frozenset(found)
         return self._exits
 
+    @functools.cached_property
+    def _around(self) -> list[_Around]:
+        """Of each loop what lies about it."""
+        made = []
+        for loop in self._loops:
+            ends = [end for number in loop if (end := self.blocks[number].end)]
+            inside = loop.union(*map(self.paths.inside, {callee(end) for end in ends}))
+            out = {to for number in loop for to in successors(self.blocks[number])} - loop
+            made.append(_Around(out, inside, set().union(*map(self._decide, loop))))
+        return made
+
     def _first_test(self, number: int, read: Site) -> bool:
         """Whether a branch skips a loop that would go on until the same value is right.
 
@@ -306,9 +335,8 @@ class Steering:
         """
         ways = set(successors(self.blocks[number]))
         into = {*ways, *(a for way in ways - {EXIT} for a in successors(self.blocks[way]))}
-        for loop in self._loops:
-            out = {to for block in loop for to in successors(self.blocks[block])} - loop
-            if number in loop or not (into & loop and ways & out):
+        for loop, around in zip(self._loops, self._around, strict=True):
+            if number in loop or not (into & loop and ways & around.out):
                 continue
             for other in self.program.sites:
                 same = (other.operand, other.access, other.size) == (
@@ -326,13 +354,11 @@ class Steering:
         """
         sites = [site for site in self.program.sites if site.strong]
         sets = any(site.access != "load" and number in self._decide(site.block) for site in sites)
-        for loop in self._loops:
-            if number in loop or not any(number in self._decide(block) for block in loop):
+        for loop, around in zip(self._loops, self._around, strict=True):
+            if number in loop or number not in around.deciders:
                 continue
-            called = {callee(end) for block in loop if (end := self.blocks[block].end)}
-            inside = loop.union(*map(self.paths.inside, called))
             for site in sites:
-                looks = site.block in inside and self._of(site).branches & loop
+                looks = site.block in around.inside and self._of(site).branches & loop
                 if looks and (sets or self._may_meet(site, read)):
                     return True
         return False

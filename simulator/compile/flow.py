@@ -141,6 +141,10 @@ def deciders(blocks: Sequence[Block]) -> Callable[[int], list[set[int]]]:
         that decide directly, then those that decide on these, and so on.
     """
     direct: dict[str, dict[int, set[int]]] = {}
+    calls: dict[str, list[int]] = {}
+    for block in blocks:
+        if block.end is not None and (name := callee(block.end)):
+            calls.setdefault(name, []).append(block.number)
 
     def nearest_first(number: int) -> list[set[int]]:
         found: list[set[int]] = []
@@ -160,13 +164,10 @@ def deciders(blocks: Sequence[Block]) -> Callable[[int], list[set[int]]]:
                 found.append(next_ones)
             todo = set(next_ones)
             functions = {blocks[n].function.name for n in seen | {number}}
-            for call in blocks:  # whoever decides on a call decides on the whole function
-                end = call.end
-                if end is None or call.number in seen_calls:
-                    continue
-                if callee(end) in functions:
-                    seen_calls.add(call.number)
-                    todo.add(call.number)
+            # Whoever decides on a call decides on the whole function.
+            of_these = {call for name in functions for call in calls.get(name, ())} - seen_calls
+            seen_calls |= of_these
+            todo |= of_these
         return found
 
     return nearest_first

@@ -164,7 +164,7 @@ class RaceCheck(Synchronisation):
             self.synchronised = True
             hands_on = scope(site.instruction) != "cta"
             for arrival in self.arrivals(event):
-                self.happens_before.arrive_at(arrival, self.now, hands_on)
+                self._arrive_at(arrival, hands_on)
         elif site.strong and not site.order and self.races and space != "local":
             self._synchronise(event)
         if space in ("shared", "cluster"):

@@ -12,7 +12,7 @@ from ..isa.table import DEVICE
 from ..memory.site import Site
 from .acquired import NONE, Acquired
 from .clocks import NOTHING, Clock
-from .noted import Fence
+from .noted import Fence, Place
 from .seen import Seen
 
 
@@ -196,7 +196,8 @@ class Scope:
         self.acquired: dict[int, Acquired] = {}
         self.published: dict[int, Published] = {}
         self.lanes: dict[int, Published] = {}
-        self.arrived: dict[tuple[int, int], Published] = {}
+        self.arrived: dict[tuple[int, Place], Published] = {}
+        self.over: dict[tuple[int, Place], Published | None] = {}
         self._made: dict[int, Fenced] = {}
 
     def fence(self, event: Fence) -> None:
@@ -226,24 +227,32 @@ class Scope:
             acquired = acquired.merge(self.acquired.get(first + thread, NONE))
         self.published[block] = Published(known, acquired)
 
-    def meet(self, block: int, lanes: Flat, threads: int, number: int = -1) -> None:
+    def meet(self, block: int, lanes: Flat, threads: int, at: Place = -1) -> None:
         """Some threads of a block meet: any may release what one had fenced, or had been brought.
 
         ``__threadfence`` is a ``fence.sc``: that of a thread that then meets others, of whom one
         sets a flag, comes before that of who finds the flag (PTX ISA, "Fence-SC order").
-        ``number``: of the barrier, at which others may have arrived before.
+        ``at``: the barrier, to which others may have come before.
         """
         ready = self._ready(block, lanes, threads)
-        come = self.arrived.pop((block, number), None)
+        come = self.arrived.pop((block, at), None)
         together = ready.merge(come) if ready and come else ready or come
         if together:
             self.lanes.update(dict.fromkeys((block * threads + lanes).tolist(), together))
 
-    def arrive(self, block: int, lanes: Flat, threads: int, number: int) -> None:
+    def arrive(self, block: int, lanes: Flat, threads: int, at: Place, ends: bool) -> None:
         """Some threads of a block come to a barrier, for those who wait there."""
-        ready, come = self._ready(block, lanes, threads), self.arrived.get((block, number))
+        ready, come = self._ready(block, lanes, threads), self.arrived.get((block, at))
         if ready:
-            self.arrived[block, number] = come.merge(ready) if come else ready
+            self.arrived[block, at] = come.merge(ready) if come else ready
+        if ends:
+            self.over[block, at] = self.arrived.pop((block, at), None)
+
+    def waited(self, thread: int, block: int, at: Place) -> None:
+        """A thread has seen that a phase is over."""
+        brought, mine = self.over.get((block, at)), self.lanes.get(thread)
+        if brought:
+            self.lanes[thread] = brought.merge(mine) if mine else brought
 
     def _ready(self, block: int, lanes: Flat, threads: int) -> Published | None:
         """What some threads of a block have fenced, or have been brought."""

@@ -10,6 +10,9 @@ from ..memory.site import Site
 from ..memory.words import distinct
 from .seen import Seen
 
+Place = int | tuple[int, int]
+"""A barrier: its number in the block, or its block's column and its address."""
+
 
 @dataclass(slots=True)
 class Fence:
@@ -49,11 +52,24 @@ class Meeting:
 
 @dataclass(slots=True)
 class Arrival:
-    """Threads came to a barrier of some number, for others who wait there."""
+    """Threads came to a barrier, for others who wait there.
+
+    ``at``: the barrier's number, or of an ``mbarrier`` the place; ``ends``: with them its phase.
+    """
 
     time: int
     threads: Flat
-    number: int
+    at: Place
+    ends: bool = False
+
+
+@dataclass(slots=True)
+class Waited:
+    """Threads saw that a phase of an ``mbarrier`` is over."""
+
+    time: int
+    threads: Flat
+    at: Place
 
 
 @dataclass(slots=True)
@@ -88,5 +104,5 @@ class StrongAccess:
     quiet: list[bool] | None
 
 
-Noted = Fence | Meeting | Arrival | WarpMeeting | StrongAccess
+Noted = Fence | Meeting | Arrival | Waited | WarpMeeting | StrongAccess
 """Something that happened, in the order of time."""

@@ -31,7 +31,7 @@ from .acquired import Acquired, Acquisitions
 from .clocks import NOTHING, Clock
 from .handover import Content, Fenced, Levels, Release, Scope
 from .locks import COUNTS, Lock, Locks
-from .noted import Arrival, Fence, Meeting, Noted, StrongAccess, WarpMeeting
+from .noted import Arrival, Fence, Meeting, Noted, Place, StrongAccess, Waited, WarpMeeting
 from .seen import Seen
 
 _MUCH = 1 << 20
@@ -93,10 +93,15 @@ class Releases:
         if self.acquiring and self.active:
             self._note(Meeting(now, threads, blocks, number, split))
 
-    def arrive(self, threads: Flat, now: int, number: int) -> None:
-        """Threads came to a barrier, and go on."""
+    def arrive(self, threads: Flat, now: int, at: Place, ends: bool = False) -> None:
+        """Threads came to a barrier, and go on (``Arrival``)."""
         if self.acquiring and self.active:
-            self._note(Arrival(now, threads, number))
+            self._note(Arrival(now, threads, at, ends))
+
+    def waited(self, threads: Flat, now: int, at: Place) -> None:
+        """Threads saw that a phase is over (``Waited``)."""
+        if self.acquiring and self.active:
+            self._note(Waited(now, threads, at))
 
     def warp_barrier(self, blocks: Flat, warps: Flat, lanes: Flat, now: int) -> None:
         """Lanes of warps met (``WarpMeeting``); it hands on their fences, and is none."""
@@ -150,6 +155,9 @@ class Releases:
                     self._acquired.meet(event.blocks.tolist())
             elif isinstance(event, Arrival):
                 self._arrive(event)
+            elif isinstance(event, Waited):
+                for thread, scope in product(event.threads.tolist(), self._scopes):
+                    scope.waited(thread, thread // self.threads, event.at)
             elif isinstance(event, WarpMeeting):
                 for (block, lanes), scope in product(event.groups(), self._scopes):
                     scope.meet(block, lanes, self.threads)
@@ -183,7 +191,7 @@ class Releases:
         """Threads come to a barrier for others: as far as these go, they have been there."""
         block, lane = np.divmod(event.threads, self.threads)
         for one, scope in product(distinct(block).tolist(), self._scopes):
-            scope.arrive(one, lane[block == one], self.threads, event.number)
+            scope.arrive(one, lane[block == one], self.threads, event.at, event.ends)
         self._effective(event.threads, event.time, DEVICE, None)
 
     def _share(self, event: WarpMeeting) -> None:
@@ -316,7 +324,7 @@ class Releases:
             for read in sites
             if read.number in self.acquiring
             for site in sites
-            if not site.strong and same(read, site) and self.steering.guards(read, site)
+            if not site.strong and self.steering.guards(read, site) and same(read, site)
         }
 
     def known(self, site: Site, thread: int, met: int, warp: int, seen: Seen | None) -> Clock:

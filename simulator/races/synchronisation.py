@@ -18,7 +18,7 @@ from .accesses import SHARED, LookCloser, lanes_of
 from .exits import Exits
 from .happens_before import HappensBefore
 from .intervals import Intervals
-from .phases import at_barriers
+from .phases import Arrival, at_barriers
 from .releases import Releases
 from .shadow import Shadow
 from .unwritten import Unwritten
@@ -92,6 +92,24 @@ class Synchronisation(Observer):
         self.synchronised = True
         for place, threads in at_barriers(self.geometry, lanes, base, offset):
             self.happens_before.wait_at(place, threads, self.now)
+            if self.releases is not None and self.releases.active:
+                self.releases.waited(self._numbers(place[0], threads), self.now, place)
+
+    def _arrive_at(self, arrival: Arrival, hands_on: bool) -> None:
+        """Threads arrive at an mbarrier; see ``HappensBefore.arrive_at``."""
+        self.happens_before.arrive_at(arrival, self.now, hands_on)
+        place, threads, column, end = arrival
+        if self.releases is not None and self.releases.active and column == place[0]:
+            cut = len(threads) if end is None else end + 1
+            numbers = self._numbers(column, threads)
+            self.releases.arrive(numbers[:cut], self.now, place, end is not None)
+            if cut < len(threads):
+                self.releases.arrive(numbers[cut:], self.now, place)
+
+    def _numbers(self, column: int, threads: Flat) -> Flat:
+        """Numbers in the launch of threads of a block."""
+        numbers: Flat = self.geometry.blocks[column] * self.geometry.threads + threads
+        return numbers
 
     def cluster_arrive(self, lanes: Mask | None, releases: bool) -> None:
         """``barrier.cluster.arrive``."""

@@ -89,7 +89,7 @@ BITES = (
     ),
     Bite(
         "who arrives at a barrier hands on no fences", "races",
-        "simulator/races/handover.py", "come = self.arrived.pop((block, number), None)",
+        "simulator/races/handover.py", "come = self.arrived.pop((block, at), None)",
         "come = None",
     ),
     Bite(
