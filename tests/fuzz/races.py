@@ -143,6 +143,8 @@ def draw(rng: random.Random) -> Program:
     plain = rng.random() < 0.3  # no flags
     steps: list[Step] = []
     for _ in range(rng.randrange(2, 10)):
+        if len(steps) > NamedBarrier.NUMBERS - 7:  # each has a number of its own
+            break
         kind = rng.random()
         if kind < 0.6:
             ordinal = blocks * sum(map(_stores_bytes, steps))
