@@ -77,10 +77,10 @@ def _combined(lines: str) -> str:
         {_SIGNED} .s16|s32|s64 : pred*|pred*? = t t
         {_UNSIGNED} .u16|u32|u64 : pred*|pred*? = t t
         {_FLOATS} ftz? .f32|f16x2 : pred*|pred*? = t t
-        {_FLOATS} ftz? .f16 : pred* = t t
+        {_FLOATS} ftz? .f16 : pred*|_? = t t
         {_FLOATS} .f64 : pred*|pred*? = t t
         {_FLOATS} .bf16x2 : pred*|pred*? = t t
-        {_FLOATS} .bf16 : pred* = t t
+        {_FLOATS} .bf16 : pred*|_? = t t
     """),
 )  # fmt: skip
 def set_predicate(ins: Instruction) -> Op:

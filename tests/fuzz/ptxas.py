@@ -56,7 +56,8 @@ QUIRKS: dict[str, str] = {
     r"^fence\S*sync_restrict": "ptxas ignores a part of another fence",
     r"^mma\S*\.([bfsu]|tf|bf|e)\d\S*\.(row|col)|^mma\S*\.popc\.|^mma\.(?!sp)\S*\.sp":
         "ptxas takes the parts of mma in another order; PTX has one",
-    r"^cp\.async\.c\S* \[[^\]]*\], \[%\w32_|^cp\.reduce\.async\.bulk\.global\S* \[%\w32_":
+    r"^cp\.async\.(c|bulk\.shared)\S* \[[^\]]*\], \[%\w32_"
+    r"|^cp\.(reduce\.)?async\.bulk\.(prefetch\.L2\.)?global\S* \[%\w32_":
         "ptxas takes 32 bits for an address in global memory",
     r"^cvt\S*\.ue8m0x2.*%f32_": "ptxas takes the register of a float for a pair",
     r"^(add|sub|fma)\.\S*f32\.bf16 [^,]*,.* -?(0x|\d|WARP_SZ)(?!f)":
