@@ -56,7 +56,7 @@ def _functions(items: list[pytest.Item]) -> Iterable[list[pytest.Function]]:
 
 
 def _take_turns(items: list[pytest.Function]) -> None:
-    """Of many programs in several ways the first stage runs each in one, and one in each.
+    """Of many programs in several ways the first stage runs each in one way, which take turns.
 
     The second stage runs the rest.
     """

@@ -31,7 +31,9 @@ def named(tree: ast.AST) -> set[str]:
             found.add(QUOTED.get(str(node.value), ""))
         elif isinstance(node, ast.ImportFrom) and str(node.module).endswith("kinds"):
             found.update(ROWS.get(alias.name, "") for alias in node.names)
-        elif isinstance(node, ast.Attribute) and "kinds" in vars(node.value).values():
+        elif isinstance(node, ast.Attribute) and any(
+            str(part).endswith("kinds") for part in vars(node.value).values()
+        ):
             found.add(ROWS.get(node.attr, ""))
     return found - {""}
 

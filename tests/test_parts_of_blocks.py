@@ -111,6 +111,13 @@ K(the_others_have_left) {
     if (blockIdx.x == 0) { data[t] = t + 1; BEFORE; __syncthreads(); if (t == 40) *flag = 1; }
     else { if (t == 40) while (*flag == 0); __syncthreads(); out[t] = data[63 - t]; }
 }
+K(who_arrives_reads_on) {
+    int t = threadIdx.x;
+    if (t >= 64) return;
+    if (blockIdx.x == 0) { data[t] = t + 1; BEFORE; __syncthreads(); if (t == 40) *flag = 1; }
+    else if (t >= 32) BARRIER("sync");
+    else { while (*flag == 0); BARRIER("arrive"); AFTER; out[t] = data[t]; }
+}
 K(by_the_third) {
     int t = threadIdx.x;
     if (blockIdx.x == 1) { while (*flag == 0); __threadfence(); if (t < 64) out[t] = data[t]; }
@@ -146,14 +153,19 @@ def test_a_flag_of_one_is_a_flag_of_those_it_met(
 
 @pytest.mark.parametrize("build", ["device", "source"])
 @pytest.mark.parametrize(
-    ("entry", "before", "pairs"),
+    ("entry", "before", "after", "pairs"),
     [
-        ("two_of_three", FENCE, 0), ("one_arrives", FENCE, 0), ("the_others_have_left", FENCE, 0),
-        ("two_of_three", "", 64), ("one_arrives", "", 32), ("by_the_third", FENCE, 64),
+        *((name, FENCE, "", 0) for name in ("two_of_three", "one_arrives", "the_others_have_left")),
+        ("two_of_three", "", "", 64), ("one_arrives", "", "", 32), ("by_the_third", FENCE, "", 64),
+        ("who_arrives_reads_on", FENCE, "", 32), ("who_arrives_reads_on", FENCE, FENCE, 0),
     ],
 )  # fmt: skip
-def test_warps_that_meet_do_so_too(entry: str, before: str, pairs: int, build: str) -> None:
-    kernel = Kernel.from_cuda(OF_WARPS.replace("BEFORE", before), entry, build=build)
+def test_warps_that_meet_do_so_too(
+    entry: str, before: str, after: str, pairs: int, build: str
+) -> None:
+    """Who only arrives has nobody's word for what it reads then."""
+    text = OF_WARPS.replace("BEFORE", before).replace("AFTER", after)
+    kernel = Kernel.from_cuda(text, entry, build=build)
     for schedule in ("lockstep", "warps", "reverse", 1):
         args = [np.zeros(96, np.int32), np.zeros(1, np.int32), np.zeros(96, np.int32)]
         run = simulator.launch(kernel, 2, 96, args, schedule=schedule)

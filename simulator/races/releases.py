@@ -58,6 +58,8 @@ class Releases:
         self._barrier: dict[int, int] = {}
         self._contents: dict[int, Content] = {}
         self._pending: dict[int, Pending] = {}
+        self._come: dict[tuple[int, Place], Pending] = {}
+        self._over: dict[tuple[int, Place], Pending] = {}
         self._acquired = Acquisitions(threads)
         self.locks = Locks(threads)
         self._guards: dict[int, Set[int]] = {}
@@ -148,16 +150,18 @@ class Releases:
                 self._fence(event)
             elif isinstance(event, Meeting):
                 self._publish(event)
-                for (block, lanes), scope in product(event.parts(self.threads), self._scopes):
-                    scope.meet(block, lanes, self.threads, event.number)
+                for block, lanes in event.parts(self.threads):
+                    for scope in self._scopes:
+                        scope.meet(block, lanes, self.threads, event.number)
+                    come = self._come.pop((block, event.number), {})
+                    self._hear((block * self.threads + lanes).tolist(), come)
                 self._effective(event.threads, event.time, DEVICE, None)
                 if not event.split:
                     self._acquired.meet(event.blocks.tolist())
             elif isinstance(event, Arrival):
                 self._arrive(event)
             elif isinstance(event, Waited):
-                for thread, scope in product(event.threads.tolist(), self._scopes):
-                    scope.waited(thread, thread // self.threads, event.at)
+                self._wait(event)
             elif isinstance(event, WarpMeeting):
                 for (block, lanes), scope in product(event.groups(), self._scopes):
                     scope.meet(block, lanes, self.threads)
@@ -188,11 +192,30 @@ class Releases:
                 scope.publish(block, self.threads, before, self._acquired.together(block))
 
     def _arrive(self, event: Arrival) -> None:
-        """Threads come to a barrier for others: as far as these go, they have been there."""
+        """Threads come to a barrier: what they have read is for those who wait, not themselves."""
         block, lane = np.divmod(event.threads, self.threads)
         for one, scope in product(distinct(block).tolist(), self._scopes):
             scope.arrive(one, lane[block == one], self.threads, event.at, event.ends)
+        for thread in event.threads.tolist() if self._pending else ():
+            come = self._come.setdefault((thread // self.threads, event.at), {})
+            _add(come, self._pending.get(thread, {}))
+        if event.ends:  # those of an mbarrier are of one block
+            key = int(block[0]), event.at
+            self._over[key] = self._come.pop(key, {})
+
+    def _wait(self, event: Waited) -> None:
+        """A phase of an ``mbarrier`` is over: who sees that has met those who arrived in it."""
+        those = event.threads.tolist()
+        block = those[0] // self.threads
+        for thread, scope in product(those, self._scopes):
+            scope.waited(thread, block, event.at)
+        self._hear(those, self._over.get((block, event.at), {}))
         self._effective(event.threads, event.time, DEVICE, None)
+
+    def _hear(self, threads: Sequence[int], found: Pending) -> None:
+        """Threads hear what others have read, who met them."""
+        for thread in threads if found else ():
+            _add(self._pending.setdefault(thread, {}), found)
 
     def _share(self, event: WarpMeeting) -> None:
         """Lanes meet: what one has read, any may acquire by a fence (``Scope.meet``)."""
@@ -200,10 +223,8 @@ class Releases:
             lanes = (block * self.threads + those).tolist()
             together: Pending = {}
             for lane in lanes:
-                for site, clocks in self._pending.get(lane, {}).items():
-                    together[site] = _merged(together.get(site), clocks)
-            if together:
-                self._pending.update((lane, dict(together)) for lane in lanes)
+                _add(together, self._pending.get(lane, {}))
+            self._hear(lanes, together)
 
     def _effective(self, threads: Flat, now: int, reach: int, heard: Flat | None) -> None:
         """A fence or a barrier after strong reads makes acquires of them.
@@ -282,8 +303,7 @@ class Releases:
         if site.number in self._returns:
             found = Acquired({site.number: content.found(block, counts[-1])})
             self._acquired.add(thread, turn, found, heard)
-        pending = self._pending.setdefault(thread, {})
-        pending[site.number] = _merged(pending.get(site.number), clocks)
+        _add(self._pending.setdefault(thread, {}), {site.number: clocks})
 
     def _number(self, place: int, site: Site) -> int:
         return self._numbers.setdefault((place, site.number), len(self._numbers))
@@ -352,6 +372,8 @@ class Releases:
         return self.locks.let_go_unfenced(lock, time)
 
 
-def _merged(old: list[Clock] | None, clocks: list[Clock]) -> list[Clock]:
-    """What either knows, by levels."""
-    return [a.merge(b) for a, b in zip(old, clocks, strict=True)] if old else clocks
+def _add(known: Pending, more: Pending) -> None:
+    """Add to what is known, by levels."""
+    for site, clocks in more.items():
+        old = known.get(site)
+        known[site] = [a.merge(b) for a, b in zip(old, clocks, strict=True)] if old else clocks

@@ -58,13 +58,17 @@ class Clocks:
         self.known[thread][thread] += 1
 
     def meet(self, givers: Sequence[int], takers: Sequence[int], step: Step) -> None:
-        """What was fenced passes on; and what flags said, which all but a warp know by it."""
+        """What was fenced passes on; and what flags said, which all but a warp know by it.
+
+        Who only arrives knows no more by that than before.
+        """
         tables = [self.known, *self.ready.values()]
         if isinstance(step, WarpBarrier):
             tables += self.found.values()
         else:
-            for thread, found in product({*givers, *takers}, self.found.values()):
-                join(self.known[thread], found[thread])
+            heard = [found[giver] for giver in givers for found in self.found.values()]
+            for thread, found in product(takers, heard):
+                join(self.known[thread], found)
         for table in tables:
             told = [max(times) for times in zip(*(table[t] for t in givers), strict=True)]
             for thread in takers:

@@ -245,7 +245,8 @@ def _handed(rng: random.Random, threads: int, blocks: int) -> list[Step]:
     write = Access("global", "store", 4, start=rng.choice([0, 16]), guard=here)
     read = replace(write, kind="load", flip=rng.choice([0, 1, 16, 31]), guard=there)
     flag = replace(flag, before="", after="")
-    return [write, Fence(fence, here), meeting, flag, other, Fence(after, there), read]
+    behind = [Fence(after, there)] if rng.random() < 0.6 else []
+    return [write, Fence(fence, here), meeting, flag, other, *behind, read]
 
 
 def features(program: Program) -> set[str]:

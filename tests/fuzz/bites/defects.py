@@ -93,6 +93,12 @@ BITES = (
         "come = None",
     ),
     Bite(
+        "who arrives at a barrier knows by that what a flag said", "races",
+        "simulator/races/releases.py", "        if event.ends:  # those",
+        "        self._effective(event.threads, event.time, DEVICE, None)\n"
+        "        if event.ends:  # those",
+    ),
+    Bite(
         "local memory is not interleaved", "tests/test_counts.py",
         "simulator/observe/counters.py",
         "address = interleaved(site, address, self._shape.thread_ids) - np.int64(site.offset)",
