@@ -140,6 +140,8 @@ def draw(rng: random.Random) -> Program:
     """A program of a seed."""
     threads, blocks = rng.choice(THREADS), rng.choice([1, 1, 2, 3])
     equal = rng.random() < 0.2
+    if rng.random() < 0.2:
+        return Program(tuple(_handed(rng, threads, blocks)), threads, blocks, equal)
     plain = rng.random() < 0.3  # no flags
     steps: list[Step] = []
     for _ in range(rng.randrange(2, 10)):
@@ -158,7 +160,9 @@ def draw(rng: random.Random) -> Program:
         elif kind < 0.86:
             steps.append(Fence(rng.choice(["cta", "gpu", "sys"]), _guard(rng, threads, blocks)))
         else:
-            steps += _handed(rng, threads, blocks)
+            flag = _flag(rng, threads, blocks)
+            more = [flag] if flag else []
+            steps += more if rng.random() < 0.5 else _handed(rng, threads, blocks)
     return Program(tuple(steps), threads, blocks, equal)
 
 
@@ -232,10 +236,10 @@ def _flag(rng: random.Random, threads: int, blocks: int) -> Flag | None:
 
 
 def _handed(rng: random.Random, threads: int, blocks: int) -> list[Step]:
-    """A flag; perhaps of threads that meet others, who write and fence, or fence and read."""
+    """A flag of threads that meet others, who write and fence, or fence and read."""
     flag = _flag(rng, threads, blocks)
-    if flag is None or rng.random() < 0.5:
-        return [flag] if flag else []
+    if flag is None:
+        return []
     here, there = (
         rng.choice([Guard(block=b), replace(_guard(rng, threads, 1), block=b)])
         for b in (flag.giver[0], flag.taker[0])
