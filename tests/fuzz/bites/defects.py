@@ -94,7 +94,8 @@ BITES = (
     ),
     Bite(
         "who arrives at a barrier knows by that what a flag said",
-        "tests/test_parts_of_blocks.py", "simulator/races/releases.py", "        if event.ends:  # those",
+        "tests/test_parts_of_blocks.py", "simulator/races/releases.py",
+        "        if event.ends:  # those",
         "        self._effective(event.threads, event.time, DEVICE, None)\n"
         "        if event.ends:  # those",
     ),
