@@ -190,7 +190,7 @@ def test_scalar_words() -> None:
     [
         "word", "f33[4]", "f33:4", "f32[]", "f32[4", "f32[-4]", "f32[4]=oops", "u8[4]=300",
         "u8:-1", "i32:1.5", "i32[4]=normal", "f32[4]=@nowhere.npy", "f32[99999999,99999999,9]",
-        "f32[4]=@" + __file__,
+        pytest.param("f32[4]=@" + __file__, id="a-file-of-text"),
     ],
 )  # fmt: skip
 def test_bad_words(word: str) -> None:
